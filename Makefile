@@ -1,0 +1,41 @@
+# Everything a checkout needs beyond python3 >= 3.10 is fetched by these targets (PyPI, npm, Debian packages), into .venv and js/node_modules.
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo lab test lint js fuzz bench setup-demo setup-dev clean
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: setup-demo ## execute notebooks/quickstart.ipynb for real, write build/quickstart.html, print a summary
+	@$(PY) -m tools.demo
+
+lab: setup-demo ## open the quickstart notebook live in JupyterLab
+	@$(BIN)/jupyter-lab notebooks/quickstart.ipynb
+
+test: setup-dev ## all checks and tests: Python, TypeScript, browser
+	@$(PY) -m tools.checks lint js pytest
+
+lint: setup-dev ## ruff, mypy, biome, tsc
+	@$(PY) -m tools.checks lint
+
+js: setup-dev ## rebuild tfprof_widgets/static from js/src
+	@$(PY) -m tools.checks build
+
+fuzz: setup-dev ## 20,000 mutated and truncated traces
+	@$(PY) -m pytest -m fuzz tests/fuzz
+
+bench: setup-dev ## our time and memory against XProf's, on one file in one run
+	@$(PY) benchmarks/bench_load.py
+
+setup-demo:
+	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,lab --also nbclient
+
+setup-dev:
+	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,dev
+
+clean: ## remove what was built and fetched, except committed bundles
+	rm -rf build dist $(VENV) js/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,77 @@
+"""A number of events -> a real capture of at least so many: a small convolutional network fed by tf.data, in TensorFlow.
+
+Run as `python make_capture.py DIRECTORY N_EVENTS`; prints the path of the `*.xplane.pb` file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+N_TRIAL_STEPS = 20
+
+
+def main(directory: Path, n_events: int) -> None:
+    os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"  # records memory; must be set before TensorFlow's first op
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    model, data = _model_and_data()
+    model.fit(data, steps_per_epoch=5, verbose=0)  # compile outside the capture
+    trial = _captured(model, data, directory / "trial", N_TRIAL_STEPS)
+    per_step = _count_events(trial) / N_TRIAL_STEPS
+    print(_captured(model, data, directory / "capture", int(1.05 * n_events / per_step) + 1))
+
+
+def _model_and_data() -> tuple[Any, Any]:
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(1)
+    rng = np.random.default_rng(1)
+    images, labels = rng.random((4000, 28, 28, 1), np.float32), rng.integers(0, 10, 4000)
+    data = tf.data.Dataset.from_tensor_slices((images, labels))
+    data = data.map(lambda image, label: (image * 2 - 1, label), num_parallel_calls=2).batch(16).prefetch(2).repeat()
+    model = keras.Sequential(
+        [
+            keras.layers.Input((28, 28, 1)),
+            keras.layers.Conv2D(8, 3, activation="relu"),
+            keras.layers.MaxPooling2D(),
+            keras.layers.Flatten(),
+            keras.layers.Dense(10),
+        ]
+    )
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model, data
+
+
+def _captured(model: Any, data: Any, directory: Path, n_steps: int) -> Path:
+    """The trace file of a fit of so many marked steps."""
+    import keras
+    import tensorflow as tf
+
+    class Marks(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            self.mark = tf.profiler.experimental.Trace("train", step_num=batch, _r=1)
+            self.mark.__enter__()
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            self.mark.__exit__(None, None, None)
+
+    tf.profiler.experimental.start(str(directory))
+    try:
+        model.fit(data, steps_per_epoch=n_steps, verbose=0, callbacks=[Marks()])
+    finally:
+        tf.profiler.experimental.stop()
+    return next(directory.glob("plugins/profile/*/*.xplane.pb"))
+
+
+def _count_events(file: Path) -> int:
+    from tfprof_widgets.store.xspace import read_xspace
+
+    return read_xspace(file.read_bytes()).n_events
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

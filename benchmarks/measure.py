@@ -1,0 +1,85 @@
+"""One way of answering all questions about a trace file -> seconds of each part and peak memory, as JSON on stdout.
+
+Run in a fresh process each time, so that the peak belongs to what was asked:
+`python measure.py ours FILE` or `python measure.py TOOL FILE`, where TOOL is one of XProf's. Imports are not counted as time.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TRACE_VIEWER_RESOLUTION = 8000
+"""What XProf's own page asks for first."""
+
+
+class Stopwatch:
+    """Seconds of each named part, one after the other."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def time(self, part: str, work: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        result = work()
+        self.seconds[part] = time.perf_counter() - start
+        return result
+
+
+def measure_ours(file: Path) -> dict[str, Any]:
+    """Load, every table of the profile, and the first payload of the timeline."""
+    import pandas as pd  # noqa: F401 - loaded by the first table otherwise
+
+    import tfprof_widgets as tfprof
+    from tfprof_widgets.analysis.results import Results  # noqa: F401
+    from tfprof_widgets.views.payload import first_payload
+
+    watch = Stopwatch()
+    profile = watch.time("load", lambda: tfprof.load(file))
+    watch.time("steps", lambda: profile.steps)
+    watch.time("ops", lambda: profile.ops)
+    watch.time("overview", lambda: profile.overview)
+    watch.time("memory", lambda: _all_of_memory(profile.memory))
+    watch.time("input pipeline", lambda: profile.input_pipeline.iterators)
+    watch.time("events", lambda: profile.events)
+    payload = watch.time("first payload", lambda: first_payload(profile._results))
+    trace = profile.trace
+    return {
+        "seconds": watch.seconds,
+        "n_events": trace.n_events,
+        "n_stats": len(trace.stat_key),
+        "n_bytes": len(payload),
+    }
+
+
+def _all_of_memory(memory: Any) -> None:
+    summary = memory.summary
+    for allocator in summary["allocator"]:
+        memory.timeline(allocator)
+        memory.peak(allocator)
+
+
+def measure_xprof(file: Path, tool: str) -> dict[str, Any]:
+    """One of XProf's tools, as its page asks for it."""
+    from xprof.convert import raw_to_tool_data
+
+    watch = Stopwatch()
+    options = {"resolution": TRACE_VIEWER_RESOLUTION} if tool.startswith("trace_viewer") else {}
+    parameters = {"use_saved_result": False, "trace_viewer_options": options}
+    content, _ = watch.time(tool, lambda: raw_to_tool_data.xspace_to_tool_data([str(file)], tool, parameters))
+    return {"seconds": watch.seconds, "n_bytes": len(content or b"")}
+
+
+def main(what: str, file: Path) -> None:
+    result = measure_ours(file) if what == "ours" else measure_xprof(file, what)
+    result["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,61 @@
+/** Turns sorted columns into positions: binary search, and galloping search where the answer is usually near. */
+
+export type Numbers = ArrayLike<number>;
+
+/** First index in [low, high) whose value is >= `value`; `high` when there is none. */
+export function lowerBound(values: Numbers, value: number, low = 0, high = values.length): number {
+  let lo = low;
+  let hi = high;
+  while (lo < hi) {
+    const middle = (lo + hi) >>> 1;
+    if (values[middle] < value) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo;
+}
+
+/** First index in [low, high) whose value is > `value`. */
+export function upperBound(values: Numbers, value: number, low = 0, high = values.length): number {
+  let lo = low;
+  let hi = high;
+  while (lo < hi) {
+    const middle = (lo + hi) >>> 1;
+    if (values[middle] <= value) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo;
+}
+
+/** As lowerBound, but costs the logarithm of the distance to the answer instead of the length. */
+export function gallop(values: Numbers, value: number, low: number, high: number): number {
+  let step = 1;
+  let lo = low;
+  while (lo + step < high && values[lo + step] < value) {
+    lo += step;
+    step *= 2;
+  }
+  return lowerBound(values, value, lo, Math.min(high, lo + step + 1));
+}
+
+/** As lowerBound over `values[order[i]]`: a sorted selection of rows of a column. */
+export function lowerBoundIn(values: Numbers, order: Numbers, value: number, low: number, high: number): number {
+  let lo = low;
+  let hi = high;
+  while (lo < hi) {
+    const middle = (lo + hi) >>> 1;
+    if (values[order[middle]] < value) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo;
+}
+
+/** As gallop over `values[order[i]]`. */
+export function gallopIn(values: Numbers, order: Numbers, value: number, low: number, high: number): number {
+  let step = 1;
+  let lo = low;
+  while (lo + step < high && values[order[lo + step]] < value) {
+    lo += step;
+    step *= 2;
+  }
+  return lowerBoundIn(values, order, value, lo, Math.min(high, lo + step + 1));
+}

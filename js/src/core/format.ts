@@ -1,0 +1,80 @@
+/** Turns numbers into short texts with a unit: three significant digits, no trailing noise, thin differences kept. */
+
+const PS_UNITS: readonly [number, string][] = [
+  [1e12, "s"],
+  [1e9, "ms"],
+  [1e6, "µs"],
+  [1e3, "ns"],
+  [1, "ps"],
+];
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+/** Three significant digits, never an exponent: 0.00123, 1.23, 12.3, 123, 1,234. */
+export function formatNumber(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return "–";
+  if (value === 0) return "0";
+  const magnitude = Math.floor(Math.log10(Math.abs(Number(value.toPrecision(digits)))));
+  const decimals = Math.max(0, Math.min(12, digits - 1 - magnitude));
+  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
+/** A duration in ps: "12.3 ms". Seconds are kept up to any length; zero is "0 ms". */
+export function formatTime(ps: number): string {
+  if (ps === 0) return "0 ms";
+  const rounded = Math.abs(Number(ps.toPrecision(3)));
+  const [scale, unit] = PS_UNITS.find(([size]) => rounded >= size) ?? PS_UNITS[PS_UNITS.length - 1];
+  return `${formatNumber(ps / scale)} ${unit}`;
+}
+
+/** A number of milliseconds as a duration with the unit that suits it. */
+export function formatMs(ms: number): string {
+  return formatTime(ms * 1e9);
+}
+
+/** The number alone, in ms, for columns whose head names the unit. */
+export function formatMsNumber(ps: number): string {
+  return formatNumber(ps / 1e9);
+}
+
+/** Bytes in binary units: "3.34 GiB", "512 B". */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (Math.abs(Number(value.toPrecision(3))) >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? formatCount(value) : formatNumber(value)} ${BYTE_UNITS[unit]}`;
+}
+
+/** A whole number with separators: "61,204". */
+export function formatCount(count: number): string {
+  return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
+}
+
+/** A ratio as per cent: "62 %", "0.4 %", "<0.1 %". */
+export function formatPercent(ratio: number): string {
+  const percent = ratio * 100;
+  if (!Number.isFinite(percent)) return "–";
+  if (percent === 0) return "0 %";
+  if (Math.abs(percent) < 0.1) return "<0.1 %";
+  if (Math.abs(percent) < 9.95) return `${formatNumber(percent, 2)} %`;
+  return `${Math.round(percent)} %`;
+}
+
+/** "1 step", "7 steps". */
+export function plural(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** A point on the trace's clock, exact enough to tell neighbours `resolution_ps` apart: "487.968 ms". */
+export function formatInstant(ps: number, resolutionPs = 1e6): string {
+  const [scale, unit] = instantUnit(ps, resolutionPs);
+  const decimals = Math.max(0, Math.min(9, Math.round(Math.log10(scale / Math.max(1, resolutionPs)))));
+  return `${(ps / scale).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })} ${unit}`;
+}
+
+function instantUnit(ps: number, resolutionPs: number): readonly [number, string] {
+  if (Math.abs(ps) >= 1e13 && resolutionPs >= 1e9) return PS_UNITS[0];
+  return PS_UNITS[1];
+}

@@ -1,0 +1,28 @@
+/** Turns long event names into their informative part: what is left when a slice or column is too narrow. */
+
+/**
+ * Iterator: its last dataset; op: its type; traced call: the function; C++ name: the last part without templates;
+ * path: the leaf. A name that is short of structure stays whole.
+ */
+export function shortName(name: string): string {
+  if (name.startsWith("Iterator::")) return lastPart(name, "::").replace(/\[\d+\]$/, "");
+  const traced = /__(?:inference|forward|backward)_(.+?)(?:_\d+)?$/.exec(name);
+  if (traced) return traced[1];
+  const typed = /^[\w./[\]-]+:([A-Z]\w+)$/.exec(name);
+  if (typed) return typed[1];
+  const plain = name.split(/[<(#]/, 1)[0].trim() || name;
+  if (plain.includes("::")) return cppName(plain);
+  return plain.includes("/") ? lastPart(plain, "/") || plain : plain;
+}
+
+/** `Class::Method` keeps both unless the method says enough: ExecutorState::Process, cudnn::dgrad2d -> dgrad2d. */
+function cppName(name: string): string {
+  const parts = name.split("::");
+  const last = parts[parts.length - 1];
+  const isNamespace = /^[a-z]/.test(parts[parts.length - 2] ?? "");
+  return isNamespace ? last || name : parts.slice(-2).join("::");
+}
+
+function lastPart(text: string, separator: string): string {
+  return text.slice(text.lastIndexOf(separator) + (text.includes(separator) ? separator.length : 1));
+}

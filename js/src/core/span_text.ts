@@ -1,0 +1,69 @@
+/** A time range and the steps -> the words that say what a view is about: "steps 12–18 · 149 ms". */
+
+import { numbers } from "./column";
+import { formatTime, plural } from "./format";
+import type { RangePs } from "./ops";
+import { EMPTY_TABLE, type Table } from "./wire";
+
+/** Slack for a range that was rounded to ns on its way through the link. */
+const SLACK_PS = 2000;
+
+/** The label of a step: the number the program gave it, else its row. */
+export function stepLabel(stepNames: readonly string[], row: number): string {
+  const name = stepNames[row];
+  return name === undefined || name === "" ? String(row) : name;
+}
+
+/** The first and last step that a range covers whole, when it covers nothing else; null otherwise. */
+export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly [number, number] | null {
+  if (range === null || steps === undefined || steps.n === 0) return null;
+  const start = numbers(steps, "start_ps");
+  const duration = numbers(steps, "duration_ps");
+  let first = -1;
+  let last = -1;
+  for (let i = 0; i < steps.n; i++) {
+    const end = start[i] + duration[i];
+    if (start[i] < range[0] - SLACK_PS || end > range[1] + SLACK_PS) continue;
+    if (first < 0) first = i;
+    last = i;
+  }
+  if (first < 0) return null;
+  const startsThere = Math.abs(start[first] - range[0]) <= SLACK_PS;
+  const endsThere = Math.abs(start[last] + duration[last] - range[1]) <= SLACK_PS;
+  return startsThere && endsThere ? [first, last] : null;
+}
+
+export interface Described {
+  readonly durationPs: number;
+  readonly stepNames: readonly string[];
+}
+
+/** What a view is about, in words. */
+export function describeRange(trace: Described, steps: Table | undefined, range: RangePs): string {
+  const nSteps = (steps ?? EMPTY_TABLE).n;
+  if (range === null) {
+    return ["whole capture", nSteps > 0 ? plural(nSteps, "step") : "", formatTime(trace.durationPs)]
+      .filter(Boolean)
+      .join(" · ");
+  }
+  const length = formatTime(range[1] - range[0]);
+  const covered = stepsOfRange(steps, range);
+  if (covered === null) return `${formatBounds(range)} · ${length}`;
+  const [first, last] = covered.map((row) => stepLabel(trace.stepNames, row));
+  return `${first === last ? `step ${first}` : `steps ${first}–${last}`} · ${length}`;
+}
+
+/** "431–580 ms", with as many decimals as tell the bounds apart. */
+export function formatBounds(range: readonly [number, number]): string {
+  const span = Math.max(1, range[1] - range[0]);
+  const decimals = Math.max(0, Math.min(6, Math.ceil(2 - Math.log10(span / 1e9))));
+  const text = (ps: number) =>
+    (ps / 1e9).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return `${text(range[0])}–${text(range[1])} ms`;
+}
+
+/** A moment with the decimals that a step of `resolutionPs` needs: "483.4 ms". */
+export function formatInstantOn(ps: number, resolutionPs: number): string {
+  const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(1, resolutionPs) / 1e9) - 1e-9)));
+  return `${(ps / 1e9).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })} ms`;
+}

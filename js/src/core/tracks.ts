@@ -1,0 +1,114 @@
+/** Turns planes and lines into the vertical layout of the timeline: which track is where, what is folded away. */
+import type { Rows } from "./events";
+import type { LineMeta, TraceMeta } from "./meta";
+
+export const ROW_PX = 15;
+export const SLICE_PX = 14;
+const GROUP_PX = 18;
+const FOLD_PX = 17;
+const LINE_PAD_PX = 3;
+/** Depths shown of a line until the reader opens it. */
+const DEFAULT_DEPTHS = 6;
+/** Lines of a plane that together did this share of its work are shown, at most MAX_LINES; the others are folded. */
+const SHOWN_WORK_RATIO = 0.98;
+const MAX_LINES = 10;
+
+export type Track =
+  | { kind: "plane"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] }
+  | { kind: "line"; line: number; y: number; height: number; firstRow: number; nRows: number; nHidden: number }
+  | { kind: "fold"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] };
+
+/** What the reader opened and closed. */
+export interface TrackState {
+  readonly closedPlanes: Set<number>;
+  readonly openFolds: Set<number>;
+  /** Lines shown with all their depths. */
+  readonly deepLines: Set<number>;
+  /** Lines shown although they would be folded, because something in them was asked for. */
+  readonly calledLines: Set<number>;
+}
+
+export function newTrackState(): TrackState {
+  return { closedPlanes: new Set(), openFolds: new Set(), deepLines: new Set(), calledLines: new Set() };
+}
+
+export interface TrackLayout {
+  readonly tracks: readonly Track[];
+  readonly height: number;
+}
+
+export function layoutTracks(meta: TraceMeta, rows: Rows, state: TrackState): TrackLayout {
+  const tracks: Track[] = [];
+  let y = 0;
+  for (const plane of planeOrder(meta)) {
+    const lines = meta.lines.flatMap((line, id) => (line.plane === plane && line.n_events > 0 ? [id] : []));
+    if (lines.length === 0) continue;
+    const { shown, folded } = splitLines(meta.lines, lines, state.calledLines);
+    const isOpen = !state.closedPlanes.has(plane);
+    tracks.push({ kind: "plane", plane, y, height: GROUP_PX, isOpen, lines });
+    y += GROUP_PX;
+    if (!isOpen) continue;
+    for (const line of shown) y = pushLine(tracks, rows, state, line, y);
+    if (folded.length === 0) continue;
+    const isFoldOpen = state.openFolds.has(plane);
+    tracks.push({ kind: "fold", plane, y, height: FOLD_PX, isOpen: isFoldOpen, lines: folded });
+    y += FOLD_PX;
+    if (isFoldOpen) for (const line of folded) y = pushLine(tracks, rows, state, line, y);
+  }
+  return { tracks, height: y };
+}
+
+function pushLine(tracks: Track[], rows: Rows, state: TrackState, line: number, y: number): number {
+  const firstRow = rows.firstRow[line] ?? 0;
+  const all = Math.max(1, (rows.firstRow[line + 1] ?? 0) - firstRow);
+  const nRows = state.deepLines.has(line) ? all : Math.min(all, DEFAULT_DEPTHS);
+  const height = nRows * ROW_PX + LINE_PAD_PX;
+  tracks.push({ kind: "line", line, y, height, firstRow, nRows, nHidden: all - nRows });
+  return y + height;
+}
+
+/** Hosts before devices before the rest; within a kind as in the trace. */
+function planeOrder(meta: TraceMeta): number[] {
+  const rank = { host: 0, device: 1, other: 2 };
+  return meta.planes.map((_, id) => id).sort((a, b) => rank[meta.planes[a].kind] - rank[meta.planes[b].kind] || a - b);
+}
+
+/** Busiest lines first, derived ones (which repeat the work of others) after them; the many that did little are folded. */
+function splitLines(all: readonly LineMeta[], ids: readonly number[], called: ReadonlySet<number>) {
+  const sorted = [...ids].sort(
+    (a, b) => Number(all[a].is_derived) - Number(all[b].is_derived) || all[b].busy_ps - all[a].busy_ps || a - b,
+  );
+  const work = ids.reduce((sum, id) => sum + (all[id].is_derived ? 0 : all[id].busy_ps), 0);
+  const shown: number[] = [];
+  const folded: number[] = [];
+  let done = 0;
+  for (const id of sorted) {
+    const isNotable = all[id].is_derived || (done < work * SHOWN_WORK_RATIO && shown.length < MAX_LINES);
+    (isNotable || called.has(id) ? shown : folded).push(id);
+    if (!all[id].is_derived) done += all[id].busy_ps;
+  }
+  // One folded thread saves no room.
+  if (folded.length === 1) shown.push(folded.pop() as number);
+  return { shown, folded };
+}
+
+/** The track at a height, null below the last one. */
+export function trackAt(layout: TrackLayout, y: number): Track | null {
+  return layout.tracks.find((track) => y >= track.y && y < track.y + track.height) ?? null;
+}
+
+/** Where a row (line and depth) is drawn, null when it is folded away. */
+export function yOfRow(layout: TrackLayout, line: number, depth: number): number | null {
+  const track = layout.tracks.find((t) => t.kind === "line" && t.line === line);
+  if (!track || track.kind !== "line" || depth >= track.nRows) return null;
+  return track.y + depth * ROW_PX;
+}
+
+/** Opens what hides a row; true when something had to be opened. */
+export function reveal(meta: TraceMeta, layout: TrackLayout, state: TrackState, line: number, depth: number): boolean {
+  if (yOfRow(layout, line, depth) !== null) return false;
+  state.closedPlanes.delete(meta.lines[line].plane);
+  if (depth >= DEFAULT_DEPTHS) state.deepLines.add(line);
+  state.calledLines.add(line);
+  return true;
+}

@@ -1,0 +1,2 @@
+/** Style sheets are imported for the bundler; they export nothing. */
+declare module "*.css";

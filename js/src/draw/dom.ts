@@ -1,0 +1,126 @@
+/** Elements from a tag, attributes and children. Strings become text nodes, so text of a trace can never become markup. */
+
+export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+export type Child = Node | string | null | undefined | false;
+
+/** An HTML element. `true` sets an empty attribute; `false` and `undefined` set none. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** An SVG element. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function fill<E extends Element>(element: E, attributes: Attributes, children: readonly Child[]): E {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child) element.append(child);
+  return element;
+}
+
+/** A button; `title` is also what a screen reader says where the text alone is not clear. */
+export function button(
+  text: string,
+  onClick: () => void,
+  signal: AbortSignal,
+  attributes: Attributes = {},
+): HTMLButtonElement {
+  const element = h("button", { type: "button", ...attributes }, text);
+  element.addEventListener("click", onClick, { signal });
+  return element;
+}
+
+export interface Choice<T extends string> {
+  readonly value: T;
+  readonly text: string;
+}
+
+/** A segmented switch: one pressed button of a few. */
+export function segmented<T extends string>(
+  label: string,
+  choices: readonly Choice<T>[],
+  chosen: T,
+  onChoose: (value: T) => void,
+  signal: AbortSignal,
+): HTMLElement {
+  const group = h("span", { class: "seg", role: "group", "aria-label": label });
+  for (const { value, text } of choices) {
+    const element = button(
+      text,
+      () => {
+        for (const other of group.children) other.setAttribute("aria-pressed", String(other === element));
+        onChoose(value);
+      },
+      signal,
+      { "aria-pressed": String(value === chosen) },
+    );
+    group.append(element);
+  }
+  return group;
+}
+
+/** A button that copies text and says that it did. */
+export function copyButton(label: string, text: () => string, signal: AbortSignal): HTMLButtonElement {
+  const element = button(label, () => void copy(), signal);
+  element.setAttribute("aria-live", "polite");
+  async function copy() {
+    const isCopied = await copyText(text());
+    element.textContent = isCopied ? "Copied" : "Select and copy by hand";
+    setTimeout(() => {
+      element.textContent = label;
+    }, 1500);
+  }
+  return element;
+}
+
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Pages from file:// and sandboxed frames have no clipboard; the old command works there.
+    const area = h("textarea", { style: "position:fixed;opacity:0" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand?.("copy") ?? false;
+    area.remove();
+    return isCopied;
+  }
+}
+
+/** Why a view is empty, what to do about it, and the code to paste. */
+export function emptyState(title: string, reason: string, code: string, signal: AbortSignal): HTMLElement {
+  const box = h("div", { class: "empty", role: "status" }, h("h2", {}, title), h("p", {}, reason));
+  if (code)
+    box.append(
+      h("pre", {}, code),
+      h(
+        "p",
+        {},
+        copyButton("Copy", () => code, signal),
+      ),
+    );
+  return box;
+}
+
+/** Gives the page a text file to save. */
+export function download(fileName: string, text: string, type: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const anchor = h("a", { href: url, download: fileName });
+  document.body.append(anchor);
+  anchor.click();
+  anchor.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

@@ -1,0 +1,78 @@
+/** Turns chosen events (hovered, selected, found) into outlines on every visible track. */
+import { gallopIn, lowerBoundIn } from "../core/bisect";
+import type { Events, Postings } from "../core/events";
+import { ROW_PX, SLICE_PX, type Track } from "../core/tracks";
+import { xAt } from "../core/viewport";
+import { type Frame, TRACKS_TOP_PX } from "./frame";
+
+/** Outlines all visible events of some ids; of those that share a pixel column, one. */
+export function outlineIds(frame: Frame, postings: Postings, ids: ArrayLike<number>, color: string, lineWidth: number) {
+  const { ctx } = frame;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = lineWidth;
+  for (const track of frame.layout.tracks) {
+    if (track.kind !== "line" || !isOnScreen(frame, track)) continue;
+    for (let k = 0; k < ids.length; k++) outlineOnLine(frame, postings, ids[k], track, lineWidth);
+  }
+}
+
+function outlineOnLine(
+  frame: Frame,
+  postings: Postings,
+  id: number,
+  track: Track & { kind: "line" },
+  lineWidth: number,
+) {
+  const { events, view, width, scrollTop } = frame;
+  const column = (view.t1 - view.t0) / width;
+  const { order } = postings;
+  const low = lowerBoundIn(events.line, order, track.line, postings.offset[id], postings.offset[id + 1]);
+  const high = lowerBoundIn(events.line, order, track.line + 1, low, postings.offset[id + 1]);
+  let p = Math.max(low, lowerBoundIn(events.start, order, view.t0, low, high) - 1);
+  while (p < high && events.start[order[p]] < view.t1) {
+    const event = order[p];
+    const depth = events.depth[event];
+    if (depth < track.nRows && endOf(events, event) > view.t0) {
+      outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + depth * ROW_PX, lineWidth);
+    }
+    p = Math.max(p + 1, gallopIn(events.start, order, events.start[event] + column, p, high));
+  }
+}
+
+/** Outline of one event wherever it is shown. */
+export function outlineEvent(frame: Frame, event: number, color: string, lineWidth: number) {
+  const { ctx, events, layout, scrollTop } = frame;
+  const track = layout.tracks.find((t) => t.kind === "line" && t.line === events.line[event]);
+  if (!track || track.kind !== "line" || events.depth[event] >= track.nRows) return;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = lineWidth;
+  outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + events.depth[event] * ROW_PX, lineWidth);
+}
+
+/** Open at the side where the window cuts the slice. */
+function outlineBox(frame: Frame, event: number, y: number, lineWidth: number) {
+  const { ctx, events, view, width } = frame;
+  const half = lineWidth / 2;
+  const left = xAt(view, width, events.start[event]);
+  const right = Math.max(left + 2, xAt(view, width, endOf(events, event)));
+  if (right < 0 || left > width) return;
+  const x0 = left < 0 ? 0 : Math.round(left) + half;
+  const x1 = right > width ? width : Math.max(x0 + 1, Math.round(right) - half);
+  ctx.beginPath();
+  ctx.moveTo(x1, y + half);
+  ctx.lineTo(x0, y + half);
+  if (left < 0) ctx.moveTo(x0, y + SLICE_PX - half);
+  else ctx.lineTo(x0, y + SLICE_PX - half);
+  ctx.lineTo(x1, y + SLICE_PX - half);
+  if (right <= width) ctx.lineTo(x1, y);
+  ctx.stroke();
+}
+
+function isOnScreen(frame: Frame, track: Track): boolean {
+  const y = TRACKS_TOP_PX + track.y - frame.scrollTop;
+  return y + track.height >= TRACKS_TOP_PX && y <= frame.tracksBottom;
+}
+
+function endOf(events: Events, event: number): number {
+  return events.start[event] + events.duration[event];
+}

@@ -1,0 +1,48 @@
+/** What the page offers beyond elements: frames, sizes and the width of text. */
+
+/** Calls `fn` at most once a frame, however often it is asked to. */
+export function inFrame(fn: () => void, signal: AbortSignal): () => void {
+  let isWaiting = false;
+  return () => {
+    if (isWaiting || signal.aborted) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      if (!signal.aborted) fn();
+    });
+  };
+}
+
+/** Calls `onSize` with the content box of an element, first when it has one and then whenever it changes. */
+export function watchSize(
+  element: Element,
+  onSize: (width: number, height: number) => void,
+  signal: AbortSignal,
+): void {
+  if (typeof ResizeObserver === "undefined") return;
+  let last = "";
+  const observer = new ResizeObserver(([entry]) => {
+    if (entry === undefined) return;
+    const { width, height } = entry.contentRect;
+    const now = `${Math.round(width)}x${Math.round(height)}`;
+    if (width === 0 || now === last) return;
+    last = now;
+    onSize(width, height);
+  });
+  observer.observe(element);
+  signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+}
+
+/** About the width of a character of the table's font, where there is no canvas to measure with. */
+const CHARACTER_PX = 6.4;
+
+/** A predicate: does a text of the element's font fit into a width? */
+export function textFits(element: HTMLElement, widthPx: number): (text: string) => boolean {
+  let context: CanvasRenderingContext2D | null = null;
+  if (typeof CanvasRenderingContext2D !== "undefined") context = document.createElement("canvas").getContext("2d");
+  if (context === null) return (text) => text.length * CHARACTER_PX <= widthPx;
+  const style = getComputedStyle(element);
+  context.font = `${style.fontSize} ${style.fontFamily}`;
+  const measure = context;
+  return (text) => measure.measureText(text).width <= widthPx;
+}

@@ -1,0 +1,20 @@
+/** The colours of style.css, resolved so that a canvas takes them. */
+
+export interface Palette {
+  bg: string;
+  bg2: string;
+  ink: string;
+  ink2: string;
+  rule: string;
+  rule2: string;
+  act: string;
+  actWash: string;
+  sliceInk: string;
+  memoryHeap: string;
+  /** By category id. */
+  categories: string[];
+  /** By family id. */
+  fills: string[];
+  edges: string[];
+  font: string;
+}

@@ -1,0 +1,107 @@
+/** Pointer moves over a plot and words on top of it: labels with a halo, a tooltip, a click and a drag along x. */
+
+import { h } from "./dom";
+
+export interface PlotLabel {
+  readonly x: number;
+  readonly y: number;
+  readonly text: string;
+  /** Which side of the text is at x. */
+  readonly align: "left" | "center" | "right";
+  readonly isBold?: boolean;
+}
+
+/** Absolutely placed words over a plot; text that would leave the plot is moved back inside. */
+export function drawLabels(layer: HTMLElement, labels: readonly PlotLabel[]): void {
+  layer.replaceChildren(
+    ...labels.map((label) => {
+      const element = h("span", { class: `tfp-label${label.isBold ? " b" : ""}` }, label.text);
+      element.style.top = `${label.y}px`;
+      if (label.align === "right") element.style.right = `calc(100% - ${label.x}px)`;
+      else element.style.left = `${label.x}px`;
+      if (label.align === "center") element.style.transform = "translateX(-50%)";
+      return element;
+    }),
+  );
+}
+
+export interface Tip {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+/** A tooltip beside a point of `parent`, kept inside it. */
+export function createTip(parent: HTMLElement): { show(x: number, y: number, tip: Tip): void; hide(): void } {
+  const box = h("div", { class: "tfp-tip", role: "presentation", hidden: true });
+  parent.append(box);
+  return {
+    show(x, y, tip) {
+      box.replaceChildren(h("b", {}, tip.title), ...tip.lines.map((line) => h("div", {}, line)));
+      box.hidden = false;
+      const room = parent.clientWidth - box.offsetWidth - 2;
+      box.style.left = `${Math.max(0, x + 12 > room ? x - 12 - box.offsetWidth : x + 12)}px`;
+      box.style.top = `${y}px`;
+    },
+    hide() {
+      box.hidden = true;
+    },
+  };
+}
+
+export interface PlotGestures {
+  onHover(x: number, y: number): void;
+  onLeave(): void;
+  onClick(x: number): void;
+  onDrag(x0: number, x1: number): void;
+  onDragEnd(x0: number, x1: number): void;
+}
+
+const DRAG_PX = 4;
+
+/** Tells clicks from drags; all x and y are px in `element`. A drag that Esc or the system ends counts for nothing. */
+export function watchPlot(element: HTMLElement, gestures: PlotGestures, signal: AbortSignal): void {
+  let from: number | null = null;
+  let isDrag = false;
+  const at = (event: PointerEvent) => {
+    const box = element.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top] as const;
+  };
+  element.addEventListener(
+    "pointerdown",
+    (event) => {
+      if (event.button !== 0) return;
+      from = at(event)[0];
+      isDrag = false;
+      element.setPointerCapture?.(event.pointerId);
+    },
+    { signal },
+  );
+  element.addEventListener(
+    "pointermove",
+    (event) => {
+      const [x, y] = at(event);
+      if (from === null) return gestures.onHover(x, y);
+      isDrag ||= Math.abs(x - from) >= DRAG_PX;
+      if (isDrag) gestures.onDrag(from, x);
+    },
+    { signal },
+  );
+  element.addEventListener(
+    "pointerup",
+    (event) => {
+      if (from === null) return;
+      const [x] = at(event);
+      const start = from;
+      from = null;
+      if (isDrag) gestures.onDragEnd(start, x);
+      else gestures.onClick(x);
+    },
+    { signal },
+  );
+  const leave = () => {
+    from = null;
+    gestures.onLeave();
+  };
+  element.addEventListener("pointercancel", leave, { signal });
+  element.addEventListener("pointerleave", () => from === null && gestures.onLeave(), { signal });
+}

@@ -1,0 +1,160 @@
+/**
+ * Turns the shared LinkModel into one place where a view reads and sets what all views are about.
+ *
+ * Changes reach the other views of the page at once (they hold the same model) and Python after a pause, so that a drag
+ * does not flood the kernel. Hover stays in the page: it changes with every move of the mouse.
+ */
+import type { AnyModel, Host } from "./afm";
+
+export type TimeRange = readonly [number, number];
+export type LinkField = "time_range" | "selection" | "hover" | "step";
+
+export interface Link {
+  /** In ns after the trace origin; null is the whole capture. */
+  readonly timeRange: TimeRange | null;
+  readonly selection: readonly string[];
+  readonly hover: string;
+  /** Row of the `steps` table, -1 for none. */
+  readonly step: number;
+  setTimeRange(range: TimeRange | null): void;
+  setSelection(names: readonly string[]): void;
+  setHover(name: string): void;
+  setStep(step: number): void;
+  /** Calls `listener` after the field's value has changed, whoever changed it; never twice for one value. */
+  on(field: LinkField, listener: () => void, signal: AbortSignal): void;
+}
+
+const SAVE_AFTER_MS = 150;
+const HOVER_KEY = Symbol.for("tfprof_widgets.hover");
+
+/** One target per LinkModel and page: module scope is not shared between widgets. */
+function hoverBus(ref: string): EventTarget & { value?: string } {
+  const page = globalThis as unknown as Record<symbol, Map<string, EventTarget> | undefined>;
+  page[HOVER_KEY] ??= new Map();
+  const buses = page[HOVER_KEY];
+  let bus = buses.get(ref);
+  if (!bus) {
+    bus = new EventTarget();
+    buses.set(ref, bus);
+  }
+  return bus;
+}
+
+export async function connectLink(host: Host, ref: string, signal: AbortSignal): Promise<Link> {
+  const model = await host.getModel(ref, { signal });
+  return new ModelLink(model, hoverBus(ref), signal);
+}
+
+class ModelLink implements Link {
+  #values: { time_range: TimeRange | null; selection: readonly string[]; hover: string; step: number };
+  #listeners = new Map<LinkField, Set<() => void>>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    readonly model: AnyModel,
+    readonly bus: EventTarget & { value?: string },
+    signal: AbortSignal,
+  ) {
+    this.#values = {
+      time_range: readRange(model),
+      selection: readSelection(model),
+      hover: bus.value ?? "",
+      step: readStep(model),
+    };
+    const watch = (field: LinkField, read: () => unknown) => {
+      const listener = () => this.#take(field, read());
+      model.on(`change:${field}`, listener);
+      signal.addEventListener("abort", () => model.off(`change:${field}`, listener), { once: true });
+    };
+    watch("time_range", () => readRange(model));
+    watch("selection", () => readSelection(model));
+    watch("step", () => readStep(model));
+    watch("hover", () => String(model.get("hover") ?? ""));
+    bus.addEventListener("hover", () => this.#take("hover", bus.value ?? ""), { signal });
+    signal.addEventListener("abort", () => this.#flush(), { once: true });
+  }
+
+  get timeRange() {
+    return this.#values.time_range;
+  }
+  get selection() {
+    return this.#values.selection;
+  }
+  get hover() {
+    return this.#values.hover;
+  }
+  get step() {
+    return this.#values.step;
+  }
+
+  setTimeRange(range: TimeRange | null) {
+    const whole = range && ([Math.round(range[0]), Math.round(range[1])] as const);
+    if (same(whole, this.#values.time_range)) return;
+    this.#write("time_range", whole ? [...whole] : []);
+  }
+
+  setSelection(names: readonly string[]) {
+    if (!same(names, this.#values.selection)) this.#write("selection", [...names]);
+  }
+
+  setStep(step: number) {
+    if (step !== this.#values.step) this.#write("step", step);
+  }
+
+  setHover(name: string) {
+    if (name === (this.bus.value ?? "")) return;
+    this.bus.value = name;
+    this.bus.dispatchEvent(new Event("hover"));
+  }
+
+  on(field: LinkField, listener: () => void, signal: AbortSignal) {
+    if (signal.aborted) return;
+    let listeners = this.#listeners.get(field);
+    if (!listeners) {
+      listeners = new Set();
+      this.#listeners.set(field, listeners);
+    }
+    const own = listeners;
+    own.add(listener);
+    signal.addEventListener("abort", () => own.delete(listener), { once: true });
+  }
+
+  #write(field: LinkField, value: unknown) {
+    this.model.set(field, value);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#flush(), SAVE_AFTER_MS);
+  }
+
+  #flush() {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.model.save_changes();
+  }
+
+  #take(field: LinkField, value: unknown) {
+    if (same(value, this.#values[field])) return;
+    (this.#values as Record<string, unknown>)[field] = value;
+    for (const listener of [...(this.#listeners.get(field) ?? [])]) listener();
+  }
+}
+
+function readRange(model: AnyModel): TimeRange | null {
+  const value = model.get("time_range");
+  return Array.isArray(value) && value.length === 2 ? [Number(value[0]), Number(value[1])] : null;
+}
+
+function readSelection(model: AnyModel): readonly string[] {
+  const value = model.get("selection");
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function readStep(model: AnyModel): number {
+  const value = model.get("step");
+  return typeof value === "number" ? value : -1;
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((value, i) => value === b[i]);
+  return a === b;
+}

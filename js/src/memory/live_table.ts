@@ -1,0 +1,167 @@
+/** What was live at one row of the memory events -> a table of the holders, largest first. */
+
+import { toCsv } from "../core/csv";
+import { cutNames } from "../core/cut";
+import { formatCount, formatNumber, formatPercent } from "../core/format";
+import { byteUnit, type LiveGroup, liveAt, type MemoryEvents, REMAINDER, STACK } from "../core/memory";
+import { button, download, h } from "../draw/dom";
+import { createGrid, type Grid, type GridColumn } from "../draw/grid";
+import { textFits } from "../draw/page";
+import type { TraceView } from "../view";
+
+interface Holder extends LiveGroup {
+  readonly rank: number;
+  readonly name: string;
+  readonly regionName: string;
+  readonly dtypeName: string;
+  readonly shapeName: string;
+}
+
+export class LiveTable {
+  readonly element: HTMLElement;
+  readonly csvButton: HTMLElement;
+  readonly #grid: Grid<Holder>;
+  #rows: Holder[] = [];
+  #cuts = new Map<string, string>();
+  #unit: readonly [number, string] = [1, "B"];
+  #when = "";
+
+  constructor(readonly view: TraceView) {
+    this.#grid = createGrid<Holder>(this.#columns(), {
+      label: "What holds memory",
+      key: (row) => String(row.rank),
+      attributes: (row) => ({ "data-op-name": row.name }),
+      onPick: (row) => this.#pick(row),
+      sortBy: "allocated",
+      placeholder: "Nothing is held then.",
+      signal: view.signal,
+    });
+    this.element = this.#grid.element;
+    this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown, in bytes" });
+    view.link.on("selection", () => this.#followSelection(), view.signal);
+  }
+
+  show(events: MemoryEvents, row: number, when: string): void {
+    const { names } = this.view.data.meta;
+    const name = (id: number) => names[id] ?? "";
+    this.#rows = liveAt(events, row).map((group, i) => ({
+      ...group,
+      rank: i + 1,
+      name: holderName(group, name),
+      regionName: group.op === REMAINDER || group.op === STACK ? "" : name(group.region),
+      dtypeName: name(group.dtype),
+      shapeName: name(group.shape),
+    }));
+    this.#when = when;
+    this.#unit = byteUnit(this.#rows[0]?.allocatedBytes ?? 0);
+    const room = (this.#grid.columnWidth("name") || 320) - 14;
+    this.#cuts = cutNames(
+      this.#rows.map((holder) => holder.name),
+      textFits(this.view.root, room),
+    );
+    const held = this.#rows.reduce((sum, holder) => sum + holder.allocatedBytes, 0);
+    const explained = this.#rows.reduce(
+      (sum, holder) => sum + (holder.op === REMAINDER ? 0 : holder.allocatedBytes),
+      0,
+    );
+    const share = held > 0 && explained < held ? ` · ${formatPercent(explained / held)} from this capture` : "";
+    this.#grid.setTitle("name", `Held ${when} by ${formatCount(this.#rows.length)}${share}`);
+    this.#grid.setTitle("allocated", `Allocated, ${this.#unit[1]}`);
+    this.#grid.setTitle("requested", `Requested, ${this.#unit[1]}`);
+    this.#grid.setRows(this.#rows);
+    this.#followSelection();
+  }
+
+  #columns(): GridColumn<Holder>[] {
+    const size = (bytes: number) => formatNumber(bytes / this.#unit[0]);
+    return [
+      { id: "rank", title: "#", width: 36, isRight: true, value: (row) => -row.rank, cell: (row) => String(row.rank) },
+      { id: "name", title: "Held by", value: (row) => row.name, cell: (row) => this.#nameCell(row) },
+      {
+        id: "allocated",
+        title: "Allocated",
+        tip: "Bytes taken from the allocator, summed over the allocations of the row",
+        width: 240,
+        narrowWidth: 180,
+        value: (row) => row.allocatedBytes,
+        cell: (row) => this.#barCell(row, size(row.allocatedBytes)),
+      },
+      {
+        id: "requested",
+        title: "Requested",
+        tip: "Bytes the op asked for",
+        width: 102,
+        isRight: true,
+        isOptional: true,
+        value: (row) => row.requestedBytes,
+        cell: (row) => size(row.requestedBytes),
+      },
+      {
+        id: "count",
+        title: "Count",
+        tip: "Allocations",
+        width: 56,
+        isRight: true,
+        value: (row) => row.count,
+        cell: (row) => formatCount(row.count),
+      },
+      { id: "region", title: "Region", width: 76, value: (row) => row.regionName, cell: (row) => row.regionName },
+      { id: "dtype", title: "Type", width: 66, value: (row) => row.dtypeName, cell: (row) => row.dtypeName },
+      {
+        id: "shape",
+        title: "Shape",
+        width: 124,
+        value: (row) => row.shapeName,
+        cell: (row) => h("span", { title: row.shapeName }, row.shapeName),
+      },
+    ];
+  }
+
+  #nameCell(row: Holder): Node {
+    const isOp = row.op >= 0;
+    return h("span", { title: row.name, class: isOp ? undefined : "q" }, this.#cuts.get(row.name) ?? row.name);
+  }
+
+  #barCell(row: Holder, text: string): Node {
+    const bar = h("i");
+    bar.style.width = `max(1px, ${(row.allocatedBytes / (this.#rows[0]?.allocatedBytes || 1)) * 100}%)`;
+    bar.style.background = row.op === STACK ? "var(--m-stack)" : "var(--m-heap)";
+    return h("div", { class: "tfp-bar-cell" }, h("span", {}, text), bar);
+  }
+
+  #pick(row: Holder): void {
+    if (row.op < 0 || row.name === "") return;
+    const { link } = this.view;
+    const isChosen = link.selection.length === 1 && link.selection[0] === row.name;
+    link.setSelection(isChosen ? [] : [row.name]);
+  }
+
+  #followSelection(): void {
+    const chosen = new Set(this.view.link.selection);
+    const keys = this.#rows.filter((row) => row.op >= 0 && chosen.has(row.name)).map((row) => String(row.rank));
+    this.#grid.setSelected(new Set(keys));
+  }
+
+  #save(): void {
+    const header = ["op", "allocated_bytes", "requested_bytes", "count", "region", "dtype", "shape", "held"];
+    const rows = this.#grid
+      .shown()
+      .map((row) => [
+        row.name,
+        row.allocatedBytes,
+        row.requestedBytes,
+        row.count,
+        row.regionName,
+        row.dtypeName,
+        row.shapeName,
+        this.#when,
+      ]);
+    download("memory.csv", toCsv(header, rows), "text/csv");
+  }
+}
+
+function holderName(group: LiveGroup, name: (id: number) => string): string {
+  if (group.op === REMAINDER) return "allocated before the capture";
+  if (group.op === STACK) return "stack";
+  return name(group.op) || "op not recorded";
+}

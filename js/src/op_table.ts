@@ -1,0 +1,401 @@
+/** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
+
+import "./op_table.css";
+import { toCsv } from "./core/csv";
+import { cutNames } from "./core/cut";
+import { formatCount, formatNumber, formatPercent } from "./core/format";
+import { FAMILIES } from "./core/meta";
+import { type OpRow, opCategory, opRows, opTotals, type RangePs, textFilter } from "./core/ops";
+import { describeRange } from "./core/span_text";
+import { EMPTY_TABLE } from "./core/wire";
+import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
+import { createGrid, type Grid, type GridColumn } from "./draw/grid";
+import { inFrame, textFits, watchSize } from "./draw/page";
+import { mount, type TraceView } from "./view";
+
+type Where = "both" | "host" | "device";
+
+const WHERE: readonly Choice<Where>[] = [
+  { value: "both", text: "Host and device" },
+  { value: "host", text: "Host" },
+  { value: "device", text: "Device" },
+];
+const ROWS: readonly Choice<"op" | "type">[] = [
+  { value: "op", text: "by op" },
+  { value: "type", text: "by type" },
+];
+const CSV_HEADER = [
+  "rank",
+  "device",
+  "type",
+  "name",
+  "n_ops",
+  "occurrences",
+  "total_time_us",
+  "avg_time_us",
+  "total_self_time_us",
+  "avg_self_time_us",
+  "self_time_ratio",
+  "cumulative_ratio",
+  "eager",
+];
+
+interface Shown extends OpRow {
+  readonly rank: number;
+}
+
+class OpTable {
+  #text = "";
+  #where: Where = "both";
+  #byType = false;
+  #withIdle = false;
+  /** All rows of the range, before the filter. */
+  #all: Shown[] = [];
+  #shown: Shown[] = [];
+  #cuts = new Map<string, string>();
+  #maxSelf = 0;
+  readonly #families: ArrayLike<number>;
+  readonly #grid: Grid<Shown>;
+  readonly #count = h("span", { class: "q", role: "status" });
+  readonly #input = h("input", {
+    type: "search",
+    placeholder: "Filter: text or /regex/",
+    "aria-label": "Filter ops by name or type",
+  });
+  readonly #filter: () => void;
+
+  constructor(readonly view: TraceView) {
+    const { signal, data, link } = view;
+    this.#families = (data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number>;
+    this.#grid = createGrid<Shown>(this.#columns(), {
+      label: "Ops by self time",
+      key: (row) => row.key,
+      attributes: (row) => ({ "data-op-name": row.name || row.type }),
+      onPick: (row) => this.#pick(row),
+      sortBy: "self",
+      placeholder: "",
+      signal,
+    });
+    this.#filter = inFrame(
+      view.guard(() => this.#applyFilter()),
+      signal,
+    );
+    const compute = inFrame(
+      view.guard(() => this.#compute()),
+      signal,
+    );
+    view.root.classList.add("tfp-op_table");
+    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#grid.element));
+    link.on("time_range", compute, signal);
+    link.on(
+      "selection",
+      view.guard(() => this.#followSelection(true)),
+      signal,
+    );
+    data.onChange(() => data.isComplete && compute(), signal);
+    watchSize(this.#grid.element, () => this.#filter(), signal);
+    this.#compute();
+  }
+
+  get #range(): RangePs {
+    const range = this.view.link.timeRange;
+    return range === null ? null : [range[0] * 1000, range[1] * 1000];
+  }
+
+  #toolbar(): HTMLElement {
+    const { signal } = this.view;
+    this.#input.addEventListener(
+      "input",
+      () => {
+        this.#text = this.#input.value;
+        this.#filter();
+      },
+      { signal },
+    );
+    const refresh = () => this.#compute();
+    const idle = button(
+      "Idle",
+      () => {
+        this.#withIdle = !this.#withIdle;
+        idle.setAttribute("aria-pressed", String(this.#withIdle));
+        refresh();
+      },
+      signal,
+      { "aria-pressed": "false", title: "Also the time in which a thread or a device ran no op" },
+    );
+    return h(
+      "div",
+      { class: "bar" },
+      this.#input,
+      segmented(
+        "Where",
+        WHERE,
+        "both",
+        (where) => {
+          this.#where = where;
+          refresh();
+        },
+        signal,
+      ),
+      segmented(
+        "Rows",
+        ROWS,
+        "op",
+        (rows) => {
+          this.#byType = rows === "type";
+          refresh();
+        },
+        signal,
+      ),
+      h("span", { class: "seg" }, idle),
+      h("span", { class: "sp" }),
+      this.#count,
+      button("CSV", () => this.#save(), signal, { title: "Save the rows shown, with full names and precision" }),
+    );
+  }
+
+  #compute(): void {
+    const { data, root, signal } = this.view;
+    const occurrences = data.table("occurrences") ?? EMPTY_TABLE;
+    const { meta } = data;
+    if (occurrences.n === 0 && data.isComplete) {
+      root.replaceChildren(noOps(signal));
+      return;
+    }
+    const totals = opTotals(occurrences, data.table("op_lines"), meta.op_name.length, this.#range);
+    const names = {
+      names: meta.names,
+      opName: meta.op_name,
+      opType: meta.op_type,
+      opDevice: meta.op_device,
+      opEager: meta.op_eager,
+    };
+    const rows = opRows(names, totals, {
+      byType: this.#byType,
+      withIdle: this.#withIdle,
+      ...(this.#where === "both" ? {} : { side: this.#where === "device" ? 1 : 0 }),
+    });
+    this.#all = rows.map((row, i) => ({ ...row, rank: i + 1 }));
+    this.#applyFilter();
+  }
+
+  #applyFilter(): void {
+    const { test, error } = textFilter(this.#text);
+    this.#input.setAttribute("aria-invalid", String(error !== ""));
+    this.#input.title = error;
+    this.#shown = this.#all.filter((row) => test(row.name) || test(row.type));
+    this.#maxSelf = this.#shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
+    const width = this.#grid.columnWidth("name");
+    const fits = textFits(this.view.root, (width || 320) - 14);
+    this.#cuts = cutNames(
+      this.#shown.map((row) => row.name),
+      fits,
+    );
+    this.#grid.setPlaceholder(this.#whyEmpty());
+    this.#grid.setRows(this.#shown);
+    this.#describe(error);
+    this.#followSelection(false);
+  }
+
+  #whyEmpty(): string {
+    if (this.#all.length === 0) return "No op ran in this time range. Clear the range to see all ops.";
+    if (this.#text !== "") return "No op matches the filter. Clear it, or write /pattern/i for a regular expression.";
+    return this.#where === "device" ? "No op ran on a device in this capture." : "No op ran on the host in this range.";
+  }
+
+  #describe(error: string): void {
+    const { data } = this.view;
+    const sum = (rows: readonly Shown[]) => rows.reduce((total, row) => total + row.selfPs, 0);
+    const all = sum(this.#all);
+    const noun = this.#byType ? "types" : "ops";
+    const parts = [`${formatCount(this.#shown.length)} of ${formatCount(this.#all.length)} ${noun}`];
+    if (all > 0) parts.push(`${formatPercent(sum(this.#shown) / all)} of self time`);
+    if (this.#range !== null) {
+      const trace = { durationPs: data.meta.duration_ps, stepNames: data.meta.step_names };
+      parts.push(describeRange(trace, data.table("steps"), this.#range));
+    }
+    this.#count.textContent = error ? `Filter not applied: ${error}` : parts.join(" · ");
+  }
+
+  #columns(): GridColumn<Shown>[] {
+    const count = (row: Shown, ps: number) => (row.occurrences > 0 ? ps / row.occurrences / 1e6 : 0);
+    return [
+      {
+        id: "rank",
+        title: "#",
+        tip: "Rank by self time",
+        width: 36,
+        isRight: true,
+        value: (row) => -row.rank,
+        cell: (row) => String(row.rank),
+      },
+      {
+        id: "type",
+        title: "Type",
+        width: 152,
+        narrowWidth: 132,
+        value: (row) => row.type,
+        cell: (row) => titled(row.type, row.type),
+      },
+      { id: "name", title: "Name", value: (row) => row.name || row.type, cell: (row) => this.#nameCell(row) },
+      {
+        id: "where",
+        title: "Where",
+        width: 58,
+        value: (row) => row.device,
+        cell: (row) => (row.device ? "device" : "host"),
+      },
+      {
+        id: "count",
+        title: "Count",
+        tip: "Occurrences in the range",
+        width: 60,
+        isRight: true,
+        value: (row) => row.occurrences,
+        cell: (row) => formatCount(row.occurrences),
+      },
+      {
+        id: "self",
+        title: "Self time, ms",
+        tip: "Time in the op itself, without the ops inside it",
+        width: 250,
+        narrowWidth: 158,
+        value: (row) => row.selfPs,
+        cell: (row) => this.#barCell(row),
+      },
+      {
+        id: "ratio",
+        title: "Self, %",
+        tip: "Of the self time of all ops; of one side where only host or device is shown",
+        width: 58,
+        isRight: true,
+        value: (row) => row.selfRatio,
+        cell: (row) => percent(row.selfRatio),
+      },
+      {
+        id: "cumulative",
+        title: "Up to here, %",
+        tip: "Self time of this and all larger ops",
+        width: 90,
+        isRight: true,
+        isOptional: true,
+        value: (row) => row.cumulativeRatio,
+        cell: (row) => percent(row.cumulativeRatio),
+      },
+      {
+        id: "total",
+        title: "Total, ms",
+        tip: "Time from start to end, with the ops inside it",
+        width: 74,
+        isRight: true,
+        isOptional: true,
+        value: (row) => row.totalPs,
+        cell: (row) => formatNumber(row.totalPs / 1e9),
+      },
+      {
+        id: "average",
+        title: "Average, µs",
+        tip: "Total time per occurrence",
+        width: 84,
+        isRight: true,
+        isOptional: true,
+        value: (row) => count(row, row.totalPs),
+        cell: (row) => formatNumber(count(row, row.totalPs)),
+      },
+    ];
+  }
+
+  #nameCell(row: Shown): Node {
+    if (this.#byType && !row.isIdle) return h("span", { class: "q" }, `${formatCount(row.nOps)} ops`);
+    if (row.isIdle) return h("span", { class: "q" }, "no op running");
+    return titled(this.#cuts.get(row.name) ?? row.name, row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
+  }
+
+  #barCell(row: Shown): Node {
+    const family = FAMILIES[this.#families?.[this.view.data.meta.op_name[row.op]]] ?? "";
+    const share = this.#maxSelf > 0 ? (row.selfPs / this.#maxSelf) * 100 : 0;
+    const bar = h("i");
+    bar.style.width = row.selfPs > 0 ? `max(1px, ${share}%)` : "0";
+    bar.style.background = `var(--c-${opCategory(row, family)})`;
+    return h("div", { class: "tfp-bar-cell" }, h("span", {}, formatNumber(row.selfPs / 1e9)), bar);
+  }
+
+  #pick(row: Shown): void {
+    if (row.isIdle) return;
+    const { meta } = this.view.data;
+    const names = this.#byType
+      ? this.view.data.meta.op_name
+          .map((name, op) => ({
+            name: meta.names[name],
+            type: meta.names[meta.op_type[op]],
+            device: meta.op_device[op],
+          }))
+          .filter((op) => op.type === row.type && op.device === row.device)
+          .map((op) => op.name)
+      : [row.name];
+    const isChosen =
+      names.length === this.view.link.selection.length &&
+      names.every((name) => this.view.link.selection.includes(name));
+    this.view.link.setSelection(isChosen ? [] : [...new Set(names)]);
+  }
+
+  #followSelection(reveal: boolean): void {
+    const chosen = new Set(this.view.link.selection);
+    const types = new Set<string>();
+    if (this.#byType && chosen.size > 0) {
+      const { meta } = this.view.data;
+      meta.op_name.forEach((name, op) => {
+        if (chosen.has(meta.names[name])) types.add(`type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`);
+      });
+    }
+    const keys = this.#shown
+      .filter((row) => (this.#byType ? types.has(row.key) : chosen.has(row.name) && !row.isIdle))
+      .map((row) => row.key);
+    this.#grid.setSelected(new Set(keys));
+    if (reveal && keys[0] !== undefined) this.#grid.reveal(keys[0]);
+  }
+
+  #save(): void {
+    const rows = this.#grid.shown().map((row) => {
+      const n = Math.max(1, row.occurrences);
+      const us = (ps: number) => ps / 1e6;
+      return [
+        row.rank,
+        row.device ? "device" : "host",
+        row.type,
+        row.name,
+        row.nOps,
+        row.occurrences,
+        us(row.totalPs),
+        us(row.totalPs) / n,
+        us(row.selfPs),
+        us(row.selfPs) / n,
+        row.selfRatio,
+        row.cumulativeRatio,
+        row.isEager,
+      ];
+    });
+    download("ops.csv", toCsv(CSV_HEADER, rows), "text/csv");
+  }
+}
+
+function titled(text: string, title: string): Node {
+  return h("span", { title }, text);
+}
+
+function percent(ratio: number): string {
+  return formatNumber(ratio * 100);
+}
+
+function noOps(signal: AbortSignal): HTMLElement {
+  return emptyState(
+    "No TensorFlow op in this capture",
+    "The captured code ran no op, or only code that TensorFlow's profiler does not see. Capture a cell that trains or predicts:",
+    "%%tfprofile\nmodel.fit(dataset, epochs=1)",
+    signal,
+  );
+}
+
+export default mount("op_table", (view) => {
+  new OpTable(view);
+});

@@ -1,0 +1,322 @@
+/** The trace and the link -> the timeline: steps on top, planes and lines as tracks of nested slices, details at the side. */
+
+import "./timeline.css";
+import { formatCount, formatInstant } from "./core/format";
+import { timeAt } from "./core/viewport";
+import { button, h } from "./draw/dom";
+import { TRACKS_TOP_PX } from "./draw/frame";
+import { inFrame, watchSize } from "./draw/page";
+import { Details } from "./timeline/details";
+import { placeOf } from "./timeline/hit";
+import { KEY_HELP, listenToKeys } from "./timeline/keys";
+import { TrackLabels } from "./timeline/labels";
+import { Painter } from "./timeline/paint";
+import { listenToPointer } from "./timeline/pointer";
+import { SearchBox } from "./timeline/search_box";
+import { TimelineState } from "./timeline/state";
+import { Tooltip } from "./timeline/tooltip";
+import { mount, type TraceView } from "./view";
+
+const HEIGHT_PX = 360;
+const BAR_PX = 28;
+const NARROW_PX = 1100;
+const LABEL_PX = { wide: 164, narrow: 128 };
+
+/** The root element of a timeline, with what browser tests need to find slices on the canvas. */
+export interface TimelineElement extends HTMLElement {
+  /** Middle of the nth slice on screen with this event name, in client coordinates; null when there is none. */
+  tfprofLocate(name: string, nth?: number): { x: number; y: number } | null;
+  /** Pans and scrolls to the nth slice with this event name; false when the trace has none. */
+  tfprofReveal(name: string, nth?: number): boolean;
+}
+
+class Timeline {
+  readonly #view: TraceView;
+  readonly #state: TimelineState;
+  readonly #painter: Painter;
+  readonly #labels: TrackLabels;
+  readonly #details: Details;
+  readonly #search: SearchBox;
+  readonly #tooltip: Tooltip;
+  readonly #canvas = h("canvas", { role: "img" });
+  readonly #scroller = h("div", { class: "tl-scroll" });
+  readonly #area = h("div", { class: "tlc" });
+  readonly #info = h("span", { class: "q tl-about" });
+  readonly #help = h("div", { class: "tl-help", role: "dialog", "aria-label": "Keys of the timeline" });
+  readonly #section = h("section", {
+    class: "tl",
+    tabindex: 0,
+    "aria-label": "Timeline",
+    "data-lm-suppress-shortcuts": "true",
+  });
+  readonly #height: number;
+  #pointerX = -1;
+
+  constructor(view: TraceView) {
+    this.#view = view;
+    const { signal, root, options } = view;
+    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX;
+    const repaint = inFrame(
+      view.guard(() => this.#paint()),
+      signal,
+    );
+    this.#state = new TimelineState(view, repaint);
+    this.#painter = new Painter(this.#canvas, root, this.#state);
+    this.#tooltip = new Tooltip(this.#state);
+    this.#search = new SearchBox(this.#state, () => this.#section.focus(), signal);
+    const column = h("div", { class: "tl-labels" });
+    this.#labels = new TrackLabels(column, this.#state, signal);
+    const pane = h("aside", { class: "det", "aria-label": "Details of the selection", tabindex: 0 });
+    const live = h("div", { class: "sr", "aria-live": "polite" });
+    this.#details = new Details(pane, live, this.#state, signal);
+    this.#scroller.append(column);
+    this.#area.append(this.#canvas, this.#scroller, this.#tooltip.element);
+    this.#buildHelp();
+    this.#section.append(this.#bar(), h("div", { class: "tlg" }, this.#area, pane), live, this.#help);
+    root.append(this.#section);
+    this.#area.style.height = `${this.#height}px`;
+    pane.style.height = `${this.#height}px`;
+    this.#listen();
+    this.#exposeToTests(root as TimelineElement);
+  }
+
+  #bar(): HTMLElement {
+    const { signal } = this.#view;
+    const key = (name: string) => h("kbd", {}, name);
+    const help = button("?", () => this.#toggleHelp(), signal, { class: "tl-key", "aria-label": "All keys" });
+    const optional = h(
+      "span",
+      { class: "opt" },
+      key("F"),
+      " fit selection ",
+      key("M"),
+      " mark ",
+      key("["),
+      " ",
+      key("]"),
+      " same op ",
+    );
+    const keys = h("span", { class: "keys" });
+    keys.append(
+      key("W"),
+      " ",
+      key("S"),
+      " zoom ",
+      key("A"),
+      " ",
+      key("D"),
+      " pan ",
+      optional,
+      help,
+      " all ",
+      key("Esc"),
+      " leave",
+    );
+    const fit = button("Fit", () => this.#state.setView(this.#state.bounds), signal, {
+      title: "Show the whole capture",
+    });
+    return h(
+      "div",
+      { class: "bar" },
+      h("b", {}, "Timeline"),
+      this.#info,
+      h("span", { class: "sp" }),
+      keys,
+      this.#search.element,
+      fit,
+    );
+  }
+
+  #listen() {
+    const { signal, link, data } = this.#view;
+    const state = this.#state;
+    watchSize(this.#area, (width) => this.#resize(width), signal);
+    this.#view.onTheme(() => {
+      this.#painter.forgetColors();
+      state.invalidate();
+    });
+    this.#scroller.addEventListener("scroll", () => state.invalidate(), { signal });
+    listenToPointer(
+      state,
+      this.#painter,
+      {
+        area: this.#area,
+        canvas: this.#canvas,
+        scroller: this.#scroller,
+        isArmed: () => this.#section.contains(this.#section.ownerDocument.activeElement),
+        arm: () => this.#section.focus({ preventScroll: true }),
+        onHover: (event, x, y) => this.#hover(event, x, y),
+        onRangeCleared: () => this.#clearRange(),
+      },
+      signal,
+    );
+    listenToKeys(
+      this.#section,
+      state,
+      {
+        focusSearch: () => this.#search.focus(),
+        toggleHelp: () => this.#toggleHelp(),
+        escape: () => this.#escape(),
+        scrollBy: (px) => this.#scroller.scrollBy({ top: px }),
+        pointerTime: () => this.#pointerTime(),
+      },
+      signal,
+    );
+    link.on(
+      "selection",
+      this.#view.guard(() => state.readSelection()),
+      signal,
+    );
+    link.on(
+      "time_range",
+      this.#view.guard(() => this.#onRange()),
+      signal,
+    );
+    link.on("step", () => this.#onStep(), signal);
+    link.on("hover", () => this.#onHoverElsewhere(), signal);
+    data.onChange(
+      this.#view.guard(() => this.#onData()),
+      signal,
+    );
+  }
+
+  #resize(width: number) {
+    this.#painter.labelWidth = this.#section.clientWidth < NARROW_PX ? LABEL_PX.narrow : LABEL_PX.wide;
+    this.#section.style.setProperty("--w-label", `${this.#painter.labelWidth}px`);
+    this.#painter.resize(width, this.#height);
+    this.#scroller.style.top = `${TRACKS_TOP_PX}px`;
+    this.#scroller.style.height = `${this.#painter.tracksBottom - TRACKS_TOP_PX}px`;
+    this.#state.tracksHeight = this.#painter.tracksBottom - TRACKS_TOP_PX;
+    this.#state.invalidate();
+  }
+
+  #paint() {
+    const state = this.#state;
+    this.#labels.update();
+    if (state.scrollTo >= 0) {
+      this.#scroller.scrollTop = state.scrollTo;
+      state.scrollTo = -1;
+    }
+    state.scrollTop = this.#scroller.scrollTop;
+    this.#painter.paint();
+    this.#details.update();
+    this.#describe();
+  }
+
+  /** What is on screen, in words: in the bar, and for those who cannot see the canvas. */
+  #describe() {
+    const { view, bounds, meta, events, steps } = this.#state;
+    const { data } = this.#view;
+    const resolution = Math.max(1e3, 10 ** Math.floor(Math.log10((view.t1 - view.t0) / 20)));
+    const number = (time: number) => formatInstant(time, resolution).replace(/ m?s$/, "");
+    let count = `${formatCount(meta.n_events)} events`;
+    if (events.n < meta.n_events) {
+      count = `${formatCount(events.n)} of ${count}`;
+      if (data.progress > 0) count += `, loading ${Math.floor(data.progress * 100)} %`;
+    }
+    const whole = formatInstant(bounds.t1, resolution);
+    const text = `${number(view.t0)}–${number(view.t1)} of ${whole} · ${count}`;
+    if (this.#info.textContent !== text) this.#info.textContent = text;
+    this.#info.title = data.problem;
+    const label = `Timeline, ${text}, ${formatCount(steps.n)} steps, ${formatCount(meta.lines.length)} lines. Find slices with the search field.`;
+    if (this.#canvas.getAttribute("aria-label") !== label) this.#canvas.setAttribute("aria-label", label);
+  }
+
+  #hover(event: number, x: number, y: number) {
+    const state = this.#state;
+    this.#pointerX = event === -1 && x === 0 && y === 0 ? -1 : x;
+    this.#tooltip.show(event, x, y, this.#area.clientWidth, this.#area.clientHeight);
+    if (event === state.hover) return;
+    state.hover = event;
+    this.#view.link.setHover(event >= 0 ? state.meta.names[state.events.key[event]] : "");
+    state.invalidate();
+  }
+
+  #onHoverElsewhere() {
+    const { hover } = this.#view.link;
+    this.#state.hoveredIds = hover ? this.#state.idsOf([hover]) : new Int32Array();
+    this.#state.invalidate();
+  }
+
+  #pointerTime(): number | null {
+    const x = this.#pointerX - this.#painter.labelWidth;
+    return x > 0 ? timeAt(this.#state.view, this.#painter.plotWidth, x) : null;
+  }
+
+  /** A range that another view chose comes into the window; our own is there already. */
+  #onRange() {
+    const { range } = this.#state;
+    if (range && (range.t1 <= this.#state.view.t0 || range.t0 >= this.#state.view.t1)) this.#state.showSpan(range);
+    this.#state.invalidate();
+  }
+
+  #onStep() {
+    const { steps } = this.#state;
+    const { step } = this.#view.link;
+    if (step >= 0 && step < steps.n) this.#state.showSpan({ t0: steps.start[step], t1: steps.end[step] });
+    this.#state.invalidate();
+  }
+
+  #onData() {
+    const { data } = this.#view;
+    if (data.isComplete && this.#state.events.n !== (data.table("events")?.n ?? 0)) {
+      this.#state.load();
+      this.#search.refresh();
+    }
+    this.#state.invalidate();
+  }
+
+  #clearRange() {
+    this.#view.link.setStep(-1);
+    this.#state.setRange(null);
+  }
+
+  #escape() {
+    const { link } = this.#view;
+    if (!this.#help.hidden) this.#toggleHelp();
+    else if (this.#search.clear()) return;
+    else if (link.selection.length > 0) this.#state.select(-1);
+    else if (link.timeRange) this.#clearRange();
+    else this.#section.blur();
+  }
+
+  #buildHelp() {
+    const rows = KEY_HELP.flatMap(([keys, what]) => [h("kbd", {}, keys), h("span", {}, what)]);
+    const close = button("Close", () => this.#toggleHelp(), this.#view.signal);
+    this.#help.append(
+      h("b", {}, "Keys, while the timeline has the focus"),
+      h("div", { class: "tl-keys" }, ...rows),
+      close,
+    );
+    this.#help.hidden = true;
+  }
+
+  #toggleHelp() {
+    this.#help.hidden = !this.#help.hidden;
+    if (this.#help.hidden) this.#section.focus({ preventScroll: true });
+    else this.#help.querySelector("button")?.focus({ preventScroll: true });
+  }
+
+  #exposeToTests(root: TimelineElement) {
+    const named = (name: string) => {
+      const id = this.#state.meta.names.indexOf(name);
+      const { byName } = this.#state;
+      return id < 0 ? [] : [...byName.order.subarray(byName.offset[id], byName.offset[id + 1])];
+    };
+    root.tfprofLocate = (name, nth = 0) => {
+      const places = named(name).flatMap((event) => placeOf(this.#state, this.#painter, event) ?? []);
+      const box = this.#canvas.getBoundingClientRect();
+      const place = places[nth];
+      return place ? { x: box.left + place.x, y: box.top + place.y } : null;
+    };
+    root.tfprofReveal = (name, nth = 0) => {
+      const event = named(name)[nth];
+      if (event !== undefined) this.#state.show(event);
+      return event !== undefined;
+    };
+  }
+}
+
+export default mount("timeline", (view) => {
+  new Timeline(view);
+});

@@ -1,0 +1,63 @@
+/** Turns a point on the canvas into what is there: zone, time, event, edge. */
+import { eventAt } from "../core/lod";
+import { ROW_PX, trackAt, yOfRow } from "../core/tracks";
+import { type Span, timeAt, xAt } from "../core/viewport";
+import { OVERVIEW_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
+import type { Painter } from "./paint";
+import type { TimelineState } from "./state";
+
+export type Zone = "overview" | "ruler" | "steps" | "tracks" | "counter";
+
+/** Slices this far from the pointer still count: many are thinner than a pixel. */
+const TOLERANCE_PX = 2;
+const EDGE_PX = 5;
+
+export function zoneAt(painter: Painter, y: number): Zone {
+  if (y < OVERVIEW_PX + 1) return "overview";
+  if (y < STEPS_TOP_PX) return "ruler";
+  if (y < TRACKS_TOP_PX) return "steps";
+  return y < painter.tracksBottom ? "tracks" : "counter";
+}
+
+/** Time under x (in the canvas), in the window or, in the overview, in the whole capture; kept inside the capture. */
+export function timeUnder(state: TimelineState, painter: Painter, x: number, zone: Zone): number {
+  const span = zone === "overview" ? state.bounds : state.view;
+  const time = timeAt(span, painter.plotWidth, x - painter.labelWidth);
+  return Math.min(state.bounds.t1, Math.max(state.bounds.t0, time));
+}
+
+export function eventUnder(state: TimelineState, painter: Painter, x: number, y: number): number {
+  if (x < painter.labelWidth || zoneAt(painter, y) !== "tracks") return -1;
+  const content = y - TRACKS_TOP_PX + state.scrollTop;
+  const track = trackAt(state.layout, content);
+  if (track?.kind !== "line") return -1;
+  const depth = Math.floor((content - track.y) / ROW_PX);
+  if (depth >= track.nRows || track.firstRow + depth >= state.rows.offset.length - 1) return -1;
+  const { view } = state;
+  const tolerance = ((view.t1 - view.t0) / painter.plotWidth) * TOLERANCE_PX;
+  const time = timeAt(view, painter.plotWidth, x - painter.labelWidth);
+  return eventAt(state.rows, track.firstRow + depth, time, tolerance);
+}
+
+/** Which edge of a span x is near to, if any. */
+export function edgeUnder(painter: Painter, span: Span | null, within: Span, x: number): "t0" | "t1" | null {
+  if (!span) return null;
+  const plot = x - painter.labelWidth;
+  const left = Math.abs(xAt(within, painter.plotWidth, span.t0) - plot);
+  const right = Math.abs(xAt(within, painter.plotWidth, span.t1) - plot);
+  if (Math.min(left, right) > EDGE_PX) return null;
+  return left <= right ? "t0" : "t1";
+}
+
+/** Middle of the visible part of an event in the canvas, null when it is not on screen. */
+export function placeOf(state: TimelineState, painter: Painter, event: number): { x: number; y: number } | null {
+  const { events, view, layout, scrollTop } = state;
+  const row = yOfRow(layout, events.line[event], events.depth[event]);
+  if (row === null) return null;
+  const y = TRACKS_TOP_PX + row - scrollTop + ROW_PX / 2;
+  if (y < TRACKS_TOP_PX || y > painter.tracksBottom) return null;
+  const t0 = Math.max(view.t0, events.start[event]);
+  const t1 = Math.min(view.t1, events.start[event] + events.duration[event]);
+  if (t1 < t0 || events.start[event] > view.t1) return null;
+  return { x: painter.labelWidth + xAt(view, painter.plotWidth, (t0 + t1) / 2), y };
+}

@@ -1,0 +1,177 @@
+/** Turns the trace and the link into the state of one timeline: what is loaded, in view, chosen, found and open. */
+import { busiestAllocator, type Counter } from "../core/counter";
+import { findSame } from "../core/event_summary";
+import { buildPostings, buildRows, type Events, type Postings, type Rows, readEvents } from "../core/events";
+import { eventsByTime, flagged, matchNames, type Query } from "../core/search";
+import { readSteps, type Steps } from "../core/steps";
+import { layoutTracks, newTrackState, ROW_PX, reveal, type TrackLayout, yOfRow } from "../core/tracks";
+import { clamp, fitRange, type Span, shows } from "../core/viewport";
+import type { TraceView } from "../view";
+
+const NONE = new Int32Array();
+const PS_PER_NS = 1000;
+
+export class TimelineState {
+  events!: Events;
+  rows!: Rows;
+  steps!: Steps;
+  counter!: Counter | null;
+  family!: Uint8Array;
+  layout!: TrackLayout;
+  readonly tracks = newTrackState();
+  bounds!: Span;
+  /** What is on screen. */
+  view!: Span;
+  /** Event whose details are shown, -1 for none. */
+  focus = -1;
+  /** Event under the pointer, -1 for none. */
+  hover = -1;
+  /** Key ids: of the linked selection, and of what is hovered in any view. */
+  selectedIds: Int32Array = NONE;
+  hoveredIds: Int32Array = NONE;
+  /** Name ids that the search matches, and the matching events in the order of time. */
+  foundIds: Int32Array = NONE;
+  found: Uint32Array = new Uint32Array();
+  /** Height of the visible part of the tracks, kept by the view. */
+  tracksHeight = 200;
+  /** Asked for by `show`: the tracks scroll there with the next frame; -1 for nowhere. */
+  scrollTo = -1;
+  scrollTop = 0;
+  #byKey: Postings | null = null;
+  #byName: Postings | null = null;
+  readonly #idOfName = new Map<string, number>();
+
+  constructor(
+    readonly trace: TraceView,
+    /** Asks for a new frame. */
+    readonly invalidate: () => void,
+  ) {
+    this.meta.names.forEach((name, id) => {
+      this.#idOfName.set(name, id);
+    });
+    this.load();
+    this.view = this.#firstView();
+    this.readSelection();
+  }
+
+  get meta() {
+    return this.trace.data.meta;
+  }
+  get link() {
+    return this.trace.link;
+  }
+
+  /** Reads the tables: once at the start, once more when the details have come. */
+  load() {
+    const { data } = this.trace;
+    const before = this.focus >= 0 ? this.#identity(this.focus) : null;
+    this.events = readEvents(data.table("events"), this.meta);
+    this.rows = buildRows(this.events, this.meta.lines.length);
+    this.steps = readSteps(data.table("steps"), data.table("step_pieces"), this.meta);
+    this.counter = busiestAllocator(data.table("memory"), this.meta);
+    this.family = (data.table("names")?.columns.family as Uint8Array | undefined) ?? new Uint8Array();
+    if (this.family.length < this.meta.names.length) this.family = new Uint8Array(this.meta.names.length).fill(7);
+    this.#byKey = null;
+    this.#byName = null;
+    this.hover = -1;
+    this.focus = before ? findSame(this.events, before) : -1;
+    const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
+    this.bounds = { t0: 0, t1: Math.max(1e6, this.meta.duration_ps, lastStep) };
+    this.relayout();
+  }
+
+  #identity(event: number) {
+    const { line, start, name } = this.events;
+    return { line: line[event], start: start[event], name: name[event] };
+  }
+
+  /** The whole capture; the first session where the sessions are specks in it. */
+  #firstView(): Span {
+    const range = this.range;
+    if (range) return fitRange(range, this.bounds);
+    const { sessions } = this.meta;
+    const covered = sessions.reduce((sum, s) => sum + s.stop_ps - s.start_ps, 0);
+    const whole = this.bounds.t1 - this.bounds.t0;
+    if (sessions.length > 1 && covered < whole / 10) {
+      return fitRange({ t0: sessions[0].start_ps, t1: sessions[0].stop_ps }, this.bounds, 0.05);
+    }
+    return this.bounds;
+  }
+
+  get byKey(): Postings {
+    this.#byKey ??= buildPostings(this.events.key, this.meta.names.length);
+    return this.#byKey;
+  }
+  get byName(): Postings {
+    this.#byName ??= buildPostings(this.events.name, this.meta.names.length);
+    return this.#byName;
+  }
+
+  /** The linked time range in ps. */
+  get range(): Span | null {
+    const range = this.link.timeRange;
+    return range && { t0: range[0] * PS_PER_NS, t1: range[1] * PS_PER_NS };
+  }
+
+  setRange(range: Span | null) {
+    this.link.setTimeRange(range && [Math.floor(range.t0 / PS_PER_NS), Math.ceil(range.t1 / PS_PER_NS)]);
+  }
+
+  setView(view: Span) {
+    this.view = clamp(view, this.bounds);
+    this.invalidate();
+  }
+
+  relayout() {
+    this.layout = layoutTracks(this.meta, this.rows, this.tracks);
+    this.invalidate();
+  }
+
+  idsOf(names: readonly string[]): Int32Array {
+    return Int32Array.from(names.flatMap((name) => this.#idOfName.get(name) ?? []));
+  }
+
+  /** Takes the linked selection; the shown event goes when it is no longer part of it. */
+  readSelection() {
+    this.selectedIds = this.idsOf(this.link.selection);
+    if (this.focus >= 0 && !this.selectedIds.includes(this.events.key[this.focus])) this.focus = -1;
+    this.invalidate();
+  }
+
+  /** Makes an event the selected one, here and in the other views; -1 selects nothing. */
+  select(event: number) {
+    this.focus = event;
+    this.link.setSelection(event >= 0 ? [this.meta.names[this.events.key[event]]] : []);
+    this.invalidate();
+  }
+
+  /** Brings an event into the window: opens its track, scrolls, pans. */
+  show(event: number) {
+    const { events } = this;
+    if (reveal(this.meta, this.layout, this.tracks, events.line[event], events.depth[event])) this.relayout();
+    const y = yOfRow(this.layout, events.line[event], events.depth[event]);
+    if (y !== null && (y < this.scrollTop || y + ROW_PX > this.scrollTop + this.tracksHeight)) {
+      this.scrollTo = Math.max(0, y - this.tracksHeight / 3);
+    }
+    const span = { t0: events.start[event], t1: events.start[event] + events.duration[event] };
+    this.showSpan(span);
+  }
+
+  /** Pans to a span that is out of sight, and zooms out for one that is longer than the window. */
+  showSpan(span: Span) {
+    const window = this.view.t1 - this.view.t0;
+    if (shows(this.view, span)) this.invalidate();
+    else if (span.t1 - span.t0 > window) this.setView(fitRange(span, this.bounds));
+    else {
+      const middle = (span.t0 + span.t1) / 2;
+      this.setView({ t0: middle - window / 2, t1: middle + window / 2 });
+    }
+  }
+
+  /** Takes a search; throws a SyntaxError for a regular expression that is none. */
+  search(query: Query) {
+    this.foundIds = flagged(matchNames(this.meta.names, query));
+    this.found = eventsByTime(this.events, this.byName, this.foundIds);
+    this.invalidate();
+  }
+}

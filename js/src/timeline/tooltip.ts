@@ -1,0 +1,50 @@
+/** Turns the slice under the pointer into a small frame beside it. */
+import { formatInstant, formatTime } from "../core/format";
+import { stepAt } from "../core/steps";
+import { h } from "../draw/dom";
+import type { TimelineState } from "./state";
+
+const OFFSET_PX = 12;
+
+export class Tooltip {
+  readonly element = h("div", { class: "tl-tip", "aria-hidden": "true" });
+  readonly #name = h("b", {});
+  readonly #figures = h("div", { class: "q" });
+  #event = -1;
+
+  constructor(readonly state: TimelineState) {
+    this.element.append(this.#name, this.#figures);
+    this.element.hidden = true;
+  }
+
+  /** Shows an event's name and figures beside a point of the canvas; -1 hides. */
+  show(event: number, x: number, y: number, width: number, height: number) {
+    this.element.hidden = event < 0;
+    if (event < 0) {
+      this.#event = -1;
+      return;
+    }
+    if (event !== this.#event) this.#fill(event);
+    const box = this.element.getBoundingClientRect();
+    const left = x + OFFSET_PX + box.width > width ? Math.max(0, x - OFFSET_PX - box.width) : x + OFFSET_PX;
+    const top = y + OFFSET_PX + box.height > height ? y - OFFSET_PX - box.height : y + OFFSET_PX;
+    this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+
+  #fill(event: number) {
+    const { events, meta, steps } = this.state;
+    this.#event = event;
+    this.#name.textContent = meta.names[events.name[event]];
+    const duration = events.duration[event];
+    const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
+    this.#figures.textContent = [
+      formatTime(duration),
+      events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",
+      `at ${formatInstant(events.start[event], 1e6)}`,
+      step >= 0 ? `step ${steps.names[step]}` : "",
+      meta.lines[events.line[event]].name,
+    ]
+      .filter(Boolean)
+      .join(" · ");
+  }
+}

@@ -1,0 +1,69 @@
+"""Jupyter servers and a Chromium for the tests in this folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.harness import CHROMIUM_ARGUMENTS, Notebook, Server, opened
+from tools import chromium
+
+Open = Callable[..., AbstractContextManager[Notebook]]
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> Path:
+    path = chromium.find()
+    if path is None:
+        sentence = "No Chromium here: `make test` gets one, or set CHROME=/path/to/chrome."
+        if os.environ.get("CI"):
+            pytest.fail(sentence)
+        pytest.skip(sentence)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(chromium_path: Path) -> Iterator[Browser]:
+    # Not for the session: Playwright's event loop stays the running one of this thread, and other tests have theirs.
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(chromium_path), args=CHROMIUM_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server("lab", root=tmp_path_factory.mktemp("lab"), home=tmp_path_factory.mktemp("lab-home")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def notebook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server("notebook", root=tmp_path_factory.mktemp("nb"), home=tmp_path_factory.mktemp("nb-home")) as server:
+        yield server
+
+
+@pytest.fixture
+def open_lab(browser: Browser, lab_server: Server) -> Open:
+    """`open_lab("name.ipynb")` opens a notebook of `lab_server.root` in JupyterLab."""
+    return partial(opened, browser, lab_server)
+
+
+@pytest.fixture
+def open_notebook(browser: Browser, notebook_server: Server) -> Open:
+    """The same in Notebook 7."""
+    return partial(opened, browser, notebook_server)

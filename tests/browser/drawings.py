@@ -1,0 +1,77 @@
+"""Small traces with known content for the browser tests: two halves that differ in every view, and hostile names."""
+
+from __future__ import annotations
+
+from tests.builders import Event, Line, event, line, plane, session, space
+
+N_STEPS = 8
+STEP_US = 10_000
+FIRST, SECOND = "model/first/MatMul", "model/second/Conv2D"
+"""The op of steps 0 to 3, and that of steps 4 to 7."""
+MAP = "Iterator::Root::Prefetch::Map"
+MARKUP = "<img src=x onerror=window.tfprofHacked=1>"
+CLOSING = "</script><script>window.tfprofHacked=2</script>"
+MIB = 2**20
+
+
+def linked_space() -> bytes:
+    """Eight steps of 10 ms; `FIRST` runs in the first four and `SECOND` in the others, each with its allocation."""
+    threads = [_steps("train"), _ops(FIRST, SECOND, MAP), *_memory(FIRST, SECOND, "bfc")]
+    return space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", *threads))
+
+
+def hostile_space() -> bytes:
+    """The same with markup for names of steps, ops, iterators, threads, hosts and allocators."""
+    first, second = MARKUP, CLOSING
+    threads = [
+        _steps(f"train {CLOSING}"),
+        _ops(first, second, f"Iterator::Root::{MARKUP}"),
+        *_memory(first, second, MARKUP),
+    ]
+    threads.append(line(CLOSING, event(MARKUP, 1000, 500, note=CLOSING), event(CLOSING, 2000, 500, note=MARKUP)))
+    return space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", *threads), hostnames=[MARKUP])
+
+
+def _steps(name: str) -> Line:
+    markers = [event(name, i * STEP_US, STEP_US - 500, _r=1, step_num=i) for i in range(N_STEPS)]
+    return line("python", *markers)
+
+
+def _ops(first: str, second: str, iterator: str) -> Line:
+    events: list[Event] = []
+    root = "Iterator::Root"
+    for i in range(N_STEPS):
+        at = i * STEP_US
+        name, op_type = (first, "MatMul") if i < N_STEPS // 2 else (second, "Conv2D")
+        # A name that TensorFlow would refuse still is an op when its type is in lower case (semantics 1.7, rule 4).
+        full = f"{name}:{op_type if name.startswith('model') else 'fused'}"
+        events += [event(root, at + 100, 3000, id=1), event(iterator, at + 200, 2500, id=2, parent_id=1)]
+        events.append(event(full, at + 4000, 5000 if i < N_STEPS // 2 else 3000))
+    return line("worker", *events)
+
+
+def _memory(first: str, second: str, allocator: str) -> list[Line]:
+    """Each step allocates for its op and frees at its end: 8 MiB in the first half, 24 MiB in the second."""
+    events = []
+    in_use = 1 * MIB
+    for i in range(N_STEPS):
+        op, size = (first, 8 * MIB) if i < N_STEPS // 2 else (second, 24 * MIB)
+        for kind, at, sign in (("MemoryAllocation", 4100, 1), ("MemoryDeallocation", 8900, -1)):
+            in_use += sign * size
+            stats = {
+                "allocator_name": allocator,
+                "bytes_allocated": in_use,
+                "bytes_available": 64 * MIB - in_use,
+                "bytes_reserved": 0,
+                "fragmentation": 0.25,
+                "peak_bytes_in_use": 25 * MIB,
+                "requested_bytes": size,
+                "allocation_bytes": size,
+                "addr": 4096 + i,
+                "tf_op": op,
+                "data_type": 1,
+                "shape": "[32,64]",
+                "region_type": "output",
+            }
+            events.append(event(kind, i * STEP_US + at, 1, stats=stats))
+    return [line("allocator", *events)]

@@ -1,0 +1,193 @@
+"""What is done in one view of a profile arrives in the others, also while the kernel is busy, and in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.drawings import FIRST, SECOND, STEP_US, linked_space
+from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.test_quickstart_browser import open_tab
+
+LOAD, SHOW, PROBE, BUSY = range(4)
+CELLS = (
+    "import tfprof_widgets as tfprof\nprof = tfprof.load('linked.xplane.pb')",
+    "prof.dashboard()",
+    # anywidget gives a widget its manager; through it a test reaches the raw shared models.
+    """
+import anywidget
+class Probe(anywidget.AnyWidget):
+    _esm = "export default { render({ model }) { globalThis.tfprofManager = model.widget_manager } }"
+Probe()
+""",
+    """
+import pathlib, time
+while not pathlib.Path("go").exists():
+    time.sleep(0.1)
+pathlib.Path("go").unlink()
+""",
+)
+COUNT_LISTENERS = """
+async (ids) => {
+    const counts = {};
+    for (const [name, id] of Object.entries(ids)) {
+        const model = await globalThis.tfprofManager.get_model(id);
+        counts[name] = Object.values(model._events ?? {}).reduce((sum, list) => sum + list.length, 0);
+    }
+    for (const [target, listeners] of globalThis.tfprofListeners) counts[target] = listeners.size;
+    counts.stores = [...(globalThis[Symbol.for("tfprof_widgets.data")]?.values() ?? [])].map((store) => store.n_views);
+    return counts;
+}
+"""
+WATCH_LISTENERS = """
+globalThis.tfprofListeners = new Map();
+const add = EventTarget.prototype.addEventListener;
+const remove = EventTarget.prototype.removeEventListener;
+const nameOf = (target) => target === window ? "window" : target === document ? "document"
+    : target === document.body ? "body" : target === document.documentElement ? "html" : null;
+EventTarget.prototype.addEventListener = function (type, listener, options) {
+    const name = nameOf(this);
+    const isMine = name && /tfp|blob:/.test(new Error().stack ?? "");
+    if (isMine && listener && !options?.signal?.aborted) {
+        const all = globalThis.tfprofListeners;
+        if (!all.has(name)) all.set(name, new Set());
+        const entry = { type, listener };
+        all.get(name).add(entry);
+        if (options?.signal) add.call(options.signal, "abort", () => all.get(name).delete(entry), { once: true });
+    }
+    return add.call(this, type, listener, options);
+};
+EventTarget.prototype.removeEventListener = function (type, listener, options) {
+    const all = globalThis.tfprofListeners.get(nameOf(this)) ?? new Set();
+    for (const entry of all) if (entry.type === type && entry.listener === listener) all.delete(entry);
+    return remove.call(this, type, listener, options);
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def shown(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+    """A notebook in JupyterLab with the dashboard of the drawn trace."""
+    (lab_server.root / "linked.xplane.pb").write_bytes(linked_space())
+    write_notebook(lab_server.root / "linked.ipynb", *CELLS)
+    with opened(browser, lab_server, "linked.ipynb", at_start=WATCH_LISTENERS) as notebook:
+        for cell in (LOAD, SHOW, PROBE):
+            notebook.run_cell(cell)
+        notebook.view("timeline").locator("canvas").first.wait_for()
+        yield notebook
+
+
+@pytest.fixture
+def notebook(shown: Notebook) -> Notebook:
+    """The same with nothing selected."""
+    shown.value("[setattr(prof.link, 'time_range', ()), setattr(prof.link, 'selection', ())]")
+    shown.view("dashboard").scroll_into_view_if_needed()
+    return shown
+
+
+def op_names(notebook: Notebook) -> set[str]:
+    rows = notebook.view("op_table").locator("[data-op-name]")
+    return {name for name in rows.evaluate_all("rows => rows.map((row) => row.dataset.opName)") if "model/" in name}
+
+
+def release_kernel(server: Server) -> None:
+    (server.root / "go").touch()
+
+
+def test_clicking_a_slice_selects_its_op_in_python_and_in_the_table(notebook: Notebook) -> None:
+    open_tab(notebook, "op_table")
+    notebook.page.mouse.click(*notebook.locate("timeline", SECOND))
+    notebook.wait_for_value("list(prof.link.selection)", [SECOND])
+    row = notebook.view("op_table").locator(f'[data-op-name="{SECOND}"]')
+    poll(lambda: row.get_attribute("aria-selected") == "true", "the row of the clicked op is not selected")
+    assert SECOND in notebook.view("timeline").inner_text()
+
+
+def test_selecting_in_python_reaches_the_views(notebook: Notebook) -> None:
+    open_tab(notebook, "op_table")
+    notebook.value(f"setattr(prof.link, 'selection', ({FIRST!r},))")
+    row = notebook.view("op_table").locator(f'[data-op-name="{FIRST}"]')
+    poll(lambda: row.get_attribute("aria-selected") == "true", "the row is not selected")
+
+
+def test_a_range_dragged_while_the_kernel_is_busy_filters_table_and_memory(
+    notebook: Notebook, lab_server: Server
+) -> None:
+    open_tab(notebook, "memory_timeline")
+    open_tab(notebook, "op_table")
+    poll(lambda: op_names(notebook) == {FIRST, SECOND}, lambda: f"ops of the whole capture: {op_names(notebook)}")
+    notebook.start_cell(BUSY)
+    notebook.wait_for_kernel("busy")
+    try:
+        drag_over_ruler(notebook, first_step=0, last_step=3)
+        poll(lambda: op_names(notebook) == {FIRST}, lambda: f"ops of the range: {op_names(notebook)}")
+        open_tab(notebook, "memory_timeline")
+        memory = notebook.view("memory_timeline")
+        poll(lambda: FIRST in memory.inner_text(), lambda: f"no {FIRST} at the peak: {memory.inner_text()}")
+        assert SECOND not in memory.inner_text()
+        notebook.wait_for_kernel("busy")
+        notebook.screenshot("linked-range", notebook.view("dashboard"))
+    finally:
+        release_kernel(lab_server)
+    notebook.wait_for_kernel("idle")
+    t0_ns, t1_ns = notebook.value("prof.link.time_range")
+    assert t0_ns == pytest.approx(0, abs=STEP_US * 1000)
+    assert t1_ns == pytest.approx(4 * STEP_US * 1000, abs=STEP_US * 1000)
+
+
+def test_rerunning_the_cell_leaks_no_listener(notebook: Notebook) -> None:
+    open_tab(notebook, "op_table")
+    ids = notebook.value("{'link': prof.link.model_id, 'data': prof._data.model_id}")
+    notebook.run_cell(SHOW)
+    settle(notebook)
+    before = notebook.page.evaluate(COUNT_LISTENERS, ids)
+    for _ in range(3):
+        notebook.run_cell(SHOW)
+        settle(notebook)
+    poll(
+        lambda: notebook.page.evaluate(COUNT_LISTENERS, ids) == before,
+        lambda: f"before {before}, after {notebook.page.evaluate(COUNT_LISTENERS, ids)}",
+        timeout_s=10,
+    )
+    assert before["link"] > 0
+    assert notebook.page.locator('[data-tfprof="dashboard"]').count() == 1
+
+
+def settle(notebook: Notebook) -> None:
+    """Wait until the dashboard of the last run is drawn."""
+    notebook.view("timeline").locator("canvas").first.wait_for()
+    open_tab(notebook, "op_table")
+    poll(lambda: op_names(notebook) == {FIRST, SECOND}, "the table of the new dashboard is not filled")
+
+
+def test_dark_theme_reaches_every_view(notebook: Notebook) -> None:
+    notebook.use_theme("JupyterLab Dark")
+    try:
+        for view in ("dashboard", "timeline", "overview_panel", "step_chart"):
+            poll(lambda view=view: notebook.view(view).get_attribute("data-theme") == "dark", f"{view} is not dark")
+        background = notebook.view("dashboard").evaluate("el => getComputedStyle(el).backgroundColor")
+        red, green, blue = (int(part) for part in background.strip("rgba()").split(",")[:3])
+        assert max(red, green, blue) < 80
+        darkness = (
+            notebook.view("timeline")
+            .locator("canvas")
+            .first.evaluate(
+                """canvas => {
+                const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+                const dark = data.filter((_, i) => i % 4 === 0).filter((red) => red < 100).length;
+                return dark / (data.length / 4);
+            }"""
+            )
+        )
+        assert darkness > 0.5
+        notebook.screenshot("linked-dark", notebook.view("dashboard"))
+    finally:
+        notebook.use_theme("JupyterLab Light")
+
+
+def test_nothing_was_asked_of_the_network_and_nothing_failed(shown: Notebook) -> None:
+    assert shown.refused == []
+    assert shown.errors == []
+    assert shown.page.locator('[role="alert"]').all_inner_texts() == []

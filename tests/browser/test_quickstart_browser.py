@@ -1,0 +1,89 @@
+"""The quickstart notebook in JupyterLab 4 and Notebook 7: four views with real data, and no network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from tests.browser.conftest import Open
+from tests.browser.harness import ROOT, Notebook, Server, poll
+
+QUICKSTART = ROOT / "notebooks" / "quickstart.ipynb"
+N_STEPS = 40
+TABS = {"op_table": "Ops", "memory_timeline": "Memory", "input_graph": "Input pipeline"}
+
+
+@pytest.mark.tensorflow
+def test_quickstart_in_jupyterlab(open_lab: Open, lab_server: Server) -> None:
+    shutil.copy(QUICKSTART, lab_server.root)
+    with open_lab(QUICKSTART.name) as notebook:
+        check(notebook)
+        notebook.screenshot("quickstart-lab", notebook.view("dashboard"))
+
+
+@pytest.mark.tensorflow
+def test_quickstart_in_notebook_7(open_notebook: Open, notebook_server: Server) -> None:
+    shutil.copy(QUICKSTART, notebook_server.root)
+    with open_notebook(QUICKSTART.name) as notebook:
+        check(notebook)
+        notebook.screenshot("quickstart-notebook7", notebook.view("dashboard"))
+
+
+def check(notebook: Notebook) -> None:
+    notebook.run_all()
+    dashboard = notebook.view("dashboard")
+    dashboard.scroll_into_view_if_needed()
+    # The panel says the mean step time that Python computed, in words a person reads.
+    verdict = notebook.value("prof.overview.verdict")
+    poll(lambda: verdict in dashboard.inner_text(), lambda: f"{verdict!r} is not in {dashboard.inner_text()!r}")
+    check_timeline(notebook)
+    check_ops(notebook)
+    check_memory(notebook)
+    check_input_graph(notebook)
+    assert notebook.page.locator('[role="alert"]').all_inner_texts() == []
+    assert notebook.refused == []
+    assert notebook.errors == []
+
+
+def check_timeline(notebook: Notebook) -> None:
+    timeline = notebook.view("timeline")
+    assert timeline.locator("canvas").first.bounding_box()["width"] > 300
+    names = notebook.value("prof.ops['name'].tolist()")
+    op = next(name for name in names if "conv2d" in name)
+    poll(
+        lambda: timeline.evaluate("(el, name) => el.tfprofLocate?.(name, 0) != null", op),
+        f"the timeline does not draw {op}",
+    )
+
+
+def check_ops(notebook: Notebook) -> None:
+    open_tab(notebook, "op_table")
+    table = notebook.view("op_table")
+    top = notebook.value("prof.ops['name'].iloc[0]")
+    poll(lambda: table.locator(f'[data-op-name="{top}"]').count() == 1, f"no row for {top}")
+
+
+def check_memory(notebook: Notebook) -> None:
+    open_tab(notebook, "memory_timeline")
+    memory = notebook.view("memory_timeline")
+    # Bokeh's canvas sits in nested shadow roots, which Playwright's selectors enter.
+    memory.locator("canvas").first.wait_for()
+    allocator = notebook.value("prof.memory.summary['allocator'].iloc[0]")
+    poll(lambda: allocator in memory.inner_text(), f"no word of the allocator {allocator}")
+
+
+def check_input_graph(notebook: Notebook) -> None:
+    open_tab(notebook, "input_graph")
+    graph = notebook.view("input_graph")
+    names = [name.rsplit("::", 1)[-1] for name in notebook.value("prof.input_pipeline.iterators['long_name'].tolist()")]
+    poll(lambda: all(name in graph.inner_text() for name in names), f"the graph does not show all of {names}")
+    assert "Map" in names
+
+
+def open_tab(notebook: Notebook, view: str) -> None:
+    """Click the tab of a view; until then the view is not there."""
+    tab = notebook.view("dashboard").get_by_role("tab", name=re.compile(f"^{TABS[view]}"))
+    tab.click()
+    notebook.view(view).wait_for()

@@ -1,0 +1,45 @@
+"""Fixtures that many tests share: real captures, each made once a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import captures
+
+V100 = Path(__file__).parents[1].parent / "shared" / "traces" / "v100_bert_8gpu.xplane.pb"
+
+
+@pytest.fixture(scope="session")
+def capture_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """`capture_of(kind)`: the xplane.pb of one kind of `tests/captures.py`, run at most once a session."""
+    made: dict[str, Path] = {}
+
+    def capture(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = captures.capture(kind, tmp_path_factory.mktemp(kind))
+        return made[kind]
+
+    return capture
+
+
+@pytest.fixture(scope="session")
+def keras_xplane(capture_of: Callable[[str], Path]) -> Path:
+    """A Keras `fit` of 40 marked steps on the CPU, with tensor memory recorded."""
+    return capture_of("keras_fit")
+
+
+@pytest.fixture(scope="session")
+def unmarked_loop_xplane(capture_of: Callable[[str], Path]) -> Path:
+    """A hand-written loop around a `tf.function`, without markers."""
+    return capture_of("function_loop")
+
+
+@pytest.fixture(scope="session")
+def v100_xplane() -> Path:
+    """A GPU capture of 2020: one BERT step on 8 V100."""
+    if not V100.exists():
+        pytest.skip(f"{V100} is absent: it is not part of the repository")
+    return V100

@@ -1,0 +1,99 @@
+"""A range of mutant numbers -> how many became a trace, and every one that broke the rule; run in a process of its own.
+
+The rule: a `Trace` that can be used, or a `TraceError`; never another exception, ten seconds, or 1 GiB of memory.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import sys
+import warnings
+
+from tests.fuzz.mutations import mutant
+from tests.unit.store.full_protobuf import actual_events
+from tfprof_widgets.errors import TraceError
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+MAX_BYTES = 2**30
+MAX_SECONDS = 10
+MAX_COMPARED_BYTES = 50_000
+
+
+class TooSlowError(Exception):
+    """A mutant took longer than it may."""
+
+
+def use(trace: Trace) -> None:
+    """Ask the trace for what every analysis asks."""
+    nesting = trace.nesting
+    assert (nesting.self_ps >= 0).all()
+    assert (nesting.parent < trace.n_events).all()
+    assert (trace.end_ps >= trace.start_ps).all()
+    assert len(trace.stat_offsets) == trace.n_events + 1
+    assert trace.stat_offsets[-1] == len(trace.stat_key)
+    for row in range(0, trace.n_events, max(1, trace.n_events // 20)):
+        trace.stats_of(row)
+    trace.int_stat("a"), trace.string_stat("s"), trace.float_stat("f")
+    json.dumps([trace.strings, [line.name for line in trace.lines], [plane.name for plane in trace.planes]])
+    merged = merge_traces([trace, trace])
+    assert merged.n_events == 2 * trace.n_events
+
+
+def read(data: bytes) -> Trace:
+    """Read a mutant; the fast path and the slow path must agree about small ones, about refusing them too."""
+    if len(data) > MAX_COMPARED_BYTES:
+        return read_xspace(data)
+    fast, slow = _outcome(data, is_slow_path=False), _outcome(data, is_slow_path=True)
+    if isinstance(fast, TraceError):
+        assert isinstance(slow, TraceError), f"only the fast path refuses it: {fast}"
+        raise fast
+    assert isinstance(slow, Trace), f"only the slow path refuses it: {slow}"
+    assert actual_events(fast) == actual_events(slow), "the paths differ"
+    return fast
+
+
+def _outcome(data: bytes, *, is_slow_path: bool) -> Trace | TraceError:
+    try:
+        return read_xspace(data, is_slow_path=is_slow_path)
+    except TraceError as error:
+        return error
+
+
+def _raise_too_slow(*_: object) -> None:
+    raise TooSlowError
+
+
+def main(first: int, last: int) -> None:
+    _limit_memory()
+    warnings.simplefilter("error")
+    signal.signal(signal.SIGALRM, _raise_too_slow)
+    n_traces, failures = 0, []
+    for number in range(first, last):
+        signal.alarm(MAX_SECONDS)
+        try:
+            use(read(mutant(number)))
+            n_traces += 1
+        except TraceError:
+            pass
+        except Exception as error:
+            failures.append(f"mutant({number}): {type(error).__name__}: {error}"[:300])
+        finally:
+            signal.alarm(0)
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sys.stdout.write(json.dumps({"n_traces": n_traces, "failures": failures, "peak_bytes": peak_kib * 1024}))
+
+
+def _limit_memory() -> None:
+    """Let the process grow by 1 GiB and no more; beyond, Python raises MemoryError, which is a failure here."""
+    mutant(0)  # seeds and imports count as what was there before
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + MAX_BYTES, now + MAX_BYTES))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,117 @@
+"""notebooks/quickstart.ipynb runs as it is committed, and what it shows is real."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOK = Path(__file__).parent.parent.parent / "notebooks" / "quickstart.ipynb"
+N_STEPS = 40
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+FACTS = """
+import json as _json
+print(_json.dumps({
+    "n_steps": len(prof.steps),
+    "sources": sorted(set(prof.steps["source"])),
+    "step_names": prof.steps["name"].tolist(),
+    "step_time_ms": prof.overview.step_time_avg_ms,
+    "op_types": sorted(set(prof.ops["type"])),
+    "op_self_ratio_sum": float(prof.ops.loc[prof.ops["device"] == "Host", "self_time_ratio"].sum()),
+    "allocators": prof.memory.summary["allocator"].tolist(),
+    "peak_bytes": int(prof.memory.summary["peak_bytes"].max()),
+    "iterators": prof.input_pipeline.iterators["long_name"].tolist(),
+    "bottleneck": str(prof.input_pipeline.bottleneck),
+    "notices": list(prof.notices),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(FACTS))
+    folder = tmp_path_factory.mktemp("quickstart")
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    assert list(folder.iterdir()) == [], "a capture writes nothing into the working directory"
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def facts(executed: nbformat.NotebookNode) -> dict[str, Any]:
+    return json.loads(stdout(executed.cells[-1]))
+
+
+def stdout(cell: nbformat.NotebookNode) -> str:
+    return "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
+
+
+def cell_with(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:
+    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code" and text in cell.source]
+    return cell
+
+
+def bundle(cell: nbformat.NotebookNode) -> dict[str, Any]:
+    (data,) = [output.data for output in cell.outputs if "data" in output]
+    return data
+
+
+def test_committed_notebook_has_no_outputs() -> None:
+    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+        assert cell.get("outputs", []) == []
+        assert cell.get("execution_count") is None
+
+
+@pytest.mark.tensorflow
+def test_profiled_cell_shows_a_widget_and_a_text_summary(executed: nbformat.NotebookNode) -> None:
+    data = bundle(cell_with(executed, "%%tfprofile"))
+    models = executed.metadata.widgets[STATE]["state"]
+    root = models[data[VIEW]["model_id"]]
+    assert root["model_module"] == "anywidget"
+    assert "ms" in data["text/plain"]
+    assert len(data["text/plain"].splitlines()) > 5
+
+
+@pytest.mark.tensorflow
+def test_every_batch_is_a_marked_step(facts: dict[str, Any]) -> None:
+    assert facts["n_steps"] == N_STEPS
+    assert facts["sources"] == ["marker"]
+    assert len(set(facts["step_names"])) == N_STEPS
+    assert 1 < facts["step_time_ms"] < 1000
+    assert facts["notices"] == []
+
+
+@pytest.mark.tensorflow
+def test_ops_are_those_of_the_network_and_of_the_input_pipeline(facts: dict[str, Any]) -> None:
+    assert {"AdjustHue", "ResizeBicubic", "Dataset"} <= set(facts["op_types"])
+    assert any("Conv2D" in name for name in facts["op_types"])
+    assert facts["op_self_ratio_sum"] == pytest.approx(1)
+
+
+@pytest.mark.tensorflow
+def test_memory_of_the_cpu_is_recorded(facts: dict[str, Any]) -> None:
+    # At least one float32 batch of augmented images was held.
+    assert facts["allocators"]
+    assert facts["peak_bytes"] > 32 * 64 * 64 * 3 * 4
+
+
+@pytest.mark.tensorflow
+def test_the_sequential_map_is_the_bottleneck(executed: nbformat.NotebookNode, facts: dict[str, Any]) -> None:
+    assert any(name.endswith("::Map") for name in facts["iterators"])
+    assert "Map" in facts["bottleneck"]
+    advice = stdout(cell_with(executed, "input_pipeline.suggestion"))
+    assert "num_parallel_calls" in advice
+
+
+@pytest.mark.tensorflow
+def test_tables_are_shown(executed: nbformat.NotebookNode) -> None:
+    assert "step_time_ms" in bundle(cell_with(executed, "prof.steps.head()"))["text/html"]
+    assert "total_self_time_us" in bundle(cell_with(executed, "prof.ops.head()"))["text/html"]
+    assert "peak_bytes" in bundle(cell_with(executed, "prof.memory.summary"))["text/html"]

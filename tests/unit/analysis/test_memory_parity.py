@@ -1,0 +1,163 @@
+"""The memory profile against XProf's own `memory_profile` on the same bytes: equal, not close."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import event, line, plane, space
+from tfprof_widgets.analysis.memory import MemoryProfile, compute_memory
+from tfprof_widgets.store.xspace import read_xspace
+
+pytest.importorskip("xprof", reason="XProf is the oracle of this test: pip install xprof")
+
+
+def xprof_memory(path: Path, scratch: Path) -> dict[str, Any]:
+    """XProf's answer; it writes caches beside its input, so it gets a copy."""
+    from xprof.convert import raw_to_tool_data
+
+    copy = shutil.copy(path, scratch / "copy.xplane.pb")
+    text, _ = raw_to_tool_data.xspace_to_tool_data([str(copy)], "memory_profile", {"use_saved_result": False})
+    return json.loads(text)["memoryProfilePerAllocator"]
+
+
+def xprof_peak_rows(profile: dict[str, Any]) -> list[tuple[Any, ...]]:
+    rows = []
+    for active in profile.get("activeAllocations", []):
+        k = int(active.get("snapshotIndex", 0))
+        if k >= 0:
+            about = profile["memoryProfileSnapshots"][k]["activityMetadata"]
+        else:
+            about = profile["specialAllocations"][int(active.get("specialIndex", 0))]
+        sizes = (int(about.get("allocationBytes", 0)), int(about.get("requestedBytes", 0)), int(active["numOccurrences"]))
+        names = tuple(about.get(key, "") for key in ("regionType", "dataType", "tensorShape"))
+        rows.append((about.get("tfOpName", ""), *sizes, *names))
+    return rows
+
+
+def assert_equal_to_xprof(ours: MemoryProfile, theirs: dict[str, Any]) -> None:
+    assert set(ours.allocators) == set(theirs)
+    summary = ours.summary.set_index("allocator")
+    for allocator, profile in theirs.items():
+        row, expected = summary.loc[allocator], profile["profileSummary"]
+        state = expected["peakStats"]
+        assert row["peak_bytes"] == int(state["peakBytesInUse"])
+        assert row["stack_bytes"] == int(state["stackReservedBytes"])
+        assert row["heap_bytes"] == int(state["heapAllocatedBytes"])
+        assert row["free_bytes"] == int(state["freeMemoryBytes"])
+        assert row["fragmentation_ratio"] == pytest.approx(state["fragmentation"], abs=1e-9)
+        assert row["capacity_bytes"] == int(expected["memoryCapacity"])
+        # XProf's times are offsets within a line; the first sample tells how far ours are from them.
+        samples = profile["sampledTimelineSnapshots"]
+        timeline = ours.timeline(allocator)
+        shift_ps = round(timeline["time_ms"].iloc[0] * 1e9) - int(samples[0]["timeOffsetPs"])
+        assert round(row["peak_at_ms"] * 1e9) - shift_ps == int(expected["peakStatsTimePs"])
+        peak = ours.peak(allocator).drop(columns="total_bytes")
+        assert list(peak.itertuples(index=False, name=None)) == xprof_peak_rows(profile)
+        assert row["n_allocations"] + row["n_deallocations"] == len(timeline)
+        if len(timeline) <= 1000:  # else XProf samples
+            assert_equal_timelines(timeline.to_dict("records"), samples, shift_ps)
+
+
+def assert_equal_timelines(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], shift_ps: int) -> None:
+    assert len(ours) == len(theirs)
+    for row, sample in zip(ours, theirs, strict=True):
+        about, state = sample["activityMetadata"], sample["aggregationStats"]
+        expected = {
+            "event": about["memoryActivity"].lower(),
+            "requested_bytes": int(about["requestedBytes"]),
+            "allocation_bytes": int(about["allocationBytes"]),
+            "address": int(about["address"]),
+            "op": about["tfOpName"],
+            "step": int(about["stepId"]),
+            "region": about["regionType"],
+            "dtype": about["dataType"],
+            "shape": about["tensorShape"],
+            "stack_bytes": int(state["stackReservedBytes"]),
+            "heap_bytes": int(state["heapAllocatedBytes"]),
+            "free_bytes": int(state["freeMemoryBytes"]),
+            "fragmentation_ratio": pytest.approx(state["fragmentation"], abs=1e-9),
+        }
+        assert {key: row[key] for key in expected} == expected
+        assert round(row["time_ms"] * 1e9) - shift_ps == int(sample["timeOffsetPs"])
+
+
+@pytest.mark.tensorflow
+def test_a_keras_fit_on_the_cpu_equals_xprof(keras_xplane: Path, tmp_path: Path) -> None:
+    ours = compute_memory(read_xspace(keras_xplane.read_bytes()))
+    assert not ours.is_empty
+    assert_equal_to_xprof(ours, xprof_memory(keras_xplane, tmp_path))
+
+
+def test_eight_gpus_equal_xprof(v100_xplane: Path, tmp_path: Path) -> None:
+    ours = compute_memory(read_xspace(v100_xplane.read_bytes()))
+    assert ours.allocators == ("GPU_1_bfc", "GPU_4_bfc", "GPU_6_bfc", "gpu_host_bfc")
+    assert_equal_to_xprof(ours, xprof_memory(v100_xplane, tmp_path))
+
+
+def test_eight_gpus_have_the_published_figures(v100_xplane: Path) -> None:
+    """TV12, apart from the lifetime peak: XProf's 5,006,386,688 is the mark on the last event in line order (D6)."""
+    profile = compute_memory(read_xspace(v100_xplane.read_bytes()))
+    row = profile.summary.set_index("allocator").loc["GPU_4_bfc"]
+    assert (row["peak_bytes"], row["capacity_bytes"]) == (6_208_853_760, 15_477_102_400)
+    assert row["peak_heap_bytes"] == 6_208_853_760
+    assert profile.peak("GPU_4_bfc")["allocation_bytes"].iloc[0] == 4_013_337_088
+    assert len(profile.timeline("GPU_6_bfc")) == 969
+    assert profile.peak("GPU_6_bfc")["occurrences"].sum() == 555  # 554 of ops and the preallocated row
+
+
+def test_live_sets_of_real_traces_add_up_to_the_bytes_in_use(v100_xplane: Path) -> None:
+    profile = compute_memory(read_xspace(v100_xplane.read_bytes()))
+    for allocator in profile.allocators:
+        timeline = profile.timeline(allocator)
+        for k in range(0, len(timeline), 97):
+            total = profile.live(allocator, timeline["time_ms"].iloc[k])["total_bytes"].sum()
+            assert total == timeline["in_use_bytes"].iloc[k]
+
+
+def test_steps_stack_and_reused_addresses_equal_xprof(tmp_path: Path) -> None:
+    def memory(kind: str, at_us: float, address: int, size: int, heap: int, **more: Any) -> Any:
+        stats: dict[str, Any] = {
+            "allocator_name": "a",
+            "bytes_reserved": 7,
+            "bytes_allocated": heap,
+            "bytes_available": 5000 - heap,
+            "fragmentation": 0.5,
+            "peak_bytes_in_use": 4000,
+            "requested_bytes": size - 1,
+            "allocation_bytes": size,
+            "addr": address,
+            "data_type": 0,
+        }
+        return event(f"Memory{kind}", at_us, 0, stats=stats | more)
+
+    def take(at_us: float, address: int, size: int, heap: int, op: str) -> Any:
+        described = {"tf_op": op, "region_type": "output", "data_type": 103, "shape": "[2,3]"}
+        return memory("Allocation", at_us, address, size, heap, **described)
+
+    def give(at_us: float, address: int, size: int, heap: int) -> Any:
+        return memory("Deallocation", at_us, address, size, heap, tf_op="other")
+
+    main = line(
+        "main",
+        event("train", 10, 30, _r=1, step_num=0),
+        take(11, 1, 100, 1100, "a/x"),
+        take(12, 2, 50, 1150, "a/y"),
+        give(13, 1, 100, 1050),
+        event("train", 50, 30, _r=1, step_num=1),
+        take(51, 1, 100, 1150, "b/x"),
+        take(52, 3, 60, 1210, "b/y"),
+        give(53, 2, 50, 1160),
+        take(54, 4, 60, 1220, "b/y"),
+        take(55, 3, 60, 1220, "b/again"),
+        give(56, 3, 60, 1160),
+        give(57, 99, 10, 1150),
+        take(90, 5, 10, 1160, "c"),
+    )
+    path = tmp_path / "drawn.xplane.pb"
+    path.write_bytes(space(plane("/host:CPU", main)))
+    assert_equal_to_xprof(compute_memory(read_xspace(path.read_bytes())), xprof_memory(path, tmp_path))

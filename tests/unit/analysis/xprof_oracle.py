@@ -1,0 +1,175 @@
+"""What XProf says of a trace, and XProf's op stack with its quirks, so that a test can undo exactly those.
+
+XProf runs in its own process: it writes caches beside its input (which is therefore copied) and its imports warn.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tfprof_widgets.analysis.op_names import OpCategory, parse_op_names
+from tfprof_widgets.store.trace import Trace
+
+_RUN = """
+import json, sys
+from xprof.convert import raw_to_tool_data
+found = {}
+for tool in sys.argv[3:]:
+    data, _ = raw_to_tool_data.xspace_to_tool_data([sys.argv[1]], tool, {"use_saved_result": False})
+    found[tool] = json.loads(data)
+json.dump(found, open(sys.argv[2], "w"))
+"""
+
+
+def xprof(xplane: Path | bytes, *tools: str) -> dict[str, Any]:
+    """The JSON of each tool for a file or its bytes."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy, result = Path(scratch) / "host.xplane.pb", Path(scratch) / "result.json"
+        if isinstance(xplane, bytes):
+            copy.write_bytes(xplane)
+        else:
+            shutil.copy(xplane, copy)
+        command = [sys.executable, "-c", _RUN, str(copy), str(result), *tools]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")
+        found: dict[str, Any] = json.loads(result.read_text())
+        return found
+
+
+def rows(table: Any) -> list[dict[str, Any]]:
+    """A DataTable as one dictionary per row, by column id."""
+    columns = [column["id"] for column in table["cols"]]
+    return [dict(zip(columns, (cell.get("v") for cell in row["c"]), strict=True)) for row in table["rows"]]
+
+
+@dataclass
+class OpTotals:
+    """Totals of one op in ps."""
+
+    type: str
+    occurrences: int = 0
+    total_ps: int = 0
+    self_ps: int = 0
+
+
+@dataclass
+class LineTotals:
+    """What XProf computes for one host line."""
+
+    ops: dict[str, OpTotals] = field(default_factory=dict)
+    busy_ps: int = 0
+    window_ps: int = 0
+
+
+def host_ops(trace: Trace, *, has_quirks: bool) -> tuple[dict[str, OpTotals], int]:
+    """Totals by op name, and IDLE in ps, of all host lines, event by event.
+
+    Args:
+        trace: the trace.
+        has_quirks: as XProf does (D4: an op that does not close before its parent makes ops vanish; D5: allocations count
+            as executions of the op they are for). Otherwise every instant is charged to the op that began last.
+    """
+    merged: dict[str, OpTotals] = {}
+    idle = 0
+    for line in range(len(trace.lines)):
+        if trace.planes[trace.lines[line].plane].name != "/host:CPU" or trace.lines[line].is_derived:
+            continue
+        totals = _line_with_quirks(trace, line) if has_quirks else _line(trace, line)
+        idle += max(totals.window_ps, totals.busy_ps) - totals.busy_ps
+        for name, op in totals.ops.items():
+            own = merged.setdefault(name, OpTotals(op.type))
+            own.type = own.type or op.type
+            own.occurrences += op.occurrences
+            own.total_ps += op.total_ps
+            own.self_ps += op.self_ps
+    return merged, idle
+
+
+def _activities(trace: Trace, line: int) -> Iterator[tuple[int, int, str, str, bool]]:
+    """Start, end, name, type and whether it is a mere allocation, of every op of a line in event order."""
+    low, high = trace.line_offsets[line : line + 2]
+    tf_op = trace.string_stat("tf_op")
+    for event in range(int(low), int(high)):
+        start, end = int(trace.start_ps[event]), int(trace.end_ps[event])
+        name = trace.strings[trace.name_id[event]]
+        parsed = parse_op_names([name])
+        if parsed.category[0] != OpCategory.UNKNOWN:
+            yield start, end, parsed.name[0], parsed.type[0], False
+        if tf_op[event] >= 0 and trace.strings[tf_op[event]]:
+            parsed = parse_op_names([trace.strings[tf_op[event]]])
+            yield start, end, parsed.name[0], parsed.type[0], name.startswith("Memory")
+
+
+def _line_with_quirks(trace: Trace, line: int) -> LineTotals:
+    result = LineTotals()
+    activities: list[tuple[int, bool, int, str, str]] = []
+    for number, (start, end, name, kind, _) in enumerate(_activities(trace, line)):
+        activities += [(start, True, number, name, kind), (end, False, number, name, kind)]
+    activities.sort(key=lambda activity: activity[0])
+    stack: list[list[int]] = []
+    for time, begins, number, name, kind in activities:
+        if begins:
+            stack.append([number, time, 0])
+            continue
+        while stack and stack[-1][0] != number:
+            stack.pop()
+        if not stack:
+            continue
+        _, start, children = stack.pop()
+        if stack:
+            stack[-1][2] += time - start
+        op = result.ops.setdefault(name, OpTotals(kind))
+        op.type = op.type or kind
+        op.occurrences += 1
+        op.total_ps += time - start
+        op.self_ps += time - start - children
+        result.busy_ps += time - start - children
+    if activities:
+        result.window_ps = activities[-1][0] - activities[0][0]
+    return result
+
+
+def _line(trace: Trace, line: int) -> LineTotals:
+    result = LineTotals()
+    every = list(_activities(trace, line))
+    executions = [activity for activity in every if not activity[4]]
+    for start, end, name, kind, _ in executions:
+        op = result.ops.setdefault(name, OpTotals(kind))
+        op.occurrences += 1
+        op.total_ps += end - start
+    for name, charged in _charged(executions).items():
+        result.ops[name].self_ps += charged
+        result.busy_ps += charged
+    if every:
+        result.window_ps = max(max(start, end) for start, end, *_ in every) - min(start for start, *_ in every)
+    return result
+
+
+def _charged(executions: list[tuple[int, int, str, str, bool]]) -> dict[str, int]:
+    """Time of each op by sweeping over the instants at which anything begins or ends."""
+    changes: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for number, (start, end, *_) in enumerate(executions):
+        if end > start:
+            changes[start][0].append(number)
+            changes[end][1].append(number)
+    running: list[int] = []
+    charged: dict[str, int] = defaultdict(int)
+    times = sorted(changes)
+    for time, until in zip(times, times[1:] + times[-1:], strict=True):
+        begun, ended = changes[time]
+        running = [number for number in running if number not in ended] + begun
+        # Of those that cover the instant the one that began last; of equal starts the shorter, the later in the file.
+        if running:
+            top = max(running, key=lambda n: (executions[n][0], -executions[n][1], n))
+            charged[executions[top][2]] += until - time
+    return charged

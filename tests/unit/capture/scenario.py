@@ -1,0 +1,76 @@
+"""Pieces of a program with real TensorFlow, each run in a process of its own -> what they put into `out`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[3]
+
+PRELUDE = """
+import gc, inspect, json, os, pathlib, signal, sys, threading, time
+import numpy as np
+import tensorflow as tf
+import keras
+from tfprof_widgets.capture.callback import make_callback
+from tfprof_widgets.capture.loop import step, trace_steps
+from tfprof_widgets.capture.session import Capture, CaptureOptions, stop_active
+from tfprof_widgets.errors import CaptureError
+from tfprof_widgets.store.open import open_traces
+
+out = {}
+
+def arrays(n_batches, size=8):
+    return np.ones((size * n_batches, 4), "f4"), np.ones((size * n_batches, 1), "f4")
+
+def model(**options):
+    made = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    made.compile("sgd", "mse", **options)
+    return made
+
+FIT = {"batch_size": 8, "verbose": 0}
+
+def started(**options):
+    capture = Capture(CaptureOptions(**options))
+    capture.start()
+    return capture
+
+def steps(record, *names):
+    '''The numbers of the steps named so, window by window, in time order.'''
+    found = []
+    for window in record.windows:
+        trace = open_traces(window.run_dir).trace
+        rows = np.flatnonzero(trace.names_matching(names or ("train",)) & trace.has_stat("_r"))
+        numbers = trace.int_stat("step_num", default=-1)
+        found.append([int(numbers[i]) for i in rows[np.argsort(trace.start_ps[rows])]])
+    return found
+
+def durations_ms(record, name):
+    trace = open_traces(record.run_dirs[0]).trace
+    rows = np.flatnonzero(trace.names_matching((name,)) & trace.has_stat("_r"))
+    return (trace.duration_ps[rows] / 1e9).tolist()
+
+def error_of(action):
+    try:
+        action()
+    except BaseException as error:
+        return [type(error).__name__, str(error)]
+    return None
+"""
+
+
+def run_scenario(body: str, *, cwd: Path | None = None, **variables: str) -> dict[str, Any]:
+    """Run `body` after the prelude in a fresh process and return its `out`."""
+    program = PRELUDE + textwrap.dedent(body) + "\nprint('\\n@@' + json.dumps(out))\n"
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)} | variables
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=cwd, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    result: dict[str, Any] = json.loads(done.stdout.rpartition("@@")[2])
+    return result

@@ -1,0 +1,44 @@
+"""The TensorFlow profiler inside the notebook: capture with one line, explore in linked widgets, read every number as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .capture.loop import step, trace_steps
+from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
+from .profile import Profile
+from .sources import ProfileCallback, load, profile
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CaptureError",
+    "EmptyTraceError",
+    "Profile",
+    "ProfileCallback",
+    "TfProfError",
+    "TraceError",
+    "load",
+    "load_ipython_extension",
+    "profile",
+    "step",
+    "trace_steps",
+    "unload_ipython_extension",
+]
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Register `%tfprofile` and `%%tfprofile`, and ask TensorFlow to record CPU memory if it has not started yet."""
+    from .magics import register
+
+    register(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Take the magics out again."""
+    from .magics import unregister
+
+    unregister(shell)

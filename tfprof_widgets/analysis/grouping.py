@@ -1,0 +1,204 @@
+"""Trace -> which step group each event belongs to, and whether it ran eagerly.
+
+    group_events(trace) -> Grouping         # .group_id, .is_eager, .groups
+
+Groups are XProf's: everything that a root event (`Trace("train", step_num=3, _r=1)`, a function call) leads to, through
+nesting, work handed to other threads and kernel launches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..store.trace import Bool, Int32, Int64, Trace
+from .event_graph import EventGraph, build_graph
+from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
+from .op_names import OpCategory, parse_op_names
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What belongs to which group."""
+
+    group_id: Int32
+    """For each event a row of `groups`, -1 for none."""
+    is_eager: Bool
+    """For each event whether it is an op kernel that was run eagerly rather than inside a function."""
+    groups: pd.DataFrame
+    """One row per group, by session then number: `session`; `number`, XProf's group id, unique within the session;
+    `name`, empty where only the runtime marked the root; `is_implicit`; `root`, the row of the root event, -1 where the
+    file came grouped and does not tell."""
+
+
+def group_events(trace: Trace) -> Grouping:
+    """Group all events of a trace into steps-to-be.
+
+    A session whose file already carries `group_id` stats keeps them, as XProf does.
+
+    Differs from XProf (D2): a `tf.while_loop` or a dynamic RNN inside a step does not replace the step's group by one
+    group per loop iteration, nor switch grouping off; XProf does either, and then has no steps to show.
+
+    Source: semantics 2.1-2.4. TPU grouping is not implemented.
+    """
+    given = np.zeros(max(len(trace.sessions), 1), np.bool_)
+    given[trace.session_id[trace.stat_rows("group_id")[0]]] = True
+    if trace.n_events and given[trace.session_id].all():
+        return _groups_of_file(trace)
+    graph = build_graph(trace)
+    roots = _roots(trace, given)
+    group, numbered = _assign(trace, graph, roots)
+    grouping = _describe(trace, graph, group, numbered)
+    return _add_given(trace, grouping) if given.any() else grouping
+
+
+def _roots(trace: Trace, given: Bool) -> pd.DataFrame:
+    """Candidates for roots, in the order in which XProf visits them: level falling, then time."""
+    level = trace.int_stat("_r", signed_only=True)
+    level[trace.names_matching(["TraceContext"]) & (level == 0)] = 1
+    level[given[trace.session_id]] = 0
+    rows = np.flatnonzero(level > 0)
+    called = trace.names_matching(CAPTURED_FUNCTIONS) & trace.has_stat("id")
+    if called.any() and len(rows):
+        has_id = trace.has_stat("id")[rows]
+        ids = trace.int_stat("id")
+        tf_data = set(zip(trace.session_id[called].tolist(), ids[called].tolist(), strict=True))
+        pairs = zip(trace.session_id[rows].tolist(), ids[rows].tolist(), strict=True)
+        keep = np.fromiter((pair not in tf_data for pair in pairs), np.bool_, len(rows))
+        rows = rows[keep | ~has_id]
+    frame = pd.DataFrame({"row": rows, "session": trace.session_id[rows], "level": level[rows], "start": trace.start_ps[rows]})
+    return frame.sort_values(["level", "start"], ascending=[False, True], kind="stable")
+
+
+def _assign(trace: Trace, graph: EventGraph, roots: pd.DataFrame) -> tuple[Int64, Int64]:
+    """Group of every event (an index into the second result), and the root event of every group."""
+    group = np.full(len(graph.up), -1, np.int64)
+    numbered: list[Int64] = []
+    n_groups = 0
+    for _, level in roots.groupby("level", sort=False):
+        rows = level["row"].to_numpy()
+        below = _strictly_below(graph, rows)
+        fresh = rows[(group[rows] < 0) & ~below[rows]]
+        reached = graph.reach(fresh, np.arange(len(fresh)) + n_groups, nearest=False)
+        group = np.where(group < 0, reached, group)
+        numbered.append(fresh)
+        n_groups += len(fresh)
+    return group, np.concatenate(numbered) if numbered else np.empty(0, np.int64)
+
+
+def _strictly_below(graph: EventGraph, rows: Int64) -> Bool:
+    """For each event whether another of `rows` leads to it."""
+    parents_of_links = graph.reach(rows, rows, nearest=True)
+    inside = np.zeros(len(graph.up), np.bool_)
+    has_up = graph.up >= 0
+    inside[has_up] = parents_of_links[graph.up[has_up]] >= 0
+    linked = parents_of_links[graph.link_from]
+    strict = (linked >= 0) & (linked != graph.link_to)
+    inside[graph.link_to[strict]] = True
+    return inside
+
+
+def _describe(trace: Trace, graph: EventGraph, group: Int64, roots: Int64) -> Grouping:
+    session = trace.session_id[roots].astype(np.int64)
+    order = np.argsort(session, kind="stable")
+    rank = np.empty(len(roots), np.int64)
+    rank[order] = np.arange(len(roots))
+    number = np.arange(len(roots)) - np.searchsorted(session[order], session[order])
+    groups = _name_groups(trace, graph, roots[order], number)
+    group = _ungrouped_device_events(trace, np.where(group >= 0, rank[group] if len(rank) else -1, -1))
+    return Grouping(
+        group_id=group.astype(np.int32),
+        is_eager=_eager(trace, graph),
+        groups=groups,
+    )
+
+
+def _name_groups(trace: Trace, graph: EventGraph, roots: Int64, number: Int64) -> pd.DataFrame:
+    names, implicit = [], []
+    for root, count in zip(roots.tolist(), number.tolist(), strict=True):  # bounded by the number of groups
+        stats = _stats_of_ancestors(trace, graph, root)
+        event = trace.strings[trace.name_id[root]]
+        is_implicit = event in IMPLICIT_ROOTS
+        title = stats.get("graph_type") or ("" if is_implicit else event)
+        counter = stats.get("iter_num", stats.get("step_num", count))
+        names.append("" if is_implicit else f"{title} {counter}")
+        implicit.append(is_implicit)
+    columns = {"session": trace.session_id[roots], "number": number, "name": names, "is_implicit": implicit, "root": roots}
+    return pd.DataFrame(columns).astype({"session": np.int32, "number": np.int64, "is_implicit": np.bool_, "root": np.int64})
+
+
+def _stats_of_ancestors(trace: Trace, graph: EventGraph, root: int) -> dict[str, object]:
+    """Stats that name a step, those of the nearest ancestor first; `step_num` counts only on the root itself."""
+    found: dict[str, object] = {}
+    node = root
+    while node >= 0:
+        own = trace.stats_of(node)
+        keys = ("graph_type", "iter_num", "step_num") if node == root else ("graph_type", "iter_num")
+        found = {key: own[key] for key in keys if key in own} | found
+        node = int(graph.up[node])
+    return found
+
+
+def _ungrouped_device_events(trace: Trace, group: Int64) -> Int64:
+    """On a device plane an event without a group joins the group of the event before it in time (semantics 1.8a)."""
+    group = group.copy()
+    derived = np.array([line.is_derived for line in trace.lines], np.bool_)
+    for index, plane in enumerate(trace.planes):
+        if not plane.is_device:
+            continue
+        rows = np.flatnonzero((trace.plane_id == index) & ~derived[trace.line_id])
+        rows = rows[np.lexsort((trace.duration_ps[rows], trace.start_ps[rows], trace.session_id[rows]))]
+        grouped = group[rows] >= 0
+        last = np.maximum.accumulate(np.where(grouped, np.arange(len(rows)), -1))
+        known = last >= 0
+        known[known] &= trace.session_id[rows[last[known]]] == trace.session_id[rows[known]]
+        group[rows[known]] = group[rows[last[known]]]
+    return group
+
+
+def _eager(trace: Trace, graph: EventGraph) -> Bool:
+    """Op kernels whose nearest `EagerExecute` says `is_func` = 0. Source: semantics 2.4.6."""
+    calls = np.flatnonzero(trace.names_matching(["EagerExecute"]))
+    if not len(calls):
+        return np.zeros(trace.n_events, np.bool_)
+    is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
+    under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
+    used = np.unique(trace.name_id)
+    is_op = np.zeros(len(trace.strings), np.bool_)
+    is_op[used] = parse_op_names([trace.strings[i] for i in used.tolist()]).category == OpCategory.TENSORFLOW
+    on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)[trace.plane_id]
+    return (under == 1) & (is_op[trace.name_id] | on_device)
+
+
+def _groups_of_file(trace: Trace) -> Grouping:
+    columns = {"session": np.int32, "number": np.int64, "name": object, "is_implicit": np.bool_, "root": np.int64}
+    none = Grouping(
+        group_id=np.full(trace.n_events, -1, np.int32),
+        is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
+        groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
+    )
+    return _add_given(trace, none)
+
+
+def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
+    """Add the groups that the file itself carries; a name is the last `step_name` of an event of the host."""
+    rows = np.unique(trace.stat_rows("group_id")[0])
+    number = trace.int_stat("group_id", default=-1, signed_only=True)[rows]
+    rows, number = rows[number >= 0], number[number >= 0]
+    keys = pd.DataFrame({"session": trace.session_id[rows], "number": number})
+    groups = keys.drop_duplicates().sort_values(["session", "number"]).reset_index(drop=True)
+    index = pd.MultiIndex.from_frame(groups)
+    ids = index.get_indexer(pd.MultiIndex.from_frame(keys)) + len(grouping.groups)
+    group_id = grouping.group_id.copy()
+    group_id[rows] = ids
+    is_host = np.array([plane.is_host for plane in trace.planes], np.bool_)[trace.plane_id]
+    step_name = trace.string_stat("step_name")
+    named = np.flatnonzero(is_host & (step_name >= 0) & (group_id >= len(grouping.groups)))
+    names = [""] * len(groups)
+    for row in named.tolist():  # bounded by the number of explicit roots
+        names[group_id[row] - len(grouping.groups)] = trace.strings[step_name[row]]
+    groups = groups.assign(name=names, is_implicit=[not name for name in names], root=-1)
+    both = pd.concat([grouping.groups, groups], ignore_index=True) if len(grouping.groups) else groups
+    return Grouping(group_id, grouping.is_eager, both)

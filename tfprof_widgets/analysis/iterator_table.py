@@ -1,0 +1,118 @@
+"""`Usage` -> the `iterators` table of the tf.data graph, with its critical path and bottlenecks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..store.trace import Bool, Int64, StatValue, Trace
+from .iterator_calls import base_name, short_name
+from .iterator_nodes import merged_name
+from .pipeline_usage import Usage, sum_by
+
+PS_PER_MS = 1e9
+ASYNC_ITERATORS = frozenset(
+    (
+        "Prefetch",
+        "ParallelInterleave",
+        "ParallelMap",
+        "ParseExample",
+        "MapAndBatch",
+        "DataService",
+        "LegacyParallelInterleave",
+        "ParallelBatch",
+    )
+)
+_CRITICAL_SHARE = 0.5
+_NOT_PARAMS = frozenset(
+    ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
+)
+ITERATOR_COLUMNS = [
+    "id",
+    "parent_id",
+    "name",
+    "long_name",
+    "start_ms",
+    "total_time_ms",
+    "self_time_ms",
+    "calls",
+    "is_async",
+    "on_critical_path",
+    "is_bottleneck",
+    "params",
+    "pipeline",
+    "wait_time_ms",
+    "n_iterators",
+    "event_names",
+]
+
+
+def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
+    """One row per iterator; the columns are told in `TfData.iterators`.
+
+    Differs from XProf: `is_async` looks at the name without its version, so `ParallelMapV2` is asynchronous too.
+    """
+    node, n, start = usage.node, usage.n_nodes, usage.start_ps
+    last_call = np.zeros(n, np.int64)
+    by_time = np.argsort(start, kind="stable")
+    last_call[node[by_time]] = usage.calls.event[by_time]
+    first_start = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(first_start, node, start)
+    wait = sum_by(node, np.where(usage.is_counted, usage.waits.wait_ps, 0), n)
+    critical = _critical(usage)
+    event_names = _event_names(trace, usage)
+    # One turn per node in what follows.
+    long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
+    short = [short_name(text) for text in long_names]
+    columns = {
+        "id": np.arange(n),
+        "parent_id": usage.nodes.parent,
+        "name": short,
+        "long_name": long_names,
+        "start_ms": first_start / PS_PER_MS,
+        "total_time_ms": sum_by(node, usage.duration_ps, n) / PS_PER_MS,
+        "self_time_ms": sum_by(node, usage.waits.self_ps, n) / PS_PER_MS,
+        "calls": np.bincount(node, minlength=n),
+        "is_async": [base_name(text) in ASYNC_ITERATORS for text in short],
+        "on_critical_path": critical,
+        "is_bottleneck": _bottlenecks(usage.nodes.pipeline, critical, wait),
+        "params": [_params(trace, event) for event in last_call.tolist()],
+        "pipeline": usage.nodes.pipeline,
+        "wait_time_ms": wait / PS_PER_MS,
+        "n_iterators": np.bincount(usage.nodes.node_of_iterator, minlength=n),
+        "event_names": event_names,
+    }
+    return pd.DataFrame(columns, columns=ITERATOR_COLUMNS)
+
+
+def _critical(usage: Usage) -> Bool:
+    """For each node whether the root calls that waited for it make up at least half of the time of all that count."""
+    n, n_calls = usage.n_nodes, len(usage.node)
+    blocking = np.flatnonzero(usage.waits.is_blocking & usage.is_counted)
+    pairs = np.unique(usage.node[blocking] * n_calls + usage.waits.root_call[blocking])
+    waited = sum_by(pairs // n_calls, usage.duration_ps[pairs % n_calls], n)
+    roots = usage.is_root & usage.is_counted
+    root_time = sum_by(usage.pipeline[roots], usage.duration_ps[roots], usage.nodes.n_pipelines)
+    critical: Bool = (waited > 0) & (waited >= _CRITICAL_SHARE * root_time[usage.nodes.pipeline])
+    return critical
+
+
+def _bottlenecks(pipeline: Int64, critical: Bool, wait: Int64) -> Bool:
+    """The node of each pipeline that is on the critical path and was waited for longest, if for any time at all."""
+    found = np.zeros(len(wait), np.bool_)
+    candidate = np.flatnonzero(critical & (wait > 0))
+    order = candidate[np.lexsort((candidate, -wait[candidate], pipeline[candidate]))]
+    _, first = np.unique(pipeline[order], return_index=True)
+    found[order[first]] = True
+    return found
+
+
+def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
+    """For each node the distinct names of its events."""
+    pairs = pd.DataFrame({"node": usage.node, "name": trace.name_id[usage.calls.event]}).drop_duplicates()
+    groups = pairs.sort_values(["node", "name"]).groupby("node")["name"]
+    return [tuple(trace.strings[i] for i in ids) for _, ids in groups]
+
+
+def _params(trace: Trace, event: int) -> dict[str, StatValue]:
+    return {key: value for key, value in trace.stats_of(event).items() if key not in _NOT_PARAMS}

@@ -1,0 +1,159 @@
+"""`Snapshots` -> what holds an allocator's memory: the live set at a time, and XProf's table at the peak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from .dtypes import dtype_name
+from .memory_snapshots import Snapshots
+
+Int64 = npt.NDArray[np.int64]
+
+BEFORE_CAPTURE = "allocated before the capture"
+"""The op of the row that stands for bytes in use whose allocation is not in the capture."""
+PREALLOCATED = "unused preallocated device memory"
+"""XProf's word for bytes in use at the peak that were not allocated in the peak's step."""
+STACK = "stack"
+_GROUP = ["allocation_bytes", "requested_bytes", "op", "region", "dtype", "shape"]
+_ORDER_ASCENDING = [False, False, True, True, True, True]
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The moment at which an allocator's stack and heap are largest."""
+
+    row: int
+    """Row in `Snapshots`: of equal maxima the last in line order, as XProf takes it."""
+    in_use_bytes: int
+    step: int
+    """XProf's step id of the last maximum in time order."""
+
+
+def find_peak(snapshots: Snapshots, rows: slice) -> Peak:
+    """The peak among the (at least one) snapshots of one allocator.
+
+    Source: semantics 7.2 and 7.3.
+    """
+    in_use = snapshots.in_use_bytes[rows]
+    top = int(in_use.max())
+    at_top = np.flatnonzero(in_use == top) + rows.start
+    row = int(at_top[np.argmax(snapshots.event[at_top])])
+    return Peak(row=row, in_use_bytes=top, step=int(snapshots.group_step[at_top[-1]]))
+
+
+def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> pd.DataFrame:
+    """Who holds the memory at the peak of one allocator, counting only allocations of the peak's step.
+
+    What was allocated in earlier steps or before the capture is one row, "unused preallocated device memory"; see
+    `live_table` for the true live set.
+
+    Source: semantics 7.3 (active allocations), followed exactly, within the session of the peak.
+    """
+    peak = find_peak(snapshots, rows)
+    within = np.arange(rows.start, rows.stop)
+    within = within[
+        (snapshots.time_ps[rows] <= snapshots.time_ps[peak.row])
+        & (snapshots.group_step[rows] == peak.step)
+        & (snapshots.session_id[rows] == snapshots.session_id[peak.row])
+    ]
+    order = np.lexsort((within, snapshots.address[within]))
+    row, free = within[order], snapshots.is_free[within[order]]
+    address = snapshots.address[row]
+    follows = np.zeros(len(row), np.bool_)
+    follows[1:] = address[1:] == address[:-1]
+    is_last = np.ones(len(row), np.bool_)
+    is_last[:-1] = ~follows[1:]
+    orphan = free & ~(follows & ~np.concatenate([[True], free[:-1]])) if len(row) else free
+    size = snapshots.allocation_bytes[row]
+    heap = int(snapshots.heap_bytes[peak.row])
+    unmapped = heap - int(size[~free].sum()) + int(size[free].sum()) - int(size[orphan].sum())
+    special = []
+    if unmapped > 0:
+        special.append(_special(PREALLOCATED, "persist/dynamic", unmapped))
+    stack = int(snapshots.stack_bytes[peak.row])
+    if stack > 0:
+        special.append(_special(STACK, STACK, stack))
+    return _table(snapshots, np.sort(row[is_last & ~free]), strings, special)
+
+
+def live_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...], *, at_ps: int) -> pd.DataFrame:
+    """The true live set of one allocator at a time: every allocation made and not yet given back, whatever its step.
+
+    Differs from XProf: its table at the peak knows only the allocations of the peak's step (see `peak_table`).
+
+    Args:
+        snapshots: all snapshots.
+        rows: those of the allocator.
+        strings: `Trace.strings`.
+        at_ps: the time after the trace origin; events at exactly this time have happened.
+
+    Returns:
+        Rows as in `MemoryProfile.peak`. Their `total_bytes` add up to the bytes in use, since what the capture does not
+        explain is one row, "allocated before the capture". Empty when nothing is in use.
+    """
+    time_ps = snapshots.time_ps[rows]
+    n_before = int(np.searchsorted(time_ps, at_ps, side="right"))
+    now = rows.start + max(n_before - 1, 0)
+    heap, stack = int(snapshots.heap_bytes[now]), int(snapshots.stack_bytes[now])
+    if n_before == 0:  # undo the first event: what it reports is the state after it
+        heap += int(snapshots.allocation_bytes[now]) * (1 if snapshots.is_free[now] else -1)
+    seen = np.arange(rows.start, rows.start + n_before)
+    ended = snapshots.freed_at[seen]
+    alive = ~snapshots.is_free[seen] & ((ended < 0) | (ended > now))
+    alive &= snapshots.session_id[seen] == snapshots.session_id[now]
+    live = seen[alive]
+    remainder = heap - int(snapshots.allocation_bytes[live].sum())
+    special = []
+    if remainder > 0:
+        special.append(_special(BEFORE_CAPTURE, "unknown", remainder))
+    if stack > 0:
+        special.append(_special(STACK, STACK, stack))
+    return _table(snapshots, live, strings, special)
+
+
+def _special(op: str, region: str, size: int) -> tuple[int, int, str, str, str, str]:
+    return size, size, op, region, "INVALID", "unknown"
+
+
+def _table(
+    snapshots: Snapshots, rows: Int64, strings: tuple[str, ...], special: list[tuple[int, int, str, str, str, str]]
+) -> pd.DataFrame:
+    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name."""
+    codes = pd.DataFrame(
+        {
+            "allocation_bytes": snapshots.allocation_bytes[rows],
+            "requested_bytes": snapshots.requested_bytes[rows],
+            "op": snapshots.op[rows],
+            "region": snapshots.region[rows],
+            "dtype": snapshots.dtype[rows],
+            "shape": snapshots.shape[rows],
+        }
+    )
+    merged = codes.groupby(_GROUP, sort=False).size().rename("occurrences").reset_index()
+    for column in ("op", "region", "shape"):
+        merged[column] = texts(merged[column].to_numpy(), strings)
+    merged["dtype"] = dtype_names(merged["dtype"].to_numpy())
+    extra = pd.DataFrame([(*row, 1) for row in special], columns=[*_GROUP, "occurrences"])
+    table = pd.concat([frame for frame in (merged, extra) if len(frame)] or [merged], ignore_index=True)
+    table = table.sort_values(_GROUP, ascending=_ORDER_ASCENDING, kind="stable", ignore_index=True)
+    table["total_bytes"] = table["allocation_bytes"] * table["occurrences"]
+    names = ["op", "allocation_bytes", "requested_bytes", "occurrences", "region", "dtype", "shape", "total_bytes"]
+    return table[names]
+
+
+def texts(ids: npt.NDArray[np.integer], strings: tuple[str, ...]) -> npt.NDArray[np.object_]:
+    """Strings for string ids, empty for -1."""
+    unique, inverse = np.unique(ids, return_inverse=True)
+    values = np.array([strings[i] if i >= 0 else "" for i in unique.tolist()], np.object_)
+    return values[inverse.reshape(-1)] if len(unique) else np.empty(0, np.object_)
+
+
+def dtype_names(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.object_]:
+    """Names for dtype numbers, empty for a missing one."""
+    unique, inverse = np.unique(codes, return_inverse=True)
+    values = np.array([dtype_name(code) for code in unique.tolist()], np.object_)
+    return values[inverse.reshape(-1)] if len(unique) else np.empty(0, np.object_)

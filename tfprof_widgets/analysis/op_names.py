@@ -1,0 +1,98 @@
+"""Event names and `tf_op` stats -> category, op type and op name of each.
+
+    parse_op_names(strings) -> OpNames      # arrays of one entry per string
+    OpCategory                              # UNKNOWN, TENSORFLOW, TFDATA, JAX, MEMCPY_*
+
+Source: semantics 1.7 (xla/tsl/profiler/utils/tf_op_utils.cc).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class OpCategory(IntEnum):
+    """What kind of thing a full op name stands for."""
+
+    UNKNOWN = 0
+    TENSORFLOW = 1
+    TFDATA = 2
+    JAX = 3
+    MEMCPY_HTOD = 4
+    MEMCPY_DTOH = 5
+    MEMCPY_DTOD = 6
+    MEMCPY_HTOH = 7
+
+
+@dataclass(frozen=True)
+class OpNames:
+    """Parsed full names; every field has one entry per input string, in the order of the input."""
+
+    category: npt.NDArray[np.uint8]
+    """Values of `OpCategory`."""
+    type: tuple[str, ...]
+    """Op type such as `MatMul`; `Dataset` for tf.data iterators; empty where the category is unknown."""
+    name: tuple[str, ...]
+    """Op name such as `model/dense/MatMul`; the whole string for iterators and where the category is unknown."""
+
+    @property
+    def is_op(self) -> npt.NDArray[np.bool_]:
+        """Whether each string names an op, that is any category but unknown."""
+        return self.category != OpCategory.UNKNOWN
+
+
+_TF_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*")
+_TF_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
+_JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
+_TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")
+_MEMCPY = {
+    "MEMCPYHTOD": (OpCategory.MEMCPY_HTOD, "MemcpyHToD"),
+    "MEMCPYDTOH": (OpCategory.MEMCPY_DTOH, "MemcpyDToH"),
+    "MEMCPYDTOD": (OpCategory.MEMCPY_DTOD, "MemcpyDToD"),
+    "MEMCPYHTOH": (OpCategory.MEMCPY_HTOH, "MemcpyHToH"),
+}
+
+
+def parse_op_names(strings: Sequence[str]) -> OpNames:
+    """Parse each full name once; pass unique strings (a trace has a few thousand, whatever its number of events).
+
+    CUPTI's own names `MemcpyH2D`, `MemcpyD2H` and `MemcpyD2D` are unknown here, as in XProf; `steps.py` gives them their
+    meaning (D1).
+
+    Args:
+        strings: full names such as `model/dense/MatMul:MatMul` or `Iterator::Root::Map`; any text is allowed.
+    """
+    parsed = [_parse(full) for full in strings]
+    return OpNames(
+        category=np.fromiter((p[0] for p in parsed), np.uint8, len(parsed)),
+        type=tuple(p[1] for p in parsed),
+        name=tuple(p[2] for p in parsed),
+    )
+
+
+def _parse(full: str) -> tuple[OpCategory, str, str]:
+    name, colon, op_type = full.partition(":")
+    if not colon:
+        category, memcpy = _MEMCPY.get(full[:10].upper(), (OpCategory.UNKNOWN, ""))
+        return category, memcpy, full
+    if name == "Iterator":
+        return OpCategory.TFDATA, "Dataset", full
+    if _TF_TYPE.fullmatch(op_type) and _TF_NAME.fullmatch(name):
+        return OpCategory.TENSORFLOW, op_type, name
+    derived = op_type or _TRAILING_NUMBER.sub("", name.rpartition("/")[2])
+    if _JAX_TYPE.fullmatch(derived):
+        return OpCategory.JAX, derived.partition("[")[0], name
+    if not op_type:
+        return OpCategory.TENSORFLOW, derived, name
+    return OpCategory.UNKNOWN, "", full
+
+
+def iterator_short_name(name: str) -> str:
+    """The last part of an iterator's name: `Iterator::Root::Map` is `Map`."""
+    return name.rpartition("::")[2]

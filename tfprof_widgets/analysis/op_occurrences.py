@@ -1,0 +1,199 @@
+"""Trace -> every execution of every op.
+
+    op_occurrences(trace, grouping=...) -> Occurrences      # arrays, one entry per execution, and the op table
+
+Source: semantics 4.1, 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..store.nesting import nest
+from ..store.trace import Bool, Int32, Int64, Trace
+from .grouping import Grouping, group_events
+from .op_names import parse_op_names
+from .step_spans import on_host, on_stream
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Executions of ops: `op` names the row of the op table, one entry per op in `name`, `type`, `is_device`, `is_eager`."""
+
+    op: Int32
+    event: Int64
+    """The event of the trace that each execution is."""
+    line: Int32
+    start_ps: Int64
+    duration_ps: Int64
+    span_ps: Int64
+    """`duration_ps`, cut where a later op of the line starts inside it and outlives it."""
+    parent: Int64
+    """The execution that directly encloses it (a row of this table), -1 for none."""
+
+    name: tuple[str, ...]
+    type: tuple[str, ...]
+    is_device: Bool
+    is_eager: Bool
+    """Whether any execution of the op was eager."""
+    variant: Int32
+    """For each execution, which kernel of its op it is: on a device one op may run several kernels per execution."""
+
+    lane: Int32
+    """For each execution what it keeps busy, a row of the table of lanes: a host thread or a whole device."""
+    lane_line: Int32
+    """The table of lanes, all that can be idle: the thread's line, or the first line of the device."""
+    lane_is_device: Bool
+    lane_first_ps: Int64
+    lane_last_ps: Int64
+    """From where to where each lane was observed: a thread from its first to its last op or event that names an op (such
+    as an allocation for it), a device from its first to its last event of any kind."""
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    @cached_property
+    def self_ps(self) -> Int64:
+        """`span_ps` less that of the direct children."""
+        inner = self.parent >= 0
+        own = self.span_ps.copy()
+        np.subtract.at(own, self.parent[inner], self.span_ps[inner])
+        return own
+
+
+def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurrences:
+    """Find every execution of an op.
+
+    On the host an event is an execution when its name parses as an op (semantics 1.7) or it carries `tf_op` and is no
+    allocation; executions nest within their thread. On a device it is one when it carries `tf_op`; kernels do not nest.
+
+    Args:
+        trace: the trace.
+        grouping: the result of `group_events(trace)`, for the eager flag, where the caller has it.
+
+    Differs from XProf: a child that ends with its parent, or outlives it, makes nothing vanish (D4); allocations are not
+    executions (D5).
+    """
+    grouping = grouping or group_events(trace)
+    host, host_names, host_types = _host_rows(trace)
+    device, device_names, device_types = _device_rows(trace)
+    n_host_ops = len(host_names)
+    op = np.concatenate([host[1], device[1] + n_host_ops]).astype(np.int32)
+    rows = np.concatenate([host[0], device[0]])
+    nesting = nest(trace.line_id[host[0]], trace.start_ps[host[0]], trace.duration_ps[host[0]])
+    flat = np.full(len(device[0]), -1, np.int64)
+    n_ops = n_host_ops + len(device_names)
+    is_eager = np.zeros(n_ops, np.bool_)
+    is_eager[op[grouping.is_eager[rows]]] = True
+    is_device = np.zeros(n_ops, np.bool_)
+    is_device[n_host_ops:] = True
+    active = np.union1d(host[0], np.flatnonzero(on_host(trace) & (trace.string_stat("tf_op") >= 0)))
+    threads = _extent(trace, trace.line_id[active], active)
+    streams = np.flatnonzero(on_stream(trace))
+    devices = _extent(trace, trace.plane_id[streams], streams)
+    lane = np.searchsorted(threads[0], trace.line_id[host[0]]), np.searchsorted(devices[0], trace.plane_id[device[0]])
+    return Occurrences(
+        op=op,
+        event=rows,
+        line=trace.line_id[rows],
+        start_ps=trace.start_ps[rows],
+        duration_ps=trace.duration_ps[rows],
+        span_ps=np.concatenate([nesting.span_ps, trace.duration_ps[device[0]]]),
+        parent=np.concatenate([nesting.parent.astype(np.int64), flat]),
+        name=host_names + device_names,
+        type=host_types + device_types,
+        is_device=is_device,
+        is_eager=is_eager,
+        variant=trace.name_id[rows],
+        lane=np.concatenate([lane[0], lane[1] + len(threads[0])]).astype(np.int32),
+        lane_line=np.concatenate([threads[0], _first_lines(trace)[devices[0]]]).astype(np.int32),
+        lane_is_device=np.arange(len(threads[0]) + len(devices[0])) >= len(threads[0]),
+        lane_first_ps=np.concatenate([threads[1], devices[1]]),
+        lane_last_ps=np.concatenate([threads[2], devices[2]]),
+    )
+
+
+_Rows = tuple[tuple[Int64, Int64], tuple[str, ...], tuple[str, ...]]
+
+
+def _host_rows(trace: Trace) -> _Rows:
+    """Events of host threads that are ops, the op of each, and names and types of the ops."""
+    derived = np.array([line.is_derived for line in trace.lines], np.bool_)
+    candidates = np.flatnonzero(on_host(trace) & ~derived[trace.line_id])
+    n_strings = max(len(trace.strings), 1)
+    name_id = trace.name_id[candidates].astype(np.int64)
+    staged = trace.has_stat("_ipl_stage_id")[candidates]
+    category_id = trace.string_stat("_ipl_stage_cat")[candidates].astype(np.int64)
+    tf_op = trace.string_stat("tf_op")
+    tf_op[trace.names_matching(("MemoryAllocation", "MemoryDeallocation"))] = -1
+    # One key per combination that decides the op: 0 by name, 1 a stage without category, 2.. a stage of a category.
+    kind = np.where(staged, category_id + 2, 0)
+    named = _is_op_name(trace)[name_id]
+    by_stat = ~staged & ~named & (tf_op[candidates] >= 0)
+    text = np.where(by_stat, tf_op[candidates], name_id)
+    keys, inverse = np.unique(kind * n_strings + text, return_inverse=True)
+    names = [trace.strings[key] for key in (keys % n_strings).tolist()]
+    parsed = parse_op_names(names)
+    category = keys // n_strings - 2
+    is_op = np.where(category >= -1, category >= 0, parsed.is_op)
+    pairs = list(zip(category.tolist(), names, parsed.name, parsed.type, strict=True))
+    full = [name if cat >= 0 else own for cat, name, own, _ in pairs]
+    types = [trace.strings[cat] if cat >= 0 else own for cat, _, _, own in pairs]
+    return _number(candidates, inverse, is_op, full, types)
+
+
+def _is_op_name(trace: Trace) -> Bool:
+    """For each string whether it names an op; only those that are names of events are looked at."""
+    result = np.zeros(len(trace.strings), np.bool_)
+    used = np.unique(trace.name_id)
+    result[used] = parse_op_names([trace.strings[i] for i in used.tolist()]).is_op
+    return result
+
+
+def _number(rows: Int64, inverse: Int64, is_op: Bool, names: list[str], types: list[str]) -> _Rows:
+    """Give events of one op name one number; the type is that of the first execution that has one."""
+    kept = is_op[inverse]
+    rows, code = rows[kept], inverse[kept]
+    used = np.flatnonzero(np.bincount(code, minlength=len(names)))
+    number: dict[str, int] = {}
+    op_of_code = np.zeros(len(names), np.int64)
+    op_types: list[str] = []
+    for key in used.tolist():  # bounded by the number of unique names
+        op_of_code[key] = number.setdefault(names[key], len(number))
+        if len(op_types) < len(number):
+            op_types.append(types[key])
+        elif not op_types[op_of_code[key]]:
+            op_types[op_of_code[key]] = types[key]
+    return (rows, op_of_code[code]), tuple(number), tuple(op_types)
+
+
+def _device_rows(trace: Trace) -> _Rows:
+    """Events of device streams that name the op they run for."""
+    tf_op = trace.string_stat("tf_op")
+    rows = np.flatnonzero(on_stream(trace) & (tf_op >= 0))
+    keys, inverse = np.unique(tf_op[rows], return_inverse=True)
+    names = [trace.strings[key] for key in keys.tolist()]
+    parsed = parse_op_names(names)
+    is_op = np.array([bool(name) for name in names], np.bool_)
+    types = [kind or "unknown" for kind in parsed.type]
+    return _number(rows, inverse, is_op, list(parsed.name), types)
+
+
+def _first_lines(trace: Trace) -> Int64:
+    """For each plane its first line."""
+    first = np.full(len(trace.planes), -1, np.int64)
+    for index in range(len(trace.lines) - 1, -1, -1):
+        first[trace.lines[index].plane] = index
+    return first
+
+
+def _extent(trace: Trace, owner: Int32, rows: Int64) -> tuple[Int64, Int64, Int64]:
+    """The owners that occur, and from where to where their events reach."""
+    owners, code = np.unique(owner, return_inverse=True)
+    first = np.full(len(owners), np.iinfo(np.int64).max)
+    last = np.full(len(owners), np.iinfo(np.int64).min)
+    np.minimum.at(first, code, trace.start_ps[rows])
+    np.maximum.at(last, code, trace.end_ps[rows])
+    return owners.astype(np.int64), first, last

@@ -1,0 +1,150 @@
+"""`Usage` -> one row per tf.data pipeline with what to do about it, and XProf's bottleneck of each slowest call."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pandas as pd
+
+from ..store.trace import Int64, StatValue, Trace
+from .pipeline_usage import Usage, sum_by
+from .suggestions import NOTHING, suggest
+
+PS_PER_US = 1e6
+PS_PER_MS = 1e9
+US_PER_MS = 1e3
+SLOW_CALL_PS = 50_000_000
+"""A call longer than 50 us keeps its consumer waiting (semantics 8.4)."""
+PIPELINE_COLUMNS = [
+    "id",
+    "name",
+    "host",
+    "is_device",
+    "n_calls",
+    "n_slow_calls",
+    "total_time_ms",
+    "avg_latency_us",
+    "min_latency_us",
+    "max_latency_us",
+    "startup_time_ms",
+    "steady_latency_us",
+    "bottleneck",
+    "bottleneck_name",
+    "bottleneck_time_ms",
+    "suggestion",
+    "suggestion_code",
+    "summary",
+]
+SLOWEST_COLUMNS = ["host", "pipeline", "max_latency_us", "bottleneck", "long_name", "self_time_us"]
+
+
+def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
+    """One row per pipeline; the columns are told in `TfData.pipelines`."""
+    names = _names(usage)
+    rows = []
+    for k in range(usage.nodes.n_pipelines):  # one turn per pipeline
+        is_root = usage.is_root & (usage.pipeline == k)
+        latency, counted = usage.duration_ps[is_root], usage.duration_ps[is_root & usage.is_counted]
+        row = {"id": k, "name": names[k], "host": usage.host[k], "is_device": bool(usage.nodes.is_device[k])}
+        row |= _latencies(latency, counted)
+        at = np.flatnonzero(iterators["is_bottleneck"].to_numpy() & (usage.nodes.pipeline == k))
+        rows.append(row | _held_up_by(iterators, int(at[0]) if len(at) else -1, row, counted))
+    return pd.DataFrame(rows, columns=PIPELINE_COLUMNS)
+
+
+def _names(usage: Usage) -> list[str]:
+    """`Host:k` and `Device:k`, each counted from 0 in order of first use (XProf's order is that of a hash map)."""
+    is_device = usage.nodes.is_device
+    number = np.where(is_device, np.cumsum(is_device), np.cumsum(~is_device)) - 1
+    kinds = ["Device" if device else "Host" for device in is_device]
+    return [f"{kind}:{k}" for kind, k in zip(kinds, number.tolist(), strict=True)]
+
+
+def _latencies(latency: Int64, counted: Int64) -> dict[str, object]:
+    n, total = len(latency), int(latency.sum())
+    return {
+        "n_calls": n,
+        "n_slow_calls": int((latency > SLOW_CALL_PS).sum()),
+        "total_time_ms": total / PS_PER_MS,
+        "avg_latency_us": (total // n) / PS_PER_US if n else 0.0,
+        "min_latency_us": int(latency.min()) / PS_PER_US if n else 0.0,
+        "max_latency_us": int(latency.max()) / PS_PER_US if n else 0.0,
+        "startup_time_ms": (total - int(counted.sum())) / PS_PER_MS,
+        "steady_latency_us": float(counted.mean()) / PS_PER_US if len(counted) else 0.0,
+    }
+
+
+def _held_up_by(iterators: pd.DataFrame, row: int, pipeline: dict[str, object], counted: Int64) -> dict[str, object]:
+    """The columns about the bottleneck of one pipeline."""
+    if row < 0:
+        summary = f"{pipeline['name']}: no call of its outermost iterator ended during the capture; capture more steps."
+        advice, name, wait_ms = NOTHING, "", 0.0
+    else:
+        entry = iterators.iloc[row]
+        name, wait_ms = str(entry["long_name"]), float(entry["wait_time_ms"])
+        n, total_ms = len(counted), float(counted.sum()) / PS_PER_MS
+        startup_ms = cast("float", pipeline["startup_time_ms"])
+        start = f" after {time_text(US_PER_MS * startup_ms)} to start" if startup_ms else ""
+        part = (
+            f"{time_text(US_PER_MS * wait_ms)} of {time_text(US_PER_MS * total_ms)} ({100 * wait_ms / total_ms:.0f} %)"
+        )
+        calls = f"{n} {'call' if n == 1 else 'calls'} of {time_text(US_PER_MS * total_ms / n)} on average"
+        summary = f"{pipeline['name']}: {calls}{start}; {entry['name']} accounts for {part}."
+        # Below 50 us a call the pipeline keeps up, whatever its largest part is.
+        is_slow = float(counted.mean()) > SLOW_CALL_PS
+        params = cast("dict[str, StatValue]", entry["params"])
+        advice = suggest(str(entry["name"]), params, is_device=bool(pipeline["is_device"])) if is_slow else NOTHING
+    return {
+        "bottleneck": row,
+        "bottleneck_name": name,
+        "bottleneck_time_ms": wait_ms,
+        "suggestion": advice.text,
+        "suggestion_code": advice.code,
+        "summary": summary,
+    }
+
+
+def time_text(microseconds: float) -> str:
+    """A time with three significant digits and its unit."""
+    if microseconds < 999.5:
+        value, unit = microseconds, "us"
+    elif microseconds < 999.5e3:
+        value, unit = microseconds / 1e3, "ms"
+    else:
+        value, unit = microseconds / 1e6, "s"
+    digits = 2 if value < 9.995 else (1 if value < 99.95 else 0)
+    return f"{value:.{digits}f} {unit}"
+
+
+def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
+    """The bottleneck of the slowest call of each host pipeline, by XProf's own links and sums.
+
+    Source: semantics 8.4 and 8.5. A pipeline in which nothing took any time has no row.
+    """
+    names, rows = _names(usage), []
+    waits, duration = usage.waits, usage.duration_ps
+    for k in np.flatnonzero(~usage.nodes.is_device).tolist():  # one turn per pipeline
+        roots = np.flatnonzero(usage.is_root & (usage.pipeline == k))
+        if not len(roots):
+            continue
+        slowest = roots[np.argmax(duration[roots])]
+        seen = np.flatnonzero((waits.root_call == slowest) & waits.is_exact & waits.is_blocking)
+        iterator, place = np.unique(usage.calls.iterator[seen], return_inverse=True)
+        own = sum_by(place.reshape(-1), waits.xprof_self_ps[seen], len(iterator))
+        if own.max(initial=0) <= 0:
+            continue
+        event = int(usage.calls.event[seen[place.reshape(-1) == np.argmax(own)][0]])
+        long_name = trace.strings[trace.name_id[event]]
+        rows.append(
+            {
+                "host": usage.host[k],
+                "pipeline": names[k],
+                "max_latency_us": int(duration[slowest]) / PS_PER_US,
+                "bottleneck": long_name.rsplit("::", 1)[-1],
+                "long_name": long_name,
+                "self_time_us": int(own.max()) / PS_PER_US,
+            }
+        )
+    frame = pd.DataFrame(rows, columns=SLOWEST_COLUMNS)
+    return frame.sort_values("max_latency_us", ascending=False, kind="stable", ignore_index=True)

@@ -1,0 +1,78 @@
+"""Calls, waits and nodes of tf.data -> `Usage`: one place for the columns that the tables about pipelines share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..store.trace import Bool, Int64, Trace
+from .iterator_calls import IteratorCalls
+from .iterator_nodes import IteratorNodes
+from .iterator_waits import Waits
+
+
+@dataclass(frozen=True)
+class Usage:
+    """All GetNext calls with their place in the graph; columns have one entry per call."""
+
+    calls: IteratorCalls
+    waits: Waits
+    nodes: IteratorNodes
+    node: Int64
+    pipeline: Int64
+    start_ps: Int64
+    duration_ps: Int64
+    is_root: Bool
+    """Whether it is a call of a pipeline's outermost iterator."""
+    is_counted: Bool
+    """Whether it lies below a root call that counts for the bottleneck: see `TfData`."""
+    host: tuple[str, ...]
+    """For each pipeline the host it runs on."""
+
+    @property
+    def n_nodes(self) -> int:
+        """How many iterators the graph shows."""
+        return len(self.nodes.parent)
+
+
+def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: IteratorNodes, is_root: Bool) -> Usage:
+    """Put the columns together and decide which root calls count."""
+    node = nodes.node_of_iterator[calls.iterator]
+    pipeline = nodes.pipeline[node]
+    start, duration = trace.start_ps[calls.event], trace.duration_ps[calls.event]
+    counts = is_root & ~_is_first(calls.iterator, start, is_root)
+    waited = sum_by(pipeline[counts], duration[counts], nodes.n_pipelines)
+    counts |= is_root & (waited == 0)[pipeline]
+    hosts = [""] * nodes.n_pipelines
+    for k, first in zip(*np.unique(pipeline, return_index=True), strict=True):  # one turn per pipeline
+        hosts[k] = trace.planes[trace.plane_id[calls.event[first]]].host
+    return Usage(
+        calls=calls,
+        waits=waits,
+        nodes=nodes,
+        node=node,
+        pipeline=pipeline,
+        start_ps=start,
+        duration_ps=duration,
+        is_root=is_root,
+        is_counted=(waits.root_call >= 0) & counts[waits.root_call],
+        host=tuple(hosts),
+    )
+
+
+def _is_first(iterator: Int64, start_ps: Int64, is_root: Bool) -> Bool:
+    """Whether a call is the first root call of its iterator object."""
+    roots = np.flatnonzero(is_root)
+    order = roots[np.argsort(start_ps[roots], kind="stable")]
+    _, first = np.unique(iterator[order], return_index=True)
+    found = np.zeros(len(iterator), np.bool_)
+    found[order[first]] = True
+    return found
+
+
+def sum_by(row: Int64, value: Int64, n: int) -> Int64:
+    """Sums of integer values by row, exact; shape (n,)."""
+    total = np.zeros(n, np.int64)
+    np.add.at(total, row, value)
+    return total

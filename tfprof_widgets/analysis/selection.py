@@ -1,0 +1,75 @@
+"""A time range or a step of a trace -> `Selection`: the tables of that part alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from .ops import aggregate_ops
+from .results import Results
+
+PS_PER_NS = 1000
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A part of a profile. Its tables have the columns of the profile's own."""
+
+    results: Results
+    time_range_ns: tuple[int, int] | None
+    """After the trace origin; None for the whole capture."""
+    op_names: tuple[str, ...]
+    """The highlighted ops; they restrict nothing."""
+
+    @property
+    def time_range_ps(self) -> tuple[int, int] | None:
+        """The range in ps."""
+        if self.time_range_ns is None:
+            return None
+        return self.time_range_ns[0] * PS_PER_NS, self.time_range_ns[1] * PS_PER_NS
+
+    @cached_property
+    def ops(self) -> pd.DataFrame:
+        """Ops within the range: times are the overlap with it (see `aggregate_ops`), shares are of the range."""
+        return aggregate_ops(self.results.occurrences, time_range_ps=self.time_range_ps)
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Steps that overlap the range, with their whole times."""
+        steps = self.results.steps.frame
+        if self.time_range_ps is None:
+            return self.results.step_frame
+        low, high = self.time_range_ps
+        inside = (steps["start_ps"] < high) & (steps["start_ps"] + steps["duration_ps"] > low)
+        return self.results.step_frame[inside]
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """Events that overlap the range, with their whole times."""
+        if self.time_range_ps is None:
+            return self.results.events
+        trace, (low, high) = self.results.trace, self.time_range_ps
+        return self.results.events[(trace.start_ps < high) & (trace.end_ps >= low)]
+
+
+def select(
+    results: Results, *, time_range_ns: tuple[int, int] | None, step: int | None, ops: tuple[str, ...] | None
+) -> Selection:
+    """Make a selection; see `Profile.select`.
+
+    Raises:
+        ValueError: both a range and a step, a range that ends before it begins, or a step that is not there.
+    """
+    if time_range_ns is not None and step is not None:
+        raise ValueError("give either time_range or step, not both: a step has its own time range")
+    if step is not None:
+        frame = results.steps.frame
+        if not 0 <= step < len(frame):
+            raise ValueError(f"step {step} is not a row of `steps`, which has {len(frame)}")
+        start, duration = int(frame["start_ps"].iloc[step]), int(frame["duration_ps"].iloc[step])
+        time_range_ns = start // PS_PER_NS, -(-(start + duration) // PS_PER_NS)
+    if time_range_ns is not None and time_range_ns[0] > time_range_ns[1]:
+        raise ValueError(f"time_range {time_range_ns} ends before it begins; give (t0_ns, t1_ns)")
+    return Selection(results, time_range_ns, tuple(ops or ()))

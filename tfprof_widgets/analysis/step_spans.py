@@ -1,0 +1,217 @@
+"""Events -> what kind of step time each stands for, and the markers that say where a step begins and ends.
+
+    classify(trace, grouping) -> uint8 per event, a SpanType
+    host_markers(trace, grouping), device_markers(trace, grouping) -> rows / spans that mark steps
+
+Source: semantics 2.5, 3.2, 3.3.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+import numpy as np
+
+from ..store.trace import Bool, Int64, Trace, UInt8
+from .event_graph import nearest_marked
+from .grouping import Grouping
+from .op_names import OpCategory, parse_op_names
+
+
+class SpanType(IntEnum):
+    """Kinds of step time; where several overlap the largest wins. The order is XProf's (semantics 3.1)."""
+
+    OTHER = 0
+    HOST_COMPUTE = 1
+    COMPILE = 2
+    HOST_TO_HOST = 3
+    HOST_TO_DEVICE = 4
+    KERNEL_LAUNCH = 5
+    COLLECTIVES = 6
+    WAIT_INPUT = 7
+    DEVICE_TO_DEVICE = 8
+    DEVICE_TO_HOST = 9
+    COMPUTE_32 = 10
+    COMPUTE_16 = 11
+    NONE = 255
+    """The event says nothing about step time."""
+
+
+_NOT_COMPUTE = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
+_COMPILE = re.compile(r"tf\.function-graph_building|\w*Compiler::|XlaCompil")
+_MARKERS = ("train", "test", "TraceContext")
+_COPIES = {
+    "memcpyh2d": SpanType.HOST_TO_DEVICE,
+    "memcpyd2h": SpanType.DEVICE_TO_HOST,
+    "memcpyd2d": SpanType.DEVICE_TO_DEVICE,
+    "memcpyp2p": SpanType.DEVICE_TO_DEVICE,
+}
+_PARSED_COPIES = {
+    OpCategory.MEMCPY_HTOD: SpanType.HOST_TO_DEVICE,
+    OpCategory.MEMCPY_DTOH: SpanType.DEVICE_TO_HOST,
+    OpCategory.MEMCPY_DTOD: SpanType.DEVICE_TO_DEVICE,
+}
+_HALF = ("half", "fp16", "bf16", "bfloat16")
+
+
+def on_host(trace: Trace) -> Bool:
+    """For each event whether it lies on a thread of a host CPU."""
+    return np.array([plane.is_host for plane in trace.planes], np.bool_)[trace.plane_id]
+
+
+def on_stream(trace: Trace) -> Bool:
+    """For each event whether it lies on a real (not a derived) line of a device."""
+    streams = [trace.planes[line.plane].is_device and not line.is_derived for line in trace.lines]
+    return np.array(streams, np.bool_)[trace.line_id]
+
+
+def sessions_with_device(trace: Trace) -> Bool:
+    """For each session whether a device ran anything in it."""
+    found = np.zeros(max(len(trace.sessions), 1), np.bool_)
+    found[trace.session_id[on_stream(trace)]] = True
+    return found
+
+
+def classify(trace: Trace, grouping: Grouping) -> UInt8:
+    """The `SpanType` of every event, `NONE` for markers, wrappers, derived lines and other planes.
+
+    Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
+    but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies, not compute (D1);
+    bfloat16 is 16-bit (D9).
+    """
+    used, inverse = np.unique(trace.name_id, return_inverse=True)
+    names = [trace.strings[i] for i in used.tolist()]
+    host, stream = on_host(trace), on_stream(trace)
+    types = np.full(trace.n_events, SpanType.NONE, np.uint8)
+    by_name = np.array([_host_type(name, category) for name, category in zip(names, _categories(names), strict=True)], np.uint8)
+    types[host] = by_name[inverse[host]]
+    with_device = sessions_with_device(trace)[trace.session_id]
+    if with_device.any():
+        process = np.array([name.lower().startswith("executorstate::process") for name in names], np.bool_)
+        has_correlation = trace.has_stat("correlation_id")
+        launches = host & with_device & (has_correlation | process[inverse])
+        types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
+        types[stream & has_correlation] = _device_types(trace, names, inverse)[stream & has_correlation]
+    stage = _root_stages(trace, host)
+    types[stage & (types == SpanType.HOST_COMPUTE)] = SpanType.WAIT_INPUT
+    types[host_markers(trace, grouping)] = SpanType.NONE
+    return types
+
+
+def _categories(names: list[str]) -> list[int]:
+    return [int(category) for category in parse_op_names(names).category]
+
+
+def _host_type(name: str, category: int) -> SpanType:
+    if name.startswith(_NOT_COMPUTE):
+        return SpanType.NONE
+    if category == OpCategory.MEMCPY_HTOD or (category and name.rpartition(":")[2].startswith("InfeedEnqueue")):
+        return SpanType.HOST_TO_DEVICE
+    if category == OpCategory.MEMCPY_HTOH:
+        return SpanType.HOST_TO_HOST
+    if name.lower().startswith("iteratorgetnext"):
+        return SpanType.WAIT_INPUT
+    return SpanType.COMPILE if _COMPILE.match(name) else SpanType.HOST_COMPUTE
+
+
+def _device_types(trace: Trace, names: list[str], inverse: Int64) -> UInt8:
+    kinds = np.full(len(names), SpanType.COMPUTE_32, np.uint8)
+    for i, (name, category) in enumerate(zip(names, _categories(names), strict=True)):  # bounded by unique names
+        low = name.lower()
+        if category in _PARSED_COPIES:
+            kinds[i] = _PARSED_COPIES[OpCategory(category)]
+        elif low[:9] in _COPIES:
+            kinds[i] = _COPIES[low[:9]]
+        elif low.startswith("nccl"):
+            kinds[i] = SpanType.COLLECTIVES
+        elif any(word in name for word in _HALF):
+            kinds[i] = SpanType.COMPUTE_16
+    types = kinds[inverse]
+    shape = trace.string_stat("shape")
+    shaped = np.flatnonzero((shape >= 0) & (types >= SpanType.COMPUTE_32))
+    if len(shaped):
+        is_half = np.zeros(len(trace.strings), np.bool_)
+        for text in np.unique(shape[shaped]).tolist():
+            is_half[text] = any(word in trace.strings[text] for word in ("half", "bf16", "bfloat16"))
+        filled = np.array([bool(trace.strings[text]) for text in shape[shaped].tolist()], np.bool_)
+        shaped = shaped[filled]
+        types[shaped] = np.where(is_half[shape[shaped]], SpanType.COMPUTE_16, SpanType.COMPUTE_32)
+    return types
+
+
+def _root_stages(trace: Trace, host: Bool) -> Bool:
+    """Outermost stages of an instrumented input pipeline (`_ipl_stage_name`), which the step waits for."""
+    name = trace.string_stat("_ipl_stage_name")
+    stage = host & (name >= 0)
+    if not stage.any():
+        return stage
+    made = trace.has_stat("_p") & host
+    produced = set(zip(trace.int_stat("_pt")[made].tolist(), trace.int_stat("_p")[made].tolist(), strict=True))
+    consumer = zip(trace.int_stat("_ct").tolist(), trace.int_stat("_c").tolist(), strict=True)
+    fed = np.fromiter((pair in produced for pair in consumer), np.bool_, trace.n_events) & trace.has_stat("_c")
+    inside = stage | fed
+    parent = trace.nesting.parent.astype(np.int64)
+    above = np.append(nearest_marked(parent, inside), -1)[parent]
+    return stage & ~fed & (above < 0)
+
+
+def host_markers(trace: Trace, grouping: Grouping) -> Bool:
+    """For each event whether it marks a step on the host: named like one by convention, or the root of a named group."""
+    used, inverse = np.unique(trace.name_id, return_inverse=True)
+    named = [trace.strings[i].startswith(_MARKERS) and "/" not in trace.strings[i] for i in used.tolist()]
+    marker = on_host(trace) & (grouping.group_id >= 0) & np.array(named, np.bool_)[inverse]
+    explicit = grouping.groups[~grouping.groups["is_implicit"].to_numpy(np.bool_)]
+    roots = explicit["root"].to_numpy()
+    marker[roots[roots >= 0]] = True
+    step_name = trace.string_stat("step_name")
+    return marker | (on_host(trace) & (step_name >= 0) & (grouping.group_id >= 0))
+
+
+def longest_host_marker(trace: Trace, grouping: Grouping) -> Int64:
+    """For each group the row of its longest host marker, the first of equals; -1 for none."""
+    rows = np.flatnonzero(host_markers(trace, grouping))
+    return _longest(grouping.group_id[rows].astype(np.int64), trace.duration_ps[rows], rows, len(grouping.groups))
+
+
+def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int64]:
+    """Start and duration of each group's longest stretch on one device; duration -1 where no device ran for the group.
+
+    A derived line `Steps` is believed where the file has one; otherwise it is made as XProf makes it: consecutive events
+    of one group on one device, in order of time, are one stretch (semantics 1.8b).
+    """
+    spans = [_device_stretches(trace, grouping, plane) for plane in range(len(trace.planes)) if trace.planes[plane].is_device]
+    n_groups = len(grouping.groups)
+    group, start, duration = (np.concatenate([np.empty(0, np.int64), *(span[i] for span in spans)]) for i in range(3))
+    best = _longest(group, duration, np.arange(len(group)), n_groups)
+    return np.where(best >= 0, np.append(start, 0)[best], 0), np.where(best >= 0, np.append(duration, 0)[best], -1)
+
+
+def _device_stretches(trace: Trace, grouping: Grouping, plane: int) -> tuple[Int64, Int64, Int64]:
+    group_id = grouping.group_id.astype(np.int64)
+    grouped = (trace.plane_id == plane) & (group_id >= 0)
+    is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)[trace.line_id]
+    typed = grouped & ~is_derived & trace.has_stat("correlation_id")
+    busy = np.zeros(len(grouping.groups), np.bool_)
+    busy[group_id[typed]] = True
+    is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)[trace.line_id]
+    rows = np.flatnonzero(grouped & is_steps)
+    if len(rows):
+        rows = rows[busy[group_id[rows]]]
+        return group_id[rows], trace.start_ps[rows], trace.duration_ps[rows]
+    rows = np.flatnonzero(grouped & ~is_derived)
+    rows = rows[np.lexsort((trace.duration_ps[rows], trace.start_ps[rows]))]
+    if not len(rows):
+        return rows, rows, rows
+    first = np.flatnonzero(np.append(True, group_id[rows][1:] != group_id[rows][:-1]))
+    start, end = trace.start_ps[rows[first]], np.maximum.reduceat(trace.end_ps[rows], first)
+    keep = busy[group_id[rows[first]]]
+    return group_id[rows[first]][keep], start[keep], (end - start)[keep]
+
+
+def _longest(group: Int64, duration: Int64, rows: Int64, n_groups: int) -> Int64:
+    best = np.full(n_groups, -1, np.int64)
+    order = np.lexsort((np.arange(len(group)), -duration, group))
+    first = np.append(True, group[order][1:] != group[order][:-1])[: len(order)]
+    best[group[order[first]]] = rows[order[first]]
+    return best

@@ -1,0 +1,259 @@
+"""Trace -> its training steps: when each ran, what its time was made of, and which events belong to it.
+
+    compute_steps(trace) -> Steps           # .frame, .pieces, .event_step, .grouping
+    STEP_CATEGORIES                         # the names behind the *_ms columns, in the order in which they are stacked
+
+Marked steps follow XProf (semantics 2.5, 2.6, 3); sessions without markers get inferred ones (`inferred_steps.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..store.trace import Bool, Int32, Int64, Trace, UInt8
+from .grouping import Grouping, group_events
+from .inferred_steps import infer_steps
+from .step_pieces import Pieces, resolve
+from .step_spans import SpanType, classify, longest_device_marker, longest_host_marker, sessions_with_device
+from .step_table import StepTable
+
+STEP_CATEGORIES = (
+    "input",
+    "host_compute",
+    "kernel_launch",
+    "device_compute",
+    "device_to_device",
+    "device_collectives",
+    "output",
+    "compile",
+    "other",
+)
+"""What step time is made of; the code of a category is its place here."""
+
+_CATEGORY_OF_TYPE = {
+    SpanType.OTHER: "other",
+    SpanType.HOST_COMPUTE: "host_compute",
+    SpanType.COMPILE: "compile",
+    SpanType.HOST_TO_HOST: "other",
+    SpanType.HOST_TO_DEVICE: "input",
+    SpanType.KERNEL_LAUNCH: "kernel_launch",
+    SpanType.COLLECTIVES: "device_collectives",
+    SpanType.WAIT_INPUT: "input",
+    SpanType.DEVICE_TO_DEVICE: "device_to_device",
+    SpanType.DEVICE_TO_HOST: "output",
+    SpanType.COMPUTE_32: "device_compute",
+    SpanType.COMPUTE_16: "device_compute",
+}
+_CATEGORY_CODE = np.array([STEP_CATEGORIES.index(_CATEGORY_OF_TYPE[SpanType(kind)]) for kind in range(12)], np.uint8)
+
+_COLUMNS_MS = (
+    "device_compute",
+    "device_to_device",
+    "device_collectives",
+    "host_compute",
+    "kernel_launch",
+    "input",
+    "output",
+    "compile",
+    "other",
+)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a trace."""
+
+    frame: pd.DataFrame
+    """One row per step, by start: `step` (0, 1, 2, ...: the row), `name` (`train 3`), `host`, `start_ms` (after the trace
+    origin), `step_time_ms`, one `<category>_ms` column each, `source` (`marker` or `inferred`), `is_complete`, `session`,
+    `start_ps`, `duration_ps`. The categories add up to the step time."""
+    pieces: pd.DataFrame
+    """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`,
+    `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
+    event_step: Int32
+    """For each event the row of its step: the one whose group it is in, else the one during which it starts; -1 for none."""
+    grouping: Grouping
+    compute_16bit_ps: int
+    """Device time of 16-bit kernels over all groups, overlaps counted once, inside or outside of steps."""
+    compute_32bit_ps: int
+    """The same of other kernels, where no 16-bit one runs."""
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
+    """Find the steps of a trace and break each down.
+
+    A step with device work lasts from its host marker's start to the end of its marker or its device work, whichever is
+    later, but starts no sooner than the step before it ended: with kernels queued ahead, step times then add up to the
+    elapsed time instead of counting it twice. Without a host marker it is the longest stretch on one device, as in XProf.
+
+    Args:
+        trace: the trace.
+        grouping: the result of `group_events(trace)` where the caller has it.
+
+    Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
+    have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8).
+    """
+    grouping = grouping or group_events(trace)
+    table = marked_steps(trace, grouping)
+    unmarked = np.ones(max(len(trace.sessions), 1), np.bool_)
+    unmarked[table.session] = False
+    if trace.n_events and unmarked[trace.session_id].any():
+        table = table.joined(infer_steps(trace, sessions=unmarked))
+    table = table.sorted()
+    types = classify(trace, grouping)
+    pieces = _pieces(trace, types, table)
+    precision = _precision(trace, types, np.where(grouping.group_id >= 0, grouping.group_id, table.member))
+    return Steps(
+        frame=_frame(trace, table, pieces),
+        pieces=_piece_frame(pieces),
+        event_step=_event_step(trace, table),
+        grouping=grouping,
+        compute_16bit_ps=precision[0],
+        compute_32bit_ps=precision[1],
+    )
+
+
+def marked_steps(trace: Trace, grouping: Grouping) -> StepTable:
+    """Steps of the groups that have a marker: one a user or callback set, or, where there is none, work on a device."""
+    groups = grouping.groups
+    if not len(groups):
+        return StepTable.empty(trace.n_events)
+    session = groups["session"].to_numpy(np.int64)
+    host = longest_host_marker(trace, grouping)
+    device_start, device_duration = longest_device_marker(trace, grouping)
+    has_host, has_device = host >= 0, device_duration >= 0
+    explicit = np.zeros(max(len(trace.sessions), 1), np.bool_)
+    explicit[session[has_host]] = True
+    chosen = np.flatnonzero(np.where(explicit[session], has_host, has_device))
+    start = np.where(has_host, np.append(trace.start_ps, 0)[host], device_start)
+    end = np.where(has_host, np.append(trace.end_ps, 0)[host], device_start + device_duration)
+    end = np.where(has_host & has_device, np.maximum(end, device_start + device_duration), end)
+    start = _without_overlap(start, end, session, chosen, sessions_with_device(trace))
+    row = np.full(len(groups) + 1, -1, np.int64)
+    row[chosen] = np.arange(len(chosen))
+    number = groups["number"].to_numpy()
+    names = [name or str(number[i]) for i, name in enumerate(groups["name"].tolist())]
+    return StepTable(
+        session=session[chosen],
+        start_ps=start[chosen],
+        end_ps=end[chosen],
+        name=tuple(names[i] for i in chosen.tolist()),
+        is_inferred=~has_host[chosen],
+        is_complete=_is_complete(session, has_host, has_device, chosen),
+        member=row[grouping.group_id],
+    )
+
+
+def _without_overlap(start: Int64, end: Int64, session: Int64, chosen: Int64, with_device: Bool) -> Int64:
+    """Let each step of a session with devices start no sooner than those before it ended."""
+    start = start.copy()
+    for index in np.flatnonzero(with_device).tolist():  # bounded by the number of sessions
+        rows = chosen[session[chosen] == index]
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        before = np.maximum.accumulate(end[rows])[:-1]
+        late = rows[1:]
+        start[late] = np.where(before < end[late], np.maximum(start[late], before), start[late])
+    return start
+
+
+def _is_complete(session: Int64, has_host: Bool, has_device: Bool, chosen: Int64) -> Bool:
+    """False for a step whose device work lies outside of the capture although most steps of its session have some."""
+    complete = np.ones(len(chosen), np.bool_)
+    for index in np.unique(session[chosen]).tolist():
+        own = session[chosen] == index
+        if has_device[chosen[own]].mean() > 0.5:
+            complete[own] = has_device[chosen[own]]
+        if has_host[chosen[own]].mean() > 0.5:
+            complete[own] &= has_host[chosen[own]]
+    return complete
+
+
+def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
+    rows = outermost_spans(trace, types, table.member)
+    return resolve(
+        table.member[rows],
+        trace.start_ps[rows],
+        trace.end_ps[rows],
+        types[rows],
+        step_start_ps=table.start_ps,
+        step_end_ps=table.end_ps,
+    )
+
+
+def outermost_spans(trace: Trace, types: UInt8, member: Int64) -> Int64:
+    """Events with a type and a group, less those inside an event of the same type and group, which add nothing."""
+    counted = (types != SpanType.NONE) & (member >= 0) & (trace.duration_ps > 0)
+    parent = trace.nesting.parent
+    repeated = (parent >= 0) & counted[parent] & (types[parent] == types) & (member[parent] == member)
+    return np.flatnonzero(counted & ~repeated)
+
+
+def _precision(trace: Trace, types: UInt8, group: Int64) -> tuple[int, int]:
+    """Device time in 16-bit and in other kernels, by group, not clipped to steps. Source: semantics 3.6."""
+    rows = np.flatnonzero((types >= SpanType.COMPUTE_32) & (types != SpanType.NONE) & (group >= 0))
+    if not len(rows):
+        return 0, 0
+    n_groups = int(group[rows].max()) + 1
+    low, high = np.full(n_groups, trace.start_ps[rows].min()), np.full(n_groups, trace.end_ps[rows].max())
+    spans = trace.start_ps[rows], trace.end_ps[rows]
+    total = resolve(group[rows], *spans, types[rows], step_start_ps=low, step_end_ps=high).total_ps(n_groups).sum(axis=0)
+    return int(total[SpanType.COMPUTE_16]), int(total[SpanType.COMPUTE_32])
+
+
+def _frame(trace: Trace, table: StepTable, pieces: Pieces) -> pd.DataFrame:
+    n_steps = len(table.start_ps)
+    by_type = pieces.total_ps(n_steps)
+    by_category = np.zeros((n_steps, len(STEP_CATEGORIES)), np.int64)
+    np.add.at(by_category, (slice(None), _CATEGORY_CODE), by_type)
+    hosts = [session.host for session in trace.sessions] or [""]
+    columns: dict[str, object] = {
+        "step": np.arange(n_steps),
+        "name": pd.Series(table.name, dtype=object),
+        "host": pd.Series([hosts[i] for i in table.session.tolist()], dtype=object),
+        "start_ms": table.start_ps / 1e9,
+        "step_time_ms": (table.end_ps - table.start_ps) / 1e9,
+    }
+    for name in _COLUMNS_MS:
+        columns[f"{name}_ms"] = by_category[:, STEP_CATEGORIES.index(name)] / 1e9
+    columns |= {
+        "source": pd.Series(np.where(table.is_inferred, "inferred", "marker"), dtype=object),
+        "is_complete": table.is_complete,
+        "session": table.session.astype(np.int32),
+        "start_ps": table.start_ps,
+        "duration_ps": table.end_ps - table.start_ps,
+    }
+    return pd.DataFrame(columns)
+
+
+def _piece_frame(pieces: Pieces) -> pd.DataFrame:
+    category = _CATEGORY_CODE[pieces.span_type]
+    first = np.append(True, (pieces.step[1:] != pieces.step[:-1]) | (category[1:] != category[:-1]))[: len(category)]
+    first = np.flatnonzero(first)
+    last = np.append(first[1:], len(category))[: len(first)] - 1
+    return pd.DataFrame(
+        {
+            "step": pieces.step[first].astype(np.int32),
+            "start_ps": pieces.start_ps[first],
+            "duration_ps": pieces.end_ps[last] - pieces.start_ps[first],
+            "category": pd.Categorical.from_codes(category[first], categories=list(STEP_CATEGORIES)),
+        }
+    )
+
+
+def _event_step(trace: Trace, table: StepTable) -> Int32:
+    result = table.member.copy()
+    for session in np.unique(table.session).tolist():  # bounded by the number of sessions
+        steps = np.flatnonzero(table.session == session)
+        rows = np.flatnonzero((result < 0) & (trace.session_id == session))
+        at = np.searchsorted(table.start_ps[steps], trace.start_ps[rows], side="right") - 1
+        inside = (at >= 0) & (trace.start_ps[rows] < table.end_ps[steps[at]])
+        result[rows[inside]] = steps[at[inside]]
+    return result.astype(np.int32)
+
+

@@ -1,0 +1,30 @@
+"""Numbers -> the words a sentence shows: three significant digits, thousands apart, a unit.
+
+    number(13.06) == "13.1";  percent(0.005) == "<1 %"
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def number(value: float) -> str:
+    """Three significant digits, never an exponent: `0.612`, `13.1`, `1,502`; `0` for what rounds to nothing below 0.001."""
+    if not math.isfinite(value) or abs(value) < 0.0005:
+        return "0" if math.isfinite(value) else "unknown"
+    digits = max(0, min(3, 2 - math.floor(math.log10(abs(value)))))
+    rounded = f"{value:,.{digits}f}"
+    # 9.996 rounds up to a digit more than it needs.
+    return f"{value:,.{digits - 1}f}" if digits and len(rounded.replace(".", "").lstrip("-0")) > 3 else rounded
+
+
+def percent(ratio: float) -> str:
+    """A share as whole percent; `<1 %` for a small one that is not nothing."""
+    if 0 < ratio < 0.01:
+        return "<1 %"
+    return f"{ratio * 100:.0f} %"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 step`, `40 steps`, `1,200 steps`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,125 @@
+"""callback: capture options -> a Keras callback that captures the fits it is given to, without TensorBoard."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from ..errors import CaptureError
+from .keras_steps import StepMarks, marker_class
+from .record import CaptureOptions, CaptureRecord
+from .session import Capture
+from .tf_profiler import import_tensorflow
+
+
+def make_callback(options: CaptureOptions, wrap: Callable[[CaptureRecord], Any]) -> Any:
+    """Return a Keras callback that captures every `fit` (or lone `evaluate`, `predict`) it is passed to.
+
+    Args:
+        options: what to capture; step numbers count from 0 in each call.
+        wrap: turns a record into what the callback's `profile` and `profiles` give, such as a `Profile`.
+
+    Returns:
+        A `keras.callbacks.Callback` with `profile` (of the last call, `CaptureError` before it) and `profiles` (of all
+        calls, oldest first). After a call that failed they hold what was captured before the failure.
+
+    Raises:
+        CaptureError: TensorFlow is not installed.
+    """
+    import_tensorflow()
+    return _callback_class()(options, wrap)
+
+
+@functools.cache
+def _callback_class() -> type:
+    """Return the callback class; made on first use, since its base lives in Keras."""
+
+    class ProfileCallback(marker_class()):  # type: ignore[misc]
+        """Captures the calls it is passed to; `profile` is the last, `profiles` are all of them."""
+
+        def __init__(self, options: CaptureOptions, wrap: Callable[[CaptureRecord], Any]) -> None:
+            super().__init__(None)
+            self._options = options
+            self._wrap = wrap
+            self._capture: Capture | None = None
+            self._caller: _Caller | None = None
+            self._depth = 0
+            self._profiles: list[Any] = []
+
+        @property
+        def profile(self) -> Any:
+            """What the last call gave.
+
+            Raises:
+                CaptureError: no call has been captured, or the first is still running.
+            """
+            if not self.profiles:
+                raise CaptureError("No profile yet: pass the callback to `model.fit(callbacks=[...])` and let it end.")
+            return self._profiles[-1]
+
+        @property
+        def profiles(self) -> list[Any]:
+            """What the calls gave, oldest first."""
+            # Keras tells a callback nothing when a call fails: whoever asks afterwards ends its capture.
+            if self._caller is not None and not self._caller.is_running:
+                self._finish("exception")
+            return list(self._profiles)
+
+        def _begin(self, kind: str) -> None:
+            if self._caller is not None and not self._caller.is_running:
+                self._finish("exception")
+            if self._depth == 0:
+                capture = Capture(self._options, patches_keras=False)
+                capture.start()
+                self._capture, self._caller = capture, _Caller()
+                self.marks = StepMarks(capture)
+            self._depth += 1
+            super()._begin(kind)
+
+        def _end(self) -> None:
+            super()._end()
+            self._depth -= 1
+            if self._depth == 0:
+                self._finish("complete")
+
+        def _finish(self, outcome: Any) -> None:
+            capture, self._capture, self._caller = self._capture, None, None
+            self._depth = 0
+            if capture is None:
+                return
+            try:
+                self.marks.close(is_failed=outcome == "exception")
+                capture.stop(outcome=outcome)
+            finally:
+                self._profiles.append(self._wrap(capture.record))
+
+    return ProfileCallback
+
+
+class _Caller:
+    """The function whose call is captured, and whether it is still on the stack of its thread."""
+
+    def __init__(self) -> None:
+        self._thread_id = threading.get_ident()
+        # Only the id: holding the frame would keep the user's data alive.
+        self._frame_id = next(
+            (id(frame) for frame in _stack(sys._getframe()) if frame.f_code.co_name in ("fit", "evaluate", "predict")),
+            0,
+        )
+
+    @property
+    def is_running(self) -> bool:
+        top = sys._current_frames().get(self._thread_id)
+        return any(id(frame) == self._frame_id for frame in _stack(top))
+
+
+def _stack(frame: FrameType | None) -> list[FrameType]:
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames

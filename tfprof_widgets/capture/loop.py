@@ -1,0 +1,130 @@
+"""loop: a custom training loop -> step markers, by `trace_steps(dataset)` or by `with step(i)` around its body."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from .active import active_capture
+from .markers import OpenStep, close_marker, confirm_marker, open_marker
+from .session import Capture
+
+T = TypeVar("T")
+
+
+class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as `range` is
+    """Iterate over `dataset` with every iteration marked as one step, `next()` included.
+
+        for batch in tfprof.trace_steps(dataset):
+            train_step(batch)
+
+    Steps are numbered over the whole capture, so a second epoch goes on where the first ended. Outside a capture it
+    marks steps for whatever profiler runs, counting from 0 in each loop, and costs next to nothing. Leaving the loop by
+    `break` or an exception ends the step in progress.
+
+    Args:
+        dataset: anything that can be iterated: a `tf.data.Dataset`, a distributed dataset, a list, a generator.
+        name: of the markers; XProf takes names that begin with `train` or `test` for steps.
+    """
+
+    def __init__(self, dataset: Iterable[T], *, name: str = "train") -> None:
+        self._dataset = dataset
+        self._name = name
+
+    def __len__(self) -> int:
+        """Return the length of the dataset, for progress bars; `TypeError` where it has none, as with the dataset."""
+        return len(self._dataset)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[T]:
+        items = iter(self._dataset)
+        n_done = 0
+        while True:
+            current = _Step(self._name, None, n_done)
+            current.begin()
+            try:
+                item = next(items)
+            except StopIteration:
+                current.cancel()
+                return
+            except BaseException:
+                current.cancel()
+                raise
+            current.confirm()
+            try:
+                yield item
+            finally:
+                current.end()
+            n_done += 1
+
+
+class step:  # noqa: N801 -- it is called like a function
+    """Mark the body of a `with` block as one step.
+
+        with tfprof.step(i):
+            train_step(next(batches))
+
+    Args:
+        number: the step's number, 0 or more. The selection of a capture (`steps=`) is about these numbers.
+        name: of the marker; XProf takes names that begin with `train` or `test` for steps.
+
+    Raises:
+        TypeError, ValueError: the number is not a whole number, or negative.
+    """
+
+    def __init__(self, number: int, *, name: str = "train") -> None:
+        number = number.__index__() if hasattr(number, "__index__") else number
+        if not isinstance(number, int):
+            raise TypeError(f"step({number!r}) needs a whole number, not a {type(number).__name__}.")
+        if number < 0:
+            raise ValueError(f"step({number}) is negative; steps count from 0.")
+        self._step = _Step(name, number, number)
+
+    def __enter__(self) -> None:
+        self._step.begin()
+        self._step.confirm()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._step.end()
+
+
+class _Step:
+    """One step, reported to the active capture, or put into whatever session runs when there is none."""
+
+    def __init__(self, name: str, number: int | None, default_number: int) -> None:
+        self._name = name
+        self._number = number
+        self._default_number = default_number
+        self._capture: Capture | None = None
+        self._open: OpenStep | None = None
+        self._marker: Any = None
+
+    def begin(self) -> None:
+        capture = active_capture()
+        if capture is not None and capture.is_running:
+            number = capture.next_number if self._number is None else self._number
+            self._capture = capture
+            self._open = capture.begin_step(self._name, number, is_certain=False)
+        elif "tensorflow" in sys.modules:  # where it was never imported no profiler can be running
+            self._marker = open_marker(self._name)
+
+    def confirm(self) -> None:
+        if self._capture is not None and self._open is not None:
+            self._capture.confirm_step(self._open)
+        elif self._marker is not None:
+            confirm_marker(self._marker, self._default_number)
+
+    def cancel(self) -> None:
+        if self._capture is not None and self._open is not None:
+            self._capture.cancel_step(self._open)
+        elif self._marker is not None:
+            close_marker(self._marker)
+
+    def end(self) -> None:
+        if self._capture is not None and self._open is not None:
+            self._capture.end_step(self._open)
+        elif self._marker is not None:
+            close_marker(self._marker)

@@ -1,0 +1,123 @@
+"""Record: the frozen account of one capture, from which files, windows and costs are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from .selection import Selection, Steps, make_selection
+
+Outcome = Literal["complete", "bounded", "exception", "interrupted"]
+"""How a capture ended: by leaving its block, by a bound, by an exception in the block, or by Ctrl-C."""
+
+DEFAULT_MAX_SECONDS = 60.0
+DEFAULT_MAX_BYTES = 32 * 2**20
+"""About a million events: TensorFlow needs 6 s to write them, and a browser some seconds to take them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions:
+    """What a capture is asked to do; all fields are optional.
+
+    Raises:
+        TypeError, ValueError: an argument that means nothing; the message says what to give.
+    """
+
+    steps: Steps | None = None
+    """Step numbers to capture: a range, an iterable of ints, or a callable of the step number. None: all."""
+    every: int | None = None
+    """Capture every step whose number is a multiple of this."""
+    every_seconds: float | None = None
+    """Capture one step at once, then one whenever so many seconds have passed."""
+    system: bool = True
+    """Whether CPU, memory, disk and network are sampled beside the trace."""
+    logdir: str | Path | None = None
+    """Where the files are kept, in TensorBoard's layout (`plugins/profile/<run>`). None: a private temporary folder."""
+    max_seconds: float | None = None
+    """The capture stops itself after so many seconds of open windows. None: 60."""
+    max_bytes: int | None = None
+    """The capture stops itself at about this size of its files. None: 32 MiB."""
+    command: str = "profile"
+    """How the user started it, `profile` or `%%tfprofile`: messages speak the same language."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_seconds", "max_bytes"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name}={value!r} must be greater than 0; leave it out for the default.")
+        self.selection()
+
+    def selection(self) -> Selection | None:
+        """Return which steps are wanted; None means everything from start to stop."""
+        return make_selection(steps=self.steps, every=self.every, every_seconds=self.every_seconds)
+
+    @property
+    def seconds_bound(self) -> float:
+        """`max_seconds`, or its default."""
+        return DEFAULT_MAX_SECONDS if self.max_seconds is None else float(self.max_seconds)
+
+    @property
+    def bytes_bound(self) -> int:
+        """`max_bytes`, or its default."""
+        return DEFAULT_MAX_BYTES if self.max_bytes is None else int(self.max_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """One session of TensorFlow's profiler and the run directory it wrote."""
+
+    run_dir: Path
+    """Holds `<host>.xplane.pb`."""
+    first_step: int | None
+    """Number of the first step that lies whole in the window; None where the program marked none."""
+    last_step: int | None
+    n_steps: int
+    """How many marked steps lie whole in the window."""
+    start_ns: int
+    """Unix time at which the session ran, in ns."""
+    stop_ns: int
+    """Unix time at which the session was asked to stop, in ns."""
+    start_s: float
+    """What starting the session cost, in s."""
+    stop_s: float
+    """What stopping it and writing its files cost, in s."""
+    n_bytes: int
+    """Size of its files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureCost:
+    """What the capture itself cost the program; sums over the windows."""
+
+    start_s: float
+    stop_s: float
+    n_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureRecord:
+    """All that is known of one capture. Without `logdir=` its files live as long as this object."""
+
+    run_dirs: tuple[Path, ...]
+    """One per window, in time order; empty when nothing could be captured (`notices` then says why)."""
+    windows: tuple[Window, ...]
+    notices: tuple[str, ...]
+    """What the user has to know, one plain sentence or two each; empty when all went as asked."""
+    cost: CaptureCost
+    system: pd.DataFrame = field(repr=False)
+    """System samples with `time_ns` in Unix time; `sampler.on_trace_clock` puts them on a trace's clock.
+
+    Columns: `time_ns, cpu_pct, process_cpu_pct, rss_bytes, disk_read_bytes, disk_write_bytes, net_recv_bytes,
+    net_sent_bytes`, with GPUs `gpu_pct, gpu_memory_bytes` too. No rows with `system=False`.
+    """
+    outcome: Outcome
+    n_steps: int
+    """How many steps the program marked from start to stop, captured or not."""
+
+    @property
+    def n_steps_kept(self) -> int:
+        """How many marked steps lie whole in a window."""
+        return sum(window.n_steps for window in self.windows)

@@ -1,0 +1,131 @@
+"""Selection: what the user asked for (steps, every, every_seconds) -> which steps belong to a window of the capture."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+StepRule = Callable[[int], bool]
+Steps = range | Iterable[int] | StepRule
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Decides, step by step, whether a window of the capture is to be open.
+
+    Numbers that follow each other and are both wanted share a window. With `every_seconds` each window is one step.
+    """
+
+    rule: StepRule | None
+    """Whether the step of this number is wanted; None where every number is."""
+    every_seconds: float | None = None
+    description: str = ""
+    """How the user spelled it, for messages: `steps=range(10, 20)`."""
+    clock: Callable[[], float] = time.monotonic
+
+    def clocked(self) -> SelectionState:
+        """Return a fresh run of this selection, whose time starts now."""
+        return SelectionState(self)
+
+
+class SelectionState:
+    """One run of a `Selection`: remembers when the last timed window opened, and asks a user's rule once per step."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._due_s = selection.clock()
+        self._asked: tuple[int, bool] | None = None
+
+    def opens(self, number: int, n_batches: int = 1) -> bool:
+        """Whether the step that begins now is to be captured, although no window is open.
+
+        Args:
+            number: the step's number.
+            n_batches: how many numbers it covers (Keras' `steps_per_execution`); one wanted among them is enough.
+        """
+        if not any(self._wants(n) for n in range(number, number + max(n_batches, 1))):
+            return False
+        every_seconds = self._selection.every_seconds
+        if every_seconds is None:
+            return True
+        now_s = self._selection.clock()
+        if now_s < self._due_s:
+            return False
+        self._due_s = now_s + every_seconds
+        return True
+
+    def continues(self, number: int, n_batches: int = 1) -> bool:
+        """Whether the step `number` belongs to the window that is open now."""
+        if self._selection.every_seconds is not None:
+            return False
+        return any(self._wants(n) for n in range(number, number + max(n_batches, 1)))
+
+    def _wants(self, number: int) -> bool:
+        rule = self._selection.rule
+        if rule is None:
+            return True
+        # The end of a step and the begin of the next ask about the same number; a user's rule may be stateful.
+        if self._asked is None or self._asked[0] != number:
+            self._asked = (number, bool(rule(number)))
+        return self._asked[1]
+
+
+def make_selection(
+    *, steps: Steps | None = None, every: int | None = None, every_seconds: float | None = None
+) -> Selection | None:
+    """Turn the user's arguments into a `Selection`; None when all three are None: capture everything.
+
+    Args:
+        steps: step numbers: a range, any iterable of ints, or a callable of the step's number, asked once per step.
+        every: every step whose number is a multiple of it (0 included).
+        every_seconds: one step at once, then one whenever so many seconds have passed.
+            Given together, a step has to meet all conditions.
+
+    Raises:
+        TypeError: an argument is of another type.
+        ValueError: an argument is empty, negative or zero; the message says what to give.
+    """
+    if steps is None and every is None and every_seconds is None:
+        return None
+    rules: list[StepRule] = []
+    words: list[str] = []
+    if steps is not None:
+        rule, word = _step_rule(steps)
+        rules.append(rule)
+        words.append(word)
+    if every is not None:
+        period = _positive_int(every)
+        rules.append(lambda number: number % period == 0)
+        words.append(f"every={every}")
+    if every_seconds is not None:
+        if not every_seconds > 0:
+            raise ValueError(f"every_seconds={every_seconds!r} must be greater than 0; give seconds, such as 30.0.")
+        words.append(f"every_seconds={every_seconds}")
+    combined = (lambda number: all(rule(number) for rule in rules)) if rules else None
+    return Selection(combined, every_seconds=every_seconds, description=", ".join(words))
+
+
+def _step_rule(steps: Steps) -> tuple[StepRule, str]:
+    if callable(steps):
+        return steps, f"steps={getattr(steps, '__name__', 'a callable')}"
+    if isinstance(steps, (str, bytes)) or not isinstance(steps, Iterable):
+        raise TypeError(
+            f"steps={steps!r} is a {type(steps).__name__}; give a range such as range(10, 20), "
+            "a list of step numbers, or a callable that takes a step number."
+        )
+    numbers = steps if isinstance(steps, range) else frozenset(steps)
+    word = f"steps={steps!r}" if isinstance(steps, range) else f"steps={sorted(numbers)}"
+    if not numbers:
+        raise ValueError(f"{word} selects no step; give a range such as range(10, 20).")
+    if min(numbers) < 0:
+        raise ValueError(f"{word} names a negative step; steps count from 0 over the whole capture.")
+    return numbers.__contains__, word
+
+
+def _positive_int(every: int) -> int:
+    if isinstance(every, bool) or not isinstance(every, int):
+        raise TypeError(f"every={every!r} is a {type(every).__name__}; give a whole number of steps, such as 100.")
+    if every < 1:
+        raise ValueError(f"every={every} must be at least 1; give a number of steps, such as 100.")
+    return every

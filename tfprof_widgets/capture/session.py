@@ -1,0 +1,253 @@
+"""session: a running TensorFlow program -> `Capture`, which profiles it in windows, and the record it leaves."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import CaptureError
+from .active import active_capture, claim_active, release_active
+from .control import WindowControl
+from .environment import enable_cpu_memory_recording
+from .markers import OpenStep, confirm_marker
+from .notices import closing_notices
+from .patch import KerasPatch
+from .record import CaptureCost, CaptureOptions, CaptureRecord, Outcome, Window
+from .sampler import SystemSampler
+from .scratch import make_scratch, remove_scratch
+from .shield import run_shielded
+from .tf_profiler import import_tensorflow
+from .windows import WindowKeeper
+
+__all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window", "stop_active"]
+
+
+class Capture:
+    """One capture of the running program: `start()`, the user's code, `stop()` -> `CaptureRecord`.
+
+    Without `steps`, `every` and `every_seconds` one session of the profiler runs from `start()` to `stop()`. With them
+    a session opens before the first selected step begins and closes after the last of its neighbours has ended.
+    Step numbers count the batches of all `fit`, `evaluate` and `predict` calls and `trace_steps` loops from 0 on; the
+    validation inside `fit` has markers, but numbers of its own. Either bound ends it early; the program goes on.
+
+        capture = Capture(CaptureOptions(steps=range(10, 20)))
+        capture.start()
+        try:
+            model.fit(...)
+        except BaseException as error:
+            capture.stop(outcome="interrupted" if isinstance(error, KeyboardInterrupt) else "exception")
+            raise
+        else:
+            record = capture.stop()
+
+    Args:
+        options: what to capture and how much at most; None: everything, default bounds.
+        patches_keras: whether `fit`, `evaluate` and `predict` mark their steps while it runs. A Keras callback, which
+            marks them itself, says False.
+    """
+
+    def __init__(self, options: CaptureOptions | None = None, *, patches_keras: bool = True) -> None:
+        self.options = options or CaptureOptions()
+        self.next_number = 0
+        """The number of the next step that is not given one by the user."""
+        self._patch = KerasPatch() if patches_keras else None
+        self._sampler = SystemSampler() if self.options.system else None
+        self._control: WindowControl | None = None
+        self._record: CaptureRecord | None = None
+        self._cleanups: list[weakref.finalize[..., Any]] = []
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has started and not stopped; between its windows too."""
+        return self._control is not None and self._record is None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether a session of the profiler runs now."""
+        return self._control is not None and self._control.keeper.open_id is not None
+
+    @property
+    def record(self) -> CaptureRecord:
+        """What `stop()` returned.
+
+        Raises:
+            CaptureError: it has not stopped.
+        """
+        if self._record is None:
+            raise CaptureError("The capture has not stopped yet: its record exists after `stop()`.")
+        return self._record
+
+    def start(self) -> None:
+        """Begin to capture; with a selection the first window opens later, before its first step.
+
+        Raises:
+            CaptureError: TensorFlow is missing, another capture runs, no place for files, or the profiler does not
+                start.
+            KeyboardInterrupt: the user interrupted; nothing runs then.
+        """
+        if self._control is not None:
+            raise CaptureError("This capture has been started already; make a new one.")
+        enable_cpu_memory_recording()
+        import_tensorflow()
+        if claim_active(self) is not None:
+            raise CaptureError(
+                "Another tfprof capture is running in this process, and TensorFlow has one profiler. End the enclosing "
+                "`with profile()` or callback first; one that was left behind ends with "
+                "`tfprof_widgets.capture.session.stop_active()`."
+            )
+        try:
+            run_shielded(self._start)
+        except BaseException:
+            if self.is_running:
+                self.stop(outcome="interrupted")
+            release_active(self)
+            raise
+
+    def _start(self) -> None:
+        scratch = make_scratch(self.options.bytes_bound)
+        self._cleanups = [
+            weakref.finalize(self, remove_scratch, scratch, os.getpid()),
+            weakref.finalize(self, _abandon, self._patch, self._sampler),
+        ]
+        control = WindowControl(self.options, WindowKeeper(self.options, scratch))
+        try:
+            if self._patch is not None:
+                self._patch.install()
+            control.open_first()
+            if self._sampler is not None:
+                self._sampler.start()
+        except BaseException:
+            for cleanup in self._cleanups:
+                cleanup()
+            raise
+        self._control = control
+
+    def stop(self, *, outcome: Outcome = "complete") -> CaptureRecord:
+        """End the capture and return its record; a second call returns the same record.
+
+        Args:
+            outcome: how the user's code ended: "complete", "exception" or "interrupted". The record says "bounded" in
+                place of "complete" when a bound ended the capture before.
+
+        Raises:
+            CaptureError: never started; or nothing could be written and `outcome` is "complete" (`record` is there).
+            KeyboardInterrupt: Ctrl-C came while files were being written; they are complete and `record` is there.
+        """
+        control = self._control
+        if control is None:
+            raise CaptureError("The capture was not started: call `start()` first.")
+        # A marker must end on the thread that began it, so not under the shield.
+        control.finish_thread()
+        try:
+            run_shielded(self._stopper(control, outcome))
+        except KeyboardInterrupt:
+            # One that comes while another exception goes up to the user has nothing left to stop.
+            if outcome == "complete" or self._record is None:
+                raise
+        failure = control.keeper.failure
+        if outcome == "complete" and failure is not None and not self.record.windows:
+            raise failure
+        return self.record
+
+    def _stopper(self, control: WindowControl, outcome: Outcome) -> Callable[[], None]:
+        def stop() -> None:
+            if self._record is not None:
+                return
+            if self._patch is not None:
+                self._patch.remove()
+            control.end()
+            self._record = self._make_record(control, outcome)
+            release_active(self)
+
+        return stop
+
+    def _make_record(self, control: WindowControl, outcome: Outcome) -> CaptureRecord:
+        keeper = control.keeper
+        windows = tuple(keeper.windows)
+        record = CaptureRecord(
+            run_dirs=tuple(window.run_dir for window in windows),
+            windows=windows,
+            notices=(*keeper.notices, *closing_notices(self.options, keeper, control.bound, control.n_steps)),
+            cost=CaptureCost(
+                start_s=sum(window.start_s for window in windows),
+                stop_s=sum(window.stop_s for window in windows),
+                n_bytes=keeper.n_bytes,
+            ),
+            system=(self._sampler or SystemSampler()).stop(),
+            outcome="bounded" if outcome == "complete" and control.bound is not None else outcome,
+            n_steps=control.n_steps,
+        )
+        # From here on the files belong to the record: a profile may outlive the capture.
+        for cleanup in self._cleanups:
+            cleanup.detach()
+        weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
+        return record
+
+    def begin_step(
+        self, name: str, number: int, *, n_batches: int = 1, is_selectable: bool = True, is_certain: bool = True
+    ) -> OpenStep:
+        """Mark the begin of a step on this thread, opening a window before it where it is selected.
+
+        Args:
+            name: "train", or another name that starts with `train` or `test` (XProf knows these as steps).
+            number: its number.
+            n_batches: how many numbers it covers.
+            is_selectable: False for steps inside others, such as validation: they open and close no window.
+            is_certain: False when it turns out later whether there is a step: call `confirm_step` then.
+        """
+        control = self._running_control()
+        if is_selectable:
+            control.before_step(number, n_batches)
+        step = OpenStep(name, number, n_batches, is_selectable, control.keeper.open_id)
+        control.add(step)
+        if is_certain:
+            self.confirm_step(step)
+        return step
+
+    def confirm_step(self, step: OpenStep) -> None:
+        """Make the marker of `step` that of a step; without it the event is not one."""
+        confirm_marker(step.marker, step.number)
+
+    def cancel_step(self, step: OpenStep) -> None:
+        """Forget a step that was not certain and did not happen."""
+        self._running_control().drop(step)
+
+    def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
+        """Mark the end of a step, closing the window after it where the next is not selected or a bound was met.
+
+        Args:
+            step: from `begin_step`, on the same thread. Ending it twice does nothing.
+            n_batches: how many numbers it covered, when it turned out to be another count.
+        """
+        control = self._running_control()
+        if n_batches is not None:
+            step.n_batches = n_batches
+        if control.finish(step):
+            if step.is_selectable:
+                self.next_number = step.number + step.n_batches
+            control.after_step(step, self.next_number)
+
+    def _running_control(self) -> WindowControl:
+        if self._control is None:
+            raise CaptureError("The capture was not started: call `start()` first.")
+        return self._control
+
+
+def stop_active() -> Path | None:
+    """End a capture that was left running and return where its first files are; None when none runs."""
+    capture = active_capture()
+    if capture is None:
+        return None
+    record = capture.stop(outcome="interrupted")
+    return record.run_dirs[0] if record.run_dirs else None
+
+
+def _abandon(patch: KerasPatch | None, sampler: SystemSampler | None) -> None:
+    """Take back what a capture left in the process whose owner is gone without `stop()`."""
+    if patch is not None:
+        patch.remove()
+    if sampler is not None:
+        sampler.stop()

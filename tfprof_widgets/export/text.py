@@ -1,0 +1,92 @@
+"""Analysis results -> a summary in some thirty lines of text, for terminals and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..analysis.results import Results
+from ..analysis.wording import bytes_text, number, percent
+
+_WIDTH = 96
+_BAR = 24
+_N_OPS = 6
+
+
+def summarize(results: Results, *, title: str = "", notices: Sequence[str] = ()) -> str:
+    """Say how long a step takes, what limits it, which ops cost most, what memory and the input pipeline did."""
+    lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices), ""]
+    for part in (_head(results), _breakdown(results), _ops(results), _memory(results), _input(results)):
+        lines += [*part, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _head(results: Results) -> Iterator[str]:
+    overview = results.overview
+    environment = overview.environment
+    if overview.n_steps:
+        yield (
+            f"{number(overview.step_time_avg_ms)} ± {number(overview.step_time_std_ms)} ms a step"
+            f"   ({overview.n_steps_averaged} of {overview.n_steps} steps"
+            f"{', inferred' if overview.is_inferred else ''}; "
+            f"{number(overview.step_time_min_ms)} to {number(overview.step_time_max_ms)} ms)"
+        )
+    yield overview.verdict
+    if overview.verdict_detail:
+        yield f"  {overview.verdict_detail}"
+    yield (
+        f"  {environment.device_type}"
+        + (f" × {environment.n_devices}" if environment.n_devices > 1 else "")
+        + f" · {environment.n_events:,} events of {environment.n_threads} threads in {number(environment.captured_ms)} ms"
+    )
+
+
+def _breakdown(results: Results) -> Iterator[str]:
+    overview = results.overview
+    if not overview.n_steps:
+        return
+    yield "A step, on average           ms     %"
+    for row in overview.breakdown.itertuples(index=False):
+        if row.ms > 0:
+            label = str(row.category).replace("_", " ").capitalize()
+            yield f"  {label:<20} {number(row.ms):>9} {percent(row.ratio):>6}  {_bar(row.ratio)}"
+
+
+def _ops(results: Results) -> Iterator[str]:
+    ops = results.ops
+    if ops.empty:
+        return
+    top = ops.sort_values("total_self_time_us", ascending=False, kind="stable").head(_N_OPS)
+    yield f"Ops by self time: {len(top)} of {len(ops)}"
+    yield f"  {'ms':>9} {'%':>6} {'count':>8}  op"
+    for row in top.itertuples(index=False):
+        op = f"{row.name} ({row.type}, {str(row.device).lower()})"
+        yield f"  {number(row.total_self_time_us / 1e3):>9} {percent(row.self_time_ratio):>6} {row.occurrences:>8,}  {_cut(op)}"
+
+
+def _memory(results: Results) -> Iterator[str]:
+    memory = results.memory
+    for row in memory.summary.itertuples(index=False):
+        yield (
+            f"Memory {row.allocator}: peak {bytes_text(row.peak_bytes)} of {bytes_text(row.capacity_bytes)} "
+            f"at {number(row.peak_at_ms)} ms, fragmentation {percent(row.fragmentation_ratio)}, {row.n_allocations:,} allocations"
+        )
+    if memory.remedy:
+        yield from memory.remedy.splitlines()
+
+
+def _input(results: Results) -> Iterator[str]:
+    pipeline = results.input_pipeline
+    yield pipeline.verdict
+    if pipeline.bottleneck:
+        yield f"  Slowest part: {pipeline.bottleneck}"
+    yield from (f"  {line}" for line in pipeline.suggestion.splitlines())
+
+
+def _bar(ratio: float) -> str:
+    return "█" * round(min(max(ratio, 0.0), 1.0) * _BAR)
+
+
+def _cut(text: str) -> str:
+    """Keep the end of a long op name, which tells ops apart."""
+    room = _WIDTH - 30
+    return text if len(text) <= room else "…" + text[-(room - 1) :]

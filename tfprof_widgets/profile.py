@@ -1,0 +1,297 @@
+"""Profile: what a user holds after a capture or a load; every table, every view and every export of one run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import CaptureError, EmptyTraceError, TfProfError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .analysis.input_pipeline import InputPipeline
+    from .analysis.memory import MemoryProfile
+    from .analysis.overview import Overview
+    from .analysis.results import Results
+    from .analysis.selection import Selection
+    from .store.trace import Trace
+    from .views.base import View
+    from .views.dashboard import Dashboard
+    from .views.data import TraceData
+    from .views.input_graph import InputGraph
+    from .views.link import LinkModel
+    from .views.memory_timeline import MemoryTimeline
+    from .views.op_table import OpTable
+    from .views.overview_panel import OverviewPanel
+    from .views.step_chart import StepChart
+    from .views.timeline import Timeline
+
+logger = logging.getLogger(__name__)
+
+_HTML_EVENTS = 1_000_000
+"""A page of this many events is some 20 MB; beyond it the page shows the longest events and says so."""
+_FALLBACK_EVENTS = 10_000
+"""Of the page that goes into each displayed output, for front ends with no widgets."""
+_FRAME_PX = 920
+_NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "selection": [], "hover": "", "step": -1}
+
+
+class Profile:
+    """One profiled run. All data is computed when first asked for and kept.
+
+    Made by `profile()`, `%%tfprofile`, `ProfileCallback` or `load()`. Inside the `with` block of `profile()` it is
+    still empty: asking it for data raises `CaptureError`.
+    """
+
+    def __init__(self, open_trace: Callable[[], Trace] | None = None, *, title: str = "", notices: tuple[str, ...] = ()) -> None:
+        self._open_trace = open_trace
+        self._record: CaptureRecord | None = None
+        self._notices = notices
+        self.title = title
+        """What the profile is of, for headings."""
+
+    def take(self, record: CaptureRecord) -> None:
+        """Fill the profile from a capture that ended."""
+        self._record = record
+        self._open_trace = lambda: _open_captured(record)
+
+    # ---- data -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _results(self) -> Results:
+        from .analysis.results import Results
+
+        if self._open_trace is None:
+            raise CaptureError("this profile is still being captured: its data is there after the `with` block ends")
+        return Results(self._open_trace())
+
+    @property
+    def trace(self) -> Trace:
+        """All events as one columnar table.
+
+        Raises:
+            TraceError: the captured file cannot be read.
+            CaptureError: the capture has not ended yet.
+        """
+        return self._results.trace
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """One row per event: `plane, line, name, start_ns, duration_ns, self_ns, depth, step`; in the order of `trace`."""
+        return self._results.events
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """One row per training step with its time and its breakdown in ms; empty when the trace has no steps."""
+        return self._results.step_frame
+
+    @property
+    def ops(self) -> pd.DataFrame:
+        """One row per op of host and device, most self time first, without idle time."""
+        return self._results.ops
+
+    @property
+    def memory(self) -> MemoryProfile:
+        """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`."""
+        return self._results.memory
+
+    @property
+    def input_pipeline(self) -> InputPipeline:
+        """What tf.data did: `.verdict`, `.ops`, `.pipelines`, `.iterators`, `.bottleneck`, `.suggestion`."""
+        return self._results.input_pipeline
+
+    @property
+    def overview(self) -> Overview:
+        """Step time, breakdown, verdict, environment and top ops."""
+        return self._results.overview
+
+    @property
+    def capture(self) -> CaptureRecord | None:
+        """How it was captured and what that cost; None for a loaded trace."""
+        return self._record
+
+    @property
+    def system(self) -> pd.DataFrame:
+        """Samples of the machine on the trace's clock, one row each; empty when none were taken."""
+        import pandas as pd
+
+        return self._record.system if self._record is not None else pd.DataFrame()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know first, such as a capture cut short; one sentence each."""
+        return self._notices + (self._record.notices if self._record is not None else ())
+
+    def select(
+        self, *, time_range: tuple[int, int] | None = None, step: int | None = None, ops: tuple[str, ...] | None = None
+    ) -> Selection:
+        """Select a time range, a step or ops in every view, and return the numbers of that part alone.
+
+        Args:
+            time_range: `(t0_ns, t1_ns)` after the trace origin.
+            step: row of `steps`; its time becomes the time range.
+            ops: names of ops to highlight.
+
+        Raises:
+            ValueError: both a time range and a step, or a step that is not there.
+        """
+        from .analysis.selection import select
+
+        selection = select(self._results, time_range_ns=time_range, step=step, ops=ops)
+        self.link.time_range = selection.time_range_ns or ()
+        self.link.step = -1 if step is None else step
+        self.link.selection = selection.op_names
+        return selection
+
+    # ---- views ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def link(self) -> LinkModel:
+        """The selection that all views of this profile share."""
+        from .views.link import LinkModel
+
+        return LinkModel()
+
+    @cached_property
+    def _data(self) -> TraceData:
+        from .views.data import TraceData
+        from .views.payload import build_payload
+
+        return TraceData(build_payload(self._results, title=self.title, notices=self.notices))
+
+    @cached_property
+    def _views(self) -> dict[type[View], View]:
+        return {}
+
+    def _view(self, kind: type[Any], **traits: Any) -> Any:
+        if kind not in self._views:
+            self._views[kind] = kind(link=self.link, data=self._data, **traits)
+        return self._views[kind]
+
+    def timeline(self) -> Timeline:
+        """The trace timeline."""
+        from .views.timeline import Timeline
+
+        return self._view(Timeline)  # type: ignore[no-any-return]
+
+    def memory_timeline(self) -> MemoryTimeline:
+        """Memory in use and fragmentation against time."""
+        from .views.memory_timeline import MemoryTimeline
+
+        return self._view(MemoryTimeline)  # type: ignore[no-any-return]
+
+    def op_table(self) -> OpTable:
+        """The op statistics."""
+        from .views.op_table import OpTable
+
+        return self._view(OpTable)  # type: ignore[no-any-return]
+
+    def input_graph(self) -> InputGraph:
+        """The input pipeline as a graph."""
+        from .views.input_graph import InputGraph
+
+        return self._view(InputGraph)  # type: ignore[no-any-return]
+
+    def step_chart(self) -> StepChart:
+        """The time of every step."""
+        from .views.step_chart import StepChart
+
+        return self._view(StepChart)  # type: ignore[no-any-return]
+
+    def overview_panel(self) -> OverviewPanel:
+        """Step time, verdict, breakdown and top ops."""
+        from .views.overview_panel import OverviewPanel
+
+        return self._view(OverviewPanel)  # type: ignore[no-any-return]
+
+    def dashboard(self) -> Dashboard:
+        """All views, linked, in one widget."""
+        from .views.dashboard import Dashboard
+
+        return self._view(  # type: ignore[no-any-return]
+            Dashboard,
+            options={"title": self.title, "notices": list(self.notices)},
+            overview_panel=self.overview_panel(),
+            step_chart=self.step_chart(),
+            timeline=self.timeline(),
+            op_table=self.op_table(),
+            memory_timeline=self.memory_timeline(),
+            input_graph=self.input_graph(),
+        )
+
+    # ---- out --------------------------------------------------------------------------------------------------------
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(self._page(max_events=_HTML_EVENTS), encoding="utf-8")
+        return target
+
+    def _page(self, *, max_events: int) -> str:
+        from .export.html import html_page
+        from .views.base import built
+        from .views.payload import build_payload
+        from .views.snapshot import snapshot
+
+        payload = build_payload(self._results, title=self.title, notices=self.notices, max_events=max_events)
+        replacing = {self._data.model_id: payload.offline_state(), self.link.model_id: _NOTHING_SELECTED}
+        state = snapshot(self.dashboard(), replacing)
+        entries = sorted({model["entry"] for model in state["models"].values() if model["entry"]})
+        return html_page(
+            self.title or "tfprof",
+            state,
+            modules={entry: built(f"{entry}.js") for entry in entries},
+            styles={entry: built(f"{entry}.css") for entry in entries},
+            host=built("standalone.js"),
+        )
+
+    def summary(self) -> str:
+        """The profile in some thirty lines of text, as a terminal shows it."""
+        from .export.text import summarize
+
+        return summarize(self._results, title=self.title, notices=self.notices)
+
+    def __repr__(self) -> str:
+        if self._open_trace is None:
+            return "<Profile: capture still running>"
+        try:
+            return f"<Profile {self.title}: {self.overview.headline}>"
+        except TfProfError as error:
+            return f"<Profile {self.title}: {error}>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        from .export.html import framed
+
+        if self._open_trace is None:
+            return {"text/plain": repr(self)}
+        try:
+            bundle: dict[str, Any] = {"text/plain": self.summary()}
+            if in_notebook():
+                bundle |= self.dashboard()._repr_mimebundle_()[0] | {"text/plain": bundle["text/plain"]}
+                bundle["text/html"] = framed(self._page(max_events=_FALLBACK_EVENTS), height_px=_FRAME_PX)
+        except TfProfError as error:  # a display must not turn a finished training cell into a failed one
+            return {"text/plain": f"tfprof: {error}"}
+        return bundle
+
+
+def _open_captured(record: CaptureRecord) -> Trace:
+    from .store.merge import merge_traces
+    from .store.open import open_traces
+
+    if not record.run_dirs:
+        raise EmptyTraceError("nothing was captured: " + (" ".join(record.notices) or "no session of the profiler ran"))
+    return merge_traces([open_traces(run_dir).trace for run_dir in record.run_dirs])
+
+
+def in_notebook() -> bool:
+    """Whether output goes to a front end that may have widgets."""
+    import sys
+
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None

@@ -1,0 +1,149 @@
+"""What can be profiled -> `Profile`: a `with` block, a Keras call, a file on disk."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import CaptureError
+from .profile import Profile, in_notebook
+
+if TYPE_CHECKING:
+    from .capture.record import CaptureOptions, CaptureRecord
+
+_N_RUNS_NAMED = 5
+
+StepChoice = range | Callable[[int], bool] | None
+
+
+def load(path: str | Path) -> Profile:
+    """Open a profile from disk: an `.xplane.pb` file, a run directory, a log directory (its newest run) or a glob.
+
+    Raises:
+        TraceError: nothing readable is there; the message says what was found instead.
+    """
+    from .store.open import open_traces
+
+    opened = open_traces(path)
+    notices = []
+    if opened.others:
+        names = ", ".join(run.name for run in opened.others[:_N_RUNS_NAMED])
+        more = f" and {len(opened.others) - _N_RUNS_NAMED} more" if len(opened.others) > _N_RUNS_NAMED else ""
+        notices.append(f"This is the newest of {len(opened.others) + 1} runs. The others are {names}{more}.")
+    return Profile(lambda: opened.trace, title=opened.paths[0].parent.name, notices=tuple(notices))
+
+
+@contextlib.contextmanager
+def profile(
+    steps: StepChoice = None,
+    every: int | None = None,
+    system: bool = True,
+    logdir: str | Path | None = None,
+    max_seconds: float | None = None,
+    max_bytes: int | None = None,
+    *,
+    every_seconds: float | None = None,
+) -> Iterator[Profile]:
+    """Profile the TensorFlow code of a `with` block; what it yields is filled when the block ends.
+
+    `model.fit`, `evaluate` and `predict` get their step markers without an edit; in a loop of your own use `trace_steps`
+    or `step`; where there is neither, steps are inferred. When the block raises, or is interrupted, what was captured is
+    kept (and shown in a notebook), and the exception goes on.
+
+    Args:
+        steps: numbers of the steps to capture, counted over the whole block: a range, or a callable of the number. Each
+            run of selected steps is a short session of its own.
+        every: capture each step whose number is a multiple of this.
+        system: sample CPU, memory, disk and network meanwhile.
+        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile.
+        max_seconds: how long sessions may run in all, and
+        max_bytes: about how much they may write, before the capture stops itself and says so.
+        every_seconds: capture one step as often as this.
+
+    Raises:
+        CaptureError: the profiler cannot start or its files cannot be written; the message says what to do.
+        TypeError, ValueError: an argument that means nothing.
+    """
+    from .capture.record import CaptureOptions
+
+    options = CaptureOptions(
+        steps=steps,
+        every=every,
+        every_seconds=every_seconds,
+        system=system,
+        logdir=logdir,
+        max_seconds=max_seconds,
+        max_bytes=max_bytes,
+    )
+    with capturing(options, on_failure=_show) as captured:
+        yield captured
+
+
+@contextlib.contextmanager
+def capturing(options: CaptureOptions, *, on_failure: Callable[[Profile], None]) -> Iterator[Profile]:
+    """Capture a block with these options; `on_failure` gets the filled profile before the block's exception goes on."""
+    from .capture.session import Capture
+
+    captured = Profile(title="profile")
+    capture = Capture(options)
+    capture.start()
+    try:
+        yield captured
+    except BaseException as error:
+        with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
+            captured.take(capture.stop(outcome="interrupted" if isinstance(error, KeyboardInterrupt) else "exception"))
+            on_failure(captured)
+        raise
+    try:
+        capture.stop()
+    finally:  # also when Ctrl-C came while files were written: they are complete
+        captured.take(capture.record)
+
+
+def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
+    steps: StepChoice = None,
+    every: int | None = None,
+    system: bool = True,
+    logdir: str | Path | None = None,
+    max_seconds: float | None = None,
+    max_bytes: int | None = None,
+    *,
+    every_seconds: float | None = None,
+) -> Any:
+    """Make a Keras callback that profiles the `fit`, `evaluate` or `predict` it is passed to.
+
+    Its `profile` is the `Profile` of the last call, its `profiles` those of all calls, oldest first. Arguments are those of
+    `profile()`; step numbers count from 0 in each call.
+
+    Raises:
+        CaptureError: TensorFlow is not installed.
+    """
+    from .capture.callback import make_callback
+    from .capture.record import CaptureOptions
+
+    options = CaptureOptions(
+        steps=steps,
+        every=every,
+        every_seconds=every_seconds,
+        system=system,
+        logdir=logdir,
+        max_seconds=max_seconds,
+        max_bytes=max_bytes,
+    )
+    return make_callback(options, _profile_of)
+
+
+def _profile_of(record: CaptureRecord) -> Profile:
+    captured = Profile(title="profile")
+    captured.take(record)
+    return captured
+
+
+def _show(captured: Profile) -> None:
+    """Display a profile in a notebook; elsewhere nobody asked for output."""
+    if in_notebook():
+        from IPython.display import display
+
+        display(captured)

@@ -1,0 +1,1 @@
+"""Bytes -> Trace: frozen columns of NumPy arrays, one reader per input format."""

@@ -1,0 +1,229 @@
+"""Several traces (windows of one capture, hosts of one run) -> one trace on one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import TraceError
+from .event_table import EventTable, EventTableParts, in_order
+from .trace import Int32, Int64, Line, Plane, Session, StatKind, Trace, UInt8, UInt64
+from .xspace_clock import MAX_PS
+
+
+def merge_traces(traces: Sequence[Trace]) -> Trace:
+    """One trace with the events of all.
+
+    The origin is the earliest one. Planes of the same host and name unite, and in them lines of the same id; sessions
+    stay apart, as ids are only unique within one. A trace that does not say when it started begins at the common
+    origin, with a warning.
+
+    Args:
+        traces: at least one.
+
+    Raises:
+        TraceError: there is no trace, or two lie more than 13 days apart.
+    """
+    if not traces:
+        raise TraceError("There is no trace to merge (0 given): give at least one.")
+    if len(traces) == 1:
+        return traces[0]
+    origin_ns = min((trace.origin_ns for trace in traces if trace.origin_ns), default=0)
+    merger = _Merger(origin_ns)
+    for trace in traces:
+        merger.add(trace)
+    return merger.trace()
+
+
+def with_host(trace: Trace, host: str) -> Trace:
+    """The same trace, said to come from `host`."""
+    return replace(
+        trace,
+        planes=tuple(replace(plane, host=host) for plane in trace.planes),
+        sessions=tuple(replace(session, host=host) for session in trace.sessions),
+    )
+
+
+@dataclass(frozen=True)
+class _Metadata:
+    """The metadata table of a trace: one row per metadata, its stats row after row."""
+
+    name_id: Int32
+    display_name_id: Int32
+    n_stats: Int64
+    stat_key: Int32
+    stat_kind: UInt8
+    stat_bits: UInt64
+
+
+T = TypeVar("T", str, bytes)
+
+
+class _Index(Generic[T]):
+    """Values in order of first appearance, each with its position."""
+
+    def __init__(self) -> None:
+        self.values: list[T] = []
+        self._positions: dict[T, int] = {}
+
+    def of(self, values: Iterable[T]) -> Int64:
+        """The position of each value, taking up those that are new."""
+        positions = []
+        for value in values:
+            position = self._positions.setdefault(value, len(self.values))
+            if position == len(self.values):
+                self.values.append(value)
+            positions.append(position)
+        return np.array(positions, np.int64)
+
+
+class _Merger:
+    """Collects the tables of several traces, trace by trace."""
+
+    def __init__(self, origin_ns: int) -> None:
+        self.origin_ns = origin_ns
+        self.texts: _Index[str] = _Index()
+        self.blobs: _Index[bytes] = _Index()
+        self.planes: dict[tuple[str, str], Plane] = {}
+        self.lines: dict[tuple[int, int], Line] = {}
+        self.sessions: list[Session] = []
+        self.columns = EventTableParts()
+        self.metadata: list[_Metadata] = []
+        self.n_metadata = 0
+        self.warnings: list[str] = []
+
+    def add(self, trace: Trace) -> None:
+        shift_ps = self._shift_ps(trace)
+        text_ids, blob_ids = self.texts.of(trace.strings), self.blobs.of(trace.blobs)
+        self.columns.add(
+            EventTable(
+                start_ps=trace.start_ps + shift_ps,
+                duration_ps=trace.duration_ps,
+                line_id=_taken(self._line_ids(trace), trace.line_id),
+                metadata_id=trace.metadata_id + np.int32(self.n_metadata),
+                session_id=trace.session_id + np.int32(len(self.sessions)),
+                n_occurrences=trace.n_occurrences,
+                n_stats=np.diff(trace.stat_offsets),
+                stat_key=_taken(text_ids, trace.stat_key),
+                stat_kind=trace.stat_kind,
+                stat_bits=_moved_bits(trace.stat_kind, trace.stat_bits, text_ids, blob_ids),
+            )
+        )
+        self.metadata.append(_moved_metadata(trace, text_ids, blob_ids))
+        self.n_metadata += len(trace.display_name_id)
+        self.sessions += [
+            replace(session, start_ps=session.start_ps + shift_ps, stop_ps=session.stop_ps + shift_ps)
+            for session in trace.sessions
+        ]
+        self.warnings += trace.warnings
+
+    def _shift_ps(self, trace: Trace) -> int:
+        if not self.origin_ns:
+            return 0
+        if not trace.origin_ns:
+            host = trace.sessions[0].host if trace.sessions else "?"
+            self.warnings.append(
+                f"A trace of host {host!r} does not say when it started; it is shown from the origin on."
+            )
+            return 0
+        shift_ps = (trace.origin_ns - self.origin_ns) * 1000
+        if shift_ps > MAX_PS:
+            raise TraceError(
+                f"Two traces start {shift_ps / 86400e12:.1f} days apart, more than {MAX_PS / 86400e12:.1f}: "
+                "they are not of one run. Load them one by one."
+            )
+        return shift_ps
+
+    def _line_ids(self, trace: Trace) -> Int64:
+        """The provisional number of each of the trace's lines."""
+        positions = {key: i for i, key in enumerate(self.planes)}
+        plane_ids = []
+        for plane in trace.planes:
+            key = (plane.host, plane.name)
+            known = self.planes.get(key)
+            self.planes[key] = replace(plane, stats=plane.stats | known.stats) if known else plane
+            plane_ids.append(positions.setdefault(key, len(positions)))
+        numbers = {key: i for i, key in enumerate(self.lines)}
+        line_ids = []
+        for line in trace.lines:
+            moved = replace(line, plane=plane_ids[line.plane])
+            self.lines.setdefault((moved.plane, moved.id), moved)
+            line_ids.append(numbers.setdefault((moved.plane, moved.id), len(numbers)))
+        return np.array(line_ids, np.int64)
+
+    def trace(self) -> Trace:
+        lines = list(self.lines.values())
+        order = sorted(range(len(lines)), key=lambda number: lines[number].plane)
+        final = np.empty(len(lines), np.int64)
+        final[order] = np.arange(len(lines))
+        table = self.columns.joined()
+        table = in_order(replace(table, line_id=_taken(final, table.line_id)))
+        metadata = _joined(self.metadata)
+        return Trace(
+            planes=tuple(self.planes.values()),
+            lines=tuple(lines[number] for number in order),
+            sessions=tuple(self.sessions),
+            origin_ns=self.origin_ns,
+            strings=tuple(self.texts.values),
+            blobs=tuple(self.blobs.values),
+            start_ps=table.start_ps,
+            duration_ps=table.duration_ps,
+            name_id=metadata.name_id[table.metadata_id],
+            line_id=table.line_id,
+            metadata_id=table.metadata_id,
+            session_id=table.session_id,
+            n_occurrences=table.n_occurrences,
+            stat_offsets=table.stat_offsets,
+            stat_key=table.stat_key,
+            stat_kind=table.stat_kind,
+            stat_bits=table.stat_bits,
+            display_name_id=metadata.display_name_id,
+            metadata_stat_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.n_stats)]),
+            metadata_stat_key=metadata.stat_key,
+            metadata_stat_kind=metadata.stat_kind,
+            metadata_stat_bits=metadata.stat_bits,
+            warnings=tuple(dict.fromkeys(self.warnings)),
+        )
+
+
+def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64) -> _Metadata:
+    """A trace's metadata table in the merged tables' ids."""
+    name_id = np.zeros(len(trace.display_name_id), np.int32)
+    name_id[trace.metadata_id] = trace.name_id  # a name belongs to the metadata; rows without events need none
+    shown = trace.display_name_id
+    return _Metadata(
+        name_id=_taken(text_ids, name_id),
+        display_name_id=np.where(shown >= 0, _taken(text_ids, np.maximum(shown, 0)), -1).astype(np.int32),
+        n_stats=np.diff(trace.metadata_stat_offsets),
+        stat_key=_taken(text_ids, trace.metadata_stat_key),
+        stat_kind=trace.metadata_stat_kind,
+        stat_bits=_moved_bits(trace.metadata_stat_kind, trace.metadata_stat_bits, text_ids, blob_ids),
+    )
+
+
+def _joined(tables: Sequence[_Metadata]) -> _Metadata:
+    return _Metadata(
+        **{
+            column.name: np.concatenate([getattr(table, column.name) for table in tables])
+            for column in fields(_Metadata)
+        }
+    )
+
+
+def _moved_bits(kind: UInt8, bits: UInt64, text_ids: Int64, blob_ids: Int64) -> UInt64:
+    """Stat bits with the indices of texts and blobs replaced."""
+    bits = bits.copy()
+    for moved_kind, ids in ((StatKind.STRING, text_ids), (StatKind.BYTES, blob_ids)):
+        rows = np.flatnonzero(kind == moved_kind)
+        bits[rows] = ids[bits[rows].astype(np.int64)].astype(np.uint64)
+    return bits
+
+
+def _taken(ids: Int64, index: npt.NDArray[np.integer[Any]]) -> Int32:
+    """`ids[index]` as an int32 column; `index` is empty where `ids` is."""
+    taken: Int32 = ids[index].astype(np.int32)
+    return taken

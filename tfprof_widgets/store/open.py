@@ -1,0 +1,181 @@
+"""A path (file, run directory, logdir or glob) -> the trace in it, and the other runs beside it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import EmptyTraceError, TraceError
+from .merge import merge_traces, with_host
+from .trace import Trace
+from .xspace import read_xspace
+
+SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
+MAX_UNPACKED_BYTES = 512 * 2**20
+"""How large a compressed trace may become."""
+_RUN_PATTERNS = ("plugins/profile/*", "profile/*", "*", "*/plugins/profile/*")
+"""Where runs lie: below a logdir, its `plugins`, its `plugins/profile`, and below the parent of several logdirs."""
+_N_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a path led to."""
+
+    trace: Trace
+    paths: tuple[Path, ...]
+    """The files that were read."""
+    others: tuple[Path, ...] = ()
+    """Run directories of the same logdir that were not read, the newest first."""
+
+
+def open_traces(path: str | os.PathLike[str]) -> Opened:
+    """Open what `path` names.
+
+    Args:
+        path: an `*.xplane.pb` or `*.xplane.pb.gz` file; a run directory (all its hosts are merged); a logdir (its
+            newest run is read, the others are listed); or a glob of files and run directories (all are merged).
+
+    Raises:
+        EmptyTraceError: the directory holds no trace, or a file is empty.
+        TraceError: nothing is there, or a file is no trace; the message says what is there instead.
+    """
+    place = Path(path).expanduser()
+    text = str(place)
+    try:
+        if place.is_dir():
+            return _open_directory(place)
+        if place.exists():
+            return Opened(_read_file(place), (place,))
+        if glob.has_magic(text):
+            return _open_glob(text)
+    except OSError as error:
+        raise TraceError(
+            f"{text} cannot be read: {error.strerror or error}. Check the path and its permissions."
+        ) from error
+    raise TraceError(_missing(place))
+
+
+def _open_directory(place: Path) -> Opened:
+    files = trace_files(place)
+    if files:
+        return Opened(_read_run(files), files)
+    runs = newest_first(run for pattern in _RUN_PATTERNS for run in place.glob(pattern))
+    if not runs:
+        raise EmptyTraceError(
+            f"{place} holds no trace: no *.xplane.pb in it or in its plugins/profile/*. {_contents(place)} "
+            "Capture one, or give another directory."
+        )
+    files = trace_files(runs[0])
+    return Opened(_read_run(files), files, runs[1:])
+
+
+def _open_glob(pattern: str) -> Opened:
+    matches = sorted(Path(match) for match in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns too
+    directories = [match for match in matches if match.is_dir()]
+    files = [match for match in matches if match.name.endswith(SUFFIXES) and match.is_file()]
+    files = list(dict.fromkeys(files + [file for run in directories for file in trace_files(run)]))
+    if not files:
+        what = f"its {len(matches)} matches hold no *.xplane.pb" if matches else "it matches nothing"
+        raise TraceError(f"No trace at {pattern}: {what}. Check the pattern.")
+    runs = [
+        [file for file in files if file.parent == parent] for parent in dict.fromkeys(file.parent for file in files)
+    ]
+    return Opened(merge_traces([_read_run(run) for run in runs]), tuple(files))
+
+
+def trace_files(run: Path) -> tuple[Path, ...]:
+    """The trace files directly in a directory, by name; empty where it is no run."""
+    if not run.is_dir():
+        return ()
+    return tuple(sorted(file for file in run.iterdir() if file.name.endswith(SUFFIXES) and file.is_file()))
+
+
+def newest_first(places: Iterable[Path]) -> tuple[Path, ...]:
+    """Those of the directories that are runs, the newest first."""
+    runs = [run for run in dict.fromkeys(places) if trace_files(run)]
+    return tuple(sorted(runs, key=_started, reverse=True))
+
+
+def _started(run: Path) -> tuple[float, str]:
+    """When a run started: TensorFlow names it so; of a directory renamed since, when its files were written."""
+    try:
+        return time.mktime(time.strptime(run.name, "%Y_%m_%d_%H_%M_%S")), run.name
+    except (ValueError, OverflowError):
+        return max(file.stat().st_mtime for file in trace_files(run)), run.name
+
+
+def _read_run(files: Sequence[Path]) -> Trace:
+    """The hosts of one run, merged. Each file is a host of its own, even where two files name the same one."""
+    traces = [_read_file(file) for file in files]
+    hosts = {session.host for trace in traces for session in trace.sessions}
+    if len(hosts) < len(traces):
+        traces = [with_host(trace, _host_of(file)) for trace, file in zip(traces, files, strict=True)]
+    return merge_traces(traces)
+
+
+def _read_file(file: Path) -> Trace:
+    try:
+        trace = read_xspace(_content(file), source=str(file))
+    except TraceError as error:
+        # Only now: the first two bytes of a good trace can be a line feed and a brace.
+        if _looks_like_json(file):
+            raise TraceError(f"{file} is JSON, not an XSpace. Give the *.xplane.pb file beside it.") from error
+        raise
+    return trace if any(session.host for session in trace.sessions) else with_host(trace, _host_of(file))
+
+
+def _content(file: Path) -> bytes:
+    """The bytes of a trace file, unpacked.
+
+    Raises:
+        TraceError: its compression is broken, or it unpacks to too much.
+    """
+    content = file.read_bytes()
+    return _unpacked(content, file) if content.startswith(b"\x1f\x8b") else content
+
+
+def _looks_like_json(file: Path) -> bool:
+    return _content(file)[:64].lstrip()[:1] in (b"{", b"[")
+
+
+def _unpacked(content: bytes, file: Path) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacker.decompress(content, MAX_UNPACKED_BYTES)
+    except zlib.error as error:
+        raise TraceError(f"{file} is not whole: {error}. Copy it again.") from error
+    if unpacker.unconsumed_tail:
+        raise TraceError(f"{file} unpacks to more than {MAX_UNPACKED_BYTES} bytes, the limit. Unpack it and load that.")
+    if not unpacker.eof:
+        raise TraceError(f"{file} is truncated: its {len(content)} bytes end inside the gzip stream. Copy it again.")
+    return unpacked
+
+
+def _host_of(file: Path) -> str:
+    """The host that a file's name says wrote it."""
+    return next(
+        (file.name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if file.name.endswith(suffix)), file.stem
+    )
+
+
+def _missing(place: Path) -> str:
+    parent = next(parent for parent in place.absolute().parents if parent.is_dir())
+    return f"Nothing is at {place}. The nearest directory that exists is {parent}. {_contents(parent)} Check the path."
+
+
+def _contents(directory: Path) -> str:
+    """A sentence that names some of what a directory holds."""
+    try:
+        names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in directory.iterdir())
+    except OSError:
+        return "It cannot be read."
+    if not names:
+        return "It is empty."
+    more = f" and {len(names) - _N_SHOWN} more" if len(names) > _N_SHOWN else ""
+    return f"It holds {', '.join(names[:_N_SHOWN])}{more}."

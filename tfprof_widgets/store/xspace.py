@@ -1,0 +1,209 @@
+"""The bytes of an XSpace file (`*.xplane.pb`) -> a Trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import EmptyTraceError, TraceError
+from .event_columns import decode_events, join_events
+from .event_messages import stat_rows
+from .event_table import EventTable, EventTableParts, in_order
+from .plane_tables import IdMap, MetadataTable, resolved, resolved_columns, stat_name_map
+from .string_table import StringTable
+from .trace import Int64, Line, Plane, Session, StatValue, Trace
+from .xspace_clock import MAX_PS, Clock, read_clock
+from .xspace_messages import parse_space
+
+_BLOCK_EVENTS = 2**14
+"""Lines are decoded together until they hold this many events: enough to make NumPy's overhead vanish, few enough to
+keep the temporary arrays small beside the result."""
+
+
+def read_xspace(data: bytes, *, host: str = "", source: str = "", is_slow_path: bool = False) -> Trace:
+    """Read an XSpace.
+
+    Args:
+        data: content of the file.
+        host: name of the host that wrote it; by default the one the file names, if it names one.
+        source: what to call the file in an error message.
+        is_slow_path: decode every event message by message; same result, for tests.
+
+    Returns:
+        A trace with one session. Lines of the same id in one plane are one line.
+        An XSpace without events gives a trace without events.
+
+    Raises:
+        EmptyTraceError: there are no bytes.
+        TraceError: the bytes are truncated or not an XSpace; the message says where and what.
+
+    Source: semantics 1.1-1.4.
+    """
+    where = source or "The trace"
+    if not data:
+        raise EmptyTraceError(f"{where} is empty (0 bytes): the capture wrote nothing. Capture again.")
+    try:
+        reader = _Reader(is_slow_path=is_slow_path)
+        reader.read(parse_space(data), host)  # the messages are gone before the columns are joined
+        del data
+        return reader.trace()
+    except TraceError as error:
+        raise type(error)(f"{where}: {error}") from error.__cause__
+
+
+class _Reader:
+    """Collects the tables of one XSpace, plane by plane."""
+
+    def __init__(self, *, is_slow_path: bool) -> None:
+        self.is_slow_path = is_slow_path
+        self.strings = StringTable()
+        self.metadata = MetadataTable()
+        self.planes: list[Plane] = []
+        self.lines: list[Line] = []
+        self.columns = EventTableParts()
+        self.n_out_of_range = 0
+        self.host = ""
+        self.warnings: tuple[str, ...] = ()
+
+    def read(self, space: Any, host: str) -> None:
+        texts = {
+            name: tuple(raw.decode("utf-8", "backslashreplace") for raw in getattr(space, name))
+            for name in ("hostnames", "errors", "warnings")
+        }
+        self.host = host or (texts["hostnames"][0] if texts["hostnames"] else "")
+        self.warnings = texts["errors"] + texts["warnings"]
+        stat_names = [stat_name_map(plane.stat_metadata, self.strings) for plane in space.planes]
+        for plane, names in zip(space.planes, stat_names, strict=True):
+            self.planes.append(Plane(_text(plane.name), self.host, self._plane_stats(plane, names)))
+        environment = next((plane.stats for plane in self.planes if plane.name == "Task Environment"), {})
+        self.clock = read_clock(space.planes, environment)
+        for i, (plane, names) in enumerate(zip(space.planes, stat_names, strict=True)):
+            self._read_plane(i, plane, names)
+
+    def _plane_stats(self, plane: Any, names: IdMap) -> dict[str, StatValue]:
+        rows = resolved(stat_rows(plane.stats, self.strings), names)
+        return {self.strings.texts[key]: self.strings.value(kind, bits) for key, kind, bits in rows}
+
+    def _read_plane(self, index: int, plane: Any, names: IdMap) -> None:
+        metadata_rows = self.metadata.add_plane(plane.event_metadata, names, self.strings)
+        line_of_id: dict[int, int] = {}
+        block = _Block()
+        for line in plane.lines:
+            line_id = line_of_id.setdefault(line.id, len(self.lines))
+            if line_id == len(self.lines):
+                self.lines.append(Line(index, line.id, _text(line.name), _text(line.display_name)))
+            start_ps = self.clock.line_start_ps(line.timestamp_ns)
+            for first in range(0, len(line.events), _BLOCK_EVENTS):
+                block.add(line_id, start_ps, line.events[first : first + _BLOCK_EVENTS])
+                if block.n_events >= _BLOCK_EVENTS:
+                    self._decode(block, plane, metadata_rows, names)
+                    block = _Block()
+        self._decode(block, plane, metadata_rows, names)
+
+    def _decode(self, block: _Block, plane: Any, metadata_rows: IdMap, names: IdMap) -> None:
+        if not block.n_events:
+            return
+        joined, lengths = block.joined()
+        try:
+            events = decode_events(joined, lengths, self.strings, is_slow_path=self.is_slow_path)
+        except TraceError as error:
+            raise TraceError(f"plane {_text(plane.name)!r}, lines {block.line_ids}: {error}") from error.__cause__
+        line_id, line_start = block.per_event()
+        start = line_start + self._in_range(events.offset_ps, low=-MAX_PS)
+        kind, bits = resolved_columns(events.stat_kind, events.stat_bits, names)
+        self.columns.add(
+            EventTable(
+                start_ps=start,
+                duration_ps=self._in_range(events.duration_ps, low=0),
+                line_id=line_id,
+                metadata_id=metadata_rows.of(events.metadata_id),
+                session_id=np.zeros(len(start), np.int32),
+                n_occurrences=np.clip(events.n_occurrences, 0, 2**31 - 1).astype(np.int32),
+                n_stats=events.n_stats,
+                stat_key=names.of(events.stat_key),
+                stat_kind=kind,
+                stat_bits=bits,
+            )
+        )
+
+    def _in_range(self, times_ps: Int64, *, low: int) -> Int64:
+        """The times, those beyond what a trace can hold moved to its end and counted."""
+        clipped = np.clip(times_ps, low, MAX_PS)
+        self.n_out_of_range += int(np.count_nonzero(clipped != times_ps))
+        return clipped
+
+    def trace(self) -> Trace:
+        """The trace of all that was read."""
+        table = in_order(self.columns.joined())
+        warnings = self.warnings
+        if self.n_out_of_range:
+            warnings += (f"{self.n_out_of_range} times were negative or over 13 days long and were cut to that range.",)
+        metadata = self.metadata
+        return Trace(
+            planes=tuple(self.planes),
+            lines=tuple(self.lines),
+            sessions=(_session(self.host, self.clock, table),),
+            origin_ns=self.clock.origin_ns,
+            strings=tuple(self.strings.texts),
+            blobs=tuple(self.strings.blobs),
+            start_ps=table.start_ps,
+            duration_ps=table.duration_ps,
+            name_id=np.array(metadata.name_ids, np.int32)[table.metadata_id],
+            line_id=table.line_id,
+            metadata_id=table.metadata_id,
+            session_id=table.session_id,
+            n_occurrences=table.n_occurrences,
+            stat_offsets=table.stat_offsets,
+            stat_key=table.stat_key,
+            stat_kind=table.stat_kind,
+            stat_bits=table.stat_bits,
+            display_name_id=np.array(metadata.display_name_ids, np.int32),
+            metadata_stat_offsets=np.cumsum([0, *metadata.n_stats]).astype(np.int64),
+            metadata_stat_key=np.array([row[0] for row in metadata.stats], np.int32),
+            metadata_stat_kind=np.array([row[1] for row in metadata.stats], np.uint8),
+            metadata_stat_bits=np.array([row[2] for row in metadata.stats], np.uint64),
+            warnings=warnings,
+        )
+
+
+class _Block:
+    """Serialised events of some lines of one plane."""
+
+    def __init__(self) -> None:
+        self.n_events = 0
+        self.line_ids: list[int] = []
+        self._starts: list[int] = []
+        self._counts: list[int] = []
+        self._lengths: list[Int64] = []
+        self._parts: list[bytes] = []
+
+    def add(self, line_id: int, start_ps: int, events: list[bytes]) -> None:
+        self.line_ids.append(line_id)
+        self._starts.append(max(-MAX_PS, min(start_ps, MAX_PS)))
+        self._counts.append(len(events))
+        self._lengths.append(np.fromiter(map(len, events), np.int64, len(events)))
+        self._parts.append(b"".join(events))
+        self.n_events += len(events)
+
+    def joined(self) -> tuple[bytes, Int64]:
+        """All events one after the other, and the length of each."""
+        return join_events(self._parts), np.concatenate(self._lengths)
+
+    def per_event(self) -> tuple[np.ndarray[Any, np.dtype[np.int32]], Int64]:
+        """The line of each event and when that line starts."""
+        line_id = np.repeat(np.array(self.line_ids, np.int32), self._counts)
+        return line_id, np.repeat(np.array(self._starts, np.int64), self._counts)
+
+
+def _session(host: str, clock: Clock, table: EventTable) -> Session:
+    """The window in which the events lie: what the profiler noted, else the events' own."""
+    if clock.stop_ps is not None:
+        return Session(host, 0, clock.stop_ps)
+    if not len(table.start_ps):
+        return Session(host, 0, 0)
+    return Session(host, int(table.start_ps.min()), int((table.start_ps + table.duration_ps).max()))
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")

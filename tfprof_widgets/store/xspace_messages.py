@@ -1,0 +1,135 @@
+"""The XSpace messages, declared by hand -> protobuf classes that leave a line's events as bytes for NumPy to decode.
+
+Source: semantics 1.1. There is no generated code, so any protobuf release will do. Strings are declared as bytes:
+profilers write names that are not UTF-8, and a string field would refuse the whole file.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..errors import TraceError
+from .wire_walk import describe_damage
+
+MAX_PLANES = 10_000
+"""A plane is a host or a device."""
+MAX_LINES = 250_000
+"""A line is a thread or a stream, and costs a Python object."""
+_GZIP = b"\x1f\x8b"
+
+_SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
+    "Stat": (
+        ("metadata_id", 1, "int64"),
+        ("double_value", 2, "double oneof"),
+        ("uint64_value", 3, "uint64 oneof"),
+        ("int64_value", 4, "int64 oneof"),
+        ("str_value", 5, "bytes oneof"),
+        ("bytes_value", 6, "bytes oneof"),
+        ("ref_value", 7, "uint64 oneof"),
+        ("compressed_str_value", 8, "bytes oneof"),
+    ),
+    "Event": (
+        ("metadata_id", 1, "int64"),
+        ("offset_ps", 2, "int64 oneof"),
+        ("duration_ps", 3, "int64"),
+        ("stats", 4, "Stat repeated"),
+        ("num_occurrences", 5, "int64 oneof"),
+    ),
+    "EventMetadata": (("name", 2, "bytes"), ("display_name", 4, "bytes"), ("stats", 5, "Stat repeated")),
+    "StatMetadata": (("name", 2, "bytes"),),
+    # A map is on the wire a repeated pair; a map field proper would make Python objects in hash order.
+    "EventMetadataEntry": (("key", 1, "int64"), ("value", 2, "EventMetadata")),
+    "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
+    "Line": (
+        ("id", 1, "int64"),
+        ("name", 2, "bytes"),
+        ("timestamp_ns", 3, "int64"),
+        ("events", 4, "bytes repeated"),
+        ("display_name", 11, "bytes"),
+    ),
+    "Plane": (
+        ("name", 2, "bytes"),
+        ("lines", 3, "Line repeated"),
+        ("event_metadata", 4, "EventMetadataEntry repeated"),
+        ("stat_metadata", 5, "StatMetadataEntry repeated"),
+        ("stats", 6, "Stat repeated"),
+    ),
+    "Space": (
+        ("planes", 1, "Plane repeated"),
+        ("errors", 2, "bytes repeated"),
+        ("warnings", 3, "bytes repeated"),
+        ("hostnames", 4, "bytes repeated"),
+    ),
+}
+
+
+@cache
+def message_class(name: str) -> Any:
+    """The protobuf class of one message of the schema: `Space`, `Event`, ..."""
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"tfprof_widgets.columns.{name}"))
+
+
+def parse_space(data: bytes) -> Any:
+    """The Space message of a file.
+
+    Raises:
+        TraceError: the bytes are truncated or no XSpace; the message says where and what.
+    """
+    from google.protobuf.message import DecodeError
+
+    if data.startswith(_GZIP):
+        raise TraceError("It is compressed by gzip: give the path (tfprof.load unpacks *.gz), or unpack it first.")
+    try:
+        space = message_class("Space").FromString(data)
+    except DecodeError as error:
+        raise TraceError(f"Not a whole XSpace: {describe_damage(data)}") from error
+    _check_is_space(space, data)
+    return space
+
+
+def _check_is_space(space: Any, data: bytes) -> None:
+    """Refuse what parses by chance: protobuf takes any field it does not know."""
+    planes = space.planes
+    has_content = any(plane.name or plane.lines or plane.event_metadata or plane.stats for plane in planes)
+    if not has_content and not (space.errors or space.warnings or space.hostnames):
+        raise TraceError(
+            f"Not an XSpace: {len(data)} bytes that start with {data[:8].hex(' ')} hold no plane. "
+            "Is it an *.xplane.pb file?"
+        )
+    n_lines = sum(len(plane.lines) for plane in planes) if len(planes) <= MAX_PLANES else 0
+    if len(planes) > MAX_PLANES or n_lines > MAX_LINES:
+        what = f"{n_lines} lines, more than {MAX_LINES}" if n_lines else f"{len(planes)} planes, more than {MAX_PLANES}"
+        raise TraceError(f"The trace holds {what}: no profiler writes that. Capture it again.")
+
+
+@cache
+def _pool() -> Any:
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    file = descriptor_pb2.FileDescriptorProto(
+        name="tfprof_widgets_columns.proto", package="tfprof_widgets.columns", syntax="proto3"
+    )
+    for name, fields in _SCHEMA.items():
+        message = file.message_type.add(name=name)
+        for field, number, kind in fields:
+            _add_field(message, field, number, kind)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+def _add_field(message: Any, name: str, number: int, kind: str) -> None:
+    type_name, _, modifier = kind.partition(" ")
+    field = message.field.add(name=name, number=number)
+    field.label = field.LABEL_REPEATED if modifier == "repeated" else field.LABEL_OPTIONAL
+    if type_name in _SCHEMA:
+        field.type, field.type_name = field.TYPE_MESSAGE, f".tfprof_widgets.columns.{type_name}"
+    else:
+        field.type = getattr(field, f"TYPE_{type_name.upper()}")
+    if modifier == "oneof":
+        if not message.oneof_decl:
+            message.oneof_decl.add(name="value")
+        field.oneof_index = 0

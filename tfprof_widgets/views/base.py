@@ -1,0 +1,44 @@
+"""View: what every widget of the package has in common: its built JavaScript, the shared link and the shared data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anywidget
+import traitlets
+
+from .data import TraceData
+from .link import LinkModel
+
+STATIC = Path(__file__).parent.parent / "static"
+
+
+def built(file_name: str) -> str:
+    """The text of a built JavaScript or CSS file; empty when an entry has no CSS."""
+    path = STATIC / file_name
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+class View(anywidget.AnyWidget):  # type: ignore[misc]
+    """One widget of one profile. Subclasses name their entry in `tfprof_widgets/static/`."""
+
+    entry: ClassVar[str]
+
+    link = anywidget.WidgetTrait().tag(sync=True)
+    """The `LinkModel` shared by all views of a profile."""
+    data = anywidget.WidgetTrait().tag(sync=True)
+    """The `TraceData` shared by all views of a profile."""
+    options = traitlets.Unicode("{}").tag(sync=True)
+    """JSON settings of the view. A string, because saved notebooks sort the keys of a dict."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take `_esm` and `_css` from the built files of `entry`."""
+        if "entry" in cls.__dict__:
+            cls._esm = built(f"{cls.entry}.js")
+            cls._css = built(f"{cls.entry}.css")
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, *, link: LinkModel, data: TraceData, options: dict[str, Any] | None = None, **traits: Any) -> None:
+        super().__init__(link=link, data=data, options=json.dumps(options or {}), **traits)

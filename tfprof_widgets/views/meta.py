@@ -1,0 +1,126 @@
+"""Analysis results -> the meta object of a pack: names, planes, figures; `js/src/core/meta.ts` gives its types."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..analysis.results import Results
+from ..analysis.steps import STEP_CATEGORIES
+from ..store.trace import Plane, Trace
+from .tables import Names
+
+VERSION = 1
+
+
+def meta_of(results: Results, names: Names, *, title: str, notices: Sequence[str], n_events_here: int) -> dict[str, Any]:
+    """Everything but the columns; JSON-safe. Strings that the trace does not have are added to `names`."""
+    trace, occurrences = results.trace, results.occurrences
+    return {
+        "version": VERSION,
+        "title": title,
+        "duration_ps": int(trace.end_ps.max()) if trace.n_events else 0,
+        "n_events": trace.n_events,
+        "n_events_here": n_events_here,
+        "planes": [{"name": plane.name, "host": plane.host, "kind": _kind(plane)} for plane in trace.planes],
+        "lines": _lines(trace),
+        "op_name": names.ids(occurrences.name).tolist(),
+        "op_type": names.ids(occurrences.type).tolist(),
+        "op_device": occurrences.is_device.astype(int).tolist(),
+        "op_eager": occurrences.is_eager.astype(int).tolist(),
+        "step_names": results.steps.frame["name"].tolist(),
+        "categories": list(STEP_CATEGORIES),
+        "sessions": [dataclasses.asdict(session) for session in trace.sessions],
+        "allocators": list(results.memory.allocators),
+        "n_memory": len(results.memory.snapshots.event),
+        "memory_remedy": results.memory.remedy,
+        "memory_summary": records(results.memory.summary),
+        "pipelines": _pipelines(results),
+        "input": {
+            "verdict": results.input_pipeline.verdict,
+            "input_ratio": plain(results.input_pipeline.input_ratio),
+            "categories": records(results.input_pipeline.categories),
+        },
+        "overview": _overview(results),
+        "notices": list(notices),
+    }
+
+
+def _kind(plane: Plane) -> str:
+    return "host" if plane.is_host else "device" if plane.is_device else "other"
+
+
+def _lines(trace: Trace) -> list[dict[str, Any]]:
+    top = trace.nesting.depth == 0
+    busy = np.bincount(trace.line_id[top], weights=trace.nesting.span_ps[top], minlength=len(trace.lines))
+    count = np.diff(trace.line_offsets)
+    return [
+        {
+            "plane": line.plane,
+            "name": line.display_name or line.name or f"line {line.id}",
+            "n_events": int(count[i]),
+            "busy_ps": int(busy[i]),
+            "is_derived": line.is_derived,
+        }
+        for i, line in enumerate(trace.lines)
+    ]
+
+
+def _overview(results: Results) -> dict[str, Any]:
+    overview = results.overview
+    return {
+        "step_time": {
+            "avg": overview.step_time_avg_ms,
+            "std": overview.step_time_std_ms,
+            "min": overview.step_time_min_ms,
+            "max": overview.step_time_max_ms,
+            "n": overview.n_steps,
+            "n_averaged": overview.n_steps_averaged,
+        },
+        "left_out": overview.left_out,
+        "is_inferred": overview.is_inferred,
+        "verdict": overview.verdict,
+        "verdict_detail": overview.verdict_detail,
+        "limiter": overview.limiter,
+        "breakdown": records(overview.breakdown),
+        "busy_ratio": overview.busy_ratio,
+        "has_device": overview.environment.n_active_devices > 0,
+        "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
+        "top_ops": records(overview.top_ops),
+    }
+
+
+def _pipelines(results: Results) -> list[dict[str, Any]]:
+    pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
+    found = []
+    for pipeline in records(pipelines):
+        own = iterators[iterators["pipeline"] == pipeline["id"]]
+        place = {int(row): k for k, row in enumerate(own["id"])}
+        nodes = records(own)
+        for node in nodes:
+            node["parent"] = place.get(int(node.pop("parent_id")), -1)
+        found.append({**pipeline, "bottleneck": place.get(int(pipeline["bottleneck"])), "nodes": nodes})
+    return found
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a small frame as JSON-safe dicts."""
+    return [{str(key): plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it; what is no number becomes null, bytes their length."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,176 @@
+"""Analysis results -> the tables of a pack; `js/src/core/meta.ts` and the views read them by these names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.dtypes import dtype_name
+from ..analysis.op_families import families
+from ..analysis.results import Results
+from ..analysis.steps import STEP_CATEGORIES
+from ..store.trace import StatKind, Trace
+from .wire import Table
+
+Int64 = npt.NDArray[np.int64]
+
+
+class Names:
+    """The strings of a pack: those of the trace under their own ids, and what the analyses add behind them."""
+
+    def __init__(self, strings: Iterable[str]) -> None:
+        self.strings = list(strings)
+        self._ids: dict[str, int] = {}
+        for i, text in enumerate(self.strings):
+            self._ids.setdefault(text, i)
+
+    def ids(self, texts: Iterable[str]) -> Int64:
+        """The id of each text; new ones are added."""
+        found = []
+        for text in texts:  # bounded by the number of ops, dtypes and iterators
+            if text not in self._ids:
+                self._ids[text] = len(self.strings)
+                self.strings.append(text)
+            found.append(self._ids[text])
+        return np.array(found, np.int64)
+
+    def table(self) -> Table:
+        """The slice family of every string."""
+        return Table({"family": (families(self.strings), "u1")})
+
+
+def event_table(results: Results, rows: Int64) -> Table:
+    """The events at `rows` (ascending), each with its op, its step and the number of its stats."""
+    trace = results.trace
+    op = np.full(trace.n_events, -1, np.int32)
+    op[results.occurrences.event] = results.occurrences.op
+    return Table(
+        {
+            "start_ps": (trace.start_ps[rows], "f8"),
+            "duration_ps": (trace.duration_ps[rows], "f8"),
+            "self_ps": (trace.nesting.self_ps[rows], "f8"),
+            "name": (trace.name_id[rows], "i4"),
+            "line": (trace.line_id[rows], "i4"),
+            "depth": (trace.nesting.depth[rows], "u2"),
+            "op": (op[rows], "i4"),
+            "step": (results.steps.event_step[rows], "i4"),
+            "n_stats": (np.diff(trace.stat_offsets)[rows], "u2"),
+        }
+    )
+
+
+def stat_table(trace: Trace) -> Table:
+    """The stats of all events, in the order of the events; of bytes only the length travels."""
+    bits = trace.stat_bits
+    opaque = trace.stat_kind == StatKind.BYTES
+    if opaque.any():
+        bits = bits.copy()
+        lengths = np.array([len(blob) for blob in trace.blobs], np.uint64)
+        bits[opaque] = lengths[bits[opaque].astype(np.int64)]
+    return Table({"key": (trace.stat_key, "i4"), "kind": (trace.stat_kind, "u1"), "bits": (bits, "u8")})
+
+
+def step_table(results: Results) -> Table:
+    """One row per step; its categories in ms."""
+    frame = results.steps.frame
+    columns: dict[str, tuple[npt.ArrayLike, str]] = {
+        "start_ps": (frame["start_ps"].to_numpy(), "f8"),
+        "duration_ps": (frame["duration_ps"].to_numpy(), "f8"),
+        "source": ((frame["source"] == "inferred").to_numpy(), "u1"),
+        "is_complete": (frame["is_complete"].to_numpy(np.bool_), "u1"),
+        "is_averaged": (results.overview.is_averaged, "u1"),
+        "session": (frame["session"].to_numpy(), "i4"),
+    }
+    columns |= {f"{category}_ms": (frame[f"{category}_ms"].to_numpy(), "f8") for category in STEP_CATEGORIES}
+    return Table(columns)
+
+
+def piece_table(results: Results) -> Table:
+    """What each step was made of, in time order."""
+    pieces = results.steps.pieces
+    return Table(
+        {
+            "step": (pieces["step"].to_numpy(), "i4"),
+            "start_ps": (pieces["start_ps"].to_numpy(), "f8"),
+            "duration_ps": (pieces["duration_ps"].to_numpy(), "f8"),
+            "category": (pieces["category"].cat.codes.to_numpy(), "u1"),
+        }
+    )
+
+
+def occurrence_table(results: Results) -> Table:
+    """Every execution of every op, so that the browser can add up any time range; `line` is where its idle time counts."""
+    occurrences = results.occurrences
+    return Table(
+        {
+            "op": (occurrences.op, "i4"),
+            "line": (occurrences.lane_line[occurrences.lane], "i4"),
+            "start_ps": (occurrences.start_ps, "f8"),
+            "duration_ps": (occurrences.duration_ps, "f8"),
+            "span_ps": (occurrences.span_ps, "f8"),
+            "parent": (occurrences.parent, "i4"),
+        }
+    )
+
+
+def op_line_table(results: Results) -> Table:
+    """What can be idle, a host thread or a whole device under its first line, and from where to where it was observed."""
+    occurrences = results.occurrences
+    return Table(
+        {
+            "line": (occurrences.lane_line, "i4"),
+            "device": (occurrences.lane_is_device, "u1"),
+            "first_ps": (occurrences.lane_first_ps, "f8"),
+            "last_ps": (occurrences.lane_last_ps, "f8"),
+        }
+    )
+
+
+def memory_table(results: Results, names: Names) -> Table:
+    """Every allocation and deallocation, with the state of its allocator after it."""
+    snapshots = results.memory.snapshots
+    dtypes, place = np.unique(snapshots.dtype, return_inverse=True)
+    return Table(
+        {
+            "allocator": (snapshots.allocator_id, "u1"),
+            "time_ps": (snapshots.time_ps, "f8"),
+            "is_free": (snapshots.is_free, "u1"),
+            "requested_bytes": (snapshots.requested_bytes, "f8"),
+            "allocation_bytes": (snapshots.allocation_bytes, "f8"),
+            "in_use_bytes": (snapshots.in_use_bytes, "f8"),
+            "stack_bytes": (snapshots.stack_bytes, "f8"),
+            "heap_bytes": (snapshots.heap_bytes, "f8"),
+            "free_bytes": (snapshots.free_bytes, "f8"),
+            "fragmentation_ratio": (snapshots.fragmentation_ratio, "f8"),
+            "op": (snapshots.op, "i4"),
+            "step": (results.steps.event_step[snapshots.event], "i4"),
+            "region": (snapshots.region, "i4"),
+            "dtype": (names.ids(dtype_name(code) for code in dtypes.tolist())[place], "i4"),
+            "shape": (snapshots.shape, "i4"),
+            "freed_at": (snapshots.freed_at, "i4"),
+        }
+    )
+
+
+def iterator_call_table(results: Results) -> Table:
+    """Every call of every tf.data iterator; `node` counts within the pipeline, as in the meta object."""
+    calls = results.input_pipeline.tf_data.calls
+    return Table(
+        {
+            "pipeline": (calls["pipeline"].to_numpy(np.int64), "i4"),
+            "node": (node_in_pipeline(results)[calls["iterator"].to_numpy(np.int64)], "i4"),
+            "start_ps": (calls["start_ps"].to_numpy(np.int64), "f8"),
+            "duration_ps": (calls["duration_ps"].to_numpy(np.int64), "f8"),
+            "self_ps": (calls["self_ps"].to_numpy(np.int64), "f8"),
+        }
+    )
+
+
+def node_in_pipeline(results: Results) -> Int64:
+    """For each iterator its place among the nodes of its own pipeline."""
+    iterators = results.input_pipeline.iterators
+    if iterators.empty:
+        return np.empty(0, np.int64)
+    return iterators.groupby("pipeline").cumcount().to_numpy(np.int64)

@@ -1,0 +1,1 @@
+"""What the Makefile runs: getting the environment, the checks, the demo."""
