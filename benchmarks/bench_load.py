@@ -1,9 +1,9 @@
 """One real capture of 500,000 events -> our time and peak memory for all answers against the sum of XProf's tools.
 
-Run as `python benchmarks/bench_load.py`; needs `tensorflow` (it makes the capture) and `xprof`. Ours: load, compute every
-table, pack the timeline's first payload. XProf: the tools whose pages show the same. Every measurement is a process of its own;
-the two sides take turns, and the best of each counts. A trace is copied to a scratch directory first, as XProf writes caches
-beside it.
+Run as `python benchmarks/bench_load.py`; needs `tensorflow` (it makes the capture) and `xprof`. Ours: load, compute
+every table, pack the timeline's first payload. XProf: the tools whose pages show the same. Every measurement is a
+process of its own; the two sides take turns, and the best of each counts. A trace is copied to a scratch directory
+first, as XProf writes caches beside it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,9 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--events", type=int, default=500_000, help="events of the capture to make (default: %(default)s)"
-    )
+    parser.add_argument("--events", type=int, default=500_000, help="events in the capture to make")
     parser.add_argument("--trace", type=Path, help="measure this *.xplane.pb instead of making one")
-    parser.add_argument(
-        "--repeat", type=int, default=3, help="measurements of each side; the best counts (default: %(default)s)"
-    )
+    parser.add_argument("--repeat", type=int, default=3, help="measurements of each side")
     parser.add_argument("--check", action="store_true", help="exit with 1 when the target is missed")
     return parser.parse_args()
 
@@ -94,9 +90,8 @@ def _report(file: Path, ours: list[dict[str, Any]], theirs: list[dict[str, dict[
     """Print both sides; how many times faster ours is, and whether its peak is the smaller one."""
     our_best = min(ours, key=_total)
     first = ours[0]
-    print(
-        f"{first['n_events']:,} events, {first['n_stats']:,} stats, {file.stat().st_size / 1e6:.1f} MB; best of {len(ours)}"
-    )
+    size = f"{first['n_events']:,} events, {first['n_stats']:,} stats, {file.stat().st_size / 1e6:.1f} MB"
+    print(f"{size}; best of {len(ours)}")
     print("\nours")
     _print_parts(our_best["seconds"])
     our_peak = min(result["peak_bytes"] for result in ours)

@@ -1,4 +1,4 @@
-"""A number of events -> a real capture of at least so many: a small convolutional network fed by tf.data, in TensorFlow.
+"""A number of events -> a real TensorFlow capture of at least so many: a convolutional network fed by tf.data.
 
 Run as `python make_capture.py DIRECTORY N_EVENTS`; prints the path of the `*.xplane.pb` file.
 """
@@ -18,9 +18,14 @@ def main(directory: Path, n_events: int) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     model, data = _model_and_data()
     model.fit(data, steps_per_epoch=5, verbose=0)  # compile outside the capture
-    trial = _captured(model, data, directory / "trial", N_TRIAL_STEPS)
-    per_step = _count_events(trial) / N_TRIAL_STEPS
-    print(_captured(model, data, directory / "capture", int(1.05 * n_events / per_step) + 1))
+    file, n_steps = directory, N_TRIAL_STEPS
+    for trial in range(4):  # each tells how many events a step has; a longer run has fewer a step
+        file = _captured(model, data, directory / f"trial_{trial}", n_steps)
+        n_captured = _count_events(file)
+        if n_captured >= n_events:
+            break
+        n_steps = int(1.02 * n_steps * n_events / n_captured) + 1
+    print(file)
 
 
 def _model_and_data() -> tuple[Any, Any]:

@@ -245,9 +245,10 @@ class _Writer:
             fields.append(self.varint_field(2, event.start_ps))
         fields.append(self.varint_field(3, event.duration_ps))
         stats = [tagged(4, self.stat(name, value)) for name, value in event.stats]
-        if event.n_occurrences is not None:
-            fields.append(number(5, event.n_occurrences))
-        return self.ordered(fields, stats) + event.extra
+        last = b"" if event.n_occurrences is None else number(5, event.n_occurrences)
+        if self.odd.shuffled:
+            return self.ordered([*fields, last], stats) + event.extra
+        return self.ordered(fields, stats) + last + event.extra
 
     def stat(self, name: str, value: Any) -> bytes:
         key = self.varint_field(1, self.stat_id(name))

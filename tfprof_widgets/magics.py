@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import logging
 import re
-import shlex
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from .cell import CellCode, compile_cell, compile_statement
@@ -69,7 +68,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         """
         __tracebackhide__ = True
         options, statement = split_options(line)
-        arguments = parse_argstring(self.tfprofile, shlex.join(options))
+        # Not `parse_argstring`: it splits the line by its own rules, and keeps quotes.
+        arguments = self.tfprofile.parser.parse_args(options)
         if arguments.help:
             display({"text/plain": self.tfprofile.__doc__}, raw=True)
             return None

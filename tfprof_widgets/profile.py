@@ -116,10 +116,12 @@ class Profile:
 
     @property
     def system(self) -> pd.DataFrame:
-        """Samples of the machine on the trace's clock, one row each; empty when none were taken."""
+        """Samples of the machine: `time_ms` after the trace origin, CPU, memory, disk and network; empty when none were taken."""
         import pandas as pd
 
-        return self._record.system if self._record is not None else pd.DataFrame()
+        from .capture.sampler import on_trace_clock
+
+        return pd.DataFrame() if self._record is None else on_trace_clock(self._record.system, self.trace.origin_ns)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -260,7 +262,9 @@ class Profile:
         if self._open_trace is None:
             return "<Profile: capture still running>"
         try:
-            return f"<Profile {self.title}: {self.overview.headline}>"
+            overview, n_events = self.overview, self.trace.n_events
+            steps = f"{overview.n_steps} steps, {overview.step_time_avg_ms:.3g} ms a step" if overview.n_steps else "no steps"
+            return f"<Profile {self.title}: {steps}, {n_events:,} events>"
         except TfProfError as error:
             return f"<Profile {self.title}: {error}>"
 

@@ -4,7 +4,7 @@ import "./memory_timeline.css";
 import { formatBytes, formatCount, formatNumber, formatPercent } from "./core/format";
 import { countEvents, type MemoryEvents, memoryEvents, peakRow, rowAt } from "./core/memory";
 import type { RangePs } from "./core/ops";
-import { stepLabel } from "./core/span_text";
+import { rangeInPs, stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { emptyState, h } from "./draw/dom";
 import { inFrame } from "./draw/page";
@@ -67,8 +67,7 @@ class MemoryTimeline {
   }
 
   get #range(): RangePs {
-    const range = this.view.link.timeRange;
-    return range === null ? null : [range[0] * 1000, range[1] * 1000];
+    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
   }
 
   #toolbar(): HTMLElement {

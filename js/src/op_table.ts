@@ -3,10 +3,10 @@
 import "./op_table.css";
 import { toCsv } from "./core/csv";
 import { cutNames } from "./core/cut";
-import { formatCount, formatNumber, formatPercent } from "./core/format";
+import { formatCount, formatNumber, formatPercent, plural } from "./core/format";
 import { FAMILIES } from "./core/meta";
 import { type OpRow, opCategory, opRows, opTotals, type RangePs, textFilter } from "./core/ops";
-import { describeRange } from "./core/span_text";
+import { describeRange, rangeInPs } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
 import { createGrid, type Grid, type GridColumn } from "./draw/grid";
@@ -51,6 +51,7 @@ class OpTable {
   #withIdle = false;
   /** All rows of the range, before the filter. */
   #all: Shown[] = [];
+  #rows: (keep?: (name: string, type: string) => boolean) => OpRow[] = () => [];
   #shown: Shown[] = [];
   #cuts = new Map<string, string>();
   #maxSelf = 0;
@@ -98,8 +99,7 @@ class OpTable {
   }
 
   get #range(): RangePs {
-    const range = this.view.link.timeRange;
-    return range === null ? null : [range[0] * 1000, range[1] * 1000];
+    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
   }
 
   #toolbar(): HTMLElement {
@@ -170,12 +170,10 @@ class OpTable {
       opDevice: meta.op_device,
       opEager: meta.op_eager,
     };
-    const rows = opRows(names, totals, {
-      byType: this.#byType,
-      withIdle: this.#withIdle,
-      ...(this.#where === "both" ? {} : { side: this.#where === "device" ? 1 : 0 }),
-    });
-    this.#all = rows.map((row, i) => ({ ...row, rank: i + 1 }));
+    const side = this.#where === "both" ? {} : ({ side: this.#where === "device" ? 1 : 0 } as const);
+    const options = { byType: this.#byType, withIdle: this.#withIdle, ...side };
+    this.#rows = (keep) => opRows(names, totals, keep ? { ...options, keep } : options);
+    this.#all = this.#rows().map((row, i) => ({ ...row, rank: i + 1 }));
     this.#applyFilter();
   }
 
@@ -183,14 +181,15 @@ class OpTable {
     const { test, error } = textFilter(this.#text);
     this.#input.setAttribute("aria-invalid", String(error !== ""));
     this.#input.title = error;
-    this.#shown = this.#all.filter((row) => test(row.name) || test(row.type));
+    const keep = (name: string, type: string) => test(name) || test(type);
+    if (this.#text.trim() === "") this.#shown = this.#all;
+    // By type, a row stands for the ops that match; by op, a row keeps its rank among all.
+    else if (this.#byType) this.#shown = this.#rows(keep).map((row, i) => ({ ...row, rank: i + 1 }));
+    else this.#shown = this.#all.filter((row) => keep(row.name, row.type));
     this.#maxSelf = this.#shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
     const width = this.#grid.columnWidth("name");
-    const fits = textFits(this.view.root, (width || 320) - 14);
-    this.#cuts = cutNames(
-      this.#shown.map((row) => row.name),
-      fits,
-    );
+    const names = this.#shown.map((row) => row.name);
+    this.#cuts = cutNames(names, textFits(this.view.root, (width || 320) - 14));
     this.#grid.setPlaceholder(this.#whyEmpty());
     this.#grid.setRows(this.#shown);
     this.#describe(error);
@@ -306,7 +305,7 @@ class OpTable {
   }
 
   #nameCell(row: Shown): Node {
-    if (this.#byType && !row.isIdle) return h("span", { class: "q" }, `${formatCount(row.nOps)} ops`);
+    if (this.#byType && !row.isIdle) return h("span", { class: "q" }, plural(row.nOps, "op"));
     if (row.isIdle) return h("span", { class: "q" }, "no op running");
     return titled(this.#cuts.get(row.name) ?? row.name, row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
   }

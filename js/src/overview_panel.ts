@@ -2,10 +2,10 @@
 
 import "./overview_panel.css";
 import { cutNames } from "./core/cut";
-import { formatCount, formatMs, formatNumber, formatPercent, plural } from "./core/format";
+import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./core/format";
 import { CATEGORY_LABELS, FAMILIES } from "./core/meta";
 import { type OpRow, opCategory } from "./core/ops";
-import { compilingStep, decimalsOf, formatPart, formatShare, meanFigure, topOps } from "./core/overview";
+import { compilingStep, decimalsOf, formatPart, formatShare, formatMsSpan, meanFigure, topOps } from "./core/overview";
 import { stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, copyButton, h } from "./draw/dom";
@@ -36,7 +36,7 @@ function stepFigure(time: { avg: number; std: number; min: number; max: number; 
   const figure = meanFigure(time.avg, time.std);
   const counted =
     time.n_averaged < time.n ? `${formatCount(time.n_averaged)} of ${plural(time.n, "step")}` : plural(time.n, "step");
-  const range = time.n_averaged > 1 ? ` · ${formatMs(time.min)} to ${formatMs(time.max)}` : "";
+  const range = time.n_averaged > 1 ? ` · ${formatMsSpan(time.min, time.max)}` : "";
   return h(
     "div",
     { class: "tfp-fig" },
@@ -62,7 +62,7 @@ function sideFigures(view: TraceView): HTMLElement {
     );
   const [environment, full] = environmentText(overview.environment ?? {});
   const avg = overview.step_time?.avg ?? 0;
-  if (avg > 0) add(formatNumber(1000 / avg), "steps/s", plural(view.data.meta.n_events, "event"));
+  if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(view.data.meta.duration_ps)} captured`);
   const busy = busyShare(overview);
   if (busy !== null) add(formatShare(busy.ratio), `% ${busy.what} busy`, environment, full);
   else if (environment)
@@ -165,11 +165,10 @@ class TopOps {
       return;
     }
     const room = (this.element.clientWidth || 400) * 0.78 - 110;
-    const label = (row: OpRow) => (row.name.endsWith(row.type) || !row.type ? row.name : `${row.type} ${row.name}`);
-    const cuts = cutNames(top.rows.map(label), textFits(this.view.root, room));
-    const items = top.rows.map((row) =>
-      this.#item(row, cuts.get(label(row)) ?? row.name, top.rows[0].selfPs, top.nSteps),
-    );
+    const names = top.rows.map((row) => row.name);
+    const cuts = cutNames(names, textFits(this.view.root, room));
+    const most = top.rows[0].selfPs;
+    const items = top.rows.map((row) => this.#item(row, cuts.get(row.name) ?? row.name, most, top.nSteps));
     this.#list.replaceChildren(...items);
     this.#followSelection();
   }

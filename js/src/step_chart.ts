@@ -13,6 +13,7 @@ import {
   niceTicks,
   type StepBars,
   stepBars,
+  stepToBarAxis,
   timeOfSteps,
   timeToStepAxis,
 } from "./core/step_bars";
@@ -28,12 +29,15 @@ const AXIS_HEIGHT = 18;
 class StepChart {
   readonly #plot: HTMLElement;
   readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
+  /** The sides of the range, on top of the bars. */
+  readonly #edges = h("div", { class: "tfp-edges", hidden: true });
   #steps: Table;
   #bars: StepBars;
   #top = 1;
   /** Where a keyboard range began. */
   #anchor = -1;
   #chart: Chart | null = null;
+  #redraw: () => void = () => undefined;
 
   constructor(readonly view: TraceView) {
     const { signal, data, link } = view;
@@ -67,13 +71,13 @@ class StepChart {
     const { view } = this;
     const tip = createTip(this.#plot);
     this.#chart = await createChart(view, this.#plot);
-    this.#plot.append(this.#labels);
-    const draw = inFrame(
+    this.#plot.append(this.#edges, this.#labels);
+    this.#redraw = inFrame(
       view.guard(() => this.#draw()),
       view.signal,
     );
-    view.onTheme(draw);
-    watchSize(this.#plot, draw, view.signal);
+    view.onTheme(this.#redraw);
+    watchSize(this.#plot, this.#redraw, view.signal);
     watchPlot(
       this.#plot,
       {
@@ -101,27 +105,33 @@ class StepChart {
     const chart = this.#chart;
     if (chart === null) return;
     const { meta } = this.view.data;
-    const width = Math.max(1, this.#plot.clientWidth - 40);
+    const frame = chart.frame();
+    const width = Math.max(1, Math.round(frame.right - frame.left));
     this.#bars = stepBars(this.#steps, meta.categories, this.#steps.n > MAX_BARS ? width : MAX_BARS);
     this.#top = chartTop(this.#steps);
-    chart.get("x").setv({ start: 0, end: this.#steps.n });
+    chart.get("x").setv({ start: 0, end: this.#bars.n });
     chart.get("y").setv({ start: 0, end: this.#top });
     chart.setData("bars", this.#barColumns());
     this.#drawWhiskers(chart);
     this.#drawBreaks(chart);
     this.#drawAxes(chart);
     this.#drawColors(chart, width / this.#bars.n);
-    this.#showRange();
     // Bokeh lays out in a later frame; the words go where its frame is then.
-    requestAnimationFrame(this.view.guard(() => !this.view.signal.aborted && this.#drawLabels(chart)));
+    const words = () => {
+      if (this.view.signal.aborted) return;
+      const now = chart.frame();
+      if (Math.round(now.right - now.left) !== width && this.#steps.n > MAX_BARS) this.#redraw();
+      this.#showRange();
+      this.#drawLabels(chart);
+    };
+    requestAnimationFrame(this.view.guard(words));
   }
 
   #barColumns(): Record<string, ArrayLike<number>> {
-    const { n, first, stack } = this.#bars;
-    const gap = this.#steps.n > MAX_BARS ? 0 : 0.14;
+    const { n, stack } = this.#bars;
     const columns: Record<string, ArrayLike<number>> = {
-      x: Float64Array.from({ length: n }, (_, i) => (first[i] + first[i + 1]) / 2),
-      width: Float64Array.from({ length: n }, (_, i) => (first[i + 1] - first[i]) * (1 - gap)),
+      x: Float64Array.from({ length: n }, (_, i) => i + 0.5),
+      width: new Float64Array(n).fill(this.#steps.n > MAX_BARS ? 1 : 0.86),
     };
     const edge = new Float64Array(n);
     this.view.data.meta.categories.forEach((category, c) => {
@@ -133,9 +143,9 @@ class StepChart {
   }
 
   #drawWhiskers(chart: Chart): void {
-    const { n, first, low, high } = this.#bars;
+    const { n, low, high } = this.#bars;
     const hasWhiskers = this.#steps.n > n;
-    const x = hasWhiskers ? Array.from({ length: n }, (_, i) => (first[i] + first[i + 1]) / 2) : [];
+    const x = hasWhiskers ? Array.from({ length: n }, (_, i) => i + 0.5) : [];
     const clip = (ms: number) => Math.min(this.#top, ms);
     chart.setData("whiskers", { x, low: x.map((_, i) => clip(low[i])), high: x.map((_, i) => clip(high[i])) });
   }
@@ -148,23 +158,21 @@ class StepChart {
   }
 
   #drawBreaks(chart: Chart): void {
-    const { first } = this.#bars;
     const unit = this.#top / (PLOT_HEIGHT - AXIS_HEIGHT);
     const y = this.#top - 13 * unit;
-    const xs = this.#broken().map((i) => [first[i] - 0.1, first[i + 1] + 0.1, first[i + 1] + 0.1, first[i] - 0.1]);
+    const xs = this.#broken().map((i) => [i - 0.1, i + 1.1, i + 1.1, i - 0.1]);
     chart.setData("breaks", { xs, ys: xs.map(() => [y, y + 5 * unit, y + 8 * unit, y + 3 * unit]) });
   }
 
   #drawAxes(chart: Chart): void {
     const { meta } = this.view.data;
-    const every = Math.max(1, niceTicks(this.#steps.n, Math.max(2, this.#plot.clientWidth / 60))[1] ?? 1);
-    const ticks: number[] = [];
-    for (let i = 0; i < this.#steps.n; i += Math.max(1, Math.round(every))) ticks.push(i + 0.5);
-    const last = this.#steps.n - 0.5;
-    const room = ((ticks[1] ?? last) - ticks[0]) * 0.6;
-    if (ticks.length > 0 && last - ticks[ticks.length - 1] > room) ticks.push(last);
-    const label = (tick: number) => stepLabel(meta.step_names, Math.floor(tick));
-    setTicks(chart, "x_axis", ticks, label);
+    const every = Math.max(1, Math.round(niceTicks(this.#steps.n, Math.max(2, this.#plot.clientWidth / 60))[1] ?? 1));
+    const rows: number[] = [];
+    for (let row = 0; row < this.#steps.n; row += every) rows.push(row);
+    const last = this.#steps.n - 1;
+    if (last - rows[rows.length - 1] > every * 0.6) rows.push(last);
+    const labels = new Map(rows.map((row) => [barOf(this.#bars, row) + 0.5, stepLabel(meta.step_names, row)]));
+    setTicks(chart, "x_axis", [...labels.keys()], (tick) => labels.get(tick) ?? "");
     const levels = niceTicks(this.#top, 4);
     setTicks(chart, "y_axis", levels, (level) => formatAxis(level, levels[1] ?? 1));
   }
@@ -187,7 +195,7 @@ class StepChart {
     const { avg } = this.view.data.meta.overview.step_time ?? { avg: 0 };
     chart.get("mean").setv({ location: avg, visible: avg > 0, line_color: color.ink });
     const wash = this.view.root.dataset.theme === "dark" ? 0.16 : 0.1;
-    chart.get("range").setv({ fill_color: color.act, fill_alpha: wash, line_color: color.act });
+    chart.get("range").setv({ fill_color: color.act, fill_alpha: wash, line_alpha: 0 });
     chart.get("hover").setv({ fill_color: color.ink, fill_alpha: 0.08, line_alpha: 0 });
     colorAxes(chart, ["x_axis", "y_axis"], color["ink-2"], getComputedStyle(this.view.root).fontFamily);
   }
@@ -195,7 +203,7 @@ class StepChart {
   #drawLabels(chart: Chart): void {
     const { meta } = this.view.data;
     const frame = chart.frame();
-    const labels: PlotLabel[] = [{ x: 0, y: frame.bottom + 10, text: "step", align: "left" }];
+    const labels: PlotLabel[] = [{ x: 0, y: frame.bottom + 9, text: "step", align: "left", isFaint: true }];
     const broken = this.#broken();
     if (broken.length > 0) {
       const bar = broken[0];
@@ -203,9 +211,9 @@ class StepChart {
       const why = (numbers(this.#steps, "compile_ms")[row] ?? 0) > 0 ? "compiles, left out" : "left out of the mean";
       const more = broken.length > 1 ? ` · ${formatCount(broken.length - 1)} more` : "";
       labels.push({
-        x: chart.xToPx(this.#bars.first[bar + 1]) + 4,
+        x: chart.xToPx(bar + 1) + 4,
         y: frame.top + 9,
-        text: `${formatMs(this.#bars.mean[bar])}: ${why}${more}`,
+        text: `${formatMs(this.#bars.high[bar])}: ${why}${more}`,
         align: "left",
       });
     }
@@ -218,17 +226,24 @@ class StepChart {
   #showRange(): void {
     this.#sayStep();
     const range = this.view.link.timeRange;
-    const band = this.#chart?.get("range");
-    if (range === null) band?.setv({ visible: false });
-    else {
-      const [left, right] = range.map((ns) => timeToStepAxis(this.#steps, ns * 1000));
-      band?.setv({ left, right, visible: true });
+    const chart = this.#chart;
+    this.#edges.hidden = range === null;
+    if (chart === null) return;
+    if (range === null) {
+      chart.get("range").setv({ visible: false });
+      return;
     }
+    const [left, right] = range.map((ns) => stepToBarAxis(this.#bars, timeToStepAxis(this.#steps, ns * 1000)));
+    chart.get("range").setv({ left, right, visible: true });
+    const [x0, x1] = [Math.round(chart.xToPx(left)), Math.round(chart.xToPx(right))];
+    this.#edges.style.left = `${x0}px`;
+    this.#edges.style.width = `${Math.max(2, x1 - x0)}px`;
+    this.#edges.style.height = `${chart.frame().bottom}px`;
   }
 
   #rowAt(px: number, side: -1 | 0 | 1): number {
     const x = this.#chart?.toX(px) ?? 0;
-    const bar = barOf(this.#bars, Math.max(0, Math.min(this.#steps.n - 1, Math.floor(x))));
+    const bar = Math.max(0, Math.min(this.#bars.n - 1, Math.floor(x)));
     return side > 0 ? this.#bars.first[bar + 1] - 1 : this.#bars.first[bar];
   }
 
@@ -290,7 +305,7 @@ class StepChart {
     if (chart === null) return;
     const bar = barOf(this.#bars, this.#rowAt(px, 0));
     const [first, last] = [this.#bars.first[bar], this.#bars.first[bar + 1] - 1];
-    chart.get("hover").setv({ left: first, right: last + 1, visible: true });
+    chart.get("hover").setv({ left: bar, right: bar + 1, visible: true });
     const { meta } = this.view.data;
     const name = (row: number) => stepLabel(meta.step_names, row);
     const mean = formatMs(this.#bars.mean[bar]);

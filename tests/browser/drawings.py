@@ -8,6 +8,9 @@ N_STEPS = 8
 STEP_US = 10_000
 FIRST, SECOND = "model/first/MatMul", "model/second/Conv2D"
 """The op of steps 0 to 3, and that of steps 4 to 7."""
+FIRST_EVENT, SECOND_EVENT = f"{FIRST}:MatMul", f"{SECOND}:Conv2D"
+FIRST_MIDDLE_US = 6500
+"""Middle of the event of `FIRST` after the start of its step."""
 MAP = "Iterator::Root::Prefetch::Map"
 MARKUP = "<img src=x onerror=window.tfprofHacked=1>"
 CLOSING = "</script><script>window.tfprofHacked=2</script>"

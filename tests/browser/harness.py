@@ -253,10 +253,15 @@ class Notebook:
 
 @contextlib.contextmanager
 def opened(
-    browser: Browser, server: Server, name: str, *, size_px: tuple[int, int] = (1400, 1000)
+    browser: Browser, server: Server, name: str, *, size_px: tuple[int, int] = SIZE_PX, at_start: str = ""
 ) -> Iterator[Notebook]:
-    """Open a notebook under `server.root` in a fresh browser profile; closed with its kernel at the end."""
+    """Open a notebook under `server.root` in a fresh browser profile; closed with its kernel at the end.
+
+    `at_start` is a script that runs in the page before all others.
+    """
     context = browser.new_context(viewport={"width": size_px[0], "height": size_px[1]})
+    if at_start:
+        context.add_init_script(at_start)
     notebook = Notebook(context.new_page(), server, name)
     try:
         yield notebook.open()

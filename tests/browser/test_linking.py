@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.drawings import FIRST, SECOND, STEP_US, linked_space
+from tests.browser.drawings import FIRST, FIRST_EVENT, FIRST_MIDDLE_US, SECOND, SECOND_EVENT, STEP_US, linked_space
 from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
 from tests.browser.test_quickstart_browser import open_tab
 
@@ -29,6 +29,8 @@ while not pathlib.Path("go").exists():
 pathlib.Path("go").unlink()
 """,
 )
+RULER_MIDDLE_PX = 37
+"""Below the top of the timeline's canvas: the overview strip is 28 px high, the ruler 19."""
 COUNT_LISTENERS = """
 async (ids) => {
     const counts = {};
@@ -92,13 +94,29 @@ def op_names(notebook: Notebook) -> set[str]:
     return {name for name in rows.evaluate_all("rows => rows.map((row) => row.dataset.opName)") if "model/" in name}
 
 
+def drag_over_ruler(notebook: Notebook, t0_us: float, t1_us: float) -> None:
+    """Drag from one time to another; where they are on the screen follows from two slices of known time."""
+    early, _ = notebook.locate("timeline", FIRST_EVENT, 0)
+    late, _ = notebook.locate("timeline", FIRST_EVENT, 3)
+    px_per_us = (late - early) / (3 * STEP_US)
+    canvas = notebook.view("timeline").locator("canvas").first.bounding_box()
+    y = canvas["y"] + RULER_MIDDLE_PX
+    x0, x1 = (early + (t_us - FIRST_MIDDLE_US) * px_per_us for t_us in (t0_us, t1_us))
+    mouse = notebook.page.mouse
+    mouse.move(x0 + 1, y)
+    mouse.down()
+    mouse.move((x0 + x1) / 2, y, steps=5)
+    mouse.move(x1 - 1, y, steps=5)
+    mouse.up()
+
+
 def release_kernel(server: Server) -> None:
     (server.root / "go").touch()
 
 
 def test_clicking_a_slice_selects_its_op_in_python_and_in_the_table(notebook: Notebook) -> None:
     open_tab(notebook, "op_table")
-    notebook.page.mouse.click(*notebook.locate("timeline", SECOND))
+    notebook.page.mouse.click(*notebook.locate("timeline", SECOND_EVENT))
     notebook.wait_for_value("list(prof.link.selection)", [SECOND])
     row = notebook.view("op_table").locator(f'[data-op-name="{SECOND}"]')
     poll(lambda: row.get_attribute("aria-selected") == "true", "the row of the clicked op is not selected")
@@ -121,7 +139,7 @@ def test_a_range_dragged_while_the_kernel_is_busy_filters_table_and_memory(
     notebook.start_cell(BUSY)
     notebook.wait_for_kernel("busy")
     try:
-        drag_over_ruler(notebook, first_step=0, last_step=3)
+        drag_over_ruler(notebook, 0, 4 * STEP_US)
         poll(lambda: op_names(notebook) == {FIRST}, lambda: f"ops of the range: {op_names(notebook)}")
         open_tab(notebook, "memory_timeline")
         memory = notebook.view("memory_timeline")

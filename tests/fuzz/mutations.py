@@ -38,7 +38,7 @@ def mutant(number: int) -> bytes:
 
 @cache
 def seeds() -> tuple[bytes, ...]:
-    """Whole traces: drawn ones with everything the format has, and the head of each line of a real one where it is at hand."""
+    """Whole traces: drawn ones with all the format has, and the head of each line of a real one where it is at hand."""
     rng = random.Random(0)
     drawn = [
         space(*_drawing(), hostnames=["host"], warnings=["w"]),

@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import warnings
+from pathlib import Path
 
 from tests.fuzz.mutations import mutant
 from tests.unit.store.full_protobuf import actual_events
@@ -90,8 +91,7 @@ def main(first: int, last: int) -> None:
 def _limit_memory() -> None:
     """Let the process grow by 1 GiB and no more; beyond, Python raises MemoryError, which is a failure here."""
     mutant(0)  # seeds and imports count as what was there before
-    with open("/proc/self/statm") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MAX_BYTES, now + MAX_BYTES))
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.fuzz.mutations import mutant
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+
 ROOT = Path(__file__).parents[2]
 N_MUTANTS = 20_000
 N_IN_EVERY_RUN = 600

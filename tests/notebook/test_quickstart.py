@@ -54,8 +54,7 @@ def stdout(cell: nbformat.NotebookNode) -> str:
 
 
 def cell_with(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:
-    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code" and text in cell.source]
-    return cell
+    return next(cell for cell in notebook.cells if cell.cell_type == "code" and text in cell.source)
 
 
 def bundle(cell: nbformat.NotebookNode) -> dict[str, Any]:

@@ -68,9 +68,10 @@ def _device_type(devices: list[Plane]) -> str:
     vendor, major, minor = (stats.get(key) for key in ("device_vendor", "compute_cap_major", "compute_cap_minor"))
     if vendor == "AMD":
         return f"AMD GPU - {stats.get('gpu_device_name', '')}".removesuffix(" - ")
-    # Traces before 2021 name no vendor; a compute capability is CUDA's.
-    if not isinstance(major, int) or (vendor not in (None, "Nvidia")):
-        return "Nvidia GPU" if vendor == "Nvidia" else "GPU"
+    if vendor != "Nvidia":
+        return "GPU"
+    if not isinstance(major, int):
+        return "Nvidia GPU"
     generation = _generation(major, minor if isinstance(minor, int) else 0)
     return f"Nvidia GPU ({generation})" if generation else "Nvidia GPU"
 

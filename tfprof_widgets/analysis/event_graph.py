@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from ..store.nesting import nest
 from ..store.trace import Bool, Int32, Int64, Trace
+from .event_names import by_name
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
-from .op_names import parse_op_names
+from .op_names import OpCategory, parse_op_names
 
 _CROWD = 64
 """A context with this many producers and this many consumers links nothing (semantics 2.3)."""
@@ -136,7 +137,7 @@ def _context_links(trace: Trace) -> tuple[Int64, Int64]:
     made = np.flatnonzero(trace.has_stat("_p") & trace.has_stat("_pt"))
     used = np.flatnonzero(trace.has_stat("_c") & trace.has_stat("_ct"))
     used_pid = np.where(trace.has_stat("_pid"), trace.int_stat("_pid"), own_pid)[used]
-    key = _same_key(
+    key = same_key(
         np.concatenate([trace.int_stat("_p")[made], trace.int_stat("_c")[used]]),
         np.concatenate([trace.session_id[made], trace.session_id[used]]),
         np.concatenate([trace.int_stat("_pt")[made], trace.int_stat("_ct")[used]]),
@@ -158,26 +159,28 @@ def _stat_links(trace: Trace) -> list[tuple[Int64, Int64]]:
     for name in GET_NEXT:
         fetch = np.flatnonzero(trace.names_matching([name]))
         both = np.concatenate([process, fetch])
-        key = _same_key(trace.int_stat("id")[both], trace.session_id[both], trace.int_stat("iter_num")[both])
+        key = same_key(trace.int_stat("id")[both], trace.session_id[both], trace.int_stat("iter_num")[both])
         links.append(_last_parent(process, fetch, key))
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)
-    rows = np.flatnonzero(trace.has_stat("correlation_id"))
-    rows = rows[~_recognised(trace, rows)]
+    rows = np.unique(trace.stat_rows("correlation_id")[0])
+    rows = rows[~_recognised(trace, rows)] if len(rows) else rows
     device = on_device[trace.plane_id[rows]]
     launch, kernel = rows[~device], rows[device]
     both = np.concatenate([launch, kernel])
-    key = _same_key(trace.int_stat("correlation_id")[both], trace.session_id[both])
+    key = same_key(trace.int_stat("correlation_id")[both], trace.session_id[both])
     links.append(_last_parent(launch, kernel, key))
     return links
 
 
 def _recognised(trace: Trace, rows: Int64) -> Bool:
     """Whether the name of an event means something else than a kernel launch or a kernel (semantics 1.5, 1.2.5)."""
-    used, inverse = np.unique(trace.name_id[rows], return_inverse=True)
-    names = [trace.strings[i] for i in used.tolist()]
-    known = np.array([name in KNOWN_HOST_EVENTS for name in names], np.bool_)
-    category = parse_op_names(names).category
-    return (known | (category == 1) | (category == 2))[inverse]
+
+    def known(names: list[str]) -> Bool:
+        category = parse_op_names(names).category
+        listed = np.array([name in KNOWN_HOST_EVENTS for name in names], np.bool_)
+        return listed | (category == OpCategory.TENSORFLOW) | (category == OpCategory.TFDATA)
+
+    return np.asarray(by_name(trace, known, np.bool_)[trace.name_id[rows]])
 
 
 def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, Int64]:
@@ -189,8 +192,8 @@ def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, In
     return parents[left], children[right]
 
 
-def _same_key(first: npt.NDArray[np.int64], *others: npt.NDArray[np.integer]) -> Int64:
-    """Columns -> one integer a row, equal exactly where all columns are equal."""
+def same_key(first: npt.NDArray[np.int64], *others: npt.NDArray[np.integer]) -> Int64:
+    """Columns -> one integer a row from 0, equal exactly where all columns are equal."""
     key = np.unique(first, return_inverse=True)[1].astype(np.int64)
     for column in others:
         values, code = np.unique(column, return_inverse=True)
@@ -200,11 +203,11 @@ def _same_key(first: npt.NDArray[np.int64], *others: npt.NDArray[np.integer]) ->
 
 
 def _join(left: Int64, right: Int64) -> tuple[Int64, Int64]:
-    """All pairs of rows of equal key, except those of keys crowded on both sides."""
-    order = np.argsort(left, kind="stable")
-    low = np.searchsorted(left[order], right, side="left")
-    count = np.searchsorted(left[order], right, side="right") - low
-    n_right = np.bincount(right, minlength=1)[right] if len(right) else count
-    count = np.where((count >= _CROWD) & (n_right >= _CROWD), 0, count)
-    pairs = np.repeat(low - (np.cumsum(count) - count), count) + np.arange(count.sum())
-    return order[pairs], np.repeat(np.arange(len(right)), count)
+    """All pairs of rows of equal key (small integers), except those of keys crowded on both sides."""
+    n_keys = int(max(left.max(initial=-1), right.max(initial=-1))) + 1
+    n_left, n_right = np.bincount(left, minlength=n_keys), np.bincount(right, minlength=n_keys)
+    first = np.cumsum(n_left) - n_left
+    crowded = (n_left >= _CROWD) & (n_right >= _CROWD)
+    count = np.where(crowded, 0, n_left)[right]
+    pairs = np.repeat(first[right] - (np.cumsum(count) - count), count) + np.arange(count.sum())
+    return np.argsort(left, kind="stable")[pairs], np.repeat(np.arange(len(right)), count)

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from ..store.trace import Bool, Int32, Int64, Trace
-from .event_graph import EventGraph, build_graph
+from .event_graph import EventGraph, build_graph, same_key
+from .event_names import by_name
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
 from .op_names import OpCategory, parse_op_names
 
@@ -60,14 +61,12 @@ def _roots(trace: Trace, given: Bool) -> pd.DataFrame:
     level[trace.names_matching(["TraceContext"]) & (level == 0)] = 1
     level[given[trace.session_id]] = 0
     rows = np.flatnonzero(level > 0)
-    called = trace.names_matching(CAPTURED_FUNCTIONS) & trace.has_stat("id")
-    if called.any() and len(rows):
-        has_id = trace.has_stat("id")[rows]
-        ids = trace.int_stat("id")
-        tf_data = set(zip(trace.session_id[called].tolist(), ids[called].tolist(), strict=True))
-        pairs = zip(trace.session_id[rows].tolist(), ids[rows].tolist(), strict=True)
-        keep = np.fromiter((pair not in tf_data for pair in pairs), np.bool_, len(rows))
-        rows = rows[keep | ~has_id]
+    called = np.flatnonzero(trace.names_matching(CAPTURED_FUNCTIONS) & trace.has_stat("id"))
+    if len(called) and len(rows):
+        both = np.concatenate([called, rows])
+        key = same_key(trace.int_stat("id")[both], trace.session_id[both])
+        by_tf_data = np.isin(key[len(called) :], key[: len(called)]) & trace.has_stat("id")[rows]
+        rows = rows[~by_tf_data]
     frame = pd.DataFrame({"row": rows, "session": trace.session_id[rows], "level": level[rows], "start": trace.start_ps[rows]})
     return frame.sort_values(["level", "start"], ascending=[False, True], kind="stable")
 
@@ -116,28 +115,26 @@ def _describe(trace: Trace, graph: EventGraph, group: Int64, roots: Int64) -> Gr
 
 
 def _name_groups(trace: Trace, graph: EventGraph, roots: Int64, number: Int64) -> pd.DataFrame:
-    names, implicit = [], []
-    for root, count in zip(roots.tolist(), number.tolist(), strict=True):  # bounded by the number of groups
-        stats = _stats_of_ancestors(trace, graph, root)
-        event = trace.strings[trace.name_id[root]]
-        is_implicit = event in IMPLICIT_ROOTS
-        title = stats.get("graph_type") or ("" if is_implicit else event)
-        counter = stats.get("iter_num", stats.get("step_num", count))
-        names.append("" if is_implicit else f"{title} {counter}")
-        implicit.append(is_implicit)
+    strings = trace.strings
+    events = [strings[i] for i in trace.name_id[roots].tolist()]
+    graph_type = _of_nearest(graph, roots, trace.string_stat("graph_type").astype(np.int64), absent=-1)
+    absent = np.iinfo(np.int64).min
+    counter = _of_nearest(graph, roots, trace.int_stat("iter_num", default=absent), absent=absent)
+    step_num = trace.int_stat("step_num", default=absent)[roots]
+    counter = np.where(counter != absent, counter, np.where(step_num != absent, step_num, number))
+    titles = [strings[kind] if kind >= 0 else event for kind, event in zip(graph_type.tolist(), events, strict=True)]
+    implicit = [event in IMPLICIT_ROOTS for event in events]
+    names = ["" if skip else f"{title} {count}" for skip, title, count in zip(implicit, titles, counter.tolist(), strict=True)]
     columns = {"session": trace.session_id[roots], "number": number, "name": names, "is_implicit": implicit, "root": roots}
     return pd.DataFrame(columns).astype({"session": np.int32, "number": np.int64, "is_implicit": np.bool_, "root": np.int64})
 
 
-def _stats_of_ancestors(trace: Trace, graph: EventGraph, root: int) -> dict[str, object]:
-    """Stats that name a step, those of the nearest ancestor first; `step_num` counts only on the root itself."""
-    found: dict[str, object] = {}
-    node = root
-    while node >= 0:
-        own = trace.stats_of(node)
-        keys = ("graph_type", "iter_num", "step_num") if node == root else ("graph_type", "iter_num")
-        found = {key: own[key] for key in keys if key in own} | found
-        node = int(graph.up[node])
+def _of_nearest(graph: EventGraph, roots: Int64, values: Int64, *, absent: int) -> Int64:
+    """For each root the value of itself or its nearest ancestor that has one."""
+    found, at = values[roots], graph.up[roots]
+    while (open_ := (found == absent) & (at >= 0)).any():
+        found[open_] = values[at[open_]]
+        at[open_] = graph.up[at[open_]]
     return found
 
 
@@ -165,9 +162,7 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
         return np.zeros(trace.n_events, np.bool_)
     is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
     under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
-    used = np.unique(trace.name_id)
-    is_op = np.zeros(len(trace.strings), np.bool_)
-    is_op[used] = parse_op_names([trace.strings[i] for i in used.tolist()]).category == OpCategory.TENSORFLOW
+    is_op = by_name(trace, lambda names: parse_op_names(names).category == OpCategory.TENSORFLOW, np.bool_)
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)[trace.plane_id]
     return (under == 1) & (is_op[trace.name_id] | on_device)
 

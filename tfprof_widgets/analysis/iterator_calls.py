@@ -1,6 +1,6 @@
 """Trace -> every GetNext call of every tf.data iterator, and the forest of which call waited for which, across threads.
 
-    find_calls(trace) -> IteratorCalls
+find_calls(trace) -> IteratorCalls
 
 Source: semantics 8.1 and 8.2.
 """
@@ -11,18 +11,20 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..store.trace import Bool, Int64, Trace
 from .event_graph import nearest_marked
+from .matching import dense_codes, match_in_time
 
 PREFIX = "Iterator:"
 GENERATOR = "Iterator::Prefetch::Generator"
 """The iterator through which a device fetches from its host pipeline."""
-_VERSION = re.compile(r"V\d+\Z")
+_MAKE_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator")
+"""Events that begin an epoch: a new iterator object for a dataset."""
 _ASYNC_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
 _PRODUCE = tuple(stage + "Produce" for stage in _ASYNC_STAGES)
 _CONSUME = tuple(stage + "Consume" for stage in _ASYNC_STAGES)
+_VERSION = re.compile(r"V\d+\Z")
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,25 @@ class IteratorCalls:
     """Row in the trace."""
     iterator: Int64
     """Which iterator object was called: a number from 0, unique over sessions."""
+    is_root: Bool
+    """Whether it is a call of the outermost iterator of a pipeline."""
     parent: Int64
-    """The call that waited for this one, an index into these columns; -1 for none. Never a cycle up to 100 levels."""
+    """The call that waited for this one, an index into these columns; -1 for none."""
     is_extra_link: Bool
     """Whether XProf has no link here: see `find_calls`."""
-    iterator_key: Int64
-    """For each iterator its TensorFlow id (`id` stat)."""
-    iterator_parent_key: Int64
-    """For each iterator the id of the one that consumes it."""
+    relative: Int64
+    """A call of the iterator that consumes this one's: the parent, else the one nearest in time; -1 for none."""
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What the events say, one entry per call."""
+
+    event: Int64
+    session: Int64
+    start_ps: Int64
+    key: Int64
+    parent_key: Int64
     has_parent_key: Bool
 
 
@@ -56,80 +69,83 @@ def find_calls(trace: Trace) -> IteratorCalls:
     """
     is_host = np.array([plane.is_host for plane in trace.planes], np.bool_)
     is_name = np.array([text.startswith(PREFIX) for text in trace.strings], np.bool_)
-    if not trace.n_events or not is_name.any():
-        return _no_calls()
-    candidate = is_name[trace.name_id] & is_host[trace.plane_id] & trace.has_stat("id")
-    event = np.flatnonzero(candidate)
-    if not len(event):
-        return _no_calls()
-    key = trace.int_stat("id")[event]
-    parent_key, has_parent_key = trace.int_stat("parent_id")[event], trace.has_stat("parent_id")[event]
-    session = trace.session_id[event].astype(np.int64)
-    iterator, n_iterators = dense_codes(session, key)
-    parent, is_extra = _link(trace, event, session, key, np.where(has_parent_key, parent_key, 0), has_parent_key)
-    first = np.full(n_iterators, len(event), np.int64)
-    told = np.flatnonzero(has_parent_key)
-    any_call = np.zeros(n_iterators, np.int64)
-    any_call[iterator[::-1]] = np.arange(len(event))[::-1]
-    np.minimum.at(first, iterator[told], told)
-    has_parent = first < len(event)
+    found = is_name[trace.name_id] & is_host[trace.plane_id] if trace.n_events else np.empty(0, np.bool_)
+    event = np.flatnonzero(found & trace.has_stat("id"))
+    columns = _Columns(
+        event=event,
+        session=trace.session_id[event].astype(np.int64),
+        start_ps=trace.start_ps[event],
+        key=trace.int_stat("id")[event],
+        parent_key=trace.int_stat("parent_id")[event],
+        has_parent_key=trace.has_stat("parent_id")[event],
+    )
+    parent, is_extra = _link(trace, columns)
+    is_root_text = np.array([is_root_name(text) for text in trace.strings], np.bool_)
+    is_root = is_root_text[trace.name_id[event]] if len(event) else np.empty(0, np.bool_)
+    epoch = np.where(is_root, _epochs(trace, columns), 0)
     return IteratorCalls(
         event=event,
-        iterator=iterator,
+        iterator=dense_codes(columns.session, columns.key, epoch)[0],
+        is_root=is_root,
         parent=parent,
         is_extra_link=is_extra,
-        iterator_key=key[any_call],
-        iterator_parent_key=np.where(has_parent, parent_key[np.minimum(first, len(event) - 1)], 0),
-        has_parent_key=has_parent,
+        relative=np.where(is_root, -1, _relatives(columns, parent)),
     )
 
 
-def _no_calls() -> IteratorCalls:
-    none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
-    return IteratorCalls(none, none, none, no, none, none, no)
+def _epochs(trace: Trace, calls: _Columns) -> Int64:
+    """How many iterators had been made before each call.
+
+    An iterator's id is a hash of its address, and the iterator of the next epoch is often made at the address of the
+    last one: the id alone would take two epochs, or training and evaluation, for one.
+    """
+    made = np.sort(trace.start_ps[trace.names_matching(_MAKE_ITERATOR)])
+    return np.searchsorted(made, calls.start_ps, side="right").astype(np.int64)
 
 
-def _link(
-    trace: Trace, event: Int64, session: Int64, key: Int64, parent_key: Int64, has_parent_key: Bool
-) -> tuple[Int64, Bool]:
+def _relatives(calls: _Columns, parent: Int64) -> Int64:
+    lone = np.flatnonzero((parent < 0) & calls.has_parent_key)
+    relative = parent.copy()
+    relative[lone] = match_in_time(
+        (calls.session[lone], calls.parent_key[lone]),
+        calls.start_ps[lone],
+        (calls.session, calls.key),
+        calls.start_ps,
+        prefers_later=False,
+    )
+    relative[relative == np.arange(len(relative))] = -1
+    return relative
+
+
+def _link(trace: Trace, calls: _Columns) -> tuple[Int64, Bool]:
     """For each call the call that waited for it (-1 for none), and whether XProf would not link them."""
+    event, n = calls.event, len(calls.event)
     call_of_event = np.full(trace.n_events + 1, -1, np.int64)  # the last entry answers for row -1
-    call_of_event[event] = np.arange(len(event))
+    call_of_event[event] = np.arange(n)
     above = trace.nesting.parent.astype(np.int64)
     direct = call_of_event[above[event]]
-    has_element = trace.has_stat("element_id")
-    is_produce = trace.names_matching(_PRODUCE) & has_element
     # The innermost enclosing event that says who asked: an iterator call or a produce event.
-    marked = is_produce.copy()
+    marked = trace.names_matching(_PRODUCE) & trace.has_stat("element_id")
     marked[event] = True
-    enclosing = nearest_marked(above, marked)
-    asked_by = np.where(above[event] >= 0, enclosing[above[event]], -1)
+    enclosing = np.append(nearest_marked(above, marked), -1)
+    asked_by = enclosing[above[event]]
     caller = call_of_event[asked_by]
-    is_related = (caller >= 0) & has_parent_key & (key[caller] == parent_key)
+    is_related = (caller >= 0) & calls.has_parent_key & (calls.key[caller] == calls.parent_key)
     parent = np.where(direct >= 0, direct, np.where(is_related, caller, -1))
     is_extra = (direct < 0) & (parent >= 0)
 
-    made = np.flatnonzero(has_parent_key & (asked_by >= 0) & (caller < 0))
-    consumer = _consumers(trace, call_of_event, session, key, made, asked_by, parent_key)
-    found = consumer >= 0
-    parent[made[found]] = consumer[found]
-    first_child = np.zeros(len(event), np.bool_)
+    made = np.flatnonzero(calls.has_parent_key & (asked_by >= 0) & (caller < 0))
+    first_child = np.zeros(n, np.bool_)
     first_child[made[np.unique(asked_by[made], return_index=True)[1]]] = True
-    is_direct = above[event] == asked_by
-    is_extra[made[found]] = ~(first_child & is_direct)[made[found]]
-    parent[parent == np.arange(len(event))] = -1
+    consumer = _consumers(trace, calls, call_of_event, made, asked_by[made])
+    made, consumer = made[consumer >= 0], consumer[consumer >= 0]
+    parent[made] = consumer
+    is_extra[made] = ~(first_child & (above[event] == asked_by))[made]
+    parent[parent == np.arange(n)] = -1
     return parent, is_extra
 
 
-def _consumers(
-    trace: Trace,
-    call_of_event: Int64,
-    session: Int64,
-    key: Int64,
-    made: Int64,
-    asked_by: Int64,
-    parent_key: Int64,
-) -> Int64:
+def _consumers(trace: Trace, calls: _Columns, call_of_event: Int64, made: Int64, produce: Int64) -> Int64:
     """For each call made ahead, the call in which its element was consumed; -1 when that was not captured.
 
     The key is (session, the asynchronous iterator's id, element). Where a trace repeats element ids the first
@@ -139,54 +155,14 @@ def _consumers(
     consume = np.flatnonzero(trace.names_matching(_CONSUME) & trace.has_stat("element_id"))
     taker = call_of_event[trace.nesting.parent[consume]]
     consume, taker = consume[taker >= 0], taker[taker >= 0]
-    if not len(consume) or not len(made):
-        return np.full(len(made), -1, np.int64)
-    produce = asked_by[made]
-    code, _ = dense_codes(
-        np.concatenate([session[made], session[taker]]),
-        np.concatenate([parent_key[made], key[taker]]),
-        np.concatenate([element[produce], element[consume]]),
+    found = match_in_time(
+        (calls.session[made], calls.parent_key[made], element[produce]),
+        trace.start_ps[produce],
+        (calls.session[taker], calls.key[taker], element[consume]),
+        trace.start_ps[consume],
+        prefers_later=True,
     )
-    # One sortable number from (key, time), so that a single search finds the first consumption at or after each start.
-    times = np.concatenate([trace.start_ps[produce], trace.start_ps[consume]])
-    moment = np.unique(times, return_inverse=True)[1].reshape(-1)
-    place = code * (len(times) + 1) + moment
-    wanted, offered = place[: len(made)], place[len(made) :]
-    order = np.argsort(offered, kind="stable")
-    at = np.searchsorted(offered[order], wanted, side="left")
-    offered_code = code[len(made) :][order]
-    after, before = np.minimum(at, len(order) - 1), np.maximum(at - 1, 0)
-    wanted_code = code[: len(made)]
-    pick = np.where(offered_code[after] == wanted_code, after, before)
-    found = offered_code[pick] == wanted_code
-    return np.where(found, taker[order][pick], -1)
-
-
-def dense_codes(*columns: npt.NDArray[np.integer]) -> tuple[Int64, int]:
-    """Number the distinct rows of equally long integer columns from 0; also how many there are."""
-    code = np.zeros(len(columns[0]), np.int64)
-    n = 1 if len(code) else 0
-    for column in columns:
-        values, inverse = np.unique(column, return_inverse=True)
-        code = code * len(values) + inverse.reshape(-1)
-        distinct, inverse = np.unique(code, return_inverse=True)
-        code, n = inverse.reshape(-1).astype(np.int64), len(distinct)
-    return code, n
-
-
-def children_of(parent: Int64) -> tuple[Int64, Int64]:
-    """For a parent column the rows ordered by parent and, for each row, where its children begin in that order."""
-    order = np.argsort(parent, kind="stable")
-    offsets = np.searchsorted(parent[order], np.arange(len(parent) + 1)).astype(np.int64)
-    return order, offsets
-
-
-def rows_below(order: Int64, offsets: Int64, rows: Int64) -> Int64:
-    """The children of some rows, given what `children_of` returned."""
-    n = offsets[rows + 1] - offsets[rows]
-    within = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-    below: Int64 = order[np.repeat(offsets[rows], n) + within]
-    return below
+    return np.append(taker, -1)[found]
 
 
 def short_name(long_name: str) -> str:

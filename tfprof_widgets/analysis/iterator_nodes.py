@@ -1,6 +1,6 @@
 """`IteratorCalls` -> the nodes of the tf.data graph: iterators of the same place in the same pipeline, taken together.
 
-    merge_iterators(trace, calls, grouping) -> IteratorNodes
+merge_iterators(trace, calls, grouping) -> IteratorNodes
 
 TensorFlow makes new iterator objects in each epoch, for each file of an interleave and in each capture window. Shown
 one by one they would be thousands of boxes that mean the same dataset.
@@ -13,10 +13,12 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..store.trace import Bool, Int64, Trace
 from .grouping import Grouping
-from .iterator_calls import GENERATOR, IteratorCalls, dense_codes, is_root_name
+from .iterator_calls import GENERATOR, IteratorCalls
+from .matching import dense_codes
 
 _INDEX = re.compile(r"(?<!Zip)(?<!Concatenate)(?<!DirectedInterleave)\[\d+\]")
 """The index of one of many alike inputs; those of a zip, a concatenation and a choice are different datasets."""
@@ -27,67 +29,46 @@ _TRAILING_NUMBER = re.compile(r"\s*\d+\Z")
 class IteratorNodes:
     """Nodes sorted by (pipeline, distance from the root), so a parent comes before its children."""
 
-    node_of_iterator: Int64
-    """For each iterator of `IteratorCalls` its node."""
+    node_of_call: Int64
     parent: Int64
     """For each node the node that consumes it, -1 for the root of a pipeline."""
     pipeline: Int64
     """For each node its pipeline. Pipelines are in order of their first call, those without a root last."""
-    n_pipelines: int
-    has_root: Bool
-    """For each pipeline whether a call of its outermost iterator was captured."""
     is_device: Bool
     """For each pipeline whether it feeds a device from a host pipeline."""
 
+    @property
+    def n_pipelines(self) -> int:
+        """How many pipelines there are."""
+        return len(self.is_device)
+
 
 def merge_iterators(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> IteratorNodes:
-    """Find the pipelines and the place of every iterator in them.
+    """Find the pipelines and the place of every call in them.
 
     Two root iterators belong to one pipeline when they have the same name, dataset, element type and consumer (training
     or evaluation steps), on the same host, and were not in use at the same time.
 
-    Differs from XProf: there each root iterator object, so each epoch, is a pipeline of its own.
+    Differs from XProf: there each root iterator object, so each epoch, is a pipeline of its own, and an id that is used
+    again later mixes two.
     """
-    n = len(calls.iterator_key)
-    start, end = trace.start_ps[calls.event], trace.end_ps[calls.event]
-    first_call = np.zeros(n, np.int64)
-    by_time = np.lexsort((-end, start))[::-1]
-    first_call[calls.iterator[by_time]] = by_time
-    last_end = np.zeros(n, np.int64)
-    np.maximum.at(last_end, calls.iterator, end)
-    session = trace.session_id[calls.event[first_call]].astype(np.int64)
-    parent = _parents(calls, session)
-    name = trace.name_id[calls.event[first_call]]
+    name = trace.name_id[calls.event]
     path = _paths(trace, name)
+    relative = calls.relative.copy()
     while True:
-        top = np.flatnonzero(parent < 0)
-        pipeline, has_root = _pipelines(trace, calls, grouping, top, first_call, start, last_end)
-        nodes = _nodes(parent, path, top, pipeline)
-        lost = nodes[0] < 0
-        if not lost.any():
+        top = np.flatnonzero(relative < 0)
+        pipeline = _pipelines(trace, calls, grouping, top, path)
+        node, parent, of_pipeline = _nodes(relative, path, top, pipeline)
+        if (node >= 0).all():
             break
-        parent[lost] = -1  # ids that form a ring: nonsense, but shown rather than dropped
-    node_of_iterator, node_parent, node_pipeline = nodes
-    is_device = np.zeros(len(has_root), np.bool_)
-    is_generator = name == trace.string_ids.get(GENERATOR, -1)
-    is_device[node_pipeline[node_of_iterator[is_generator]]] = True
-    return IteratorNodes(node_of_iterator, node_parent, node_pipeline, len(has_root), has_root, is_device)
+        relative[node < 0] = -1  # ids that form a ring: nonsense, but shown rather than dropped
+    is_device = np.zeros(int(pipeline.max(initial=-1)) + 1, np.bool_)
+    is_device[of_pipeline[node[name == trace.string_ids.get(GENERATOR, -1)]]] = True
+    return IteratorNodes(node_of_call=node, parent=parent, pipeline=of_pipeline, is_device=is_device)
 
 
-def _parents(calls: IteratorCalls, session: Int64) -> Int64:
-    """For each iterator the one that consumes it, -1 when that one made no call in the session."""
-    n = len(session)
-    code, n_codes = dense_codes(
-        np.concatenate([session, session]), np.concatenate([calls.iterator_key, calls.iterator_parent_key])
-    )
-    owner = np.full(n_codes, -1, np.int64)
-    owner[code[:n]] = np.arange(n)
-    parent = np.where(calls.has_parent_key, owner[code[n:]], -1)
-    return np.where(parent == np.arange(n), -1, parent)
-
-
-def _paths(trace: Trace, name: np.typing.NDArray[np.int32]) -> Int64:
-    """For each iterator a number for its long name without the indices of alike inputs."""
+def _paths(trace: Trace, name: npt.NDArray[np.int32]) -> Int64:
+    """For each call a number for its long name without the indices of alike inputs."""
     unique, inverse = np.unique(name, return_inverse=True)
     texts = [merged_name(trace.strings[i]) for i in unique.tolist()]
     places = {text: k for k, text in enumerate(dict.fromkeys(texts))}
@@ -99,78 +80,68 @@ def merged_name(long_name: str) -> str:
     return _INDEX.sub("[*]", long_name)
 
 
-def _pipelines(
-    trace: Trace,
-    calls: IteratorCalls,
-    grouping: Grouping,
-    top: Int64,
-    first_call: Int64,
-    start: Int64,
-    last_end: Int64,
-) -> tuple[Int64, Bool]:
-    """For each topmost iterator its pipeline, and for each pipeline whether its topmost iterators are roots."""
-    event = calls.event[first_call[top]]
-    names = trace.name_id[event]
-    root_names = {i: is_root_name(trace.strings[i]) for i in np.unique(names).tolist()}
-    is_root = np.array([root_names[i] for i in names.tolist()], np.bool_)
+def _pipelines(trace: Trace, calls: IteratorCalls, grouping: Grouping, top: Int64, path: Int64) -> Int64:
+    """For each topmost call its pipeline."""
+    _, sample, object_of_call = np.unique(calls.iterator[top], return_index=True, return_inverse=True)
+    object_of_call = object_of_call.reshape(-1)
+    event = calls.event[top]
+    n = len(sample)
+    begin, end = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+    np.minimum.at(begin, object_of_call, trace.start_ps[event])
+    np.maximum.at(end, object_of_call, trace.end_ps[event])
     hosts = sorted({plane.host for plane in trace.planes})
-    host = np.array([hosts.index(plane.host) for plane in trace.planes], np.int64)[trace.plane_id[event]]
-    described = [trace.string_stat(key)[event] for key in ("name", "shapes", "types")]
-    consumer = _consumers(trace, calls, grouping)[top]
-    likeness, n_kinds = dense_codes(_paths(trace, names), host, consumer, *described)
-    begin, end = start[first_call[top]], last_end[top]
-    pipeline = np.full(len(top), -1, np.int64)
-    owner: list[bool] = []
-    free: list[list[tuple[int, int]]] = [[] for _ in range(n_kinds)]
-    for k in np.lexsort((begin, ~is_root)).tolist():  # one turn per topmost iterator, not per call
-        idle = free[likeness[k]]
-        if idle and (idle[0][0] <= begin[k] or not is_root[k]):
-            _, pipeline[k] = heapq.heappop(idle)
+    host = np.array([hosts.index(plane.host) for plane in trace.planes], np.int64)[trace.plane_id[event[sample]]]
+    described = [trace.string_stat(key)[event[sample]] for key in ("name", "shapes", "types")]
+    consumer = _consumers(trace, grouping, event, object_of_call, n)
+    likeness, n_kinds = dense_codes(path[top[sample]], host, consumer, *described)
+    is_root = calls.is_root[top[sample]]
+    pipeline_of_object = np.full(n, -1, np.int64)
+    idle: list[list[tuple[int, int]]] = [[] for _ in range(n_kinds)]
+    n_pipelines = 0
+    for k in np.lexsort((begin, ~is_root)).tolist():  # one turn per topmost iterator object, not per call
+        waiting = idle[likeness[k]]
+        if waiting and (waiting[0][0] <= begin[k] or not is_root[k]):
+            _, pipeline = heapq.heappop(waiting)
         else:
-            pipeline[k] = len(owner)
-            owner.append(bool(is_root[k]))
-        heapq.heappush(idle, (int(end[k]), int(pipeline[k])))
-    return pipeline, np.array(owner, np.bool_)
+            pipeline, n_pipelines = n_pipelines, n_pipelines + 1
+        pipeline_of_object[k] = pipeline
+        heapq.heappush(waiting, (int(end[k]), pipeline))
+    return pipeline_of_object[object_of_call]
 
 
-def _consumers(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> Int64:
-    """For each iterator who asks for its elements: a number for the name of its first step group ("train"), else 0."""
+def _consumers(trace: Trace, grouping: Grouping, event: Int64, object_of_call: Int64, n: int) -> Int64:
+    """For each iterator object who asks for its elements: a number for the name of its first step ("train"), else 0."""
     names = [_TRAILING_NUMBER.sub("", name) for name in grouping.groups["name"]]
     number = {text: k + 1 for k, text in enumerate(sorted(set(names) - {""}))}
     role_of_group = np.array([*(number.get(text, 0) for text in names), 0], np.int64)
-    role = role_of_group[grouping.group_id[calls.event]]
-    found = np.zeros(len(calls.iterator_key), np.int64)
+    role = role_of_group[grouping.group_id[event]]
     told = np.flatnonzero(role > 0)
-    told = told[np.argsort(trace.start_ps[calls.event[told]], kind="stable")[::-1]]
-    found[calls.iterator[told]] = role[told]
+    told = told[np.argsort(trace.start_ps[event[told]], kind="stable")[::-1]]
+    found = np.zeros(n, np.int64)
+    found[object_of_call[told]] = role[told]
     return found
 
 
-def _nodes(parent: Int64, path: Int64, top: Int64, pipeline: Int64) -> tuple[Int64, Int64, Int64]:
-    """Node of each iterator (-1 for those no topmost iterator leads to), and parent and pipeline of each node."""
-    n = len(parent)
-    node = np.full(n, -1, np.int64)
-    parents, pipelines = (
-        [np.full(int(pipeline.max(initial=-1)) + 1, -1, np.int64)],
-        [np.arange(pipeline.max(initial=-1) + 1)],
-    )
+def _nodes(relative: Int64, path: Int64, top: Int64, pipeline: Int64) -> tuple[Int64, Int64, Int64]:
+    """Node of each call (-1 for those no topmost call leads to), and parent and pipeline of each node."""
+    n_nodes = int(pipeline.max(initial=-1)) + 1
+    node = np.full(len(relative), -1, np.int64)
     node[top] = pipeline
-    n_nodes = len(parents[0])
-    waiting = np.flatnonzero(parent >= 0)
+    node_parent, node_pipeline = np.full(n_nodes, -1, np.int64), np.arange(n_nodes)
+    waiting = np.flatnonzero(relative >= 0)
     while True:
-        ready = node[parent[waiting]] >= 0
+        ready = node[relative[waiting]] >= 0
         level, waiting = waiting[ready], waiting[~ready]
         if not len(level):
             break
-        code, n_new = dense_codes(node[parent[level]], path[level])
+        code, n_new = dense_codes(node[relative[level]], path[level])
         node[level] = code + n_nodes
         sample = np.zeros(n_new, np.int64)
         sample[code] = level
-        above = node[parent[sample]]
-        parents.append(above)
-        pipelines.append(np.concatenate(pipelines)[above])
+        above = node[relative[sample]]
+        node_parent = np.concatenate([node_parent, above])
+        node_pipeline = np.concatenate([node_pipeline, node_pipeline[above]])
         n_nodes += n_new
-    node_parent, node_pipeline = np.concatenate(parents), np.concatenate(pipelines)
     order = np.argsort(node_pipeline, kind="stable")
     rank = np.append(np.argsort(order), -1)
     return rank[node], rank[node_parent][order], node_pipeline[order]

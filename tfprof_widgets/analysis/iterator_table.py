@@ -8,7 +8,8 @@ import pandas as pd
 from ..store.trace import Bool, Int64, StatValue, Trace
 from .iterator_calls import base_name, short_name
 from .iterator_nodes import merged_name
-from .pipeline_usage import Usage, sum_by
+from .matching import sum_by
+from .pipeline_usage import Usage
 
 PS_PER_MS = 1e9
 ASYNC_ITERATORS = frozenset(
@@ -79,10 +80,17 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "params": [_params(trace, event) for event in last_call.tolist()],
         "pipeline": usage.nodes.pipeline,
         "wait_time_ms": wait / PS_PER_MS,
-        "n_iterators": np.bincount(usage.nodes.node_of_iterator, minlength=n),
+        "n_iterators": _n_iterators(usage),
         "event_names": event_names,
     }
     return pd.DataFrame(columns, columns=ITERATOR_COLUMNS)
+
+
+def _n_iterators(usage: Usage) -> Int64:
+    """For each node how many iterator objects it stands for."""
+    n_objects = int(usage.calls.iterator.max()) + 1
+    pairs = np.unique(usage.node * n_objects + usage.calls.iterator)
+    return np.bincount(pairs // n_objects, minlength=usage.n_nodes)
 
 
 def _critical(usage: Usage) -> Bool:

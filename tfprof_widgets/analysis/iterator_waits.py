@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..store.trace import Bool, Int64
-from .iterator_calls import children_of, rows_below
+from .matching import children_of, rows_below, sum_by
 
 MAX_LEVELS = 100
 """Deeper calls are ignored, as in XProf (semantics 8.4)."""
@@ -74,7 +73,7 @@ def find_waits(start_ps: Int64, end_ps: Int64, parent: Int64, is_root: Bool, is_
         is_exact=exact,
         self_ps=end_ps - start_ps - covered_ps(parent, start_ps, end_ps, start_ps, end_ps, np.ones(n, np.bool_)),
         wait_ps=window - waited,
-        xprof_self_ps=end_ps - start_ps - _sum_by(parent[child], counted, n),
+        xprof_self_ps=end_ps - start_ps - sum_by(parent[child], counted, n),
     )
 
 
@@ -93,10 +92,4 @@ def covered_ps(
     before = np.empty(len(up), np.int64)
     before[:1] = np.iinfo(np.int64).min
     before[1:] = np.where(up[1:] == up[:-1], reached[:-1], np.iinfo(np.int64).min)
-    return _sum_by(up, np.maximum(end - np.maximum(begin, before), 0), n)
-
-
-def _sum_by(row: Int64, value: npt.NDArray[np.int64], n: int) -> Int64:
-    total = np.zeros(n, np.int64)
-    np.add.at(total, row, value)
-    return total
+    return sum_by(up, np.maximum(end - np.maximum(begin, before), 0), n)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..store.nesting import nest
 from ..store.trace import Bool, Int32, Int64, Trace
+from .event_names import used_names
 from .grouping import Grouping, group_events
 from .op_names import parse_op_names
 from .step_spans import on_host, on_stream
@@ -89,7 +90,9 @@ def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurre
     is_eager[op[grouping.is_eager[rows]]] = True
     is_device = np.zeros(n_ops, np.bool_)
     is_device[n_host_ops:] = True
-    active = np.union1d(host[0], np.flatnonzero(on_host(trace) & (trace.string_stat("tf_op") >= 0)))
+    is_active = on_host(trace) & trace.has_stat("tf_op")
+    is_active[host[0]] = True
+    active = np.flatnonzero(is_active)
     threads = _extent(trace, trace.line_id[active], active)
     streams = np.flatnonzero(on_stream(trace))
     devices = _extent(trace, trace.plane_id[streams], streams)
@@ -121,46 +124,49 @@ _Rows = tuple[tuple[Int64, Int64], tuple[str, ...], tuple[str, ...]]
 def _host_rows(trace: Trace) -> _Rows:
     """Events of host threads that are ops, the op of each, and names and types of the ops."""
     derived = np.array([line.is_derived for line in trace.lines], np.bool_)
-    candidates = np.flatnonzero(on_host(trace) & ~derived[trace.line_id])
-    n_strings = max(len(trace.strings), 1)
-    name_id = trace.name_id[candidates].astype(np.int64)
-    staged = trace.has_stat("_ipl_stage_id")[candidates]
-    category_id = trace.string_stat("_ipl_stage_cat")[candidates].astype(np.int64)
+    candidate = on_host(trace) & ~derived[trace.line_id]
+    staged = trace.has_stat("_ipl_stage_id")
+    parsed = parse_op_names([trace.strings[i] for i in used_names(trace).tolist()])
+    place = np.cumsum(np.bincount(trace.name_id, minlength=len(trace.strings)) > 0) - 1
+    code = np.where(candidate & ~staged, place[trace.name_id], -1)
+    code[code >= 0] = np.where(parsed.is_op, np.arange(len(parsed.name)), -1)[code[code >= 0]]
+    names, types = list(parsed.name), list(parsed.type)
+
     tf_op = trace.string_stat("tf_op")
     tf_op[trace.names_matching(("MemoryAllocation", "MemoryDeallocation"))] = -1
-    # One key per combination that decides the op: 0 by name, 1 a stage without category, 2.. a stage of a category.
-    kind = np.where(staged, category_id + 2, 0)
-    named = _is_op_name(trace)[name_id]
-    by_stat = ~staged & ~named & (tf_op[candidates] >= 0)
-    text = np.where(by_stat, tf_op[candidates], name_id)
-    keys, inverse = np.unique(kind * n_strings + text, return_inverse=True)
-    names = [trace.strings[key] for key in (keys % n_strings).tolist()]
-    parsed = parse_op_names(names)
-    category = keys // n_strings - 2
-    is_op = np.where(category >= -1, category >= 0, parsed.is_op)
-    pairs = list(zip(category.tolist(), names, parsed.name, parsed.type, strict=True))
-    full = [name if cat >= 0 else own for cat, name, own, _ in pairs]
-    types = [trace.strings[cat] if cat >= 0 else own for cat, _, _, own in pairs]
-    return _number(candidates, inverse, is_op, full, types)
+    rows = np.flatnonzero(candidate & ~staged & (code < 0) & (tf_op >= 0))
+    texts, inverse = np.unique(tf_op[rows], return_inverse=True)
+    by_stat = parse_op_names([trace.strings[i] for i in texts.tolist()])
+    code[rows] = np.where([bool(name) for name in by_stat.name], len(names) + np.arange(len(texts)), -1)[inverse]
+    names, types = names + list(by_stat.name), types + list(by_stat.type)
+
+    # An instrumented stage is an op of its category, whatever its name; without a category it is none (semantics 4.1A).
+    category = trace.string_stat("_ipl_stage_cat")
+    rows = np.flatnonzero(candidate & staged & (category >= 0))
+    pairs, inverse = np.unique(np.stack([trace.name_id[rows], category[rows]], axis=1), axis=0, return_inverse=True)
+    code[rows] = len(names) + inverse.reshape(-1)
+    names += [trace.strings[name] for name, _ in pairs.tolist()]
+    types += [trace.strings[kind] for _, kind in pairs.tolist()]
+    rows = np.flatnonzero(code >= 0)
+    return _number(rows, code[rows], names, types)
 
 
-def _is_op_name(trace: Trace) -> Bool:
-    """For each string whether it names an op; only those that are names of events are looked at."""
-    result = np.zeros(len(trace.strings), np.bool_)
-    used = np.unique(trace.name_id)
-    result[used] = parse_op_names([trace.strings[i] for i in used.tolist()]).is_op
-    return result
+def _number(rows: Int64, code: Int64, names: list[str], types: list[str]) -> _Rows:
+    """Give executions whose names are equal one number; the type is that of the first execution that has one.
 
-
-def _number(rows: Int64, inverse: Int64, is_op: Bool, names: list[str], types: list[str]) -> _Rows:
-    """Give events of one op name one number; the type is that of the first execution that has one."""
-    kept = is_op[inverse]
-    rows, code = rows[kept], inverse[kept]
-    used = np.flatnonzero(np.bincount(code, minlength=len(names)))
+    Args:
+        rows: the event of each execution.
+        code: index of each into `names` and `types`.
+        names: op names, which may repeat.
+        types: op types.
+    """
+    first = np.full(len(names), -1, np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    used = np.flatnonzero(first >= 0)
     number: dict[str, int] = {}
     op_of_code = np.zeros(len(names), np.int64)
     op_types: list[str] = []
-    for key in used.tolist():  # bounded by the number of unique names
+    for key in used[np.argsort(first[used])].tolist():  # bounded by the number of unique names
         op_of_code[key] = number.setdefault(names[key], len(number))
         if len(op_types) < len(number):
             op_types.append(types[key])
@@ -174,11 +180,9 @@ def _device_rows(trace: Trace) -> _Rows:
     tf_op = trace.string_stat("tf_op")
     rows = np.flatnonzero(on_stream(trace) & (tf_op >= 0))
     keys, inverse = np.unique(tf_op[rows], return_inverse=True)
-    names = [trace.strings[key] for key in keys.tolist()]
-    parsed = parse_op_names(names)
-    is_op = np.array([bool(name) for name in names], np.bool_)
-    types = [kind or "unknown" for kind in parsed.type]
-    return _number(rows, inverse, is_op, list(parsed.name), types)
+    parsed = parse_op_names([trace.strings[key] for key in keys.tolist()])
+    named = np.array([bool(name) for name in parsed.name], np.bool_)[inverse]
+    return _number(rows[named], inverse[named], list(parsed.name), [kind or "unknown" for kind in parsed.type])
 
 
 def _first_lines(trace: Trace) -> Int64:
@@ -191,7 +195,8 @@ def _first_lines(trace: Trace) -> Int64:
 
 def _extent(trace: Trace, owner: Int32, rows: Int64) -> tuple[Int64, Int64, Int64]:
     """The owners that occur, and from where to where their events reach."""
-    owners, code = np.unique(owner, return_inverse=True)
+    owners = np.flatnonzero(np.bincount(owner)) if len(owner) else np.empty(0, np.int64)
+    code = np.searchsorted(owners, owner)
     first = np.full(len(owners), np.iinfo(np.int64).max)
     last = np.full(len(owners), np.iinfo(np.int64).min)
     np.minimum.at(first, code, trace.start_ps[rows])

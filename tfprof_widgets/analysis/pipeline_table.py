@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..store.trace import Int64, StatValue, Trace
-from .pipeline_usage import Usage, sum_by
+from .matching import sum_by
+from .pipeline_usage import Usage
 from .suggestions import NOTHING, suggest
 
 PS_PER_US = 1e6

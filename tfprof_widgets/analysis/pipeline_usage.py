@@ -10,6 +10,7 @@ from ..store.trace import Bool, Int64, Trace
 from .iterator_calls import IteratorCalls
 from .iterator_nodes import IteratorNodes
 from .iterator_waits import Waits
+from .matching import sum_by
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,15 @@ class Usage:
     pipeline: Int64
     start_ps: Int64
     duration_ps: Int64
-    is_root: Bool
-    """Whether it is a call of a pipeline's outermost iterator."""
     is_counted: Bool
     """Whether it lies below a root call that counts for the bottleneck: see `TfData`."""
     host: tuple[str, ...]
     """For each pipeline the host it runs on."""
+
+    @property
+    def is_root(self) -> Bool:
+        """Whether it is a call of a pipeline's outermost iterator."""
+        return self.calls.is_root
 
     @property
     def n_nodes(self) -> int:
@@ -36,9 +40,9 @@ class Usage:
         return len(self.nodes.parent)
 
 
-def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: IteratorNodes, is_root: Bool) -> Usage:
+def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: IteratorNodes) -> Usage:
     """Put the columns together and decide which root calls count."""
-    node = nodes.node_of_iterator[calls.iterator]
+    node, is_root = nodes.node_of_call, calls.is_root
     pipeline = nodes.pipeline[node]
     start, duration = trace.start_ps[calls.event], trace.duration_ps[calls.event]
     counts = is_root & ~_is_first(calls.iterator, start, is_root)
@@ -55,7 +59,6 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
         pipeline=pipeline,
         start_ps=start,
         duration_ps=duration,
-        is_root=is_root,
         is_counted=(waits.root_call >= 0) & counts[waits.root_call],
         host=tuple(hosts),
     )
@@ -69,10 +72,3 @@ def _is_first(iterator: Int64, start_ps: Int64, is_root: Bool) -> Bool:
     found = np.zeros(len(iterator), np.bool_)
     found[order[first]] = True
     return found
-
-
-def sum_by(row: Int64, value: Int64, n: int) -> Int64:
-    """Sums of integer values by row, exact; shape (n,)."""
-    total = np.zeros(n, np.int64)
-    np.add.at(total, row, value)
-    return total

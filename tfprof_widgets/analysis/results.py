@@ -11,8 +11,8 @@ from ..store.trace import Trace
 from .events import compute_events
 from .input_pipeline import InputPipeline, compute_input_pipeline
 from .memory import MemoryProfile, compute_memory
-from .ops import aggregate_ops
 from .op_occurrences import Occurrences, op_occurrences
+from .ops import aggregate_ops
 from .overview import Overview, compute_overview
 from .steps import Steps, compute_steps
 from .tf_data import TfData, compute_tf_data
@@ -64,7 +64,8 @@ class Results:
     @cached_property
     def input_pipeline(self) -> InputPipeline:
         """The verdict on the input."""
-        return compute_input_pipeline(self.trace, steps=self.steps.frame, ops=self.ops, tf_data=self.tf_data)
+        steps = self.steps.frame.assign(is_averaged=self.overview.is_averaged)
+        return compute_input_pipeline(self.trace, steps=steps, ops=self.ops, tf_data=self.tf_data)
 
     @cached_property
     def overview(self) -> Overview:

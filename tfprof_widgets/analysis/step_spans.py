@@ -15,6 +15,7 @@ import numpy as np
 
 from ..store.trace import Bool, Int64, Trace, UInt8
 from .event_graph import nearest_marked
+from .event_names import by_name
 from .grouping import Grouping
 from .op_names import OpCategory, parse_op_names
 
@@ -57,7 +58,8 @@ _HALF = ("half", "fp16", "bf16", "bfloat16")
 
 def on_host(trace: Trace) -> Bool:
     """For each event whether it lies on a thread of a host CPU."""
-    return np.array([plane.is_host for plane in trace.planes], np.bool_)[trace.plane_id]
+    hosts = [trace.planes[line.plane].is_host for line in trace.lines]
+    return np.array(hosts, np.bool_)[trace.line_id]
 
 
 def on_stream(trace: Trace) -> Bool:
@@ -80,27 +82,25 @@ def classify(trace: Trace, grouping: Grouping) -> UInt8:
     but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies, not compute (D1);
     bfloat16 is 16-bit (D9).
     """
-    used, inverse = np.unique(trace.name_id, return_inverse=True)
-    names = [trace.strings[i] for i in used.tolist()]
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
-    by_name = np.array([_host_type(name, category) for name, category in zip(names, _categories(names), strict=True)], np.uint8)
-    types[host] = by_name[inverse[host]]
-    with_device = sessions_with_device(trace)[trace.session_id]
+    types[host] = by_name(trace, _host_types, np.uint8)[trace.name_id[host]]
+    with_device = sessions_with_device(trace)
     if with_device.any():
-        process = np.array([name.lower().startswith("executorstate::process") for name in names], np.bool_)
+        is_process = by_name(trace, lambda names: [n.lower().startswith("executorstate::process") for n in names], np.bool_)
         has_correlation = trace.has_stat("correlation_id")
-        launches = host & with_device & (has_correlation | process[inverse])
+        launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
-        types[stream & has_correlation] = _device_types(trace, names, inverse)[stream & has_correlation]
+        types[stream & has_correlation] = _device_types(trace)[stream & has_correlation]
     stage = _root_stages(trace, host)
     types[stage & (types == SpanType.HOST_COMPUTE)] = SpanType.WAIT_INPUT
     types[host_markers(trace, grouping)] = SpanType.NONE
     return types
 
 
-def _categories(names: list[str]) -> list[int]:
-    return [int(category) for category in parse_op_names(names).category]
+def _host_types(names: list[str]) -> list[SpanType]:
+    categories = parse_op_names(names).category.tolist()
+    return [_host_type(name, category) for name, category in zip(names, categories, strict=True)]
 
 
 def _host_type(name: str, category: int) -> SpanType:
@@ -115,19 +115,23 @@ def _host_type(name: str, category: int) -> SpanType:
     return SpanType.COMPILE if _COMPILE.match(name) else SpanType.HOST_COMPUTE
 
 
-def _device_types(trace: Trace, names: list[str], inverse: Int64) -> UInt8:
-    kinds = np.full(len(names), SpanType.COMPUTE_32, np.uint8)
-    for i, (name, category) in enumerate(zip(names, _categories(names), strict=True)):  # bounded by unique names
-        low = name.lower()
-        if category in _PARSED_COPIES:
-            kinds[i] = _PARSED_COPIES[OpCategory(category)]
-        elif low[:9] in _COPIES:
-            kinds[i] = _COPIES[low[:9]]
-        elif low.startswith("nccl"):
-            kinds[i] = SpanType.COLLECTIVES
-        elif any(word in name for word in _HALF):
-            kinds[i] = SpanType.COMPUTE_16
-    types = kinds[inverse]
+def _device_type(name: str, category: int) -> SpanType:
+    low = name.lower()
+    if category in _PARSED_COPIES:
+        return _PARSED_COPIES[OpCategory(category)]
+    if low[:9] in _COPIES:
+        return _COPIES[low[:9]]
+    if low.startswith("nccl"):
+        return SpanType.COLLECTIVES
+    return SpanType.COMPUTE_16 if any(word in name for word in _HALF) else SpanType.COMPUTE_32
+
+
+def _device_types(trace: Trace) -> UInt8:
+    def of_names(names: list[str]) -> list[SpanType]:
+        categories = parse_op_names(names).category.tolist()
+        return [_device_type(name, category) for name, category in zip(names, categories, strict=True)]
+
+    types: UInt8 = by_name(trace, of_names, np.uint8)[trace.name_id]
     shape = trace.string_stat("shape")
     shaped = np.flatnonzero((shape >= 0) & (types >= SpanType.COMPUTE_32))
     if len(shaped):
@@ -158,14 +162,13 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
 
 def host_markers(trace: Trace, grouping: Grouping) -> Bool:
     """For each event whether it marks a step on the host: named like one by convention, or the root of a named group."""
-    used, inverse = np.unique(trace.name_id, return_inverse=True)
-    named = [trace.strings[i].startswith(_MARKERS) and "/" not in trace.strings[i] for i in used.tolist()]
-    marker = on_host(trace) & (grouping.group_id >= 0) & np.array(named, np.bool_)[inverse]
+    named = by_name(trace, lambda names: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
+    grouped = on_host(trace) & (grouping.group_id >= 0)
+    marker = grouped & named[trace.name_id]
     explicit = grouping.groups[~grouping.groups["is_implicit"].to_numpy(np.bool_)]
     roots = explicit["root"].to_numpy()
     marker[roots[roots >= 0]] = True
-    step_name = trace.string_stat("step_name")
-    return marker | (on_host(trace) & (step_name >= 0) & (grouping.group_id >= 0))
+    return marker | (grouped & (trace.string_stat("step_name") >= 0))
 
 
 def longest_host_marker(trace: Trace, grouping: Grouping) -> Int64:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from ..store.trace import Trace
 from .grouping import Grouping, group_events
-from .iterator_calls import GENERATOR, find_calls, is_root_name
+from .iterator_calls import find_calls
 from .iterator_nodes import merge_iterators
 from .iterator_table import ITERATOR_COLUMNS, iterator_table
 from .iterator_waits import find_waits
@@ -125,9 +124,7 @@ def _usage(trace: Trace, grouping: Grouping | None) -> Usage | None:
     calls = find_calls(trace)
     if not len(calls.event):
         return None
-    is_root_text = np.array([is_root_name(text) and text != GENERATOR for text in trace.strings], np.bool_)
-    is_root = is_root_text[trace.name_id[calls.event]]
     start, end = trace.start_ps[calls.event], trace.end_ps[calls.event]
-    waits = find_waits(start, end, calls.parent, is_root, calls.is_extra_link)
+    waits = find_waits(start, end, calls.parent, calls.is_root, calls.is_extra_link)
     nodes = merge_iterators(trace, calls, grouping or group_events(trace))
-    return find_usage(trace, calls, waits, nodes, is_root)
+    return find_usage(trace, calls, waits, nodes)

@@ -28,3 +28,11 @@ def percent(ratio: float) -> str:
 def plural(count: int, noun: str) -> str:
     """`1 step`, `40 steps`, `1,200 steps`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def size(n_bytes: float) -> str:
+    """Bytes with a binary unit: `512 bytes`, `5.88 MiB`, `64.0 GiB`."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if abs(n_bytes) >= 2**power:
+            return f"{number(n_bytes / 2**power)} {unit}"
+    return plural(round(n_bytes), "byte")

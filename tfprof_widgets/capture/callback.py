@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import CaptureError
 from .keras_steps import StepMarks, marker_class
+from .patch import METHODS
 from .record import CaptureOptions, CaptureRecord
 from .session import Capture
 from .tf_profiler import import_tensorflow
@@ -105,16 +106,15 @@ class _Caller:
 
     def __init__(self) -> None:
         self._thread_id = threading.get_ident()
-        # Only the id: holding the frame would keep the user's data alive.
-        self._frame_id = next(
-            (id(frame) for frame in _stack(sys._getframe()) if frame.f_code.co_name in ("fit", "evaluate", "predict")),
-            0,
-        )
+        # The frame itself, although it keeps the call's arguments alive: Python uses the id of a frame again at once.
+        self._frame = next((frame for frame in _stack(sys._getframe()) if frame.f_code.co_name in METHODS), None)
 
     @property
     def is_running(self) -> bool:
-        top = sys._current_frames().get(self._thread_id)
-        return any(id(frame) == self._frame_id for frame in _stack(top))
+        """True too where a loop of the user's own drives the callback: it ends the capture by Keras' hooks."""
+        if self._frame is None:
+            return True
+        return self._frame in _stack(sys._current_frames().get(self._thread_id))
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:

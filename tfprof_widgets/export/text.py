@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from ..analysis.results import Results
-from ..analysis.wording import bytes_text, number, percent
+from ..analysis.wording import size, number, percent
 
 _WIDTH = 96
 _BAR = 24
@@ -67,8 +68,8 @@ def _memory(results: Results) -> Iterator[str]:
     memory = results.memory
     for row in memory.summary.itertuples(index=False):
         yield (
-            f"Memory {row.allocator}: peak {bytes_text(row.peak_bytes)} of {bytes_text(row.capacity_bytes)} "
-            f"at {number(row.peak_at_ms)} ms, fragmentation {percent(row.fragmentation_ratio)}, {row.n_allocations:,} allocations"
+            f"Memory {row.allocator}: peak {size(row.peak_bytes)} of {size(row.capacity_bytes)} "
+            f"at {number(row.peak_at_ms)} ms, {_fragmentation(row.fragmentation_ratio)}{row.n_allocations:,} allocations"
         )
     if memory.remedy:
         yield from memory.remedy.splitlines()
@@ -80,6 +81,10 @@ def _input(results: Results) -> Iterator[str]:
     if pipeline.bottleneck:
         yield f"  Slowest part: {pipeline.bottleneck}"
     yield from (f"  {line}" for line in pipeline.suggestion.splitlines())
+
+
+def _fragmentation(ratio: float) -> str:
+    return "" if math.isnan(ratio) else f"fragmentation {percent(ratio)}, "  # oneDNN's allocator does not tell
 
 
 def _bar(ratio: float) -> str:

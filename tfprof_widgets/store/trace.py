@@ -85,7 +85,7 @@ class Session:
     stop_ps: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """All events of all planes, sorted by (plane, line, start, longest first).
 
@@ -130,6 +130,9 @@ class Trace:
 
     warnings: tuple[str, ...] = ()
     """What the profiler or the reader reported about this trace."""
+
+    def __repr__(self) -> str:
+        return f"Trace({self.n_events} events, {len(self.lines)} lines, {len(self.planes)} planes)"
 
     @property
     def n_events(self) -> int:

@@ -94,6 +94,9 @@ class _Reader:
             if line_id == len(self.lines):
                 self.lines.append(Line(index, line.id, _text(line.name), _text(line.display_name)))
             start_ps = self.clock.line_start_ps(line.timestamp_ns)
+            if abs(start_ps) > MAX_PS:
+                self.n_out_of_range += len(line.events)
+                start_ps = max(-MAX_PS, min(start_ps, MAX_PS))
             for first in range(0, len(line.events), _BLOCK_EVENTS):
                 block.add(line_id, start_ps, line.events[first : first + _BLOCK_EVENTS])
                 if block.n_events >= _BLOCK_EVENTS:
@@ -180,7 +183,7 @@ class _Block:
 
     def add(self, line_id: int, start_ps: int, events: list[bytes]) -> None:
         self.line_ids.append(line_id)
-        self._starts.append(max(-MAX_PS, min(start_ps, MAX_PS)))
+        self._starts.append(start_ps)
         self._counts.append(len(events))
         self._lengths.append(np.fromiter(map(len, events), np.int64, len(events)))
         self._parts.append(b"".join(events))

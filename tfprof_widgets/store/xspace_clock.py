@@ -24,8 +24,11 @@ class Clock:
     """End of the session after the origin; None where the file does not say."""
 
     def line_start_ps(self, timestamp_ns: int) -> int:
-        """A line's timestamp as picoseconds after the origin; saved files mix relative and absolute timestamps."""
-        is_absolute = self.origin_ns > _LOOKS_ABSOLUTE_NS and timestamp_ns >= self.origin_ns
+        """A line's timestamp as picoseconds after the origin.
+
+        Saved files mix both kinds: the producer makes relative only those that lie after the session's start.
+        """
+        is_absolute = self.origin_ns > _LOOKS_ABSOLUTE_NS and timestamp_ns > _LOOKS_ABSOLUTE_NS
         return (timestamp_ns - self.origin_ns if is_absolute else timestamp_ns) * 1000
 
 

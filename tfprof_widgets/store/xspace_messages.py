@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import TraceError
 from .wire_walk import describe_damage
 
+MAX_BYTES = 2**31 - 1
 MAX_PLANES = 10_000
 """A plane is a host or a device."""
 MAX_LINES = 250_000
@@ -69,7 +70,10 @@ def message_class(name: str) -> Any:
     """The protobuf class of one message of the schema: `Space`, `Event`, ..."""
     from google.protobuf import message_factory
 
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"tfprof_widgets.columns.{name}"))
+    descriptor = _pool().FindMessageTypeByName(f"tfprof_widgets.columns.{name}")
+    if hasattr(message_factory, "GetMessageClass"):
+        return message_factory.GetMessageClass(descriptor)
+    return message_factory.MessageFactory(_pool()).GetPrototype(descriptor)  # protobuf before 4.22
 
 
 def parse_space(data: bytes) -> Any:
@@ -82,6 +86,8 @@ def parse_space(data: bytes) -> Any:
 
     if data.startswith(_GZIP):
         raise TraceError("It is compressed by gzip: give the path (tfprof.load unpacks *.gz), or unpack it first.")
+    if len(data) > MAX_BYTES:
+        raise TraceError(f"It has {len(data)} bytes, more than {MAX_BYTES}, protobuf's limit. Capture fewer steps.")
     try:
         space = message_class("Space").FromString(data)
     except DecodeError as error:
@@ -117,7 +123,7 @@ def _pool() -> Any:
         for field, number, kind in fields:
             _add_field(message, field, number, kind)
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
+    pool.AddSerializedFile(file.SerializeToString())
     return pool
 
 

@@ -2,8 +2,8 @@
 
 The browser holds the columns, decides the level of detail and follows the link, so Python sends only the figure: glyphs
 on empty, named sources. A name here is what `js/src/step_chart.ts` and `js/src/memory/chart.ts` look up; an axis named
-`a` has the ticker `a_ticker`. Text inside the plot is the page's own: it keeps the page's font and gets a halo. The JSON
-travels as one string trait: a notebook sorts the keys of a dict when it is saved, which breaks the references inside.
+`a` has the ticker `a_ticker`. Text inside the plot is the page's own: it keeps the page's font and gets a halo. The
+JSON travels as one string trait: a notebook sorts the keys of a dict when it is saved, which breaks the references inside.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ def _figure(*, height: int) -> Any:
         x_range=Range1d(0, 1, name="x"),
         y_range=Range1d(0, 1, name="y"),
         min_border=0,
+        min_border_top=2,
         min_border_left=34,
         background_fill_alpha=0,
         border_fill_alpha=0,

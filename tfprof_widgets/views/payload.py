@@ -90,7 +90,7 @@ def build_payload(
     if is_complete:
         tables["stats"] = stat_table(trace)
     meta = meta_of(results, names, title=title, notices=notices, n_events_here=len(rows))
-    tables["names"] = names.table()
+    tables["names"] = names.table(np.unique(trace.name_id))
     return Payload(results, pack({**meta, "names": names.strings}, tables), is_complete=is_complete)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.dtypes import dtype_name
-from ..analysis.op_families import families
+from ..analysis.op_families import FAMILIES, families
 from ..analysis.results import Results
 from ..analysis.steps import STEP_CATEGORIES
 from ..store.trace import StatKind, Trace
@@ -22,6 +22,7 @@ class Names:
 
     def __init__(self, strings: Iterable[str]) -> None:
         self.strings = list(strings)
+        self._n_of_trace = len(self.strings)
         self._ids: dict[str, int] = {}
         for i, text in enumerate(self.strings):
             self._ids.setdefault(text, i)
@@ -36,9 +37,12 @@ class Names:
             found.append(self._ids[text])
         return np.array(found, np.int64)
 
-    def table(self) -> Table:
-        """The slice family of every string."""
-        return Table({"family": (families(self.strings), "u1")})
+    def table(self, drawn: Int64) -> Table:
+        """The slice family of every string; told only for those `drawn`, ids of event names, and for added ones."""
+        chosen = np.union1d(drawn, np.arange(self._n_of_trace, len(self.strings)))
+        family = np.full(len(self.strings), FAMILIES.index("runtime"), np.uint8)
+        family[chosen] = families([self.strings[i] for i in chosen.tolist()])
+        return Table({"family": (family, "u1")})
 
 
 def event_table(results: Results, rows: Int64) -> Table:

@@ -11,14 +11,21 @@ export interface KeySummary {
 }
 
 /** Events of a key that overlap a span (all of them without one): totals of their whole durations. */
-export function summarizeKey(events: Events, byKey: Postings, id: number, span: Span | null): KeySummary {
+export function summarizeKey(
+  events: Events,
+  byKey: Postings,
+  id: number,
+  span: Span | null,
+  /** Leaves out what would count the same work twice: other sides of an op, derived lines. */
+  counts: (event: number) => boolean = () => true,
+): KeySummary {
   let count = 0;
   let totalPs = 0;
   let selfPs = 0;
   let longest = -1;
   for (let p = byKey.offset[id]; p < byKey.offset[id + 1]; p++) {
     const event = byKey.order[p];
-    if (span && !overlaps(events, event, span)) continue;
+    if ((span && !overlaps(events, event, span)) || !counts(event)) continue;
     count += 1;
     totalPs += events.duration[event];
     selfPs += events.self[event];
@@ -56,13 +63,19 @@ export function insideOf(events: Events, event: number): InsideRow[] {
 }
 
 /** Time of a key in each step, ps; NaN for steps without it. Empty when its events belong to no step. */
-export function timePerStep(events: Events, byKey: Postings, id: number, nSteps: number): Float64Array {
+export function timePerStep(
+  events: Events,
+  byKey: Postings,
+  id: number,
+  nSteps: number,
+  counts: (event: number) => boolean = () => true,
+): Float64Array {
   const times = new Float64Array(nSteps).fill(Number.NaN);
   let hasAny = false;
   for (let p = byKey.offset[id]; p < byKey.offset[id + 1]; p++) {
     const event = byKey.order[p];
     const step = events.step[event];
-    if (step < 0 || step >= nSteps) continue;
+    if (step < 0 || step >= nSteps || !counts(event)) continue;
     times[step] = (Number.isNaN(times[step]) ? 0 : times[step]) + events.duration[event];
     hasAny = true;
   }

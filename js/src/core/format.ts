@@ -40,7 +40,7 @@ export function formatMsNumber(ps: number): string {
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
-  while (Math.abs(Number(value.toPrecision(3))) >= 1024 && unit < BYTE_UNITS.length - 1) {
+  while (Math.round(Math.abs(value)) >= 1024 && unit < BYTE_UNITS.length - 1) {
     value /= 1024;
     unit += 1;
   }
@@ -70,7 +70,7 @@ export function plural(count: number, noun: string): string {
 /** A point on the trace's clock, exact enough to tell neighbours `resolution_ps` apart: "487.968 ms". */
 export function formatInstant(ps: number, resolutionPs = 1e6): string {
   const [scale, unit] = instantUnit(ps, resolutionPs);
-  const decimals = Math.max(0, Math.min(9, Math.round(Math.log10(scale / Math.max(1, resolutionPs)))));
+  const decimals = Math.max(0, Math.min(9, Math.ceil(Math.log10(scale / Math.max(1, resolutionPs)) - 1e-9)));
   return `${(ps / scale).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })} ${unit}`;
 }
 

@@ -19,7 +19,7 @@ export interface OpNames {
 export interface OpRow {
   /** Unique and stable over ranges, so that a table keeps its place. */
   readonly key: string;
-  /** Op id; -1 for an IDLE row and for a row by type. */
+  /** Op id; of a row by type its first op; -1 for an IDLE row. */
   readonly op: number;
   readonly name: string;
   readonly type: string;
@@ -116,17 +116,22 @@ export interface OpRowsOptions {
   readonly withIdle?: boolean;
   /** Only host (0) or only device (1) rows; both when left out. */
   readonly side?: 0 | 1;
+  /** Which ops go into the rows; shares stay shares of all ops. */
+  readonly keep?: (name: string, type: string) => boolean;
 }
 
 type Draft = Omit<OpRow, "selfRatio" | "cumulativeRatio">;
 
 /** The rows of the op table, largest self time first; ops that do not occur in the range are left out. */
 export function opRows(names: OpNames, totals: OpTotals, options: OpRowsOptions = {}): OpRow[] {
-  const all = options.byType ? rowsByType(names, totals) : rowsByOp(names, totals);
-  if (options.withIdle) all.push(...idleRows(totals));
-  const rows = options.side === undefined ? all : all.filter((row) => row.device === options.side);
+  const drafts = rowsByOp(names, totals);
+  if (options.withIdle) drafts.push(...idleRows(totals));
+  const eligible = options.side === undefined ? drafts : drafts.filter((row) => row.device === options.side);
+  const sum = eligible.reduce((total, row) => total + row.selfPs, 0);
+  const { keep } = options;
+  const kept = keep === undefined ? eligible : eligible.filter((row) => keep(row.name, row.type));
+  const rows = options.byType ? groupByType(kept) : kept;
   rows.sort((a, b) => b.selfPs - a.selfPs || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  const sum = rows.reduce((total, row) => total + row.selfPs, 0);
   let running = 0;
   return rows.map((row) => {
     const selfRatio = sum > 0 ? row.selfPs / sum : 0;
@@ -168,12 +173,16 @@ function rowsByOp(names: OpNames, totals: OpTotals): Draft[] {
   return rows;
 }
 
-function rowsByType(names: OpNames, totals: OpTotals): Draft[] {
+function groupByType(rows: readonly Draft[]): Draft[] {
   const groups = new Map<string, { -readonly [K in keyof Draft]: Draft[K] }>();
-  for (const row of rowsByOp(names, totals)) {
+  for (const row of rows) {
+    if (row.isIdle) {
+      groups.set(row.key, row);
+      continue;
+    }
     const key = `type:${row.device}:${row.type}`;
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { ...row, key, op: -1, name: "" });
+    if (group === undefined) groups.set(key, { ...row, key, name: "" });
     else {
       group.nOps += 1;
       group.occurrences += row.occurrences;

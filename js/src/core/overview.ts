@@ -1,7 +1,7 @@
 /** The overview of a trace -> the words and figures of the header, and the ops that cost most a step. */
 
 import { numbers } from "./column";
-import { formatNumber } from "./format";
+import { formatMs, formatNumber } from "./format";
 import type { TraceMeta } from "./meta";
 import { type OpRow, opRows, opTotals, type RangePs } from "./ops";
 import { EMPTY_TABLE, type Table } from "./wire";
@@ -29,6 +29,13 @@ export function meanFigure(meanMs: number, deviationMs: number): Figure {
     deviation: deviation > 0 && Number(rounded) === 0 ? formatNumber(deviation, 1) : rounded,
     unit,
   };
+}
+
+/** "19.9 to 22.2 ms", the unit once where it is the same. */
+export function formatMsSpan(leastMs: number, mostMs: number): string {
+  const [least, most] = [formatMs(leastMs), formatMs(mostMs)];
+  const unit = most.slice(most.lastIndexOf(" "));
+  return `${least.endsWith(unit) ? least.slice(0, -unit.length) : least} to ${most}`;
 }
 
 /** Decimals that give a value three significant digits. */

@@ -45,7 +45,8 @@ export function layoutPieces(pieces: Steps["piece"], view: Span, width: number, 
       // The last one may be wide and start in this column: leave it to the next round.
       if (next - 1 > p && (end[next - 1] - start[next - 1]) * scale >= 1) next -= 1;
       const x = (stop - column - view.t0) * scale;
-      add(out, heaviest(pieces, p, next, out.weight), Math.max(0, x), Math.min(width, x + 1));
+      const right = Math.max(x + 1, (end[next - 1] - view.t0) * scale);
+      add(out, heaviest(pieces, p, next, out.weight), Math.max(0, x), Math.min(width, right));
       p = next;
     }
   }

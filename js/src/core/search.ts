@@ -1,4 +1,5 @@
 /** Turns what the reader typed into the names it matches, and walks the matching events in the order of time. */
+import { lowerBoundIn } from "./bisect";
 import type { Events, Postings } from "./events";
 
 export interface Query {
@@ -41,23 +42,24 @@ export function eventsByTime(events: Events, postings: Postings, ids: ArrayLike<
   return found.sort((a, b) => events.start[a] - events.start[b] || a - b);
 }
 
-/** Place of the event after (or before) a point of time among events in the order of time; wraps around. */
-export function neighbour(events: Events, ordered: Uint32Array, from: number, direction: 1 | -1): number {
+/** Place of the event after (1) or before (-1) event `from` among events in the order of time; wraps around. */
+export function neighbour(
+  events: Events,
+  ordered: Uint32Array,
+  from: number,
+  direction: 1 | -1,
+  /** Where to begin when `from` is -1 (none). */
+  time = 0,
+): number {
   if (ordered.length === 0) return -1;
-  const own = ordered.indexOf(from);
+  const own = from < 0 ? -1 : ordered.indexOf(from);
   if (own >= 0) return (own + direction + ordered.length) % ordered.length;
-  return from >= 0 ? nearestPlace(events, ordered, events.start[from], direction) : 0;
+  return nearestPlace(events, ordered, from < 0 ? time : events.start[from], direction);
 }
 
 /** First place at or after `time` (direction 1) or the last before it (-1); wraps around. */
 export function nearestPlace(events: Events, ordered: Uint32Array, time: number, direction: 1 | -1): number {
-  let low = 0;
-  let high = ordered.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (events.start[ordered[middle]] < time) low = middle + 1;
-    else high = middle;
-  }
+  const low = lowerBoundIn(events.start, ordered, time, 0, ordered.length);
   const place = direction === 1 ? low : low - 1;
   return (place + ordered.length) % ordered.length;
 }

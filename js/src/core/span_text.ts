@@ -33,6 +33,26 @@ export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly
   return startsThere && endsThere ? [first, last] : null;
 }
 
+/**
+ * The link's range (ns) in ps. The link rounds to ns, so a bound within a ns of a step's border is that border: else the first
+ * call of a step would fall out of it, or the neighbour's last one into it.
+ */
+export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Table | undefined): RangePs {
+  if (rangeNs === null) return null;
+  let [from, to] = [rangeNs[0] * 1000, rangeNs[1] * 1000];
+  if (steps === undefined || steps.n === 0) return [from, to];
+  const start = numbers(steps, "start_ps");
+  const duration = numbers(steps, "duration_ps");
+  const [asked, end] = [from, to];
+  for (let i = 0; i < steps.n; i++) {
+    for (const border of [start[i], start[i] + duration[i]]) {
+      if (Math.abs(border - asked) <= 1000) from = border;
+      if (Math.abs(border - end) <= 1000) to = border;
+    }
+  }
+  return [from, to];
+}
+
 export interface Described {
   readonly durationPs: number;
   readonly stepNames: readonly string[];

@@ -53,6 +53,14 @@ export function barOf(bars: StepBars, row: number): number {
   return low;
 }
 
+/** A position among steps as a position among bars, where bar i spans [i, i + 1). */
+export function stepToBarAxis(bars: StepBars, position: number): number {
+  const total = bars.first[bars.n] ?? 0;
+  if (position >= total) return bars.n;
+  const bar = barOf(bars, Math.max(0, Math.floor(position)));
+  return bar + Math.max(0, position - bars.first[bar]) / (bars.first[bar + 1] - bars.first[bar]);
+}
+
 /** From this many times the usual on, a step that the mean leaves out is drawn broken. */
 const OUTLIER_FACTOR = 1.25;
 

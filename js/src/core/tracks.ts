@@ -100,7 +100,7 @@ export function trackAt(layout: TrackLayout, y: number): Track | null {
 /** Where a row (line and depth) is drawn, null when it is folded away. */
 export function yOfRow(layout: TrackLayout, line: number, depth: number): number | null {
   const track = layout.tracks.find((t) => t.kind === "line" && t.line === line);
-  if (!track || track.kind !== "line" || depth >= track.nRows) return null;
+  if (track?.kind !== "line" || depth >= track.nRows) return null;
   return track.y + depth * ROW_PX;
 }
 

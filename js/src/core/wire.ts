@@ -139,6 +139,7 @@ export function fromBase64(text: string): Uint8Array {
 }
 
 async function pipe(bytes: Uint8Array, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
-  const source = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
+  const source = new Response(bytes as Uint8Array<ArrayBuffer>).body;
+  if (!source) throw new Error("this browser gives no stream of bytes to decompress");
   return new Uint8Array(await new Response(source.pipeThrough(stream)).arrayBuffer());
 }

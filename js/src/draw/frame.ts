@@ -27,6 +27,8 @@ export interface Frame {
   readonly height: number;
   readonly view: Span;
   readonly bounds: Span;
+  /** Time between sessions. */
+  readonly uncaptured: readonly Span[];
   readonly meta: TraceMeta;
   readonly events: Events;
   readonly rows: Rows;

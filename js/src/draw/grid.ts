@@ -226,22 +226,34 @@ function fitToWidth<R>(
 ): void {
   if (typeof ResizeObserver === "undefined") return;
   let wasNarrow = false;
+  let lastWidth = 0;
   const observer = new ResizeObserver(([entry]) => {
-    const width = entry?.contentRect.width ?? 0;
-    const isNarrow = width < NARROW_PX;
-    if (width === 0 || isNarrow === wasNarrow) return;
-    wasNarrow = isNarrow;
+    const width = Math.round(entry?.contentRect.width ?? 0);
+    if (width === lastWidth) return;
+    lastWidth = width;
+    // A hidden table has no size; what changed meanwhile is drawn when it is shown again.
+    if (width === 0) return;
     void whenBuilt.then(() => {
       if (signal.aborted) return;
-      for (const column of columns) {
-        if (column.isOptional) isNarrow ? table.hideColumn(column.id) : table.showColumn(column.id);
-        if (column.narrowWidth !== undefined) {
-          table.getColumn(column.id).setWidth(isNarrow ? column.narrowWidth : (column.width ?? column.narrowWidth));
-        }
-      }
-      table.redraw();
+      const isNarrow = width < NARROW_PX;
+      if (isNarrow !== wasNarrow) setNarrow(table, columns, isNarrow);
+      wasNarrow = isNarrow;
+      table.redraw(true);
     });
   });
   observer.observe(element);
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+}
+
+function setNarrow<R>(table: Tabulator, columns: readonly GridColumn<R>[], isNarrow: boolean): void {
+  for (const column of columns) {
+    if (column.isOptional && isNarrow) table.hideColumn(column.id);
+    if (column.isOptional && !isNarrow) table.showColumn(column.id);
+    if (column.narrowWidth === undefined) continue;
+    const width = isNarrow ? column.narrowWidth : (column.width ?? column.narrowWidth);
+    const component = table.getColumn(column.id);
+    // Filling the table's width goes by the definitions, not by the widths set later.
+    component.getDefinition().width = width;
+    component.setWidth(width);
+  }
 }

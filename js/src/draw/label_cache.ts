@@ -29,7 +29,7 @@ export class LabelCache {
     if (this.#full[id] <= px) return this.names[id];
     const text = this.#shortText[id];
     if (this.#short[id] <= px) return text;
-    const chars = Math.floor(((px - 9) / this.#short[id]) * text.length);
+    const chars = Math.floor(((px - 11) / this.#short[id]) * text.length);
     return chars < 3 ? "" : this.#cut(id, text, Math.min(chars, MAX_CUT));
   }
 

@@ -43,7 +43,7 @@ function outlineOnLine(
 export function outlineEvent(frame: Frame, event: number, color: string, lineWidth: number) {
   const { ctx, events, layout, scrollTop } = frame;
   const track = layout.tracks.find((t) => t.kind === "line" && t.line === events.line[event]);
-  if (!track || track.kind !== "line" || events.depth[event] >= track.nRows) return;
+  if (track?.kind !== "line" || events.depth[event] >= track.nRows) return;
   ctx.strokeStyle = color;
   ctx.lineWidth = lineWidth;
   outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + events.depth[event] * ROW_PX, lineWidth);

@@ -9,13 +9,15 @@ export interface PlotLabel {
   /** Which side of the text is at x. */
   readonly align: "left" | "center" | "right";
   readonly isBold?: boolean;
+  /** In the colour of axis labels. */
+  readonly isFaint?: boolean;
 }
 
 /** Absolutely placed words over a plot; text that would leave the plot is moved back inside. */
 export function drawLabels(layer: HTMLElement, labels: readonly PlotLabel[]): void {
   layer.replaceChildren(
     ...labels.map((label) => {
-      const element = h("span", { class: `tfp-label${label.isBold ? " b" : ""}` }, label.text);
+      const element = h("span", { class: `tfp-label${label.isBold ? " b" : ""}${label.isFaint ? " q" : ""}` }, label.text);
       element.style.top = `${label.y}px`;
       if (label.align === "right") element.style.right = `calc(100% - ${label.x}px)`;
       else element.style.left = `${label.x}px`;

@@ -15,6 +15,8 @@ import type { TraceView } from "../view";
 
 const MS = 1e9;
 const FRAGMENTATION_TICKS = 3;
+/** Room above the highest level for the words about the peak. */
+const HEADROOM = 1.2;
 
 interface Shown {
   readonly events: MemoryEvents;
@@ -25,7 +27,7 @@ interface Shown {
 
 export class MemoryChart {
   readonly element = h("div", { class: "tfp-plot", tabindex: 0, role: "img", "data-lm-suppress-shortcuts": "true" });
-  readonly legend = h("span", { class: "tfp-narrow-off", style: "display:inline-flex;gap:8px" });
+  readonly legend = h("span", { style: "display:inline-flex;gap:8px" });
   isFreeDrawn = false;
   readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
   readonly #draw: () => void;
@@ -113,7 +115,7 @@ export class MemoryChart {
     chart.setData("memory", curves);
     const used = peak < 0 ? 0 : events.stack[peak] + events.heap[peak];
     chart.setData("peak", peak < 0 ? { x: [], y: [] } : { x: [Math.max(t0, events.time[peak]) / MS], y: [used] });
-    const top = this.isFreeDrawn && peak >= 0 ? used + events.free[peak] : used * 1.12;
+    const top = this.isFreeDrawn && peak >= 0 ? used + events.free[peak] : used;
     return top > 0 ? top : 1;
   }
 
@@ -129,16 +131,16 @@ export class MemoryChart {
   #drawAxes(chart: Chart, most: number): void {
     const [size, unit] = byteUnit(most);
     const levels = niceTicks(most / size, 4).map((level) => level * size);
-    // Room above the highest level for the marker and its words.
-    chart.get("y").setv({ start: 0, end: most * 1.14 });
+    chart.get("y").setv({ start: 0, end: most * HEADROOM });
     const last = levels[levels.length - 1];
     setTicks(chart, "y_axis", levels, (level) => `${formatTick(level / size)}${level === last ? ` ${unit}` : ""}`);
     const { events } = this.#shown as Shown;
     let worst = 0;
     for (let i = events.begin; i < events.end; i++) worst = Math.max(worst, events.fragmentation[i]);
-    const top = Math.min(1, niceTicks(Math.max(0.02, worst), 4).slice(-1)[0] * 1.25);
-    const ticks = niceTicks(Math.max(top, worst), FRAGMENTATION_TICKS);
-    chart.get("fragmentation").setv({ start: 0, end: Math.max(top, worst) * 1.14 });
+    // Twice the worst value, so that the line keeps to the lower half and leaves the peak in sight.
+    const top = Math.max(0.05, worst * 2);
+    const ticks = niceTicks(Math.min(1, top), FRAGMENTATION_TICKS);
+    chart.get("fragmentation").setv({ start: 0, end: top * HEADROOM });
     setTicks(chart, "fragmentation_axis", ticks, (ratio) => `${formatTick(ratio * 100)} %`);
     this.#drawTimeAxis(chart);
   }
@@ -220,7 +222,7 @@ export class MemoryChart {
     }
     if (this.#nDrawn < this.#nInWindow) {
       const text = `${formatCount(this.#nDrawn)} of ${formatCount(this.#nInWindow)} events drawn, with every extreme`;
-      labels.push({ x: frame.left + 6, y: 8, text, align: "left" });
+      labels.push({ x: frame.left + 6, y: frame.top + 22, text, align: "left" });
     }
     drawLabels(this.#labels, labels);
   }

@@ -2,7 +2,7 @@
 
 import { toCsv } from "../core/csv";
 import { cutNames } from "../core/cut";
-import { formatCount, formatNumber, formatPercent } from "../core/format";
+import { formatCount, formatNumber, formatPercent, plural } from "../core/format";
 import { byteUnit, type LiveGroup, liveAt, type MemoryEvents, REMAINDER, STACK } from "../core/memory";
 import { button, download, h } from "../draw/dom";
 import { createGrid, type Grid, type GridColumn } from "../draw/grid";
@@ -65,7 +65,7 @@ export class LiveTable {
       0,
     );
     const share = held > 0 && explained < held ? ` · ${formatPercent(explained / held)} from this capture` : "";
-    this.#grid.setTitle("name", `Held ${when} by ${formatCount(this.#rows.length)}${share}`);
+    this.#grid.setTitle("name", `Held ${when} by: ${plural(this.#rows.length, "holder")}${share}`);
     this.#grid.setTitle("allocated", `Allocated, ${this.#unit[1]}`);
     this.#grid.setTitle("requested", `Requested, ${this.#unit[1]}`);
     this.#grid.setRows(this.#rows);

@@ -71,7 +71,7 @@ export class Details {
       ["start", formatInstant(events.start[event], 1e6)],
     ];
     if (step >= 0) rows.push(["step", `${steps.names[step]}${steps.isInferred ? " (inferred)" : ""}`]);
-    rows.push(this.#inRange(events.key[event]));
+    rows.push(this.#inRange(events.key[event], event));
     rows.push(["thread", meta.lines[events.line[event]].name]);
     this.pane.replaceChildren(
       h("h2", {}, name),
@@ -93,9 +93,9 @@ export class Details {
       children.push(h("p", { class: "q" }, "No slice of this trace has this name."));
     }
     for (const id of selectedIds.slice(0, MAX_INSIDE)) {
-      const { longest, totalPs, count } = summarizeKey(events, byKey, id, range);
+      const { longest, totalPs, count } = summarizeKey(events, byKey, id, range, this.#peersOf(-1));
       if (selectedIds.length > 1) children.push(h("div", { class: "sub" }, meta.names[id]));
-      const rows: [string, Child][] = [this.#inRange(id)];
+      const rows: [string, Child][] = [this.#inRange(id, -1)];
       if (count > 0) rows.push(["average", formatTime(totalPs / count)]);
       if (longest >= 0) {
         const go = () => {
@@ -110,9 +110,17 @@ export class Details {
     this.pane.replaceChildren(...children);
   }
 
-  #inRange(id: number): [string, string] {
+  /** Events that count together with an event: the same side of the op, and not its copies on derived lines. */
+  #peersOf(event: number): (other: number) => boolean {
+    const { events, meta } = this.state;
+    const isDerived = (e: number) => meta.lines[events.line[e]].is_derived;
+    if (event < 0) return (other) => !isDerived(other);
+    return (other) => events.op[other] === events.op[event] && isDerived(other) === isDerived(event);
+  }
+
+  #inRange(id: number, event: number): [string, string] {
     const { events, byKey, range } = this.state;
-    const { count, totalPs } = summarizeKey(events, byKey, id, range);
+    const { count, totalPs } = summarizeKey(events, byKey, id, range, this.#peersOf(event));
     return [range ? "in range" : "in all", `${formatCount(count)} × · ${formatTime(totalPs)}`];
   }
 
@@ -149,7 +157,7 @@ export class Details {
   /** Dots on one time axis: is this slice usual? */
   #strip(id: number, event: number): Node[] {
     const { events, byKey, steps } = this.state;
-    const perStep = timePerStep(events, byKey, id, steps.n);
+    const perStep = timePerStep(events, byKey, id, steps.n, this.#peersOf(event));
     const times =
       perStep.length > 0 ? perStep.filter((t) => !Number.isNaN(t)) : sampleDurations(events, byKey, id, MAX_DOTS);
     if (times.length < 3) return [];

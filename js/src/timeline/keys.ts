@@ -107,7 +107,7 @@ export function sameOp(state: TimelineState, direction: 1 | -1) {
     .slice(byKey.offset[id], byKey.offset[id + 1])
     .sort((a, b) => events.start[a] - events.start[b] || a - b);
   if (ordered.length === 0) return;
-  goTo(state, ordered[neighbour(events, ordered, focus, direction)]);
+  goTo(state, ordered[neighbour(events, ordered, focus, direction, state.view.t0)]);
 }
 
 function goTo(state: TimelineState, event: number) {

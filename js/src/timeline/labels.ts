@@ -1,13 +1,12 @@
 /** Turns the track layout into the label column: group heads that fold, names of lines, what is hidden and how much. */
 import { formatCount, formatPercent, formatTime, plural } from "../core/format";
+import { gapsIn } from "../core/idle";
 import { coveredTime } from "../core/lod";
+import { timeInside } from "../core/sessions";
 import type { Track } from "../core/tracks";
 import type { Span } from "../core/viewport";
 import { h } from "../draw/dom";
 import type { TimelineState } from "./state";
-
-/** Device gaps shorter than this are launch latency, not waiting. */
-const GAP_PS = 1e9;
 
 export class TrackLabels {
   #shownLayout: unknown = null;
@@ -144,20 +143,12 @@ function hasEvents(state: TimelineState, line: number): boolean {
 }
 
 function deviceInfo(state: TimelineState, line: number): string {
-  const { rows, view } = state;
+  const { rows, view, uncaptured } = state;
   const row = rows.firstRow[line];
   if (rows.firstRow[line + 1] === row) return "no events here";
-  const busy = coveredTime(rows, row, view) / (view.t1 - view.t0);
-  let count = 0;
-  let total = 0;
-  let end = view.t0;
-  for (let p = rows.offset[row]; p < rows.offset[row + 1] && rows.start[p] < view.t1; p++) {
-    if (rows.start[p] - end > GAP_PS) {
-      count += 1;
-      total += rows.start[p] - end;
-    }
-    end = Math.max(end, rows.end[p]);
-  }
-  const gaps = count > 0 ? ` · ${plural(count, "gap")} over 1 ms, ${formatTime(total / count)} on average` : "";
+  const captured = view.t1 - view.t0 - timeInside(uncaptured, view);
+  const busy = coveredTime(rows, row, view) / Math.max(1, captured);
+  const { count, meanPs } = gapsIn(state.gapsOf(row), view);
+  const gaps = count > 0 ? ` · ${plural(count, "gap")} over 1 ms, ${formatTime(meanPs)} on average` : "";
   return `busy ${formatPercent(busy)} of this window${gaps}`;
 }

@@ -3,7 +3,7 @@ import { SliceBuffer } from "../core/lod";
 import { RunBuffer } from "../core/pieces";
 import { describeRange } from "../core/span_text";
 import { drawCounter } from "../draw/counter";
-import { COUNTER_PX, type Frame, TRACKS_TOP_PX } from "../draw/frame";
+import { COUNTER_PX, type Frame, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
 import { drawSessionGaps } from "../draw/gaps";
 import { busyColumns, drawOverview, drawRangeBracket, drawRangeWash, drawRuler, drawSteps } from "../draw/head";
 import { LabelCache } from "../draw/label_cache";
@@ -72,7 +72,10 @@ export class Painter {
     ctx.textBaseline = "middle";
     this.#paintHead(frame);
     this.#paintTracks(frame);
-    if (this.state.counter) drawCounter(frame, this.state.counter, this.tracksBottom + 2);
+    if (this.state.counter) {
+      drawCounter(frame, this.state.counter, this.tracksBottom + 2);
+      drawSessionGaps(frame, this.tracksBottom, this.#height);
+    }
     drawRangeBracket(frame, this.#height);
     ctx.restore();
   }
@@ -84,7 +87,7 @@ export class Painter {
     drawRuler(frame, this.#height);
     drawRangeWash(frame, this.#height);
     drawSteps(frame, state.link.step);
-    drawSessionGaps(frame, this.#height);
+    drawSessionGaps(frame, STEPS_TOP_PX, this.tracksBottom);
   }
 
   #paintTracks(frame: Frame) {
@@ -133,7 +136,7 @@ export class Painter {
 
   #frame(palette: Palette): Frame {
     const { state } = this;
-    const { meta, events, rows, steps, family, layout, view, bounds, scrollTop, range } = state;
+    const { meta, events, rows, steps, family, layout, view, bounds, uncaptured, scrollTop, range } = state;
     return {
       ctx: this.#ctx,
       palette,
@@ -142,6 +145,7 @@ export class Painter {
       height: this.#height,
       view,
       bounds,
+      uncaptured,
       meta,
       events,
       rows,

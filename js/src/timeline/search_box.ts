@@ -71,7 +71,7 @@ export class SearchBox {
     clearTimeout(this.#timer);
     if (this.#timer !== undefined) this.#search();
     if (state.found.length === 0) return;
-    this.#place = neighbour(state.events, state.found, state.focus, direction);
+    this.#place = neighbour(state.events, state.found, state.focus, direction, state.view.t0);
     const event = state.found[this.#place];
     state.select(event);
     state.show(event);

@@ -2,7 +2,9 @@
 import { busiestAllocator, type Counter } from "../core/counter";
 import { findSame } from "../core/event_summary";
 import { buildPostings, buildRows, type Events, type Postings, type Rows, readEvents } from "../core/events";
+import { findGaps, type Gaps } from "../core/idle";
 import { eventsByTime, flagged, matchNames, type Query } from "../core/search";
+import { uncapturedSpans } from "../core/sessions";
 import { readSteps, type Steps } from "../core/steps";
 import { layoutTracks, newTrackState, ROW_PX, reveal, type TrackLayout, yOfRow } from "../core/tracks";
 import { clamp, fitRange, type Span, shows } from "../core/viewport";
@@ -10,6 +12,8 @@ import type { TraceView } from "../view";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
+/** Gaps of a device shorter than this are launch latency, not waiting. */
+const GAP_PS = 1e9;
 
 export class TimelineState {
   events!: Events;
@@ -20,6 +24,8 @@ export class TimelineState {
   layout!: TrackLayout;
   readonly tracks = newTrackState();
   bounds!: Span;
+  /** Time between sessions. */
+  uncaptured: readonly Span[] = [];
   /** What is on screen. */
   view!: Span;
   /** Event whose details are shown, -1 for none. */
@@ -39,6 +45,7 @@ export class TimelineState {
   scrollTop = 0;
   #byKey: Postings | null = null;
   #byName: Postings | null = null;
+  readonly #gaps = new Map<number, Gaps>();
   readonly #idOfName = new Map<string, number>();
 
   constructor(
@@ -73,10 +80,12 @@ export class TimelineState {
     if (this.family.length < this.meta.names.length) this.family = new Uint8Array(this.meta.names.length).fill(7);
     this.#byKey = null;
     this.#byName = null;
+    this.#gaps.clear();
     this.hover = -1;
     this.focus = before ? findSame(this.events, before) : -1;
     const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
     this.bounds = { t0: 0, t1: Math.max(1e6, this.meta.duration_ps, lastStep) };
+    this.uncaptured = uncapturedSpans(this.meta.sessions);
     this.relayout();
   }
 
@@ -105,6 +114,16 @@ export class TimelineState {
   get byName(): Postings {
     this.#byName ??= buildPostings(this.events.name, this.meta.names.length);
     return this.#byName;
+  }
+
+  /** Gaps over 1 ms of a row, found once. */
+  gapsOf(row: number): Gaps {
+    let gaps = this.#gaps.get(row);
+    if (!gaps) {
+      gaps = findGaps(this.rows, row, GAP_PS, this.uncaptured);
+      this.#gaps.set(row, gaps);
+    }
+    return gaps;
   }
 
   /** The linked time range in ps. */

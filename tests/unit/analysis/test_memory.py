@@ -123,7 +123,10 @@ def test_the_same_address_in_another_allocator_is_another_address() -> None:
 
 def test_two_capture_windows_do_not_pair_across_each_other() -> None:
     windows = [
-        trace(session(start_ns=EPOCH_NS, duration_us=10), plane("/host:CPU", line("main", take(1, 7, 64, 64, tf_op="old")))),
+        trace(
+            session(start_ns=EPOCH_NS, duration_us=10),
+            plane("/host:CPU", line("main", take(1, 7, 64, 64, tf_op="old"))),
+        ),
         trace(
             session(start_ns=EPOCH_NS + 100_000, duration_us=10),
             plane("/host:CPU", line("main", give(1, 7, 64, 30, tf_op="new"))),
@@ -247,7 +250,9 @@ def test_scratch_memory_alone_gives_the_remedy_too() -> None:
 
 
 def test_a_gpu_trace_without_memory_events_is_not_told_to_change_the_cpu_allocator() -> None:
-    drawn = trace(plane("/host:CPU", line("main", event("x", 0, 1))), plane("/device:GPU:0", line("s", event("k", 0, 1))))
+    drawn = trace(
+        plane("/host:CPU", line("main", event("x", 0, 1))), plane("/device:GPU:0", line("s", event("k", 0, 1)))
+    )
     assert "TF_CPU_ALLOCATOR_USE_BFC" not in str(compute_memory(drawn).remedy)
 
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.builders import event, line, plane, space
+from tests.unit.analysis.xprof_oracle import xprof
 from tfprof_widgets.analysis.memory import MemoryProfile, compute_memory
 from tfprof_widgets.store.xspace import read_xspace
 
-pytest.importorskip("xprof", reason="XProf is the oracle of this test: pip install xprof")
 
-
-def xprof_memory(path: Path, scratch: Path) -> dict[str, Any]:
-    """XProf's answer; it writes caches beside its input, so it gets a copy."""
-    from xprof.convert import raw_to_tool_data
-
-    copy = shutil.copy(path, scratch / "copy.xplane.pb")
-    text, _ = raw_to_tool_data.xspace_to_tool_data([str(copy)], "memory_profile", {"use_saved_result": False})
-    return json.loads(text)["memoryProfilePerAllocator"]
+def xprof_memory(xplane: Path | bytes) -> dict[str, Any]:
+    """XProf's answer by allocator."""
+    found: dict[str, Any] = xprof(xplane, "memory_profile")["memory_profile"]["memoryProfilePerAllocator"]
+    return found
 
 
 def xprof_peak_rows(profile: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -33,7 +27,11 @@ def xprof_peak_rows(profile: dict[str, Any]) -> list[tuple[Any, ...]]:
             about = profile["memoryProfileSnapshots"][k]["activityMetadata"]
         else:
             about = profile["specialAllocations"][int(active.get("specialIndex", 0))]
-        sizes = (int(about.get("allocationBytes", 0)), int(about.get("requestedBytes", 0)), int(active["numOccurrences"]))
+        sizes = (
+            int(about.get("allocationBytes", 0)),
+            int(about.get("requestedBytes", 0)),
+            int(active["numOccurrences"]),
+        )
         names = tuple(about.get(key, "") for key in ("regionType", "dataType", "tensorShape"))
         rows.append((about.get("tfOpName", ""), *sizes, *names))
     return rows
@@ -87,16 +85,16 @@ def assert_equal_timelines(ours: list[dict[str, Any]], theirs: list[dict[str, An
 
 
 @pytest.mark.tensorflow
-def test_a_keras_fit_on_the_cpu_equals_xprof(keras_xplane: Path, tmp_path: Path) -> None:
+def test_a_keras_fit_on_the_cpu_equals_xprof(keras_xplane: Path) -> None:
     ours = compute_memory(read_xspace(keras_xplane.read_bytes()))
     assert not ours.is_empty
-    assert_equal_to_xprof(ours, xprof_memory(keras_xplane, tmp_path))
+    assert_equal_to_xprof(ours, xprof_memory(keras_xplane))
 
 
-def test_eight_gpus_equal_xprof(v100_xplane: Path, tmp_path: Path) -> None:
+def test_eight_gpus_equal_xprof(v100_xplane: Path) -> None:
     ours = compute_memory(read_xspace(v100_xplane.read_bytes()))
     assert ours.allocators == ("GPU_1_bfc", "GPU_4_bfc", "GPU_6_bfc", "gpu_host_bfc")
-    assert_equal_to_xprof(ours, xprof_memory(v100_xplane, tmp_path))
+    assert_equal_to_xprof(ours, xprof_memory(v100_xplane))
 
 
 def test_eight_gpus_have_the_published_figures(v100_xplane: Path) -> None:
@@ -119,7 +117,7 @@ def test_live_sets_of_real_traces_add_up_to_the_bytes_in_use(v100_xplane: Path) 
             assert total == timeline["in_use_bytes"].iloc[k]
 
 
-def test_steps_stack_and_reused_addresses_equal_xprof(tmp_path: Path) -> None:
+def test_steps_stack_and_reused_addresses_equal_xprof() -> None:
     def memory(kind: str, at_us: float, address: int, size: int, heap: int, **more: Any) -> Any:
         stats: dict[str, Any] = {
             "allocator_name": "a",
@@ -158,6 +156,5 @@ def test_steps_stack_and_reused_addresses_equal_xprof(tmp_path: Path) -> None:
         give(57, 99, 10, 1150),
         take(90, 5, 10, 1160, "c"),
     )
-    path = tmp_path / "drawn.xplane.pb"
-    path.write_bytes(space(plane("/host:CPU", main)))
-    assert_equal_to_xprof(compute_memory(read_xspace(path.read_bytes())), xprof_memory(path, tmp_path))
+    content = space(plane("/host:CPU", main))
+    assert_equal_to_xprof(compute_memory(read_xspace(content)), xprof_memory(content))

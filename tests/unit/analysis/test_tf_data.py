@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ def serial(at_us: float, us: float, map_us: float, **stats: Any) -> list[Event]:
     return [call(ROOT, at_us, us, 1, **stats), call(f"{ROOT}::Map", at_us + 1, map_us, 2, 1)]
 
 
-def prefetched(at_us: float, wait_us: float, made_at_us: float, made_us: float, element: int) -> tuple[list[Event], ...]:
+def prefetched(
+    at_us: float, wait_us: float, made_at_us: float, made_us: float, element: int
+) -> tuple[list[Event], ...]:
     """A call of Root -> Prefetch, and the call of Map that made its element on another thread."""
     consumer = [
         call(ROOT, at_us, wait_us, 1),
@@ -51,6 +54,10 @@ def compute(*lines: list[Event]) -> TfData:
     return compute_tf_data(trace(host(*lines)))
 
 
+def chained(parts: Iterable[list[Event]]) -> list[Event]:
+    return [one for part in parts for one in part]
+
+
 def by_name(data: TfData) -> pd.DataFrame:
     return data.iterators.set_index("long_name")
 
@@ -66,7 +73,7 @@ def test_no_iterators_give_empty_frames_with_columns() -> None:
     assert "suggestion" in data.pipelines
     assert "is_bottleneck" in data.iterators
     assert "is_blocking" in data.calls
-    assert compute_tf_data(trace()).is_empty
+    assert compute_tf_data(trace(host())).is_empty
 
 
 def test_self_time_is_without_the_calls_on_the_same_thread() -> None:
@@ -82,7 +89,7 @@ def test_self_time_is_without_the_calls_on_the_same_thread() -> None:
 
 def test_an_element_made_while_its_consumer_waits_is_on_the_critical_path() -> None:
     consumers, producers = zip(*(prefetched(t, 100, t + 10, 80, k) for k, t in enumerate((0, 200, 400))), strict=True)
-    data = compute(sum(consumers, []), sum(producers, []))
+    data = compute(chained(consumers), chained(producers))
     table = by_name(data)
     assert table.loc[f"{ROOT}::Prefetch::Map", "parent_id"] == 1
     assert table["on_critical_path"].all()
@@ -95,7 +102,7 @@ def test_an_element_made_while_its_consumer_waits_is_on_the_critical_path() -> N
 
 def test_an_element_made_ahead_blocks_nobody() -> None:
     consumers, producers = zip(*(prefetched(t + 100, 60, t, 90, k) for k, t in enumerate((0, 200, 400))), strict=True)
-    data = compute(sum(consumers, []), sum(producers, []))
+    data = compute(chained(consumers), chained(producers))
     table = by_name(data)
     assert not table.loc[f"{ROOT}::Prefetch::Map", "on_critical_path"]
     assert bottleneck(data) == f"{ROOT}::Prefetch"
@@ -105,7 +112,7 @@ def test_an_element_made_ahead_blocks_nobody() -> None:
 
 def test_only_the_part_for_which_the_consumer_waits_counts_as_waiting() -> None:
     consumers, producers = zip(*(prefetched(t + 50, 40, t, 82, k) for k, t in enumerate((0, 200))), strict=True)
-    data = compute(sum(consumers, []), sum(producers, []))
+    data = compute(chained(consumers), chained(producers))
     # The map runs from 201 to 281, the consumer's prefetch waits from 251 on.
     assert by_name(data).loc[f"{ROOT}::Prefetch::Map", "wait_time_ms"] == pytest.approx((281 - 251) / 1e3)
 
@@ -115,7 +122,11 @@ def test_the_first_call_of_an_epoch_does_not_hide_what_holds_up_the_others() -> 
     rest = []
     for k in range(1, 5):
         t = 2000 * k
-        rest += [call(ROOT, t, 100, 1), call(f"{ROOT}::Shuffle", t + 1, 98, 2, 1), call(f"{ROOT}::Shuffle::Map", t + 2, 90, 3, 2)]
+        rest += [
+            call(ROOT, t, 100, 1),
+            call(f"{ROOT}::Shuffle", t + 1, 98, 2, 1),
+            call(f"{ROOT}::Shuffle::Map", t + 2, 90, 3, 2),
+        ]
     data = compute(start + rest)
     assert bottleneck(data) == f"{ROOT}::Shuffle::Map"
     row = data.pipelines.iloc[0]
@@ -158,6 +169,23 @@ def test_training_and_evaluation_are_two_pipelines_by_their_steps() -> None:
     assert data.pipelines["n_calls"].tolist() == [2, 1]
 
 
+def test_an_id_that_the_next_epoch_uses_again_does_not_mix_two_pipelines() -> None:
+    """An id is a hash of an address, and the iterators of an evaluation are often made where those of training were."""
+    chain = (f"{ROOT}::Prefetch", f"{ROOT}::Prefetch::Range")
+
+    def epoch(t: float, root: int, shapes: str) -> list[Event]:
+        calls = []
+        for at in (t, t + 100):
+            calls += [call(ROOT, at, 90, root, shapes=shapes)]
+            calls += [call(chain[0], at + 1, 80, 7, root), call(chain[1], at + 2, 70, 8, 7)]
+        return [event("MakeIterator::RootDataset", t - 10, 5), *calls]
+
+    data = compute(epoch(100, 1, "[32]"), epoch(1000, 2, "[64]"), epoch(2000, 1, "[32]"))
+    assert data.iterators["long_name"].tolist() == [ROOT, *chain, ROOT, *chain]
+    assert data.iterators["calls"].tolist() == [4, 4, 4, 2, 2, 2]
+    assert data.pipelines["startup_time_ms"].tolist() == pytest.approx([0.18, 0.09])
+
+
 def test_datasets_of_other_elements_are_other_pipelines() -> None:
     data = compute([call(ROOT, 0, 10, 1, shapes="[32]"), call(ROOT, 20, 10, 2, shapes="[64]")])
     assert len(data.pipelines) == 2
@@ -187,7 +215,11 @@ def test_the_inputs_of_an_interleave_are_one_node_and_those_of_a_zip_are_not() -
 
 
 def test_children_that_run_in_parallel_are_not_subtracted_twice() -> None:
-    consumer = [call(ROOT, 0, 100, 1), call(f"{ROOT}::MapAndBatch", 0, 100, 2, 1), stage("MapAndBatchConsume", 90, 1, 7)]
+    consumer = [
+        call(ROOT, 0, 100, 1),
+        call(f"{ROOT}::MapAndBatch", 0, 100, 2, 1),
+        stage("MapAndBatchConsume", 90, 1, 7),
+    ]
     workers = [
         [stage("MapAndBatchProduce", 10, 50, 7), call(f"{ROOT}::MapAndBatch::Range", 10, 50, 3, 2)],
         [stage("MapAndBatchProduce", 20, 50, 7), call(f"{ROOT}::MapAndBatch::Range", 20, 50, 3, 2)],
@@ -201,7 +233,11 @@ def test_children_that_run_in_parallel_are_not_subtracted_twice() -> None:
 
 
 def test_every_input_of_a_parallel_batch_counts_though_xprof_takes_the_first() -> None:
-    consumer = [call(ROOT, 0, 100, 1), call(f"{ROOT}::ParallelBatch", 0, 100, 2, 1), stage("ParallelBatchConsume", 99, 1, 7)]
+    consumer = [
+        call(ROOT, 0, 100, 1),
+        call(f"{ROOT}::ParallelBatch", 0, 100, 2, 1),
+        stage("ParallelBatchConsume", 99, 1, 7),
+    ]
     worker = [stage("ParallelBatchProduce", 0, 100, 7)]
     worker += [call(f"{ROOT}::ParallelBatch::Map", 20 * k, 20, 3, 2) for k in range(4)]
     data = compute(consumer, worker)
@@ -220,7 +256,8 @@ def test_ids_beyond_int64_are_matched_by_their_bits() -> None:
 def test_a_device_pipeline_is_named_apart_and_not_the_first_answer() -> None:
     device = [call("Iterator::Prefetch", 0, 900, 1), stage("PrefetchConsume", 800, 1, 0)]
     feeder = [stage("PrefetchProduce", 0, 700, 0), call("Iterator::Prefetch::Generator", 1, 690, 2, 1)]
-    data = compute(device, feeder, serial(1000, 100, 80))
+    fast = [call(ROOT, 1000, 100, 8), call(f"{ROOT}::Map", 1001, 80, 9, 8)]
+    data = compute(device, feeder, fast)
     assert data.pipelines["name"].tolist() == ["Device:0", "Host:0"]
     assert data.pipelines["is_device"].tolist() == [True, False]
     assert bottleneck(data) == f"{ROOT}::Map"
@@ -243,7 +280,7 @@ def test_ids_that_form_a_ring_end_and_lose_no_call() -> None:
 
 def test_repeated_element_ids_link_to_the_next_consumption() -> None:
     consumers, producers = zip(*(prefetched(t, 100, t + 10, 80, 0) for t in (0, 200, 400)), strict=True)
-    data = compute(sum(consumers, []), sum(producers, []))
+    data = compute(chained(consumers), chained(producers))
     assert by_name(data).loc[f"{ROOT}::Prefetch", "self_time_ms"] == pytest.approx(3 * 20 / 1e3)
 
 
@@ -259,7 +296,10 @@ def test_a_slow_map_is_told_to_run_in_parallel() -> None:
     row = compute(serial(0, 100, 80) + serial(200, 100, 80)).pipelines.iloc[0]
     assert row["suggestion_code"] == ".map(f, num_parallel_calls=tf.data.AUTOTUNE)"
     assert row["bottleneck_name"] == f"{ROOT}::Map"
-    assert row["summary"] == "Host:0: 1 call of 100 us on average after 100 us to start; Map accounts for 80.0 us of 100 us (80 %)."
+    assert (
+        row["summary"]
+        == "Host:0: 1 call of 100 us on average after 100 us to start; Map accounts for 80.0 us of 100 us (80 %)."
+    )
 
 
 def test_params_are_the_stats_of_the_last_call() -> None:

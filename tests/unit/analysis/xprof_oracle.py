@@ -6,12 +6,11 @@ XProf runs in its own process: it writes caches beside its input (which is there
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,27 +21,37 @@ from tfprof_widgets.store.trace import Trace
 _RUN = """
 import json, sys
 from xprof.convert import raw_to_tool_data
+jobs = json.load(open(sys.argv[1]))
 found = {}
-for tool in sys.argv[3:]:
-    data, _ = raw_to_tool_data.xspace_to_tool_data([sys.argv[1]], tool, {"use_saved_result": False})
-    found[tool] = json.loads(data)
+for name, (path, tools) in jobs.items():
+    for tool in tools:
+        data, _ = raw_to_tool_data.xspace_to_tool_data([path], tool, {"use_saved_result": False})
+        found.setdefault(name, {})[tool] = json.loads(data)
 json.dump(found, open(sys.argv[2], "w"))
 """
 
 
 def xprof(xplane: Path | bytes, *tools: str) -> dict[str, Any]:
     """The JSON of each tool for a file or its bytes."""
+    return xprof_all({"": xplane}, *tools)[""]
+
+
+def xprof_all(xplanes: Mapping[str, Path | bytes], *tools: str) -> dict[str, dict[str, Any]]:
+    """The same for several files, in one process."""
     with tempfile.TemporaryDirectory() as scratch:
-        copy, result = Path(scratch) / "host.xplane.pb", Path(scratch) / "result.json"
-        if isinstance(xplane, bytes):
-            copy.write_bytes(xplane)
-        else:
-            shutil.copy(xplane, copy)
-        command = [sys.executable, "-c", _RUN, str(copy), str(result), *tools]
+        jobs = {}
+        for number, (name, xplane) in enumerate(xplanes.items()):
+            copy = Path(scratch) / str(number) / "host.xplane.pb"
+            copy.parent.mkdir()
+            copy.write_bytes(xplane if isinstance(xplane, bytes) else xplane.read_bytes())
+            jobs[name] = (str(copy), tools)
+        order, result = Path(scratch) / "jobs.json", Path(scratch) / "result.json"
+        order.write_text(json.dumps(jobs))
+        command = [sys.executable, "-c", _RUN, str(order), str(result)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode:
             raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")
-        found: dict[str, Any] = json.loads(result.read_text())
+        found: dict[str, dict[str, Any]] = json.loads(result.read_text())
         return found
 
 

@@ -50,6 +50,9 @@ def steps(record, *names):
         found.append([int(numbers[i]) for i in rows[np.argsort(trace.start_ps[rows])]])
     return found
 
+def seconds(window):
+    return (window.stop_ns - window.start_ns) / 1e9
+
 def durations_ms(record, name):
     trace = open_traces(record.run_dirs[0]).trace
     rows = np.flatnonzero(trace.names_matching((name,)) & trace.has_stat("_r"))
@@ -69,7 +72,13 @@ def run_scenario(body: str, *, cwd: Path | None = None, **variables: str) -> dic
     program = PRELUDE + textwrap.dedent(body) + "\nprint('\\n@@' + json.dumps(out))\n"
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)} | variables
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=cwd, capture_output=True, text=True, timeout=240, check=False
+        [sys.executable, "-c", program],
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
     )
     assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     result: dict[str, Any] = json.loads(done.stdout.rpartition("@@")[2])

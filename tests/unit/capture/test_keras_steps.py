@@ -40,7 +40,8 @@ def run() -> dict[str, Any]:
         out["test"] = steps(record, "test")
         out["predict"] = steps(record, "test_predict")
         out["train_ms"] = durations_ms(record, "train")
-        out["n_steps"] = [record.n_steps, record.n_steps_kept, record.windows[0].first_step, record.windows[0].last_step]
+        (window,) = record.windows
+        out["n_steps"] = [record.n_steps, record.n_steps_kept, window.first_step, window.last_step]
         out["notices"] = record.notices
         out["outcome"] = record.outcome
         out["cost"] = [record.cost.start_s, record.cost.stop_s, record.cost.n_bytes]
@@ -182,7 +183,9 @@ def shapes() -> dict[str, Any]:
     """)
 
 
-@pytest.mark.parametrize("how", ["none", "tuple", "single", "positional", "callback_list", "subclass", "eager", "generator"])
+@pytest.mark.parametrize(
+    "how", ["none", "tuple", "single", "positional", "callback_list", "subclass", "eager", "generator"]
+)
 def test_six_batches_are_six_steps_however_fit_is_called(shapes: dict[str, Any], how: str) -> None:
     assert shapes[how] == [list(range(6))]
 

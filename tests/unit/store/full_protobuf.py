@@ -1,6 +1,6 @@
 """An XSpace read message by message through a complete protobuf schema: the oracle for the columnar reader.
 
-It shares nothing with `tfprof_widgets.store`: its own schema with real maps and nested messages, Python objects per event.
+It shares nothing with `tfprof_widgets.store`: its own schema with real maps and nested messages, objects per event.
 """
 
 from __future__ import annotations
@@ -67,17 +67,15 @@ def text(raw: bytes) -> str:
 
 
 def expected_events(data: bytes, *, origin_ns: int = 0) -> list[tuple[Any, ...]]:
-    """(plane, line id, start ps, duration ps, name, display name, occurrences, stats, metadata stats) in the Trace's order."""
+    """Plane, line id, start, duration, name, display name, occurrences, stats, metadata stats; in the Trace's order."""
     events = []
     for index, plane in enumerate(space_class().FromString(data).planes):
         order: dict[int, int] = {}
         for line in plane.lines:
             order.setdefault(line.id, len(order))
-            shift = line.timestamp_ns - (origin_ns if line.timestamp_ns >= origin_ns > 10**15 else 0)
+            shift = line.timestamp_ns - (origin_ns if min(line.timestamp_ns, origin_ns) > 10**15 else 0)
             for event in line.events:
-                metadata = (
-                    plane.event_metadata[event.metadata_id] if event.metadata_id in plane.event_metadata else None
-                )
+                metadata = plane.event_metadata.get(event.metadata_id)
                 row = (
                     index,
                     line.id,

@@ -25,7 +25,7 @@ def window(start_us: float, *, host: str = "h", name: str = "op", id: int = 7, l
                     metadata_stats={"kind": f"of {name}"},
                     display_name=f"shown {name}",
                     s=Ref("r"),
-                    b=b"blob",
+                    b=b"b",
                 ),
                 event("inner", 2, 1, n=start_us),
                 id=id,
@@ -67,9 +67,9 @@ def test_windows_of_one_host_share_lines_and_the_earliest_origin() -> None:
 
 def test_events_keep_their_stats_metadata_and_display_name() -> None:
     merged = merge_traces([window(100, name="late"), window(0, name="early")])
-    assert merged.stats_of(0) == {"kind": "of early", "s": "r", "b": b"blob"}
+    assert merged.stats_of(0) == {"kind": "of early", "s": "r", "b": b"b"}
     assert merged.stats_of(1) == {"n": 0}
-    assert merged.stats_of(2) == {"kind": "of late", "s": "r", "b": b"blob"}
+    assert merged.stats_of(2) == {"kind": "of late", "s": "r", "b": b"b"}
     assert merged.stats_of(3) == {"n": 100}
     assert merged.strings[merged.display_name_id[merged.metadata_id[2]]] == "shown late"
     assert merged.display_name_id[merged.metadata_id[1]] == -1
@@ -104,7 +104,7 @@ def test_a_line_that_only_a_later_window_has_stands_with_its_plane() -> None:
 def test_texts_are_stored_once() -> None:
     merged = merge_traces([window(0), window(10), window(20)])
     assert len(set(merged.strings)) == len(merged.strings)
-    assert merged.blobs == (b"blob",)
+    assert merged.blobs == (b"b",)
 
 
 def test_a_trace_without_a_start_begins_at_the_origin_with_a_warning() -> None:

@@ -1,0 +1,155 @@
+/** The views of one profile -> one page: overview, step chart and timeline on top, the others in tabs below. */
+
+import "./dashboard.css";
+import { formatCount } from "./core/format";
+import { describeRange } from "./core/span_text";
+import { button, h } from "./draw/dom";
+import { mount, type TraceView } from "./view";
+
+interface Tab {
+  readonly trait: string;
+  readonly title: string;
+}
+
+const TABS: readonly Tab[] = [
+  { trait: "op_table", title: "Ops" },
+  { trait: "memory_timeline", title: "Memory" },
+  { trait: "input_graph", title: "Input pipeline" },
+];
+
+/** Draws the child of a trait into `el`; a child that cannot be drawn says so there and leaves the others alone. */
+async function renderChild(view: TraceView, trait: string, el: HTMLElement): Promise<void> {
+  const ref = view.model.get(trait);
+  if (!ref) {
+    el.remove();
+    return;
+  }
+  try {
+    const child = await view.host.getWidget(String(ref), { signal: view.signal });
+    await child.render({ el, signal: view.signal });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    el.append(h("div", { class: "tfp-error", role: "alert" }, `The ${trait.replaceAll("_", " ")} view failed: ${reason}`));
+  }
+}
+
+/** One line a notice; what comes before the first colon is the headline. */
+function notices(view: TraceView): HTMLElement[] {
+  const given = view.options.notices ?? view.data.meta.notices;
+  const texts = Array.isArray(given) ? given.map(String) : [];
+  return texts.map((text) => {
+    const colon = text.indexOf(": ");
+    const parts = colon > 0 && colon < 80 ? [h("b", {}, text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
+    return h("div", { class: "note", role: "status" }, ...parts);
+  });
+}
+
+class Tabs {
+  readonly bar: HTMLElement;
+  readonly panels: HTMLElement[];
+  readonly #buttons: HTMLButtonElement[];
+  readonly #drawn = new Set<number>();
+
+  constructor(readonly view: TraceView) {
+    const id = Math.random().toString(36).slice(2);
+    const { meta } = view.data;
+    this.#buttons = TABS.map((tab, i) => {
+      const attributes = { role: "tab", id: `tfp-tab-${id}-${i}`, "aria-controls": `tfp-panel-${id}-${i}` };
+      const element = button(tab.title, () => this.choose(i), view.signal, attributes);
+      const count = tab.trait === "op_table" ? meta.op_name.length : 0;
+      if (count > 0) element.append(h("span", { class: "n tfp-narrow-off" }, formatCount(count)));
+      return element;
+    });
+    this.panels = TABS.map((_, i) =>
+      h("section", {
+        class: "tfp-panel",
+        role: "tabpanel",
+        id: `tfp-panel-${id}-${i}`,
+        "aria-labelledby": `tfp-tab-${id}-${i}`,
+        hidden: true,
+      }),
+    );
+    const list = h("div", { role: "tablist", "aria-label": "Views", "data-lm-suppress-shortcuts": "true" }, ...this.#buttons);
+    list.addEventListener("keydown", (event) => this.#key(event), { signal: view.signal });
+    this.bar = h("div", { class: "tfp-tabs" }, list);
+  }
+
+  choose(chosen: number): void {
+    this.#buttons.forEach((element, i) => {
+      element.setAttribute("aria-selected", String(i === chosen));
+      element.tabIndex = i === chosen ? 0 : -1;
+      this.panels[i].hidden = i !== chosen;
+    });
+    if (this.#drawn.has(chosen)) return;
+    this.#drawn.add(chosen);
+    void renderChild(this.view, TABS[chosen].trait, this.panels[chosen]);
+  }
+
+  #key(event: KeyboardEvent): void {
+    const now = this.#buttons.indexOf(event.target as HTMLButtonElement);
+    const last = this.#buttons.length - 1;
+    const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[event.key];
+    if (now < 0 || next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.choose(next);
+    this.#buttons[next].focus();
+  }
+}
+
+/** What the tabs are about, and the way back to the whole capture. */
+class Chip {
+  readonly element = h("span", { class: "tfp-chip" }, h("span", { class: "q" }, "about"));
+  readonly #words = h("span", { role: "status" });
+  readonly #box: HTMLElement;
+  readonly #clear: HTMLButtonElement;
+
+  constructor(readonly view: TraceView) {
+    this.#clear = button("×", () => clearRange(view), view.signal, { "aria-label": "Clear the range", title: "Clear the range" });
+    this.#box = h("span", { class: "c" }, this.#words, this.#clear);
+    this.element.append(this.#box);
+    view.link.on("time_range", () => this.#show(), view.signal);
+    this.#show();
+  }
+
+  #show(): void {
+    const { data, link } = this.view;
+    const range = link.timeRange;
+    const trace = { durationPs: data.meta.duration_ps, stepNames: data.meta.step_names };
+    const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
+    this.#words.textContent = describeRange(trace, data.table("steps"), rangePs);
+    this.#box.classList.toggle("whole", range === null);
+    this.#clear.hidden = range === null;
+  }
+}
+
+function clearRange(view: TraceView): void {
+  view.link.setTimeRange(null);
+  view.link.setStep(-1);
+}
+
+export default mount("dashboard", async (view) => {
+  view.root.classList.add("tfp-dashboard");
+  const place = () => h("div", { class: "place" });
+  const [overview, steps, timeline] = [place(), place(), place()];
+  const tabs = new Tabs(view);
+  tabs.bar.append(new Chip(view).element);
+  const top = h("div", { class: "tfp-dash-top" }, overview, steps);
+  view.root.append(h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels));
+  view.root.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
+      event.preventDefault();
+      clearRange(view);
+    },
+    { signal: view.signal },
+  );
+  const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
+  tabs.choose(Math.max(0, wanted));
+  await Promise.all([
+    renderChild(view, "overview_panel", overview),
+    renderChild(view, "step_chart", steps),
+    renderChild(view, "timeline", timeline),
+  ]);
+});

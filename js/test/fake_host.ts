@@ -1,0 +1,72 @@
+/** A page without a widget manager: models that record what a view does to them. */
+import type { AnyModel, Host, Listener } from "../src/afm";
+import { encodePack, type Pack } from "../src/core/wire";
+
+export class FakeModel implements AnyModel {
+  readonly listeners: [event: string, listener: Listener][] = [];
+  readonly sent: unknown[] = [];
+  nSaves = 0;
+
+  constructor(readonly state: Record<string, unknown>) {}
+
+  get(name: string) {
+    return this.state[name];
+  }
+  set(name: string, value: unknown) {
+    if (JSON.stringify(this.state[name]) === JSON.stringify(value)) return;
+    this.state[name] = value;
+    this.emit(`change:${name}`);
+  }
+  save_changes() {
+    this.nSaves += 1;
+  }
+  on(event: string, listener: Listener) {
+    this.listeners.push([event, listener]);
+  }
+  off(event?: string | null, listener?: Listener | null) {
+    for (let i = this.listeners.length - 1; i >= 0; i--) {
+      const [e, l] = this.listeners[i];
+      if ((!event || e === event) && (!listener || l === listener)) this.listeners.splice(i, 1);
+    }
+  }
+  send(content: unknown) {
+    this.sent.push(content);
+  }
+  emit(event: string, ...args: unknown[]) {
+    for (const [e, listener] of [...this.listeners]) if (e === event) (listener as (...a: unknown[]) => void)(...args);
+  }
+}
+
+export interface FakePage {
+  readonly host: Host;
+  readonly link: FakeModel;
+  readonly data: FakeModel;
+  /** A view's own model. */
+  readonly view: FakeModel;
+}
+
+let nPages = 0;
+
+export async function fakePage(pack: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
+  nPages += 1;
+  const models: Record<string, FakeModel> = {
+    link: new FakeModel({ time_range: [], selection: [], hover: "", step: -1 }),
+    data: new FakeModel({
+      data_id: `data${nPages}`,
+      overview: Buffer.from(await encodePack(pack)).toString("base64"),
+      is_complete: true,
+      n_chunks: 0,
+      ...data,
+    }),
+  };
+  const refs = { link: `anywidget:link${nPages}`, data: `anywidget:data${nPages}` };
+  const host: Host = {
+    async getModel(ref) {
+      return models[ref.replace(/^anywidget:/, "").replace(/\d+$/, "")];
+    },
+    async getWidget(ref) {
+      throw new Error(`no widget ${ref}`);
+    },
+  };
+  return { host, link: models.link, data: models.data, view: new FakeModel({ ...refs, options: "{}" }) };
+}

@@ -1,0 +1,312 @@
+"""%%tfprofile and %tfprofile in a real kernel: the cell keeps its meaning, and the profile is shown below it."""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from jupyter_client import BlockingKernelClient, KernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+pytestmark = pytest.mark.tensorflow
+
+SET_UP = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np
+import keras
+x, y = np.ones((160, 4), "f4"), np.ones((160, 1), "f4")
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+%load_ext tfprof_widgets
+def numbers(profile):
+    return [int(n) for window in profile.capture.windows for n in range(window.first_step, window.last_step + 1)]
+"""
+
+CELLS = {
+    "set_up": SET_UP,
+    "variables": """%%tfprofile --view none -o p
+text = '''first
+  second
+%%third'''
+history = model.fit(x, y, verbose=0)
+text""",
+    "read": "print(text.split('\\n'), len(history.history['loss']), numbers(p), _ == text)",
+    "quiet": "%%tfprofile --view none\ntext;",
+    "statements": "%%tfprofile --view none\nfor i in range(3):\n    print(i)",
+    "nested_magic": "%%tfprofile --view none\n%time z = 7\nfiles = !echo hello\nfiles",
+    "error": """%%tfprofile --view none -o failed
+
+def inner():
+    # a comment
+    raise ValueError('from line five')
+model.fit(x, y, verbose=0)
+inner()""",
+    "after_error": "print(failed.capture.outcome, numbers(failed))",
+    "syntax": "%%tfprofile --view none\na = 1\na = = 2",
+    "await": "%%tfprofile --view none\nimport asyncio\nawait asyncio.sleep(0)",
+    "selected": "%%tfprofile -o s --steps 2:4 --view=none --no-system\nmodel.fit(x, y, verbose=0);",
+    "read_selected": "print(numbers(s), len(s.capture.system))",
+    "every": "%%tfprofile -o s --every 2 --view none\nmodel.fit(x, y, verbose=0);",
+    "read_every": "print([w.first_step for w in s.capture.windows])",
+    "line": "%tfprofile -o line_profile --view none model.fit( x,  y, verbose=0).history['loss']  [0] > -1",
+    "read_line": "print(numbers(line_profile), _)",
+    "assigned": "def f(n):\n    got = %tfprofile --view none n + 1\n    return got\nf(41)",
+    "source": """%%tfprofile --view none
+def visible():
+    return 'its source'
+import inspect
+print(inspect.getsource(visible))""",
+    "logdir": "import tempfile\nplace = tempfile.mkdtemp()",
+    "logdir_cell": "%%tfprofile --view none --logdir '{place}/my logs'\nmodel.fit(x, y, verbose=0);",
+    "read_logdir": "import glob\nprint(len(glob.glob(place + '/my logs/plugins/profile/*/*.xplane.pb')))",
+    "bounded": "%%tfprofile --view none -o b --max-seconds 0.2\nimport time\nmodel.fit(x, y, verbose=0)\ntime.sleep(0.5)",
+    "read_bounded": "print(b.capture.outcome, b.notices)",
+    "help": "%%tfprofile --help",
+    "help_above_code": "%%tfprofile --help\nran = True",
+    "help_ran_nothing": "print('ran' in globals())",
+    "question": "%%tfprofile?",
+    "unknown_option": "%%tfprofile --nonsense 3\n1",
+    "empty_steps": "%%tfprofile --steps 5:5\n1",
+    "bad_name": "%%tfprofile -o 9lives\n1",
+    "statement_above": "%%tfprofile model.fit()\n1",
+    "no_statement": "%tfprofile --view none",
+    "wrapped": "print('tfprof' in keras.Model.fit.__code__.co_filename, os.getcwd(), os.listdir())",
+    "unload": "%unload_ext tfprof_widgets",
+    "unloaded": "%%tfprofile\n1",
+}
+
+
+class Cells:
+    """The executed cells by their names above."""
+
+    def __init__(self, notebook: nbformat.NotebookNode) -> None:
+        self._cells = dict(zip(CELLS, notebook.cells, strict=True))
+
+    def number(self, name: str) -> int:
+        return int(self._cells[name].execution_count)
+
+    def outputs(self, name: str, kind: str) -> list[Any]:
+        return [output for output in self._cells[name].outputs if output.output_type == kind]
+
+    def stdout(self, name: str) -> str:
+        assert not self.outputs(name, "error"), self.error(name)
+        return "".join(o.text for o in self.outputs(name, "stream") if o.name == "stdout").strip()
+
+    def usage_error(self, name: str) -> str:
+        """The one line that IPython prints for a magic used wrongly."""
+        (output,) = self._cells[name].outputs
+        assert output.name == "stderr"
+        assert output.text.startswith("UsageError: ")
+        return str(output.text)
+
+    def error(self, name: str) -> str:
+        (error,) = self.outputs(name, "error")
+        return "\n".join(error.traceback)
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
+    client = NotebookClient(
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        allow_errors=True,
+        resources={"metadata": {"path": str(tmp_path_factory.mktemp("magics"))}},
+    )
+    client.execute()
+    return Cells(notebook)
+
+
+def test_variables_strings_and_the_last_value_are_as_without_the_magic(cells: Cells) -> None:
+    (result,) = cells.outputs("variables", "execute_result")
+    assert "second" in result.data["text/plain"]
+    assert result.execution_count == cells.number("variables")
+    assert cells.stdout("read") == "['first', '  second', '%%third'] 1 [0, 1, 2, 3, 4] True"
+
+
+def test_a_semicolon_silences_the_last_value(cells: Cells) -> None:
+    assert cells.outputs("quiet", "execute_result") == []
+    assert cells.outputs("quiet", "error") == []
+
+
+def test_a_cell_of_statements_has_no_value(cells: Cells) -> None:
+    assert cells.stdout("statements") == "0\n1\n2"
+    assert cells.outputs("statements", "execute_result") == []
+
+
+def test_magics_and_shell_lines_work_inside(cells: Cells) -> None:
+    (result,) = cells.outputs("nested_magic", "execute_result")
+    assert result.data["text/plain"] == "['hello']"
+
+
+def test_a_failing_cell_fails_once_with_the_line_numbers_of_the_cell(cells: Cells) -> None:
+    (error,) = cells.outputs("error", "error")
+    assert (error.ename, error.evalue) == ("ValueError", "from line five")
+    text = plain(cells.error("error"))
+    number = cells.number("error")
+    assert text.count("Traceback (most recent call last)") == 1
+    assert f"Cell In[{number}], line 7" in text
+    assert f"Cell In[{number}], line 5, in inner()" in text
+    assert "----> 5     raise ValueError('from line five')" in text
+    assert "tfprof_widgets/" not in text, "our own frames are hidden"
+
+
+def test_what_ran_before_a_failure_is_kept(cells: Cells) -> None:
+    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4]"
+
+
+def test_a_syntax_error_names_the_line_of_the_cell(cells: Cells) -> None:
+    text = plain(cells.error("syntax"))
+    assert "SyntaxError" in text
+    assert f"Cell In[{cells.number('syntax')}], line 3" in text
+
+
+def test_a_top_level_await_gets_a_remedy(cells: Cells) -> None:
+    text = cells.usage_error("await")
+    assert "Line 3 awaits" in text
+    assert "with tfprof_widgets.profile()" in text
+
+
+def test_options_select_steps(cells: Cells) -> None:
+    assert cells.stdout("read_selected") == "[2, 3] 0"
+    assert cells.stdout("read_every") == "[0, 2, 4]"
+
+
+def test_the_line_magic_runs_a_statement_unchanged_and_gives_its_value(cells: Cells) -> None:
+    (result,) = cells.outputs("line", "execute_result")
+    assert result.data["text/plain"] == "True"
+    assert cells.stdout("read_line") == "[0, 1, 2, 3, 4] True"
+
+
+def test_the_line_magic_sees_the_names_of_the_function_it_stands_in(cells: Cells) -> None:
+    (result,) = cells.outputs("assigned", "execute_result")
+    assert result.data["text/plain"] == "42"
+
+
+def test_the_source_of_a_function_defined_under_the_magic_can_be_found(cells: Cells) -> None:
+    assert cells.stdout("source") == "def visible():\n    return 'its source'"
+
+
+def test_logdir_takes_blanks_and_variables(cells: Cells) -> None:
+    assert cells.stdout("read_logdir") == "1"
+
+
+def test_a_bound_is_told_with_the_option_of_the_magic(cells: Cells) -> None:
+    text = cells.stdout("read_bounded")
+    assert text.startswith("bounded")
+    assert "%%tfprofile --steps" in text
+
+
+def test_help_prints_the_options_and_runs_nothing(cells: Cells) -> None:
+    for name in ("help", "help_above_code"):
+        (shown,) = cells.outputs(name, "display_data")
+        assert "--max-seconds" in shown.data["text/plain"]
+    assert cells.stdout("help_ran_nothing") == "False"
+    assert cells.outputs("question", "error") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("unknown_option", "--nonsense"),
+        ("empty_steps", "selects no step"),
+        ("bad_name", "9lives"),
+        ("statement_above", "model.fit()"),
+        ("no_statement", "needs a statement"),
+    ],
+)
+def test_a_wrong_option_is_one_line_that_says_what_to_give(cells: Cells, name: str, words: str) -> None:
+    assert words in cells.usage_error(name)
+
+
+def test_nothing_is_left_behind(cells: Cells) -> None:
+    assert cells.stdout("wrapped").startswith("False")
+    assert cells.stdout("wrapped").endswith("[]")
+
+
+def test_unloading_takes_the_magic_out(cells: Cells) -> None:
+    assert "not found" in cells.usage_error("unloaded")
+
+
+def test_a_failing_cell_stops_run_all(tmp_path: Path) -> None:
+    sources = [
+        "%load_ext tfprof_widgets",
+        "%%tfprofile --view none\nraise RuntimeError('stop here')",
+        "print('too far')",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    )
+    with pytest.raises(CellExecutionError, match="stop here"):
+        client.execute()
+    assert notebook.cells[2].outputs == []
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(tmp_path))
+    client = manager.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_interrupting_the_kernel_keeps_what_was_captured_and_the_next_capture_works(
+    kernel: tuple[KernelManager, BlockingKernelClient],
+) -> None:
+    manager, client = kernel
+    reply, _ = run(client, SET_UP)
+    assert reply["status"] == "ok"
+    long = "%%tfprofile --view none -o p\nprint('begun')\nmodel.fit(x, y, epochs=100000, verbose=0)"
+    reply, _ = run(client, long, when_it_prints=lambda: (time.sleep(1.0), manager.interrupt_kernel()))
+    assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
+    facts = "import json\nprint(json.dumps([p.capture.outcome, numbers(p)]))"
+    outcome, steps = json.loads(run(client, facts)[1])
+    assert outcome == "interrupted"
+    assert len(steps) > 10
+    assert steps == list(range(len(steps)))
+    reply, _ = run(client, "%%tfprofile --view none -o p\nmodel.fit(x, y, verbose=0);")
+    assert reply["status"] == "ok"
+    assert json.loads(run(client, facts)[1]) == ["complete", [0, 1, 2, 3, 4]]
+
+
+def run(client: BlockingKernelClient, code: str, *, when_it_prints: Any = None) -> tuple[dict[str, Any], str]:
+    """Run code; give the reply and what it printed."""
+    request = client.execute(code)
+    printed = ""
+    while True:
+        try:
+            message = client.get_iopub_msg(timeout=120)
+        except queue.Empty:
+            pytest.fail(f"the kernel does not answer: {code}")
+        if message["parent_header"].get("msg_id") != request:
+            continue
+        if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
+            printed += message["content"]["text"]
+            if when_it_prints is not None:
+                when_it_prints()
+                when_it_prints = None
+        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+            break
+    while True:
+        reply = client.get_shell_msg(timeout=60)
+        if reply["parent_header"].get("msg_id") == request:
+            return reply["content"], printed

@@ -1,0 +1,176 @@
+"""trace_steps and step: custom loops have exactly their iterations as steps, and keep their meaning."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from tests.unit.capture.scenario import run_scenario
+from tfprof_widgets.capture.loop import step, trace_steps
+
+
+@pytest.fixture(scope="module")
+def run() -> dict[str, Any]:
+    return run_scenario("""
+        def kept(body, **options):
+            capture = started(system=False, **options)
+            body()
+            return steps(capture.stop())
+
+        dataset = tf.data.Dataset.range(10).batch(2)
+
+        def epochs():
+            loop = trace_steps(dataset)
+            for _ in range(2):
+                for batch in loop:
+                    batch + 1
+
+        out["dataset"] = kept(epochs)
+
+        def unknown():
+            for item in trace_steps(iter([1, 2, 3])):
+                pass
+
+        out["iterator"] = kept(unknown)
+        out["empty"] = kept(lambda: list(trace_steps([])))
+
+        strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+        out["distributed"] = kept(lambda: list(trace_steps(strategy.experimental_distribute_dataset(dataset))))
+
+        def breaks():
+            for i in trace_steps(range(10)):
+                if i == 2:
+                    break
+            for i in trace_steps(range(2)):
+                pass
+
+        out["break"] = kept(breaks)
+
+        def slow():
+            for i in range(3):
+                time.sleep(0.02)
+                yield i
+
+        capture = started(system=False)
+        for i in trace_steps(slow()):
+            pass
+        out["slow_ms"] = durations_ms(capture.stop(), "train")
+
+        capture = started(system=False)
+        def fails():
+            for i in trace_steps(range(10)):
+                if i == 2:
+                    raise RuntimeError("in the body")
+        out["error"] = error_of(fails)
+        out["after_error"] = steps(capture.stop(outcome="exception"))
+
+        capture = started(system=False)
+        def fails_in_data():
+            def data():
+                yield 1
+                raise ValueError("in the data")
+            for i in trace_steps(data()):
+                pass
+        out["data_error"] = error_of(fails_in_data)
+        out["after_data_error"] = steps(capture.stop(outcome="exception"))
+
+        def selected():
+            for i in trace_steps(range(20)):
+                time.sleep(0.001)
+
+        out["selected"] = kept(selected, steps=range(5, 8))
+
+        def by_hand():
+            for i in range(100, 120):
+                with step(i):
+                    tf.constant(1.0) + i
+
+        out["by_hand"] = kept(by_hand)
+        out["by_hand_selected"] = kept(by_hand, steps=[101, 102, 110])
+
+        tf.profiler.experimental.start("own")
+        for _ in trace_steps(range(3)):
+            pass
+        tf.profiler.experimental.stop()
+        trace = open_traces("own").trace
+        rows = np.flatnonzero(trace.names_matching(("train",)) & trace.has_stat("_r"))
+        out["other_profiler"] = trace.int_stat("step_num")[rows].tolist()
+    """)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("cwd"))
+        yield
+
+
+@pytest.mark.tensorflow
+def test_two_epochs_of_a_dataset_are_one_series_without_a_step_for_its_end(run: dict[str, Any]) -> None:
+    assert run["dataset"] == [list(range(10))]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(("kind", "n_steps"), [("iterator", 3), ("empty", 0), ("distributed", 5)])
+def test_anything_that_can_be_iterated_is_marked(run: dict[str, Any], kind: str, n_steps: int) -> None:
+    assert run[kind] == [list(range(n_steps))]
+
+
+@pytest.mark.tensorflow
+def test_a_loop_left_by_break_ends_its_step_and_the_next_goes_on_counting(run: dict[str, Any]) -> None:
+    assert run["break"] == [[0, 1, 2, 3, 4]]
+
+
+@pytest.mark.tensorflow
+def test_waiting_for_data_is_in_the_step(run: dict[str, Any]) -> None:
+    assert len(run["slow_ms"]) == 3
+    assert min(run["slow_ms"]) >= 20
+
+
+@pytest.mark.tensorflow
+def test_an_exception_in_the_body_goes_on_and_its_step_is_kept(run: dict[str, Any]) -> None:
+    assert run["error"] == ["RuntimeError", "in the body"]
+    assert run["after_error"] == [[0, 1, 2]]
+
+
+@pytest.mark.tensorflow
+def test_an_exception_in_the_data_goes_on_and_makes_no_step(run: dict[str, Any]) -> None:
+    assert run["data_error"] == ["ValueError", "in the data"]
+    assert run["after_data_error"] == [[0]]
+
+
+@pytest.mark.tensorflow
+def test_selections_work_in_loops(run: dict[str, Any]) -> None:
+    assert run["selected"] == [[5, 6, 7]]
+
+
+@pytest.mark.tensorflow
+def test_a_step_by_hand_keeps_its_number_and_is_selected_by_it(run: dict[str, Any]) -> None:
+    assert run["by_hand"] == [list(range(100, 120))]
+    assert run["by_hand_selected"] == [[101, 102], [110]]
+
+
+@pytest.mark.tensorflow
+def test_steps_are_marked_for_other_profilers_too(run: dict[str, Any]) -> None:
+    assert run["other_profiler"] == [0, 1, 2]
+
+
+def test_without_a_capture_the_loop_yields_the_same_and_loads_no_tensorflow() -> None:
+    loaded = "tensorflow" in sys.modules
+    assert list(trace_steps([1, 2, 3])) == [1, 2, 3]
+    assert ("tensorflow" in sys.modules) == loaded
+
+
+def test_the_length_is_that_of_the_dataset() -> None:
+    assert len(trace_steps([1, 2, 3])) == 3
+    with pytest.raises(TypeError):
+        len(trace_steps(iter([1])))
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    with pytest.raises(TypeError, match="whole number"):
+        step(1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="negative"):
+        step(-1)

@@ -1,0 +1,212 @@
+"""The parts of a capture that need no TensorFlow: the shield, the watch over bounds, scratch folders, the sampler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tfprof_widgets.capture import scratch
+from tfprof_widgets.capture.active import active_capture
+from tfprof_widgets.capture.bounds import BoundKind, BoundWatch, heap_reader
+from tfprof_widgets.capture.environment import BFC_VARIABLE, enable_cpu_memory_recording
+from tfprof_widgets.capture.record import CaptureOptions
+from tfprof_widgets.capture.sampler import SystemSampler, on_trace_clock
+from tfprof_widgets.capture.shield import run_shielded
+from tfprof_widgets.errors import CaptureError
+
+
+def interrupt(after_s: float, *, times: int = 1) -> None:
+    def press() -> None:
+        for _ in range(times):
+            time.sleep(after_s)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+
+
+def test_the_shield_returns_what_the_action_returns() -> None:
+    assert run_shielded(lambda: 42) == 42
+
+
+def test_the_shield_raises_what_the_action_raises() -> None:
+    def fail() -> None:
+        raise ValueError("from the action")
+
+    with pytest.raises(ValueError, match="from the action"):
+        run_shielded(fail)
+
+
+def test_ctrl_c_is_delivered_after_the_action() -> None:
+    finished = []
+
+    def work() -> None:
+        time.sleep(0.3)
+        finished.append(True)
+
+    interrupt(0.1, times=2)
+    with pytest.raises(KeyboardInterrupt):
+        run_shielded(work)
+    assert finished
+
+
+def test_the_fourth_ctrl_c_frees_the_user_from_an_action_that_hangs() -> None:
+    release = threading.Event()
+    interrupt(0.05, times=4)
+    begin_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_shielded(lambda: release.wait(30))
+    assert time.monotonic() - begin_s < 5
+    release.set()
+
+
+class Hits(list[BoundKind]):
+    """What a watch has called, and a way to wait for it."""
+
+    def wait(self, timeout_s: float = 5.0) -> Hits:
+        deadline_s = time.monotonic() + timeout_s
+        while not self and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        return self
+
+
+def test_the_watch_calls_once_when_the_time_is_up() -> None:
+    hits = Hits()
+    watch = BoundWatch(hits.append, seconds=0.1, n_bytes=1e12, read_heap=lambda: 0)
+    watch.start()
+    assert hits.wait() == ["seconds"]
+
+
+def test_the_watch_estimates_the_file_from_the_growth_of_the_heap_after_rebase() -> None:
+    heap = [1_000_000]
+    hits = Hits()
+    watch = BoundWatch(hits.append, seconds=60, n_bytes=1000, heap_bytes_per_file_byte=4.0, read_heap=lambda: heap[0])
+    heap[0] += 50_000
+    watch.rebase()
+    watch.start()
+    heap[0] += 3999
+    assert hits.wait(0.3) == []
+    heap[0] += 1
+    assert hits.wait() == ["bytes"]
+
+
+def test_a_cancelled_watch_is_silent() -> None:
+    hits = Hits()
+    watch = BoundWatch(hits.append, seconds=0.1, n_bytes=1, read_heap=lambda: 0)
+    watch.start()
+    watch.cancel()
+    assert hits.wait(0.3) == []
+
+
+def test_the_heap_reader_sees_what_is_held() -> None:
+    read = heap_reader()
+    before = read()
+    held = [bytes(5000) for _ in range(2000)]
+    assert 9_000_000 < read() - before < 40_000_000
+    assert len(held) == 2000
+
+
+def test_scratch_is_private_and_below_the_memory_backed_folder_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "SHARED_MEMORY", tmp_path)
+    folder = scratch.make_scratch(1)
+    assert folder.parent == tmp_path
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_scratch_is_on_disk_when_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Usage = namedtuple("Usage", "total used free")
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "disk").mkdir()
+    monkeypatch.setattr(scratch, "SHARED_MEMORY", tmp_path / "memory")
+    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path / "disk"))
+    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda _: Usage(10, 9, 1))
+    assert scratch.make_scratch(1).parent == tmp_path / "disk"
+
+
+def test_no_place_for_scratch_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "_parent", lambda _: tmp_path / "gone")
+    with pytest.raises(CaptureError, match=r"gone.*free.*logdir="):
+        scratch.make_scratch(1)
+
+
+def test_scratch_of_a_killed_process_is_swept_and_that_of_a_living_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "SHARED_MEMORY", tmp_path)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    mine = scratch.make_scratch(1)
+    dead = tmp_path / mine.name.replace(str(os.getpid()), str(gone.pid))
+    dead.mkdir()
+    scratch.make_scratch(1)
+    assert mine.exists()
+    assert not dead.exists()
+
+
+def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
+    placed = []
+    for content in ("a", "b"):
+        run = tmp_path / content / "2026_11_20"
+        run.mkdir(parents=True)
+        (run / "host.xplane.pb").write_text(content)
+        placed.append(scratch.place_run(run, tmp_path / "logs"))
+        assert not run.exists()
+    assert [(path.name, (path / "host.xplane.pb").read_text()) for path in placed] == [
+        ("2026_11_20", "a"),
+        ("2026_11_20_2", "b"),
+    ]
+
+
+def test_the_sampler_gives_rows_in_time_order_and_counts_bytes_from_its_start() -> None:
+    sampler = SystemSampler(interval_s=0.02)
+    sampler.start()
+    time.sleep(0.3)
+    samples = sampler.stop()
+    assert len(samples) > 5
+    assert samples["time_ns"].is_monotonic_increasing
+    assert samples["rss_bytes"].gt(1_000_000).all()
+    assert samples["disk_write_bytes"].iloc[0] < 1e9
+    assert not any(thread.name == "tfprof-sampler" for thread in threading.enumerate())
+
+
+def test_a_sampler_that_never_ran_gives_the_columns_without_rows() -> None:
+    empty = SystemSampler().stop()
+    assert len(empty) == 0
+    assert "rss_bytes" in empty.columns
+    assert on_trace_clock(empty, 0).columns[0] == "time_ms"
+
+
+def test_samples_are_put_on_the_clock_of_a_trace() -> None:
+    samples = pd.DataFrame({"time_ns": [1_000_000_000, 1_001_500_000], "cpu_pct": [1.0, 2.0]})
+    clocked = on_trace_clock(samples, 1_000_500_000)
+    assert clocked["time_ms"].tolist() == [-0.5, 1.0]
+    assert "time_ns" not in clocked
+
+
+def test_cpu_memory_recording_is_asked_for_and_a_users_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(BFC_VARIABLE, raising=False)
+    assert enable_cpu_memory_recording()
+    assert os.environ[BFC_VARIABLE] == "true"
+    monkeypatch.setenv(BFC_VARIABLE, "false")
+    assert not enable_cpu_memory_recording()
+    assert os.environ[BFC_VARIABLE] == "false"
+
+
+@pytest.mark.parametrize("options", [{"max_seconds": 0}, {"max_bytes": -1}])
+def test_bounds_must_be_positive(options: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="greater than 0"):
+        CaptureOptions(**options)  # type: ignore[arg-type]
+
+
+def test_no_capture_is_active_outside_one() -> None:
+    assert active_capture() is None

@@ -1,0 +1,86 @@
+"""Selection: the user's arguments decide step by step, and a senseless argument says what to give instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tfprof_widgets.capture.selection import Selection, make_selection
+
+
+def windows(selection: Selection, n_steps: int) -> list[list[int]]:
+    """Play `n_steps` steps, as the capture does."""
+    state, found, is_open = selection.clocked(), [], False
+    for number in range(n_steps):
+        if not is_open and state.opens(number):
+            is_open = True
+            found.append([])
+        if is_open:
+            found[-1].append(number)
+            is_open = state.continues(number + 1)
+    return found
+
+
+def made(**options: Any) -> Selection:
+    selection = make_selection(**options)
+    assert selection is not None
+    return selection
+
+
+def test_nothing_selected_means_no_selection() -> None:
+    assert make_selection() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"steps": range(2, 5)}, [[2, 3, 4]]),
+        ({"steps": range(0, 9, 4)}, [[0], [4], [8]]),
+        ({"steps": [7, 1, 2]}, [[1, 2], [7]]),
+        ({"steps": lambda n: n % 5 < 2}, [[0, 1], [5, 6]]),
+        ({"every": 4}, [[0], [4], [8]]),
+        ({"every": 1}, [list(range(10))]),
+        ({"every": 2, "steps": range(3, 8)}, [[4], [6]]),
+    ],
+)
+def test_neighbours_share_a_window(options: dict[str, Any], expected: list[list[int]]) -> None:
+    assert windows(made(**options), 10) == expected
+
+
+def test_every_seconds_opens_when_the_time_has_come() -> None:
+    now = iter([0.0, 0.0, 4.0, 11.0, 12.0, 20.0, 21.5])
+    selection = Selection(None, every_seconds=10.0, clock=lambda: next(now))
+    assert windows(selection, 6) == [[0], [2], [5]]
+
+
+def test_a_call_with_several_batches_is_selected_for_any_of_them() -> None:
+    state = made(steps=range(6, 8)).clocked()
+    assert not state.opens(0, 4)
+    assert state.opens(4, 4)
+    assert not state.continues(8, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"steps": range(5, 5)}, ValueError, "selects no step"),
+        ({"steps": []}, ValueError, "selects no step"),
+        ({"steps": range(-3, 5)}, ValueError, "negative"),
+        ({"steps": 5}, TypeError, "range"),
+        ({"steps": "10:20"}, TypeError, "range"),
+        ({"every": 0}, ValueError, "at least 1"),
+        ({"every": 2.5}, TypeError, "whole number"),
+        ({"every": True}, TypeError, "whole number"),
+        ({"every_seconds": 0}, ValueError, "greater than 0"),
+    ],
+)
+def test_a_senseless_argument_is_refused_with_a_remedy(
+    options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        make_selection(**options)
+
+
+def test_the_description_is_in_the_users_words() -> None:
+    assert made(steps=range(10, 20), every=5).description == "steps=range(10, 20), every=5"

@@ -1,0 +1,87 @@
+"""The exported page: one file, and no text of a trace can end a script or start an element."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+from pathlib import Path
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tests.builders import event, line, plane, space
+from tfprof_widgets.export.html import framed, html_page, json_safe, script_safe
+
+HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- x", "]]>", "\u2028'\"\\"]
+
+
+class Elements(html.parser.HTMLParser):
+    """Collects what a browser would see as elements, and the text of each script."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "script" and self.scripts:
+            self.scripts[-1] += data
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("hostile")
+    events = [event(name, 10 * i, 5, note=name) for i, name in enumerate(HOSTILE)]
+    (folder / "h.xplane.pb").write_bytes(space(plane("/host:CPU", line(HOSTILE[0], *events))))
+    prof = tfprof.load(folder)
+    prof.title = HOSTILE[0]
+    return Path(prof.to_html(folder / "out.html")).read_text(encoding="utf-8")
+
+
+def test_names_of_a_trace_add_no_element_to_the_page(hostile_page: str) -> None:
+    elements = Elements(hostile_page)
+    assert "img" not in [tag for tag, _ in elements.tags]
+    modules = [attrs for tag, attrs in elements.tags if tag == "script"]
+    n_views = sum(1 for attrs in modules if str(attrs.get("id", "")).startswith("esm-"))
+    assert len(modules) == n_views + 2
+
+
+def test_the_page_names_no_address_to_fetch_from(hostile_page: str) -> None:
+    for tag, attrs in Elements(hostile_page).tags:
+        assert "src" not in attrs, tag
+        assert tag != "link"
+
+
+def test_the_state_survives_the_escaping(hostile_page: str) -> None:
+    state = next(json.loads(text) for text in Elements(hostile_page).scripts if text.startswith('{"root"'))
+    assert state["root"] in state["models"]
+    entries = {model["entry"] for model in state["models"].values()}
+    assert {"dashboard", "timeline", "op_table", "memory_timeline", "input_graph", None} <= entries
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_json_in_a_script_element_has_no_markup_and_the_same_value(text: str) -> None:
+    written = json_safe({"name": text})
+    assert "<" not in written
+    assert json.loads(written) == {"name": text}
+
+
+def test_code_cannot_close_its_script_element() -> None:
+    assert script_safe("a = '</script>' + '<!--'") == "a = '<\\/script>' + '<\\!--'"
+
+
+def test_a_hostile_title_is_text() -> None:
+    page = html_page("<b>", {"root": "", "models": {}}, modules={}, styles={}, host="")
+    assert "<title>&lt;b&gt;</title>" in page
+
+
+def test_a_framed_page_is_one_element() -> None:
+    tags = Elements(framed('<p title="x">hi</p>', 100)).tags
+    assert [tag for tag, _ in tags] == ["iframe"]
+    assert tags[0][1]["srcdoc"] == '<p title="x">hi</p>'

@@ -1,0 +1,110 @@
+"""The facade: lazy, honest about what it lacks, and one link for all views."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tests.builders import event, line, plane, space
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> tfprof.Profile:
+    steps = [
+        e
+        for i in range(6)
+        for e in (event("train", 10 * i, 9, _r=1, step_num=i), event("a/foo:MatMul", 10 * i + 2, 4), event("b:Relu", 10 * i + 7, 1))
+    ]
+    (tmp_path / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *steps))))
+    return tfprof.load(tmp_path)
+
+
+def test_a_profile_still_being_captured_says_so() -> None:
+    pending = tfprof.Profile()
+    assert "still running" in repr(pending)
+    with pytest.raises(tfprof.CaptureError, match="after the `with` block ends"):
+        _ = pending.steps
+    assert pending._repr_mimebundle_() == {"text/plain": repr(pending)}
+
+
+def test_repr_is_one_line_with_the_step_time(loaded: tfprof.Profile) -> None:
+    assert "\n" not in repr(loaded)
+    assert "6 steps, 0.009 ms a step, 18 events" in repr(loaded)
+
+
+def test_outside_a_notebook_a_display_is_text_alone(loaded: tfprof.Profile) -> None:
+    bundle = loaded._repr_mimebundle_()
+    assert list(bundle) == ["text/plain"]
+    for expected in ("ms a step", "a/foo (MatMul, host)", "TF_CPU_ALLOCATOR_USE_BFC"):
+        assert expected in bundle["text/plain"]
+
+
+def test_all_views_share_one_link_and_one_data_model(loaded: tfprof.Profile) -> None:
+    views = [loaded.timeline(), loaded.op_table(), loaded.memory_timeline(), loaded.input_graph(), loaded.step_chart()]
+    dashboard = loaded.dashboard()
+    for view in views:
+        assert view.link is loaded.link
+        assert view.data is views[0].data
+    assert dashboard.timeline is loaded.timeline()
+    assert dashboard is loaded.dashboard()
+
+
+def test_selecting_a_step_moves_the_link_and_restricts_the_tables(loaded: tfprof.Profile) -> None:
+    selection = loaded.select(step=2)
+    assert loaded.link.step == 2
+    assert loaded.link.time_range == selection.time_range_ns == (20_000, 29_000)
+    ops = selection.ops.set_index("name")
+    assert ops.loc["a/foo", "occurrences"] == 1
+    assert ops.loc["a/foo", "total_self_time_us"] == 4
+    assert list(selection.steps["name"]) == ["train 2"]
+    assert len(selection.events) == 3
+
+
+def test_selecting_part_of_an_op_counts_its_overlap(loaded: tfprof.Profile) -> None:
+    ops = loaded.select(time_range=(3_000, 5_000), ops=("a/foo",)).ops.set_index("name")
+    assert ops.loc["a/foo", "total_time_us"] == 2
+    assert "b" not in ops.index
+    assert loaded.link.selection == ("a/foo",)
+
+
+def test_selecting_nothing_clears_the_link(loaded: tfprof.Profile) -> None:
+    loaded.select(step=1, ops=("b",))
+    everything = loaded.select()
+    assert (loaded.link.time_range, loaded.link.step, loaded.link.selection) == ((), -1, ())
+    assert everything.ops.equals(loaded.ops)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [({"step": 6}, "has 6"), ({"step": -1}, "not a row"), ({"time_range": (5, 1)}, "ends before"), ({"step": 0, "time_range": (0, 1)}, "not both")],
+)
+def test_a_selection_that_means_nothing_is_refused(loaded: tfprof.Profile, wanted: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        loaded.select(**wanted)  # type: ignore[arg-type]
+    assert loaded.link.time_range == ()
+
+
+def test_loading_a_logdir_takes_the_newest_run_and_names_the_others(tmp_path: Path) -> None:
+    data = space(plane("/host:CPU", line("main", event("x", 0, 1))))
+    for run in ("2026_01_01_00_00_00", "2026_01_02_00_00_00"):
+        folder = tmp_path / "plugins" / "profile" / run
+        folder.mkdir(parents=True)
+        (folder / "vm.xplane.pb").write_bytes(data)
+    prof = tfprof.load(tmp_path)
+    assert prof.title == "2026_01_02_00_00_00"
+    assert prof.notices == ("This is the newest of 2 runs. The others are 2026_01_01_00_00_00.",)
+
+
+def test_loading_and_analysing_needs_no_tensorflow(loaded: tfprof.Profile, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['tensorflow'] = sys.modules['keras'] = None\n"
+        "import tfprof_widgets as tfprof\n"
+        f"prof = tfprof.load({str(tmp_path)!r})\n"
+        "print(len(prof.steps), len(prof.ops), len(prof.events), prof.to_html(sys.argv[1]).exists())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "o.html")], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["6", "2", "18", "True"]
