@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import functools
+import keyword
 import logging
 import re
 import sys
@@ -79,13 +81,14 @@ class TfprofMagics(Magics):  # type: ignore[misc]
             raise UsageError("%tfprofile needs a statement behind it, such as `%tfprofile model.fit(x, y)`.")
         capture_options = self._capture_options(arguments)
         code = self._compile(line, cell, statement)
-        value = self._run(code, arguments, capture_options, None if cell is not None else local_ns)
-        if cell is None:
-            return value
-        if value is not None:
+        deliver = functools.partial(self._deliver, arguments)
+        with capturing(capture_options, on_failure=deliver) as profile:
+            value = code.run(self.shell.user_ns, None if cell is not None else local_ns)
+        if cell is not None and value is not None:
             # As IPython does for a cell without a magic: prints `Out[n]`, sets `_`. After the capture, not within.
             sys.displayhook(value)
-        return None
+        deliver(profile)
+        return value if cell is None else None
 
     def _compile(self, line: str, cell: str | None, statement: str) -> CellCode:
         try:
@@ -99,25 +102,15 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         except TfProfError as error:
             raise UsageError(str(error)) from None
 
-    def _run(
-        self, code: CellCode, arguments: Namespace, options: CaptureOptions, local_ns: dict[str, Any] | None
-    ) -> Any:
-        __tracebackhide__ = True
-
-        def deliver(profile: Profile) -> None:
-            if arguments.out:
-                self.shell.user_ns[arguments.out] = profile
-            show(profile, arguments.view)
-
-        with capturing(options, on_failure=deliver) as profile:
-            value = code.run(self.shell.user_ns, local_ns)
-        deliver(profile)
-        return value
+    def _deliver(self, arguments: Namespace, profile: Profile) -> None:
+        if arguments.out:
+            self.shell.user_ns[arguments.out] = profile
+        show(profile, arguments.view)
 
     def _capture_options(self, arguments: Namespace) -> CaptureOptions:
         from .capture.record import CaptureOptions
 
-        if arguments.out is not None and not arguments.out.isidentifier():
+        if arguments.out is not None and (not arguments.out.isidentifier() or keyword.iskeyword(arguments.out)):
             raise UsageError(f"-o {arguments.out}: not a name of a variable.")
         logdir = arguments.logdir
         try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .analysis.overview import Overview
     from .analysis.results import Results
     from .analysis.selection import Selection
+    from .capture.record import CaptureRecord
     from .store.trace import Trace
     from .views.base import View
     from .views.dashboard import Dashboard
@@ -47,7 +48,9 @@ class Profile:
     still empty: asking it for data raises `CaptureError`.
     """
 
-    def __init__(self, open_trace: Callable[[], Trace] | None = None, *, title: str = "", notices: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, open_trace: Callable[[], Trace] | None = None, *, title: str = "", notices: tuple[str, ...] = ()
+    ) -> None:
         self._open_trace = open_trace
         self._record: CaptureRecord | None = None
         self._notices = notices
@@ -263,7 +266,11 @@ class Profile:
             return "<Profile: capture still running>"
         try:
             overview, n_events = self.overview, self.trace.n_events
-            steps = f"{overview.n_steps} steps, {overview.step_time_avg_ms:.3g} ms a step" if overview.n_steps else "no steps"
+            steps = (
+                f"{overview.n_steps} steps, {overview.step_time_avg_ms:.3g} ms a step"
+                if overview.n_steps
+                else "no steps"
+            )
             return f"<Profile {self.title}: {steps}, {n_events:,} events>"
         except TfProfError as error:
             return f"<Profile {self.title}: {error}>"

@@ -1,4 +1,7 @@
-"""An invented capture -> screenshots of the views, for looking at: python js/dev/look.py OUT_DIR [view] [scene JSON] [width,...] [script]."""
+"""An invented capture -> screenshots of the views, to look at.
+
+python js/dev/look.py OUT_DIR [view] [scene JSON, or @ and a file with the base64 of a pack] [width,...] [script]
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,11 @@ VIEWS = ("overview_panel", "step_chart", "timeline", "op_table", "memory_timelin
 
 def page(view: str, scene: str, options: dict[str, object]) -> str:
     """The HTML of one view of a scene."""
-    pack = subprocess.run(
-        ["node", "dev/pack.mjs", scene], cwd=ROOT / "js", capture_output=True, text=True, check=True
-    ).stdout
+    if scene.startswith("@"):  # a file with the base64 of a real pack
+        pack = Path(scene[1:]).read_text()
+    else:
+        node = ["node", "dev/pack.mjs", scene]
+        pack = subprocess.run(node, cwd=ROOT / "js", capture_output=True, text=True, check=True).stdout
     bokeh_js = (Path(bokeh.__file__).parent / "server/static/js/bokeh.min.js").read_bytes()
     models: dict[str, dict[str, object]] = {
         "link": {"state": {"time_range": [], "selection": [], "hover": "", "step": -1}},

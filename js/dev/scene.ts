@@ -475,13 +475,8 @@ function overview(nSteps: number, isCpu: boolean): TraceMeta["overview"] {
     limiter: "input",
     breakdown: CATEGORIES.map((category) => ({ category, ms: ms[category] ?? 0, ratio: (ms[category] ?? 0) / 21.3 })),
     busy_ratio: isCpu ? 0.36 : 0.29,
-    environment: {
-      n_hosts: 1,
-      n_cores: 16,
-      device_type: isCpu ? "" : "RTX 2070",
-      n_devices: isCpu ? 0 : 1,
-      tensorflow_version: "2.21.0",
-    },
+    has_device: !isCpu,
+    environment: { hosts: ["machine"], device_type: isCpu ? "CPU" : "Nvidia GPU (Turing)", n_active_devices: isCpu ? 0 : 1, n_threads: 16 },
   };
 }
 

@@ -4,8 +4,7 @@ import "./op_table.css";
 import { toCsv } from "./core/csv";
 import { cutNames } from "./core/cut";
 import { formatCount, formatNumber, formatPercent, plural } from "./core/format";
-import { FAMILIES } from "./core/meta";
-import { type OpRow, opCategory, opRows, opTotals, type RangePs, textFilter } from "./core/ops";
+import { type OpRow, opCategory, opFamily, opRows, opTotals, type RangePs, textFilter } from "./core/ops";
 import { describeRange, rangeInPs } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
@@ -311,7 +310,9 @@ class OpTable {
   }
 
   #barCell(row: Shown): Node {
-    const family = FAMILIES[this.#families?.[this.view.data.meta.op_name[row.op]]] ?? "";
+    const { meta } = this.view.data;
+    const names = { opName: meta.op_name, opType: meta.op_type };
+    const family = row.isIdle ? "runtime" : opFamily(names, this.#families, row.op);
     const share = this.#maxSelf > 0 ? (row.selfPs / this.#maxSelf) * 100 : 0;
     const bar = h("i");
     bar.style.width = row.selfPs > 0 ? `max(1px, ${share}%)` : "0";

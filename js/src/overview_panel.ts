@@ -3,7 +3,7 @@
 import "./overview_panel.css";
 import { cutNames } from "./core/cut";
 import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./core/format";
-import { CATEGORY_LABELS, FAMILIES } from "./core/meta";
+import { CATEGORY_LABELS } from "./core/meta";
 import { type OpRow, opCategory } from "./core/ops";
 import { compilingStep, decimalsOf, formatPart, formatShare, formatMsSpan, meanFigure, topOps } from "./core/overview";
 import { stepLabel } from "./core/span_text";
@@ -26,7 +26,7 @@ function header(view: TraceView): HTMLElement {
   return h(
     "header",
     { class: "tfp-ov-header" },
-    time && time.n > 0 ? stepFigure(time) : h("span"),
+    time && time.n > 0 ? stepFigure(time) : noStepFigure(),
     verdict,
     sideFigures(view),
   );
@@ -45,6 +45,11 @@ function stepFigure(time: { avg: number; std: number; min: number; max: number; 
     h("span", { class: "u" }, ` ${figure.unit} a step`),
     h("div", { class: "d" }, `${counted}${range}`),
   );
+}
+
+function noStepFigure(): HTMLElement {
+  const figure = h("span", { class: "n big" }, "–");
+  return h("div", { class: "tfp-fig" }, figure, h("span", { class: "u" }, " ms a step"), h("div", { class: "d" }, "no step found"));
 }
 
 function sideFigures(view: TraceView): HTMLElement {
@@ -71,28 +76,28 @@ function sideFigures(view: TraceView): HTMLElement {
 }
 
 function busyShare(overview: Readonly<Record<string, unknown>>): { ratio: number; what: string } | null {
-  const device = overview.device_busy_ratio;
-  if (typeof device === "number" && device > 0) return { ratio: device, what: "device" };
-  const busy = overview.busy_ratio ?? overview.host_busy_ratio;
-  return typeof busy === "number" && busy > 0 ? { ratio: busy, what: "compute" } : null;
+  const busy = overview.busy_ratio;
+  if (typeof busy !== "number" || busy <= 0) return null;
+  return { ratio: busy, what: overview.has_device ? "device" : "compute" };
 }
 
 /** One short line, and everything on hover. */
 function environmentText(environment: Readonly<Record<string, unknown>>): readonly [string, string] {
   const number = (key: string) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
   const parts: string[] = [];
-  const hosts = number("n_hosts") || (Array.isArray(environment.hosts) ? environment.hosts.length : 0);
-  if (hosts > 0) parts.push(plural(hosts, "host"));
-  const devices = number("n_devices") || number("device_core_count");
-  const type = String(environment.device_type ?? "");
-  if (devices > 0) parts.push(`${devices} × ${type || "device"}`);
-  else if (number("n_cores") > 0) parts.push(plural(number("n_cores"), "core"));
-  else if (type) parts.push(type);
+  if (Array.isArray(environment.hosts)) parts.push(plural(Math.max(1, environment.hosts.length), "host"));
+  if (number("n_active_devices") > 0) parts.push(`${formatCount(number("n_active_devices"))} × ${deviceName(environment)}`);
+  else if (number("n_threads") > 0) parts.push(plural(number("n_threads"), "thread"));
   const full = Object.entries(environment)
     .filter(([, value]) => value !== null && value !== "" && value !== undefined)
     .map(([key, value]) => `${key.replaceAll("_", " ")}: ${Array.isArray(value) ? value.join(", ") : String(value)}`)
     .join("\n");
   return [parts.join(" · "), full];
+}
+
+/** "Nvidia GPU (Volta)" -> "GPU": the rest is on hover. */
+function deviceName(environment: Readonly<Record<string, unknown>>): string {
+  return /\b(GPU|TPU)\b/.exec(String(environment.device_type ?? ""))?.[1] ?? "device";
 }
 
 function breakdown(view: TraceView): HTMLElement {
@@ -175,8 +180,9 @@ class TopOps {
 
   #item(row: OpRow, text: string, most: number, nSteps: number): HTMLElement {
     const { link, data, signal } = this.view;
-    const family =
-      FAMILIES[(data.table("names")?.columns.family?.[data.meta.op_name[row.op]] as number) ?? 7] ?? "runtime";
+    const families = (data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number> | undefined;
+    const names = { opName: data.meta.op_name, opType: data.meta.op_type };
+    const family = opFamily(names, families ?? [], row.op);
     const bar = h("i");
     bar.style.width = `max(1px, ${(row.selfPs / most) * 100}%)`;
     bar.style.background = `var(--c-${opCategory(row, family)})`;

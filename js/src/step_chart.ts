@@ -25,6 +25,7 @@ import { mount, type TraceView } from "./view";
 
 const PLOT_HEIGHT = 150;
 const AXIS_HEIGHT = 18;
+const MAX_BAR_PX = 56;
 
 class StepChart {
   readonly #plot: HTMLElement;
@@ -111,7 +112,7 @@ class StepChart {
     this.#top = chartTop(this.#steps);
     chart.get("x").setv({ start: 0, end: this.#bars.n });
     chart.get("y").setv({ start: 0, end: this.#top });
-    chart.setData("bars", this.#barColumns());
+    chart.setData("bars", this.#barColumns(width));
     this.#drawWhiskers(chart);
     this.#drawBreaks(chart);
     this.#drawAxes(chart);
@@ -127,11 +128,11 @@ class StepChart {
     requestAnimationFrame(this.view.guard(words));
   }
 
-  #barColumns(): Record<string, ArrayLike<number>> {
+  #barColumns(width: number): Record<string, ArrayLike<number>> {
     const { n, stack } = this.#bars;
     const columns: Record<string, ArrayLike<number>> = {
       x: Float64Array.from({ length: n }, (_, i) => i + 0.5),
-      width: new Float64Array(n).fill(this.#steps.n > MAX_BARS ? 1 : 0.86),
+      width: new Float64Array(n).fill(this.#steps.n > MAX_BARS ? 1.3 : Math.min(0.86, (MAX_BAR_PX * n) / width)),
     };
     const edge = new Float64Array(n);
     this.view.data.meta.categories.forEach((category, c) => {

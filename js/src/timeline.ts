@@ -51,6 +51,8 @@ class Timeline {
   });
   readonly #height: number;
   #pointerX = -1;
+  /** Frames asked for by a constructor that then failed must not draw. */
+  #isBuilt = false;
 
   constructor(view: TraceView) {
     this.#view = view;
@@ -78,6 +80,7 @@ class Timeline {
     pane.style.height = `${this.#height}px`;
     this.#listen();
     this.#exposeToTests(root as TimelineElement);
+    this.#isBuilt = true;
   }
 
   #bar(): HTMLElement {
@@ -191,6 +194,7 @@ class Timeline {
   }
 
   #paint() {
+    if (!this.#isBuilt) return;
     const state = this.#state;
     this.#labels.update();
     if (state.scrollTo >= 0) {

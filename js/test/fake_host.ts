@@ -1,6 +1,10 @@
 /** A page without a widget manager: models that record what a view does to them. */
+import { setMaxListeners } from "node:events";
 import type { AnyModel, Host, Listener } from "../src/afm";
 import { encodePack, type Pack } from "../src/core/wire";
+
+// A view hangs dozens of listeners on its one signal; Node takes more than ten for a leak.
+setMaxListeners(0);
 
 export class FakeModel implements AnyModel {
   readonly listeners: [event: string, listener: Listener][] = [];

@@ -8,6 +8,7 @@ import { trainingRun } from "./fixtures";
 const WIDTH = 1000;
 const LABEL = 128;
 const RULER_Y = 36;
+const RUN = trainingRun();
 const BATCH = "Iterator::Root::BatchV2";
 
 /** jsdom has neither a canvas nor a layout. */
@@ -39,7 +40,7 @@ interface Shown {
   readonly controller: AbortController;
 }
 
-async function show(pack: Pack = trainingRun(), data: Record<string, unknown> = {}): Promise<Shown> {
+async function show(pack: Pack = RUN, data: Record<string, unknown> = {}): Promise<Shown> {
   const page = await fakePage(pack, data);
   const controller = new AbortController();
   const el = document.body.appendChild(document.createElement("div"));
@@ -101,7 +102,7 @@ describe("timeline", () => {
   it("clears the selection by a click beside all slices", async () => {
     const { page, root, area } = await show();
     await click(area, root.tfprofLocate("train", 3));
-    await click(area, { x: LABEL + 2, y: 200 });
+    await click(area, { x: LABEL + 4, y: 150 });
     expect(page.link.state.selection).toEqual([]);
     expect(details(root)).toContain("Nothing selected");
   });
@@ -272,7 +273,7 @@ describe("timeline", () => {
   });
 
   it("says how much of the trace is here, and keeps the selected slice when the rest comes", async () => {
-    const full = trainingRun();
+    const full = RUN;
     const n = 2000;
     const columns = Object.entries(full.tables.events.columns).map(([name, values]) => [name, values.slice(0, n)]);
     const capped: Table = { n, columns: Object.fromEntries(columns) };
@@ -295,7 +296,7 @@ describe("timeline", () => {
   it("shows an error in its own place", async () => {
     HTMLCanvasElement.prototype.getContext = (() => null) as never;
     const error = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const page = await fakePage(trainingRun());
+    const page = await fakePage(RUN);
     const el = document.body.appendChild(document.createElement("div"));
     await timeline.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
     expect(el.querySelector("[role=alert]")?.textContent).toContain("no 2D canvas");
@@ -303,7 +304,7 @@ describe("timeline", () => {
   });
 
   it("draws an empty trace without failing", async () => {
-    const full = trainingRun();
+    const full = RUN;
     const meta = { ...full.meta, n_events: 0, lines: [], planes: [], sessions: [], step_names: [], duration_ps: 0 };
     const { root } = await show({ meta, tables: {} });
     expect(root.querySelector("[role=alert]")).toBeNull();

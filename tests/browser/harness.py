@@ -193,10 +193,19 @@ class Notebook:
         return self.page.locator(f'[data-tfprof="{name}"]').last
 
     def locate(self, view: str, name: str, nth: int = 0) -> tuple[float, float]:
-        """Where on the screen a canvas view draws the `nth` mark of this name."""
-        answer = self.view(view).evaluate("(el, [name, nth]) => el.tfprofLocate(name, nth)", [name, nth])
-        assert answer is not None, f"{view} does not draw {name!r} [{nth}]"
+        """Where on the screen a canvas view draws the `nth` mark on it with this name."""
+        find = "(el, [name, nth]) => el.tfprofLocate(name, nth)"
+        poll(
+            lambda: self.view(view).evaluate(find, [name, nth]) is not None,
+            f"{view} does not draw {name!r} [{nth}]",
+            timeout_s=10,
+        )
+        answer = self.view(view).evaluate(find, [name, nth])
         return answer["x"], answer["y"]
+
+    def reveal(self, name: str, nth: int = 0) -> None:
+        """Pan and scroll the timeline to the `nth` slice of this name."""
+        assert self.view("timeline").evaluate("(el, [name, nth]) => el.tfprofReveal(name, nth)", [name, nth])
 
     def value(self, expression: str, *, timeout_s: float = WAIT_S) -> Any:
         """A Python value of the notebook's kernel, as JSON, by a second client; waits while the kernel is busy."""

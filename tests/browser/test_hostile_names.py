@@ -56,8 +56,10 @@ def test_op_names_are_text_in_the_table(notebook: Notebook) -> None:
 
 def test_names_are_text_in_the_timeline_and_its_details(notebook: Notebook) -> None:
     for name in (MARKUP, CLOSING):
-        notebook.page.mouse.move(*notebook.locate("timeline", name))
-        notebook.page.mouse.click(*notebook.locate("timeline", name))
+        notebook.reveal(name)
+        x, y = notebook.locate("timeline", name)
+        notebook.page.mouse.move(x, y)
+        notebook.page.mouse.click(x, y)
         notebook.wait_for_value("list(prof.link.selection)", [name])
         poll(lambda name=name: name in notebook.view("timeline").inner_text(), f"no details of {name!r}")
     assert_is_text(notebook.page)

@@ -50,12 +50,9 @@ def check(notebook: Notebook) -> None:
 def check_timeline(notebook: Notebook) -> None:
     timeline = notebook.view("timeline")
     assert timeline.locator("canvas").first.bounding_box()["width"] > 300
-    names = notebook.value("prof.ops['name'].tolist()")
-    op = next(name for name in names if "conv2d" in name)
-    poll(
-        lambda: timeline.evaluate("(el, name) => el.tfprofLocate?.(name, 0) != null", op),
-        f"the timeline does not draw {op}",
-    )
+    name = notebook.value("next(name for name in prof.events['name'] if 'conv2d' in name and ':' in name)")
+    notebook.reveal(name)
+    notebook.locate("timeline", name)
 
 
 def check_ops(notebook: Notebook) -> None:

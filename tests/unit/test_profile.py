@@ -17,7 +17,11 @@ def loaded(tmp_path: Path) -> tfprof.Profile:
     steps = [
         e
         for i in range(6)
-        for e in (event("train", 10 * i, 9, _r=1, step_num=i), event("a/foo:MatMul", 10 * i + 2, 4), event("b:Relu", 10 * i + 7, 1))
+        for e in (
+            event("train", 10 * i, 9, _r=1, step_num=i),
+            event("a/foo:MatMul", 10 * i + 2, 4),
+            event("b:Relu", 10 * i + 7, 1),
+        )
     ]
     (tmp_path / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *steps))))
     return tfprof.load(tmp_path)
@@ -80,9 +84,16 @@ def test_selecting_nothing_clears_the_link(loaded: tfprof.Profile) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "message"),
-    [({"step": 6}, "has 6"), ({"step": -1}, "not a row"), ({"time_range": (5, 1)}, "ends before"), ({"step": 0, "time_range": (0, 1)}, "not both")],
+    [
+        ({"step": 6}, "has 6"),
+        ({"step": -1}, "not a row"),
+        ({"time_range": (5, 1)}, "ends before"),
+        ({"step": 0, "time_range": (0, 1)}, "not both"),
+    ],
 )
-def test_a_selection_that_means_nothing_is_refused(loaded: tfprof.Profile, wanted: dict[str, object], message: str) -> None:
+def test_a_selection_that_means_nothing_is_refused(
+    loaded: tfprof.Profile, wanted: dict[str, object], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         loaded.select(**wanted)  # type: ignore[arg-type]
     assert loaded.link.time_range == ()
@@ -106,5 +117,7 @@ def test_loading_and_analysing_needs_no_tensorflow(loaded: tfprof.Profile, tmp_p
         f"prof = tfprof.load({str(tmp_path)!r})\n"
         "print(len(prof.steps), len(prof.ops), len(prof.events), prof.to_html(sys.argv[1]).exists())"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "o.html")], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "o.html")], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["6", "2", "18", "True"]

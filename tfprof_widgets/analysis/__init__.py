@@ -1,0 +1,1 @@
+"""Analysis: a trace -> frozen results that hold DataFrames; one question per file."""

@@ -18,7 +18,7 @@ from .step_table import StepTable
 
 _FETCH = ("EagerLocalExecute: IteratorGetNext",)
 _MIN_SHARE = 0.3
-"""A function is the body of the loop when it takes at least this share of the main thread's time from first to last call."""
+"""A function is the body of the loop when it takes at least this share of a repetition."""
 _PAUSE = 3.0
 """A repetition longer than this many medians may hold something that is not the loop's."""
 _MIN_STEPS = 2
@@ -116,8 +116,9 @@ def _inside(trace: Trace, marked: Bool) -> Bool:
 
 
 def _is_dominant(trace: Trace, calls: _Calls) -> bool:
-    spread = trace.end_ps[calls.rows[-1]] - trace.start_ps[calls.rows[0]]
-    return bool(trace.duration_ps[calls.rows].sum() >= _MIN_SHARE * spread)
+    """Whether the calls take most of a repetition; of medians, so that a pause between epochs does not count."""
+    period = np.median(np.diff(trace.start_ps[calls.rows]))
+    return bool(np.median(trace.duration_ps[calls.rows]) >= _MIN_SHARE * period)
 
 
 def _fetches(trace: Trace, session: int, *, line: int | None) -> _Calls | None:

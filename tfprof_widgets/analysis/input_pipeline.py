@@ -12,6 +12,7 @@ import pandas as pd
 from ..store.trace import Trace
 from .input_ops import input_categories, input_ops
 from .tf_data import TfData, compute_tf_data
+from .wording import number
 
 HIGH_RATIO = 0.20
 MODERATE_RATIO = 0.05
@@ -107,7 +108,7 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Se
         f"the model waits {_of(steps['input_ms'].sum() / n, total_ms / n)} a step for data ({100 * input_ratio:.0f} %)"
     )
     if input_ratio >= MODERATE_RATIO:
-        word = "Input-bound" if input_ratio >= HIGH_RATIO else "Partly input-bound"
+        word = "Input-bound" if input_ratio >= HIGH_RATIO else "Moderately input-bound"
         cause = (
             f", and {data.iterators['name'].iloc[data.bottleneck]} holds the pipeline up"
             if pipeline is not None
@@ -122,7 +123,4 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Se
 
 def _of(part_ms: float, whole_ms: float) -> str:
     """Two times in one unit: "13.1 of 21.3 ms"."""
-    scale, unit = (1e3, "us") if whole_ms < 1 else ((1.0, "ms") if whole_ms < 1e3 else (1e-3, "s"))
-    part, whole = part_ms * scale, whole_ms * scale
-    digits = 2 if whole < 10 else (1 if whole < 100 else 0)
-    return f"{part:.{digits}f} of {whole:.{digits}f} {unit}"
+    return f"{number(part_ms)} of {number(whole_ms)} ms"

@@ -20,6 +20,8 @@ from .grouping import Grouping
 from .iterator_calls import GENERATOR, IteratorCalls
 from .matching import dense_codes
 
+MAX_LEVELS = 100
+"""Of a deeper chain of ids, which no real pipeline has, the rest starts anew."""
 _INDEX = re.compile(r"(?<!Zip)(?<!Concatenate)(?<!DirectedInterleave)\[\d+\]")
 """The index of one of many alike inputs; those of a zip, a concatenation and a choice are different datasets."""
 _TRAILING_NUMBER = re.compile(r"\s*\d+\Z")
@@ -61,7 +63,7 @@ def merge_iterators(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> I
         node, parent, of_pipeline = _nodes(relative, path, top, pipeline)
         if (node >= 0).all():
             break
-        relative[node < 0] = -1  # ids that form a ring: nonsense, but shown rather than dropped
+        relative[node < 0] = -1  # ids that form a ring or an endless chain: nonsense, but shown rather than dropped
     is_device = np.zeros(int(pipeline.max(initial=-1)) + 1, np.bool_)
     is_device[of_pipeline[node[name == trace.string_ids.get(GENERATOR, -1)]]] = True
     return IteratorNodes(node_of_call=node, parent=parent, pipeline=of_pipeline, is_device=is_device)
@@ -129,7 +131,7 @@ def _nodes(relative: Int64, path: Int64, top: Int64, pipeline: Int64) -> tuple[I
     node[top] = pipeline
     node_parent, node_pipeline = np.full(n_nodes, -1, np.int64), np.arange(n_nodes)
     waiting = np.flatnonzero(relative >= 0)
-    while True:
+    for _ in range(MAX_LEVELS):
         ready = node[relative[waiting]] >= 0
         level, waiting = waiting[ready], waiting[~ready]
         if not len(level):

@@ -124,3 +124,23 @@ def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
 
 def _params(trace: Trace, event: int) -> dict[str, StatValue]:
     return {key: value for key, value in trace.stats_of(event).items() if key not in _NOT_PARAMS}
+
+
+_SETTINGS = {
+    "parallelism": "{} at once",
+    "num_parallel_calls": "{} at once",
+    "cycle_length": "cycle {}",
+    "block_length": "block {}",
+    "batch_size": "batch {}",
+    "buffer_size": "buffer {}",
+    "buffer_limit": "buffer {}",
+    "threadpool_size": "{} threads",
+}
+
+
+def settings_text(params: dict[str, StatValue]) -> str:
+    """What a reader wants of an iterator's `params`: `2 at once, autotuned, batch 32`; empty where it has none of it."""
+    words = [words.format(params[key]) for key, words in _SETTINGS.items() if key in params]
+    if str(params.get("autotune")).lower() in ("true", "1"):
+        words.insert(1, "autotuned")
+    return ", ".join(words)

@@ -62,9 +62,6 @@ def find_waits(start_ps: Int64, end_ps: Int64, parent: Int64, is_root: Bool, is_
         low[level] = np.maximum(start_ps[level], low[up])
         high[level] = np.minimum(end_ps[level], high[up])
     in_tree = root_call >= 0
-    child = np.flatnonzero(parent >= 0)
-    overlap = np.minimum(end_ps[child], end_ps[parent[child]]) - np.maximum(start_ps[child], start_ps[parent[child]])
-    counted = np.where(is_extra_link[child], 0, np.maximum(overlap, 0))
     window = np.where(in_tree & blocking, np.maximum(high - low, 0), 0)
     waited = covered_ps(parent, low, high, low, high, in_tree & blocking)
     return Waits(
@@ -73,8 +70,16 @@ def find_waits(start_ps: Int64, end_ps: Int64, parent: Int64, is_root: Bool, is_
         is_exact=exact,
         self_ps=end_ps - start_ps - covered_ps(parent, start_ps, end_ps, start_ps, end_ps, np.ones(n, np.bool_)),
         wait_ps=window - waited,
-        xprof_self_ps=end_ps - start_ps - sum_by(parent[child], counted, n),
+        xprof_self_ps=end_ps - start_ps - _xprof_overlap_ps(start_ps, end_ps, parent, is_extra_link),
     )
+
+
+def _xprof_overlap_ps(start_ps: Int64, end_ps: Int64, parent: Int64, is_extra_link: Bool) -> Int64:
+    """For each row the sum of its overlaps with its children, as if those were disjoint."""
+    child = np.flatnonzero((parent >= 0) & ~is_extra_link)
+    up = parent[child]
+    overlap = np.minimum(end_ps[child], end_ps[up]) - np.maximum(start_ps[child], start_ps[up])
+    return sum_by(up, np.maximum(overlap, 0), len(parent))
 
 
 def covered_ps(

@@ -84,12 +84,7 @@ def read_snapshots(trace: Trace, group_id: npt.NDArray[np.integer]) -> Snapshots
 
     Source: semantics 7.1. Integer stats are read from the int64 field only, as XProf does.
     """
-    is_host = np.array([plane.name == HOST_PLANE for plane in trace.planes], np.bool_)
-    found = trace.names_matching((ALLOCATION, DEALLOCATION))
-    event = np.flatnonzero(found & is_host[trace.plane_id]) if trace.n_events else np.empty(0, np.int64)
-    allocators, allocator_id = _allocators(trace, event)
-    order = np.lexsort((event, trace.start_ps[event], allocator_id))
-    event, allocator_id = event[order], allocator_id[order]
+    event, allocators, allocator_id = _memory_events(trace)
     is_free = trace.names_matching((DEALLOCATION,))[event]
 
     def integer(key: str, default: int = 0) -> Int64:
@@ -120,6 +115,16 @@ def read_snapshots(trace: Trace, group_id: npt.NDArray[np.integer]) -> Snapshots
         group_step=_fill_steps(session_id, allocator_id, np.asarray(group_id, np.int64)[event]),
         freed_at=freed_at,
     )
+
+
+def _memory_events(trace: Trace) -> tuple[Int64, tuple[str, ...], Int32]:
+    """Rows of the memory events by allocator and time, the names of the allocators, and the one each is about."""
+    is_host = np.array([plane.name == HOST_PLANE for plane in trace.planes], np.bool_)
+    found = trace.names_matching((ALLOCATION, DEALLOCATION))
+    event = np.flatnonzero(found & is_host[trace.plane_id]) if trace.n_events else np.empty(0, np.int64)
+    allocators, allocator_id = _allocators(trace, event)
+    order = np.lexsort((event, trace.start_ps[event], allocator_id))
+    return event[order], allocators, allocator_id[order]
 
 
 def _allocators(trace: Trace, event: Int64) -> tuple[tuple[str, ...], Int32]:

@@ -19,6 +19,7 @@ from .grouping import Grouping, group_events
 from .op_names import parse_op_names
 from .step_spans import on_host, on_stream
 
+
 @dataclass(frozen=True)
 class Occurrences:
     """Executions of ops: `op` names the row of the op table, one entry per op in `name`, `type`, `is_device`, `is_eager`."""

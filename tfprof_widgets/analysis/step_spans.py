@@ -94,7 +94,7 @@ def classify(trace: Trace, grouping: Grouping) -> UInt8:
         types[stream & has_correlation] = _device_types(trace)[stream & has_correlation]
     stage = _root_stages(trace, host)
     types[stage & (types == SpanType.HOST_COMPUTE)] = SpanType.WAIT_INPUT
-    types[host_markers(trace, grouping)] = SpanType.NONE
+    types[host_markers(trace, grouping) | (host & _is_named_marker(trace))] = SpanType.NONE
     return types
 
 
@@ -160,11 +160,18 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
     return stage & ~fed & (above < 0)
 
 
+def _is_named_marker(trace: Trace) -> Bool:
+    """Names that mark a step by convention. A `tf.function` called `train_step` is one of them, here as in XProf: the time
+    around the ops inside it counts as other, that is Python, not as host compute.
+    """
+    named = by_name(trace, lambda names: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
+    return np.asarray(named[trace.name_id])
+
+
 def host_markers(trace: Trace, grouping: Grouping) -> Bool:
     """For each event whether it marks a step on the host: named like one by convention, or the root of a named group."""
-    named = by_name(trace, lambda names: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
     grouped = on_host(trace) & (grouping.group_id >= 0)
-    marker = grouped & named[trace.name_id]
+    marker = grouped & _is_named_marker(trace)
     explicit = grouping.groups[~grouping.groups["is_implicit"].to_numpy(np.bool_)]
     roots = explicit["root"].to_numpy()
     marker[roots[roots >= 0]] = True

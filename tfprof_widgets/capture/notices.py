@@ -32,7 +32,7 @@ def closing_notices(options: CaptureOptions, keeper: WindowKeeper, bound: str | 
         notices.append(f"The capture stopped itself {bound}: {kept}. {_how_to_choose(options, n_steps)}")
     selection = options.selection()
     if selection is not None and not keeper.windows and keeper.failure is None:
-        notices.append(f"Nothing was captured: {selection.description} was asked for, and {_marked(n_steps)}")
+        notices.append(f"No step met {selection.description}: {_marked(n_steps)}")
     return notices
 
 

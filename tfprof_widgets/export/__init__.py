@@ -1,0 +1,1 @@
+"""Export: results -> files and text."""

@@ -25,7 +25,9 @@ _PAGE = """<!doctype html>
 """
 
 
-def html_page(title: str, snapshot: Mapping[str, Any], *, modules: Mapping[str, str], styles: Mapping[str, str], host: str) -> str:
+def html_page(
+    title: str, snapshot: Mapping[str, Any], *, modules: Mapping[str, str], styles: Mapping[str, str], host: str
+) -> str:
     """Assemble the page.
 
     Args:
@@ -36,7 +38,8 @@ def html_page(title: str, snapshot: Mapping[str, Any], *, modules: Mapping[str, 
         host: the script that plays the part of the widget manager.
     """
     blocks = [
-        f'<script type="text/plain" id="esm-{html.escape(name)}">{script_safe(text)}</script>' for name, text in modules.items()
+        f'<script type="text/plain" id="esm-{html.escape(name)}">{script_safe(text)}</script>'
+        for name, text in modules.items()
     ]
     return _PAGE.format(
         title=html.escape(title),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..analysis.results import Results
-from ..analysis.wording import size, number, percent
+from ..analysis.wording import number, percent, size
 
 _WIDTH = 96
 _BAR = 24
@@ -46,10 +46,10 @@ def _breakdown(results: Results) -> Iterator[str]:
     if not overview.n_steps:
         return
     yield "A step, on average           ms     %"
-    for row in overview.breakdown.itertuples(index=False):
-        if row.ms > 0:
-            label = str(row.category).replace("_", " ").capitalize()
-            yield f"  {label:<20} {number(row.ms):>9} {percent(row.ratio):>6}  {_bar(row.ratio)}"
+    for row in overview.breakdown.to_dict("records"):
+        if row["ms"] > 0:
+            label = str(row["category"]).replace("_", " ").capitalize()
+            yield f"  {label:<20} {number(row['ms']):>9} {percent(row['ratio']):>6}  {_bar(row['ratio'])}"
 
 
 def _ops(results: Results) -> Iterator[str]:
@@ -59,17 +59,18 @@ def _ops(results: Results) -> Iterator[str]:
     top = ops.sort_values("total_self_time_us", ascending=False, kind="stable").head(_N_OPS)
     yield f"Ops by self time: {len(top)} of {len(ops)}"
     yield f"  {'ms':>9} {'%':>6} {'count':>8}  op"
-    for row in top.itertuples(index=False):
-        op = f"{row.name} ({row.type}, {str(row.device).lower()})"
-        yield f"  {number(row.total_self_time_us / 1e3):>9} {percent(row.self_time_ratio):>6} {row.occurrences:>8,}  {_cut(op)}"
+    for row in top.to_dict("records"):
+        op = _cut(f"{row['name']} ({row['type']}, {str(row['device']).lower()})")
+        ms, share = number(row["total_self_time_us"] / 1e3), percent(row["self_time_ratio"])
+        yield f"  {ms:>9} {share:>6} {row['occurrences']:>8,}  {op}"
 
 
 def _memory(results: Results) -> Iterator[str]:
     memory = results.memory
-    for row in memory.summary.itertuples(index=False):
+    for row in memory.summary.to_dict("records"):
         yield (
-            f"Memory {row.allocator}: peak {size(row.peak_bytes)} of {size(row.capacity_bytes)} "
-            f"at {number(row.peak_at_ms)} ms, {_fragmentation(row.fragmentation_ratio)}{row.n_allocations:,} allocations"
+            f"Memory {row['allocator']}: peak {size(row['peak_bytes'])} of {size(row['capacity_bytes'])} "
+            f"at {number(row['peak_at_ms'])} ms, {_fragmentation(row['fragmentation_ratio'])}{row['n_allocations']:,} allocations"
         )
     if memory.remedy:
         yield from memory.remedy.splitlines()

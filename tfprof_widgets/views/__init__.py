@@ -1,0 +1,1 @@
+"""Views: results -> linked widgets and the packs they draw from."""

@@ -40,5 +40,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
             cls._css = built(f"{cls.entry}.css")
         super().__init_subclass__(**kwargs)
 
-    def __init__(self, *, link: LinkModel, data: TraceData, options: dict[str, Any] | None = None, **traits: Any) -> None:
+    def __init__(
+        self, *, link: LinkModel, data: TraceData, options: dict[str, Any] | None = None, **traits: Any
+    ) -> None:
         super().__init__(link=link, data=data, options=json.dumps(options or {}), **traits)

@@ -16,7 +16,7 @@ from .link import LinkModel
 from .wire import as_text
 
 
-class BokehJs(ipywidgets.Widget):
+class BokehJs(ipywidgets.Widget):  # type: ignore[misc]
     """The text of `bokeh.min.js`, as state: so a chart appears while the kernel is busy and in a reopened notebook."""
 
     _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)

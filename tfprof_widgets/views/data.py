@@ -15,7 +15,7 @@ from .wire import as_text
 logger = logging.getLogger(__name__)
 
 
-class TraceData(ipywidgets.Widget):
+class TraceData(ipywidgets.Widget):  # type: ignore[misc]
     """What all views of one profile draw from. The overview is state and survives saving; detail is sent when asked for."""
 
     _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)

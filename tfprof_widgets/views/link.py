@@ -6,7 +6,7 @@ import ipywidgets
 import traitlets
 
 
-class LinkModel(ipywidgets.Widget):
+class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     """The time range, selection, hover and step that every view of one profile follows. It has no view of its own."""
 
     _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)

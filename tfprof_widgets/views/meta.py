@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..analysis.iterator_table import settings_text
 from ..analysis.results import Results
 from ..analysis.steps import STEP_CATEGORIES
 from ..store.trace import Plane, Trace
@@ -18,7 +19,9 @@ from .tables import Names
 VERSION = 1
 
 
-def meta_of(results: Results, names: Names, *, title: str, notices: Sequence[str], n_events_here: int) -> dict[str, Any]:
+def meta_of(
+    results: Results, names: Names, *, title: str, notices: Sequence[str], n_events_here: int
+) -> dict[str, Any]:
     """Everything but the columns; JSON-safe. Strings that the trace does not have are added to `names`."""
     trace, occurrences = results.trace, results.occurrences
     return {
@@ -103,6 +106,7 @@ def _pipelines(results: Results) -> list[dict[str, Any]]:
         place = {int(row): k for k, row in enumerate(own["id"])}
         nodes = records(own)
         for node in nodes:
+            node["settings"] = settings_text(node["params"])
             node["parent"] = place.get(int(node.pop("parent_id")), -1)
         found.append({**pipeline, "bottleneck": place.get(int(pipeline["bottleneck"])), "nodes": nodes})
     return found

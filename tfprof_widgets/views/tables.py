@@ -139,6 +139,7 @@ def memory_table(results: Results, names: Names) -> Table:
     return Table(
         {
             "allocator": (snapshots.allocator_id, "u1"),
+            "session": (snapshots.session_id, "i4"),
             "time_ps": (snapshots.time_ps, "f8"),
             "is_free": (snapshots.is_free, "u1"),
             "requested_bytes": (snapshots.requested_bytes, "f8"),
@@ -177,4 +178,4 @@ def node_in_pipeline(results: Results) -> Int64:
     iterators = results.input_pipeline.iterators
     if iterators.empty:
         return np.empty(0, np.int64)
-    return iterators.groupby("pipeline").cumcount().to_numpy(np.int64)
+    return np.asarray(iterators.groupby("pipeline").cumcount(), np.int64)

@@ -38,16 +38,23 @@ function firstFree(name: string, fits: (text: string) => boolean, owner: Readonl
   }
 }
 
+/** A call of the function that wraps a whole program: it says nothing about the op, so it goes first. */
+const WRAPPER = /^StatefulPartitionedCall(_\d+)?$/;
+
 function* candidates(name: string, fits: (text: string) => boolean): Generator<string> {
-  const parts = name.split(name.includes("::") ? "::" : "/");
   const joint = name.includes("::") ? "::" : "/";
-  if (parts.length >= 4) {
-    for (let layer = 2; layer < parts.length - 1; layer++) {
-      const cut = [parts[0], "…", parts[layer], layer < parts.length - 2 ? "…" : null, parts[parts.length - 1]];
-      const text = cut.filter((part) => part !== null).join(joint);
-      if (fits(text)) yield text;
-    }
+  const all = name.split(joint);
+  const isWrapped = all.length > 2 && WRAPPER.test(all[0]);
+  const parts = isWrapped ? all.slice(1) : all;
+  const lead = isWrapped ? ["…"] : [];
+  const leaf = parts[parts.length - 1];
+  const texts = isWrapped ? [[...lead, ...parts]] : [];
+  for (let layer = 2; layer < parts.length - 1; layer++) {
+    const rest = layer < parts.length - 2 ? ["…", leaf] : [leaf];
+    texts.push([...lead, parts[0], "…", parts[layer], ...rest]);
   }
+  for (let kept = parts.length - 1; kept > 1; kept--) texts.push(["…", ...parts.slice(-kept)]);
+  for (const text of texts) if (fits(text.join(joint))) yield text.join(joint);
   for (const share of [0.5, 0.3, 0.7, 0.1]) yield middle(name, share, fits);
 }
 

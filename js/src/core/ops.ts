@@ -1,6 +1,7 @@
 /** Op occurrences and a time range -> one row per op (or per op type), as Python's `aggregate_ops` gives them. */
 
 import { numbers } from "./column";
+import { FAMILIES } from "./meta";
 import { EMPTY_TABLE, type Table } from "./wire";
 
 /** A half-open time range in ps after the trace origin, or null for the whole capture. */
@@ -218,6 +219,13 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
     },
     error: "",
   };
+}
+
+/** The slice family of an op: of its name, else of its type, since a name alone often says nothing. */
+export function opFamily(names: Pick<OpNames, "opName" | "opType">, family: ArrayLike<number>, op: number): string {
+  const runtime = FAMILIES.indexOf("runtime");
+  const own = family[names.opName[op]] ?? runtime;
+  return FAMILIES[own === runtime ? (family[names.opType[op]] ?? runtime) : own] ?? "runtime";
 }
 
 /** The step-time category whose colour an op has: where its time would show in the step breakdown. */

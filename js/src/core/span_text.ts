@@ -8,10 +8,26 @@ import { EMPTY_TABLE, type Table } from "./wire";
 /** Slack for a range that was rounded to ns on its way through the link. */
 const SLACK_PS = 2000;
 
-/** The label of a step: the number the program gave it, else its row. */
+const KINDS = new WeakMap<readonly string[], string | null>();
+
+/** "train" where every step is called "train 0", "train 1", ...; null where steps of several kinds are mixed. */
+function commonKind(stepNames: readonly string[]): string | null {
+  let kind = KINDS.get(stepNames);
+  if (kind === undefined) {
+    const kinds = new Set(stepNames.map((name) => name.replace(/\d+$/, "")));
+    kind = kinds.size === 1 ? ([...kinds][0] as string) : null;
+    KINDS.set(stepNames, kind);
+  }
+  return kind;
+}
+
+/** The label of a step: its number, with its kind ("test 3") where the capture has several; its row where it has no name. */
 export function stepLabel(stepNames: readonly string[], row: number): string {
   const name = stepNames[row];
-  return name === undefined || name === "" ? String(row) : name;
+  if (name === undefined || name === "") return String(row);
+  const kind = commonKind(stepNames);
+  const number = kind === null ? name : name.slice(kind.length);
+  return number === "" ? String(row) : number;
 }
 
 /** The first and last step that a range covers whole, when it covers nothing else; null otherwise. */
@@ -70,7 +86,9 @@ export function describeRange(trace: Described, steps: Table | undefined, range:
   const covered = stepsOfRange(steps, range);
   if (covered === null) return `${formatBounds(range)} · ${length}`;
   const [first, last] = covered.map((row) => stepLabel(trace.stepNames, row));
-  return `${first === last ? `step ${first}` : `steps ${first}–${last}`} · ${length}`;
+  const words = first === last ? first : `${first}–${last}`;
+  const noun = /^\d/.test(first) ? (first === last ? "step " : "steps ") : "";
+  return `${noun}${words} · ${length}`;
 }
 
 /** "431–580 ms", with as many decimals as tell the bounds apart. */

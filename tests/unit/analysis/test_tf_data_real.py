@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.analysis.tf_data_runs import N_BATCHES, capture_all
 from tfprof_widgets.analysis.input_pipeline import InputPipeline, compute_input_pipeline
+from tfprof_widgets.analysis.memory import compute_memory
 from tfprof_widgets.analysis.ops import aggregate_ops, op_occurrences
 from tfprof_widgets.analysis.steps import compute_steps
 from tfprof_widgets.analysis.tf_data import TfData, compute_tf_data
@@ -101,6 +102,12 @@ def test_of_all_calls_that_count_every_moment_is_somebodys(captures: dict[str, P
         data = tf_data(captures[kind])
         steady_ms = (data.pipelines["total_time_ms"] - data.pipelines["startup_time_ms"]).sum()
         assert data.iterators["wait_time_ms"].sum() == pytest.approx(steady_ms, rel=1e-3)
+
+
+def test_a_cpu_run_that_recorded_no_memory_is_told_how_to(captures: dict[str, Path]) -> None:
+    profile = compute_memory(read_xspace(captures["slow_map"].read_bytes()))
+    assert profile.is_empty
+    assert "TF_CPU_ALLOCATOR_USE_BFC" in str(profile.remedy)
 
 
 def test_an_epoch_of_keras_is_read_whole(keras_xplane: Path) -> None:

@@ -50,7 +50,9 @@ def test_every_event_is_followed_by_its_own_stats(drawn: Trace) -> None:
     matmuls = [k for k, name in enumerate(events["name"]) if meta["names"][name] == "a/foo:MatMul"]
     for i, k in enumerate(matmuls[:20]):
         rows = slice(offsets[k], offsets[k + 1])
-        found = {meta["names"][key]: int(bits) for key, bits in zip(stats["key"][rows], stats["bits"][rows], strict=True)}
+        found = {
+            meta["names"][key]: int(bits) for key, bits in zip(stats["key"][rows], stats["bits"][rows], strict=True)
+        }
         assert found == {"flops": i}
 
 
@@ -113,7 +115,9 @@ def test_the_browser_gets_the_chunks_it_asks_for(drawn: Trace, monkeypatch: pyte
     np.testing.assert_array_equal(unpack(data)[1]["events"]["start_ps"], drawn.start_ps[100:200])
 
 
-def test_a_failure_while_sending_reaches_the_browser_as_a_message(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_while_sending_reaches_the_browser_as_a_message(
+    drawn: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = TraceData(build_payload(Results(drawn), max_events=10))
     sent: list[dict[str, object]] = []
     monkeypatch.setattr(model, "send", lambda content, buffers=None: sent.append(content))
