@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+QUICKSTART = Path(__file__).parents[1] / "notebooks" / "quickstart.ipynb"
 N_STEPS = 40
 N_LOOP_STEPS = 25
 
@@ -119,7 +120,9 @@ def _loop(directory: str, *, is_marked: bool, is_function: bool) -> None:
     def train_step(x: Any, y: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = loss_of(y, model(x, training=True))
-        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True))
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+        )
         return loss
 
     step = tf.function(train_step) if is_function else train_step
@@ -153,6 +156,73 @@ def eager_loop_marked(directory: str) -> None:
     _loop(directory, is_marked=True, is_function=False)
 
 
+def _paced_loop(directory: str, *, is_marked: bool) -> None:
+    """Steps of 50 ms, of which TensorFlow takes one or two: two runs then take the same time on any machine."""
+    import time
+
+    import tensorflow as tf
+
+    weight = tf.Variable(tf.ones((64, 64)))
+    step = tf.function(lambda x: weight.assign_add(tf.matmul(x, x) * 1e-6))
+    dataset = tf.data.Dataset.from_tensors(tf.ones((64, 64))).repeat(N_LOOP_STEPS)
+    for x in dataset:
+        step(x)
+    with _profile(directory):
+        batches = iter(dataset)
+        for i in range(N_LOOP_STEPS):
+            with _marker("train", i) if is_marked else nullcontext():
+                x = next(batches)
+                time.sleep(0.05)
+                step(x)
+
+
+def paced_loop(directory: str) -> None:
+    """A loop whose pace the machine does not set, no markers."""
+    _paced_loop(directory, is_marked=False)
+
+
+def paced_loop_marked(directory: str) -> None:
+    """The same, marked."""
+    _paced_loop(directory, is_marked=True)
+
+
+def function_epoch(directory: str) -> None:
+    """A `tf.function` that loops over the data set itself, called once; no markers."""
+    import keras
+    import tensorflow as tf
+
+    model, loss_of = _model(), keras.losses.SparseCategoricalCrossentropy(True)
+    optimizer, dataset = keras.optimizers.SGD(), _dataset(N_LOOP_STEPS)
+    model.build((None, 28, 28, 1))
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def epoch() -> None:
+        for x, y in dataset:
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=True))
+            optimizer.apply_gradients(
+                zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+            )
+
+    epoch()
+    with _profile(directory):
+        epoch()
+
+
+def quickstart(directory: str) -> None:
+    """notebooks/quickstart.ipynb up to its profiled cell, as a reader runs it."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(QUICKSTART, as_version=4)
+    (profiled,) = [i for i, cell in enumerate(notebook.cells) if cell.source.startswith("%%tfprofile")]
+    del notebook.cells[profiled + 1 :]
+    magic = notebook.cells[profiled].source
+    notebook.cells[profiled].source = magic.replace("-o prof", f"-o prof --view none --logdir {directory}", 1)
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+
+
 KINDS: dict[str, Callable[[str], None]] = {
     run.__name__: run
     for run in (
@@ -163,6 +233,10 @@ KINDS: dict[str, Callable[[str], None]] = {
         function_loop_marked,
         eager_loop,
         eager_loop_marked,
+        paced_loop,
+        paced_loop_marked,
+        function_epoch,
+        quickstart,
     )
 }
 

@@ -32,6 +32,12 @@ def keras_xplane(capture_of: Callable[[str], Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
+def quickstart_xplane(capture_of: Callable[[str], Path]) -> Path:
+    """What the quickstart notebook captures."""
+    return capture_of("quickstart")
+
+
+@pytest.fixture(scope="session")
 def unmarked_loop_xplane(capture_of: Callable[[str], Path]) -> Path:
     """A hand-written loop around a `tf.function`, without markers."""
     return capture_of("function_loop")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .analysis.overview import Overview
     from .analysis.results import Results
     from .analysis.selection import Selection
-    from .capture.record import CaptureRecord
+    from .capture.record import CaptureCost, CaptureRecord
     from .store.trace import Trace
     from .views.base import View
     from .views.dashboard import Dashboard
@@ -114,8 +115,13 @@ class Profile:
 
     @property
     def capture(self) -> CaptureRecord | None:
-        """How it was captured and what that cost; None for a loaded trace."""
+        """How it was captured; None for a loaded trace."""
         return self._record
+
+    @property
+    def cost(self) -> CaptureCost | None:
+        """What the capture itself took: seconds to start and to stop, bytes and events; None for a loaded trace."""
+        return None if self._record is None else replace(self._record.cost, n_events=self.trace.n_events)
 
     @property
     def system(self) -> pd.DataFrame:
@@ -259,7 +265,9 @@ class Profile:
         """The profile in some thirty lines of text, as a terminal shows it."""
         from .export.text import summarize
 
-        return summarize(self._results, title=self.title, notices=self.notices)
+        cost = self.cost
+        spent = None if cost is None else (cost.start_s, cost.stop_s, cost.n_bytes)
+        return summarize(self._results, title=self.title, notices=self.notices, spent=spent)
 
     def __repr__(self) -> str:
         if self._open_trace is None:

@@ -26,10 +26,11 @@ class Report:
 
     failed: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    npm_path: str | None = None
 
     def run(self, name: str, command: list[str], cwd: Path = ROOT, path: str = "") -> bool:
         """Run one quiet check; its output is shown only when it fails."""
-        env = {**os.environ, "PATH": path or os.environ.get("PATH", "")}
+        env = {**os.environ, "PATH": path or os.environ.get("PATH", ""), "NO_COLOR": "1"}
         start = time.monotonic()
         done = subprocess.run(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return self.note(name, done.returncode == 0, start, done.stdout.decode(errors="replace"))
@@ -56,7 +57,13 @@ def python_tool(name: str) -> str:
 
 
 def npm_path(report: Report) -> str:
-    """The PATH with Node.js and installed js/node_modules, empty where that is impossible."""
+    """The PATH with Node.js and installed js/node_modules, empty where that is impossible; found out once."""
+    if report.npm_path is None:
+        report.npm_path = _installed(report)
+    return report.npm_path
+
+
+def _installed(report: Report) -> str:
     try:
         path = node.get()
     except node.NodeMissingError as error:

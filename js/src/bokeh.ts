@@ -26,6 +26,9 @@ interface PlotView {
 }
 
 interface BokehApi {
+  /** Every document of the page; `clear` leaves an empty one behind. */
+  readonly documents: unknown[];
+  set_log_level(level: string): void;
   readonly embed: {
     embed_item(item: unknown, element: HTMLElement): Promise<{ readonly roots: Iterable<PlotView>; clear(): void }>;
   };
@@ -78,6 +81,8 @@ async function load(host: Host, ref: string, signal: AbortSignal): Promise<Bokeh
   if (previous) page.Bokeh = previous;
   else delete page.Bokeh;
   if (mine === undefined) throw new Error(`bokeh.min.js ${String(model.get("version"))} did not define Bokeh`);
+  // It reports "document idle" for every chart.
+  mine.set_log_level("warn");
   return mine;
 }
 
@@ -85,13 +90,21 @@ async function load(host: Host, ref: string, signal: AbortSignal): Promise<Bokeh
 export async function createChart(view: TraceView, parent: HTMLElement): Promise<Chart> {
   const { model, host, signal } = view;
   const Bokeh = await loadBokeh(host, String(model.get("bokeh")), signal);
-  const element = h("div", { class: "tfp-bokeh", "aria-hidden": "true" });
+  // Inert: pointer, keys and focus belong to the view around it.
+  const element = h("div", { class: "tfp-bokeh", "aria-hidden": "true", inert: true });
   parent.append(element);
   await connected(element, signal);
   const views = await Bokeh.embed.embed_item(JSON.parse(String(model.get("figure"))), element);
-  signal.addEventListener("abort", () => views.clear(), { once: true });
   const plot = [...views.roots].find((root) => root.frame !== undefined);
   if (plot === undefined) throw new Error("the figure of this view holds no plot");
+  const { document } = plot.model;
+  const remove = () => {
+    views.clear();
+    const at = Bokeh.documents.indexOf(document);
+    if (at >= 0) Bokeh.documents.splice(at, 1);
+  };
+  if (signal.aborted) remove();
+  else signal.addEventListener("abort", remove, { once: true });
   return chartOf(plot, element);
 }
 

@@ -29,7 +29,9 @@ async function renderChild(view: TraceView, trait: string, el: HTMLElement): Pro
     await child.render({ el, signal: view.signal });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    el.append(h("div", { class: "tfp-error", role: "alert" }, `The ${trait.replaceAll("_", " ")} view failed: ${reason}`));
+    el.append(
+      h("div", { class: "tfp-error", role: "alert" }, `The ${trait.replaceAll("_", " ")} view failed: ${reason}`),
+    );
   }
 }
 
@@ -69,7 +71,11 @@ class Tabs {
         hidden: true,
       }),
     );
-    const list = h("div", { role: "tablist", "aria-label": "Views", "data-lm-suppress-shortcuts": "true" }, ...this.#buttons);
+    const list = h(
+      "div",
+      { role: "tablist", "aria-label": "Views", "data-lm-suppress-shortcuts": "true" },
+      ...this.#buttons,
+    );
     list.addEventListener("keydown", (event) => this.#key(event), { signal: view.signal });
     this.bar = h("div", { class: "tfp-tabs" }, list);
   }
@@ -88,7 +94,9 @@ class Tabs {
   #key(event: KeyboardEvent): void {
     const now = this.#buttons.indexOf(event.target as HTMLButtonElement);
     const last = this.#buttons.length - 1;
-    const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[event.key];
+    const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[
+      event.key
+    ];
     if (now < 0 || next === undefined) return;
     event.preventDefault();
     event.stopPropagation();
@@ -105,7 +113,10 @@ class Chip {
   readonly #clear: HTMLButtonElement;
 
   constructor(readonly view: TraceView) {
-    this.#clear = button("×", () => clearRange(view), view.signal, { "aria-label": "Clear the range", title: "Clear the range" });
+    this.#clear = button("×", () => clearRange(view), view.signal, {
+      "aria-label": "Clear the range",
+      title: "Clear the range",
+    });
     this.#box = h("span", { class: "c" }, this.#words, this.#clear);
     this.element.append(this.#box);
     view.link.on("time_range", () => this.#show(), view.signal);

@@ -48,6 +48,7 @@ function stores(): Map<string, Store> {
 
 export async function connectData(host: Host, ref: string, signal: AbortSignal): Promise<TraceData> {
   const model = await host.getModel(ref, { signal });
+  signal.throwIfAborted();
   const id = String(model.get("data_id"));
   const store = acquire(id, model, signal);
   store.pack ??= await store.overview;

@@ -2,14 +2,15 @@
 
 import "./input_graph.css";
 import { cutNames } from "./core/cut";
-import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./core/format";
-import { type GraphSize, type Placed, placeGraph } from "./core/graph";
+import { formatCount, formatPercent, formatTime, plural } from "./core/format";
+import { type GraphSize, placeGraph } from "./core/graph";
 import type { IteratorNode, PipelineMeta } from "./core/meta";
 import type { RangePs } from "./core/ops";
-import { bottleneckOf, type NodeStats, nodeStats } from "./core/pipeline";
+import { bottleneckOf, firstCallEnd, type NodeStats, nodeStats } from "./core/pipeline";
 import { describeRange, rangeInPs } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { copyButton, emptyState, h, svg } from "./draw/dom";
+import { arrow, legend, nodeBox } from "./draw/iterator_box";
 import { inFrame, textFits, watchSize } from "./draw/page";
 import { mount, type TraceView } from "./view";
 
@@ -24,18 +25,36 @@ class InputGraph {
   readonly #canvas = h("div", { class: "tfp-graph" });
   readonly #aside = h("aside");
   #boxes: SVGGElement[] = [];
+  /** How long the first fetch took, where it is left out of the averages. */
+  #startPs = 0;
 
   constructor(readonly view: TraceView) {
     const { signal, link, data } = view;
     const { pipelines } = data.meta;
     this.#index = slowest(pipelines);
     this.#pipeline = pipelines[this.#index];
-    this.#head.append(...(pipelines.length > 1 ? [this.#selector()] : []), this.#say, h("span", { class: "sp" }), legend());
+    this.#head.append(
+      ...(pipelines.length > 1 ? [this.#selector()] : []),
+      this.#say,
+      h("span", { class: "sp" }),
+      legend(),
+    );
     view.root.append(h("div", { class: "tfp-split" }, h("div", {}, this.#head, this.#canvas), this.#aside));
-    const draw = inFrame(view.guard(() => this.#draw()), signal);
+    const draw = inFrame(
+      view.guard(() => this.#draw()),
+      signal,
+    );
     link.on("time_range", draw, signal);
-    link.on("selection", view.guard(() => this.#followSelection()), signal);
-    link.on("hover", view.guard(() => this.#followHover()), signal);
+    link.on(
+      "selection",
+      view.guard(() => this.#followSelection()),
+      signal,
+    );
+    link.on(
+      "hover",
+      view.guard(() => this.#followHover()),
+      signal,
+    );
     data.onChange(() => data.isComplete && draw(), signal);
     watchSize(this.#canvas, draw, signal);
     this.#draw();
@@ -48,7 +67,13 @@ class InputGraph {
   #selector(): HTMLElement {
     const select = h("select", { "aria-label": "Pipeline" });
     this.view.data.meta.pipelines.forEach((pipeline, i) => {
-      select.append(h("option", { value: i, selected: i === this.#index }, `${pipeline.name} · ${rootOf(pipeline)?.long_name ?? ""}`));
+      select.append(
+        h(
+          "option",
+          { value: i, selected: i === this.#index },
+          `${pipeline.name} · ${rootOf(pipeline)?.long_name ?? ""}`,
+        ),
+      );
     });
     select.addEventListener(
       "change",
@@ -62,9 +87,20 @@ class InputGraph {
     return select;
   }
 
-  #stats(): NodeStats {
+  /** Sums over the range; over the whole capture without the first fetch, where that one had to start the pipeline. */
+  #stats(root: number): NodeStats {
     const { nodes } = this.#pipeline;
     const calls = this.view.data.table("iterator_calls") ?? EMPTY_TABLE;
+    const startMs = Number(this.#pipeline.startup_time_ms ?? 0);
+    this.#startPs = 0;
+    if (this.#range === null && startMs > 0) {
+      const from = firstCallEnd(calls, this.#index, root);
+      const stats = nodeStats(calls, this.#index, nodes.length, [from, Infinity]);
+      if (stats.calls[root] > 0) {
+        this.#startPs = startMs * 1e9;
+        return stats;
+      }
+    }
     if (this.#range !== null || calls.n > 0) return nodeStats(calls, this.#index, nodes.length, this.#range);
     return {
       calls: Float64Array.from(nodes, (node) => node.calls),
@@ -73,10 +109,18 @@ class InputGraph {
     };
   }
 
+  /** Of what steps waited for in the whole capture, the part of one iterator; in a range, its self time in a batch. */
+  #share(slow: number, selfPs: number, batchPs: number): number {
+    const waits = this.#pipeline.nodes.map((node) => node.wait_time_ms ?? 0);
+    const sum = waits.reduce((total, wait) => total + wait, 0);
+    if (this.#range === null && sum > 0) return waits[slow] / sum;
+    return batchPs > 0 ? Math.min(1, selfPs / batchPs) : 0;
+  }
+
   #draw(): void {
     const { nodes } = this.#pipeline;
-    const stats = this.#stats();
-    const root = Math.max(0, nodes.findIndex((node) => node.parent < 0));
+    const root = rootIndex(this.#pipeline);
+    const stats = this.#stats(root);
     const nBatches = stats.calls[root];
     const isCritical = nodes.map((node) => node.on_critical_path);
     const slow = this.#range === null ? (this.#pipeline.bottleneck ?? -1) : bottleneckOf(stats.selfPs, isCritical);
@@ -85,20 +129,37 @@ class InputGraph {
     const scale = Math.max(batchPs, ...selfPerBatch, 1);
     this.#sayWhat(nBatches, batchPs, scale);
     const width = Math.max(320, this.#canvas.clientWidth || 900);
-    const placed = placeGraph(nodes.map((node) => node.parent), { ...SIZE, width });
-    const cuts = cutNames(nodes.map((node) => node.name), textFits(this.view.root, placed.nodeWidth - 18));
+    const placed = placeGraph(
+      nodes.map((node) => node.parent),
+      { ...SIZE, width },
+    );
+    const cuts = cutNames(
+      nodes.map((node) => node.name),
+      textFits(this.view.root, placed.nodeWidth - 18),
+    );
     const drawing = svg("svg", {
       width: placed.width,
       height: placed.height + TOP,
       role: "group",
       "aria-label": this.#summary(nBatches, batchPs, slow),
     });
-    placed.arrows.forEach((points, i) => points && drawing.append(...arrow(points, isCritical[i] && isCritical[nodes[i].parent])));
-    this.#boxes = nodes.map((node, i) => this.#box(node, i, placed, stats, nBatches, scale, cuts.get(node.name) ?? node.name));
+    placed.arrows.forEach((points, i) => {
+      const isOnPath = isCritical[i] && isCritical[nodes[i].parent];
+      if (points) drawing.append(...arrow(points, TOP, isOnPath));
+    });
+    const fits = textFits(this.view.root, placed.nodeWidth - 12);
+    this.#boxes = nodes.map((node, i) => {
+      const cost = { self: stats.selfPs[i], total: stats.totalPs[i], calls: stats.calls[i], nBatches, scale };
+      const place = { ...placed.nodes[i], width: placed.nodeWidth, height: SIZE.nodeHeight };
+      const box = nodeBox(node, cuts.get(node.name) ?? node.name, cost, { ...place, y: place.y + TOP }, fits);
+      this.#listen(box, node, i);
+      return box;
+    });
     drawing.append(...this.#boxes);
     if (slow >= 0 && scale > 0) {
       this.#boxes[slow].classList.add("bottleneck");
-      const share = batchPs > 0 ? `: ${formatPercent(Math.min(1, selfPerBatch[slow] / batchPs))} of a batch` : "";
+      const ratio = this.#share(slow, selfPerBatch[slow], batchPs);
+      const share = ratio > 0 ? `: ${formatPercent(ratio)} of the wait` : "";
       const { x, y } = placed.nodes[slow];
       drawing.append(svg("text", { class: "b", x, y: y + TOP - 7 }, `Bottleneck${share}`));
     }
@@ -115,50 +176,11 @@ class InputGraph {
       this.#say.replaceChildren(h("b", {}, `No batch was fetched${where}.`), " Clear the range to see all.");
       return;
     }
+    const left = this.#startPs > 0 ? ` Left out: the first, ${formatTime(this.#startPs)} to start.` : "";
     const lead = h("b", {}, `One batch, on average of ${formatCount(nBatches)}${where}:`);
-    this.#say.replaceChildren(lead, ` ${formatTime(batchPs)} from source to step. Bars: self time, on a common scale of ${formatTime(scale)}.`);
+    const bars = `Bars: self time, on a common scale of ${formatTime(scale)}.`;
+    this.#say.replaceChildren(lead, ` ${formatTime(batchPs)} from source to step. ${bars}${left}`);
     this.#say.title = this.#say.textContent ?? "";
-  }
-
-  #box(node: IteratorNode, i: number, placed: Placed, stats: NodeStats, nBatches: number, scale: number, name: string): SVGGElement {
-    const { x, y } = placed.nodes[i];
-    const width = placed.nodeWidth;
-    const height = SIZE.nodeHeight;
-    const per = nBatches > 0 ? nBatches : 1;
-    const self = stats.selfPs[i] / per;
-    const total = stats.totalPs[i] / per;
-    const calls = stats.calls[i] / per;
-    const fits = textFits(this.view.root, width - 12);
-    const params = paramText(node);
-    const kind = node.on_critical_path ? " critical" : " aside";
-    const group = svg("g", {
-      class: `tfp-node${kind}`,
-      transform: `translate(${x} ${y + TOP})`,
-      tabindex: 0,
-      role: "button",
-      "aria-pressed": "false",
-      "aria-label": `${node.name}, ${params}. Self ${formatTime(self)}, total ${formatTime(total)}, ${formatNumber(calls)} calls a batch`,
-    });
-    group.setAttribute("data-op-name", node.long_name);
-    const all = `self ${formatTime(stats.selfPs[i])}, total ${formatTime(stats.totalPs[i])}, ${plural(stats.calls[i], "call")} in all`;
-    group.append(
-      svg("title", {}, `${node.long_name}\n${params}\n${all}`),
-      svg("rect", { class: "box", width, height }),
-      svg("rect", { class: "tint", x: 2, y: 2, width: width - 4, height: height - 4 }),
-      svg("text", { class: "b", x: 8, y: 17 }, name),
-      svg("text", { x: 8, y: 30 }, [...cutNames([params], fits).values()][0] ?? ""),
-      svg("text", { class: "k", x: 8, y: 46 }, `${formatTime(self)} self`),
-      svg("text", { x: 8, y: 59 }, `${formatTime(total)} total`),
-    );
-    if (width > 112) group.append(svg("text", { x: width - 7, y: 46, "text-anchor": "end" }, `${formatCalls(calls)} ×`));
-    const bar = self > 0 ? Math.max(1, ((width - 16) * self) / scale) : 0;
-    group.append(
-      svg("rect", { class: "track", x: 8, y: 66, width: width - 16, height: 8 }),
-      svg("rect", { class: "self", x: 8, y: 66, width: bar, height: 8 }),
-      svg("rect", { class: "ring", x: -3, y: -3, width: width + 6, height: height + 6 }),
-    );
-    this.#listen(group, node, i);
-    return group;
   }
 
   #listen(group: SVGGElement, node: IteratorNode, i: number): void {
@@ -208,16 +230,24 @@ class InputGraph {
     const parts: Node[] = [h("h3", {}, headline)];
     if (suggestion && !isOther) parts.push(h("p", {}, suggestion));
     if (code && !isOther) {
-      parts.push(h("pre", {}, code), h("p", {}, copyButton("Copy the fix", () => code, this.view.signal)));
+      parts.push(
+        h("pre", {}, code),
+        h(
+          "p",
+          {},
+          copyButton("Copy the fix", () => code, this.view.signal),
+        ),
+      );
     }
-    const root = Math.max(0, nodes.findIndex((node) => node.parent < 0));
+    const root = rootIndex(this.#pipeline);
     const facts = h("dl", { class: "tfp-kv" });
     const fact = (term: string, text: string) => facts.append(h("dt", {}, term), h("dd", {}, text));
     fact("pipeline", this.#pipeline.name);
     fact("batches", formatCount(nBatches));
     if (nBatches > 0) fact("fetch", `${formatTime(stats.totalPs[root])} in all`);
-    const { min_latency_ms: least, max_latency_ms: most } = this.#pipeline as Record<string, unknown>;
-    if (typeof least === "number" && typeof most === "number") fact("a fetch", `${formatMs(least)} to ${formatMs(most)}`);
+    const { min_latency_us: least, max_latency_us: most } = this.#pipeline;
+    if (typeof least === "number" && typeof most === "number")
+      fact("a fetch", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}`);
     this.#aside.replaceChildren(...parts, facts);
   }
 
@@ -229,17 +259,28 @@ class InputGraph {
 
   #followSelection(): void {
     const chosen = new Set(this.view.link.selection);
-    this.#pipeline.nodes.forEach((node, i) => this.#boxes[i]?.setAttribute("aria-pressed", String(chosen.has(node.long_name))));
+    this.#pipeline.nodes.forEach((node, i) => {
+      this.#boxes[i]?.setAttribute("aria-pressed", String(chosen.has(node.long_name)));
+    });
   }
 
   #followHover(): void {
     const { hover } = this.view.link;
-    this.#pipeline.nodes.forEach((node, i) => this.#boxes[i]?.classList.toggle("hover", node.long_name === hover));
+    this.#pipeline.nodes.forEach((node, i) => {
+      this.#boxes[i]?.classList.toggle("hover", node.long_name === hover);
+    });
   }
 }
 
+function rootIndex(pipeline: PipelineMeta): number {
+  return Math.max(
+    0,
+    pipeline.nodes.findIndex((node) => node.parent < 0),
+  );
+}
+
 function rootOf(pipeline: PipelineMeta): IteratorNode | undefined {
-  return pipeline.nodes.find((node) => node.parent < 0);
+  return pipeline.nodes[rootIndex(pipeline)];
 }
 
 /** The pipeline that took most time. */
@@ -248,43 +289,13 @@ function slowest(pipelines: readonly PipelineMeta[]): number {
   return time.indexOf(Math.max(...time));
 }
 
-function formatCalls(calls: number): string {
-  return Number.isInteger(calls) ? formatCount(calls) : formatNumber(calls, 2);
-}
-
-/** What is known about an iterator besides its name, in a few words. */
-export function paramText(node: IteratorNode): string {
-  const { params } = node;
-  const words: string[] = [];
-  if (typeof params === "string" && params !== "") words.push(params);
-  else if (params !== null && typeof params === "object") {
-    for (const [key, value] of Object.entries(params)) words.push(`${key.replaceAll("_", " ")} ${String(value)}`);
-  }
-  if (node.is_async) words.unshift("runs ahead");
-  return words.join(", ");
-}
-
-function arrow(points: readonly (readonly [number, number])[], isCritical: boolean): SVGElement[] {
-  const kind = isCritical ? " critical" : "";
-  const [x1, y1] = points[points.length - 1];
-  const path = points.map(([x, y], i) => `${i === 0 ? "M" : "L"}${i === points.length - 1 ? x - 5 : x} ${y + TOP}`).join("");
-  return [
-    svg("path", { class: `tfp-arrow${kind}`, d: path }),
-    svg("path", { class: `tfp-arrow-head${kind}`, d: `M${x1} ${y1 + TOP}l-7 -4v8z` }),
-  ];
-}
-
-function legend(): HTMLElement {
-  const key = (text: string, kind: string) =>
-    h("span", {}, svg("svg", { width: 26, height: 8, "aria-hidden": "true" }, svg("path", { class: `tfp-arrow${kind}`, d: "M0 4H22" })), text);
-  return h("span", { class: "tfp-keys" }, key("critical path", " critical"), key("not critical", ""));
-}
-
 export default mount("input_graph", (view) => {
   view.root.classList.add("tfp-input_graph");
   if (!view.data.meta.pipelines?.length) {
-    const reason = "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:";
-    const code = "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
+    const reason =
+      "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:";
+    const code =
+      "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
     view.root.append(emptyState("No input pipeline in this capture", reason, code, view.signal));
     return;
   }

@@ -42,6 +42,7 @@ function hoverBus(ref: string): EventTarget & { value?: string } {
 
 export async function connectLink(host: Host, ref: string, signal: AbortSignal): Promise<Link> {
   const model = await host.getModel(ref, { signal });
+  signal.throwIfAborted();
   return new ModelLink(model, hoverBus(ref), signal);
 }
 

@@ -3,13 +3,14 @@
 import "./op_table.css";
 import { toCsv } from "./core/csv";
 import { cutNames } from "./core/cut";
-import { formatCount, formatNumber, formatPercent, plural } from "./core/format";
-import { type OpRow, opCategory, opFamily, opRows, opTotals, type RangePs, textFilter } from "./core/ops";
+import { formatCount, formatPercent } from "./core/format";
+import { type OpRow, opFamily, opRows, opTotals, type RangePs, textFilter } from "./core/ops";
 import { describeRange, rangeInPs } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
-import { createGrid, type Grid, type GridColumn } from "./draw/grid";
+import { createGrid, type Grid } from "./draw/grid";
 import { inFrame, textFits, watchSize } from "./draw/page";
+import { CSV_HEADER, csvRow, type OpLook, opColumns, type RankedOp } from "./ops/columns";
 import { mount, type TraceView } from "./view";
 
 type Where = "both" | "host" | "device";
@@ -23,39 +24,20 @@ const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "op", text: "by op" },
   { value: "type", text: "by type" },
 ];
-const CSV_HEADER = [
-  "rank",
-  "device",
-  "type",
-  "name",
-  "n_ops",
-  "occurrences",
-  "total_time_us",
-  "avg_time_us",
-  "total_self_time_us",
-  "avg_self_time_us",
-  "self_time_ratio",
-  "cumulative_ratio",
-  "eager",
-];
-
-interface Shown extends OpRow {
-  readonly rank: number;
-}
-
 class OpTable {
   #text = "";
   #where: Where = "both";
   #byType = false;
   #withIdle = false;
   /** All rows of the range, before the filter. */
-  #all: Shown[] = [];
+  #all: RankedOp[] = [];
   #rows: (keep?: (name: string, type: string) => boolean) => OpRow[] = () => [];
-  #shown: Shown[] = [];
+  #shown: RankedOp[] = [];
   #cuts = new Map<string, string>();
+  #typeCuts = new Map<string, string>();
   #maxSelf = 0;
   readonly #families: ArrayLike<number>;
-  readonly #grid: Grid<Shown>;
+  readonly #grid: Grid<RankedOp>;
   readonly #count = h("span", { class: "q", role: "status" });
   readonly #input = h("input", {
     type: "search",
@@ -66,16 +48,19 @@ class OpTable {
 
   constructor(readonly view: TraceView) {
     const { signal, data, link } = view;
-    this.#families = (data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number>;
-    this.#grid = createGrid<Shown>(this.#columns(), {
-      label: "Ops by self time",
-      key: (row) => row.key,
-      attributes: (row) => ({ "data-op-name": row.name || row.type }),
-      onPick: (row) => this.#pick(row),
-      sortBy: "self",
-      placeholder: "",
-      signal,
-    });
+    this.#families = ((data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number>) ?? [];
+    this.#grid = createGrid<RankedOp>(
+      opColumns(() => this.#look()),
+      {
+        label: "Ops by self time",
+        key: (row) => row.key,
+        attributes: (row) => ({ "data-op-name": row.name || row.type }),
+        onPick: (row) => this.#pick(row),
+        sortBy: "self",
+        placeholder: "",
+        signal,
+      },
+    );
     this.#filter = inFrame(
       view.guard(() => this.#applyFilter()),
       signal,
@@ -189,6 +174,9 @@ class OpTable {
     const width = this.#grid.columnWidth("name");
     const names = this.#shown.map((row) => row.name);
     this.#cuts = cutNames(names, textFits(this.view.root, (width || 320) - 14));
+    const typeWidth = this.#grid.columnWidth("type") || 132;
+    const types = this.#shown.map((row) => row.type);
+    this.#typeCuts = cutNames(types, textFits(this.view.root, typeWidth - 14));
     this.#grid.setPlaceholder(this.#whyEmpty());
     this.#grid.setRows(this.#shown);
     this.#describe(error);
@@ -203,7 +191,7 @@ class OpTable {
 
   #describe(error: string): void {
     const { data } = this.view;
-    const sum = (rows: readonly Shown[]) => rows.reduce((total, row) => total + row.selfPs, 0);
+    const sum = (rows: readonly RankedOp[]) => rows.reduce((total, row) => total + row.selfPs, 0);
     const all = sum(this.#all);
     const noun = this.#byType ? "types" : "ops";
     const parts = [`${formatCount(this.#shown.length)} of ${formatCount(this.#all.length)} ${noun}`];
@@ -215,112 +203,14 @@ class OpTable {
     this.#count.textContent = error ? `Filter not applied: ${error}` : parts.join(" · ");
   }
 
-  #columns(): GridColumn<Shown>[] {
-    const count = (row: Shown, ps: number) => (row.occurrences > 0 ? ps / row.occurrences / 1e6 : 0);
-    return [
-      {
-        id: "rank",
-        title: "#",
-        tip: "Rank by self time",
-        width: 36,
-        isRight: true,
-        value: (row) => -row.rank,
-        cell: (row) => String(row.rank),
-      },
-      {
-        id: "type",
-        title: "Type",
-        width: 152,
-        narrowWidth: 132,
-        value: (row) => row.type,
-        cell: (row) => titled(row.type, row.type),
-      },
-      { id: "name", title: "Name", value: (row) => row.name || row.type, cell: (row) => this.#nameCell(row) },
-      {
-        id: "where",
-        title: "Where",
-        width: 58,
-        value: (row) => row.device,
-        cell: (row) => (row.device ? "device" : "host"),
-      },
-      {
-        id: "count",
-        title: "Count",
-        tip: "Occurrences in the range",
-        width: 60,
-        isRight: true,
-        value: (row) => row.occurrences,
-        cell: (row) => formatCount(row.occurrences),
-      },
-      {
-        id: "self",
-        title: "Self time, ms",
-        tip: "Time in the op itself, without the ops inside it",
-        width: 250,
-        narrowWidth: 158,
-        value: (row) => row.selfPs,
-        cell: (row) => this.#barCell(row),
-      },
-      {
-        id: "ratio",
-        title: "Self, %",
-        tip: "Of the self time of all ops; of one side where only host or device is shown",
-        width: 58,
-        isRight: true,
-        value: (row) => row.selfRatio,
-        cell: (row) => percent(row.selfRatio),
-      },
-      {
-        id: "cumulative",
-        title: "Up to here, %",
-        tip: "Self time of this and all larger ops",
-        width: 90,
-        isRight: true,
-        isOptional: true,
-        value: (row) => row.cumulativeRatio,
-        cell: (row) => percent(row.cumulativeRatio),
-      },
-      {
-        id: "total",
-        title: "Total, ms",
-        tip: "Time from start to end, with the ops inside it",
-        width: 74,
-        isRight: true,
-        isOptional: true,
-        value: (row) => row.totalPs,
-        cell: (row) => formatNumber(row.totalPs / 1e9),
-      },
-      {
-        id: "average",
-        title: "Average, µs",
-        tip: "Total time per occurrence",
-        width: 84,
-        isRight: true,
-        isOptional: true,
-        value: (row) => count(row, row.totalPs),
-        cell: (row) => formatNumber(count(row, row.totalPs)),
-      },
-    ];
-  }
-
-  #nameCell(row: Shown): Node {
-    if (this.#byType && !row.isIdle) return h("span", { class: "q" }, plural(row.nOps, "op"));
-    if (row.isIdle) return h("span", { class: "q" }, "no op running");
-    return titled(this.#cuts.get(row.name) ?? row.name, row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
-  }
-
-  #barCell(row: Shown): Node {
+  #look(): OpLook {
     const { meta } = this.view.data;
     const names = { opName: meta.op_name, opType: meta.op_type };
-    const family = row.isIdle ? "runtime" : opFamily(names, this.#families, row.op);
-    const share = this.#maxSelf > 0 ? (row.selfPs / this.#maxSelf) * 100 : 0;
-    const bar = h("i");
-    bar.style.width = row.selfPs > 0 ? `max(1px, ${share}%)` : "0";
-    bar.style.background = `var(--c-${opCategory(row, family)})`;
-    return h("div", { class: "tfp-bar-cell" }, h("span", {}, formatNumber(row.selfPs / 1e9)), bar);
+    const familyOf = (op: number) => opFamily(names, this.#families, op);
+    return { cuts: this.#cuts, typeCuts: this.#typeCuts, maxSelfPs: this.#maxSelf, isByType: this.#byType, familyOf };
   }
 
-  #pick(row: Shown): void {
+  #pick(row: RankedOp): void {
     if (row.isIdle) return;
     const { meta } = this.view.data;
     const names = this.#byType
@@ -356,35 +246,8 @@ class OpTable {
   }
 
   #save(): void {
-    const rows = this.#grid.shown().map((row) => {
-      const n = Math.max(1, row.occurrences);
-      const us = (ps: number) => ps / 1e6;
-      return [
-        row.rank,
-        row.device ? "device" : "host",
-        row.type,
-        row.name,
-        row.nOps,
-        row.occurrences,
-        us(row.totalPs),
-        us(row.totalPs) / n,
-        us(row.selfPs),
-        us(row.selfPs) / n,
-        row.selfRatio,
-        row.cumulativeRatio,
-        row.isEager,
-      ];
-    });
-    download("ops.csv", toCsv(CSV_HEADER, rows), "text/csv");
+    download("ops.csv", toCsv(CSV_HEADER, this.#grid.shown().map(csvRow)), "text/csv");
   }
-}
-
-function titled(text: string, title: string): Node {
-  return h("span", { title }, text);
-}
-
-function percent(ratio: number): string {
-  return formatNumber(ratio * 100);
 }
 
 function noOps(signal: AbortSignal): HTMLElement {

@@ -4,8 +4,8 @@ import "./overview_panel.css";
 import { cutNames } from "./core/cut";
 import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./core/format";
 import { CATEGORY_LABELS } from "./core/meta";
-import { type OpRow, opCategory } from "./core/ops";
-import { compilingStep, decimalsOf, formatPart, formatShare, formatMsSpan, meanFigure, topOps } from "./core/overview";
+import { type OpRow, opCategory, opFamily } from "./core/ops";
+import { compilingStep, decimalsOf, formatMsSpan, formatPart, formatShare, meanFigure, topOps } from "./core/overview";
 import { stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, copyButton, h } from "./draw/dom";
@@ -49,7 +49,13 @@ function stepFigure(time: { avg: number; std: number; min: number; max: number; 
 
 function noStepFigure(): HTMLElement {
   const figure = h("span", { class: "n big" }, "–");
-  return h("div", { class: "tfp-fig" }, figure, h("span", { class: "u" }, " ms a step"), h("div", { class: "d" }, "no step found"));
+  return h(
+    "div",
+    { class: "tfp-fig" },
+    figure,
+    h("span", { class: "u" }, " ms a step"),
+    h("div", { class: "d" }, "no step found"),
+  );
 }
 
 function sideFigures(view: TraceView): HTMLElement {
@@ -86,7 +92,8 @@ function environmentText(environment: Readonly<Record<string, unknown>>): readon
   const number = (key: string) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
   const parts: string[] = [];
   if (Array.isArray(environment.hosts)) parts.push(plural(Math.max(1, environment.hosts.length), "host"));
-  if (number("n_active_devices") > 0) parts.push(`${formatCount(number("n_active_devices"))} × ${deviceName(environment)}`);
+  if (number("n_active_devices") > 0)
+    parts.push(`${formatCount(number("n_active_devices"))} × ${deviceName(environment)}`);
   else if (number("n_threads") > 0) parts.push(plural(number("n_threads"), "thread"));
   const full = Object.entries(environment)
     .filter(([, value]) => value !== null && value !== "" && value !== undefined)

@@ -3,13 +3,15 @@
 import "./timeline.css";
 import { formatCount, formatInstant } from "./core/format";
 import { timeAt } from "./core/viewport";
-import { button, h } from "./draw/dom";
+import { h } from "./draw/dom";
 import { TRACKS_TOP_PX } from "./draw/frame";
 import { inFrame, watchSize } from "./draw/page";
+import { Help, Toolbar } from "./timeline/bar";
 import { Details } from "./timeline/details";
-import { placeOf } from "./timeline/hit";
-import { KEY_HELP, listenToKeys } from "./timeline/keys";
+import { eventUnder } from "./timeline/hit";
+import { listenToKeys } from "./timeline/keys";
 import { TrackLabels } from "./timeline/labels";
+import { exposeToTests, type TimelineElement } from "./timeline/locate";
 import { Painter } from "./timeline/paint";
 import { listenToPointer } from "./timeline/pointer";
 import { SearchBox } from "./timeline/search_box";
@@ -19,16 +21,10 @@ import { mount, type TraceView } from "./view";
 
 const HEIGHT_PX = 360;
 const BAR_PX = 28;
+/** Room for the focus ring, which the canvas would cover. */
+const FOOT_PX = 2;
 const NARROW_PX = 1100;
 const LABEL_PX = { wide: 164, narrow: 128 };
-
-/** The root element of a timeline, with what browser tests need to find slices on the canvas. */
-export interface TimelineElement extends HTMLElement {
-  /** Middle of the nth slice on screen with this event name, in client coordinates; null when there is none. */
-  tfprofLocate(name: string, nth?: number): { x: number; y: number } | null;
-  /** Pans and scrolls to the nth slice with this event name; false when the trace has none. */
-  tfprofReveal(name: string, nth?: number): boolean;
-}
 
 class Timeline {
   readonly #view: TraceView;
@@ -41,8 +37,8 @@ class Timeline {
   readonly #canvas = h("canvas", { role: "img" });
   readonly #scroller = h("div", { class: "tl-scroll" });
   readonly #area = h("div", { class: "tlc" });
-  readonly #info = h("span", { class: "q tl-about" });
-  readonly #help = h("div", { class: "tl-help", role: "dialog", "aria-label": "Keys of the timeline" });
+  readonly #help: Help;
+  readonly #bar: Toolbar;
   readonly #section = h("section", {
     class: "tl",
     tabindex: 0,
@@ -50,14 +46,16 @@ class Timeline {
     "data-lm-suppress-shortcuts": "true",
   });
   readonly #height: number;
-  #pointerX = -1;
+  /** Where the pointer is in the canvas, null when it is elsewhere. */
+  #pointer: { x: number; y: number } | null = null;
+  #hoveredView: unknown = null;
   /** Frames asked for by a constructor that then failed must not draw. */
   #isBuilt = false;
 
   constructor(view: TraceView) {
     this.#view = view;
     const { signal, root, options } = view;
-    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX;
+    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX - FOOT_PX;
     const repaint = inFrame(
       view.guard(() => this.#paint()),
       signal,
@@ -68,103 +66,33 @@ class Timeline {
     this.#search = new SearchBox(this.#state, () => this.#section.focus(), signal);
     const column = h("div", { class: "tl-labels" });
     this.#labels = new TrackLabels(column, this.#state, signal);
+    this.#help = new Help(() => this.#section.focus({ preventScroll: true }), signal);
+    const fit = () => this.#state.setView(this.#state.bounds);
+    this.#bar = new Toolbar(this.#search.element, () => this.#help.toggle(), fit, signal);
     const pane = h("aside", { class: "det", "aria-label": "Details of the selection", tabindex: 0 });
     const live = h("div", { class: "sr", "aria-live": "polite" });
     this.#details = new Details(pane, live, this.#state, signal);
     this.#scroller.append(column);
     this.#area.append(this.#canvas, this.#scroller, this.#tooltip.element);
-    this.#buildHelp();
-    this.#section.append(this.#bar(), h("div", { class: "tlg" }, this.#area, pane), live, this.#help);
+    this.#section.append(this.#bar.element, h("div", { class: "tlg" }, this.#area, pane), live, this.#help.element);
     root.append(this.#section);
     this.#area.style.height = `${this.#height}px`;
     pane.style.height = `${this.#height}px`;
     this.#listen();
-    this.#exposeToTests(root as TimelineElement);
+    exposeToTests(root as TimelineElement, this.#canvas, this.#state, this.#painter);
     this.#isBuilt = true;
-  }
-
-  #bar(): HTMLElement {
-    const { signal } = this.#view;
-    const key = (name: string) => h("kbd", {}, name);
-    const help = button("?", () => this.#toggleHelp(), signal, { class: "tl-key", "aria-label": "All keys" });
-    const optional = h(
-      "span",
-      { class: "opt" },
-      key("F"),
-      " fit selection ",
-      key("M"),
-      " mark ",
-      key("["),
-      " ",
-      key("]"),
-      " same op ",
-    );
-    const keys = h("span", { class: "keys" });
-    keys.append(
-      key("W"),
-      " ",
-      key("S"),
-      " zoom ",
-      key("A"),
-      " ",
-      key("D"),
-      " pan ",
-      optional,
-      help,
-      " all ",
-      key("Esc"),
-      " leave",
-    );
-    const fit = button("Fit", () => this.#state.setView(this.#state.bounds), signal, {
-      title: "Show the whole capture",
-    });
-    return h(
-      "div",
-      { class: "bar" },
-      h("b", {}, "Timeline"),
-      this.#info,
-      h("span", { class: "sp" }),
-      keys,
-      this.#search.element,
-      fit,
-    );
   }
 
   #listen() {
     const { signal, link, data } = this.#view;
     const state = this.#state;
+    this.#listenToInput();
     watchSize(this.#area, (width) => this.#resize(width), signal);
     this.#view.onTheme(() => {
       this.#painter.forgetColors();
       state.invalidate();
     });
     this.#scroller.addEventListener("scroll", () => state.invalidate(), { signal });
-    listenToPointer(
-      state,
-      this.#painter,
-      {
-        area: this.#area,
-        canvas: this.#canvas,
-        scroller: this.#scroller,
-        isArmed: () => this.#section.contains(this.#section.ownerDocument.activeElement),
-        arm: () => this.#section.focus({ preventScroll: true }),
-        onHover: (event, x, y) => this.#hover(event, x, y),
-        onRangeCleared: () => this.#clearRange(),
-      },
-      signal,
-    );
-    listenToKeys(
-      this.#section,
-      state,
-      {
-        focusSearch: () => this.#search.focus(),
-        toggleHelp: () => this.#toggleHelp(),
-        escape: () => this.#escape(),
-        scrollBy: (px) => this.#scroller.scrollBy({ top: px }),
-        pointerTime: () => this.#pointerTime(),
-      },
-      signal,
-    );
     link.on(
       "selection",
       this.#view.guard(() => state.readSelection()),
@@ -179,6 +107,40 @@ class Timeline {
     link.on("hover", () => this.#onHoverElsewhere(), signal);
     data.onChange(
       this.#view.guard(() => this.#onData()),
+      signal,
+    );
+  }
+
+  #listenToInput() {
+    const { signal } = this.#view;
+    const state = this.#state;
+    listenToPointer(
+      state,
+      this.#painter,
+      {
+        area: this.#area,
+        canvas: this.#canvas,
+        scroller: this.#scroller,
+        isArmed: () => this.#section.contains(this.#section.ownerDocument.activeElement),
+        arm: () => this.#section.focus({ preventScroll: true }),
+        onHover: (event, place) => {
+          this.#pointer = place;
+          this.#hover(event, place?.x ?? 0, place?.y ?? 0);
+        },
+        onRangeCleared: () => this.#clearRange(),
+      },
+      signal,
+    );
+    listenToKeys(
+      this.#section,
+      state,
+      {
+        focusSearch: () => this.#search.focus(),
+        toggleHelp: () => this.#help.toggle(),
+        escape: () => this.#escape(),
+        scrollBy: (px) => this.#scroller.scrollBy({ top: px }),
+        pointerTime: () => this.#pointerTime(),
+      },
       signal,
     );
   }
@@ -202,6 +164,7 @@ class Timeline {
       state.scrollTo = -1;
     }
     state.scrollTop = this.#scroller.scrollTop;
+    this.#hoverAgain();
     this.#painter.paint();
     this.#details.update();
     this.#describe();
@@ -216,19 +179,18 @@ class Timeline {
     let count = `${formatCount(meta.n_events)} events`;
     if (events.n < meta.n_events) {
       count = `${formatCount(events.n)} of ${count}`;
-      if (data.progress > 0) count += `, loading ${Math.floor(data.progress * 100)} %`;
+      if (data.problem) count += ", the others could not be loaded";
+      else if (data.progress > 0) count += `, loading ${Math.floor(data.progress * 100)} %`;
     }
     const whole = formatInstant(bounds.t1, resolution);
     const text = `${number(view.t0)}–${number(view.t1)} of ${whole} · ${count}`;
-    if (this.#info.textContent !== text) this.#info.textContent = text;
-    this.#info.title = data.problem;
+    this.#bar.say(text, data.problem);
     const label = `Timeline, ${text}, ${formatCount(steps.n)} steps, ${formatCount(meta.lines.length)} lines. Find slices with the search field.`;
     if (this.#canvas.getAttribute("aria-label") !== label) this.#canvas.setAttribute("aria-label", label);
   }
 
   #hover(event: number, x: number, y: number) {
     const state = this.#state;
-    this.#pointerX = event === -1 && x === 0 && y === 0 ? -1 : x;
     this.#tooltip.show(event, x, y, this.#area.clientWidth, this.#area.clientHeight);
     if (event === state.hover) return;
     state.hover = event;
@@ -242,8 +204,18 @@ class Timeline {
     this.#state.invalidate();
   }
 
+  /** Keys move the picture under a resting pointer: what it points at is another slice then. */
+  #hoverAgain() {
+    const state = this.#state;
+    if (this.#hoveredView === state.view) return;
+    this.#hoveredView = state.view;
+    if (!this.#pointer || state.hover < 0) return;
+    const { x, y } = this.#pointer;
+    this.#hover(eventUnder(state, this.#painter, x, y), x, y);
+  }
+
   #pointerTime(): number | null {
-    const x = this.#pointerX - this.#painter.labelWidth;
+    const x = (this.#pointer?.x ?? 0) - this.#painter.labelWidth;
     return x > 0 ? timeAt(this.#state.view, this.#painter.plotWidth, x) : null;
   }
 
@@ -277,47 +249,11 @@ class Timeline {
 
   #escape() {
     const { link } = this.#view;
-    if (!this.#help.hidden) this.#toggleHelp();
+    if (this.#help.isOpen) this.#help.toggle();
     else if (this.#search.clear()) return;
     else if (link.selection.length > 0) this.#state.select(-1);
     else if (link.timeRange) this.#clearRange();
     else this.#section.blur();
-  }
-
-  #buildHelp() {
-    const rows = KEY_HELP.flatMap(([keys, what]) => [h("kbd", {}, keys), h("span", {}, what)]);
-    const close = button("Close", () => this.#toggleHelp(), this.#view.signal);
-    this.#help.append(
-      h("b", {}, "Keys, while the timeline has the focus"),
-      h("div", { class: "tl-keys" }, ...rows),
-      close,
-    );
-    this.#help.hidden = true;
-  }
-
-  #toggleHelp() {
-    this.#help.hidden = !this.#help.hidden;
-    if (this.#help.hidden) this.#section.focus({ preventScroll: true });
-    else this.#help.querySelector("button")?.focus({ preventScroll: true });
-  }
-
-  #exposeToTests(root: TimelineElement) {
-    const named = (name: string) => {
-      const id = this.#state.meta.names.indexOf(name);
-      const { byName } = this.#state;
-      return id < 0 ? [] : [...byName.order.subarray(byName.offset[id], byName.offset[id + 1])];
-    };
-    root.tfprofLocate = (name, nth = 0) => {
-      const places = named(name).flatMap((event) => placeOf(this.#state, this.#painter, event) ?? []);
-      const box = this.#canvas.getBoundingClientRect();
-      const place = places[nth];
-      return place ? { x: box.left + place.x, y: box.top + place.y } : null;
-    };
-    root.tfprofReveal = (name, nth = 0) => {
-      const event = named(name)[nth];
-      if (event !== undefined) this.#state.show(event);
-      return event !== undefined;
-    };
   }
 }
 

@@ -80,7 +80,7 @@ function prepare(name: string, { model, el, host, signal: given }: RenderProps):
   };
   watchTheme(root, onThemeChange, signal);
   const onTheme = (listener: () => void) => void listeners.push(listener);
-  return { root, model, host, signal, options: readOptions(model), onTheme, fail, guard };
+  return { root, model, host, signal, options: {}, onTheme, fail, guard };
 }
 
 function readOptions(model: AnyModel): Record<string, unknown> {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { filledRows } from "../src/core/bands";
 import { buildPostings, buildRows, readEvents } from "../src/core/events";
 import { SliceBuffer } from "../src/core/lod";
 import type { TraceMeta } from "../src/core/meta";
@@ -6,6 +7,7 @@ import { RunBuffer } from "../src/core/pieces";
 import { readSteps } from "../src/core/steps";
 import { layoutTracks, newTrackState } from "../src/core/tracks";
 import { xAt } from "../src/core/viewport";
+import { drawFlows } from "../src/draw/arrows";
 import type { Frame } from "../src/draw/frame";
 import { drawSessionGaps } from "../src/draw/gaps";
 import { drawRangeBracket, drawRuler, drawSteps } from "../src/draw/head";
@@ -82,7 +84,7 @@ function frame(ctx: CanvasRenderingContext2D, change: Partial<Frame> = {}): Fram
     labels: new LabelCache(meta.names),
     slices: new SliceBuffer(850),
     runs: new RunBuffer(850),
-    layout: layoutTracks(meta, rows, newTrackState()),
+    layout: layoutTracks(meta, rows, filledRows(events, rows), newTrackState()),
     scrollTop: 0,
     tracksBottom: 332,
     range: null,
@@ -97,10 +99,18 @@ describe("slices", () => {
   it("draws a wide slice as fill, edge and name, in the colours of its family", () => {
     const { ctx, calls } = recorder();
     drawTracks(frame(ctx));
-    expect(texts(calls)).toContain("train");
-    const fills = calls.filter((c) => c.name === "fillRect" && c.fillStyle === "fill python");
-    expect(fills).toHaveLength(1);
-    expect(calls.some((c) => c.name === "fillRect" && c.fillStyle === "edge python" && c.args[2] === 1)).toBe(true);
+    expect(texts(calls)).toContain("Iterator::Root::BatchV2");
+    const fills = calls.filter((c) => c.name === "fillRect" && c.fillStyle === "fill tfdata");
+    expect(fills.length).toBeGreaterThan(2);
+    expect(calls.some((c) => c.name === "fillRect" && c.fillStyle === "edge tfdata" && c.args[2] === 1)).toBe(true);
+  });
+
+  it("draws children over the wrapper that they fill, in one band", () => {
+    const { ctx, calls } = recorder();
+    drawTracks(frame(ctx));
+    const y = (color: string) => calls.find((c) => c.name === "fillRect" && c.fillStyle === color)?.args[1];
+    expect(y("fill python")).toBe(y("fill runtime"));
+    expect(texts(calls)).not.toContain("train");
   });
 
   it("cuts a name that does not fit to its informative part, then to its beginning", () => {
@@ -156,6 +166,23 @@ describe("outlines", () => {
     const strokes = calls.filter((c) => c.name === "stroke").length;
     expect(strokes).toBeGreaterThan(5);
     expect(strokes).toBeLessThan(20);
+  });
+});
+
+describe("arrows", () => {
+  it("go from the launch to the start of its kernel", () => {
+    const { ctx, calls } = recorder();
+    const [launch, kernel] = [2, 16].map((line) =>
+      [...events.key.keys()].find(
+        (e) =>
+          events.line[e] === line && events.step[e] === 14 && meta.names[events.key[e]] === "sequential/conv2d/Relu",
+      ),
+    ) as [number, number];
+    const shown = frame(ctx, { tracksBottom: 1000 });
+    drawFlows(shown, kernel, { from: [launch], to: [] }, "ink");
+    const tip = calls.filter((c) => c.name === "moveTo")[1];
+    expect(Number(tip.args[0])).toBeCloseTo(xAt(shown.view, 850, events.start[kernel]), 5);
+    expect(Number(calls[1].args[1])).toBeLessThan(Number(tip.args[1]));
   });
 });
 

@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Pack, Table } from "../src/core/wire";
-import timeline, { type TimelineElement } from "../src/timeline";
+import timeline from "../src/timeline";
+import type { TimelineElement } from "../src/timeline/locate";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";
 
@@ -40,7 +41,8 @@ interface Shown {
   readonly controller: AbortController;
 }
 
-async function show(pack: Pack = RUN, data: Record<string, unknown> = {}): Promise<Shown> {
+/** Renders the timeline; with the whole capture in the window unless `isWhole` is false. */
+async function show(pack: Pack = RUN, data: Record<string, unknown> = {}, isWhole = true): Promise<Shown> {
   const page = await fakePage(pack, data);
   const controller = new AbortController();
   const el = document.body.appendChild(document.createElement("div"));
@@ -49,6 +51,7 @@ async function show(pack: Pack = RUN, data: Record<string, unknown> = {}): Promi
   const section = root.querySelector("section") as HTMLElement;
   const area = root.querySelector(".tlc") as HTMLElement;
   await frame();
+  if (isWhole) await press(section, "0");
   return { page, root, section, area, controller };
 }
 
@@ -91,7 +94,7 @@ describe("timeline", () => {
     await click(area, root.tfprofLocate(BATCH, 14));
     expect(page.link.state.selection).toEqual([BATCH]);
     const text = details(root);
-    for (const part of [BATCH, "13.", "of step", "step14", "40 ×", "Inside it", "all 40 steps", "group_id14"]) {
+    for (const part of [BATCH, "13.", "of step", "step14", "40 ×", "Inside it", "39 steps", "group_id14"]) {
       expect(text).toContain(part);
     }
     expect(root.querySelector("[aria-live]")?.textContent).toMatch(
@@ -99,9 +102,16 @@ describe("timeline", () => {
     );
   });
 
+  it("opens with a few typical steps in the window, large enough to be read", async () => {
+    const { root } = await show(RUN, {}, false);
+    expect(root.tfprofLocate(BATCH, 7)).not.toBeNull();
+    expect(root.tfprofLocate(BATCH, 10)).toBeNull();
+    expect(root.tfprofLocate("XlaCompile: multi_step_on_iterator")).toBeNull();
+  });
+
   it("clears the selection by a click beside all slices", async () => {
     const { page, root, area } = await show();
-    await click(area, root.tfprofLocate("train", 3));
+    await click(area, root.tfprofLocate(BATCH, 3));
     await click(area, { x: LABEL + 4, y: 150 });
     expect(page.link.state.selection).toEqual([]);
     expect(details(root)).toContain("Nothing selected");
@@ -142,6 +152,14 @@ describe("timeline", () => {
     expect(root.querySelector(".tl-about")?.textContent).toMatch(/^(99|1,0)\d/);
     expect(details(root)).toContain("DecodeJpeg");
     expect(details(root)).toMatch(/in range\d+ ×/);
+  });
+
+  it("scrolls to what another view selected when it is in the window but out of sight", async () => {
+    const { page, root } = await show();
+    expect(root.querySelector(".tl-line[title='tf_private_threadpool/9']")).toBeNull();
+    page.link.set("selection", ["ThreadpoolListener::Record"]);
+    await frame();
+    expect(root.querySelector(".tl-line[title^='tf_private_threadpool/']")).not.toBeNull();
   });
 
   it("steps through the slices of one op with [ and ], and fits and marks the selected one", async () => {
@@ -190,7 +208,7 @@ describe("timeline", () => {
 
   it("clears one thing per Esc, then leaves", async () => {
     const { page, root, section, area } = await show();
-    await click(area, root.tfprofLocate("train", 3));
+    await click(area, root.tfprofLocate(BATCH, 3));
     page.link.set("time_range", [0, 1000]);
     await press(section, "?");
     expect(root.querySelector<HTMLElement>(".tl-help")?.hidden).toBe(false);
@@ -236,6 +254,19 @@ describe("timeline", () => {
     expect(wheel({})).toBe(true);
   });
 
+  it("follows with the tooltip when keys move the picture under the pointer", async () => {
+    const { root, section, area } = await show();
+    const place = root.tfprofLocate(BATCH, 14);
+    pointer(area, "pointermove", place?.x ?? 0, place?.y ?? 0);
+    const tip = root.querySelector<HTMLElement>(".tl-tip") as HTMLElement;
+    expect(tip.textContent).toContain("step 14");
+    for (let i = 0; i < 3; i++) await press(section, "w");
+    for (let i = 0; i < 3; i++) await press(section, "d");
+    expect(tip.hidden || !tip.textContent?.includes("step 14")).toBe(true);
+    pointer(area, "pointerleave", 0, 0);
+    expect(tip.hidden).toBe(true);
+  });
+
   it("selects steps on the step row", async () => {
     const { page, area } = await show();
     await click(area, { x: WIDTH - 3, y: 58 });
@@ -255,6 +286,17 @@ describe("timeline", () => {
     await click(area, root.tfprofLocate(evilName));
     expect(root.querySelector(".det h2")?.textContent).toBe(evilName);
     expect(root.querySelector("img, script")).toBeNull();
+  });
+
+  it("gives a name that would fill the pane a box of its own", async () => {
+    const evilName = `void Eigen::internal::EigenMetaKernel<${"Eigen::TensorEvaluator<".repeat(20)}>`;
+    const { root, page } = await show(trainingRun({ hasDevice: false, evilName, nSteps: 4 }));
+    page.link.set("selection", ["compile_loss/SparseSoftmaxCrossEntropyWithLogits"]);
+    await frame();
+    root.querySelector<HTMLButtonElement>(".det button.link")?.click();
+    await frame();
+    expect(root.querySelector(".det h2")?.textContent).toBe("EigenMetaKernel");
+    expect(root.querySelector(".tl-full")?.textContent).toBe(evilName);
   });
 
   it("folds and unfolds planes, and idle threads with their number", async () => {

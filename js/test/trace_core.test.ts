@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { maxInSpan, newCounter } from "../src/core/counter";
+import { bandsOf, filledRows } from "../src/core/bands";
+import { extremeInSpan, newCounter } from "../src/core/counter";
 import { findSame, insideOf, summarizeKey, timePerStep } from "../src/core/event_summary";
 import { buildPostings, buildRows, readEvents } from "../src/core/events";
+import { flowsOf } from "../src/core/flows";
 import { findGaps, gapsIn } from "../src/core/idle";
 import { shortName } from "../src/core/labels";
 import type { TraceMeta } from "../src/core/meta";
@@ -9,8 +11,8 @@ import { layoutPieces, RunBuffer } from "../src/core/pieces";
 import { eventsByTime, flagged, matchNames, neighbour } from "../src/core/search";
 import { timeInside, uncapturedSpans } from "../src/core/sessions";
 import { statsOfEvent, statText } from "../src/core/stats";
-import { readSteps, stepAt } from "../src/core/steps";
-import { layoutTracks, newTrackState, reveal, trackAt, yOfRow } from "../src/core/tracks";
+import { readSteps, stepAt, typicalSteps } from "../src/core/steps";
+import { layoutTracks, lineLabels, newTrackState, reveal, trackAt, yOfRow } from "../src/core/tracks";
 import { trainingRun } from "./fixtures";
 
 const run = trainingRun();
@@ -102,8 +104,55 @@ describe("details", () => {
   });
 });
 
+describe("flows", () => {
+  const windowed = trainingRun({ isWindowed: true, nSteps: 20 });
+  const its = windowed.meta as unknown as TraceMeta;
+  const all = readEvents(windowed.tables.events, its);
+  const lineOf = (name: string) => its.lines.findIndex((line) => line.name === name);
+  const onLine = (line: string, step: number) =>
+    [...Array(all.n).keys()].filter(
+      (e) => all.line[e] === lineOf(line) && all.step[e] === step && its.names[all.key[e]] === "sequential/conv2d/Relu",
+    );
+
+  it("leads from a launch to its kernel and back, within the session only", () => {
+    for (const step of [2, 7, 17]) {
+      const [launch] = onLine("tf_Compute/0", step);
+      const [kernel] = onLine("Stream #13 Compute", step);
+      expect(flowsOf(its, windowed.tables.stats, all, launch)).toEqual({ from: [], to: [kernel] });
+      expect(flowsOf(its, windowed.tables.stats, all, kernel)).toEqual({ from: [launch], to: [] });
+    }
+  });
+
+  it("leads from a producer to the consumers of its id and type", () => {
+    const stat = (key: string, value: number) => [key, value] as const;
+    const lists = [
+      [stat("_pt", 1), stat("_p", 7)],
+      [stat("_ct", 1), stat("_c", 7)],
+      [stat("_ct", 2), stat("_c", 7)],
+    ];
+    const names = ["_pt", "_p", "_ct", "_c"];
+    const flat = lists.flat();
+    const stats = {
+      n: flat.length,
+      columns: {
+        key: Int32Array.from(flat, ([key]) => names.indexOf(key)),
+        kind: new Uint8Array(flat.length).fill(3),
+        bits: BigUint64Array.from(flat, ([, value]) => BigInt(value)),
+      },
+    };
+    const small = readEvents(
+      { n: 3, columns: { start_ps: Float64Array.of(0, 5, 6), n_stats: Uint16Array.of(2, 2, 2) } },
+      meta,
+    );
+    expect(flowsOf({ ...meta, names }, stats, small, 0)).toEqual({ from: [], to: [1] });
+    expect(flowsOf({ ...meta, names }, stats, small, 1)).toEqual({ from: [0], to: [] });
+    expect(flowsOf({ ...meta, names }, stats, small, 2)).toEqual({ from: [], to: [] });
+    expect(flowsOf({ ...meta, names }, undefined, small, 0)).toEqual({ from: [], to: [] });
+  });
+});
+
 describe("tracks", () => {
-  const layout = layoutTracks(meta, rows, newTrackState());
+  const layout = layoutTracks(meta, rows, filledRows(events, rows), newTrackState());
 
   it("puts the busiest threads first and folds the idle ones with their number", () => {
     const names = layout.tracks.map((t) =>
@@ -122,6 +171,14 @@ describe("tracks", () => {
     ]);
   });
 
+  it("names threads without their long ids, and numbers what that makes equal", () => {
+    const lines = ["tf_Compute/-4638255601", "tf_Compute/346699663", "python", "tf_data/12345678"].map((name) => ({
+      ...meta.lines[0],
+      name,
+    }));
+    expect(lineLabels({ ...meta, lines })).toEqual(["tf_Compute 1", "tf_Compute 2", "python", "tf_data"]);
+  });
+
   it("finds the track at every height", () => {
     for (const track of layout.tracks) expect(trackAt(layout, track.y + 1)).toBe(track);
     expect(trackAt(layout, layout.height + 1)).toBeNull();
@@ -130,16 +187,50 @@ describe("tracks", () => {
   it("opens what hides a slice that was asked for", () => {
     const state = newTrackState();
     state.closedPlanes.add(0);
-    const closed = layoutTracks(meta, rows, state);
+    const closed = layoutTracks(meta, rows, filledRows(events, rows), state);
     expect(yOfRow(closed, 9, 0)).toBeNull();
     expect(reveal(meta, closed, state, 9, 0)).toBe(true);
-    const open = layoutTracks(meta, rows, state);
+    const open = layoutTracks(meta, rows, filledRows(events, rows), state);
     expect(yOfRow(open, 9, 0)).not.toBeNull();
     expect(reveal(meta, open, state, 9, 0)).toBe(false);
   });
 });
 
+describe("bands", () => {
+  /** [depth, start, duration] on one line. */
+  const bands = (...list: [number, number, number][]) => {
+    const column = (k: number) => Float64Array.from(list, (row) => row[k]);
+    const small = readEvents(
+      { n: list.length, columns: { depth: Uint16Array.from(column(0)), start_ps: column(1), duration_ps: column(2) } },
+      meta,
+    );
+    const smallRows = buildRows(small, 1);
+    return bandsOf(smallRows, filledRows(small, smallRows), 0, true);
+  };
+
+  it("folds a wrapper and the children that fill it into one band", () => {
+    expect(bands([0, 0, 100], [1, 1, 98], [2, 10, 20])).toEqual([[0, 1], [2]]);
+  });
+
+  it("leaves a parent with work of its own its band", () => {
+    expect(bands([0, 0, 100], [1, 1, 60])).toEqual([[0], [1]]);
+  });
+
+  it("folds wrappers although others of their level have no children", () => {
+    expect(bands([0, 0, 100], [1, 1, 98], [0, 200, 500])).toEqual([[0, 1]]);
+  });
+});
+
 describe("steps and sessions", () => {
+  it("chooses usual steps in the middle for the first window", () => {
+    const first = { ...steps, isAveraged: steps.isAveraged };
+    expect(typicalSteps(first, 8)).toEqual([16, 23]);
+    expect(typicalSteps({ ...first, n: 3 }, 8)).toEqual([1, 2]);
+    expect(typicalSteps({ ...first, isAveraged: new Uint8Array(40) }, 8)).toBeNull();
+    const oneOut = Uint8Array.from({ length: 40 }, (_, i) => (i === 20 ? 0 : 1));
+    expect(typicalSteps({ ...first, isAveraged: oneOut }, 8)).toEqual([12, 19]);
+  });
+
   it("knows the step at a time", () => {
     expect(stepAt(steps, steps.start[7] + 1)).toBe(7);
     expect(stepAt(steps, -1)).toBe(-1);
@@ -183,7 +274,7 @@ describe("steps and sessions", () => {
 });
 
 describe("memory counter", () => {
-  it("gives the maximum of a column, with what was in use before it", () => {
+  it("gives the extremes of a column, with what was in use before it", () => {
     const n = 1000;
     const time = Float64Array.from({ length: n }, (_, i) => i * 10);
     const value = Float64Array.from({ length: n }, (_, i) => (i * 7919) % 1000);
@@ -194,9 +285,10 @@ describe("memory counter", () => {
       [500, 501],
       [64, 128],
     ]) {
-      expect(maxInSpan(counter, from * 10, to * 10)).toBe(Math.max(...value.subarray(from, to)));
+      expect(extremeInSpan(counter, "max", from * 10, to * 10)).toBe(Math.max(...value.subarray(from, to)));
+      expect(extremeInSpan(counter, "min", from * 10, to * 10)).toBe(Math.min(...value.subarray(from, to)));
     }
-    expect(maxInSpan(counter, 15, 16)).toBe(value[1]);
+    expect(extremeInSpan(counter, "max", 15, 16)).toBe(value[1]);
     expect(counter.max).toBe(999);
   });
 });

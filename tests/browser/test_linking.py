@@ -155,6 +155,17 @@ def test_a_range_dragged_while_the_kernel_is_busy_filters_table_and_memory(
     assert t1_ns == pytest.approx(4 * STEP_US * 1000, abs=STEP_US * 1000)
 
 
+def test_a_chart_hidden_while_the_range_changed_is_whole_when_it_is_shown(notebook: Notebook) -> None:
+    open_tab(notebook, "memory_timeline")
+    open_tab(notebook, "op_table")
+    drag_over_ruler(notebook, 0, 4 * STEP_US)
+    open_tab(notebook, "memory_timeline")
+    memory = notebook.view("memory_timeline")
+    poll(lambda: "step 3" in memory.inner_text(), lambda: memory.inner_text())
+    poll(lambda: "of 8 events drawn" not in memory.inner_text(), "events of the range are left out", timeout_s=10)
+    notebook.screenshot("linked-memory", notebook.view("dashboard"))
+
+
 def test_rerunning_the_cell_leaks_no_listener(notebook: Notebook) -> None:
     open_tab(notebook, "op_table")
     ids = notebook.value("{'link': prof.link.model_id, 'data': prof._data.model_id}")

@@ -21,6 +21,7 @@ def test_quickstart_in_jupyterlab(open_lab: Open, lab_server: Server) -> None:
     with open_lab(QUICKSTART.name) as notebook:
         check(notebook)
         notebook.screenshot("quickstart-lab", notebook.view("dashboard"))
+        check_exported_page(notebook)
 
 
 @pytest.mark.tensorflow
@@ -77,6 +78,22 @@ def check_input_graph(notebook: Notebook) -> None:
     names = [name.rsplit("::", 1)[-1] for name in notebook.value("prof.input_pipeline.iterators['long_name'].tolist()")]
     poll(lambda: all(name in graph.inner_text() for name in names), f"the graph does not show all of {names}")
     assert "Map" in names
+
+
+def check_exported_page(notebook: Notebook) -> None:
+    """`prof.to_html` gives a page that shows the same from the disk, with nothing beside it."""
+    path = notebook.server.root / notebook.value("str(prof.to_html('quickstart.html'))")
+    page = notebook.page.context.new_page()
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.goto(path.as_uri())
+    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
+    verdict = notebook.value("prof.overview.verdict")
+    text = page.locator('[data-tfprof="dashboard"]')
+    poll(lambda: verdict in text.inner_text(), lambda: f"{verdict!r} is not in {text.inner_text()!r}")
+    assert page.locator('[role="alert"]').all_inner_texts() == []
+    assert failures == []
+    assert notebook.refused == []
 
 
 def open_tab(notebook: Notebook, view: str) -> None:

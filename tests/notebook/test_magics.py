@@ -65,7 +65,7 @@ def visible():
     return 'its source'
 import inspect
 print(inspect.getsource(visible))""",
-    "logdir": "import tempfile\nplace = tempfile.mkdtemp()",
+    "logdir": "import tempfile\nholder = tempfile.TemporaryDirectory()\nplace = holder.name",
     "logdir_cell": "%%tfprofile --view none --logdir '{place}/my logs'\nmodel.fit(x, y, verbose=0);",
     "read_logdir": "import glob\nprint(len(glob.glob(place + '/my logs/plugins/profile/*/*.xplane.pb')))",
     "bounded": "%%tfprofile --view none -o b --max-seconds 0.2\nimport time\nmodel.fit(x, y, verbose=0)\ntime.sleep(0.5)",

@@ -64,10 +64,12 @@ def _device_type(devices: list[Plane]) -> str:
         return "CPU"
     stats = devices[0].stats
     if devices[0].name.startswith("/device:TPU:"):
-        return str(stats.get("device_type_string", "TPU"))
+        kind = stats.get("device_type_string")
+        return kind if isinstance(kind, str) else "TPU"
     vendor, major, minor = (stats.get(key) for key in ("device_vendor", "compute_cap_major", "compute_cap_minor"))
     if vendor == "AMD":
-        return f"AMD GPU - {stats.get('gpu_device_name', '')}".removesuffix(" - ")
+        name = stats.get("gpu_device_name")
+        return f"AMD GPU - {name}" if isinstance(name, str) else "AMD GPU"
     if vendor != "Nvidia":
         return "GPU"
     if not isinstance(major, int):

@@ -178,7 +178,7 @@ def _recognised(trace: Trace, rows: Int64) -> Bool:
     def known(names: list[str]) -> Bool:
         category = parse_op_names(names).category
         listed = np.array([name in KNOWN_HOST_EVENTS for name in names], np.bool_)
-        return listed | (category == OpCategory.TENSORFLOW) | (category == OpCategory.TFDATA)
+        return np.logical_or(listed, np.isin(category, (OpCategory.TENSORFLOW, OpCategory.TFDATA)))
 
     return np.asarray(by_name(trace, known, np.bool_)[trace.name_id[rows]])
 

@@ -1,6 +1,6 @@
 """A property of event names, worked out once per name -> a table by string id, so that a column is one lookup.
 
-    by_name(trace, lambda names: [...], np.bool_)[trace.name_id]
+by_name(trace, lambda names: [...], np.bool_)[trace.name_id]
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ def used_names(trace: Trace) -> Int64:
     return np.flatnonzero(np.bincount(trace.name_id, minlength=len(trace.strings)))
 
 
-def by_name(trace: Trace, function: Callable[[list[str]], Sequence[Any] | npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
+def by_name(
+    trace: Trace, function: Callable[[list[str]], Sequence[Any] | npt.NDArray[Any]], dtype: type
+) -> npt.NDArray[Any]:
     """`function` of all names of events, as a table with an entry for every string; those that name no event are 0."""
     used = used_names(trace)
-    table = np.zeros(max(len(trace.strings), 1), dtype)
+    table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
     table[used] = function([trace.strings[i] for i in used.tolist()])
     return table

@@ -1,6 +1,6 @@
 """Trace -> one DataFrame row per event.
 
-    compute_events(trace, event_step) -> DataFrame of EVENTS_COLUMNS
+compute_events(trace, event_step) -> DataFrame of EVENTS_COLUMNS
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..store.trace import Int32, Int64, Trace
+from ..store.trace import Float64, Int32, Int64, Trace
+from .event_names import used_names
 
 EVENTS_COLUMNS = ("plane", "line", "name", "start_ns", "duration_ns", "self_ns", "depth", "step")
 
@@ -43,7 +44,7 @@ def compute_events(trace: Trace, event_step: Int32 | None = None) -> pd.DataFram
     )
 
 
-def _ns(ps: Int64) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _ns(ps: Int64) -> Float64:
     return ps / 1e3
 
 
@@ -57,5 +58,8 @@ def _categorical(codes: Int32, labels: list[str]) -> pd.Categorical:
 
 
 def _names(trace: Trace) -> pd.Categorical:
-    used, codes = np.unique(trace.name_id, return_inverse=True)
-    return pd.Categorical.from_codes(codes.astype(np.int32), categories=pd.Index([trace.strings[i] for i in used.tolist()], dtype=object))
+    used = used_names(trace)
+    place = np.zeros(max(len(trace.strings), 1), np.int32)
+    place[used] = np.arange(len(used))
+    names = pd.Index([trace.strings[i] for i in used.tolist()], dtype=object)
+    return pd.Categorical.from_codes(place[trace.name_id], categories=names)

@@ -50,7 +50,7 @@ def group_events(trace: Trace) -> Grouping:
         return _groups_of_file(trace)
     graph = build_graph(trace)
     roots = _roots(trace, given)
-    group, numbered = _assign(trace, graph, roots)
+    group, numbered = _assign(graph, roots)
     grouping = _describe(trace, graph, group, numbered)
     return _add_given(trace, grouping) if given.any() else grouping
 
@@ -67,11 +67,13 @@ def _roots(trace: Trace, given: Bool) -> pd.DataFrame:
         key = same_key(trace.int_stat("id")[both], trace.session_id[both])
         by_tf_data = np.isin(key[len(called) :], key[: len(called)]) & trace.has_stat("id")[rows]
         rows = rows[~by_tf_data]
-    frame = pd.DataFrame({"row": rows, "session": trace.session_id[rows], "level": level[rows], "start": trace.start_ps[rows]})
+    frame = pd.DataFrame(
+        {"row": rows, "session": trace.session_id[rows], "level": level[rows], "start": trace.start_ps[rows]}
+    )
     return frame.sort_values(["level", "start"], ascending=[False, True], kind="stable")
 
 
-def _assign(trace: Trace, graph: EventGraph, roots: pd.DataFrame) -> tuple[Int64, Int64]:
+def _assign(graph: EventGraph, roots: pd.DataFrame) -> tuple[Int64, Int64]:
     """Group of every event (an index into the second result), and the root event of every group."""
     group = np.full(len(graph.up), -1, np.int64)
     numbered: list[Int64] = []
@@ -124,9 +126,20 @@ def _name_groups(trace: Trace, graph: EventGraph, roots: Int64, number: Int64) -
     counter = np.where(counter != absent, counter, np.where(step_num != absent, step_num, number))
     titles = [strings[kind] if kind >= 0 else event for kind, event in zip(graph_type.tolist(), events, strict=True)]
     implicit = [event in IMPLICIT_ROOTS for event in events]
-    names = ["" if skip else f"{title} {count}" for skip, title, count in zip(implicit, titles, counter.tolist(), strict=True)]
-    columns = {"session": trace.session_id[roots], "number": number, "name": names, "is_implicit": implicit, "root": roots}
-    return pd.DataFrame(columns).astype({"session": np.int32, "number": np.int64, "is_implicit": np.bool_, "root": np.int64})
+    names = [
+        "" if skip else f"{title} {count}"
+        for skip, title, count in zip(implicit, titles, counter.tolist(), strict=True)
+    ]
+    columns = {
+        "session": trace.session_id[roots],
+        "number": number,
+        "name": names,
+        "is_implicit": implicit,
+        "root": roots,
+    }
+    return pd.DataFrame(columns).astype(
+        {"session": np.int32, "number": np.int64, "is_implicit": np.bool_, "root": np.int64}
+    )
 
 
 def _of_nearest(graph: EventGraph, roots: Int64, values: Int64, *, absent: int) -> Int64:
@@ -164,7 +177,8 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
     under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
     is_op = by_name(trace, lambda names: parse_op_names(names).category == OpCategory.TENSORFLOW, np.bool_)
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)[trace.plane_id]
-    return (under == 1) & (is_op[trace.name_id] | on_device)
+    eager: Bool = (under == 1) & (is_op[trace.name_id] | on_device)
+    return eager
 
 
 def _groups_of_file(trace: Trace) -> Grouping:

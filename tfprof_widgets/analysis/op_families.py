@@ -1,6 +1,6 @@
 """Event and op names -> the family whose colour a slice gets.
 
-    families(names) -> uint8 array, an index into FAMILIES
+families(names) -> uint8 array, an index into FAMILIES
 """
 
 from __future__ import annotations
@@ -19,47 +19,60 @@ copies and transposes; executor and runtime; Python."""
 
 _CODE = {name: code for code, name in enumerate(FAMILIES)}
 
-# The first that matches decides. Op types are matched without the prefixes of fused and vendor kernels.
-_BY_TYPE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (family, re.compile(pattern))
-    for family, pattern in (
-        ("tfdata", r"Dataset|Iterator|OptionalGetValue|OptionalHasValue|OptionalFromValue|OptionalNone|.*Dataset(V\d)?$|MakeIterator"),
-        ("image", r"Decode(And|Jpeg|Png|Gif|Bmp|Image|Raw|Webp)|EncodeJpeg|EncodePng|Resize|CropAndResize|.*Image|Adjust|RGB|HSV"),
-        ("optim", r"(Resource|Sparse|ResourceSparse)?Apply[A-Z]|AssignAdd|AssignSub|AssignVariable|(Resource)?ScatterAdd"),
-        ("conv", r".*Conv(olution)?\d?D?|.*MatMul|.*Einsum|.*Gemm|CudnnRNN|.*LSTM|.*GRU|DepthwiseConv"),
-        (
-            "reduce",
-            r"(Arg)?(Sum|Mean|Max|Min|Prod|All|Any)$|ArgM|.*Pool|.*Softmax|.*CrossEntropy|BiasAddGrad|.*BatchNorm|.*Norm(alization)?$"
-            r"|Cum(sum|prod)|Segment|UnsortedSegment|TopK|InTopK|L2Loss|.*LayerNorm|.*NormV\d|AddN",
-        ),
-        (
-            "move",
-            r"Transpose|ConjugateTranspose|Concat|Split|Slice|StridedSlice|Gather|Scatter|Pad|MirrorPad|Reverse|Tile|Pack|Unpack"
-            r"|Reshape|ExpandDims|Squeeze|Copy|.*Mem[cC]py|_?(Host)?(Send|Recv)|Identity|Const$|Fill|.*ToMkl|.*MklTo|Cast"
-            r"|ZerosLike|OnesLike|BroadcastTo|Shape|Size|Rank|ReadVariableOp|VarHandleOp|Nccl|Collective",
-        ),
-        ("runtime", r"(Stateful)?PartitionedCall|If|While|NoOp|_?(Switch|Merge|Enter|Exit|LoopCond|NextIteration)|RemoteCall|Assert|VarIs|.*Resource|_?(Device)?(Arg|Retval)$"),
-    )
-)
+# The first that matches decides, so the order matters: an optimizer's `ResourceApplyAdam` is no element-wise op.
+_TYPES = {
+    "tfdata": (r"Dataset|Iterator|Optional(GetValue|HasValue|FromValue|None)|.*Dataset(V\d)?$|MakeIterator",),
+    "image": (
+        r"Decode(And|Jpeg|Png|Gif|Bmp|Image|Raw|Webp)|Encode(Jpeg|Png)",
+        r"Resize|CropAndResize|.*Image|Adjust|RGB|HSV",
+    ),
+    "optim": (r"(ResourceSparse|Resource|Sparse)?Apply[A-Z]|Assign(Add|Sub|Variable)|(Resource)?ScatterAdd",),
+    "conv": (r".*Conv(olution)?\d?D?|.*MatMul|.*Einsum|.*Gemm|CudnnRNN|.*LSTM|.*GRU",),
+    "reduce": (
+        r"(Arg)?(Sum|Mean|Max|Min|Prod|All|Any)$|ArgM|.*Pool|.*Softmax|.*CrossEntropy|BiasAddGrad",
+        r".*BatchNorm|.*LayerNorm|.*Norm(alization)?$|.*NormV\d|Cum(sum|prod)|(Unsorted)?Segment|(In)?TopK|L2Loss|AddN",
+    ),
+    "move": (
+        r"(Conjugate)?Transpose|Concat|Split|(Strided)?Slice|Gather|Scatter|(Mirror)?Pad|Reverse|Tile|Pack|Unpack",
+        r"Reshape|ExpandDims|Squeeze|Copy|.*Mem[cC]py|_?(Host)?(Send|Recv)|Identity|Const$|Fill|.*ToMkl|.*MklTo|Cast",
+        r"ZerosLike|OnesLike|BroadcastTo|Shape|Size|Rank|ReadVariableOp|VarHandleOp|Nccl|Collective",
+    ),
+    "runtime": (
+        r"(Stateful)?PartitionedCall|If|While|NoOp|_?(Switch|Merge|Enter|Exit|LoopCond|NextIteration)|RemoteCall",
+        r"Assert|VarIs|.*Resource|_?(Device)?(Arg|Retval)$",
+    ),
+}
+_KERNELS = {
+    "tfdata": (
+        r"^(prefetch|parallelmap|parallelinterleave|mapandbatch|parallelbatch|parseexample)(produce|consume)",
+        r"^iterator|instantiatedcapturedfunction|^makeiterator|dataset",
+    ),
+    "move": (
+        r"^memcpy|^memset|transpose|copy|concat|nccl|shuffletensor|nchwtonhwc|nhwctonchw",
+        r"swapdimension|gather|pad_",
+    ),
+    "conv": (r"gemm|conv(?!ert)|cudnn|winograd|cutlass|dgrad|wgrad|fprop|xmma|matmul|\bdot",),
+    "optim": (r"apply(adam|gradient|momentum|rms|ada)|adam",),
+    "reduce": (r"reduc|softmax|pool|batchnorm|bn_|layernorm|argm|sum",),
+    "python": (
+        r"^(train|test|predict|evaluate|step|tracecontext)\b|^\$|\.py:|^tf\.|_step\b",
+        r"one_step_on|multi_step_on|convert_to_tensor",
+    ),
+    "elem": (r"eigenmetakernel|elementwise|relu|sigmoid|tanh|bias|dropout|random|philox|fusion|add|mul",),
+}
+_BY_TYPE = tuple((family, re.compile("|".join(patterns))) for family, patterns in _TYPES.items())
+_BY_KERNEL = tuple((family, re.compile("|".join(patterns), re.IGNORECASE)) for family, patterns in _KERNELS.items())
+
 _FUSED = re.compile(r"^_?(Mkl|MklNative|Native|ITEX|OneDnn)?_?(Mkl|Native)?(Fused)?(?=[A-Z])")
-_KERNELS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (family, re.compile(pattern, re.IGNORECASE))
-    for family, pattern in (
-        ("tfdata", r"^(prefetch|parallelmap|parallelinterleave|mapandbatch|parallelbatch|parseexample)(produce|consume)|^Iterator|InstantiatedCapturedFunction|^MakeIterator|dataset"),
-        ("move", r"^memcpy|^memset|transpose|copy|concat|nccl|shuffletensor|nchwtonhwc|nhwctonchw|swapdimension|gather|pad_"),
-        ("conv", r"gemm|conv(?!ert)|cudnn|winograd|cutlass|dgrad|wgrad|fprop|xmma|matmul|\bdot"),
-        ("optim", r"apply(adam|gradient|momentum|rms|ada)|adam"),
-        ("reduce", r"reduc|softmax|pool|batchnorm|bn_|layernorm|argm|sum"),
-        ("python", r"^(train|test|predict|evaluate|step|TraceContext)\b|^\$|\.py:|^tf\.|_step\b|one_step_on|multi_step_on|convert_to_tensor"),
-        ("elem", r"eigenmetakernel|elementwise|relu|sigmoid|tanh|bias|dropout|random|philox|fusion|add|mul"),
-    )
+"""What vendors put before the type of an op they took over."""
+_PASS = re.compile(
+    r"[\w ]*Pass(es)?$|Convert\w+To\w+$|[a-z_]+(-[a-z_0-9]+)+$|\w+_(expander|decomposer|rewriter|simplifier|inserter)$"
 )
-_PASS = re.compile(r"[\w ]*Pass(es)?$|Convert\w+To\w+$|[a-z_]+(-[a-z_0-9]+)+$|\w+_(expander|decomposer|rewriter|simplifier|inserter)$")
 """Names of compiler passes, which speak of the ops they change."""
 _SUFFIX_TYPE = re.compile(r"[^:]*:(_?[A-Z]\w*)")
 _RUNTIME = re.compile(
-    r"^(Executor|Threadpool|TFE_|Eager|KernelAndDevice|Memory|FunctionRun|SessionRun|ProcessFunction|BaseCollective|Schedule|GraphRun"
-    r"|cu[A-Z]|PjRt|Thunk|Validate|TaskDispatcher|Cpu(Compiler|Executable)|\w*Compiler::|IteratorGetNext)"
+    r"^(Executor|Threadpool|TFE_|Eager|KernelAndDevice|Memory|FunctionRun|SessionRun|ProcessFunction|GraphRun|Schedule"
+    r"|BaseCollective|cu[A-Z]|PjRt|Thunk|Validate|TaskDispatcher|CpuExecutable|\w*Compiler::|IteratorGetNext)"
 )
 
 
@@ -84,7 +97,7 @@ def _family(name: str, category: int, op_type: str) -> str:
         return "runtime"
     if suffix := _SUFFIX_TYPE.fullmatch(name):
         return _family_of_type(suffix[1])
-    for family, pattern in _KERNELS:
+    for family, pattern in _BY_KERNEL:
         if pattern.search(name):
             return family
     return _family_of_type(name) if re.fullmatch(r"[A-Z]\w+", name) else "runtime"

@@ -44,7 +44,7 @@ class OpNames:
     @property
     def is_op(self) -> npt.NDArray[np.bool_]:
         """Whether each string names an op, that is any category but unknown."""
-        return self.category != OpCategory.UNKNOWN
+        return np.not_equal(self.category, OpCategory.UNKNOWN)
 
 
 _TF_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*")

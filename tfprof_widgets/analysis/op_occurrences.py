@@ -82,22 +82,12 @@ def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurre
     host, host_names, host_types = _host_rows(trace)
     device, device_names, device_types = _device_rows(trace)
     n_host_ops = len(host_names)
-    op = np.concatenate([host[1], device[1] + n_host_ops]).astype(np.int32)
     rows = np.concatenate([host[0], device[0]])
+    op = np.concatenate([host[1], device[1] + n_host_ops]).astype(np.int32)
     nesting = nest(trace.line_id[host[0]], trace.start_ps[host[0]], trace.duration_ps[host[0]])
-    flat = np.full(len(device[0]), -1, np.int64)
-    n_ops = n_host_ops + len(device_names)
-    is_eager = np.zeros(n_ops, np.bool_)
+    is_eager = np.zeros(n_host_ops + len(device_names), np.bool_)
     is_eager[op[grouping.is_eager[rows]]] = True
-    is_device = np.zeros(n_ops, np.bool_)
-    is_device[n_host_ops:] = True
-    is_active = on_host(trace) & trace.has_stat("tf_op")
-    is_active[host[0]] = True
-    active = np.flatnonzero(is_active)
-    threads = _extent(trace, trace.line_id[active], active)
-    streams = np.flatnonzero(on_stream(trace))
-    devices = _extent(trace, trace.plane_id[streams], streams)
-    lane = np.searchsorted(threads[0], trace.line_id[host[0]]), np.searchsorted(devices[0], trace.plane_id[device[0]])
+    lanes = _lanes(trace, host[0], device[0])
     return Occurrences(
         op=op,
         event=rows,
@@ -105,17 +95,36 @@ def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurre
         start_ps=trace.start_ps[rows],
         duration_ps=trace.duration_ps[rows],
         span_ps=np.concatenate([nesting.span_ps, trace.duration_ps[device[0]]]),
-        parent=np.concatenate([nesting.parent.astype(np.int64), flat]),
+        parent=np.concatenate([nesting.parent, np.full(len(device[0]), -1, np.int64)]).astype(np.int64),
         name=host_names + device_names,
         type=host_types + device_types,
-        is_device=is_device,
+        is_device=np.arange(len(is_eager)) >= n_host_ops,
         is_eager=is_eager,
         variant=trace.name_id[rows],
-        lane=np.concatenate([lane[0], lane[1] + len(threads[0])]).astype(np.int32),
-        lane_line=np.concatenate([threads[0], _first_lines(trace)[devices[0]]]).astype(np.int32),
-        lane_is_device=np.arange(len(threads[0]) + len(devices[0])) >= len(threads[0]),
-        lane_first_ps=np.concatenate([threads[1], devices[1]]),
-        lane_last_ps=np.concatenate([threads[2], devices[2]]),
+        lane=lanes[0],
+        lane_line=lanes[1],
+        lane_is_device=lanes[2],
+        lane_first_ps=lanes[3],
+        lane_last_ps=lanes[4],
+    )
+
+
+def _lanes(trace: Trace, host: Int64, device: Int64) -> tuple[Int32, Int32, Bool, Int64, Int64]:
+    """The lane of each execution, host then device, and line, side, first and last instant of each lane."""
+    is_active = on_host(trace) & trace.has_stat("tf_op")
+    is_active[host] = True
+    active = np.flatnonzero(is_active)
+    threads, first, last = _extent(trace, trace.line_id[active], active)
+    streams = np.flatnonzero(on_stream(trace))
+    planes, device_first, device_last = _extent(trace, trace.plane_id[streams], streams)
+    own = np.searchsorted(threads, trace.line_id[host])
+    device_own = np.searchsorted(planes, trace.plane_id[device]) + len(threads)
+    return (
+        np.concatenate([own, device_own]).astype(np.int32),
+        np.concatenate([threads, _first_lines(trace)[planes]]).astype(np.int32),
+        np.arange(len(threads) + len(planes)) >= len(threads),
+        np.concatenate([first, device_first]),
+        np.concatenate([last, device_last]),
     )
 
 

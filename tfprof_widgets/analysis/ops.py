@@ -84,7 +84,9 @@ def _overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) -
     start = occurrences.start_ps
 
     def overlap(length: Int64) -> Int64:
-        return np.maximum(np.minimum(start + length, high) - np.maximum(start, low), 0)
+        inside = np.minimum(start + length, high) - np.maximum(start, low)
+        positive: Int64 = np.maximum(inside, 0)
+        return positive
 
     span = overlap(occurrences.span_ps)
     own = span.copy()
@@ -103,7 +105,8 @@ def _counts(occurrences: Occurrences, counted: Bool) -> Int64:
     device = counted & occurrences.is_device[occurrences.op]
     if device.any():
         width = int(occurrences.variant.max()) + 1
-        keys, n_runs = np.unique(occurrences.op[device].astype(np.int64) * width + occurrences.variant[device], return_counts=True)
+        kernels = occurrences.op[device].astype(np.int64) * width + occurrences.variant[device]
+        keys, n_runs = np.unique(kernels, return_counts=True)
         np.maximum.at(count, keys // width, n_runs)
     return count
 
@@ -122,11 +125,14 @@ def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, i
         if chosen.any():
             ps = int(idle[chosen].sum())
             rows.append((side, IDLE, IDLE, 0, ps, ps, False))
-    return pd.DataFrame(rows, columns=["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager"])
+    frame = pd.DataFrame(rows, columns=["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager"])
+    return frame.astype({"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_})
 
 
 def _finish(frame: pd.DataFrame) -> pd.DataFrame:
-    frame = frame.sort_values(["device", "self_ps", "name"], ascending=[True, False, True], kind="stable").reset_index(drop=True)
+    frame = frame.sort_values(["device", "self_ps", "name"], ascending=[True, False, True], kind="stable").reset_index(
+        drop=True
+    )
     side = frame.groupby("device", sort=False)["self_ps"]
     whole = side.transform("sum")
     count = frame["occurrences"].where(frame["occurrences"] > 0, 1)

@@ -151,9 +151,8 @@ def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:
 def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:
     rest = breakdown[(breakdown["category"] != limiter) & (breakdown["ratio"] >= 0.01)]
     rest = rest.sort_values("ratio", ascending=False, kind="stable").head(3)
-    parts = [
-        f"{row.category.replace('_', ' ')} {number(row.ms)} ms ({percent(row.ratio)})" for row in rest.itertuples(index=False)
-    ]
+    figures = zip(rest["category"].tolist(), rest["ms"].tolist(), rest["ratio"].tolist(), strict=True)
+    parts = [f"{name.replace('_', ' ')} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in figures]
     sentences = [f"Then {', '.join(parts)}."] if parts else []
     if left_out:
         sentences.append(left_out)

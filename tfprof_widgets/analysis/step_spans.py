@@ -79,15 +79,17 @@ def classify(trace: Trace, grouping: Grouping) -> UInt8:
     """The `SpanType` of every event, `NONE` for markers, wrappers, derived lines and other planes.
 
     Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
-    but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies, not compute (D1);
-    bfloat16 is 16-bit (D9).
+    but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies,
+    not compute (D1); bfloat16 is 16-bit (D9).
     """
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     types[host] = by_name(trace, _host_types, np.uint8)[trace.name_id[host]]
     with_device = sessions_with_device(trace)
     if with_device.any():
-        is_process = by_name(trace, lambda names: [n.lower().startswith("executorstate::process") for n in names], np.bool_)
+        is_process = by_name(
+            trace, lambda names: [n.lower().startswith("executorstate::process") for n in names], np.bool_
+        )
         has_correlation = trace.has_stat("correlation_id")
         launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
@@ -190,7 +192,9 @@ def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int6
     A derived line `Steps` is believed where the file has one; otherwise it is made as XProf makes it: consecutive events
     of one group on one device, in order of time, are one stretch (semantics 1.8b).
     """
-    spans = [_device_stretches(trace, grouping, plane) for plane in range(len(trace.planes)) if trace.planes[plane].is_device]
+    spans = [
+        _device_stretches(trace, grouping, plane) for plane in range(len(trace.planes)) if trace.planes[plane].is_device
+    ]
     n_groups = len(grouping.groups)
     group, start, duration = (np.concatenate([np.empty(0, np.int64), *(span[i] for span in spans)]) for i in range(3))
     best = _longest(group, duration, np.arange(len(group)), n_groups)

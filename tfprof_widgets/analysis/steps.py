@@ -202,15 +202,16 @@ def _precision(trace: Trace, types: UInt8, group: Int64) -> tuple[int, int]:
     n_groups = int(group[rows].max()) + 1
     low, high = np.full(n_groups, trace.start_ps[rows].min()), np.full(n_groups, trace.end_ps[rows].max())
     spans = trace.start_ps[rows], trace.end_ps[rows]
-    total = resolve(group[rows], *spans, types[rows], step_start_ps=low, step_end_ps=high).total_ps(n_groups).sum(axis=0)
+    total = (
+        resolve(group[rows], *spans, types[rows], step_start_ps=low, step_end_ps=high).total_ps(n_groups).sum(axis=0)
+    )
     return int(total[SpanType.COMPUTE_16]), int(total[SpanType.COMPUTE_32])
 
 
 def _frame(trace: Trace, table: StepTable, pieces: Pieces) -> pd.DataFrame:
     n_steps = len(table.start_ps)
     by_type = pieces.total_ps(n_steps)
-    by_category = np.zeros((n_steps, len(STEP_CATEGORIES)), np.int64)
-    np.add.at(by_category, (slice(None), _CATEGORY_CODE), by_type)
+    by_category = by_type @ (_CATEGORY_CODE[:, None] == np.arange(len(STEP_CATEGORIES))).astype(np.int64)
     hosts = [session.host for session in trace.sessions] or [""]
     columns: dict[str, object] = {
         "step": np.arange(n_steps),
@@ -241,7 +242,9 @@ def _piece_frame(pieces: Pieces) -> pd.DataFrame:
             "step": pieces.step[first].astype(np.int32),
             "start_ps": pieces.start_ps[first],
             "duration_ps": pieces.end_ps[last] - pieces.start_ps[first],
-            "category": pd.Categorical.from_codes(category[first], categories=list(STEP_CATEGORIES)),
+            "category": pd.Categorical.from_codes(
+                category[first].astype(np.int8), categories=pd.Index(STEP_CATEGORIES, dtype=object)
+            ),
         }
     )
 
@@ -255,5 +258,3 @@ def _event_step(trace: Trace, table: StepTable) -> Int32:
         inside = (at >= 0) & (trace.start_ps[rows] < table.end_ps[steps[at]])
         result[rows[inside]] = steps[at[inside]]
     return result.astype(np.int32)
-
-

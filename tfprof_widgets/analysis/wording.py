@@ -1,6 +1,6 @@
 """Numbers -> the words a sentence shows: three significant digits, thousands apart, a unit.
 
-    number(13.06) == "13.1";  percent(0.005) == "<1 %"
+number(13.06) == "13.1";  percent(0.005) == "<1 %"
 """
 
 from __future__ import annotations

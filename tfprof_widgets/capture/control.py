@@ -90,9 +90,13 @@ class WindowControl:
         if is_last or self._pending is not None:
             run_shielded(lambda: self._close(window_id))
 
+    def steps_here(self) -> list[OpenStep]:
+        """The steps in progress on this thread, in no order."""
+        return [step for step in tuple(self._open_steps) if step.thread_id == threading.get_ident()]
+
     def finish_thread(self) -> None:
         """End the steps in progress on this thread, as an exception leaves them."""
-        for step in [step for step in self._open_steps if step.thread_id == threading.get_ident()]:
+        for step in self.steps_here():
             self.finish(step)
 
     def end(self) -> None:

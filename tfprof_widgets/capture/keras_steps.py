@@ -28,6 +28,7 @@ class StepMarks:
         self._capture = capture
         self._step: OpenStep | None = None
         self._is_computed = False
+        self._is_announced_end = False
         self._phases: list[_Phase] = []
         self._n_validated = 0
 
@@ -75,14 +76,17 @@ class StepMarks:
             is_certain=False,
         )
         # A generator of unknown length ends when Keras has announced one batch too many.
-        self._is_computed = False
+        self._is_computed = self._is_announced_end = False
         if not phase.is_watched:
             self._confirm()
 
-    def note_batch_end(self, batch: int) -> None:
+    def note_batch_end(self, kind: str, batch: int) -> None:
         """The computation ended with this batch, says Keras on any thread: one call may take several."""
-        if self._phases:
-            self._phases[-1].last_batch = max(batch, self._phases[-1].first_batch)
+        phase = self._phases[-1] if self._phases else None
+        # It may come late: when the next batch has begun, or the validation.
+        if phase is not None and phase.kind == kind and batch >= phase.first_batch:
+            phase.last_batch = batch
+            self._is_announced_end = True
 
     def end_step(self) -> None:
         """End the step in progress, if there is one."""
@@ -90,7 +94,10 @@ class StepMarks:
         if step is None or not self._phases:
             return
         phase = self._phases[-1]
-        if self._is_computed:
+        if self._is_computed or self._is_announced_end:
+            if not self._is_computed:
+                # Keras 2 calls the function that it had before the watch.
+                self._capture.confirm_step(step)
             self._capture.end_step(step, n_batches=phase.last_batch + 1 - phase.first_batch)
         else:
             phase.last_batch = phase.first_batch - 1
@@ -184,6 +191,8 @@ class _WatchedFunction:
         return result
 
     def __getattr__(self, name: str) -> Any:
+        if name == "original":  # a copy in the making: without this it would ask itself for ever
+            raise AttributeError(name)
         return getattr(self.original, name)
 
 
@@ -239,13 +248,13 @@ def marker_class() -> type:
             self.marks.begin_batch(batch)
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.marks.note_batch_end(batch)
+            self.marks.note_batch_end("train", batch)
 
         def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.marks.note_batch_end(batch)
+            self.marks.note_batch_end("test", batch)
 
         def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.marks.note_batch_end(batch)
+            self.marks.note_batch_end("predict", batch)
 
         @contextlib.contextmanager
         def placed_in(self, arguments: dict[str, Any]) -> Iterator[None]:

@@ -95,6 +95,8 @@ class CaptureCost:
     start_s: float
     stop_s: float
     n_bytes: int
+    n_events: int | None = None
+    """Known once the files are read: see `Profile.cost`."""
 
 
 @dataclass(frozen=True, kw_only=True)

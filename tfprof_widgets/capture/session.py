@@ -195,10 +195,12 @@ class Capture:
             name: "train", or another name that starts with `train` or `test` (XProf knows these as steps).
             number: its number.
             n_batches: how many numbers it covers.
-            is_selectable: False for steps inside others, such as validation: they open and close no window.
+            is_selectable: False for steps that open and close no window, such as validation; nor does any step inside
+                another of its thread.
             is_certain: False when it turns out later whether there is a step: call `confirm_step` then.
         """
         control = self._running_control()
+        is_selectable = is_selectable and not control.steps_here()
         if is_selectable:
             control.before_step(number, n_batches)
         step = OpenStep(name, number, n_batches, is_selectable, control.keeper.open_id)

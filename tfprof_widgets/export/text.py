@@ -13,11 +13,25 @@ _BAR = 24
 _N_OPS = 6
 
 
-def summarize(results: Results, *, title: str = "", notices: Sequence[str] = ()) -> str:
-    """Say how long a step takes, what limits it, which ops cost most, what memory and the input pipeline did."""
+def summarize(
+    results: Results, *, title: str = "", notices: Sequence[str] = (), spent: tuple[float, float, int] | None = None
+) -> str:
+    """Say how long a step takes, what limits it, which ops cost most, what memory and the input pipeline did.
+
+    Args:
+        results: the analyses.
+        title: of the profile.
+        notices: sentences that come first.
+        spent: seconds to start and to stop the capture and bytes it wrote, where it was captured here.
+    """
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices), ""]
     for part in (_head(results), _breakdown(results), _ops(results), _memory(results), _input(results)):
         lines += [*part, ""]
+    if spent is not None:
+        start_s, stop_s, n_bytes = spent
+        lines.append(
+            f"The capture cost {number(start_s * 1e3)} ms to start, {number(stop_s * 1e3)} ms to stop, {size(n_bytes)}."
+        )
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -21,13 +21,13 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     step = traitlets.Int(-1).tag(sync=True)
     """Row of the selected step in `Profile.steps`, or -1."""
 
-    @traitlets.validate("time_range")
+    @traitlets.validate("time_range")  # type: ignore[untyped-decorator]
     def _check_time_range(self, proposal: dict[str, tuple[float, ...]]) -> tuple[int, ...]:
         value = tuple(round(t) for t in proposal["value"])
         if value and (len(value) != 2 or value[0] > value[1]):
             raise traitlets.TraitError(f"time_range is (t0_ns, t1_ns) with t0_ns <= t1_ns, or () for all; got {value}")
         return value
 
-    @traitlets.validate("selection")
+    @traitlets.validate("selection")  # type: ignore[untyped-decorator]
     def _check_selection(self, proposal: dict[str, tuple[object, ...]]) -> tuple[str, ...]:
         return tuple(str(name) for name in proposal["value"])

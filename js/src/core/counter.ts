@@ -10,7 +10,8 @@ export interface Counter {
   readonly time: Float64Array;
   readonly value: Float64Array;
   readonly max: number;
-  /** Maximum of each block of 64 values, so that a column over many events costs few looks. */
+  /** Extremes of each block of 64 values, so that a column over many events costs few looks. */
+  readonly blockMin: Float64Array;
   readonly blockMax: Float64Array;
 }
 
@@ -33,34 +34,31 @@ export function busiestAllocator(memory: Table | undefined, meta: TraceMeta): Co
 }
 
 export function newCounter(name: string, time: Float64Array, value: Float64Array): Counter {
-  const blockMax = new Float64Array(Math.ceil(value.length / BLOCK));
+  const nBlocks = Math.ceil(value.length / BLOCK);
+  const blockMin = new Float64Array(nBlocks).fill(Number.POSITIVE_INFINITY);
+  const blockMax = new Float64Array(nBlocks);
   for (let i = 0; i < value.length; i++) {
     const block = Math.floor(i / BLOCK);
-    if (value[i] > blockMax[block]) blockMax[block] = value[i];
+    blockMin[block] = Math.min(blockMin[block], value[i]);
+    blockMax[block] = Math.max(blockMax[block], value[i]);
   }
-  return { name, time, value, max: blockMax.reduce((a, b) => Math.max(a, b), 0), blockMax };
+  return { name, time, value, max: blockMax.reduce((a, b) => Math.max(a, b), 0), blockMin, blockMax };
 }
 
-/** Largest value that the counter has in [t0, t1): what it had before counts as well. */
-export function maxInSpan(counter: Counter, t0: number, t1: number): number {
-  const from = Math.max(0, upperBound(counter.time, t0) - 1);
-  const to = lowerBound(counter.time, t1, from);
+/** Smallest or largest value that the counter has in [t0, t1): what it had before counts as well. */
+export function extremeInSpan(counter: Counter, which: "min" | "max", t0: number, t1: number): number {
+  const { time, value } = counter;
+  const from = Math.max(0, upperBound(time, t0) - 1);
+  const to = lowerBound(time, t1, from);
   // Before its first event nothing is known; the first value stands for what came before.
-  if (to <= from) return counter.value[Math.min(from, counter.value.length - 1)] ?? 0;
-  return maxOf(counter, from, to);
-}
-
-function maxOf(counter: Counter, from: number, to: number): number {
-  let best = 0;
-  let i = from;
-  while (i < to) {
-    if (i % BLOCK === 0 && i + BLOCK <= to) {
-      best = Math.max(best, counter.blockMax[i / BLOCK]);
-      i += BLOCK;
-    } else {
-      best = Math.max(best, counter.value[i]);
-      i += 1;
-    }
+  if (to <= from) return value[Math.min(from, value.length - 1)] ?? 0;
+  const better = which === "min" ? Math.min : Math.max;
+  const blocks = which === "min" ? counter.blockMin : counter.blockMax;
+  let best = value[from];
+  for (let i = from + 1; i < to; ) {
+    const isWholeBlock = i % BLOCK === 0 && i + BLOCK <= to;
+    best = better(best, isWholeBlock ? blocks[i / BLOCK] : value[i]);
+    i += isWholeBlock ? BLOCK : 1;
   }
   return best;
 }

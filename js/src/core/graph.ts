@@ -1,6 +1,6 @@
 /** The iterators of a pipeline -> places of boxes and arrows, sources on the left, the root on the right. */
 
-import { graphlib, layout as dagreLayout } from "@dagrejs/dagre";
+import { layout as dagreLayout, graphlib } from "@dagrejs/dagre";
 
 export interface PlacedNode {
   /** Top left corner, px. */
@@ -35,8 +35,10 @@ export function placeGraph(parents: readonly number[], size: GraphSize): Placed 
   const graph = new graphlib.Graph();
   graph.setGraph({ rankdir: "LR", nodesep: size.rowGap, ranksep: size.gap, marginx: 2, marginy: 2 });
   graph.setDefaultEdgeLabel(() => ({}));
-  parents.forEach((_, i) => graph.setNode(String(i), { width: nodeWidth, height: size.nodeHeight }));
-  parents.forEach((parent, i) => parent >= 0 && graph.setEdge(String(i), String(parent)));
+  for (const i of parents.keys()) graph.setNode(String(i), { width: nodeWidth, height: size.nodeHeight });
+  parents.forEach((parent, i) => {
+    if (parent >= 0) graph.setEdge(String(i), String(parent));
+  });
   dagreLayout(graph);
   const nodes = parents.map((_, i) => {
     const node = graph.node(String(i)) as { x: number; y: number };
@@ -63,7 +65,13 @@ export function depthsOf(parents: readonly number[]): number[] {
   });
 }
 
-function arrow(nodes: readonly PlacedNode[], parents: readonly number[], i: number, nodeWidth: number, size: GraphSize) {
+function arrow(
+  nodes: readonly PlacedNode[],
+  parents: readonly number[],
+  i: number,
+  nodeWidth: number,
+  size: GraphSize,
+) {
   const from = nodes[i];
   const to = nodes[parents[i]];
   const siblings = parents.map((parent, k) => (parent === parents[i] ? k : -1)).filter((k) => k >= 0);
@@ -71,11 +79,20 @@ function arrow(nodes: readonly PlacedNode[], parents: readonly number[], i: numb
   const middle = size.nodeHeight / 2;
   const y0 = from.y + middle;
   // Arrows into one box arrive side by side.
-  const offset = (siblings.indexOf(i) - (siblings.length - 1) / 2) * Math.min(14, size.nodeHeight / (siblings.length + 1));
+  const offset =
+    (siblings.indexOf(i) - (siblings.length - 1) / 2) * Math.min(14, size.nodeHeight / (siblings.length + 1));
   const y1 = to.y + middle + offset;
   const x0 = from.x + nodeWidth;
   const bend = to.x - size.gap / 2;
   return Math.abs(y0 - y1) < 0.5
-    ? ([[x0, y0], [to.x, y0]] as const)
-    : ([[x0, y0], [bend, y0], [bend, y1], [to.x, y1]] as const);
+    ? ([
+        [x0, y0],
+        [to.x, y0],
+      ] as const)
+    : ([
+        [x0, y0],
+        [bend, y0],
+        [bend, y1],
+        [to.x, y1],
+      ] as const);
 }

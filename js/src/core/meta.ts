@@ -34,6 +34,10 @@ export interface IteratorNode {
   on_critical_path: boolean;
   is_bottleneck: boolean;
   params: unknown;
+  /** What is known of its settings, in a few words. */
+  settings?: string;
+  /** Part of its self time for which a step waited. */
+  wait_time_ms?: number;
 }
 
 export interface PipelineMeta {

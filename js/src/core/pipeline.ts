@@ -32,6 +32,19 @@ export function nodeStats(calls: Table, pipeline: number, nNodes: number, range:
   return stats;
 }
 
+/** When the first call of the root ended: what came before is start-up, not the cost of a batch. 0 when there is no call. */
+export function firstCallEnd(calls: Table, pipeline: number, root: number): number {
+  const owner = numbers(calls, "pipeline");
+  const node = numbers(calls, "node");
+  const start = numbers(calls, "start_ps");
+  const duration = numbers(calls, "duration_ps");
+  let first = -1;
+  for (let i = 0; i < calls.n; i++) {
+    if (owner[i] === pipeline && node[i] === root && (first < 0 || start[i] < start[first])) first = i;
+  }
+  return first < 0 ? 0 : start[first] + duration[first];
+}
+
 /** The node of the critical path with the most self time, or -1 where none has any: what to speed up first. */
 export function bottleneckOf(selfPs: ArrayLike<number>, isCritical: readonly boolean[]): number {
   let best = -1;

@@ -81,11 +81,12 @@ export function chartTop(steps: Table): number {
   return usual * 1.2;
 }
 
-/** Round tick values from 0 to `top`, at most `most` of them. */
+/** Round tick values from 0 to `top`, some `most` of them above 0 (three at least, since fewer may be none). */
 export function niceTicks(top: number, most: number): number[] {
   if (!(top > 0)) return [0];
-  const power = 10 ** Math.floor(Math.log10(top / most));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((candidate) => top / candidate <= most) ?? 10 * power;
+  const wanted = Math.max(3, most);
+  const power = 10 ** Math.floor(Math.log10(top / wanted));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((candidate) => top / candidate <= wanted) ?? 10 * power;
   const ticks: number[] = [];
   for (let i = 0; i * step <= top * (1 + 1e-9); i++) ticks.push(Number((i * step).toPrecision(12)));
   return ticks;

@@ -1,6 +1,7 @@
 /** Turns the `steps` and `step_pieces` tables into columns. */
 import { upperBound } from "./bisect";
 import type { TraceMeta } from "./meta";
+import { stepLabel } from "./span_text";
 import type { Table } from "./wire";
 
 export interface Steps {
@@ -9,6 +10,8 @@ export interface Steps {
   readonly end: Float64Array;
   readonly names: readonly string[];
   readonly isInferred: boolean;
+  /** 1 for steps that count as usual: not the first, which compiles, nor an outlier. */
+  readonly isAveraged: ArrayLike<number>;
   /** Pieces of the steps in the order of time. */
   readonly piece: { readonly start: Float64Array; readonly end: Float64Array; readonly category: Uint8Array };
 }
@@ -21,7 +24,8 @@ export function readSteps(steps: Table | undefined, pieces: Table | undefined, m
     n: start.length,
     start,
     end: ends(start, steps?.columns.duration_ps as Float64Array | undefined),
-    names: meta.step_names,
+    names: meta.step_names.map((_, row) => stepLabel(meta.step_names, row)),
+    isAveraged: (steps?.columns.is_averaged as Uint8Array | undefined) ?? new Uint8Array(start.length).fill(1),
     isInferred: source.length > 0 && source[0] === 1,
     piece: {
       start: pieceStart,
@@ -39,4 +43,16 @@ function ends(start: Float64Array, duration: Float64Array | undefined): Float64A
 export function stepAt(steps: Steps, time: number): number {
   const i = upperBound(steps.start, time) - 1;
   return i >= 0 && time < steps.end[i] ? i : -1;
+}
+
+/** Rows [first, last] of at most `limit` neighbouring usual steps in the middle of the capture; null without usual steps. */
+export function typicalSteps(steps: Steps, limit: number): readonly [number, number] | null {
+  const usual: number[] = [];
+  for (let i = 0; i < steps.n; i++) if (steps.isAveraged[i]) usual.push(i);
+  if (usual.length === 0) return null;
+  let first = usual[Math.max(0, Math.floor((usual.length - limit) / 2))];
+  let last = first;
+  while (last - first + 1 < limit && last + 1 < steps.n && steps.isAveraged[last + 1]) last += 1;
+  while (last - first + 1 < limit && first > 0 && steps.isAveraged[first - 1]) first -= 1;
+  return [first, last];
 }

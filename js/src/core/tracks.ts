@@ -1,4 +1,5 @@
 /** Turns planes and lines into the vertical layout of the timeline: which track is where, what is folded away. */
+import { bandsOf } from "./bands";
 import type { Rows } from "./events";
 import type { LineMeta, TraceMeta } from "./meta";
 
@@ -7,16 +8,29 @@ export const SLICE_PX = 14;
 const GROUP_PX = 18;
 const FOLD_PX = 17;
 const LINE_PAD_PX = 3;
-/** Depths shown of a line until the reader opens it. */
-const DEFAULT_DEPTHS = 6;
+/** Bands shown of a line until the reader opens it. */
+const DEFAULT_BANDS = 6;
 /** Lines of a plane that together did this share of its work are shown, at most MAX_LINES; the others are folded. */
 const SHOWN_WORK_RATIO = 0.98;
 const MAX_LINES = 10;
 
 export type Track =
   | { kind: "plane"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] }
-  | { kind: "line"; line: number; y: number; height: number; firstRow: number; nRows: number; nHidden: number }
+  | LineTrack
   | { kind: "fold"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] };
+
+export interface LineTrack {
+  kind: "line";
+  line: number;
+  y: number;
+  height: number;
+  /** Row of the line's depth 0. */
+  firstRow: number;
+  /** Depths drawn in each band, outermost first; bands are ROW_PX high. */
+  bands: readonly (readonly number[])[];
+  /** Depths that are folded into others or left out. */
+  nHidden: number;
+}
 
 /** What the reader opened and closed. */
 export interface TrackState {
@@ -37,8 +51,14 @@ export interface TrackLayout {
   readonly height: number;
 }
 
-export function layoutTracks(meta: TraceMeta, rows: Rows, state: TrackState): TrackLayout {
+/** `isFilled`: see filledRows. */
+export function layoutTracks(meta: TraceMeta, rows: Rows, isFilled: Uint8Array, state: TrackState): TrackLayout {
   const tracks: Track[] = [];
+  const pushLine = (line: number, y: number) => {
+    const track = lineTrack(rows, isFilled, state, line, y);
+    tracks.push(track);
+    return y + track.height;
+  };
   let y = 0;
   for (const plane of planeOrder(meta)) {
     const lines = meta.lines.flatMap((line, id) => (line.plane === plane && line.n_events > 0 ? [id] : []));
@@ -48,23 +68,23 @@ export function layoutTracks(meta: TraceMeta, rows: Rows, state: TrackState): Tr
     tracks.push({ kind: "plane", plane, y, height: GROUP_PX, isOpen, lines });
     y += GROUP_PX;
     if (!isOpen) continue;
-    for (const line of shown) y = pushLine(tracks, rows, state, line, y);
+    for (const line of shown) y = pushLine(line, y);
     if (folded.length === 0) continue;
     const isFoldOpen = state.openFolds.has(plane);
     tracks.push({ kind: "fold", plane, y, height: FOLD_PX, isOpen: isFoldOpen, lines: folded });
     y += FOLD_PX;
-    if (isFoldOpen) for (const line of folded) y = pushLine(tracks, rows, state, line, y);
+    if (isFoldOpen) for (const line of folded) y = pushLine(line, y);
   }
   return { tracks, height: y };
 }
 
-function pushLine(tracks: Track[], rows: Rows, state: TrackState, line: number, y: number): number {
-  const firstRow = rows.firstRow[line] ?? 0;
-  const all = Math.max(1, (rows.firstRow[line + 1] ?? 0) - firstRow);
-  const nRows = state.deepLines.has(line) ? all : Math.min(all, DEFAULT_DEPTHS);
-  const height = nRows * ROW_PX + LINE_PAD_PX;
-  tracks.push({ kind: "line", line, y, height, firstRow, nRows, nHidden: all - nRows });
-  return y + height;
+function lineTrack(rows: Rows, isFilled: Uint8Array, state: TrackState, line: number, y: number): LineTrack {
+  const isDeep = state.deepLines.has(line);
+  const all = bandsOf(rows, isFilled, line, !isDeep);
+  const bands = isDeep ? all : all.slice(0, DEFAULT_BANDS);
+  const nDepths = all.reduce((sum, band) => sum + band.length, 0);
+  const height = Math.max(1, bands.length) * ROW_PX + LINE_PAD_PX;
+  return { kind: "line", line, y, height, firstRow: rows.firstRow[line], bands, nHidden: nDepths - bands.length };
 }
 
 /** Hosts before devices before the rest; within a kind as in the trace. */
@@ -97,18 +117,42 @@ export function trackAt(layout: TrackLayout, y: number): Track | null {
   return layout.tracks.find((track) => y >= track.y && y < track.y + track.height) ?? null;
 }
 
+/** The track of a line, undefined when it is folded away. */
+export function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
+  return layout.tracks.find((track): track is LineTrack => track.kind === "line" && track.line === line);
+}
+
+/** Where the slices of a depth are drawn, from the top of the track; -1 when they are not. */
+export function yOfDepth(track: LineTrack, depth: number): number {
+  const band = track.bands.findIndex((depths) => depths[depths.length - 1] >= depth);
+  return band < 0 ? -1 : band * ROW_PX;
+}
+
 /** Where a row (line and depth) is drawn, null when it is folded away. */
 export function yOfRow(layout: TrackLayout, line: number, depth: number): number | null {
-  const track = layout.tracks.find((t) => t.kind === "line" && t.line === line);
-  if (track?.kind !== "line" || depth >= track.nRows) return null;
-  return track.y + depth * ROW_PX;
+  const track = lineTrackOf(layout, line);
+  const y = track ? yOfDepth(track, depth) : -1;
+  return track && y >= 0 ? track.y + y : null;
 }
 
 /** Opens what hides a row; true when something had to be opened. */
 export function reveal(meta: TraceMeta, layout: TrackLayout, state: TrackState, line: number, depth: number): boolean {
   if (yOfRow(layout, line, depth) !== null) return false;
   state.closedPlanes.delete(meta.lines[line].plane);
-  if (depth >= DEFAULT_DEPTHS) state.deepLines.add(line);
   state.calledLines.add(line);
+  if (lineTrackOf(layout, line)) state.deepLines.add(line);
   return true;
+}
+
+/** What the label column calls each line: without the thread's long id, numbered where that leaves several the same. */
+export function lineLabels(meta: TraceMeta): string[] {
+  const short = meta.lines.map((line) => line.name.replace(/\/-?\d{5,}$/, "") || "unnamed");
+  const seen = new Map<string, number>();
+  return short.map((name, id) => {
+    const isSame = (other: string, k: number) => other === name && meta.lines[k].plane === meta.lines[id].plane;
+    if (name === meta.lines[id].name || short.filter(isSame).length === 1) return name;
+    const key = `${meta.lines[id].plane}|${name}`;
+    seen.set(key, (seen.get(key) ?? 0) + 1);
+    return `${name} ${seen.get(key)}`;
+  });
 }

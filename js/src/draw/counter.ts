@@ -1,5 +1,5 @@
-/** Turns a memory counter into the filled curve under the tracks: one column a pixel, its maximum. */
-import { type Counter, maxInSpan } from "../core/counter";
+/** Turns a memory counter into the filled curve under the tracks: one column a pixel, its smallest and largest value. */
+import { type Counter, extremeInSpan } from "../core/counter";
 import { formatBytes } from "../core/format";
 import { COUNTER_PX, type Frame, fillRect, fillText } from "./frame";
 
@@ -7,31 +7,48 @@ const PLOT_PX = COUNTER_PX - 4;
 
 /** Draws the counter with its top at `y`. The axis starts at 0. */
 export function drawCounter(frame: Frame, counter: Counter, y: number) {
-  const { ctx, palette, view, width, labelWidth } = frame;
+  const { ctx, palette, width, labelWidth } = frame;
   const bottom = y + PLOT_PX;
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
-  fillText(ctx, fitLabel(ctx, `${counter.name} in use`, labelWidth - 22), 15 - labelWidth, y + 8, palette.ink2);
-  fillText(ctx, `0 to ${formatBytes(counter.max)}`, 15 - labelWidth, y + 22, palette.ink2);
+  fillText(ctx, fitLabel(ctx, counter.name, labelWidth - 18), 15 - labelWidth, y + 8, palette.ink2);
+  fillText(ctx, `0 to ${formatBytes(counter.max)} in use`, 15 - labelWidth, y + 22, palette.ink2);
+  ctx.fillStyle = palette.memoryHeap;
+  // Where a pixel holds many changes: what was always in use is dark, what was reached at times is pale.
+  ctx.globalAlpha = 0.5;
+  fillCurve(frame, counter, "max", bottom);
+  ctx.globalAlpha = 1;
+  fillCurve(frame, counter, "min", bottom);
+  fillRect(ctx, 0, bottom, width, 1, palette.rule2);
+}
+
+function fillCurve(frame: Frame, counter: Counter, which: "min" | "max", bottom: number) {
+  const { ctx, view, width } = frame;
   const column = (view.t1 - view.t0) / width;
+  let before = -1;
   ctx.beginPath();
   ctx.moveTo(0, bottom);
-  let before = -1;
   for (let x = 0; x < width; x++) {
     const t0 = view.t0 + x * column;
-    const top = bottom - (maxInSpan(counter, t0, t0 + column) / (counter.max || 1)) * (PLOT_PX - 2);
+    const value = extremeInSpan(counter, which, t0, t0 + column);
+    const top = bottom - (value / (counter.max || 1)) * (PLOT_PX - 2);
     // Steps, not slopes: memory in use changes at once.
-    if (top !== before) {
-      if (before >= 0) ctx.lineTo(x, before);
-      ctx.lineTo(x, top);
-      before = top;
-    }
+    if (top === before) continue;
+    if (before >= 0) ctx.lineTo(x, before);
+    ctx.lineTo(x, top);
+    before = top;
   }
   ctx.lineTo(width, before);
   ctx.lineTo(width, bottom);
   ctx.closePath();
-  ctx.fillStyle = palette.memoryHeap;
   ctx.fill();
-  fillRect(ctx, 0, bottom, width, 1, palette.rule2);
+}
+
+/** Says that there is no counter, with its top at `y`. */
+export function drawNoCounter(frame: Frame, y: number) {
+  const { ctx, palette, width, labelWidth } = frame;
+  fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
+  fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
+  fillText(ctx, "Not recorded on this run. The memory view says how to record it.", 6, y + 8, palette.ink);
 }
 
 function fitLabel(ctx: CanvasRenderingContext2D, text: string, px: number): string {

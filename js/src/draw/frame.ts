@@ -16,6 +16,8 @@ export const STEPS_TOP_PX = RULER_TOP_PX + RULER_PX;
 export const STEPS_PX = 24;
 export const TRACKS_TOP_PX = STEPS_TOP_PX + STEPS_PX;
 export const COUNTER_PX = 38;
+/** The line that says why there is no counter. */
+export const NO_COUNTER_PX = 20;
 
 /** One frame: all x are relative to the left edge of the plot (the context is translated there), all times in ps. */
 export interface Frame {

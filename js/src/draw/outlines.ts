@@ -1,7 +1,7 @@
 /** Turns chosen events (hovered, selected, found) into outlines on every visible track. */
 import { gallopIn, lowerBoundIn } from "../core/bisect";
 import type { Events, Postings } from "../core/events";
-import { ROW_PX, SLICE_PX, type Track } from "../core/tracks";
+import { type LineTrack, SLICE_PX, type Track, yOfDepth, yOfRow } from "../core/tracks";
 import { xAt } from "../core/viewport";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
@@ -16,13 +16,7 @@ export function outlineIds(frame: Frame, postings: Postings, ids: ArrayLike<numb
   }
 }
 
-function outlineOnLine(
-  frame: Frame,
-  postings: Postings,
-  id: number,
-  track: Track & { kind: "line" },
-  lineWidth: number,
-) {
+function outlineOnLine(frame: Frame, postings: Postings, id: number, track: LineTrack, lineWidth: number) {
   const { events, view, width, scrollTop } = frame;
   const column = (view.t1 - view.t0) / width;
   const { order } = postings;
@@ -32,8 +26,9 @@ function outlineOnLine(
   while (p < high && events.start[order[p]] < view.t1) {
     const event = order[p];
     const depth = events.depth[event];
-    if (depth < track.nRows && endOf(events, event) > view.t0) {
-      outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + depth * ROW_PX, lineWidth);
+    const y = yOfDepth(track, depth);
+    if (y >= 0 && endOf(events, event) > view.t0) {
+      outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + y, lineWidth);
     }
     p = Math.max(p + 1, gallopIn(events.start, order, events.start[event] + column, p, high));
   }
@@ -42,11 +37,11 @@ function outlineOnLine(
 /** Outline of one event wherever it is shown. */
 export function outlineEvent(frame: Frame, event: number, color: string, lineWidth: number) {
   const { ctx, events, layout, scrollTop } = frame;
-  const track = layout.tracks.find((t) => t.kind === "line" && t.line === events.line[event]);
-  if (track?.kind !== "line" || events.depth[event] >= track.nRows) return;
+  const y = yOfRow(layout, events.line[event], events.depth[event]);
+  if (y === null) return;
   ctx.strokeStyle = color;
   ctx.lineWidth = lineWidth;
-  outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + events.depth[event] * ROW_PX, lineWidth);
+  outlineBox(frame, event, TRACKS_TOP_PX + y - scrollTop, lineWidth);
 }
 
 /** Open at the side where the window cuts the slice. */

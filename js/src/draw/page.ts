@@ -24,9 +24,11 @@ export function watchSize(
   const observer = new ResizeObserver(([entry]) => {
     if (entry === undefined) return;
     const { width, height } = entry.contentRect;
-    const now = `${Math.round(width)}x${Math.round(height)}`;
-    if (width === 0 || now === last) return;
+    // What was drawn while the element was hidden had no size to go by: it is told again when it is shown.
+    const now = width === 0 ? "" : `${Math.round(width)}x${Math.round(height)}`;
+    if (now === last) return;
     last = now;
+    if (now === "") return;
     onSize(width, height);
   });
   observer.observe(element);

@@ -17,7 +17,11 @@ export interface PlotLabel {
 export function drawLabels(layer: HTMLElement, labels: readonly PlotLabel[]): void {
   layer.replaceChildren(
     ...labels.map((label) => {
-      const element = h("span", { class: `tfp-label${label.isBold ? " b" : ""}${label.isFaint ? " q" : ""}` }, label.text);
+      const element = h(
+        "span",
+        { class: `tfp-label${label.isBold ? " b" : ""}${label.isFaint ? " q" : ""}` },
+        label.text,
+      );
       element.style.top = `${label.y}px`;
       if (label.align === "right") element.style.right = `calc(100% - ${label.x}px)`;
       else element.style.left = `${label.x}px`;

@@ -1,6 +1,7 @@
 /** Turns the visible tracks into rectangles and names. */
-import { layoutRow } from "../core/lod";
+import { firstVisible, layoutRow } from "../core/lod";
 import { ROW_PX, SLICE_PX } from "../core/tracks";
+import { xAt } from "../core/viewport";
 import { type Frame, fillRect, setFont, TRACKS_TOP_PX } from "./frame";
 import { drawIdleGaps } from "./gaps";
 
@@ -18,11 +19,12 @@ export function drawTracks(frame: Frame) {
     const y = TRACKS_TOP_PX + track.y - scrollTop;
     if (y + track.height < TRACKS_TOP_PX || y > tracksBottom) continue;
     if (track.kind !== "line") continue;
-    for (let depth = 0; depth < track.nRows; depth++) {
-      const rowY = y + depth * ROW_PX;
-      if (rowY + ROW_PX < TRACKS_TOP_PX || rowY > tracksBottom) continue;
-      drawRow(frame, track.firstRow + depth, rowY);
-      if (depth === 0 && isMainStream(frame, track.line)) drawIdleGaps(frame, rowY);
+    for (let band = 0; band < track.bands.length; band++) {
+      const bandY = y + band * ROW_PX;
+      if (bandY + ROW_PX < TRACKS_TOP_PX || bandY > tracksBottom) continue;
+      const depths = track.bands[band];
+      for (const depth of depths) drawRow(frame, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
+      if (band === 0 && isMainStream(frame, track.line)) drawIdleGaps(frame, bandY);
     }
     fillRect(ctx, -labelWidth, y + track.height - 2, labelWidth + width, 1, palette.rule);
   }
@@ -36,14 +38,14 @@ function isMainStream(frame: Frame, line: number): boolean {
   return first?.kind === "line" && first.line === line;
 }
 
-/** Lays one row out into `frame.slices` and draws it with its top at `y`. */
-export function drawRow(frame: Frame, row: number, y: number) {
+/** Lays one row out into `frame.slices` and draws it with its top at `y`; `isUnder` when the next row is drawn over it. */
+export function drawRow(frame: Frame, row: number, y: number, isUnder = false) {
   const { rows, events, family, slices, width, view } = frame;
   const familyAt = (position: number) => family[events.name[rows.event[position]]];
   if (row >= rows.offset.length - 1) return;
   layoutRow(rows, row, view, width, familyAt, slices);
   drawRectangles(frame, y, familyAt);
-  drawNames(frame, y);
+  drawNames(frame, y, isUnder ? row + 1 : -1);
 }
 
 function drawRectangles(frame: Frame, y: number, familyAt: (position: number) => number) {
@@ -67,16 +69,27 @@ function drawRectangles(frame: Frame, y: number, familyAt: (position: number) =>
   }
 }
 
-function drawNames(frame: Frame, y: number) {
+function drawNames(frame: Frame, y: number, rowOver: number) {
   const { ctx, slices, palette, width, labels, events, rows } = frame;
   ctx.fillStyle = palette.sliceInk;
   ctx.textAlign = "left";
   for (let k = 0; k < slices.n; k++) {
     if (slices.shade[k] !== 0) continue;
     const x0 = Math.max(0, slices.x0[k]);
-    const room = Math.min(width, slices.x1[k]) - x0;
+    let room = Math.min(width, slices.x1[k]) - x0;
+    if (room < TEXT_MIN_PX) continue;
+    if (rowOver >= 0) room = Math.min(room, roomBefore(frame, rowOver, slices.shown[k], x0));
     if (room < TEXT_MIN_PX) continue;
     const text = labels.fit(ctx, events.name[rows.event[slices.shown[k]]], room - 7);
     if (text !== "") ctx.fillText(text, x0 + 4, y + SLICE_PX / 2 + 0.5);
   }
+}
+
+/** Pixels from `x0` to where the row that is drawn over this slice covers it. */
+function roomBefore(frame: Frame, rowOver: number, position: number, x0: number): number {
+  const { rows, view, width } = frame;
+  const time = Math.max(view.t0, rows.start[position]);
+  const over = firstVisible(rows, rowOver, time);
+  if (over >= rows.offset[rowOver + 1] || rows.start[over] >= rows.end[position]) return Number.POSITIVE_INFINITY;
+  return xAt(view, width, rows.start[over]) - x0;
 }

@@ -1,22 +1,18 @@
 /** Memory events and a window -> the Bokeh chart: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
 
-import { bokehColors, type Chart, colorAxes, createChart, setTicks } from "../bokeh";
-import { numbers } from "../core/column";
-import { formatBytes, formatCount, formatNumber, formatPercent } from "../core/format";
-import { byteUnit, envelope, heldBy, isFreeInformative, type MemoryEvents, rowAt, stepCurves } from "../core/memory";
+import { type Chart, createChart } from "../bokeh";
+import { formatCount } from "../core/format";
+import { envelope, heldBy, isFreeInformative, type MemoryEvents, rowAt, stepCurves } from "../core/memory";
 import type { RangePs } from "../core/ops";
-import { formatInstantOn, stepLabel } from "../core/span_text";
-import { niceTicks } from "../core/step_bars";
 import { EMPTY_TABLE } from "../core/wire";
 import { h } from "../draw/dom";
 import { inFrame, watchSize } from "../draw/page";
 import { createTip, drawLabels, type PlotLabel, watchPlot } from "../draw/plot";
 import type { TraceView } from "../view";
+import { paintColors, paintLevels, paintTime } from "./paint";
+import { eventTip, momentLabel, peakLabel } from "./words";
 
 const MS = 1e9;
-const FRAGMENTATION_TICKS = 3;
-/** Room above the highest level for the words about the peak. */
-const HEADROOM = 1.2;
 
 interface Shown {
   readonly events: MemoryEvents;
@@ -92,9 +88,11 @@ export class MemoryChart {
     this.#nDrawn = drawn.rows.length;
     this.#nInWindow = drawn.nInWindow;
     const most = this.#fill(chart, drawn.rows, t0, t1);
-    chart.get("x").setv({ start: t0 / MS, end: Math.max(t1, t0 + 1) / MS });
-    this.#drawAxes(chart, most);
-    this.#drawColors(chart);
+    const { data, root } = this.view;
+    paintLevels(chart, events, most);
+    const width = Math.max(200, this.element.clientWidth - 90);
+    paintTime(chart, { t0, t1, width }, data.table("steps") ?? EMPTY_TABLE, data.meta.step_names);
+    paintColors(chart, root, this.isFreeDrawn);
     chart.get("moment").setv({ location: (shown.moment ?? 0) / MS, visible: shown.moment !== null });
     chart.get("range").setv({ visible: false });
     // Bokeh lays out in a later frame; the words go where its frame is then.
@@ -105,13 +103,19 @@ export class MemoryChart {
   #fill(chart: Chart, rows: Int32Array, t0: number, t1: number): number {
     const { events, peak } = this.#shown as Shown;
     const heldRows = this.#heldRows();
-    const curves = stepCurves(rows, t0, t1, {
-      stack: (row) => events.stack[row],
-      heap: (row) => events.stack[row] + events.heap[row],
-      free: (row) => events.stack[row] + events.heap[row] + (this.isFreeDrawn ? events.free[row] : 0),
-      fragmentation: (row) => events.fragmentation[row],
-      held: (row) => heldRows?.[row - events.begin] ?? 0,
-    }, events.time);
+    const curves = stepCurves(
+      rows,
+      t0,
+      t1,
+      {
+        stack: (row) => events.stack[row],
+        heap: (row) => events.stack[row] + events.heap[row],
+        free: (row) => events.stack[row] + events.heap[row] + (this.isFreeDrawn ? events.free[row] : 0),
+        fragmentation: (row) => events.fragmentation[row],
+        held: (row) => heldRows?.[row - events.begin] ?? 0,
+      },
+      events.time,
+    );
     chart.setData("memory", curves);
     const used = peak < 0 ? 0 : events.stack[peak] + events.heap[peak];
     chart.setData("peak", peak < 0 ? { x: [], y: [] } : { x: [Math.max(t0, events.time[peak]) / MS], y: [used] });
@@ -124,117 +128,24 @@ export class MemoryChart {
     const chosen = new Set(this.view.link.selection);
     if (chosen.size === 0) return null;
     const ids = new Set<number>();
-    this.view.data.meta.names.forEach((name, id) => chosen.has(name) && ids.add(id));
+    this.view.data.meta.names.forEach((name, id) => {
+      if (chosen.has(name)) ids.add(id);
+    });
     return ids.size > 0 ? heldBy((this.#shown as Shown).events, ids) : null;
-  }
-
-  #drawAxes(chart: Chart, most: number): void {
-    const [size, unit] = byteUnit(most);
-    const levels = niceTicks(most / size, 4).map((level) => level * size);
-    chart.get("y").setv({ start: 0, end: most * HEADROOM });
-    const last = levels[levels.length - 1];
-    setTicks(chart, "y_axis", levels, (level) => `${formatTick(level / size)}${level === last ? ` ${unit}` : ""}`);
-    const { events } = this.#shown as Shown;
-    let worst = 0;
-    for (let i = events.begin; i < events.end; i++) worst = Math.max(worst, events.fragmentation[i]);
-    // Twice the worst value, so that the line keeps to the lower half and leaves the peak in sight.
-    const top = Math.max(0.05, worst * 2);
-    const ticks = niceTicks(Math.min(1, top), FRAGMENTATION_TICKS);
-    chart.get("fragmentation").setv({ start: 0, end: top * HEADROOM });
-    setTicks(chart, "fragmentation_axis", ticks, (ratio) => `${formatTick(ratio * 100)} %`);
-    this.#drawTimeAxis(chart);
-  }
-
-  /** Names the steps of the window where there is room for them, else the time. */
-  #drawTimeAxis(chart: Chart): void {
-    const [t0, t1] = this.#window();
-    const { meta } = this.view.data;
-    const steps = this.view.data.table("steps") ?? EMPTY_TABLE;
-    const start = numbers(steps, "start_ps");
-    const duration = numbers(steps, "duration_ps");
-    const inside: number[] = [];
-    for (let i = 0; i < steps.n; i++) if (start[i] < t1 && start[i] + duration[i] > t0) inside.push(i);
-    const width = Math.max(200, this.element.clientWidth - 90);
-    const labels = new Map<number, string>();
-    if (inside.length < 2) {
-      const length = t1 - t0;
-      const [, step = length] = niceTicks(length, Math.max(2, width / 110));
-      for (let t = Math.ceil(t0 / step) * step; t <= t1; t += step) labels.set(t / MS, formatInstantOn(t, step));
-      chart.get("x_axis_ticker").setv({ minor_ticks: [] });
-    } else {
-      const [, every = 1] = niceTicks(inside.length, Math.max(2, width / 64));
-      for (const i of inside) {
-        if ((i - inside[0]) % Math.max(1, Math.round(every)) !== 0) continue;
-        const middle = (Math.max(t0, start[i]) + Math.min(t1, start[i] + duration[i])) / 2;
-        labels.set(middle / MS, `step ${stepLabel(meta.step_names, i)}`);
-      }
-      const edges = inside.length <= width / 8 ? inside.map((i) => start[i] / MS) : [];
-      chart.get("x_axis_ticker").setv({ minor_ticks: edges });
-    }
-    setTicks(chart, "x_axis", [...labels.keys()], (tick) => labels.get(tick) ?? "");
-  }
-
-  #drawColors(chart: Chart): void {
-    const names = ["ink", "ink-2", "bg", "rule", "rule-2", "act", "m-stack", "m-heap", "m-free", "m-frag"];
-    const color = bokehColors(this.view.root, names);
-    for (const layer of ["stack", "heap", "free"]) {
-      chart.get(`area_${layer}`).setv({ fill_color: { value: color[`m-${layer}`] }, fill_alpha: { value: 1 } });
-    }
-    chart.get("held").setv({ fill_color: { value: color.ink }, fill_alpha: { value: 0.45 } });
-    chart.get("fragmentation_halo").setv({ line_color: { value: color.bg } });
-    chart.get("fragmentation_line").setv({ line_color: { value: color["m-frag"] } });
-    chart.get("peak_mark").setv({ fill_color: { value: color.ink } });
-    chart.get("moment").setv({ line_color: color.act });
-    chart.get("range").setv({ fill_color: color.act, fill_alpha: 0.14, line_color: color.act });
-    chart.get("grid").setv({ grid_line_color: color.rule, grid_line_alpha: this.isFreeDrawn ? 0 : 1 });
-    const font = getComputedStyle(this.view.root).fontFamily;
-    colorAxes(chart, ["x_axis", "y_axis", "fragmentation_axis"], color["ink-2"], font);
-    chart.get("x_axis").setv({ minor_tick_line_color: color["rule-2"] });
   }
 
   #drawLabels(chart: Chart): void {
     const { events, peak, moment } = this.#shown as Shown;
-    const frame = chart.frame();
+    const { meta } = this.view.data;
     const labels: PlotLabel[] = [];
-    const [t0] = this.#window();
-    if (peak >= 0) {
-      const used = events.stack[peak] + events.heap[peak];
-      const x = chart.xToPx(Math.max(t0, events.time[peak]) / MS);
-      const isLeft = x > (frame.left + frame.right) / 2;
-      const text = `peak ${formatBytes(used)} at ${formatInstantOn(events.time[peak], 1e8)}${this.#about(peak)}`;
-      labels.push({
-        x: isLeft ? x - 9 : x + 9,
-        y: Math.max(8, chart.yToPx(used) - 4),
-        text,
-        align: isLeft ? "right" : "left",
-        isBold: true,
-      });
-    }
-    if (moment !== null) {
-      const row = rowAt(events, moment);
-      const text =
-        row < 0
-          ? "before the first event"
-          : `${formatBytes(events.stack[row] + events.heap[row])} at ${formatInstantOn(moment, 1e8)}`;
-      const x = chart.xToPx(moment / MS);
-      const isLeft = x > (frame.left + frame.right) / 2;
-      labels.push({ x: isLeft ? x - 4 : x + 4, y: frame.bottom - 10, text, align: isLeft ? "right" : "left" });
-    }
+    if (peak >= 0) labels.push(peakLabel(chart, meta, events, peak, this.#window()[0]));
+    if (moment !== null) labels.push(momentLabel(chart, events, moment));
     if (this.#nDrawn < this.#nInWindow) {
       const text = `${formatCount(this.#nDrawn)} of ${formatCount(this.#nInWindow)} events drawn, with every extreme`;
-      labels.push({ x: frame.left + 6, y: frame.top + 22, text, align: "left" });
+      const { left, top } = chart.frame();
+      labels.push({ x: left + 6, y: top + 22, text, align: "left" });
     }
     drawLabels(this.#labels, labels);
-  }
-
-  /** ", step 13, Conv2DBackpropInput": when and through whom. */
-  #about(row: number): string {
-    const { meta } = this.view.data;
-    const { events } = this.#shown as Shown;
-    const step = events.step[row] >= 0 ? `, step ${stepLabel(meta.step_names, events.step[row])}` : "";
-    const name = meta.names[events.op[row]] ?? "";
-    const leaf = name.split("/").pop() ?? "";
-    return `${step}${leaf ? `, ${leaf}` : ""}`;
   }
 
   #showLegend(): void {
@@ -243,6 +154,9 @@ export class MemoryChart {
       swatch.style.background = `var(--m-${layer})`;
       return h("span", { class: "tfp-key" }, swatch, layer);
     });
+    if (this.view.link.selection.length > 0) {
+      keys.push(h("span", { class: "tfp-key" }, h("i", { class: "sw held" }), "held by the selection"));
+    }
     const line = h("span", { class: "tfp-key" }, h("i", { class: "line" }), "fragmentation, right axis");
     this.legend.replaceChildren(...keys, line);
   }
@@ -261,20 +175,7 @@ export class MemoryChart {
       tip.hide();
       return;
     }
-    const { names } = this.view.data.meta;
-    const name = (id: number) => names[id] ?? "";
-    const title = `${events.isFree[row] ? "frees" : "allocates"} ${formatBytes(events.allocated[row])} · ${name(events.op[row]) || "op not recorded"}`;
-    const kind = [name(events.region[row]), name(events.dtype[row]), name(events.shape[row])]
-      .filter(Boolean)
-      .join(" · ");
-    const use = `in use ${formatBytes(events.stack[row] + events.heap[row])} · fragmentation ${formatPercent(events.fragmentation[row])}`;
-    const when = `at ${formatInstantOn(events.time[row], 1e6)}${this.#stepWord(row)} · requested ${formatBytes(events.requested[row])}`;
-    tip.show(chart.xToPx(events.time[row] / MS), 18, { title, lines: [kind, use, when].filter(Boolean) });
-  }
-
-  #stepWord(row: number): string {
-    const step = this.#shown?.events.step[row] ?? -1;
-    return step >= 0 ? `, step ${stepLabel(this.view.data.meta.step_names, step)}` : "";
+    tip.show(chart.xToPx(events.time[row] / MS), 18, eventTip(this.view.data.meta, events, row));
   }
 
   #click(px: number): void {
@@ -316,10 +217,4 @@ function nearestRow(events: MemoryEvents, timePs: number): number {
   if (before < 0) return after < events.end ? after : -1;
   if (after >= events.end) return before;
   return timePs - events.time[before] <= events.time[after] - timePs ? before : after;
-}
-
-function formatTick(value: number): string {
-  return formatNumber(value, 4)
-    .replace(/(\.\d*?)0+$/, "$1")
-    .replace(/\.$/, "");
 }

@@ -49,7 +49,7 @@ export class LiveTable {
       rank: i + 1,
       name: holderName(group, name),
       regionName: group.op === REMAINDER || group.op === STACK ? "" : name(group.region),
-      dtypeName: name(group.dtype),
+      dtypeName: name(group.dtype) === "INVALID" ? "" : name(group.dtype),
       shapeName: name(group.shape),
     }));
     this.#when = when;

@@ -9,6 +9,8 @@ import { button, type Child, h, svg } from "../draw/dom";
 import type { TimelineState } from "./state";
 
 const MAX_INSIDE = 5;
+const LONG_NAME = 110;
+const MAX_FLOWS = 3;
 const MAX_DOTS = 400;
 /** Ids that only link events inside the file tell the reader nothing by themselves; they come last. */
 const INTERNAL_STAT = /^_|^(correlation_id|group_id|id|producer_id|consumer_id)$/;
@@ -26,13 +28,15 @@ export class Details {
   /** Brings the pane up to date; cheap when the selection, the range and the data are as before. */
   update() {
     const { focus, events, selectedIds, range, link } = this.state;
-    const key = [focus, events.n, selectedIds.join(), range?.t0, range?.t1, link.selection.join("\n")].join("|");
+    const about = [focus, events.n, selectedIds.join(), link.selection.join("\n")].join("|");
+    const key = [about, range?.t0, range?.t1].join("|");
     if (key === this.#shown) return;
+    // A new range changes figures, not what is read.
+    if (!this.#shown.startsWith(about)) this.pane.scrollTop = 0;
     this.#shown = key;
     if (focus >= 0) this.#showEvent(focus);
     else if (link.selection.length > 0) this.#showSelection();
     else this.#showNothing();
-    this.pane.scrollTop = 0;
   }
 
   #showNothing() {
@@ -72,10 +76,12 @@ export class Details {
     ];
     if (step >= 0) rows.push(["step", `${steps.names[step]}${steps.isInferred ? " (inferred)" : ""}`]);
     rows.push(this.#inRange(events.key[event], event));
-    rows.push(["thread", meta.lines[events.line[event]].name]);
+    const line = events.line[event];
+    rows.push(["thread", h("span", { title: meta.lines[line].name }, state.lineNames[line])]);
     this.pane.replaceChildren(
-      h("h2", {}, name),
+      ...title(name),
       keyValues(rows),
+      ...this.#flows(event),
       ...this.#inside(event),
       ...this.#strip(events.key[event], event),
       ...this.#stats(event),
@@ -87,8 +93,9 @@ export class Details {
     const { state } = this;
     const { link, meta, byKey, events, range, selectedIds } = state;
     this.live.textContent = `Selected ${link.selection.join(", ")}`;
-    const title = link.selection.length === 1 ? link.selection[0] : plural(link.selection.length, "op");
-    const children: Node[] = [h("h2", {}, title)];
+    const children: Node[] = [
+      ...title(link.selection.length === 1 ? link.selection[0] : plural(link.selection.length, "op")),
+    ];
     if (selectedIds.length === 0) {
       children.push(h("p", { class: "q" }, "No slice of this trace has this name."));
     }
@@ -122,6 +129,27 @@ export class Details {
     const { events, byKey, range } = this.state;
     const { count, totalPs } = summarizeKey(events, byKey, id, range, this.#peersOf(event));
     return [range ? "in range" : "in all", `${formatCount(count)} × · ${formatTime(totalPs)}`];
+  }
+
+  /** What started it and what it started, to go there; with the time that passed in between. */
+  #flows(event: number): Node[] {
+    const { state } = this;
+    const { events, meta } = state;
+    const { from, to } = state.flowsOf(event);
+    const row = (label: string, other: number, waited: number): readonly [string, Child, Child] => {
+      const name = meta.names[events.name[other]];
+      const go = () => {
+        state.select(other);
+        state.show(other);
+      };
+      const link = button(shortName(name), go, this.signal, { class: "link", title: name });
+      return [label, link, ` ${waited >= 0 ? `+${formatTime(waited)}` : ""}`];
+    };
+    const rows = [
+      ...from.slice(0, MAX_FLOWS).map((other) => row("started by", other, events.start[event] - events.start[other])),
+      ...to.slice(0, MAX_FLOWS).map((other) => row("starts", other, events.start[other] - events.start[event])),
+    ];
+    return rows.length > 0 ? [keyValues(rows)] : [];
   }
 
   #inside(event: number): Node[] {
@@ -158,15 +186,17 @@ export class Details {
   #strip(id: number, event: number): Node[] {
     const { events, byKey, steps } = this.state;
     const perStep = timePerStep(events, byKey, id, steps.n, this.#peersOf(event));
-    const times =
-      perStep.length > 0 ? perStep.filter((t) => !Number.isNaN(t)) : sampleDurations(events, byKey, id, MAX_DOTS);
+    const ownStep = event < 0 ? -1 : events.step[event];
+    // Steps left out of the averages (the first compiles) would squeeze the others into one dot.
+    const isShown = (t: number, step: number) => !Number.isNaN(t) && (steps.isAveraged[step] === 1 || step === ownStep);
+    const times = perStep.length > 0 ? perStep.filter(isShown) : sampleDurations(events, byKey, id, MAX_DOTS);
     if (times.length < 3) return [];
-    const own = event < 0 ? Number.NaN : perStep.length > 0 ? perStep[events.step[event]] : events.duration[event];
-    const title =
+    const own = event < 0 ? Number.NaN : perStep.length > 0 ? perStep[ownStep] : events.duration[event];
+    const heading =
       perStep.length > 0
         ? `This op in ${times.length === steps.n ? "all " : ""}${plural(times.length, "step")}, time a step`
         : `All ${formatCount(byKey.offset[id + 1] - byKey.offset[id])} slices of this op, duration`;
-    return [h("div", { class: "sub" }, title), dotStrip(times, own)];
+    return [h("div", { class: "sub" }, heading), dotStrip(times, own)];
   }
 
   #stats(event: number): Node[] {
@@ -179,6 +209,12 @@ export class Details {
       keyValues(stats.map(({ key, value }) => [key, h("span", { class: "tl-stat" }, value)])),
     ];
   }
+}
+
+/** The name; of one that would fill the pane (C++ kernels) the telling part, and the whole in a box of its own. */
+function title(name: string): Node[] {
+  if (name.length <= LONG_NAME) return [h("h2", {}, name)];
+  return [h("h2", {}, shortName(name)), h("div", { class: "tl-full", tabindex: 0, "aria-label": "Full name" }, name)];
 }
 
 function typeOf(state: TimelineState, event: number): string {

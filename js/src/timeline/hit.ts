@@ -31,12 +31,18 @@ export function eventUnder(state: TimelineState, painter: Painter, x: number, y:
   const content = y - TRACKS_TOP_PX + state.scrollTop;
   const track = trackAt(state.layout, content);
   if (track?.kind !== "line") return -1;
-  const depth = Math.floor((content - track.y) / ROW_PX);
-  if (depth >= track.nRows || track.firstRow + depth >= state.rows.offset.length - 1) return -1;
-  const { view } = state;
+  const depths = track.bands[Math.floor((content - track.y) / ROW_PX)] ?? [];
+  const { view, rows } = state;
   const tolerance = ((view.t1 - view.t0) / painter.plotWidth) * TOLERANCE_PX;
   const time = timeAt(view, painter.plotWidth, x - painter.labelWidth);
-  return eventAt(state.rows, track.firstRow + depth, time, tolerance);
+  // The innermost slice lies on top; only when none is met exactly the nearest counts.
+  for (const reach of [0, tolerance]) {
+    for (const depth of depths.toReversed()) {
+      const event = eventAt(rows, track.firstRow + depth, time, reach);
+      if (event >= 0) return event;
+    }
+  }
+  return -1;
 }
 
 /** Which edge of a span x is near to, if any. */
@@ -49,7 +55,7 @@ export function edgeUnder(painter: Painter, span: Span | null, within: Span, x: 
   return left <= right ? "t0" : "t1";
 }
 
-/** Middle of the visible part of an event in the canvas, null when it is not on screen. */
+/** A point of the canvas where an event is met, its visible middle if that is free; null when it is not on screen. */
 export function placeOf(state: TimelineState, painter: Painter, event: number): { x: number; y: number } | null {
   const { events, view, layout, scrollTop } = state;
   const row = yOfRow(layout, events.line[event], events.depth[event]);
@@ -59,5 +65,10 @@ export function placeOf(state: TimelineState, painter: Painter, event: number): 
   const t0 = Math.max(view.t0, events.start[event]);
   const t1 = Math.min(view.t1, events.start[event] + events.duration[event]);
   if (t1 < t0 || events.start[event] > view.t1) return null;
-  return { x: painter.labelWidth + xAt(view, painter.plotWidth, (t0 + t1) / 2), y };
+  const xOf = (time: number) => painter.labelWidth + xAt(view, painter.plotWidth, time);
+  // Its children may be drawn over it: its ends are what shows of it then.
+  const free = [xOf((t0 + t1) / 2), xOf(t0) + 0.5, xOf(t1) - 0.5].find(
+    (x) => eventUnder(state, painter, x, y) === event,
+  );
+  return free === undefined ? null : { x: free, y };
 }

@@ -40,15 +40,20 @@ export function listenToKeys(section: HTMLElement, state: TimelineState, actions
   section.addEventListener(
     "keydown",
     (event) => {
-      const isTyping = event.target instanceof HTMLInputElement;
-      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.target instanceof HTMLButtonElement && (event.key === "Enter" || event.key === " ")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || isOwnKeyOf(event.target, event.key)) return;
       if (!act(event, state, actions)) return;
       event.preventDefault();
       event.stopPropagation();
     },
     { signal },
   );
+}
+
+/** Keys that the focused part needs for itself: typing, pressing a button, scrolling the details. */
+function isOwnKeyOf(target: EventTarget | null, key: string): boolean {
+  if (target instanceof HTMLInputElement) return true;
+  if (target instanceof HTMLButtonElement) return key === "Enter" || key === " ";
+  return target instanceof HTMLElement && target.closest("aside") !== null && /^(Arrow|Page|Home|End)/.test(key);
 }
 
 function act(event: KeyboardEvent, state: TimelineState, actions: KeyActions): boolean {

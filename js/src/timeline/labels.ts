@@ -3,7 +3,7 @@ import { formatCount, formatPercent, formatTime, plural } from "../core/format";
 import { gapsIn } from "../core/idle";
 import { coveredTime } from "../core/lod";
 import { timeInside } from "../core/sessions";
-import type { Track } from "../core/tracks";
+import { type LineTrack, ROW_PX, type Track } from "../core/tracks";
 import type { Span } from "../core/viewport";
 import { h } from "../draw/dom";
 import type { TimelineState } from "./state";
@@ -51,9 +51,14 @@ export class TrackLabels {
     if (track.kind === "plane") element = this.#planeHead(track);
     else if (track.kind === "fold") element = this.#foldHead(track);
     else {
-      const name = meta.lines[track.line].name || "unnamed";
-      element = h("div", { class: "tl-line", title: name }, h("span", {}, name));
-      if (track.nHidden > 0 || this.state.tracks.deepLines.has(track.line)) element.append(this.#depthButton(track));
+      element = h(
+        "div",
+        { class: "tl-line", title: meta.lines[track.line].name },
+        lineName(this.state.lineNames[track.line]),
+      );
+      const hasMore = track.nHidden > 0 || this.state.tracks.deepLines.has(track.line);
+      // One band is too low for a second line of text; a line that folds its only child loses nothing.
+      if (hasMore && track.height > 2 * ROW_PX) element.append(this.#depthButton(track));
     }
     element.style.top = `${track.y}px`;
     element.style.height = `${track.height - 1}px`;
@@ -76,7 +81,8 @@ export class TrackLabels {
   #foldHead(track: Track & { kind: "fold" }): HTMLElement {
     const { lines } = this.state.meta;
     const busy = track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0);
-    const label = `${plural(track.lines.length, "idle thread")}`;
+    const noun = this.state.meta.planes[track.plane].kind === "host" ? "thread" : "stream";
+    const label = plural(track.lines.length, `idle ${noun}`);
     const head = this.#toggle(`fold${track.plane}`, track.isOpen, this.state.tracks.openFolds, track.plane, label);
     head.classList.add("tl-fold");
     head.append(h("span", { class: "tl-info" }, `together busy for ${formatTime(busy)}`));
@@ -98,8 +104,8 @@ export class TrackLabels {
     return head;
   }
 
-  #depthButton(track: Track & { kind: "line" }): HTMLButtonElement {
-    const isDeep = track.nHidden === 0;
+  #depthButton(track: LineTrack): HTMLButtonElement {
+    const isDeep = this.state.tracks.deepLines.has(track.line);
     const button = h(
       "button",
       {
@@ -107,9 +113,11 @@ export class TrackLabels {
         class: "link",
         "data-key": `line${track.line}`,
         "aria-expanded": String(isDeep),
-        title: isDeep ? "Show the outer levels only" : `Show ${plural(track.nHidden, "deeper level")}`,
+        title: isDeep
+          ? "Fold levels that only wrap others, show the first six"
+          : `Show ${plural(track.nHidden, "more level")}: deeper ones, and those that only wrap others`,
       },
-      isDeep ? "fewer levels" : `+${track.nHidden} deeper`,
+      isDeep ? "fewer levels" : `+${track.nHidden} levels`,
     );
     const flip = () => {
       const { deepLines } = this.state.tracks;
@@ -119,6 +127,12 @@ export class TrackLabels {
     button.addEventListener("click", flip, { signal: this.signal });
     return button;
   }
+}
+
+/** Cut at its end, but never its number: two visible names stay two. */
+function lineName(name: string): HTMLElement {
+  const [, base, number] = /^(.*?)( \d+)?$/s.exec(name) ?? ["", name, ""];
+  return h("span", {}, h("span", { class: "base" }, base), number ? h("span", { class: "nr" }, number) : null);
 }
 
 /** "/host:CPU · 3 of 16 threads did work in this window", or how busy a device was and how long it waited. */

@@ -2,8 +2,9 @@
 import { SliceBuffer } from "../core/lod";
 import { RunBuffer } from "../core/pieces";
 import { describeRange } from "../core/span_text";
-import { drawCounter } from "../draw/counter";
-import { COUNTER_PX, type Frame, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
+import { drawFlows } from "../draw/arrows";
+import { drawCounter, drawNoCounter } from "../draw/counter";
+import { COUNTER_PX, type Frame, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
 import { drawSessionGaps } from "../draw/gaps";
 import { busyColumns, drawOverview, drawRangeBracket, drawRangeWash, drawRuler, drawSteps } from "../draw/head";
 import { LabelCache } from "../draw/label_cache";
@@ -41,7 +42,8 @@ export class Painter {
 
   /** Where the tracks end in the canvas. */
   get tracksBottom() {
-    return this.#height - (this.state.counter ? COUNTER_PX : 0);
+    const { counter, meta } = this.state;
+    return this.#height - (counter ? COUNTER_PX : meta.memory_remedy ? NO_COUNTER_PX : 0);
   }
 
   resize(width: number, height: number) {
@@ -75,6 +77,8 @@ export class Painter {
     if (this.state.counter) {
       drawCounter(frame, this.state.counter, this.tracksBottom + 2);
       drawSessionGaps(frame, this.tracksBottom, this.#height);
+    } else if (this.state.meta.memory_remedy) {
+      drawNoCounter(frame, this.tracksBottom + 2);
     }
     drawRangeBracket(frame, this.#height);
     ctx.restore();
@@ -106,6 +110,7 @@ export class Painter {
     if (state.selectedIds.length > 0) outlineIds(frame, state.byKey, state.selectedIds, palette.ink, 1);
     if (state.hover >= 0) outlineEvent(frame, state.hover, palette.ink, 1);
     if (state.focus >= 0) outlineEvent(frame, state.focus, palette.ink, 2);
+    for (const event of new Set([state.hover, state.focus])) drawFlows(frame, event, state.flowsOf(event), palette.ink);
     ctx.restore();
   }
 

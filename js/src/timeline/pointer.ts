@@ -7,8 +7,10 @@ import type { TimelineState } from "./state";
 
 /** A press that moves less is a click. */
 const CLICK_PX = 4;
-/** A turn of the wheel by one notch (100 px) zooms by this factor. */
+/** A turn of the wheel by one notch zooms by this factor. */
 const ZOOM_PER_NOTCH = 1.2;
+const NOTCH_PX = 100;
+const PINCH_NOTCH_PX = 12;
 const LINE_PX = 16;
 
 export interface PointerPlaces {
@@ -20,7 +22,8 @@ export interface PointerPlaces {
   readonly isArmed: () => boolean;
   /** Called for each press, before anything else. */
   readonly arm: () => void;
-  readonly onHover: (event: number, x: number, y: number) => void;
+  /** Event under the pointer (-1 for none) and its place; null when the pointer has left. */
+  readonly onHover: (event: number, place: { x: number; y: number } | null) => void;
   readonly onRangeCleared: () => void;
 }
 
@@ -62,7 +65,7 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
   area.addEventListener("pointermove", onMove, { signal });
   area.addEventListener("pointerup", onUp, { signal });
   area.addEventListener("pointercancel", onUp, { signal });
-  area.addEventListener("pointerleave", () => places.onHover(-1, 0, 0), { signal });
+  area.addEventListener("pointerleave", () => places.onHover(-1, null), { signal });
   area.addEventListener("wheel", (event) => onWheel(state, painter, places, event, at(event)), {
     signal,
     passive: false,
@@ -179,7 +182,7 @@ function hover(state: TimelineState, painter: Painter, places: PointerPlaces, x:
     (zone === "overview" && edgeUnder(painter, state.view, state.bounds, x)) ||
     (zone === "ruler" && edgeUnder(painter, state.range, state.view, x));
   places.area.style.cursor = !isPlot ? "default" : isEdge ? "ew-resize" : event >= 0 ? "pointer" : CURSORS[zone];
-  places.onHover(event, x, y);
+  places.onHover(event, { x, y });
 }
 
 function onWheel(
@@ -202,6 +205,8 @@ function onWheel(
     state.setView(panBy(state.view, delta, state.bounds));
     return;
   }
-  const factor = ZOOM_PER_NOTCH ** (Math.max(-300, Math.min(300, dy)) / 100);
+  // A pinch on a touchpad comes as a wheel with Ctrl in small portions.
+  const notch = event.ctrlKey && Math.abs(dy) < 40 ? PINCH_NOTCH_PX : NOTCH_PX;
+  const factor = ZOOM_PER_NOTCH ** Math.max(-3, Math.min(3, dy / notch));
   state.setView(zoomAt(state.view, timeUnder(state, painter, x, zoneAt(painter, y)), factor, state.bounds));
 }

@@ -1,17 +1,21 @@
 /** Turns the trace and the link into the state of one timeline: what is loaded, in view, chosen, found and open. */
+import { filledRows } from "../core/bands";
 import { busiestAllocator, type Counter } from "../core/counter";
 import { findSame } from "../core/event_summary";
 import { buildPostings, buildRows, type Events, type Postings, type Rows, readEvents } from "../core/events";
+import { type Flows, flowsOf, NO_FLOWS } from "../core/flows";
 import { findGaps, type Gaps } from "../core/idle";
 import { eventsByTime, flagged, matchNames, type Query } from "../core/search";
 import { uncapturedSpans } from "../core/sessions";
-import { readSteps, type Steps } from "../core/steps";
-import { layoutTracks, newTrackState, ROW_PX, reveal, type TrackLayout, yOfRow } from "../core/tracks";
+import { readSteps, type Steps, typicalSteps } from "../core/steps";
+import { layoutTracks, lineLabels, newTrackState, ROW_PX, reveal, type TrackLayout, yOfRow } from "../core/tracks";
 import { clamp, fitRange, type Span, shows } from "../core/viewport";
 import type { TraceView } from "../view";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
+/** Steps in the first window. */
+const FIRST_STEPS = 8;
 /** Gaps of a device shorter than this are launch latency, not waiting. */
 const GAP_PS = 1e9;
 
@@ -45,6 +49,10 @@ export class TimelineState {
   scrollTop = 0;
   #byKey: Postings | null = null;
   #byName: Postings | null = null;
+  #isFilled: Uint8Array = new Uint8Array();
+  /** What the label column calls the lines. */
+  readonly lineNames: readonly string[];
+  readonly #flows = new Map<number, Flows>();
   readonly #gaps = new Map<number, Gaps>();
   readonly #idOfName = new Map<string, number>();
 
@@ -56,6 +64,7 @@ export class TimelineState {
     this.meta.names.forEach((name, id) => {
       this.#idOfName.set(name, id);
     });
+    this.lineNames = lineLabels(this.meta);
     this.load();
     this.view = this.#firstView();
     this.readSelection();
@@ -74,6 +83,7 @@ export class TimelineState {
     const before = this.focus >= 0 ? this.#identity(this.focus) : null;
     this.events = readEvents(data.table("events"), this.meta);
     this.rows = buildRows(this.events, this.meta.lines.length);
+    this.#isFilled = filledRows(this.events, this.rows);
     this.steps = readSteps(data.table("steps"), data.table("step_pieces"), this.meta);
     this.counter = busiestAllocator(data.table("memory"), this.meta);
     this.family = (data.table("names")?.columns.family as Uint8Array | undefined) ?? new Uint8Array();
@@ -81,6 +91,7 @@ export class TimelineState {
     this.#byKey = null;
     this.#byName = null;
     this.#gaps.clear();
+    this.#flows.clear();
     this.hover = -1;
     this.focus = before ? findSame(this.events, before) : -1;
     const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
@@ -94,17 +105,20 @@ export class TimelineState {
     return { line: line[event], start: start[event], name: name[event] };
   }
 
-  /** The whole capture; the first session where the sessions are specks in it. */
+  /** The linked range; else a few typical steps, in which the reader sees who waits for whom; else the whole capture. */
   #firstView(): Span {
-    const range = this.range;
-    if (range) return fitRange(range, this.bounds);
+    const { range, steps, bounds } = this;
+    if (range) return fitRange(range, bounds);
+    const typical = typicalSteps(steps, FIRST_STEPS);
+    if (typical) {
+      const few = { t0: steps.start[typical[0]], t1: steps.end[typical[1]] };
+      // A capture of little more than those is shown whole.
+      return bounds.t1 - bounds.t0 < 2 * (few.t1 - few.t0) ? bounds : fitRange(few, bounds, 0.05);
+    }
     const { sessions } = this.meta;
     const covered = sessions.reduce((sum, s) => sum + s.stop_ps - s.start_ps, 0);
-    const whole = this.bounds.t1 - this.bounds.t0;
-    if (sessions.length > 1 && covered < whole / 10) {
-      return fitRange({ t0: sessions[0].start_ps, t1: sessions[0].stop_ps }, this.bounds, 0.05);
-    }
-    return this.bounds;
+    const isSparse = sessions.length > 1 && covered < (bounds.t1 - bounds.t0) / 10;
+    return isSparse ? fitRange({ t0: sessions[0].start_ps, t1: sessions[0].stop_ps }, bounds, 0.05) : bounds;
   }
 
   get byKey(): Postings {
@@ -114,6 +128,19 @@ export class TimelineState {
   get byName(): Postings {
     this.#byName ??= buildPostings(this.events.name, this.meta.names.length);
     return this.#byName;
+  }
+
+  /** What made an event start, and what it made start; looked up once per event. */
+  flowsOf(event: number): Flows {
+    if (event < 0) return NO_FLOWS;
+    let flows = this.#flows.get(event);
+    if (!flows) {
+      flows = flowsOf(this.meta, this.trace.data.table("stats"), this.events, event);
+      // Only the hovered and the selected one are asked for again and again.
+      if (this.#flows.size > 8) this.#flows.clear();
+      this.#flows.set(event, flows);
+    }
+    return flows;
   }
 
   /** Gaps over 1 ms of a row, found once. */
@@ -142,7 +169,7 @@ export class TimelineState {
   }
 
   relayout() {
-    this.layout = layoutTracks(this.meta, this.rows, this.tracks);
+    this.layout = layoutTracks(this.meta, this.rows, this.#isFilled, this.tracks);
     this.invalidate();
   }
 
@@ -154,7 +181,24 @@ export class TimelineState {
   readSelection() {
     this.selectedIds = this.idsOf(this.link.selection);
     if (this.focus >= 0 && !this.selectedIds.includes(this.events.key[this.focus])) this.focus = -1;
+    if (this.focus < 0) this.#scrollToSelection();
     this.invalidate();
+  }
+
+  /** What another view selected must be seen if it is in the window at all: scrolls, but does not pan. */
+  #scrollToSelection() {
+    const { events, view, layout, scrollTop, tracksHeight } = this;
+    let longest = -1;
+    for (const id of this.selectedIds) {
+      for (let p = this.byKey.offset[id]; p < this.byKey.offset[id + 1]; p++) {
+        const event = this.byKey.order[p];
+        if (events.start[event] >= view.t1 || events.start[event] + events.duration[event] < view.t0) continue;
+        const y = yOfRow(layout, events.line[event], events.depth[event]);
+        if (y !== null && y >= scrollTop && y + ROW_PX <= scrollTop + tracksHeight) return;
+        if (longest < 0 || events.duration[event] > events.duration[longest]) longest = event;
+      }
+    }
+    if (longest >= 0) this.scrollToTrack(longest);
   }
 
   /** Makes an event the selected one, here and in the other views; -1 selects nothing. */
@@ -167,13 +211,21 @@ export class TimelineState {
   /** Brings an event into the window: opens its track, scrolls, pans. */
   show(event: number) {
     const { events } = this;
-    if (reveal(this.meta, this.layout, this.tracks, events.line[event], events.depth[event])) this.relayout();
+    this.scrollToTrack(event);
+    this.showSpan({ t0: events.start[event], t1: events.start[event] + events.duration[event] });
+  }
+
+  /** Opens what hides an event's track and scrolls there. */
+  scrollToTrack(event: number) {
+    const { events } = this;
+    // Twice: a line that was folded away may then still hide the depth.
+    for (let i = 0; i < 2; i++) {
+      if (reveal(this.meta, this.layout, this.tracks, events.line[event], events.depth[event])) this.relayout();
+    }
     const y = yOfRow(this.layout, events.line[event], events.depth[event]);
     if (y !== null && (y < this.scrollTop || y + ROW_PX > this.scrollTop + this.tracksHeight)) {
       this.scrollTo = Math.max(0, y - this.tracksHeight / 3);
     }
-    const span = { t0: events.start[event], t1: events.start[event] + events.duration[event] };
-    this.showSpan(span);
   }
 
   /** Pans to a span that is out of sight, and zooms out for one that is longer than the window. */

@@ -32,7 +32,7 @@ export class Tooltip {
   }
 
   #fill(event: number) {
-    const { events, meta, steps } = this.state;
+    const { events, meta, steps, lineNames } = this.state;
     this.#event = event;
     this.#name.textContent = meta.names[events.name[event]];
     const duration = events.duration[event];
@@ -42,7 +42,7 @@ export class Tooltip {
       events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",
       `at ${formatInstant(events.start[event], 1e6)}`,
       step >= 0 ? `step ${steps.names[step]}` : "",
-      meta.lines[events.line[event]].name,
+      lineNames[events.line[event]],
     ]
       .filter(Boolean)
       .join(" · ");

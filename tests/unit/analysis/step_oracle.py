@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
 Span = tuple[int, int, int]
 """Start, end, priority."""
@@ -17,7 +18,7 @@ def pieces(spans: Iterable[Span]) -> list[Span]:
     boundaries.sort(key=lambda boundary: (boundary[0], boundary[1], -boundary[2]))
     present: Counter[int] = Counter()
     result = []
-    for (time, begins, priority), (until, _, _) in zip(boundaries, boundaries[1:], strict=False):
+    for (time, begins, priority), (until, _, _) in pairwise(boundaries):
         present[priority] += 1 if begins else -1
         result.append((time, until, max((p for p, count in present.items() if count > 0), default=0)))
     return result

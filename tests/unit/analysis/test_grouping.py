@@ -35,7 +35,7 @@ def test_what_a_root_encloses_is_its_group_and_what_lies_outside_is_not() -> Non
 
 
 def test_an_event_without_duration_at_the_end_of_a_root_is_inside() -> None:
-    whole = trace(host((train(0, 5, 0), event("inner", 2, 3), event("at the end", 5, 0), event("later", 5, 1))))
+    whole = trace(host((train(0, 5, 0), event("inner", 2, 3), event("at the end", 5, 0), event("later", 6, 1))))
     assert groups_by_name(whole) == {"train": 0, "inner": 0, "at the end": 0, "later": -1}
 
 
@@ -73,7 +73,9 @@ def test_a_context_with_a_crowd_on_both_sides_links_nothing() -> None:
 
 
 def test_a_root_inside_a_root_of_the_same_level_is_part_of_it() -> None:
-    whole = trace(host((train(0, 9, 0), event("FunctionRun", 1, 5, _r=1, id=3), event("FunctionRun", 10, 5, _r=1, id=3))))
+    whole = trace(
+        host((train(0, 9, 0), event("FunctionRun", 1, 5, _r=1, id=3), event("FunctionRun", 10, 5, _r=1, id=3)))
+    )
     grouping = group_events(whole)
     assert grouping.group_id.tolist() == [0, 0, 1]
     assert grouping.groups["is_implicit"].tolist() == [False, True]
@@ -81,7 +83,9 @@ def test_a_root_inside_a_root_of_the_same_level_is_part_of_it() -> None:
 
 
 def test_roots_of_a_higher_level_come_first() -> None:
-    whole = trace(host((event("request", 0, 9, _r=1), event("batch", 1, 5, _r=2), event("inner", 2, 1), event("rest", 7, 1))))
+    whole = trace(
+        host((event("request", 0, 9, _r=1), event("batch", 1, 5, _r=2), event("inner", 2, 1), event("rest", 7, 1)))
+    )
     assert groups_by_name(whole) == {"request": 1, "batch": 0, "inner": 0, "rest": 1}
 
 
@@ -102,7 +106,9 @@ def test_an_asynchronous_event_takes_no_part_in_nesting() -> None:
 
 def test_a_kernel_joins_the_group_of_its_launch_and_a_copy_that_of_the_kernel_before_it() -> None:
     cpu = host((train(0, 9, 3), event("cuLaunchKernel", 1, 1, correlation_id=U(4))))
-    gpu = plane("/device:GPU:0", line("Stream #1", event("kernel", 5, 1, correlation_id=U(4)), event("MemcpyD2H", 7, 1)))
+    gpu = plane(
+        "/device:GPU:0", line("Stream #1", event("kernel", 5, 1, correlation_id=U(4)), event("MemcpyD2H", 7, 1))
+    )
     assert groups_by_name(trace(cpu, gpu)) == {"train": 0, "cuLaunchKernel": 0, "kernel": 0, "MemcpyD2H": 0}
 
 
@@ -116,7 +122,12 @@ def test_the_iterator_kernel_joins_the_executor_that_runs_it() -> None:
 
 def test_an_op_is_eager_when_the_nearest_execute_is_no_function() -> None:
     eager = (event("EagerExecute", 0, 9, is_func=0), event("x:MatMul", 1, 2))
-    function = (event("EagerExecute", 20, 9, is_func=1), event("y:MatMul", 21, 2), event("EagerExecute", 25, 2), event("z:Add", 26, 1))
+    function = (
+        event("EagerExecute", 20, 9, is_func=1),
+        event("y:MatMul", 21, 2),
+        event("EagerExecute", 25, 2),
+        event("z:Add", 26, 1),
+    )
     whole = trace(host((*eager, *function)))
     is_eager = group_events(whole).is_eager
     assert [whole.strings[whole.name_id[i]] for i in is_eager.nonzero()[0]] == ["x:MatMul"]

@@ -34,7 +34,9 @@ def unmarked(whole: Trace) -> Trace:
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", ["keras_fit", "function_loop_marked", "eager_loop_marked"])
-def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(kind: str, capture_of: Callable[[str], Path]) -> None:
+def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(
+    kind: str, capture_of: Callable[[str], Path]
+) -> None:
     whole = read_xspace(capture_of(kind).read_bytes())
     marked, inferred = compute_steps(whole).frame, compute_steps(unmarked(whole)).frame
     assert set(marked["source"]) == {"marker"}
@@ -53,8 +55,13 @@ def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(kind: str, ca
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize(("kind", "name"), [("keras_bare", "multi_step_on_iterator"), ("function_loop", "train_step"), ("eager_loop", "step")])
-def test_a_loop_that_nobody_marked_has_one_step_per_batch(kind: str, name: str, capture_of: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("keras_bare", "multi_step_on_iterator"), ("function_loop", "train_step"), ("eager_loop", "step")],
+)
+def test_a_loop_that_nobody_marked_has_one_step_per_batch(
+    kind: str, name: str, capture_of: Callable[[str], Path]
+) -> None:
     steps = compute_steps(read_xspace(capture_of(kind).read_bytes())).frame
     assert steps["name"].tolist() == [f"{name} {i}" for i in range(25)]
     assert set(steps["source"]) == {"inferred"}
@@ -146,3 +153,51 @@ def test_windows_of_a_capture_that_are_not_marked_are_inferred_on_their_own() ->
     assert loop.sessions
     steps = compute_steps(loop)
     assert steps.event_step.tolist() == [0, 0, 1, 1]
+
+
+def test_an_annotation_around_every_batch_that_is_no_root_is_where_its_step_begins() -> None:
+    """Keras 3 marks its batches without `_r`, so that XProf sees no step."""
+    batches = [
+        one
+        for t in (0, 20, 40)
+        for one in (event("train", t, 12, step_num=t // 20), call(t + 3, 8), event("x:Add", t + 4, 1))
+    ]
+    steps = compute_steps(host(*batches))
+    assert times_us(steps) == [(0, 20), (20, 20), (40, 12)]
+    assert steps.event_step.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_an_annotation_around_the_whole_loop_is_looked_through() -> None:
+    loop = [event("epoch", 0, 100), *(one for t in (10, 30, 50) for one in (fetch(t), call(t + 3, 8)))]
+    steps = compute_steps(host(*loop))
+    assert times_us(steps) == [(10, 20), (30, 20), (50, 11)]
+    assert steps.event_step.tolist() == [-1, 0, 0, 1, 1, 2, 2]
+
+
+def test_a_loop_over_a_data_set_inside_a_function_has_a_step_per_element() -> None:
+    fetches = [event("ReduceIterator::Root", t, 8 if t < 31 else 1) for t in (1, 11, 21, 31)]
+    ops = [event("x:MatMul", t + 3, 3) for t in (1, 11, 21)]
+    both = sorted([*fetches, *ops], key=lambda one: one.start_ps)
+    reduction = line("tf_data_reduce_dataset/1", event("ReduceDatasetOp::DoCompute", 0, 38), *both)
+    steps = compute_steps(trace(plane("/host:CPU", line("python", call(0, 40, "train_epoch")), reduction)))
+    assert steps.frame["name"].tolist() == ["step 0", "step 1", "step 2"]
+    assert times_us(steps) == [(1, 10), (11, 10), (21, 10)]
+    assert steps.frame["host_compute_ms"].tolist() == [0.008] * 3
+
+
+@pytest.mark.tensorflow
+def test_an_epoch_inside_one_function_has_one_step_per_batch(capture_of: Callable[[str], Path]) -> None:
+    steps = compute_steps(read_xspace(capture_of("function_epoch").read_bytes())).frame
+    assert len(steps) == 25
+    assert set(steps["source"]) == {"inferred"}
+
+
+@pytest.mark.tensorflow
+def test_a_loop_takes_as_long_per_step_whether_it_is_marked_or_not(capture_of: Callable[[str], Path]) -> None:
+    marked, bare = (
+        compute_steps(read_xspace(capture_of(kind).read_bytes())).frame for kind in ("paced_loop_marked", "paced_loop")
+    )
+    assert set(marked["source"]) == {"marker"}
+    assert set(bare["source"]) == {"inferred"}
+    assert len(bare) == len(marked) == 25
+    assert bare["step_time_ms"].mean() == pytest.approx(marked["step_time_ms"].mean(), rel=0.05)

@@ -130,8 +130,10 @@ def test_the_vector_is_what_xprof_says() -> None:
 
 
 @pytest.mark.tensorflow
-def test_a_keras_fit_equals_xprof(keras_xplane: Path) -> None:
-    assert_equal_to_xprof(read_xspace(keras_xplane.read_bytes()), keras_xplane)
+@pytest.mark.parametrize("kind", ["keras", "quickstart"])
+def test_a_fit_equals_xprof(kind: str, request: pytest.FixtureRequest) -> None:
+    path: Path = request.getfixturevalue(f"{kind}_xplane")
+    assert_equal_to_xprof(read_xspace(path.read_bytes()), path)
 
 
 def test_eight_gpus_equal_xprof(v100_xplane: Path) -> None:

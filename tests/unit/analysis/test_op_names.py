@@ -23,7 +23,9 @@ from tfprof_widgets.analysis.op_names import OpCategory, iterator_short_name, pa
         ("a:B\n", OpCategory.UNKNOWN, "", "a:B\n"),
     ],
 )
-def test_a_full_name_splits_into_category_type_and_name(full: str, category: OpCategory, op_type: str, name: str) -> None:
+def test_a_full_name_splits_into_category_type_and_name(
+    full: str, category: OpCategory, op_type: str, name: str
+) -> None:
     parsed = parse_op_names([full])
     assert (parsed.category[0], parsed.type[0], parsed.name[0]) == (category, op_type, name)
 

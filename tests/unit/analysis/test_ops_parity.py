@@ -37,7 +37,7 @@ def assert_same_as_xprof(shown: list[dict[str, Any]], expected: pd.DataFrame) ->
         assert row["host_total_self_time_percent"] == pytest.approx(want.self_ps / whole, rel=1e-15)
 
 
-@pytest.fixture(scope="module", params=["keras", "v100"])
+@pytest.fixture(scope="module", params=["keras", "quickstart", "v100"])
 def capture(request: pytest.FixtureRequest) -> tuple[Trace, list[dict[str, Any]]]:
     path: Path = request.getfixturevalue(f"{request.param}_xplane")
     shown = rows(xprof(path, "framework_op_stats")["framework_op_stats"][0])
@@ -45,14 +45,18 @@ def capture(request: pytest.FixtureRequest) -> tuple[Trace, list[dict[str, Any]]
 
 
 @pytest.mark.tensorflow
-def test_host_ops_with_the_stack_of_xprof_are_its_own_to_the_last_digit(capture: tuple[Trace, list[dict[str, Any]]]) -> None:
+def test_host_ops_with_the_stack_of_xprof_are_its_own_to_the_last_digit(
+    capture: tuple[Trace, list[dict[str, Any]]],
+) -> None:
     trace, shown = capture
     expected = table_of(*host_ops(trace, has_quirks=True))
     assert_same_as_xprof([row for row in shown if row["host_or_device"] == "Host"], expected)
 
 
 @pytest.mark.tensorflow
-def test_host_ops_equal_the_event_by_event_reading_without_the_quirks(capture: tuple[Trace, list[dict[str, Any]]]) -> None:
+def test_host_ops_equal_the_event_by_event_reading_without_the_quirks(
+    capture: tuple[Trace, list[dict[str, Any]]],
+) -> None:
     trace, _ = capture
     expected = table_of(*host_ops(trace, has_quirks=False)).set_index("name")
     ours = aggregate_ops(op_occurrences(trace), idle=True)

@@ -36,7 +36,9 @@ def step_table(page: list[dict[str, object]]) -> list[dict[str, float]]:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", ["keras_fit", "keras_first_step", "function_loop_marked", "eager_loop_marked"])
+@pytest.mark.parametrize(
+    "kind", ["keras_fit", "quickstart", "keras_first_step", "function_loop_marked", "eager_loop_marked"]
+)
 def test_steps_of_a_cpu_capture_equal_xprof_in_every_category(kind: str, capture_of: Callable[[str], Path]) -> None:
     path = capture_of(kind)
     theirs = step_table(xprof(path, "overview_page")["overview_page"])
@@ -119,7 +121,10 @@ def test_the_share_of_16_bit_compute_equals_xprof_after_undoing_d1(v100_xplane: 
     share: dict[bool, float] = {}
     for copies_are_compute in (True, False):
         total = sum(
-            (time_by_priority(spans, 0, 2**62) for spans in device_spans(trace, copies_are_compute=copies_are_compute).values()),
+            (
+                time_by_priority(spans, 0, 2**62)
+                for spans in device_spans(trace, copies_are_compute=copies_are_compute).values()
+            ),
             start=time_by_priority([], 0, 0),
         )
         share[copies_are_compute] = total[150] / (total[140] + total[150])

@@ -97,7 +97,9 @@ def theirs() -> dict[str, dict[str, Any]]:
     return xprof_all(VECTORS, "framework_op_stats", "overview_page")
 
 
-def their_ops(theirs: dict[str, dict[str, Any]], vector: str, side: str = "Host") -> dict[str, tuple[float, float, float]]:
+def their_ops(
+    theirs: dict[str, dict[str, Any]], vector: str, side: str = "Host"
+) -> dict[str, tuple[float, float, float]]:
     table = rows(theirs[vector]["framework_op_stats"][0])
     return {
         row["operation"]: (row["occurrences"], row["total_time"], row["total_self_time"])
@@ -131,7 +133,13 @@ def our_overview(vector: str) -> Overview:
 def test_d4_an_op_whose_child_ends_with_it_is_not_lost(theirs: dict[str, dict[str, Any]]) -> None:
     vector = "ends with its parent"
     assert their_ops(theirs, vector) == {IDLE: (0, 50, 50), "par": (1, 40, 40), "nxt": (1, 10, 10)}
-    assert our_ops(vector) == {"top": (1, 100, 50), "par": (1, 40, 20), "chi": (1, 20, 20), "nxt": (1, 10, 10), IDLE: (0, 0, 0)}
+    assert our_ops(vector) == {
+        "top": (1, 100, 50),
+        "par": (1, 40, 20),
+        "chi": (1, 20, 20),
+        "nxt": (1, 10, 10),
+        IDLE: (0, 0, 0),
+    }
 
 
 def test_d4_overlapping_ops_share_the_covered_time(theirs: dict[str, dict[str, Any]]) -> None:
@@ -154,7 +162,9 @@ def test_d3_all_steps_are_kept(theirs: dict[str, dict[str, Any]], n_steps: int, 
     assert (ours["step_time_ms"] == 0.009).all()
     assert (ours["host_compute_ms"] == 0.004).all()
     assert (ours["other_ms"] == 0.005).all()
-    assert {(row["hostComputeTimeMs"], row["otherTimeMs"], row["stepTimeMs"]) for row in shown} == {(0.004, 0.005, 0.009)}
+    assert {(row["hostComputeTimeMs"], row["otherTimeMs"], row["stepTimeMs"]) for row in shown} == {
+        (0.004, 0.005, 0.009)
+    }
     assert our_overview(vector).n_steps_averaged == n_steps
 
 
@@ -169,7 +179,9 @@ def test_d1_host_and_device_events_together_break_a_gpu_step_down(theirs: dict[s
     shown = their_steps(theirs, "gpu")
     assert [row["stepTimeMs"] for row in shown] == [0.0055, 0.005, 0.005]
     assert [row["deviceComputeTimeMs"] for row in shown] == [0.0055, 0.005, 0.005]
-    assert {row[column] for row in shown for column in ("kernelLaunchTimeMs", "infeedTimeMs", "hostComputeTimeMs")} == {0}
+    assert {row[column] for row in shown for column in ("kernelLaunchTimeMs", "infeedTimeMs", "hostComputeTimeMs")} == {
+        0
+    }
 
     ours = our_steps("gpu").frame
     assert ours["step_time_ms"].tolist() == [0.009] * 3

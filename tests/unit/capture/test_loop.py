@@ -90,6 +90,18 @@ def run() -> dict[str, Any]:
         out["by_hand"] = kept(by_hand)
         out["by_hand_selected"] = kept(by_hand, steps=[101, 102, 110])
 
+        x, y = arrays(6)
+        made = model()
+        def evaluates():
+            for i in trace_steps(range(10)):
+                if i % 3 == 0:
+                    made.evaluate(x, y, batch_size=8, verbose=0)
+
+        capture = started(system=False, steps=range(2, 8))
+        evaluates()
+        record = capture.stop()
+        out["evaluates"] = [steps(record, "train"), record.n_steps, record.n_steps_kept]
+
         tf.profiler.experimental.start("own")
         for _ in trace_steps(range(3)):
             pass
@@ -150,6 +162,11 @@ def test_selections_work_in_loops(run: dict[str, Any]) -> None:
 def test_a_step_by_hand_keeps_its_number_and_is_selected_by_it(run: dict[str, Any]) -> None:
     assert run["by_hand"] == [list(range(100, 120))]
     assert run["by_hand_selected"] == [[101, 102], [110]]
+
+
+@pytest.mark.tensorflow
+def test_keras_steps_inside_a_step_neither_count_nor_open_windows(run: dict[str, Any]) -> None:
+    assert run["evaluates"] == [[[2, 3, 4, 5, 6, 7]], 10, 6]
 
 
 @pytest.mark.tensorflow

@@ -1,0 +1,109 @@
+/** One iterator and its cost -> the SVG of its box, the arrow to the iterator that consumes it, and their legend. */
+
+import { cutNames } from "../core/cut";
+import { formatCount, formatNumber, formatTime, plural } from "../core/format";
+import type { IteratorNode } from "../core/meta";
+import { h, svg } from "./dom";
+
+export interface IteratorCost {
+  /** Sums in ps and calls. */
+  readonly self: number;
+  readonly total: number;
+  readonly calls: number;
+  /** What the sums are divided by. */
+  readonly nBatches: number;
+  /** Self time of a batch that fills the bar, ps. */
+  readonly scale: number;
+}
+
+export interface BoxPlace {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Boxes narrower than this have no room for the calls beside the self time. */
+const CALLS_FROM_PX = 112;
+
+export function nodeBox(
+  node: IteratorNode,
+  name: string,
+  cost: IteratorCost,
+  { x, y, width, height }: BoxPlace,
+  fits: (text: string) => boolean,
+): SVGGElement {
+  const per = Math.max(1, cost.nBatches);
+  const [self, total, calls] = [cost.self / per, cost.total / per, cost.calls / per];
+  const settings = paramText(node);
+  const spoken = [
+    node.name,
+    settings,
+    `self ${formatTime(self)}, total ${formatTime(total)}, ${formatCalls(calls)} calls a batch`,
+  ];
+  const group = svg("g", {
+    class: `tfp-node${node.on_critical_path ? " critical" : " aside"}`,
+    transform: `translate(${x} ${y})`,
+    tabindex: 0,
+    role: "button",
+    "aria-pressed": "false",
+    "aria-label": spoken.filter(Boolean).join("; "),
+  });
+  group.setAttribute("data-op-name", node.long_name);
+  const sums = `self ${formatTime(cost.self)}, total ${formatTime(cost.total)}, ${plural(cost.calls, "call")}`;
+  const bar = self > 0 ? Math.max(1, ((width - 16) * self) / cost.scale) : 0;
+  group.append(
+    svg("title", {}, [node.long_name, settings, sums].filter(Boolean).join("\n")),
+    svg("rect", { class: "box", width, height }),
+    svg("rect", { class: "tint", x: 2, y: 2, width: width - 4, height: height - 4 }),
+    svg("text", { class: "b", x: 8, y: 17 }, name),
+    svg("text", { x: 8, y: 30 }, cutNames([settings], fits).get(settings) ?? ""),
+    svg("text", { class: "k", x: 8, y: 46 }, `${formatTime(self)} self`),
+    svg("text", { x: 8, y: 59 }, `${formatTime(total)} total`),
+    svg("rect", { class: "track", x: 8, y: 66, width: width - 16, height: 8 }),
+    svg("rect", { class: "self", x: 8, y: 66, width: bar, height: 8 }),
+    svg("rect", { class: "ring", x: -3, y: -3, width: width + 6, height: height + 6 }),
+  );
+  if (width > CALLS_FROM_PX) {
+    group.append(svg("text", { x: width - 7, y: 46, "text-anchor": "end" }, `${formatCalls(calls)} ×`));
+  }
+  return group;
+}
+
+function formatCalls(calls: number): string {
+  return Number.isInteger(calls) || calls >= 100 ? formatCount(calls) : formatNumber(calls, 2);
+}
+
+/** What is known about an iterator besides its name, in a few words. */
+export function paramText({ params, settings, is_async: isAsync }: IteratorNode): string {
+  const words: string[] = isAsync ? ["runs ahead"] : [];
+  if (typeof settings === "string") words.push(settings);
+  else if (typeof params === "string") words.push(params);
+  else if (params !== null && typeof params === "object") {
+    for (const [key, value] of Object.entries(params)) words.push(`${key.replaceAll("_", " ")} ${String(value)}`);
+  }
+  return words.filter(Boolean).join(", ");
+}
+
+export type Points = readonly (readonly [number, number])[];
+
+/** A line along `points`, moved down by `top`, and its head. */
+export function arrow(points: Points, top: number, isCritical: boolean): SVGElement[] {
+  const kind = isCritical ? " critical" : "";
+  const last = points.length - 1;
+  const [x1, y1] = points[last];
+  // The line ends inside the head, so that its square end does not show.
+  const path = points.map(([x, y], i) => `${i === 0 ? "M" : "L"}${i === last ? x - 5 : x} ${y + top}`).join("");
+  return [
+    svg("path", { class: `tfp-arrow${kind}`, d: path }),
+    svg("path", { class: `tfp-arrow-head${kind}`, d: `M${x1} ${y1 + top}l-7 -4v8z` }),
+  ];
+}
+
+export function legend(): HTMLElement {
+  const key = (text: string, kind: string) => {
+    const line = svg("path", { class: `tfp-arrow${kind}`, d: "M0 4H22" });
+    return h("span", {}, svg("svg", { width: 26, height: 8, "aria-hidden": "true" }, line), text);
+  };
+  return h("span", { class: "tfp-keys" }, key("critical path", " critical"), key("not critical", ""));
+}

@@ -1,0 +1,247 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { AnyModel, Host, WidgetModule } from "../src/afm";
+import dashboard from "../src/dashboard";
+import inputGraph from "../src/input_graph";
+import memoryTimeline from "../src/memory_timeline";
+import opTable from "../src/op_table";
+import overviewPanel from "../src/overview_panel";
+import { makeHost, makeModel } from "../src/standalone";
+import stepChart from "../src/step_chart";
+import { type FakePage, fakePage } from "./fake_host";
+import { makeScene, type SceneOptions } from "./scene";
+
+const EVIL = "<img src=x onerror=alert(1)></script><b>";
+const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
+
+interface Shown {
+  readonly root: HTMLElement;
+  readonly page: FakePage;
+  readonly controller: AbortController;
+}
+
+async function show(widget: WidgetModule, options: SceneOptions = {}, host?: (page: FakePage) => Host): Promise<Shown> {
+  const page = await fakePage(makeScene(options));
+  const controller = new AbortController();
+  const el = document.body.appendChild(document.createElement("div"));
+  await widget.render({ model: page.view, el, host: host?.(page) ?? page.host, signal: controller.signal });
+  await new Promise((done) => setTimeout(done, 60));
+  return { root: el.firstElementChild as HTMLElement, page, controller };
+}
+
+beforeEach(() => {
+  // jsdom has no layout: a table that believes in its height shows its rows.
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+describe("every view", () => {
+  const views = { overviewPanel, opTable, inputGraph };
+
+  it.each(Object.entries(views))("%s shows hostile names as text", async (_, widget) => {
+    const { root } = await show(widget, { hostileName: EVIL });
+    expect(root.querySelector("[role=alert]")).toBeNull();
+    expect(root.querySelector("img, script, .tfp b b")).toBeNull();
+    if (widget !== overviewPanel) expect(root.textContent).toContain("<img src=x");
+  });
+
+  it.each(Object.entries(views))("%s leaves no listener behind", async (_, widget) => {
+    const { page, controller, root } = await show(widget);
+    expect(page.link.listeners.length).toBeGreaterThan(0);
+    controller.abort();
+    expect(page.link.listeners).toEqual([]);
+    expect(root.isConnected).toBe(false);
+  });
+
+  it.each(Object.entries({ ...views, memoryTimeline, stepChart }))(
+    "%s says why an empty capture is empty",
+    async (_, widget) => {
+      const { root } = await show(widget, { isEmpty: true });
+      expect(root.querySelector("[role=alert]")).toBeNull();
+      expect(root.querySelector("pre")?.textContent).not.toBe("");
+      expect([...root.querySelectorAll("button")].map((element) => element.textContent)).toContain("Copy");
+    },
+  );
+});
+
+describe("op table", () => {
+  const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tabulator-row")];
+
+  it("follows the linked time range and says which", async () => {
+    const { root, page } = await show(opTable);
+    const count = () => root.querySelector(".bar .q")?.textContent ?? "";
+    const cell = () => rows(root)[0].querySelector('[tabulator-field="count"]')?.textContent;
+    expect(cell()).toBe("1,280");
+    const { start_ps: start, duration_ps: duration } = makeScene().tables.steps.columns;
+    const [t0, t1] = [Number(start[12]), Number(start[18]) + Number(duration[18])];
+    page.link.set("time_range", [Math.ceil(t0 / 1000), Math.floor(t1 / 1000)]);
+    await new Promise((done) => setTimeout(done, 60));
+    expect(count()).toContain("steps 12–18");
+    expect(cell()).toBe("224");
+  });
+
+  it("selects the op of a clicked row, and marks the row of an op selected elsewhere", async () => {
+    const { root, page } = await show(opTable);
+    const name = rows(root)[1].getAttribute("data-op-name");
+    rows(root)[1].click();
+    expect(page.link.get("selection")).toEqual([name]);
+    page.link.set("selection", [MAP]);
+    const marked = rows(root).filter((row) => row.getAttribute("aria-selected") === "true");
+    expect(marked.map((row) => row.getAttribute("data-op-name"))).toEqual([MAP]);
+  });
+
+  it("filters by text and by regular expression, and counts what is left", async () => {
+    const { root } = await show(opTable);
+    const input = root.querySelector("input") as HTMLInputElement;
+    input.value = "/resize|decode/i";
+    input.dispatchEvent(new Event("input"));
+    await new Promise((done) => setTimeout(done, 60));
+    expect(rows(root).length).toBe(2);
+    expect(root.querySelector(".bar .q")?.textContent).toMatch(/^2 of \d+ ops/);
+  });
+});
+
+describe("input graph", () => {
+  it("outlines the bottleneck, thickens the critical path and tells what to change", async () => {
+    const { root } = await show(inputGraph);
+    expect(root.querySelector(".tfp-node.bottleneck")?.getAttribute("data-op-name")).toBe(MAP);
+    expect(root.querySelectorAll(".tfp-node").length).toBe(7);
+    expect(root.querySelectorAll(".tfp-node.critical").length).toBe(6);
+    expect(root.querySelectorAll(".tfp-arrow.critical[d]").length).toBeGreaterThan(4);
+    expect(root.querySelector("aside pre")?.textContent).toContain("num_parallel_calls");
+  });
+
+  it("selects an iterator by click and by key, and marks a selected one", async () => {
+    const { root, page } = await show(inputGraph);
+    const box = root.querySelector(`[data-op-name="${MAP}"]`) as SVGGElement;
+    box.dispatchEvent(new MouseEvent("click"));
+    expect(page.link.get("selection")).toEqual([MAP]);
+    expect(box.getAttribute("aria-pressed")).toBe("true");
+    box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    expect(page.link.get("selection")).toEqual([]);
+  });
+
+  it("gives averages of the batches of the time range", async () => {
+    const { root, page } = await show(inputGraph);
+    const { start_ps: start } = makeScene().tables.steps.columns;
+    page.link.set("time_range", [Math.ceil(Number(start[3]) / 1000), Math.floor(Number(start[5]) / 1000)]);
+    await new Promise((done) => setTimeout(done, 60));
+    expect(root.querySelector(".tfp-say")?.textContent).toContain("on average of 2 in steps 3–4");
+  });
+});
+
+describe("overview panel", () => {
+  it("keeps a category of zero in its place and names the step that compiles", async () => {
+    const { root } = await show(overviewPanel);
+    const rows = [...root.querySelectorAll(".tfp-cat")].map((row) => row.textContent);
+    expect(rows).toContain("Device to device00");
+    expect(rows).toContain("Compilationin step 0");
+    expect(root.querySelector("header")?.textContent).toContain("21.3 ± 0.4 ms a step");
+  });
+
+  it("lists the ops of the averaged steps and selects one by click", async () => {
+    const { root, page } = await show(overviewPanel);
+    const top = [...root.querySelectorAll<HTMLElement>(".tfp-top button")];
+    expect(top.length).toBe(6);
+    top[0].click();
+    expect(page.link.get("selection")).toEqual([top[0].getAttribute("data-op-name")]);
+    expect(top[0].getAttribute("aria-pressed")).toBe("true");
+  });
+});
+
+describe("dashboard", () => {
+  const child = (fail: string) => (page: FakePage) => ({
+    ...page.host,
+    getWidget: async (ref: string) => {
+      if (ref === fail) throw new Error("<b>broken</b>");
+      return { render: async ({ el }: { el: HTMLElement }) => el.append(`drawn ${ref}`) };
+    },
+  });
+  const refs = ["overview_panel", "step_chart", "timeline", "op_table", "memory_timeline", "input_graph"];
+
+  async function showAll(fail = "", options = "{}") {
+    return show(
+      {
+        render: (props) => {
+          for (const name of refs) (props.model as AnyModel).set(name, name);
+          (props.model as AnyModel).set("options", options);
+          return dashboard.render(props);
+        },
+      },
+      {},
+      child(fail),
+    );
+  }
+
+  it("shows a broken view's error in its place and draws the others", async () => {
+    const { root } = await showAll("timeline");
+    expect(root.querySelector("[role=alert]")?.textContent).toContain("<b>broken</b>");
+    for (const name of ["overview_panel", "step_chart", "op_table"])
+      expect(root.textContent).toContain(`drawn ${name}`);
+  });
+
+  it("draws a tab when it is first chosen, by keys as well", async () => {
+    const { root } = await showAll();
+    expect(root.textContent).not.toContain("drawn memory_timeline");
+    const tabs = [...root.querySelectorAll<HTMLElement>("[role=tab]")];
+    expect(tabs.map((tab) => tab.tabIndex)).toEqual([0, -1, -1]);
+    tabs[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    await new Promise((done) => setTimeout(done, 10));
+    expect(root.textContent).toContain("drawn memory_timeline");
+    expect(tabs.map((tab) => tab.getAttribute("aria-selected"))).toEqual(["false", "true", "false"]);
+    expect(document.activeElement).toBe(tabs[1]);
+  });
+
+  it("names the range on the chip; × and Escape clear it", async () => {
+    const { root, page } = await showAll();
+    const chip = () => root.querySelector(".tfp-chip .c span")?.textContent;
+    expect(chip()).toContain("whole capture · 40 steps");
+    page.link.set("time_range", [1000, 2000]);
+    expect(chip()).not.toContain("whole");
+    root.querySelector<HTMLElement>(".tfp-chip button")?.click();
+    expect(page.link.get("time_range")).toEqual([]);
+    page.link.set("time_range", [1000, 2000]);
+    root.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    expect(page.link.get("time_range")).toEqual([]);
+  });
+
+  it("says what was left out of the capture before anything else", async () => {
+    const { root } = await showAll("", JSON.stringify({ notices: ["It stopped: <i>40</i> of 312 steps kept."] }));
+    expect(root.querySelector(".note")?.textContent).toBe("It stopped: <i>40</i> of 312 steps kept.");
+    expect(root.querySelector(".note b")?.textContent).toBe("It stopped:");
+  });
+});
+
+describe("a page without a kernel", () => {
+  it("gives views models that they can set and hear", () => {
+    const model = makeModel({ time_range: [] });
+    const heard: unknown[] = [];
+    const listener = () => heard.push(model.get("time_range"));
+    model.on("change:time_range", listener);
+    model.set("time_range", [1, 2]);
+    model.off("change:time_range", listener);
+    model.set("time_range", []);
+    expect(heard).toEqual([[1, 2]]);
+  });
+
+  it("resolves references to one model, and renders a widget by its entry", async () => {
+    const drawn: string[] = [];
+    const load = async (entry: string): Promise<WidgetModule> => ({
+      render: ({ model }) => void drawn.push(`${entry} ${String(model.get("x"))}`),
+    });
+    const snapshot = {
+      root: "a",
+      models: { a: { state: { x: 1 }, entry: "timeline" }, b: { state: {}, entry: null } },
+    };
+    const host = makeHost(snapshot, load);
+    expect(await host.getModel("anywidget:a")).toBe(await host.getModel("IPY_MODEL_a"));
+    await (await host.getWidget("anywidget:a")).render({ el: document.body });
+    expect(drawn).toEqual(["timeline 1"]);
+    await expect(host.getWidget("anywidget:b")).rejects.toThrow("no view");
+    await expect(host.getModel("anywidget:z")).rejects.toThrow('no model "z"');
+  });
+});
