@@ -42,8 +42,10 @@ export function mount(name: string, build: (view: TraceView) => void | Promise<v
 export function mountPlain(name: string, build: (view: View) => void | Promise<void>): WidgetModule {
   return {
     async render(props: RenderProps) {
+      if (props.signal?.aborted) return;
       const view = prepare(name, props);
       try {
+        Object.assign(view.options, readOptions(props.model));
         if (!props.host)
           throw new Error("This view needs anywidget 0.11 or later: pip install -U anywidget, then restart.");
         await build(view);

@@ -201,7 +201,8 @@ export class TrainingRun {
     const scale = 6.1 / LAYERS.reduce((sum, [, , ms]) => sum + ms, 0);
     for (const [op, type, ms, family] of LAYERS) {
       const name = `${op}:${type}`;
-      const correlation = this.#nLaunches++ % (LAYERS.length * 5);
+      if (launch === at + 0.02 && this.options.isWindowed && i % 5 === 0) this.#nLaunches = 0;
+      const correlation = this.#nLaunches++;
       this.#event(COMPUTE, launch, 0.048, name, family, i, this.#op(op, type, 0), correlation);
       this.#event(TF_OPS, kernel, ms * scale, name, family, i, this.#op(op, type, 1));
       const code = type === "MatMul" ? "turing_sgemm_128x64_nn" : `cudnn::${type.toLowerCase()}_kernel<float, 0, 6, 7>`;

@@ -1,6 +1,6 @@
 """Trace -> which step group each event belongs to, and whether it ran eagerly.
 
-    group_events(trace) -> Grouping         # .group_id, .is_eager, .groups
+    group_events(trace) -> Grouping         # .group_id, .is_eager, .is_adopted, .groups
 
 Groups are XProf's: everything that a root event (`Trace("train", step_num=3, _r=1)`, a function call) leads to, through
 nesting, work handed to other threads and kernel launches.
@@ -28,6 +28,8 @@ class Grouping:
     """For each event a row of `groups`, -1 for none."""
     is_eager: Bool
     """For each event whether it is an op kernel that was run eagerly rather than inside a function."""
+    is_adopted: Bool
+    """For each event of a device whether nothing links it to its group but the event before it in time."""
     groups: pd.DataFrame
     """One row per group, by session then number: `session`; `number`, XProf's group id, unique within the session;
     `name`, empty where only the runtime marked the root; `is_implicit`; `root`, the row of the root event, -1 where the
@@ -108,10 +110,12 @@ def _describe(trace: Trace, graph: EventGraph, group: Int64, roots: Int64) -> Gr
     rank[order] = np.arange(len(roots))
     number = np.arange(len(roots)) - np.searchsorted(session[order], session[order])
     groups = _name_groups(trace, graph, roots[order], number)
-    group = _ungrouped_device_events(trace, np.where(group >= 0, rank[group] if len(rank) else -1, -1))
+    linked = np.where(group >= 0, np.append(rank, -1)[group], -1)
+    group = _ungrouped_device_events(trace, linked)
     return Grouping(
         group_id=group.astype(np.int32),
         is_eager=_eager(trace, graph),
+        is_adopted=group != linked,
         groups=groups,
     )
 
@@ -186,6 +190,7 @@ def _groups_of_file(trace: Trace) -> Grouping:
     none = Grouping(
         group_id=np.full(trace.n_events, -1, np.int32),
         is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
+        is_adopted=np.zeros(trace.n_events, np.bool_),
         groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
     )
     return _add_given(trace, none)
@@ -210,4 +215,4 @@ def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
         names[group_id[row] - len(grouping.groups)] = trace.strings[step_name[row]]
     groups = groups.assign(name=names, is_implicit=[not name for name in names], root=-1)
     both = pd.concat([grouping.groups, groups], ignore_index=True) if len(grouping.groups) else groups
-    return Grouping(group_id, grouping.is_eager, both)
+    return Grouping(group_id, grouping.is_eager, grouping.is_adopted, both)

@@ -44,6 +44,7 @@ def infer_steps(trace: Trace, *, sessions: Bool) -> StepTable:
                     name=tuple(f"{loop.name} {first + i}" for i in range(len(start))),
                     is_inferred=np.ones(len(start), np.bool_),
                     is_complete=np.ones(len(start), np.bool_),
+                    is_tiling=np.ones(len(start), np.bool_),
                     member=member,
                 )
             )

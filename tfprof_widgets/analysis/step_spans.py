@@ -213,6 +213,9 @@ def _device_stretches(trace: Trace, grouping: Grouping, plane: int) -> tuple[Int
     if len(rows):
         rows = rows[busy[group_id[rows]]]
         return group_id[rows], trace.start_ps[rows], trace.duration_ps[rows]
+    # What merely follows the last step of a loop (an evaluation nobody marked) does not make that step longer.
+    is_explicit = ~grouping.groups["is_implicit"].to_numpy(np.bool_)
+    grouped &= ~(grouping.is_adopted & np.append(is_explicit, False)[group_id])
     rows = np.flatnonzero(grouped & ~is_derived)
     rows = rows[np.lexsort((trace.duration_ps[rows], trace.start_ps[rows]))]
     if not len(rows):

@@ -19,6 +19,8 @@ class StepTable:
     name: tuple[str, ...]
     is_inferred: Bool
     is_complete: Bool
+    is_tiling: Bool
+    """Whether the device work that counts for a step is what runs during it, whoever launched it."""
     member: Int64
     """For each event of the trace the index of the step whose work it is, -1 for none."""
 
@@ -26,7 +28,12 @@ class StepTable:
     def empty(cls, n_events: int) -> StepTable:
         """No steps, for a trace of `n_events` events."""
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return cls(none, none, none, (), no, no, np.full(n_events, -1, np.int64))
+        return cls(none, none, none, (), no, no, no, np.full(n_events, -1, np.int64))
+
+    def is_tiling_of(self, step: Int64) -> Bool:
+        """`is_tiling` of each of the given steps, False for -1."""
+        flags: Bool = np.append(self.is_tiling, False)[step]
+        return flags
 
     def joined(self, other: StepTable) -> StepTable:
         """The steps of both; an event of both stays with the first."""
@@ -38,6 +45,7 @@ class StepTable:
             name=self.name + other.name,
             is_inferred=np.concatenate([self.is_inferred, other.is_inferred]),
             is_complete=np.concatenate([self.is_complete, other.is_complete]),
+            is_tiling=np.concatenate([self.is_tiling, other.is_tiling]),
             member=np.where(self.member >= 0, self.member, shifted),
         )
 
@@ -54,5 +62,6 @@ class StepTable:
             name=tuple(self.name[i] for i in order.tolist()),
             is_inferred=self.is_inferred[order],
             is_complete=self.is_complete[order],
+            is_tiling=self.is_tiling[order],
             member=place[self.member],
         )

@@ -16,8 +16,9 @@ import pandas as pd
 from ..store.trace import Bool, Int32, Int64, Trace, UInt8
 from .grouping import Grouping, group_events
 from .inferred_steps import infer_steps
+from .marked_steps import device_steps, marked_steps
 from .step_pieces import Pieces, resolve
-from .step_spans import SpanType, classify, longest_device_marker, longest_host_marker, sessions_with_device
+from .step_spans import SpanType, classify, on_stream, sessions_with_device
 from .step_table import StepTable
 
 STEP_CATEGORIES = (
@@ -88,9 +89,8 @@ class Steps:
 def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     """Find the steps of a trace and break each down.
 
-    A step with device work lasts from its host marker's start to the end of its marker or its device work, whichever is
-    later, but starts no sooner than the step before it ended: with kernels queued ahead, step times then add up to the
-    elapsed time instead of counting it twice. Without a host marker it is the longest stretch on one device, as in XProf.
+    Each session has the steps that were marked in it; else those inferred from its loops; else, where functions ran on a
+    device, the stretches of device work that XProf would show.
 
     Args:
         trace: the trace.
@@ -101,10 +101,8 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     """
     grouping = grouping or group_events(trace)
     table = marked_steps(trace, grouping)
-    unmarked = np.ones(max(len(trace.sessions), 1), np.bool_)
-    unmarked[table.session] = False
-    if trace.n_events and unmarked[trace.session_id].any():
-        table = table.joined(infer_steps(trace, sessions=unmarked))
+    table = table.joined(infer_steps(trace, sessions=_without_steps(trace, table)))
+    table = table.joined(device_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.sorted()
     types = classify(trace, grouping)
     pieces = _pieces(trace, types, table)
@@ -119,65 +117,22 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     )
 
 
-def marked_steps(trace: Trace, grouping: Grouping) -> StepTable:
-    """Steps of the groups that have a marker: one a user or callback set, or, where there is none, work on a device."""
-    groups = grouping.groups
-    if not len(groups):
-        return StepTable.empty(trace.n_events)
-    session = groups["session"].to_numpy(np.int64)
-    host = longest_host_marker(trace, grouping)
-    device_start, device_duration = longest_device_marker(trace, grouping)
-    has_host, has_device = host >= 0, device_duration >= 0
-    explicit = np.zeros(max(len(trace.sessions), 1), np.bool_)
-    explicit[session[has_host]] = True
-    chosen = np.flatnonzero(np.where(explicit[session], has_host, has_device))
-    start = np.where(has_host, np.append(trace.start_ps, 0)[host], device_start)
-    end = np.where(has_host, np.append(trace.end_ps, 0)[host], device_start + device_duration)
-    end = np.where(has_host & has_device, np.maximum(end, device_start + device_duration), end)
-    start = _without_overlap(start, end, session, chosen, sessions_with_device(trace))
-    row = np.full(len(groups) + 1, -1, np.int64)
-    row[chosen] = np.arange(len(chosen))
-    number = groups["number"].to_numpy()
-    names = [name or str(number[i]) for i, name in enumerate(groups["name"].tolist())]
-    return StepTable(
-        session=session[chosen],
-        start_ps=start[chosen],
-        end_ps=end[chosen],
-        name=tuple(names[i] for i in chosen.tolist()),
-        is_inferred=~has_host[chosen],
-        is_complete=_is_complete(session, has_host, has_device, chosen),
-        member=row[grouping.group_id],
-    )
-
-
-def _without_overlap(start: Int64, end: Int64, session: Int64, chosen: Int64, with_device: Bool) -> Int64:
-    """Let each step of a session with devices start no sooner than those before it ended."""
-    start = start.copy()
-    for index in np.flatnonzero(with_device).tolist():  # bounded by the number of sessions
-        rows = chosen[session[chosen] == index]
-        rows = rows[np.argsort(start[rows], kind="stable")]
-        before = np.maximum.accumulate(end[rows])[:-1]
-        late = rows[1:]
-        start[late] = np.where(before < end[late], np.maximum(start[late], before), start[late])
-    return start
-
-
-def _is_complete(session: Int64, has_host: Bool, has_device: Bool, chosen: Int64) -> Bool:
-    """False for a step whose device work lies outside of the capture although most steps of its session have some."""
-    complete = np.ones(len(chosen), np.bool_)
-    for index in np.unique(session[chosen]).tolist():
-        own = session[chosen] == index
-        if has_device[chosen[own]].mean() > 0.5:
-            complete[own] = has_device[chosen[own]]
-        if has_host[chosen[own]].mean() > 0.5:
-            complete[own] &= has_host[chosen[own]]
-    return complete
+def _without_steps(trace: Trace, table: StepTable) -> Bool:
+    """For each session whether it has events but no steps yet."""
+    found = np.bincount(trace.session_id, minlength=max(len(trace.sessions), 1)) > 0
+    found[table.session] = False
+    return found
 
 
 def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
-    rows = outermost_spans(trace, types, table.member)
+    rows = _outermost_spans(trace, types, table.member)
+    step = table.member[rows]
+    if table.is_tiling.any() and sessions_with_device(trace).any():
+        by_time_rows, by_time = _device_spans_by_time(trace, types, table)
+        kept = ~(table.is_tiling[step] & on_stream(trace)[rows])
+        rows, step = np.concatenate([rows[kept], by_time_rows]), np.concatenate([step[kept], by_time])
     return resolve(
-        table.member[rows],
+        step,
         trace.start_ps[rows],
         trace.end_ps[rows],
         types[rows],
@@ -186,12 +141,30 @@ def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
     )
 
 
-def outermost_spans(trace: Trace, types: UInt8, member: Int64) -> Int64:
-    """Events with a type and a group, less those inside an event of the same type and group, which add nothing."""
+def _outermost_spans(trace: Trace, types: UInt8, member: Int64) -> Int64:
+    """Events with a type and a step, less those inside an event of the same type and step, which add nothing."""
     counted = (types != SpanType.NONE) & (member >= 0) & (trace.duration_ps > 0)
     parent = trace.nesting.parent
     repeated = (parent >= 0) & counted[parent] & (types[parent] == types) & (member[parent] == member)
     return np.flatnonzero(counted & ~repeated)
+
+
+def _device_spans_by_time(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:
+    """Device work paired with every tiling step of its session that it overlaps.
+
+    A step inferred from the host ends where the next begins, while its kernels may still be queued: the device is then busy
+    during the next step, and is shown so.
+    """
+    device = np.flatnonzero(on_stream(trace) & (types != SpanType.NONE) & (trace.duration_ps > 0))
+    rows, steps = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for session in np.unique(table.session[table.is_tiling]).tolist():  # bounded by the number of sessions
+        tiles = np.flatnonzero(table.is_tiling & (table.session == session))
+        own = device[trace.session_id[device] == session]
+        first = np.searchsorted(table.end_ps[tiles], trace.start_ps[own], side="right")
+        count = np.maximum(np.searchsorted(table.start_ps[tiles], trace.end_ps[own], side="left") - first, 0)
+        rows.append(np.repeat(own, count))
+        steps.append(tiles[np.repeat(first - (np.cumsum(count) - count), count) + np.arange(count.sum())])
+    return np.concatenate(rows), np.concatenate(steps)
 
 
 def _precision(trace: Trace, types: UInt8, group: Int64) -> tuple[int, int]:
@@ -251,6 +224,8 @@ def _piece_frame(pieces: Pieces) -> pd.DataFrame:
 
 def _event_step(trace: Trace, table: StepTable) -> Int32:
     result = table.member.copy()
+    # Device work of an inferred step is shown where it runs, not where it was launched.
+    result[on_stream(trace) & table.is_tiling_of(result)] = -1
     for session in np.unique(table.session).tolist():  # bounded by the number of sessions
         steps = np.flatnonzero(table.session == session)
         rows = np.flatnonzero((result < 0) & (trace.session_id == session))
