@@ -27,7 +27,7 @@ _TYPES = {
         r"Resize|CropAndResize|.*Image|Adjust|RGB|HSV",
     ),
     "optim": (r"(ResourceSparse|Resource|Sparse)?Apply[A-Z]|Assign(Add|Sub|Variable)|(Resource)?ScatterAdd",),
-    "conv": (r".*Conv(olution)?\d?D?|.*MatMul|.*Einsum|.*Gemm|CudnnRNN|.*LSTM|.*GRU",),
+    "conv": (r".*Conv(?!er)(olution)?\d?D?|.*MatMul|.*Einsum|.*Gemm|CudnnRNN|.*LSTM|.*GRU",),
     "reduce": (
         r"(Arg)?(Sum|Mean|Max|Min|Prod|All|Any)$|ArgM|.*Pool|.*Softmax|.*CrossEntropy|BiasAddGrad",
         r".*BatchNorm|.*LayerNorm|.*Norm(alization)?$|.*NormV\d|Cum(sum|prod)|(Unsorted)?Segment|(In)?TopK|L2Loss|AddN",
@@ -51,7 +51,7 @@ _KERNELS = {
         r"^memcpy|^memset|transpose|copy|concat|nccl|shuffletensor|nchwtonhwc|nhwctonchw",
         r"swapdimension|gather|pad_",
     ),
-    "conv": (r"gemm|conv(?!ert)|cudnn|winograd|cutlass|dgrad|wgrad|fprop|xmma|matmul|\bdot",),
+    "conv": (r"gemm|conv(?!er[st])|cudnn|winograd|cutlass|dgrad|wgrad|fprop|xmma|matmul|\bdot",),
     "optim": (r"apply(adam|gradient|momentum|rms|ada)|adam",),
     "reduce": (r"reduc|softmax|pool|batchnorm|bn_|layernorm|argm|sum",),
     "python": (

@@ -85,13 +85,9 @@ def _held_up_by(iterators: pd.DataFrame, row: int, pipeline: dict[str, object], 
         entry = iterators.iloc[row]
         name, wait_ms = str(entry["long_name"]), float(entry["wait_time_ms"])
         n, total_ms = len(counted), float(counted.sum()) / PS_PER_MS
-        startup_ms = cast("float", pipeline["startup_time_ms"])
-        start = f" after {time_text(US_PER_MS * startup_ms)} to start" if startup_ms else ""
-        part = (
-            f"{time_text(US_PER_MS * wait_ms)} of {time_text(US_PER_MS * total_ms)} ({100 * wait_ms / total_ms:.0f} %)"
-        )
-        calls = f"{n} {'call' if n == 1 else 'calls'} of {time_text(US_PER_MS * total_ms / n)} on average"
-        summary = f"{pipeline['name']}: {calls}{start}; {entry['name']} accounts for {part}."
+        share = f"{100 * wait_ms / total_ms:.0f} % of the wait for data"
+        part = f"{time_text(US_PER_MS * wait_ms)} of {time_text(US_PER_MS * total_ms)}"
+        summary = f"{entry['name']} accounts for {share}: {part} in {n} {'call' if n == 1 else 'calls'}."
         # Below 50 us a call the pipeline keeps up, whatever its largest part is.
         is_slow = float(counted.mean()) > SLOW_CALL_PS
         params = cast("dict[str, StatValue]", entry["params"])
@@ -109,7 +105,7 @@ def _held_up_by(iterators: pd.DataFrame, row: int, pipeline: dict[str, object], 
 def time_text(microseconds: float) -> str:
     """A time with three significant digits and its unit."""
     if microseconds < 999.5:
-        value, unit = microseconds, "us"
+        value, unit = microseconds, "µs"
     elif microseconds < 999.5e3:
         value, unit = microseconds / 1e3, "ms"
     else:

@@ -13,6 +13,8 @@ const DEFAULT_BANDS = 6;
 /** Lines of a plane that together did this share of its work are shown, at most MAX_LINES; the others are folded. */
 const SHOWN_WORK_RATIO = 0.98;
 const MAX_LINES = 10;
+/** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
+const MAX_HOST_LINES_BESIDE_DEVICE = 3;
 
 export type Track =
   | { kind: "plane"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] }
@@ -59,11 +61,14 @@ export function layoutTracks(meta: TraceMeta, rows: Rows, isFilled: Uint8Array, 
     tracks.push(track);
     return y + track.height;
   };
+  const hasDevice = meta.lines.some((line) => line.n_events > 0 && meta.planes[line.plane].kind === "device");
   let y = 0;
   for (const plane of planeOrder(meta)) {
     const lines = meta.lines.flatMap((line, id) => (line.plane === plane && line.n_events > 0 ? [id] : []));
     if (lines.length === 0) continue;
-    const { shown, folded } = splitLines(meta.lines, lines, state.calledLines);
+    const isCrowded = hasDevice && meta.planes[plane].kind === "host";
+    const most = isCrowded ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
+    const { shown, folded } = splitLines(meta.lines, lines, state.calledLines, most);
     const isOpen = !state.closedPlanes.has(plane);
     tracks.push({ kind: "plane", plane, y, height: GROUP_PX, isOpen, lines });
     y += GROUP_PX;
@@ -94,7 +99,7 @@ function planeOrder(meta: TraceMeta): number[] {
 }
 
 /** Busiest lines first, derived ones (which repeat the work of others) after them; the many that did little are folded. */
-function splitLines(all: readonly LineMeta[], ids: readonly number[], called: ReadonlySet<number>) {
+function splitLines(all: readonly LineMeta[], ids: readonly number[], called: ReadonlySet<number>, most: number) {
   const sorted = [...ids].sort(
     (a, b) => Number(all[a].is_derived) - Number(all[b].is_derived) || all[b].busy_ps - all[a].busy_ps || a - b,
   );
@@ -103,7 +108,7 @@ function splitLines(all: readonly LineMeta[], ids: readonly number[], called: Re
   const folded: number[] = [];
   let done = 0;
   for (const id of sorted) {
-    const isNotable = all[id].is_derived || (done < work * SHOWN_WORK_RATIO && shown.length < MAX_LINES);
+    const isNotable = all[id].is_derived || (done < work * SHOWN_WORK_RATIO && shown.length < most);
     (isNotable || called.has(id) ? shown : folded).push(id);
     if (!all[id].is_derived) done += all[id].busy_ps;
   }

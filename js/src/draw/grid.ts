@@ -55,8 +55,6 @@ export interface Grid<R> {
   reveal(key: string): void;
   /** Width of a column in px, 0 before the table is laid out. */
   columnWidth(id: string): number;
-  /** Makes all cells anew. */
-  redraw(): void;
 }
 
 const NARROW_PX = 1080;
@@ -107,7 +105,18 @@ export function createGrid<R>(columns: readonly GridColumn<R>[], options: GridOp
     const next = rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? 0 : at + step))];
     if (next !== undefined && rows[at] !== next) options.onPick(next.row);
   });
-  fitToWidth(table, element, columns, whenBuilt, options.signal);
+  let isPending = false;
+  /** Tabulator drops all rows when it gets data while hidden, so data waits until the table has a size. */
+  const apply = () => {
+    isPending = isHidden(element);
+    if (isPending || options.signal.aborted) return;
+    elements.clear();
+    void table.replaceData([...entries]);
+  };
+  const retry = () => {
+    if (isPending) apply();
+  };
+  fitToWidth(table, element, columns, whenBuilt, retry, options.signal);
   options.signal.addEventListener("abort", () => void whenBuilt.then(() => table.destroy()), { once: true });
   return {
     element,
@@ -115,9 +124,9 @@ export function createGrid<R>(columns: readonly GridColumn<R>[], options: GridOp
       entries = rows.map((row) => toEntry(row, columns, options.key));
       const own = entries;
       void whenBuilt.then(() => {
-        if (own !== entries || options.signal.aborted) return;
-        elements.clear();
-        void table.replaceData([...own]);
+        if (own === entries) apply();
+        // A page that hides everything for part of a frame (a change of theme) tells no observer.
+        if (isPending) requestAnimationFrame(() => requestAnimationFrame(retry));
       });
     },
     setTitle(id, text) {
@@ -140,9 +149,6 @@ export function createGrid<R>(columns: readonly GridColumn<R>[], options: GridOp
     columnWidth: (id) => {
       const column = isBuilt ? table.getColumn(id) : undefined;
       return column ? Number(column.getWidth()) : 0;
-    },
-    redraw() {
-      void whenBuilt.then(() => !options.signal.aborted && table.redraw(true));
     },
   };
 }
@@ -216,12 +222,18 @@ function walkByKeys(element: HTMLElement, signal: AbortSignal, move: (step: numb
   );
 }
 
+/** Where sizes are not known at all (a test without layout), nothing counts as hidden. */
+function isHidden(element: HTMLElement): boolean {
+  return typeof ResizeObserver !== "undefined" && element.offsetWidth === 0;
+}
+
 /** Leaves optional columns out below a width, as the page does. */
 function fitToWidth<R>(
   table: Tabulator,
   element: HTMLElement,
   columns: readonly GridColumn<R>[],
   whenBuilt: Promise<void>,
+  onShown: () => void,
   signal: AbortSignal,
 ): void {
   if (typeof ResizeObserver === "undefined") return;
@@ -238,7 +250,9 @@ function fitToWidth<R>(
       const isNarrow = width < NARROW_PX;
       if (isNarrow !== wasNarrow) setNarrow(table, columns, isNarrow);
       wasNarrow = isNarrow;
+      if (isHidden(element)) return;
       table.redraw(true);
+      onShown();
     });
   });
   observer.observe(element);

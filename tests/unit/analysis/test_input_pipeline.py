@@ -176,24 +176,24 @@ def test_high_input_share_names_the_iterator() -> None:
 @pytest.mark.parametrize(
     ("input_ms", "other_ms", "words"),
     [
-        (2.0, 0.0, "Input-bound: the model waits 2.0 of 10.0 ms a step for data (20 %)."),
-        (1.99, 0.0, "Partly input-bound: the model waits 2.0 of 10.0 ms a step for data (20 %)."),
-        (0.5, 0.0, "Partly input-bound: the model waits 0.5 of 10.0 ms a step for data (5 %)."),
+        (2.0, 0.0, "Input-bound: the model waits 2.00 of 10.0 ms a step for data (20 %)."),
+        (1.99, 0.0, "Moderately input-bound: the model waits 1.99 of 10.0 ms a step for data (20 %)."),
+        (0.5, 0.0, "Moderately input-bound: the model waits 0.500 of 10.0 ms a step for data (5 %)."),
         (
             0.4,
             0.3,
-            "Probably not input-bound: the model waits 0.4 of 10.0 ms a step for data (4 %); 3 % is not attributed",
+            "Probably not input-bound: the model waits 0.400 of 10.0 ms a step for data (4 %); 3 % is not attributed",
         ),
-        (0.4, 0.2, "Not input-bound: the model waits 0.4 of 10.0 ms a step for data (4 %)."),
+        (0.4, 0.2, "Not input-bound: the model waits 0.400 of 10.0 ms a step for data (4 %)."),
     ],
 )
 def test_thresholds_of_the_verdict(input_ms: float, other_ms: float, words: str) -> None:
     assert judge(steps(10.0, input_ms, other_ms)).verdict.startswith(words)
 
 
-def test_units_follow_the_step_time() -> None:
-    assert "250 of 500 us" in judge(steps(0.5, 0.25)).verdict
-    assert "1.00 of 2.00 s" in judge(steps(2000, 1000)).verdict
+def test_times_have_three_significant_digits() -> None:
+    assert "0.250 of 0.500 ms" in judge(steps(0.5, 0.25)).verdict
+    assert "1,000 of 2,000 ms" in judge(steps(2000, 1000)).verdict
 
 
 def test_a_pipeline_that_keeps_up_with_the_steps_gets_no_suggestion() -> None:
