@@ -94,6 +94,26 @@ describe("op table", () => {
     expect(marked.map((row) => row.getAttribute("data-op-name"))).toEqual([MAP]);
   });
 
+  it("draws rows that came while the page hid everything for a moment", async () => {
+    let isHidden = false;
+    class SilentObserver {
+      observe() {}
+      disconnect() {}
+    }
+    vi.stubGlobal("ResizeObserver", SilentObserver);
+    vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockImplementation(() => (isHidden ? 0 : 1200));
+    vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockImplementation(() => (isHidden ? 0 : 21));
+    const { root, page } = await show(opTable);
+    isHidden = true;
+    page.link.set("time_range", [300e6, 400e6]);
+    await new Promise((done) => requestAnimationFrame(done));
+    await Promise.resolve();
+    isHidden = false;
+    await new Promise((done) => setTimeout(done, 80));
+    vi.unstubAllGlobals();
+    expect(rows(root).length).toBeGreaterThan(5);
+  });
+
   it("filters by text and by regular expression, and counts what is left", async () => {
     const { root } = await show(opTable);
     const input = root.querySelector("input") as HTMLInputElement;

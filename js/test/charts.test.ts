@@ -1,0 +1,231 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { WidgetModule } from "../src/afm";
+import memoryTimeline from "../src/memory_timeline";
+import stepChart from "../src/step_chart";
+import { type FakePage, fakePage } from "./fake_host";
+import { makeScene, type SceneOptions } from "./scene";
+
+const WIDTH = 400;
+const KEY = Symbol.for("tfprof_widgets.bokehjs");
+
+/** A Bokeh whose plot is 400 px wide, has every model that is asked for, and records what is set. */
+class FakeBokeh {
+  readonly models = new Map<string, Record<string, unknown>>();
+  readonly documents: unknown[] = [];
+  nCleared = 0;
+  readonly embed = {
+    embed_item: async () => {
+      const range = () => this.model("x") as { start: number; end: number };
+      const scale = {
+        compute: (value: number) => ((value - range().start) / (range().end - range().start)) * WIDTH,
+        invert: (px: number) => range().start + (px / WIDTH) * (range().end - range().start),
+      };
+      const document = {
+        get_model_by_name: (name: string) => ({ setv: (set: object) => Object.assign(this.model(name), set) }),
+      };
+      this.documents.push(document);
+      const frame = { bbox: { left: 0, right: WIDTH, top: 0, bottom: 130 }, x_scale: scale, y_scale: scale };
+      const clear = () => {
+        this.nCleared += 1;
+      };
+      return { roots: [{ model: { document }, frame }], clear };
+    },
+  };
+  set_log_level() {}
+  model(name: string): Record<string, unknown> {
+    const known = this.models.get(name) ?? {};
+    this.models.set(name, known);
+    return known;
+  }
+  data(source: string): Record<string, ArrayLike<number>> {
+    return this.model(source).data as Record<string, ArrayLike<number>>;
+  }
+}
+
+interface Shown {
+  readonly page: FakePage;
+  readonly root: HTMLElement;
+  readonly plot: HTMLElement;
+  readonly bokeh: FakeBokeh;
+  readonly controller: AbortController;
+}
+
+const settle = () => new Promise((done) => setTimeout(done, 80));
+
+async function show(widget: WidgetModule, options: SceneOptions = {}): Promise<Shown> {
+  const bokeh = new FakeBokeh();
+  (globalThis as unknown as Record<symbol, unknown>)[KEY] = Promise.resolve(bokeh);
+  const page = await fakePage(makeScene(options));
+  page.view.state.figure = "{}";
+  const controller = new AbortController();
+  const el = document.body.appendChild(document.createElement("div"));
+  await widget.render({ model: page.view, el, host: page.host, signal: controller.signal });
+  await settle();
+  const root = el.firstElementChild as HTMLElement;
+  return { page, root, plot: root.querySelector(".tfp-plot") as HTMLElement, bokeh, controller };
+}
+
+function pointer(plot: HTMLElement, type: string, x: number) {
+  plot.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: 50, button: 0, bubbles: true }));
+}
+
+function drag(plot: HTMLElement, from: number, to: number) {
+  pointer(plot, "pointerdown", from);
+  pointer(plot, "pointermove", (from + to) / 2);
+  pointer(plot, "pointermove", to);
+  pointer(plot, "pointerup", to);
+}
+
+const press = (plot: HTMLElement, key: string, shiftKey = false) =>
+  plot.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+
+/** The link's range of steps first to last of the scene, in ns. */
+function rangeOf(first: number, last: number): [number, number] {
+  const { start_ps: start, duration_ps: duration } = makeScene().tables.steps.columns;
+  return [Math.ceil(Number(start[first]) / 1000), Math.floor((Number(start[last]) + Number(duration[last])) / 1000)];
+}
+
+beforeEach(() => {
+  vi.spyOn(HTMLElement.prototype, "getBoundingClientRect").mockReturnValue({
+    left: 0,
+    top: 0,
+    width: WIDTH,
+  } as DOMRect);
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockReturnValue(null);
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(WIDTH);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+describe("step chart", () => {
+  const PX = WIDTH / 40;
+
+  it("stacks the categories of each step, input at the bottom, and breaks the bar of the step that compiles", async () => {
+    const { bokeh, root } = await show(stepChart);
+    const bars = bokeh.data("bars");
+    expect(bars.x.length).toBe(40);
+    expect([...Array(40).keys()].every((i) => bars.bottom_input[i] === 0)).toBe(true);
+    expect(bars.top_input[5]).toBeCloseTo(makeScene().tables.steps.columns.input_ms[5] as number, 9);
+    expect(bokeh.data("breaks").xs.length).toBe(1);
+    expect(root.textContent).toContain("compiles, left out");
+    expect(root.textContent).toContain("mean 21.3 ms");
+  });
+
+  it("chooses a step by a click, and none by a second click on it", async () => {
+    const { page, plot } = await show(stepChart);
+    for (const expected of [rangeOf(12, 12), []]) {
+      pointer(plot, "pointerdown", 12.5 * PX);
+      pointer(plot, "pointerup", 12.5 * PX);
+      expect(page.link.get("time_range")).toEqual(expected);
+      expect(page.link.get("step")).toBe(expected.length ? 12 : -1);
+    }
+  });
+
+  it("chooses whole steps by a drag in either direction", async () => {
+    const { page, plot, bokeh } = await show(stepChart);
+    drag(plot, 18.6 * PX, 12.4 * PX);
+    expect(page.link.get("time_range")).toEqual(rangeOf(12, 18));
+    await settle();
+    expect(bokeh.model("range")).toMatchObject({ visible: true });
+    expect(bokeh.model("range").left).toBeCloseTo(12, 3);
+    expect(bokeh.model("range").right).toBeCloseTo(19, 3);
+  });
+
+  it("walks by arrow keys, extends with Shift and lets go with Escape", async () => {
+    const { page, plot } = await show(stepChart);
+    press(plot, "ArrowRight");
+    press(plot, "ArrowRight");
+    expect(page.link.get("time_range")).toEqual(rangeOf(1, 1));
+    press(plot, "ArrowRight", true);
+    press(plot, "ArrowRight", true);
+    expect(page.link.get("time_range")).toEqual(rangeOf(1, 3));
+    press(plot, "Escape");
+    expect(page.link.get("time_range")).toEqual([]);
+  });
+
+  it("says in words what it shows and what is chosen", async () => {
+    const { page, plot } = await show(stepChart);
+    expect(plot.getAttribute("aria-label")).toContain("mean 21.3 ms");
+    page.link.set("time_range", rangeOf(12, 18));
+    await settle();
+    expect(plot.getAttribute("aria-valuetext")).toBe("steps 12 to 18");
+  });
+
+  it("draws more steps than pixels as one column a pixel, with whiskers", async () => {
+    const { bokeh } = await show(stepChart, { nSteps: 900 });
+    expect(bokeh.data("bars").x.length).toBe(WIDTH);
+    expect(bokeh.data("whiskers").x.length).toBe(WIDTH);
+  });
+
+  it("takes its chart and its document away with the view", async () => {
+    const { bokeh, controller, page } = await show(stepChart);
+    controller.abort();
+    expect([bokeh.nCleared, bokeh.documents.length, page.link.listeners.length]).toEqual([1, 0, 0]);
+  });
+});
+
+describe("memory timeline", () => {
+  const firstRow = (root: HTMLElement) => root.querySelector(".tabulator-row")?.getAttribute("data-op-name");
+  const heading = (root: HTMLElement) => root.querySelectorAll(".tfp-head")[1]?.textContent;
+
+  it("tells peak, capacity, fragmentation and allocations, and what holds the peak", async () => {
+    const { root, bokeh } = await show(memoryTimeline);
+    const words = root.querySelector(".tfp-say")?.textContent ?? "";
+    expect(words).toContain("2.68 GiB of 4.00 GiB at the peak");
+    expect(words).toContain("fragmentation 17 % · 160 allocations, all freed");
+    expect(firstRow(root)).toContain("Conv2DBackpropInput");
+    expect(heading(root)).toContain("at the peak");
+    expect(bokeh.data("peak").x.length).toBe(1);
+  });
+
+  it("is about the linked time range: window, peak and table", async () => {
+    const { root, page, bokeh } = await show(memoryTimeline);
+    page.link.set("time_range", rangeOf(3, 4));
+    await settle();
+    const { start, end } = bokeh.model("x") as { start: number; end: number };
+    expect([start, end]).toEqual(rangeOf(3, 4).map((ns) => expect.closeTo(ns / 1e6, 5)));
+    expect(root.querySelector(".tfp-say")?.textContent).toContain("8 allocations");
+  });
+
+  it("shows what is live at a clicked moment, and the peak again after Escape", async () => {
+    const { root, plot } = await show(memoryTimeline);
+    pointer(plot, "pointerdown", 1);
+    pointer(plot, "pointerup", 1);
+    await settle();
+    expect(heading(root)).toMatch(/^Held at [\d.]+ ms/);
+    press(plot, "Escape");
+    await settle();
+    expect(heading(root)).toContain("at the peak");
+  });
+
+  it("sets the range by a drag", async () => {
+    const { page, plot } = await show(memoryTimeline);
+    drag(plot, 300, 100);
+    const [t0, t1] = page.link.get("time_range") as [number, number];
+    const { duration_ps: whole } = makeScene().meta as { duration_ps: number };
+    expect([t0, t1]).toEqual([whole / 4 / 1000, (whole * 3) / 4 / 1000].map((ns) => expect.closeTo(ns, -1)));
+  });
+
+  it("draws what the selected op holds", async () => {
+    const { root, page, bokeh } = await show(memoryTimeline);
+    expect(Math.max(...Array.from(bokeh.data("memory").held))).toBe(0);
+    page.link.set("selection", ["sequential/conv2d/Relu"]);
+    await settle();
+    expect(Math.max(...Array.from(bokeh.data("memory").held))).toBeCloseTo(0.38 * 2 ** 30, -2);
+    expect(root.querySelector('[aria-selected="true"]')?.getAttribute("data-op-name")).toBe("sequential/conv2d/Relu");
+  });
+
+  it("describes the allocation under the pointer", async () => {
+    const { root, plot } = await show(memoryTimeline);
+    pointer(plot, "pointermove", WIDTH - 1);
+    const tip = root.querySelector(".tfp-tip") as HTMLElement;
+    expect(tip.hidden).toBe(false);
+    expect(tip.textContent).toContain("frees 389 MiB");
+    expect(tip.textContent).toContain("[32,222,222,64]");
+  });
+});
