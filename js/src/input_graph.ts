@@ -1,6 +1,7 @@
 /** The iterators of a tf.data pipeline -> a graph of boxes from source to step, with what each costs and what to change. */
 
 import "./input_graph.css";
+import { wrapCode } from "./core/code";
 import { cutNames } from "./core/cut";
 import { formatCount, formatPercent, formatTime, plural } from "./core/format";
 import { type GraphSize, placeGraph } from "./core/graph";
@@ -16,6 +17,9 @@ import { mount, type TraceView } from "./view";
 
 const SIZE: Omit<GraphSize, "width"> = { nodeHeight: 84, gap: 22, rowGap: 20, minNodeWidth: 92, maxNodeWidth: 168 };
 const TOP = 20;
+/** Advance of a character of the code box, and its padding. */
+const CODE_CHARACTER_PX = 6.65;
+const CODE_PADDING_PX = 16;
 
 class InputGraph {
   #pipeline: PipelineMeta;
@@ -23,7 +27,7 @@ class InputGraph {
   readonly #head = h("div", { class: "bar" });
   readonly #say = h("span", { class: "tfp-say", role: "status" });
   readonly #canvas = h("div", { class: "tfp-graph" });
-  readonly #aside = h("aside");
+  readonly #aside = h("aside", { tabindex: 0, "aria-label": "What to change" });
   #boxes: SVGGElement[] = [];
   /** How long the first fetch took, where it is left out of the averages. */
   #startPs = 0;
@@ -186,11 +190,12 @@ class InputGraph {
   #listen(group: SVGGElement, node: IteratorNode, i: number): void {
     const { link, signal } = this.view;
     const toggle = () => {
-      const isChosen = link.selection.length === 1 && link.selection[0] === node.long_name;
-      link.setSelection(isChosen ? [] : [node.long_name]);
+      const names = namesOf(node);
+      const isChosen = link.selection.length === names.length && names.every((name) => link.selection.includes(name));
+      link.setSelection(isChosen ? [] : names);
     };
     group.addEventListener("click", toggle, { signal });
-    group.addEventListener("pointerenter", () => link.setHover(node.long_name), { signal });
+    group.addEventListener("pointerenter", () => link.setHover(namesOf(node)[0]), { signal });
     group.addEventListener("pointerleave", () => link.setHover(""), { signal });
     group.addEventListener(
       "keydown",
@@ -231,7 +236,7 @@ class InputGraph {
     if (suggestion && !isOther) parts.push(h("p", {}, suggestion));
     if (code && !isOther) {
       parts.push(
-        h("pre", {}, code),
+        h("pre", {}, wrapCode(code, this.#codeColumns())),
         h(
           "p",
           {},
@@ -242,13 +247,22 @@ class InputGraph {
     const root = rootIndex(this.#pipeline);
     const facts = h("dl", { class: "tfp-kv" });
     const fact = (term: string, text: string) => facts.append(h("dt", {}, term), h("dd", {}, text));
-    fact("pipeline", this.#pipeline.name);
-    fact("batches", formatCount(nBatches));
-    if (nBatches > 0) fact("fetch", `${formatTime(stats.totalPs[root])} in all`);
+    if (this.view.data.meta.pipelines.length > 1) fact("pipeline", this.#pipeline.name);
+    fact(
+      "fetched",
+      `${formatCount(nBatches)} ${nBatches === 1 ? "batch" : "batches"} in ${formatTime(stats.totalPs[root])}`,
+    );
     const { min_latency_us: least, max_latency_us: most } = this.#pipeline;
     if (typeof least === "number" && typeof most === "number")
-      fact("a fetch", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}`);
+      fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}`);
     this.#aside.replaceChildren(...parts, facts);
+  }
+
+  /** Characters in a line of the code box. */
+  #codeColumns(): number {
+    const style = getComputedStyle(this.#aside);
+    const width = (this.#aside.clientWidth || 268) - Number.parseFloat(style.paddingLeft || "0") - CODE_PADDING_PX;
+    return Math.max(16, Math.floor(width / CODE_CHARACTER_PX));
   }
 
   #summary(nBatches: number, batchPs: number, slow: number): string {
@@ -260,16 +274,21 @@ class InputGraph {
   #followSelection(): void {
     const chosen = new Set(this.view.link.selection);
     this.#pipeline.nodes.forEach((node, i) => {
-      this.#boxes[i]?.setAttribute("aria-pressed", String(chosen.has(node.long_name)));
+      this.#boxes[i]?.setAttribute("aria-pressed", String(namesOf(node).some((name) => chosen.has(name))));
     });
   }
 
   #followHover(): void {
     const { hover } = this.view.link;
     this.#pipeline.nodes.forEach((node, i) => {
-      this.#boxes[i]?.classList.toggle("hover", node.long_name === hover);
+      this.#boxes[i]?.classList.toggle("hover", namesOf(node).includes(hover));
     });
   }
+}
+
+/** What the events of an iterator are called, by which it is selected. */
+function namesOf(node: IteratorNode): readonly string[] {
+  return node.event_names?.length ? node.event_names : [node.long_name];
 }
 
 function rootIndex(pipeline: PipelineMeta): number {

@@ -21,8 +21,6 @@ import { mount, type TraceView } from "./view";
 
 const HEIGHT_PX = 360;
 const BAR_PX = 28;
-/** Room for the focus ring, which the canvas would cover. */
-const FOOT_PX = 2;
 const NARROW_PX = 1100;
 const LABEL_PX = { wide: 164, narrow: 128 };
 
@@ -55,7 +53,7 @@ class Timeline {
   constructor(view: TraceView) {
     this.#view = view;
     const { signal, root, options } = view;
-    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX - FOOT_PX;
+    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX;
     const repaint = inFrame(
       view.guard(() => this.#paint()),
       signal,

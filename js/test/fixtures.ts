@@ -89,6 +89,7 @@ function memoryTable(run: TrainingRun): Table {
   const change = f8(memory, (m, i) => Math.abs(m.bytes - before(i)));
   return table({
     allocator: new Uint8Array(memory.length),
+    session: new Int32Array(memory.length),
     time_ps: f8(memory, (m) => m.time),
     is_free: Uint8Array.from(memory, (m, i) => (m.bytes < before(i) ? 1 : 0)),
     requested_bytes: change,

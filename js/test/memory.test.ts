@@ -58,6 +58,7 @@ function makeTable(list: readonly Action[], stackBytes = 0): Table {
     n: rows.length,
     columns: {
       allocator: Uint8Array.from(rows, (_, i) => (i === 0 ? 0 : i === rows.length - 1 ? 2 : 1)),
+      session: new Int32Array(rows.length),
       time_ps: f8((row) => row.time),
       is_free: Uint8Array.from(rows, (row) => row.free),
       requested_bytes: f8((row) => row.bytes),
@@ -161,6 +162,29 @@ describe("liveAt", () => {
         expect(groups.find((group) => group.op === STACK)?.allocatedBytes).toBe(6);
       }),
     );
+  });
+
+  it("counts only allocations of the row's own session, since what an earlier one left may be gone", () => {
+    const table = makeTable([
+      { gap: 1, bytes: 5, op: 1 },
+      { gap: 1, bytes: 3, op: 2 },
+    ]);
+    const columns = { ...table.columns, session: Int32Array.of(0, 0, 1, 1) };
+    const events = memoryEvents({ ...table, columns }, 1);
+    expect(liveAt(events, 1).map((group) => [group.op, group.allocatedBytes])).toEqual([
+      [1, 5],
+      [REMAINDER, BEFORE],
+    ]);
+    expect(liveAt(events, 2).map((group) => [group.op, group.allocatedBytes])).toEqual([
+      [REMAINDER, BEFORE + 5],
+      [2, 3],
+    ]);
+    expect([...heldBy(events, new Set([1]))]).toEqual([5, 0]);
+  });
+
+  it("knows before the first event what that one found", () => {
+    const events = eventsOf([{ gap: 1, bytes: 5, op: 1 }]);
+    expect(liveAt(events, -1).map((group) => [group.op, group.allocatedBytes])).toEqual([[REMAINDER, BEFORE]]);
   });
 
   it("agrees with the bytes that its ops hold", () => {

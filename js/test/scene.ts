@@ -141,6 +141,7 @@ function allocations(meta: TraceMeta, steps: Table): Table {
   const i4 = (name: string) => Int32Array.from(rows, (row) => row[name]);
   return table({
     allocator: new Uint8Array(rows.length),
+    session: new Int32Array(rows.length),
     is_free: Uint8Array.from(rows, (row) => row.is_free),
     time_ps: f8((row) => row.time_ps),
     requested_bytes: f8((row) => row.requested_bytes),

@@ -162,7 +162,8 @@ def _ungrouped_device_events(trace: Trace, group: Int64) -> Int64:
     for index, plane in enumerate(trace.planes):
         if not plane.is_device:
             continue
-        rows = np.flatnonzero((trace.plane_id == index) & ~derived[trace.line_id])
+        own = trace.events_of_plane(index)
+        rows = own.start + np.flatnonzero(~derived[trace.line_id[own]])
         rows = rows[np.lexsort((trace.duration_ps[rows], trace.start_ps[rows], trace.session_id[rows]))]
         grouped = group[rows] >= 0
         last = np.maximum.accumulate(np.where(grouped, np.arange(len(rows)), -1))
@@ -210,9 +211,9 @@ def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
     is_host = np.array([plane.is_host for plane in trace.planes], np.bool_)[trace.plane_id]
     step_name = trace.string_stat("step_name")
     named = np.flatnonzero(is_host & (step_name >= 0) & (group_id >= len(grouping.groups)))
-    names = [""] * len(groups)
-    for row in named.tolist():  # bounded by the number of explicit roots
-        names[group_id[row] - len(grouping.groups)] = trace.strings[step_name[row]]
+    text = np.full(len(groups), -1, np.int64)
+    text[group_id[named] - len(grouping.groups)] = step_name[named]  # of several the last stays
+    names = [trace.strings[i] if i >= 0 else "" for i in text.tolist()]
     groups = groups.assign(name=names, is_implicit=[not name for name in names], root=-1)
     both = pd.concat([grouping.groups, groups], ignore_index=True) if len(grouping.groups) else groups
     return Grouping(group_id, grouping.is_eager, grouping.is_adopted, both)

@@ -22,7 +22,6 @@ UNKNOWN = "Unknown"
 UNCLASSIFIED = "Other"
 
 COLUMNS = ["op", "count", "total_time_ms", "total_time_ratio", "self_time_ms", "self_time_ratio", "category"]
-CATEGORY_COLUMNS = ["category", "time_ms", "ratio"]
 
 _STAGES = {"enqueue": ENQUEUE, "read": DEMANDED_READ, "preprocessing": PREPROCESSING, "unknown": UNKNOWN}
 _READERS = tuple(

@@ -12,12 +12,11 @@ import pandas as pd
 from ..store.trace import Trace
 from .input_ops import input_categories, input_ops
 from .tf_data import TfData, compute_tf_data
+from .verdict import INPUT_HIGH, INPUT_MODERATE
 from .wording import number
 
-HIGH_RATIO = 0.20
-MODERATE_RATIO = 0.05
 OTHER_RATIO = 0.03
-"""Thresholds of semantics 5.1, as ratios of the summed step time."""
+"""From this share of unattributed step time on, a small input share is no proof. Source: semantics 5.1."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,7 @@ def compute_input_pipeline(
     total_ms = float(counted["step_time_ms"].sum()) if len(counted) else 0.0
     ratio = float(counted["input_ms"].sum()) / total_ms if total_ms else float("nan")
     pipeline = _pipeline(data)
-    keeps_up = ratio < MODERATE_RATIO  # False where there are no steps to tell
-    advised = None if keeps_up else pipeline
-    keeps_up = ratio < MODERATE_RATIO  # False where there are no steps to tell
+    keeps_up = ratio < INPUT_MODERATE  # False where there are no steps to tell
     advised = None if keeps_up else pipeline
     return InputPipeline(
         verdict=_verdict(counted, total_ms, data, pipeline),
@@ -107,8 +104,8 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Se
     waits = (
         f"the model waits {_of(steps['input_ms'].sum() / n, total_ms / n)} a step for data ({100 * input_ratio:.0f} %)"
     )
-    if input_ratio >= MODERATE_RATIO:
-        word = "Input-bound" if input_ratio >= HIGH_RATIO else "Moderately input-bound"
+    if input_ratio >= INPUT_MODERATE:
+        word = "Input-bound" if input_ratio >= INPUT_HIGH else "Moderately input-bound"
         cause = (
             f", and {data.iterators['name'].iloc[data.bottleneck]} holds the pipeline up"
             if pipeline is not None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..store.trace import Bool, Int64, Trace
+from .event_graph import nearest_marked
 from .event_names import by_name
 
 _EAGER_FETCH = "EagerLocalExecute: IteratorGetNext"
@@ -79,13 +80,10 @@ def _function(trace: Trace, inside: Bool) -> Loop | None:
 
 
 def _is_within(trace: Trace, rows: Int64, marked: Bool) -> Bool:
-    """Whether an event that encloses each of `rows` is marked; a loop over levels of nesting."""
-    found = np.zeros(len(rows), np.bool_)
-    at = trace.nesting.parent[rows]
-    while (open_ := (at >= 0) & ~found).any():
-        found[open_] = marked[at[open_]]
-        at[open_] = trace.nesting.parent[at[open_]]
-    return found
+    """Whether an event that encloses each of `rows` is marked."""
+    parent = trace.nesting.parent.astype(np.int64)
+    within: Bool = np.append(nearest_marked(parent, marked), -1)[parent[rows]] >= 0
+    return within
 
 
 def _is_body(trace: Trace, loop: Loop) -> bool:

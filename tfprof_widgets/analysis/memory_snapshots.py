@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,10 +69,10 @@ class Snapshots:
         Raises:
             KeyError: no such allocator; the message names those there are.
         """
-        if allocator not in self.allocators:
+        k = bisect_left(self.allocators, allocator)
+        if k == len(self.allocators) or self.allocators[k] != allocator:
             known = ", ".join(self.allocators) or "none: the capture holds no memory events"
             raise KeyError(f"no allocator {allocator!r}; there are: {known}")
-        k = self.allocators.index(allocator)
         return slice(int(self.allocator_offsets[k]), int(self.allocator_offsets[k + 1]))
 
 
@@ -148,7 +149,8 @@ def _allocators(trace: Trace, event: Int64) -> tuple[tuple[str, ...], Int32]:
         name = str(value) if numeric else (trace.strings[value] if value >= 0 else "")
         names.append(f"{host_names[host_id]}: {name}" if several else name)
     ordered = tuple(sorted(set(names)))
-    place = np.array([ordered.index(name) for name in names], np.int32)
+    number_of = {name: k for k, name in enumerate(ordered)}
+    place = np.array([number_of[name] for name in names], np.int32)
     return ordered, place[inverse.reshape(-1)] if len(event) else np.empty(0, np.int32)
 
 

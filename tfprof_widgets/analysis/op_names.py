@@ -91,8 +91,3 @@ def _parse(full: str) -> tuple[OpCategory, str, str]:
     if not op_type:
         return OpCategory.TENSORFLOW, derived, name
     return OpCategory.UNKNOWN, "", full
-
-
-def iterator_short_name(name: str) -> str:
-    """The last part of an iterator's name: `Iterator::Root::Map` is `Map`."""
-    return name.rpartition("::")[2]

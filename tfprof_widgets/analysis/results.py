@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
-from ..store.trace import Trace
+from ..store.trace import Int32, Trace
 from .events import compute_events
 from .input_pipeline import InputPipeline, compute_input_pipeline
 from .memory import MemoryProfile, compute_memory
@@ -40,6 +41,13 @@ class Results:
     def occurrences(self) -> Occurrences:
         """Every execution of every op."""
         return op_occurrences(self.trace, grouping=self.steps.grouping)
+
+    @cached_property
+    def event_op(self) -> Int32:
+        """For each event the op that it executes, a row of the op table of `occurrences`; -1 for none."""
+        op = np.full(self.trace.n_events, -1, np.int32)
+        op[self.occurrences.event] = self.occurrences.op
+        return op
 
     @cached_property
     def ops(self) -> pd.DataFrame:

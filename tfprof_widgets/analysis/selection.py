@@ -18,17 +18,18 @@ class Selection:
     """A part of a profile. Its tables have the columns of the profile's own."""
 
     results: Results
-    time_range_ns: tuple[int, int] | None
-    """After the trace origin; None for the whole capture."""
+    time_range_ps: tuple[int, int] | None
+    """After the trace origin, exact; None for the whole capture."""
     op_names: tuple[str, ...]
     """The highlighted ops; they restrict nothing."""
 
     @property
-    def time_range_ps(self) -> tuple[int, int] | None:
-        """The range in ps."""
-        if self.time_range_ns is None:
+    def time_range_ns(self) -> tuple[int, int] | None:
+        """The whole nanoseconds around the range, as the link holds it."""
+        if self.time_range_ps is None:
             return None
-        return self.time_range_ns[0] * PS_PER_NS, self.time_range_ns[1] * PS_PER_NS
+        low, high = self.time_range_ps
+        return low // PS_PER_NS, -(-high // PS_PER_NS)
 
     @cached_property
     def ops(self) -> pd.DataFrame:
@@ -47,29 +48,36 @@ class Selection:
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """Events that overlap the range, with their whole times."""
+        """Events that overlap the range, with their whole times; one without duration when it lies inside."""
         if self.time_range_ps is None:
             return self.results.events
         trace, (low, high) = self.results.trace, self.time_range_ps
-        return self.results.events[(trace.start_ps < high) & (trace.end_ps >= low)]
+        is_point = trace.duration_ps == 0
+        return self.results.events[
+            (trace.start_ps < high) & ((trace.end_ps > low) | (is_point & (trace.start_ps >= low)))
+        ]
 
 
 def select(
     results: Results, *, time_range_ns: tuple[int, int] | None, step: int | None, ops: tuple[str, ...] | None
 ) -> Selection:
-    """Make a selection; see `Profile.select`.
+    """Make a selection; see `Profile.select`. Of a step the range is exact, so that no op of a neighbour counts in it.
 
     Raises:
         ValueError: both a range and a step, a range that ends before it begins, or a step that is not there.
     """
     if time_range_ns is not None and step is not None:
         raise ValueError("give either time_range or step, not both: a step has its own time range")
+    time_range_ps = None
     if step is not None:
         frame = results.steps.frame
         if not 0 <= step < len(frame):
             raise ValueError(f"step {step} is not a row of `steps`, which has {len(frame)}")
         start, duration = int(frame["start_ps"].iloc[step]), int(frame["duration_ps"].iloc[step])
-        time_range_ns = start // PS_PER_NS, -(-(start + duration) // PS_PER_NS)
-    if time_range_ns is not None and time_range_ns[0] > time_range_ns[1]:
-        raise ValueError(f"time_range {time_range_ns} ends before it begins; give (t0_ns, t1_ns)")
-    return Selection(results, time_range_ns, tuple(ops or ()))
+        time_range_ps = start, start + duration
+    if time_range_ns is not None:
+        low, high = (round(t) * PS_PER_NS for t in time_range_ns)
+        if low > high:
+            raise ValueError(f"time_range {time_range_ns} ends before it begins; give (t0_ns, t1_ns)")
+        time_range_ps = low, high
+    return Selection(results, time_range_ps, tuple(ops or ()))

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from ..store.trace import Bool, Int64, Trace, UInt8
-from .event_graph import nearest_marked
+from .event_graph import nearest_marked, same_key
 from .event_names import by_name
 from .grouping import Grouping
 from .op_names import OpCategory, parse_op_names
@@ -137,12 +137,11 @@ def _device_types(trace: Trace) -> UInt8:
     shape = trace.string_stat("shape")
     shaped = np.flatnonzero((shape >= 0) & (types >= SpanType.COMPUTE_32))
     if len(shaped):
-        is_half = np.zeros(len(trace.strings), np.bool_)
-        for text in np.unique(shape[shaped]).tolist():
-            is_half[text] = any(word in trace.strings[text] for word in ("half", "bf16", "bfloat16"))
-        filled = np.array([bool(trace.strings[text]) for text in shape[shaped].tolist()], np.bool_)
-        shaped = shaped[filled]
-        types[shaped] = np.where(is_half[shape[shaped]], SpanType.COMPUTE_16, SpanType.COMPUTE_32)
+        texts, place = np.unique(shape[shaped], return_inverse=True)
+        shapes = [trace.strings[text] for text in texts.tolist()]
+        is_half = np.array([any(word in text for word in ("half", "bf16", "bfloat16")) for text in shapes], np.bool_)
+        is_told = np.array([bool(text) for text in shapes], np.bool_)[place]
+        types[shaped[is_told]] = np.where(is_half[place[is_told]], SpanType.COMPUTE_16, SpanType.COMPUTE_32)
     return types
 
 
@@ -152,10 +151,14 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
     stage = host & (name >= 0)
     if not stage.any():
         return stage
-    made = trace.has_stat("_p") & host
-    produced = set(zip(trace.int_stat("_pt")[made].tolist(), trace.int_stat("_p")[made].tolist(), strict=True))
-    consumer = zip(trace.int_stat("_ct").tolist(), trace.int_stat("_c").tolist(), strict=True)
-    fed = np.fromiter((pair in produced for pair in consumer), np.bool_, trace.n_events) & trace.has_stat("_c")
+    made, used = np.flatnonzero(trace.has_stat("_p") & host), np.flatnonzero(trace.has_stat("_c"))
+    context = same_key(
+        np.concatenate([trace.int_stat("_p")[made], trace.int_stat("_c")[used]]),
+        np.concatenate([trace.int_stat("_pt")[made], trace.int_stat("_ct")[used]]),
+        np.concatenate([trace.session_id[made], trace.session_id[used]]),
+    )
+    fed = np.zeros(trace.n_events, np.bool_)
+    fed[used] = np.isin(context[len(made) :], context[: len(made)])
     inside = stage | fed
     parent = trace.nesting.parent.astype(np.int64)
     above = np.append(nearest_marked(parent, inside), -1)[parent]
@@ -192,38 +195,46 @@ def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int6
     A derived line `Steps` is believed where the file has one; otherwise it is made as XProf makes it: consecutive events
     of one group on one device, in order of time, are one stretch (semantics 1.8b).
     """
-    spans = [
-        _device_stretches(trace, grouping, plane) for plane in range(len(trace.planes)) if trace.planes[plane].is_device
-    ]
+    is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)
+    is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)
+    has_correlation = trace.has_stat("correlation_id")
+    spans = []
+    for index, plane in enumerate(trace.planes):
+        rows = trace.events_of_plane(index)
+        if plane.is_device and rows.stop > rows.start:
+            line = trace.line_id[rows]
+            typed = ~is_derived[line] & has_correlation[rows]
+            spans.append(_device_stretches(trace, grouping, rows, is_derived[line], is_steps[line], typed))
     n_groups = len(grouping.groups)
     group, start, duration = (np.concatenate([np.empty(0, np.int64), *(span[i] for span in spans)]) for i in range(3))
     best = _longest(group, duration, np.arange(len(group)), n_groups)
     return np.where(best >= 0, np.append(start, 0)[best], 0), np.where(best >= 0, np.append(duration, 0)[best], -1)
 
 
-def _device_stretches(trace: Trace, grouping: Grouping, plane: int) -> tuple[Int64, Int64, Int64]:
-    group_id = grouping.group_id.astype(np.int64)
-    grouped = (trace.plane_id == plane) & (group_id >= 0)
-    is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)[trace.line_id]
-    typed = grouped & ~is_derived & trace.has_stat("correlation_id")
-    busy = np.zeros(len(grouping.groups), np.bool_)
-    busy[group_id[typed]] = True
-    is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)[trace.line_id]
+def _device_stretches(
+    trace: Trace, grouping: Grouping, plane: slice, is_derived: Bool, is_steps: Bool, is_typed: Bool
+) -> tuple[Int64, Int64, Int64]:
+    """Group, start and duration of the stretches on one device; the flags are of the events of its `plane`."""
+    group_id = grouping.group_id[plane].astype(np.int64)
+    start_ps, duration_ps, end_ps = trace.start_ps[plane], trace.duration_ps[plane], trace.end_ps[plane]
+    grouped = group_id >= 0
+    busy = np.unique(group_id[grouped & is_typed])
     rows = np.flatnonzero(grouped & is_steps)
     if len(rows):
-        rows = rows[busy[group_id[rows]]]
-        return group_id[rows], trace.start_ps[rows], trace.duration_ps[rows]
+        rows = rows[np.isin(group_id[rows], busy)]
+        return group_id[rows], start_ps[rows], duration_ps[rows]
     # What merely follows the last step of a loop (an evaluation nobody marked) does not make that step longer.
     is_explicit = ~grouping.groups["is_implicit"].to_numpy(np.bool_)
-    grouped &= ~(grouping.is_adopted & np.append(is_explicit, False)[group_id])
+    grouped &= ~(grouping.is_adopted[plane] & np.append(is_explicit, False)[group_id])
     rows = np.flatnonzero(grouped & ~is_derived)
-    rows = rows[np.lexsort((trace.duration_ps[rows], trace.start_ps[rows]))]
+    rows = rows[np.lexsort((duration_ps[rows], start_ps[rows]))]
     if not len(rows):
         return rows, rows, rows
-    first = np.flatnonzero(np.append(True, group_id[rows][1:] != group_id[rows][:-1]))
-    start, end = trace.start_ps[rows[first]], np.maximum.reduceat(trace.end_ps[rows], first)
-    keep = busy[group_id[rows[first]]]
-    return group_id[rows[first]][keep], start[keep], (end - start)[keep]
+    group = group_id[rows]
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    start, end = start_ps[rows[first]], np.maximum.reduceat(end_ps[rows], first)
+    keep = np.isin(group[first], busy)
+    return group[first][keep], start[keep], (end - start)[keep]
 
 
 def _longest(group: Int64, duration: Int64, rows: Int64, n_groups: int) -> Int64:

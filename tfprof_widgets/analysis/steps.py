@@ -32,7 +32,8 @@ STEP_CATEGORIES = (
     "compile",
     "other",
 )
-"""What step time is made of; the code of a category is its place here."""
+"""What step time is made of; the code of a category is its place here. Also the order of a stack, from the bottom: input
+first, because only the lowest layer has a common baseline."""
 
 _CATEGORY_OF_TYPE = {
     SpanType.OTHER: "other",

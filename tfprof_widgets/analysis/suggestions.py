@@ -77,11 +77,11 @@ _ROOT = Suggestion(
 )
 _DATA_SERVICE = Suggestion(
     "Fetching from the tf.data service is slow. Profile its workers; add workers when they are busy.",
-    'tfprof.capture_remote(["worker:port"], duration_ms=2000)',
+    'tf.profiler.experimental.client.trace("grpc://worker:port", "logs", 2000); tfprof.load("logs")',
 )
 _REMOTE = Suggestion(
     "The remote source is slow. Profile the host it runs on.",
-    'tfprof.capture_remote(["host:port"], duration_ms=2000)',
+    'tf.profiler.experimental.client.trace("grpc://host:port", "logs", 2000); tfprof.load("logs")',
 )
 _SHARDS = (
     "tf.data.Dataset.range(n).interleave(lambda i: make_dataset().shard(n, i), num_parallel_calls=tf.data.AUTOTUNE)"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Literal
 
 POLL_S = 0.05
+MAX_POLL_S = 0.5
 HEAP_BYTES_PER_FILE_BYTE = 4.0
 """An event waiting in the profiler takes this many times its size in the file (2.9 to 5.8 measured with TF 2.21)."""
 
@@ -67,8 +68,8 @@ class BoundWatch:
             if self.heap_growth() / self._ratio >= self._n_bytes:
                 self._on_bound("bytes")
                 return
-            # Reading a large heap takes its locks for a while: never for more than 0.5 % of the time.
-            pause_s = max(POLL_S, 200 * (time.monotonic() - begin_s))
+            # Reading a large heap takes its locks for a while: for 0.5 % of the time, unless that leaves the bound unwatched.
+            pause_s = min(max(POLL_S, 200 * (time.monotonic() - begin_s)), MAX_POLL_S)
 
 
 class _MallInfo2(ctypes.Structure):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -65,16 +66,13 @@ def _callback_class() -> type:
         @property
         def profiles(self) -> list[Any]:
             """What the calls gave, oldest first."""
-            # Keras tells a callback nothing when a call fails: whoever asks afterwards ends its capture.
-            if self._caller is not None and not self._caller.is_running:
-                self._finish("exception")
+            self._finish_if_over()
             return list(self._profiles)
 
         def _begin(self, kind: str) -> None:
-            if self._caller is not None and not self._caller.is_running:
-                self._finish("exception")
+            self._finish_if_over()
             if self._depth == 0:
-                capture = Capture(self._options, patches_keras=False)
+                capture = Capture(self._options, patches_keras=False, end_if_over=_weakly(self._finish_if_over))
                 capture.start()
                 self._capture, self._caller = capture, _Caller()
                 self.marks = StepMarks(capture)
@@ -86,6 +84,11 @@ def _callback_class() -> type:
             self._depth -= 1
             if self._depth == 0:
                 self._finish("complete")
+
+        def _finish_if_over(self) -> None:
+            # Keras tells a callback nothing when a call fails: whoever needs to know afterwards ends its capture.
+            if self._caller is not None and not self._caller.is_running:
+                self._finish("exception")
 
         def _finish(self, outcome: Any) -> None:
             capture, self._capture, self._caller = self._capture, None, None
@@ -99,6 +102,18 @@ def _callback_class() -> type:
                 self._profiles.append(self._wrap(capture.record))
 
     return ProfileCallback
+
+
+def _weakly(method: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that calls `method` as long as its object lives; a capture must not keep its owner alive."""
+    reference = weakref.WeakMethod(method)
+
+    def call() -> None:
+        alive = reference()
+        if alive is not None:
+            alive()
+
+    return call
 
 
 class _Caller:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Literal
 
@@ -46,8 +48,14 @@ class CaptureOptions:
     def __post_init__(self) -> None:
         for name in ("max_seconds", "max_bytes"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give a number.")
+            if not value > 0:
                 raise ValueError(f"{name}={value!r} must be greater than 0; leave it out for the default.")
+        if self.logdir is not None and not isinstance(self.logdir, (str, os.PathLike)):
+            raise TypeError(f"logdir={self.logdir!r} is a {type(self.logdir).__name__}; give a path.")
         self.selection()
 
     def selection(self) -> Selection | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 StepRule = Callable[[int], bool]
 Steps = range | Iterable[int] | StepRule
@@ -99,6 +101,10 @@ def make_selection(
         rules.append(lambda number: number % period == 0)
         words.append(f"every={every}")
     if every_seconds is not None:
+        if isinstance(every_seconds, bool) or not isinstance(every_seconds, Real):
+            raise TypeError(
+                f"every_seconds={every_seconds!r} is a {type(every_seconds).__name__}; give a number of seconds."
+            )
         if not every_seconds > 0:
             raise ValueError(f"every_seconds={every_seconds!r} must be greater than 0; give seconds, such as 30.0.")
         words.append(f"every_seconds={every_seconds}")
@@ -109,12 +115,16 @@ def make_selection(
 def _step_rule(steps: Steps) -> tuple[StepRule, str]:
     if callable(steps):
         return steps, f"steps={getattr(steps, '__name__', 'a callable')}"
-    if isinstance(steps, (str, bytes)) or not isinstance(steps, Iterable):
+    numbers: range | frozenset[int]
+    try:
+        if isinstance(steps, (str, bytes)):
+            raise TypeError
+        numbers = steps if isinstance(steps, range) else frozenset(map(operator.index, steps))
+    except TypeError:
         raise TypeError(
             f"steps={steps!r} is a {type(steps).__name__}; give a range such as range(10, 20), "
             "a list of step numbers, or a callable that takes a step number."
-        )
-    numbers = steps if isinstance(steps, range) else frozenset(steps)
+        ) from None
     word = f"steps={steps!r}" if isinstance(steps, range) else f"steps={sorted(numbers)}"
     if not numbers:
         raise ValueError(f"{word} selects no step; give a range such as range(10, 20).")
@@ -124,8 +134,8 @@ def _step_rule(steps: Steps) -> tuple[StepRule, str]:
 
 
 def _positive_int(every: int) -> int:
-    if isinstance(every, bool) or not isinstance(every, int):
+    if isinstance(every, bool) or not isinstance(every, Integral):
         raise TypeError(f"every={every!r} is a {type(every).__name__}; give a whole number of steps, such as 100.")
     if every < 1:
         raise ValueError(f"every={every} must be at least 1; give a number of steps, such as 100.")
-    return every
+    return int(every)

@@ -47,12 +47,21 @@ class Capture:
         options: what to capture and how much at most; None: everything, default bounds.
         patches_keras: whether `fit`, `evaluate` and `predict` mark their steps while it runs. A Keras callback, which
             marks them itself, says False.
+        end_if_over: called when another capture wants to start; ends this one where nobody told it that what it
+            captures is over.
     """
 
-    def __init__(self, options: CaptureOptions | None = None, *, patches_keras: bool = True) -> None:
+    def __init__(
+        self,
+        options: CaptureOptions | None = None,
+        *,
+        patches_keras: bool = True,
+        end_if_over: Callable[[], None] = lambda: None,
+    ) -> None:
         self.options = options or CaptureOptions()
         self.next_number = 0
         """The number of the next step that is not given one by the user."""
+        self._end_if_over = end_if_over
         self._patch = KerasPatch() if patches_keras else None
         self._sampler = SystemSampler() if self.options.system else None
         self._control: WindowControl | None = None
@@ -92,7 +101,10 @@ class Capture:
             raise CaptureError("This capture has been started already; make a new one.")
         enable_cpu_memory_recording()
         import_tensorflow()
-        if claim_active(self) is not None:
+        other = claim_active(self)
+        if other is not None:
+            other._end_if_over()
+        if other is not None and claim_active(self) is not None:
             raise CaptureError(
                 "Another tfprof capture is running in this process, and TensorFlow has one profiler. End the enclosing "
                 "`with profile()` or callback first; one that was left behind ends with "
@@ -158,9 +170,11 @@ class Capture:
                 return
             if self._patch is not None:
                 self._patch.remove()
-            control.end()
-            self._record = self._make_record(control, outcome)
-            release_active(self)
+            try:
+                control.end()
+            finally:  # whatever fails: the next capture must work
+                self._record = self._make_record(control, outcome)
+                release_active(self)
 
         return stop
 
@@ -177,7 +191,7 @@ class Capture:
                 n_bytes=keeper.n_bytes,
             ),
             system=(self._sampler or SystemSampler()).stop(),
-            outcome="bounded" if outcome == "complete" and control.bound is not None else outcome,
+            outcome="bounded" if outcome == "complete" and control.bound else outcome,
             n_steps=control.n_steps,
         )
         # From here on the files belong to the record: a profile may outlive the capture.

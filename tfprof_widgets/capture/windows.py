@@ -19,7 +19,8 @@ class WindowKeeper:
     """The windows of one capture. Not thread-safe: `Capture` calls it under its lock."""
 
     def __init__(self, options: CaptureOptions, scratch: Path) -> None:
-        self._options = options
+        # Absolute from the start: the program may change its directory meanwhile.
+        self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
         self.scratch = scratch
         """The private folder of the capture."""
         self._n_opened = 0
@@ -116,14 +117,13 @@ class WindowKeeper:
 
     def _keep(self, run_dir: Path) -> Path:
         """Move a run directory to the user's logdir; where that fails it stays in the temporary folder."""
-        if self._options.logdir is None:
+        if self._logdir is None:
             return run_dir
-        logdir = Path(self._options.logdir).expanduser()
         try:
-            return place_run(run_dir, logdir)
+            return place_run(run_dir, self._logdir)
         except OSError as error:
             self.tell(
-                f"The capture could not be kept in logdir={logdir} ({free_text(logdir)} free): {error}. "
-                "It is held in a temporary folder as long as this profile lives; `prof.save(dir)` keeps it elsewhere."
+                f"The capture could not be kept in logdir={self._logdir} ({free_text(self._logdir)} free): {error}. "
+                f"It is held in {run_dir} as long as this profile lives; copy that to keep it."
             )
             return run_dir

@@ -17,7 +17,6 @@ from .string_table import StringTable
 from .trace import StatKind
 from .varints import PADDING, ByteView, Int64, UInt8, UInt64
 
-"""The kind of a stat whose bits are a stat metadata id, until the plane's table turns it into a text."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 _COMPRESSED = 8
 _UNSET = 4  # a stat without a value reads as the int64 0
@@ -41,7 +40,7 @@ class EventColumns:
     n_stats: Int64
     stat_key: Int64
     stat_kind: UInt8
-    """A `StatKind`, or `REF`."""
+    """A `StatKind`, or 7 for a stat whose bits are a stat metadata id, until the plane's table turns it into a text."""
     stat_bits: UInt64
 
 

@@ -145,23 +145,34 @@ def _looks_like_json(file: Path) -> bool:
 
 
 def _unpacked(content: bytes, file: Path) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        unpacked = unpacker.decompress(content, MAX_UNPACKED_BYTES)
-    except zlib.error as error:
-        raise TraceError(f"{file} is not whole: {error}. Copy it again.") from error
-    if unpacker.unconsumed_tail:
-        raise TraceError(f"{file} unpacks to more than {MAX_UNPACKED_BYTES} bytes, the limit. Unpack it and load that.")
-    if not unpacker.eof:
-        raise TraceError(f"{file} is truncated: its {len(content)} bytes end inside the gzip stream. Copy it again.")
-    return unpacked
+    parts, room, rest = [], MAX_UNPACKED_BYTES, content
+    while rest:  # a file may be several gzip streams, one after the other
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(unpacker.decompress(rest, room))
+        except zlib.error as error:
+            raise TraceError(f"{file} is not whole: {error}. Copy it again.") from error
+        if unpacker.unconsumed_tail:
+            raise TraceError(
+                f"{file} unpacks to more than {MAX_UNPACKED_BYTES} bytes, the limit. Unpack it and load that."
+            )
+        if not unpacker.eof:
+            raise TraceError(
+                f"{file} is truncated: its {len(content)} bytes end inside the gzip stream. Copy it again."
+            )
+        room, rest = max(1, room - len(parts[-1])), unpacker.unused_data.lstrip(b"\0")  # tapes and disks pad with zeros
+    return b"".join(parts)
 
 
 def _host_of(file: Path) -> str:
     """The host that a file's name says wrote it."""
-    return next(
-        (file.name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if file.name.endswith(suffix)), file.stem
-    )
+    name = printable(file.name)
+    return next((name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if name.endswith(suffix)), file.stem)
+
+
+def printable(name: str) -> str:
+    """A file's name as text that any file or browser can hold: bytes that are not UTF-8 become backslash escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _missing(place: Path) -> str:

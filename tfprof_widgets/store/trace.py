@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property
 
@@ -131,6 +131,13 @@ class Trace:
     warnings: tuple[str, ...] = ()
     """What the profiler or the reader reported about this trace."""
 
+    def __post_init__(self) -> None:
+        """Make the columns read-only: every analysis and every view of the trace shares them."""
+        for column in fields(self):
+            value = getattr(self, column.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
     def __repr__(self) -> str:
         return f"Trace({self.n_events} events, {len(self.lines)} lines, {len(self.planes)} planes)"
 
@@ -154,6 +161,11 @@ class Trace:
     def line_offsets(self) -> Int64:
         """The events of line `k` are rows `line_offsets[k]:line_offsets[k + 1]`."""
         return np.searchsorted(self.line_id, np.arange(len(self.lines) + 1)).astype(np.int64)
+
+    def events_of_plane(self, plane: int) -> slice:
+        """The rows of the events of a plane; planes are contiguous."""
+        low, high = np.searchsorted(self.plane_id, [plane, plane + 1])
+        return slice(int(low), int(high))
 
     @cached_property
     def nesting(self) -> Nesting:

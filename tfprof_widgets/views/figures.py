@@ -12,18 +12,7 @@ import json
 from functools import cache
 from typing import Any
 
-CATEGORIES = (
-    "input",
-    "host_compute",
-    "kernel_launch",
-    "device_compute",
-    "device_to_device",
-    "device_collectives",
-    "output",
-    "compile",
-    "other",
-)
-"""The order of a stack, from the bottom: input first, because only the lowest layer has a common baseline."""
+from ..analysis.steps import STEP_CATEGORIES
 
 MEMORY_LAYERS = ("stack", "heap", "free")
 """The order of the memory stack, from the bottom."""
@@ -41,9 +30,9 @@ def step_chart_figure() -> str:
     from bokeh.models import ColumnDataSource, Span
 
     figure = _figure(height=150)
-    columns = [f"{edge}_{category}" for category in CATEGORIES for edge in ("bottom", "top")]
+    columns = [f"{edge}_{category}" for category in STEP_CATEGORIES for edge in ("bottom", "top")]
     bars = ColumnDataSource({name: [] for name in ("x", "width", *columns)}, name="bars")
-    for category in CATEGORIES:
+    for category in STEP_CATEGORIES:
         renderer = figure.vbar(
             x="x", width="width", bottom=f"bottom_{category}", top=f"top_{category}", source=bars, line_width=0.6
         )

@@ -28,7 +28,7 @@ MAX_OVERVIEW_EVENTS = 60_000
 """More than these are not state but detail, fetched after the first paint; about 1.5 MB in a saved notebook."""
 _SAMPLED_EVENTS = 40_000
 _CHUNK_EVENTS = 75_000
-"""Keeps a chunk under 4 MiB: 44 bytes an event and 13 a stat before compression, two stats an event or so."""
+"""Keeps a chunk under 4 MiB: 48 bytes an event and 13 a stat before compression, two stats an event or so."""
 
 
 class Payload:
@@ -50,10 +50,9 @@ class Payload:
         """One detail pack: events and their stats. All chunks together replace the sample in the overview."""
         trace = self._results.trace
         begin, end = index * _CHUNK_EVENTS, min((index + 1) * _CHUNK_EVENTS, trace.n_events)
-        low, high = int(trace.stat_offsets[begin]), int(trace.stat_offsets[end])
         tables = {
             "events": event_table(self._results, np.arange(begin, end)),
-            "stats": stat_table(trace).rows(low, high),
+            "stats": stat_table(trace, begin, end),
         }
         return pack({}, tables)
 
@@ -87,7 +86,7 @@ def build_payload(
         "iterator_calls": iterator_call_table(results),
     }
     if is_complete:
-        tables["stats"] = stat_table(trace)
+        tables["stats"] = stat_table(trace, 0, trace.n_events)
     meta = meta_of(results, names, title=title, notices=notices, n_events_here=len(rows))
     tables["names"] = names.table(np.unique(trace.name_id))
     return Payload(results, pack({**meta, "names": names.strings}, tables), is_complete=is_complete)

@@ -15,6 +15,7 @@ from ..store.trace import StatKind, Trace
 from .wire import Table
 
 Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
 
 
 class Names:
@@ -45,43 +46,46 @@ class Names:
         return Table({"family": (family, "u1")})
 
 
+def as_f8(values: npt.NDArray[np.integer]) -> Float64:
+    """Times and bytes as the browser's numbers: exact to 2^53 (2.5 hours in ps, 8 PiB), the nearest double beyond."""
+    return values.astype(np.float64)
+
+
 def event_table(results: Results, rows: Int64) -> Table:
     """The events at `rows` (ascending), each with its op, its step and the number of its stats."""
     trace = results.trace
-    op = np.full(trace.n_events, -1, np.int32)
-    op[results.occurrences.event] = results.occurrences.op
     return Table(
         {
-            "start_ps": (trace.start_ps[rows], "f8"),
-            "duration_ps": (trace.duration_ps[rows], "f8"),
-            "self_ps": (trace.nesting.self_ps[rows], "f8"),
+            "start_ps": (as_f8(trace.start_ps[rows]), "f8"),
+            "duration_ps": (as_f8(trace.duration_ps[rows]), "f8"),
+            "self_ps": (as_f8(trace.nesting.self_ps[rows]), "f8"),
             "name": (trace.name_id[rows], "i4"),
             "line": (trace.line_id[rows], "i4"),
-            "depth": (trace.nesting.depth[rows], "u2"),
-            "op": (op[rows], "i4"),
+            "depth": (trace.nesting.depth[rows], "u4"),
+            "op": (results.event_op[rows], "i4"),
             "step": (results.steps.event_step[rows], "i4"),
-            "n_stats": (np.diff(trace.stat_offsets)[rows], "u2"),
+            "n_stats": (trace.stat_offsets[rows + 1] - trace.stat_offsets[rows], "u4"),
         }
     )
 
 
-def stat_table(trace: Trace) -> Table:
-    """The stats of all events, in the order of the events; of bytes only the length travels."""
-    bits = trace.stat_bits
-    opaque = trace.stat_kind == StatKind.BYTES
-    if opaque.any():
+def stat_table(trace: Trace, begin: int, end: int) -> Table:
+    """The stats of the events from `begin` to before `end`, in their order; of bytes only the length travels."""
+    rows = slice(int(trace.stat_offsets[begin]), int(trace.stat_offsets[end]))
+    kind, bits = trace.stat_kind[rows], trace.stat_bits[rows]
+    opaque = np.flatnonzero(kind == StatKind.BYTES)
+    if len(opaque):
         bits = bits.copy()
-        lengths = np.array([len(blob) for blob in trace.blobs], np.uint64)
-        bits[opaque] = lengths[bits[opaque].astype(np.int64)]
-    return Table({"key": (trace.stat_key, "i4"), "kind": (trace.stat_kind, "u1"), "bits": (bits, "u8")})
+        bits[opaque] = [len(trace.blobs[blob]) for blob in bits[opaque].tolist()]  # blobs are few
+    return Table({"key": (trace.stat_key[rows], "i4"), "kind": (kind, "u1"), "bits": (bits, "u8")})
 
 
 def step_table(results: Results) -> Table:
     """One row per step; its categories in ms."""
     frame = results.steps.frame
     columns: dict[str, tuple[npt.ArrayLike, str]] = {
-        "start_ps": (frame["start_ps"].to_numpy(), "f8"),
-        "duration_ps": (frame["duration_ps"].to_numpy(), "f8"),
+        "start_ps": (as_f8(frame["start_ps"].to_numpy()), "f8"),
+        "duration_ps": (as_f8(frame["duration_ps"].to_numpy()), "f8"),
         "source": ((frame["source"] == "inferred").to_numpy(), "u1"),
         "is_complete": (frame["is_complete"].to_numpy(np.bool_), "u1"),
         "is_averaged": (results.overview.is_averaged, "u1"),
@@ -97,8 +101,8 @@ def piece_table(results: Results) -> Table:
     return Table(
         {
             "step": (pieces["step"].to_numpy(), "i4"),
-            "start_ps": (pieces["start_ps"].to_numpy(), "f8"),
-            "duration_ps": (pieces["duration_ps"].to_numpy(), "f8"),
+            "start_ps": (as_f8(pieces["start_ps"].to_numpy()), "f8"),
+            "duration_ps": (as_f8(pieces["duration_ps"].to_numpy()), "f8"),
             "category": (pieces["category"].cat.codes.to_numpy(), "u1"),
         }
     )
@@ -111,9 +115,9 @@ def occurrence_table(results: Results) -> Table:
         {
             "op": (occurrences.op, "i4"),
             "line": (occurrences.lane_line[occurrences.lane], "i4"),
-            "start_ps": (occurrences.start_ps, "f8"),
-            "duration_ps": (occurrences.duration_ps, "f8"),
-            "span_ps": (occurrences.span_ps, "f8"),
+            "start_ps": (as_f8(occurrences.start_ps), "f8"),
+            "duration_ps": (as_f8(occurrences.duration_ps), "f8"),
+            "span_ps": (as_f8(occurrences.span_ps), "f8"),
             "parent": (occurrences.parent, "i4"),
         }
     )
@@ -126,8 +130,8 @@ def op_line_table(results: Results) -> Table:
         {
             "line": (occurrences.lane_line, "i4"),
             "device": (occurrences.lane_is_device, "u1"),
-            "first_ps": (occurrences.lane_first_ps, "f8"),
-            "last_ps": (occurrences.lane_last_ps, "f8"),
+            "first_ps": (as_f8(occurrences.lane_first_ps), "f8"),
+            "last_ps": (as_f8(occurrences.lane_last_ps), "f8"),
         }
     )
 
@@ -138,16 +142,16 @@ def memory_table(results: Results, names: Names) -> Table:
     dtypes, place = np.unique(snapshots.dtype, return_inverse=True)
     return Table(
         {
-            "allocator": (snapshots.allocator_id, "u1"),
+            "allocator": (snapshots.allocator_id, "i4"),
             "session": (snapshots.session_id, "i4"),
-            "time_ps": (snapshots.time_ps, "f8"),
+            "time_ps": (as_f8(snapshots.time_ps), "f8"),
             "is_free": (snapshots.is_free, "u1"),
-            "requested_bytes": (snapshots.requested_bytes, "f8"),
-            "allocation_bytes": (snapshots.allocation_bytes, "f8"),
-            "in_use_bytes": (snapshots.in_use_bytes, "f8"),
-            "stack_bytes": (snapshots.stack_bytes, "f8"),
-            "heap_bytes": (snapshots.heap_bytes, "f8"),
-            "free_bytes": (snapshots.free_bytes, "f8"),
+            "requested_bytes": (as_f8(snapshots.requested_bytes), "f8"),
+            "allocation_bytes": (as_f8(snapshots.allocation_bytes), "f8"),
+            "in_use_bytes": (as_f8(snapshots.in_use_bytes), "f8"),
+            "stack_bytes": (as_f8(snapshots.stack_bytes), "f8"),
+            "heap_bytes": (as_f8(snapshots.heap_bytes), "f8"),
+            "free_bytes": (as_f8(snapshots.free_bytes), "f8"),
             "fragmentation_ratio": (snapshots.fragmentation_ratio, "f8"),
             "op": (snapshots.op, "i4"),
             "step": (results.steps.event_step[snapshots.event], "i4"),
@@ -166,9 +170,9 @@ def iterator_call_table(results: Results) -> Table:
         {
             "pipeline": (calls["pipeline"].to_numpy(np.int64), "i4"),
             "node": (node_in_pipeline(results)[calls["iterator"].to_numpy(np.int64)], "i4"),
-            "start_ps": (calls["start_ps"].to_numpy(np.int64), "f8"),
-            "duration_ps": (calls["duration_ps"].to_numpy(np.int64), "f8"),
-            "self_ps": (calls["self_ps"].to_numpy(np.int64), "f8"),
+            "start_ps": (as_f8(calls["start_ps"].to_numpy(np.int64)), "f8"),
+            "duration_ps": (as_f8(calls["duration_ps"].to_numpy(np.int64)), "f8"),
+            "self_ps": (as_f8(calls["self_ps"].to_numpy(np.int64)), "f8"),
         }
     )
 

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Columns = Mapping[str, npt.NDArray[Any]]
-
 _DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1": "<u1", "u8": "<u8"}
 _LEVEL = 1
 """Of zlib. Higher levels cost several times the time for a tenth of the bytes."""
@@ -32,13 +30,6 @@ class Table:
         if len(set(lengths.values())) > 1:
             raise TypeError(f"columns of one table differ in length: {lengths}")
         self.n = next(iter(lengths.values()), 0)
-
-    def rows(self, begin: int, end: int) -> Table:
-        """The table of rows `begin` to `end`, without copying."""
-        part = Table({})
-        part.columns = {name: (values[begin:end], dtype) for name, (values, dtype) in self.columns.items()}
-        part.n = max(0, min(end, self.n) - begin)
-        return part
 
 
 def _exact(name: str, values: npt.NDArray[Any], dtype: str) -> tuple[npt.NDArray[Any], str]:

@@ -8,6 +8,7 @@ import type { Table } from "./wire";
 export interface MemoryEvents {
   readonly begin: number;
   readonly end: number;
+  readonly session: ArrayLike<number>;
   readonly time: ArrayLike<number>;
   readonly isFree: ArrayLike<number>;
   readonly requested: ArrayLike<number>;
@@ -29,6 +30,7 @@ export function memoryEvents(table: Table, allocator: number): MemoryEvents {
   return {
     begin: lowerBound(owner, allocator, 0, table.n),
     end: lowerBound(owner, allocator + 1, 0, table.n),
+    session: numbers(table, "session"),
     time: numbers(table, "time_ps"),
     isFree: numbers(table, "is_free"),
     requested: numbers(table, "requested_bytes"),
@@ -161,15 +163,20 @@ export const REMAINDER = -2;
 export const STACK = -3;
 
 /**
- * What holds memory right after a row: the allocations not yet freed, grouped by op, region, type and shape, largest first.
+ * What holds memory right after a row: its session's allocations not yet freed, grouped by op, region, type and shape, largest
+ * first. What an earlier session allocated may be gone since, so it counts as unexplained like all from before a session.
  * Bytes in use that no event of this capture explains are one more group (`REMAINDER`), and so is a stack reservation (`STACK`).
  */
 export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
-  if (row < events.begin) return [];
+  if (events.begin === events.end) return [];
+  // Before the first event: what that one reports is the state after it, so it is undone.
+  const now = Math.max(row, events.begin);
+  const undone = row >= events.begin ? 0 : events.allocated[now] * (events.isFree[now] ? 1 : -1);
   const groups = new Map<string, { -readonly [K in keyof LiveGroup]: LiveGroup[K] }>();
   let explained = 0;
   for (let i = events.begin; i <= row; i++) {
     if (events.isFree[i] || (events.freedAt[i] >= 0 && events.freedAt[i] <= row)) continue;
+    if (events.session[i] !== events.session[now]) continue;
     explained += events.allocated[i];
     const key = `${events.op[i]},${events.region[i]},${events.dtype[i]},${events.shape[i]}`;
     const group = groups.get(key);
@@ -190,11 +197,11 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
     }
   }
   const unknown = { region: -1, dtype: -1, shape: -1, count: 1 };
-  const rest = events.heap[row] - explained;
+  const rest = events.heap[now] + undone - explained;
   const out: LiveGroup[] = [...groups.values()];
   if (rest > 0) out.push({ op: REMAINDER, ...unknown, allocatedBytes: rest, requestedBytes: rest });
-  if (events.stack[row] > 0)
-    out.push({ op: STACK, ...unknown, allocatedBytes: events.stack[row], requestedBytes: events.stack[row] });
+  const stack = events.stack[now];
+  if (stack > 0) out.push({ op: STACK, ...unknown, allocatedBytes: stack, requestedBytes: stack });
   return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
 }
 
@@ -217,15 +224,20 @@ export function isFreeInformative(events: MemoryEvents, peak: number): boolean {
   return events.free[peak] > 0 && events.free[peak] <= used * 8;
 }
 
-/** Bytes that allocations of some ops hold after each row of the allocator: index 0 is row `begin`. */
+/** Bytes that allocations of some ops hold after each row, in its session (see `liveAt`): index 0 is row `begin`. */
 export function heldBy(events: MemoryEvents, opIds: ReadonlySet<number>): Float64Array {
   const held = new Float64Array(events.end - events.begin);
+  const ofSession = new Map<number, number>();
   for (let i = events.begin; i < events.end; i++) {
     if (events.isFree[i] || !opIds.has(events.op[i])) continue;
     held[i - events.begin] += events.allocated[i];
     if (events.freedAt[i] >= 0) held[events.freedAt[i] - events.begin] -= events.allocated[i];
   }
-  for (let k = 1; k < held.length; k++) held[k] += held[k - 1];
+  for (let k = 0; k < held.length; k++) {
+    const session = events.session[events.begin + k];
+    held[k] += ofSession.get(session) ?? 0;
+    ofSession.set(session, held[k]);
+  }
   return held;
 }
 

@@ -27,6 +27,8 @@ export interface IteratorNode {
   parent: number;
   name: string;
   long_name: string;
+  /** Names of its events: several where iterators that differ only in an index are one node (`[*]` in `long_name`). */
+  event_names?: string[];
   total_time_ms: number;
   self_time_ms: number;
   calls: number;

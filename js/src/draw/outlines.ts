@@ -1,22 +1,31 @@
 /** Turns chosen events (hovered, selected, found) into outlines on every visible track. */
 import { gallopIn, lowerBoundIn } from "../core/bisect";
 import type { Events, Postings } from "../core/events";
-import { type LineTrack, SLICE_PX, type Track, yOfDepth, yOfRow } from "../core/tracks";
+import { type LineTrack, ROW_PX, SLICE_PX, type Track, yOfDepth, yOfRow } from "../core/tracks";
 import { xAt } from "../core/viewport";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
-/** Outlines all visible events of some ids; of those that share a pixel column, one. */
+/** Outlines all visible events of some ids; of thin ones that share a pixel column, whatever their ids, one. */
 export function outlineIds(frame: Frame, postings: Postings, ids: ArrayLike<number>, color: string, lineWidth: number) {
   const { ctx } = frame;
   ctx.strokeStyle = color;
   ctx.lineWidth = lineWidth;
   for (const track of frame.layout.tracks) {
     if (track.kind !== "line" || !isOnScreen(frame, track)) continue;
-    for (let k = 0; k < ids.length; k++) outlineOnLine(frame, postings, ids[k], track, lineWidth);
+    const taken = new Uint8Array(Math.ceil(frame.width + 1) * track.bands.length);
+    for (let k = 0; k < ids.length; k++) outlineOnLine(frame, postings, ids[k], track, lineWidth, taken);
   }
 }
 
-function outlineOnLine(frame: Frame, postings: Postings, id: number, track: LineTrack, lineWidth: number) {
+/** `taken`: by band and pixel column, where a slice thinner than a column has its outline. */
+function outlineOnLine(
+  frame: Frame,
+  postings: Postings,
+  id: number,
+  track: LineTrack,
+  lineWidth: number,
+  taken: Uint8Array,
+) {
   const { events, view, width, scrollTop } = frame;
   const column = (view.t1 - view.t0) / width;
   const { order } = postings;
@@ -27,7 +36,11 @@ function outlineOnLine(frame: Frame, postings: Postings, id: number, track: Line
     const event = order[p];
     const depth = events.depth[event];
     const y = yOfDepth(track, depth);
-    if (y >= 0 && endOf(events, event) > view.t0) {
+    const x = Math.max(0, Math.floor((events.start[event] - view.t0) / column));
+    const place = x * track.bands.length + y / ROW_PX;
+    const isThin = events.duration[event] < column;
+    if (y >= 0 && endOf(events, event) > view.t0 && !(isThin && taken[place])) {
+      if (isThin) taken[place] = 1;
       outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + y, lineWidth);
     }
     p = Math.max(p + 1, gallopIn(events.start, order, events.start[event] + column, p, high));

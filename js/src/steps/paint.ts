@@ -36,6 +36,7 @@ export function paintSteps(chart: Chart, scene: StepScene, root: HTMLElement): v
   paintColors(chart, scene, root);
 }
 
+/** A bar that leaves the chart shows its own proportions up to the break, not the bottom of its stack. */
 function barColumns({ meta, steps, bars, top, width }: StepScene): Record<string, ArrayLike<number>> {
   const { n, stack } = bars;
   // Columns of one pixel overlap a little, or anti-aliasing would draw a seam between any two.
@@ -44,10 +45,11 @@ function barColumns({ meta, steps, bars, top, width }: StepScene): Record<string
     x: Float64Array.from({ length: n }, (_, i) => i + 0.5),
     width: new Float64Array(n).fill(barWidth),
   };
+  const shrink = Array.from(bars.mean, (mean) => Math.min(1, top / (mean || 1)));
   const edge = new Float64Array(n);
   meta.categories.forEach((category, c) => {
     columns[`bottom_${category}`] = edge.slice();
-    for (let i = 0; i < n; i++) edge[i] = Math.min(top, edge[i] + stack[c][i]);
+    for (let i = 0; i < n; i++) edge[i] += stack[c][i] * shrink[i];
     columns[`top_${category}`] = edge.slice();
   });
   return columns;

@@ -117,7 +117,7 @@ export class TrackLabels {
           ? "Fold levels that only wrap others, show the first six"
           : `Show ${plural(track.nHidden, "more level")}: deeper ones, and those that only wrap others`,
       },
-      isDeep ? "fewer levels" : `+${track.nHidden} levels`,
+      isDeep ? "fewer levels" : `+${plural(track.nHidden, "level")}`,
     );
     const flip = () => {
       const { deepLines } = this.state.tracks;

@@ -49,6 +49,14 @@ def run() -> dict[str, Any]:
         trained.fit(x, y, callbacks=[again], **FIT)
         out["not_asked_between"] = [record.outcome for record in again.profiles]
 
+        left = make_callback(CaptureOptions(), lambda record: record)
+        error_of(lambda: trained.fit(x, y, callbacks=[left, Fails()], **FIT))
+        out["capture_after_failure"] = error_of(lambda: started(system=False).stop())
+        other = make_callback(CaptureOptions(), lambda record: record)
+        error_of(lambda: trained.fit(x, y, callbacks=[left, Fails()], **FIT))
+        out["callback_after_failure"] = error_of(lambda: trained.fit(x, y, callbacks=[other], **FIT))
+        out["left"] = [[record.outcome, steps(record)] for record in left.profiles]
+
         capture = started(system=False)
         out["inside_a_capture"] = error_of(lambda: trained.fit(x, y, callbacks=[again], **FIT))
         out["the_capture"] = capture.stop().n_steps
@@ -86,6 +94,12 @@ def test_a_fit_that_fails_leaves_its_profile(run: dict[str, Any]) -> None:
 
 def test_a_fit_that_failed_is_finished_by_the_next_fit(run: dict[str, Any]) -> None:
     assert run["not_asked_between"] == ["exception", "complete"]
+
+
+def test_a_fit_that_failed_keeps_nobody_else_from_capturing(run: dict[str, Any]) -> None:
+    assert run["capture_after_failure"] is None
+    assert run["callback_after_failure"] is None
+    assert run["left"] == [["exception", [list(range(6))]]] * 2
 
 
 def test_a_callback_inside_a_capture_is_refused(run: dict[str, Any]) -> None:

@@ -250,6 +250,23 @@ def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             return error, list(capture.record.notices), [str(path) for path in capture.record.run_dirs]
 
+        os.mkdir("elsewhere")
+        capture = started(system=False, logdir="logs")
+        with step(0):
+            pass
+        os.chdir("elsewhere")
+        out["relative_logdir"] = steps(capture.stop())
+        os.chdir("..")
+        out["in_the_logdir"] = len(list(pathlib.Path("logs").rglob("*.xplane.pb")))
+
+        from tfprof_widgets.capture import windows
+        stop_session, windows.stop_session = windows.stop_session, lambda logdir: 1 / 0
+        capture = started(system=False)
+        out["defect"] = error_of(capture.stop)
+        windows.stop_session = stop_session
+        out["defect_is_over"] = not capture.is_running
+        out["after_defect"] = error_of(lambda: started(system=False).stop())
+
         out["full"] = stop_on_full_disk()
         out["full_after_error"] = stop_on_full_disk(outcome="exception")
         out["next"] = next_works()
@@ -261,8 +278,20 @@ def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_a_logdir_that_cannot_be_written_leaves_the_capture_where_it_was_and_says_so(full_disk: dict[str, Any]) -> None:
     (notice,) = full_disk["no_logdir"]["notices"]
     assert "a_file" in notice
+    assert "prof.save" not in notice
     assert "free" in notice
     assert full_disk["no_logdir"]["steps"] == [[0]]
+
+
+def test_a_relative_logdir_is_that_of_the_start_of_the_capture(full_disk: dict[str, Any]) -> None:
+    assert full_disk["relative_logdir"] == [[0]]
+    assert full_disk["in_the_logdir"] == 1
+
+
+def test_no_failure_of_a_stop_blocks_the_next_capture(full_disk: dict[str, Any]) -> None:
+    assert full_disk["defect"][0] == "ZeroDivisionError"
+    assert full_disk["defect_is_over"]
+    assert full_disk["after_defect"] is None
 
 
 def test_a_full_disk_is_an_error_with_folder_and_free_space(full_disk: dict[str, Any]) -> None:

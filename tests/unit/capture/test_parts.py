@@ -10,6 +10,7 @@ import threading
 import time
 from collections import namedtuple
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -96,6 +97,20 @@ def test_the_watch_estimates_the_file_from_the_growth_of_the_heap_after_rebase()
     assert hits.wait(0.3) == []
     heap[0] += 1
     assert hits.wait() == ["bytes"]
+
+
+def test_a_reading_that_had_to_wait_for_the_processor_does_not_blind_the_watch() -> None:
+    heap = [0]
+
+    def read() -> int:
+        time.sleep(0.03)
+        return heap[0]
+
+    hits = Hits()
+    BoundWatch(hits.append, seconds=60, n_bytes=10, read_heap=read).start()
+    time.sleep(0.2)
+    heap[0] = 1000
+    assert hits.wait(1.5) == ["bytes"]
 
 
 def test_a_cancelled_watch_is_silent() -> None:
@@ -206,6 +221,15 @@ def test_cpu_memory_recording_is_asked_for_and_a_users_choice_stands(monkeypatch
 def test_bounds_must_be_positive(options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="greater than 0"):
         CaptureOptions(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"max_seconds": "x"}, "number"), ({"max_bytes": True}, "number"), ({"logdir": 5}, "path")],
+)
+def test_an_option_of_another_type_is_refused_before_the_capture(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        CaptureOptions(**options)
 
 
 def test_no_capture_is_active_outside_one() -> None:

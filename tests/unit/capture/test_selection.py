@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tfprof_widgets.capture.selection import Selection, make_selection
@@ -54,6 +55,11 @@ def test_every_seconds_opens_when_the_time_has_come() -> None:
     assert windows(selection, 6) == [[0], [2], [5]]
 
 
+def test_numbers_from_numpy_are_numbers() -> None:
+    assert windows(made(every=np.int64(3)), 7) == [[0], [3], [6]]
+    assert windows(made(steps=np.array([2, 3, 5])), 7) == [[2, 3], [5]]
+
+
 def test_a_call_with_several_batches_is_selected_for_any_of_them() -> None:
     state = made(steps=range(6, 8)).clocked()
     assert not state.opens(0, 4)
@@ -73,6 +79,9 @@ def test_a_call_with_several_batches_is_selected_for_any_of_them() -> None:
         ({"every": 2.5}, TypeError, "whole number"),
         ({"every": True}, TypeError, "whole number"),
         ({"every_seconds": 0}, ValueError, "greater than 0"),
+        ({"every_seconds": "2"}, TypeError, "number of seconds"),
+        ({"steps": ["a"]}, TypeError, "range"),
+        ({"steps": [1.5]}, TypeError, "range"),
     ],
 )
 def test_a_senseless_argument_is_refused_with_a_remedy(
