@@ -25,7 +25,7 @@ lint: setup-dev ## ruff, mypy, biome, tsc
 js: setup-dev ## rebuild tfprof_widgets/static from js/src
 	@$(PY) -m tools.checks build
 
-fuzz: setup-dev ## 20,000 mutated and truncated traces
+fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones
 	@$(PY) -m pytest -m fuzz tests/fuzz
 
 bench: setup-dev ## our time and memory against XProf's, on one file in one run

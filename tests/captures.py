@@ -62,8 +62,8 @@ def _profile(directory: str) -> Iterator[None]:
     tf.profiler.experimental.stop()
 
 
-def keras_fit(directory: str, n_steps: int = N_STEPS) -> None:
-    """`fit` for two epochs, each batch marked as a step by a callback."""
+def _marking_callback() -> Any:
+    """Marks each batch of `fit` as a step."""
     import keras
 
     class Markers(keras.callbacks.Callback):
@@ -74,11 +74,18 @@ def keras_fit(directory: str, n_steps: int = N_STEPS) -> None:
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             self.marker.__exit__(None, None, None)
 
+    return Markers()
+
+
+def keras_fit(directory: str, n_steps: int = N_STEPS) -> None:
+    """`fit` for two epochs, each batch marked as a step by a callback."""
+    import keras
+
     dataset, model = _dataset(n_steps // 2), _model()
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True))
     model.fit(dataset, epochs=1, verbose=0)
     with _profile(directory):
-        model.fit(dataset, epochs=2, verbose=0, callbacks=[Markers()])
+        model.fit(dataset, epochs=2, verbose=0, callbacks=[_marking_callback()])
 
 
 def keras_bare(directory: str) -> None:
@@ -96,18 +103,10 @@ def keras_first_step(directory: str) -> None:
     """`fit` from the very first batch, so that tracing and compiling are inside."""
     import keras
 
-    class Markers(keras.callbacks.Callback):
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self.marker = _marker("train", batch)
-            self.marker.__enter__()
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.marker.__exit__(None, None, None)
-
     dataset, model = _dataset(N_LOOP_STEPS), _model()
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True))
     with _profile(directory):
-        model.fit(dataset, epochs=1, verbose=0, callbacks=[Markers()])
+        model.fit(dataset, epochs=1, verbose=0, callbacks=[_marking_callback()])
 
 
 def _loop(directory: str, *, is_marked: bool, is_function: bool) -> None:

@@ -6,8 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import captures
+
+# A busy machine must not decide about a property: neither the time of one example nor that of making them.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 V100 = Path(__file__).parents[1].parent / "shared" / "traces" / "v100_bert_8gpu.xplane.pb"
 

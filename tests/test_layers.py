@@ -67,7 +67,7 @@ TYPESCRIPT_PACKAGES: dict[str, set[str]] = {
 }
 
 LINK = {"link", "data", "afm"}
-MEMBERS = {"selection": "profile", "sources": "profile", "cell": "magics"}
+MEMBERS = {"display": "profile", "sources": "profile", "cell": "magics"}
 """Modules at the top of the package that belong to the unit of another."""
 
 

@@ -18,8 +18,9 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from .cell import CellCode, compile_cell, compile_statement
+from .display import in_notebook
 from .errors import TfProfError
-from .profile import Profile, in_notebook
+from .profile import Profile
 from .sources import capturing
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     @argument("--steps", metavar="A:B", help="Capture steps A to B-1 only; A:B:C takes every C-th of them.")
     @argument("--every", metavar="N", type=int, help="Capture only steps whose number is a multiple of N.")
     @argument("--every-seconds", metavar="S", type=float, help="Capture one step every S seconds.")
-    @argument("--max-seconds", metavar="S", type=float, help="Stop capturing after S seconds.")
-    @argument("--max-bytes", metavar="N", type=float, help="Stop capturing at about N bytes of files.")
+    @argument("--max-seconds", metavar="S", type=float, help="Stop capturing after S seconds (default: 60).")
+    @argument(
+        "--max-bytes", metavar="N", type=float, help="Stop capturing at about N bytes of files (default: 32 MiB)."
+    )
     @argument("--no-system", action="store_true", help="Do not sample CPU, memory, disk and network.")
     @argument("--logdir", metavar="DIR", help="Keep TensorFlow's files there, in TensorBoard's layout.")
     @argument(

@@ -39,7 +39,8 @@ _HTML_EVENTS = 1_000_000
 _FALLBACK_EVENTS = 10_000
 """Of the page that goes into each displayed output, for front ends with no widgets."""
 _FRAME_PX = 920
-_NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "selection": [], "hover": "", "step": -1}
+_MOST_WARNINGS = 5
+"""Of what the profiler and the reader report about a trace, a view shows so many; `trace.warnings` has all."""
 
 
 class Profile:
@@ -55,6 +56,7 @@ class Profile:
         self._open_trace = open_trace
         self._record: CaptureRecord | None = None
         self._notices = notices
+        self._views: dict[type[View], View] = {}
         self.title = title
         """What the profile is of, for headings."""
 
@@ -95,7 +97,7 @@ class Profile:
 
     @property
     def ops(self) -> pd.DataFrame:
-        """One row per op of host and device, most self time first, without idle time."""
+        """One row per op, those of devices before those of the host, most self time first; without idle time."""
         return self._results.ops
 
     @property
@@ -125,17 +127,23 @@ class Profile:
 
     @property
     def system(self) -> pd.DataFrame:
-        """Samples of the machine: `time_ms` after the trace origin, CPU, memory, disk and network; empty when none were taken."""
-        import pandas as pd
+        """Samples of the machine, ten a second: `time_ms` after the trace origin, CPU, memory, disk, network and GPU.
 
-        from .capture.sampler import on_trace_clock
+        The columns are those of `CaptureRecord.system`; no rows when none were taken, as for a loaded trace.
+        """
+        from .capture.sampler import no_samples, on_trace_clock
 
-        return pd.DataFrame() if self._record is None else on_trace_clock(self._record.system, self.trace.origin_ns)
+        samples = no_samples() if self._record is None else self._record.system
+        return on_trace_clock(samples, self.trace.origin_ns)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know first, such as a capture cut short; one sentence each."""
-        return self._notices + (self._record.notices if self._record is not None else ())
+        """What a reader must know first, such as a capture cut short or a damaged trace; one sentence each."""
+        told = self._notices + (self._record.notices if self._record is not None else ())
+        try:
+            return told + self.trace.warnings[:_MOST_WARNINGS]
+        except TfProfError:  # a trace that is not there yet, or cannot be read, says so where its data is asked for
+            return told
 
     def select(
         self, *, time_range: tuple[int, int] | None = None, step: int | None = None, ops: tuple[str, ...] | None = None
@@ -154,7 +162,7 @@ class Profile:
 
         selection = select(self._results, time_range_ns=time_range, step=step, ops=ops)
         self.link.time_range = selection.time_range_ns or ()
-        self.link.step = -1 if step is None else step
+        self.link.step = -1 if step is None else int(step)
         self.link.selection = selection.op_names
         return selection
 
@@ -173,10 +181,6 @@ class Profile:
         from .views.payload import build_payload
 
         return TraceData(build_payload(self._results, title=self.title, notices=self.notices))
-
-    @cached_property
-    def _views(self) -> dict[type[View], View]:
-        return {}
 
     def _view(self, kind: type[Any], **traits: Any) -> Any:
         if kind not in self._views:
@@ -240,26 +244,16 @@ class Profile:
         """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(self._page(max_events=_HTML_EVENTS), encoding="utf-8")
+        page = self._page(max_events=_HTML_EVENTS)
+        target.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
         return target
 
     def _page(self, *, max_events: int) -> str:
-        from .export.html import html_page
-        from .views.base import built
+        from .display import dashboard_page
         from .views.payload import build_payload
-        from .views.snapshot import snapshot
 
         payload = build_payload(self._results, title=self.title, notices=self.notices, max_events=max_events)
-        replacing = {self._data.model_id: payload.offline_state(), self.link.model_id: _NOTHING_SELECTED}
-        state = snapshot(self.dashboard(), replacing)
-        entries = sorted({model["entry"] for model in state["models"].values() if model["entry"]})
-        return html_page(
-            self.title or "tfprof",
-            state,
-            modules={entry: built(f"{entry}.js") for entry in entries},
-            styles={entry: built(f"{entry}.css") for entry in entries},
-            host=built("standalone.js"),
-        )
+        return dashboard_page(self.dashboard(), payload, title=self.title or "tfprof")
 
     def summary(self) -> str:
         """The profile in some thirty lines of text, as a terminal shows it."""
@@ -270,20 +264,19 @@ class Profile:
         return summarize(self._results, title=self.title, notices=self.notices, spent=spent)
 
     def __repr__(self) -> str:
+        from .analysis.wording import plural
+
         if self._open_trace is None:
             return "<Profile: capture still running>"
         try:
-            overview, n_events = self.overview, self.trace.n_events
-            steps = (
-                f"{overview.n_steps} steps, {overview.step_time_avg_ms:.3g} ms a step"
-                if overview.n_steps
-                else "no steps"
-            )
-            return f"<Profile {self.title}: {steps}, {n_events:,} events>"
+            n, average_ms = self.overview.n_steps, self.overview.step_time_avg_ms
+            steps = f"{plural(n, 'step')}, {average_ms:.3g} ms a step" if n else "no steps"
+            return f"<Profile {self.title}: {steps}, {plural(self.trace.n_events, 'event')}>"
         except TfProfError as error:
             return f"<Profile {self.title}: {error}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        from .display import in_notebook
         from .export.html import framed
 
         if self._open_trace is None:
@@ -305,12 +298,3 @@ def _open_captured(record: CaptureRecord) -> Trace:
     if not record.run_dirs:
         raise EmptyTraceError("nothing was captured: " + (" ".join(record.notices) or "no session of the profiler ran"))
     return merge_traces([open_traces(run_dir).trace for run_dir in record.run_dirs])
-
-
-def in_notebook() -> bool:
-    """Whether output goes to a front end that may have widgets."""
-    import sys
-
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .display import in_notebook
 from .errors import CaptureError
-from .profile import Profile, in_notebook
+from .profile import Profile
 
 if TYPE_CHECKING:
     from .capture.record import CaptureOptions, CaptureRecord
@@ -24,15 +25,16 @@ def load(path: str | Path) -> Profile:
     Raises:
         TraceError: nothing readable is there; the message says what was found instead.
     """
-    from .store.open import open_traces
+    from .store.open import open_traces, printable
 
     opened = open_traces(path)
     notices = []
     if opened.others:
-        names = ", ".join(run.name for run in opened.others[:_N_RUNS_NAMED])
+        names = ", ".join(printable(run.name) for run in opened.others[:_N_RUNS_NAMED])
         more = f" and {len(opened.others) - _N_RUNS_NAMED} more" if len(opened.others) > _N_RUNS_NAMED else ""
         notices.append(f"This is the newest of {len(opened.others) + 1} runs. The others are {names}{more}.")
-    return Profile(lambda: opened.trace, title=opened.paths[0].parent.name, notices=tuple(notices))
+    title = printable(opened.paths[0].absolute().parent.name)
+    return Profile(lambda: opened.trace, title=title, notices=tuple(notices))
 
 
 @contextlib.contextmanager
@@ -58,8 +60,8 @@ def profile(
         every: capture each step whose number is a multiple of this.
         system: sample CPU, memory, disk and network meanwhile.
         logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile.
-        max_seconds: how long sessions may run in all, and
-        max_bytes: about how much they may write, before the capture stops itself and says so.
+        max_seconds: how long sessions may run in all (60 s by default), and
+        max_bytes: about how much they may write (32 MiB by default), before the capture stops itself and says so.
         every_seconds: capture one step as often as this.
 
     Raises:

@@ -126,9 +126,8 @@ class Chip {
   #show(): void {
     const { data, link } = this.view;
     const range = link.timeRange;
-    const trace = { durationPs: data.meta.duration_ps, stepNames: data.meta.step_names };
     const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
-    this.#words.textContent = describeRange(trace, data.table("steps"), rangePs);
+    this.#words.textContent = describeRange(data.meta, data.table("steps"), rangePs);
     this.#box.classList.toggle("whole", range === null);
     this.#clear.hidden = range === null;
   }

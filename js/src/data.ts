@@ -35,6 +35,7 @@ interface Store {
   n_chunks: number;
   is_complete: boolean;
   problem: string;
+  encoding: "binary" | "base64";
   asked_at: number;
   heard_at: number;
   listeners: Set<() => void>;
@@ -82,6 +83,7 @@ function newStore(model: AnyModel): Store {
     n_chunks: Number(model.get("n_chunks") ?? 0),
     is_complete: Boolean(model.get("is_complete")),
     problem: "",
+    encoding: "binary",
     asked_at: 0,
     heard_at: 0,
     listeners: new Set(),
@@ -90,12 +92,11 @@ function newStore(model: AnyModel): Store {
 
 /** Takes chunks for as long as the view lives, and asks for what is missing. */
 function listen(store: Store, model: AnyModel, signal: AbortSignal) {
-  let encoding: "binary" | "base64" = "binary";
   const ask = () => {
     store.asked_at = Date.now();
     let from = 0;
     while (store.chunks.has(from)) from += 1;
-    model.send({ kind: "detail?", encoding, from });
+    model.send({ kind: "detail?", encoding: store.encoding, from });
   };
   const onMessage = (message: DetailMessage, buffers?: unknown[]) => {
     if (message?.kind === "error") {
@@ -104,10 +105,10 @@ function listen(store: Store, model: AnyModel, signal: AbortSignal) {
     } else if (message?.kind === "detail") {
       store.heard_at = Date.now();
       const bytes = message.data ? fromBase64(message.data) : asBytes(buffers?.[0]);
-      // Some front ends drop binary buffers: ask again for text.
+      // Some front ends drop binary buffers: the first view that notices asks again for text.
       if (bytes) void take(store, message.index, message.count, bytes);
-      else if (encoding === "binary") {
-        encoding = "base64";
+      else if (store.encoding === "binary") {
+        store.encoding = "base64";
         ask();
       }
     }

@@ -1,25 +1,22 @@
 /** The iterators of a tf.data pipeline -> a graph of boxes from source to step, with what each costs and what to change. */
 
 import "./input_graph.css";
-import { wrapCode } from "./core/code";
 import { cutNames } from "./core/cut";
 import { formatCount, formatPercent, formatTime, plural } from "./core/format";
-import { type GraphSize, placeGraph } from "./core/graph";
+import { type GraphSize, type Placed, type PlacedNode, placeGraph } from "./core/graph";
 import type { IteratorNode, PipelineMeta } from "./core/meta";
 import type { RangePs } from "./core/ops";
 import { bottleneckOf, firstCallEnd, type NodeStats, nodeStats } from "./core/pipeline";
 import { describeRange, rangeInPs } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
-import { copyButton, emptyState, h, svg } from "./draw/dom";
+import { emptyState, h, svg } from "./draw/dom";
 import { arrow, legend, nodeBox } from "./draw/iterator_box";
 import { inFrame, textFits, watchSize } from "./draw/page";
+import { showAdvice } from "./input/advice";
 import { mount, type TraceView } from "./view";
 
 const SIZE: Omit<GraphSize, "width"> = { nodeHeight: 84, gap: 22, rowGap: 20, minNodeWidth: 92, maxNodeWidth: 168 };
 const TOP = 20;
-/** Advance of a character of the code box, and its padding. */
-const CODE_CHARACTER_PX = 6.65;
-const CODE_PADDING_PX = 16;
 
 class InputGraph {
   #pipeline: PipelineMeta;
@@ -137,10 +134,6 @@ class InputGraph {
       nodes.map((node) => node.parent),
       { ...SIZE, width },
     );
-    const cuts = cutNames(
-      nodes.map((node) => node.name),
-      textFits(this.view.root, placed.nodeWidth - 18),
-    );
     const drawing = svg("svg", {
       width: placed.width,
       height: placed.height + TOP,
@@ -151,31 +144,37 @@ class InputGraph {
       const isOnPath = isCritical[i] && isCritical[nodes[i].parent];
       if (points) drawing.append(...arrow(points, TOP, isOnPath));
     });
+    this.#boxes = this.#nodeBoxes(placed, stats, nBatches, scale);
+    drawing.append(...this.#boxes);
+    if (slow >= 0) {
+      this.#boxes[slow].classList.add("bottleneck");
+      drawing.append(bottleneckLabel(placed.nodes[slow], this.#share(slow, selfPerBatch[slow], batchPs)));
+    }
+    this.#canvas.replaceChildren(drawing);
+    const nPipelines = this.view.data.meta.pipelines.length;
+    const finding = { pipeline: this.#pipeline, nPipelines, root, slow, stats, nBatches };
+    showAdvice(this.#aside, finding, this.view.signal);
+    this.#followSelection();
+  }
+
+  #nodeBoxes(placed: Placed, stats: NodeStats, nBatches: number, scale: number): SVGGElement[] {
+    const { nodes } = this.#pipeline;
+    const names = nodes.map((node) => node.name);
+    const cuts = cutNames(names, textFits(this.view.root, placed.nodeWidth - 18));
     const fits = textFits(this.view.root, placed.nodeWidth - 12);
-    this.#boxes = nodes.map((node, i) => {
+    return nodes.map((node, i) => {
       const cost = { self: stats.selfPs[i], total: stats.totalPs[i], calls: stats.calls[i], nBatches, scale };
-      const place = { ...placed.nodes[i], width: placed.nodeWidth, height: SIZE.nodeHeight };
-      const box = nodeBox(node, cuts.get(node.name) ?? node.name, cost, { ...place, y: place.y + TOP }, fits);
+      const { x, y } = placed.nodes[i];
+      const place = { x, y: y + TOP, width: placed.nodeWidth, height: SIZE.nodeHeight };
+      const box = nodeBox(node, cuts.get(node.name) ?? node.name, cost, place, fits);
       this.#listen(box, node, i);
       return box;
     });
-    drawing.append(...this.#boxes);
-    if (slow >= 0 && scale > 0) {
-      this.#boxes[slow].classList.add("bottleneck");
-      const ratio = this.#share(slow, selfPerBatch[slow], batchPs);
-      const share = ratio > 0 ? `: ${formatPercent(ratio)} of the wait` : "";
-      const { x, y } = placed.nodes[slow];
-      drawing.append(svg("text", { class: "b", x, y: y + TOP - 7 }, `Bottleneck${share}`));
-    }
-    this.#canvas.replaceChildren(drawing);
-    this.#advise(slow, stats, nBatches);
-    this.#followSelection();
   }
 
   #sayWhat(nBatches: number, batchPs: number, scale: number): void {
     const { data } = this.view;
-    const trace = { durationPs: data.meta.duration_ps, stepNames: data.meta.step_names };
-    const where = this.#range === null ? "" : ` in ${describeRange(trace, data.table("steps"), this.#range)}`;
+    const where = this.#range === null ? "" : ` in ${describeRange(data.meta, data.table("steps"), this.#range)}`;
     if (nBatches === 0) {
       this.#say.replaceChildren(h("b", {}, `No batch was fetched${where}.`), " Clear the range to see all.");
       return;
@@ -222,49 +221,6 @@ class InputGraph {
     return siblings[siblings.indexOf(i) + (key === "ArrowDown" ? 1 : -1)] ?? i;
   }
 
-  #advise(slow: number, stats: NodeStats, nBatches: number): void {
-    const { suggestion, suggestion_code: code, summary, nodes } = this.#pipeline;
-    const isOther = slow !== (this.#pipeline.bottleneck ?? -1) && slow >= 0;
-    const per = Math.max(1, nBatches);
-    const headline =
-      slow < 0
-        ? "No iterator of this pipeline kept a step waiting."
-        : isOther
-          ? `${nodes[slow].name} is the slowest here: ${formatTime(stats.selfPs[slow] / per)} a batch.`
-          : summary || `${nodes[slow].name} is the bottleneck: ${formatTime(stats.selfPs[slow] / per)} a batch.`;
-    const parts: Node[] = [h("h3", {}, headline)];
-    if (suggestion && !isOther) parts.push(h("p", {}, suggestion));
-    if (code && !isOther) {
-      parts.push(
-        h("pre", {}, wrapCode(code, this.#codeColumns())),
-        h(
-          "p",
-          {},
-          copyButton("Copy the fix", () => code, this.view.signal),
-        ),
-      );
-    }
-    const root = rootIndex(this.#pipeline);
-    const facts = h("dl", { class: "tfp-kv" });
-    const fact = (term: string, text: string) => facts.append(h("dt", {}, term), h("dd", {}, text));
-    if (this.view.data.meta.pipelines.length > 1) fact("pipeline", this.#pipeline.name);
-    fact(
-      "fetched",
-      `${formatCount(nBatches)} ${nBatches === 1 ? "batch" : "batches"} in ${formatTime(stats.totalPs[root])}`,
-    );
-    const { min_latency_us: least, max_latency_us: most } = this.#pipeline;
-    if (typeof least === "number" && typeof most === "number")
-      fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}`);
-    this.#aside.replaceChildren(...parts, facts);
-  }
-
-  /** Characters in a line of the code box. */
-  #codeColumns(): number {
-    const style = getComputedStyle(this.#aside);
-    const width = (this.#aside.clientWidth || 268) - Number.parseFloat(style.paddingLeft || "0") - CODE_PADDING_PX;
-    return Math.max(16, Math.floor(width / CODE_CHARACTER_PX));
-  }
-
   #summary(nBatches: number, batchPs: number, slow: number): string {
     const { nodes, name } = this.#pipeline;
     const bottleneck = slow >= 0 ? `, bottleneck ${nodes[slow].name}` : "";
@@ -284,6 +240,11 @@ class InputGraph {
       this.#boxes[i]?.classList.toggle("hover", namesOf(node).includes(hover));
     });
   }
+}
+
+function bottleneckLabel({ x, y }: PlacedNode, ratio: number): SVGElement {
+  const share = ratio > 0 ? `: ${formatPercent(ratio)} of the wait` : "";
+  return svg("text", { class: "b", x, y: y + TOP - 7 }, `Bottleneck${share}`);
 }
 
 /** What the events of an iterator are called, by which it is selected. */

@@ -6,14 +6,11 @@ import { countEvents, type MemoryEvents, memoryEvents, peakRow, rowAt } from "./
 import type { RangePs } from "./core/ops";
 import { rangeInPs, stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
-import { emptyState, h } from "./draw/dom";
-import { inFrame } from "./draw/page";
+import { copyButton, emptyState, h } from "./draw/dom";
+import { paced } from "./draw/page";
 import { MemoryChart } from "./memory/chart";
 import { LiveTable } from "./memory/live_table";
 import { mount, type TraceView } from "./view";
-
-const DEFAULT_REMEDY =
-  'import os\nos.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"     # first cell, before: import tensorflow';
 
 class MemoryTimeline {
   #events: MemoryEvents;
@@ -30,8 +27,10 @@ class MemoryTimeline {
     this.#events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
     this.#chart = new MemoryChart(view, (timePs) => this.#choose(timePs));
     this.#table = new LiveTable(view);
-    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#chart.element, this.#table.element));
-    const update = inFrame(
+    view.root.append(
+      h("div", { class: "tfp-fill" }, notice(view), this.#toolbar(), this.#chart.element, this.#table.element),
+    );
+    const update = paced(
       view.guard(() => this.#update()),
       signal,
     );
@@ -126,7 +125,7 @@ class MemoryTimeline {
       return;
     }
     const used = events.stack[peak] + events.heap[peak];
-    const { allocations, frees } = countEvents(events, this.#range);
+    const { allocations, freed } = countEvents(events, this.#range);
     const capacity = used + events.free[peak];
     const of = events.free[peak] > 0 ? ` of ${formatBytes(capacity)}` : "";
     const step = events.step[peak];
@@ -135,7 +134,7 @@ class MemoryTimeline {
         ? `free ${formatBytes(events.free[peak])}${this.#chart.isFreeDrawn ? "" : " (not drawn)"}`
         : "",
       `fragmentation ${formatPercent(events.fragmentation[peak])}`,
-      `${formatCount(allocations)} allocations${frees >= allocations && allocations > 0 ? ", all freed" : `, ${formatCount(frees)} freed`}`,
+      `${formatCount(allocations)} allocations${freed === allocations && allocations > 0 ? ", all freed" : `, ${formatCount(freed)} freed`}`,
       this.#kept(),
     ].filter(Boolean);
     const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
@@ -169,16 +168,29 @@ function firstUsed(view: TraceView): number {
   return best;
 }
 
+/** What to do where nothing useful was recorded: the words, and the code on the last line. */
+function remedy(text: string | null): readonly [string, string] {
+  const lines = (text ?? "").split("\n");
+  const code = lines.length > 1 ? (lines.pop() as string) : "";
+  return [lines.join(" "), code];
+}
+
+/** Above a chart of what little was recorded: why the rest is missing. */
+function notice(view: TraceView): HTMLElement | null {
+  const [reason, code] = remedy(view.data.meta.memory_remedy);
+  if (!reason) return null;
+  const copy = code ? copyButton("Copy the line", () => code, view.signal) : null;
+  return h("div", { class: "note", role: "status", title: code }, h("span", {}, reason), copy);
+}
+
 export default mount("memory_timeline", async (view) => {
   view.root.classList.add("tfp-memory_timeline");
   const { meta } = view.data;
   if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0 && view.data.isComplete) {
     const isCpu = !meta.planes.some((plane) => plane.kind === "device");
-    const reason = isCpu
-      ? "TensorFlow's default CPU allocator does not report to the profiler. Set this before TensorFlow starts, then run the cell again:"
-      : "No allocator reported to the profiler. Capture the first steps of a run, or set this before TensorFlow starts:";
+    const [reason, code] = remedy(meta.memory_remedy);
     const title = `No allocation recorded${isCpu ? " on this CPU run" : ""}`;
-    view.root.append(emptyState(title, reason, meta.memory_remedy || DEFAULT_REMEDY, view.signal));
+    view.root.append(emptyState(title, reason || "No allocator reported to the profiler.", code, view.signal));
     return;
   }
   await new MemoryTimeline(view).build();

@@ -9,7 +9,7 @@ import { describeRange, rangeInPs } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
 import { createGrid, type Grid } from "./draw/grid";
-import { inFrame, textFits, watchSize } from "./draw/page";
+import { inFrame, paced, textFits } from "./draw/page";
 import { CSV_HEADER, csvRow, type OpLook, opColumns, type RankedOp } from "./ops/columns";
 import { mount, type TraceView } from "./view";
 
@@ -59,13 +59,14 @@ class OpTable {
         sortBy: "self",
         placeholder: "",
         signal,
+        onWidths: () => this.#filter(),
       },
     );
     this.#filter = inFrame(
       view.guard(() => this.#applyFilter()),
       signal,
     );
-    const compute = inFrame(
+    const compute = paced(
       view.guard(() => this.#compute()),
       signal,
     );
@@ -78,7 +79,6 @@ class OpTable {
       signal,
     );
     data.onChange(() => data.isComplete && compute(), signal);
-    watchSize(this.#grid.element, () => this.#filter(), signal);
     this.#compute();
   }
 
@@ -96,41 +96,27 @@ class OpTable {
       },
       { signal },
     );
-    const refresh = () => this.#compute();
-    const idle = button(
-      "Idle",
-      () => {
-        this.#withIdle = !this.#withIdle;
-        idle.setAttribute("aria-pressed", String(this.#withIdle));
-        refresh();
-      },
-      signal,
-      { "aria-pressed": "false", title: "Also the time in which a thread or a device ran no op" },
-    );
+    const flipIdle = () => {
+      this.#withIdle = !this.#withIdle;
+      idle.setAttribute("aria-pressed", String(this.#withIdle));
+      this.#compute();
+    };
+    const title = "Also the time in which a thread or a device ran no op";
+    const idle = button("Idle", flipIdle, signal, { "aria-pressed": "false", title });
+    const setWhere = (where: Where) => {
+      this.#where = where;
+      this.#compute();
+    };
+    const setRows = (rows: "op" | "type") => {
+      this.#byType = rows === "type";
+      this.#compute();
+    };
     return h(
       "div",
       { class: "bar" },
       this.#input,
-      segmented(
-        "Where",
-        WHERE,
-        "both",
-        (where) => {
-          this.#where = where;
-          refresh();
-        },
-        signal,
-      ),
-      segmented(
-        "Rows",
-        ROWS,
-        "op",
-        (rows) => {
-          this.#byType = rows === "type";
-          refresh();
-        },
-        signal,
-      ),
+      segmented("Where", WHERE, "both", setWhere, signal),
+      segmented("Rows", ROWS, "op", setRows, signal),
       h("span", { class: "seg" }, idle),
       h("span", { class: "sp" }),
       this.#count,
@@ -184,9 +170,11 @@ class OpTable {
   }
 
   #whyEmpty(): string {
-    if (this.#all.length === 0) return "No op ran in this time range. Clear the range to see all ops.";
-    if (this.#text !== "") return "No op matches the filter. Clear it, or write /pattern/i for a regular expression.";
-    return this.#where === "device" ? "No op ran on a device in this capture." : "No op ran on the host in this range.";
+    if (this.#all.length > 0)
+      return "No op matches the filter. Clear it, or write /pattern/i for a regular expression.";
+    const where = { both: "", host: " on the host", device: " on a device" }[this.#where];
+    if (this.#range === null) return `No op ran${where} in this capture.`;
+    return `No op ran${where} in this time range. Clear the range to see all ops.`;
   }
 
   #describe(error: string): void {
@@ -197,8 +185,7 @@ class OpTable {
     const parts = [`${formatCount(this.#shown.length)} of ${formatCount(this.#all.length)} ${noun}`];
     if (all > 0) parts.push(`${formatPercent(sum(this.#shown) / all)} of self time`);
     if (this.#range !== null) {
-      const trace = { durationPs: data.meta.duration_ps, stepNames: data.meta.step_names };
-      parts.push(describeRange(trace, data.table("steps"), this.#range));
+      parts.push(describeRange(data.meta, data.table("steps"), this.#range));
     }
     this.#count.textContent = error ? `Filter not applied: ${error}` : parts.join(" · ");
   }

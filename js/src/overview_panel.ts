@@ -6,7 +6,8 @@ import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural 
 import { CATEGORY_LABELS } from "./core/meta";
 import { type OpRow, opCategory, opFamily } from "./core/ops";
 import { compilingStep, decimalsOf, formatMsSpan, formatPart, formatShare, meanFigure, topOps } from "./core/overview";
-import { stepLabel } from "./core/span_text";
+import { capturedPs } from "./core/sessions";
+import { keepTogether, stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, copyButton, h } from "./draw/dom";
 import { inFrame, textFits, watchSize } from "./draw/page";
@@ -20,7 +21,8 @@ function header(view: TraceView): HTMLElement {
   const time = overview.step_time;
   const verdict = h("div", { class: "tfp-verdict", title: overview.verdict_detail });
   verdict.style.borderLeftColor = `var(--c-${overview.limiter || "other"}, var(--c-other))`;
-  verdict.append(overview.verdict || "No steps in this capture, so nothing can be said about a step.");
+  const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
+  verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span", { class: "nb" }, part) : part)));
   const detail = overview.verdict_detail || "";
   if (detail) verdict.append(h("small", {}, detail));
   return h(
@@ -73,7 +75,7 @@ function sideFigures(view: TraceView): HTMLElement {
     );
   const [environment, full] = environmentText(overview.environment ?? {});
   const avg = overview.step_time?.avg ?? 0;
-  if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(view.data.meta.duration_ps)} captured`);
+  if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(capturedPs(view.data.meta))} captured`);
   const busy = busyShare(overview);
   if (busy !== null) add(formatShare(busy.ratio), `% ${busy.what} busy`, environment, full);
   else if (environment)

@@ -16,7 +16,7 @@ import {
 } from "./core/step_bars";
 import { EMPTY_TABLE, type Table } from "./core/wire";
 import { emptyState, h } from "./draw/dom";
-import { inFrame, watchSize } from "./draw/page";
+import { inFrame, paced, watchSize } from "./draw/page";
 import { createTip, drawLabels, watchPlot } from "./draw/plot";
 import { paintSteps, stepLabels } from "./steps/paint";
 import { barTip, spoken, summary } from "./steps/words";
@@ -57,7 +57,7 @@ class StepChart {
       h("div", { class: "tfp-h" }, head, h("span", {}, "click a bar: that step · drag: a range")),
       this.#plot,
     );
-    const update = inFrame(
+    const update = paced(
       view.guard(() => this.#showRange()),
       signal,
     );

@@ -112,6 +112,10 @@ describe("step chart", () => {
     expect([...Array(40).keys()].every((i) => bars.bottom_input[i] === 0)).toBe(true);
     expect(bars.top_input[5]).toBeCloseTo(makeScene().tables.steps.columns.input_ms[5] as number, 9);
     expect(bokeh.data("breaks").xs.length).toBe(1);
+    // The broken bar shows its own proportions, not the bottom of its stack.
+    const { compile_ms: compile, duration_ps: duration } = makeScene().tables.steps.columns;
+    const part = (bars.top_compile[0] - bars.bottom_compile[0]) / bars.top_other[0];
+    expect(part).toBeCloseTo((compile[0] as number) / ((duration[0] as number) / 1e9), 6);
     expect(root.textContent).toContain("compiles, left out");
     expect(root.textContent).toContain("mean 21.3 ms");
   });
@@ -181,6 +185,33 @@ describe("memory timeline", () => {
     expect(firstRow(root)).toContain("Conv2DBackpropInput");
     expect(heading(root)).toContain("at the peak");
     expect(bokeh.data("peak").x.length).toBe(1);
+  });
+
+  it("says above what little was recorded why the rest is missing", async () => {
+    const { root } = await show(memoryTimeline, { remedy: "Only scratch memory reports.\nimport os" });
+    const note = root.querySelector(".note");
+    expect(note?.querySelector("span")?.textContent).toBe("Only scratch memory reports.");
+    expect(note?.querySelector("button")?.textContent).toBe("Copy the line");
+  });
+
+  it("shows the session of the peak where the time between sessions would fill the chart", async () => {
+    const sessions = [
+      { start_ps: 0, stop_ps: 2e12, host: "" },
+      { start_ps: 90e12, stop_ps: 91e12, host: "" },
+    ];
+    const { root, bokeh } = await show(memoryTimeline, { sessions });
+    expect(bokeh.model("x")).toMatchObject({ start: 0, end: 2000 });
+    await vi.waitFor(() => expect(root.textContent).toContain("the session with the peak, 1 of 2"));
+  });
+
+  it("covers the time between sessions, in which nothing is known", async () => {
+    const sessions = [
+      { start_ps: 0, stop_ps: 2e12, host: "" },
+      { start_ps: 3e12, stop_ps: 4e12, host: "" },
+    ];
+    const { root } = await show(memoryTimeline, { sessions });
+    const gaps = () => [...root.querySelectorAll(".tfp-gap")].map((gap) => gap.textContent);
+    await vi.waitFor(() => expect(gaps()).toEqual(["not captured"]));
   });
 
   it("is about the linked time range: window, peak and table", async () => {

@@ -12,7 +12,7 @@ import type { Frame } from "../src/draw/frame";
 import { drawSessionGaps } from "../src/draw/gaps";
 import { drawRangeBracket, drawRuler, drawSteps } from "../src/draw/head";
 import { LabelCache } from "../src/draw/label_cache";
-import { outlineIds } from "../src/draw/outlines";
+import { markFound, outlineIds } from "../src/draw/outlines";
 import type { Palette } from "../src/draw/palette";
 import { drawTracks } from "../src/draw/slices";
 import { trainingRun } from "./fixtures";
@@ -166,6 +166,23 @@ describe("outlines", () => {
     const strokes = calls.filter((c) => c.name === "stroke").length;
     expect(strokes).toBeGreaterThan(5);
     expect(strokes).toBeLessThan(20);
+  });
+
+  it("outlines found slices that are wide and ticks narrow ones at the bottom of their row, one per column", () => {
+    const byName = buildPostings(events.name, meta.names.length);
+    const long = new Set(Array.from(events.name).filter((_, e) => events.duration[e] > meta.duration_ps / 10));
+    const found = [...meta.names.keys()].filter((name) => !long.has(name));
+    const draw = (t0: number, t1: number) => {
+      const { ctx, calls } = recorder();
+      markFound(frame(ctx, { view: { t0, t1 } }), byName, found, "act");
+      return { strokes: calls.filter((c) => c.name === "stroke"), ticks: calls.filter((c) => c.name === "fillRect") };
+    };
+    expect(draw(steps.start[14], steps.end[14]).strokes.length).toBeGreaterThan(0);
+    const far = draw(0, 50 * meta.duration_ps);
+    expect(far.strokes).toEqual([]);
+    expect(far.ticks.length).toBeGreaterThan(5);
+    expect(far.ticks.every((c) => c.fillStyle === "act" && c.args[2] === 2 && c.args[3] === 2)).toBe(true);
+    expect(new Set(far.ticks.map((c) => `${c.args[0]} ${c.args[1]}`)).size).toBe(far.ticks.length);
   });
 });
 

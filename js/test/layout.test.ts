@@ -3,9 +3,10 @@ import { describe, expect, it } from "vitest";
 import { toCsv } from "../src/core/csv";
 import { cutNames } from "../src/core/cut";
 import { depthsOf, placeGraph } from "../src/core/graph";
+import type { SessionMeta, TraceMeta } from "../src/core/meta";
 import { formatPart, formatShare, meanFigure } from "../src/core/overview";
 import { bottleneckOf, firstCallEnd, nodeStats } from "../src/core/pipeline";
-import { describeRange, rangeInPs, stepLabel, stepsOfRange } from "../src/core/span_text";
+import { describeRange, keepTogether, rangeInPs, stepLabel, stepsOfRange } from "../src/core/span_text";
 import {
   barOf,
   chartTop,
@@ -146,12 +147,24 @@ describe("time and steps", () => {
 
   it("says what a view is about in words", () => {
     const steps = stepTable([10, 20, 30]);
-    const trace = { durationPs: 60e9, stepNames: ["train 7", "train 8", "train 9"] };
+    const names = ["train 7", "train 8", "train 9"];
+    const trace = { duration_ps: 60e9, step_names: names, sessions: [] as SessionMeta[] } as unknown as TraceMeta;
     expect(describeRange(trace, steps, null)).toBe("whole capture · 3 steps · 60.0 ms");
     expect(describeRange(trace, steps, [10e9, 60e9])).toBe("steps 8–9 · 50.0 ms");
     expect(describeRange(trace, steps, [0, 10e9])).toBe("step 7 · 10.0 ms");
     expect(describeRange(trace, steps, [1e9, 15e9])).toBe("1.0–15.0 ms · 14.0 ms");
     expect(stepLabel(["train 1", "test 1"], 1)).toBe("test 1");
+    const twice = { ...trace, step_names: ["train 8", "train 0", "train 1"] };
+    expect(describeRange(twice, steps, [0, 60e9])).toBe("3 steps, 8 to 1 · 60.0 ms");
+    // Time between sessions was not captured.
+    trace.sessions.push({ start_ps: 0, stop_ps: 10e9, host: "" }, { start_ps: 50e9, stop_ps: 60e9, host: "" });
+    expect(describeRange(trace, steps, null)).toBe("whole capture · 3 steps · 20.0 ms");
+  });
+
+  it("keeps a number and its unit together", () => {
+    const sentence = "Input-bound: the GPU waits 13.1 of 21.3 ms a step for data (62 %).";
+    expect(keepTogether(sentence).filter((_, i) => i % 2)).toEqual(["21.3 ms", "(62 %)."]);
+    expect(keepTogether(sentence).join("")).toBe(sentence);
   });
 
   it("places times on the axis of steps in order", () => {

@@ -16,6 +16,12 @@ export interface SceneOptions {
   readonly isEmpty?: boolean;
   /** An op and an iterator of this name, which must stay text. */
   readonly hostileName?: string;
+  /** Why little memory was recorded, though some was, and the code that helps. */
+  readonly remedy?: string;
+  /** Sessions, where the time between them was not captured. */
+  readonly sessions?: TraceMeta["sessions"];
+  /** Names of the events of the Map iterator, where they are several. */
+  readonly mapNames?: string[];
 }
 
 export function makeScene(options: SceneOptions = {}): Pack {
@@ -36,8 +42,16 @@ export function makeScene(options: SceneOptions = {}): Pack {
   const memory = isCpu ? table({}) : allocations(meta, pack.tables.steps);
   meta.allocators = isCpu ? [] : ["GPU_0_bfc"];
   meta.n_memory = memory.n;
-  meta.memory_remedy = isCpu ? 'import os\nos.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"' : null;
+  meta.memory_remedy = isCpu
+    ? 'Only a variable makes it report.\nimport os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
+    : null;
   meta.pipelines = [pipeline(nSteps, hostile)];
+  if (options.remedy) meta.memory_remedy = options.remedy;
+  if (options.sessions) {
+    meta.sessions = options.sessions;
+    meta.duration_ps = Math.max(...options.sessions.map((session) => session.stop_ps));
+  }
+  if (options.mapNames) meta.pipelines[0].nodes[3].event_names = options.mapNames;
   meta.overview = overview(nSteps, isCpu);
   const tables = {
     ...pack.tables,
@@ -60,6 +74,7 @@ function emptyScene(): Pack {
     op_device: [],
     op_eager: [],
     step_names: [],
+    memory_remedy: "Only a variable makes it report.\nimport os",
   };
   const none = { planes: [], lines: [], pipelines: [], allocators: [], overview: {} };
   return { meta: { ...meta, ...nothing, ...none } as unknown as Pack["meta"], tables: {} };

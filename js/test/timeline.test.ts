@@ -299,12 +299,12 @@ describe("timeline", () => {
     expect(root.querySelector(".tl-full")?.textContent).toBe(evilName);
   });
 
-  it("folds and unfolds planes, and idle threads with their number", async () => {
+  it("folds and unfolds planes, and the less busy threads with their number", async () => {
     const { root } = await show();
     const nLines = () => root.querySelectorAll(".tl-line").length;
     const before = nLines();
     const fold = root.querySelector<HTMLButtonElement>(".tl-fold");
-    expect(fold?.textContent).toContain("12 idle threads");
+    expect(fold?.textContent).toContain("12 more threads");
     fold?.click();
     await frame();
     expect(nLines()).toBe(before + 12);

@@ -171,6 +171,21 @@ describe("tracks", () => {
     ]);
   });
 
+  it("puts devices that did next to nothing after the others", () => {
+    const planes = ["GPU:0", "GPU:1", "GPU:2"].map((name) => ({ name, host: "", kind: "device" as const }));
+    const busy = [1, 100, 90];
+    const lines = busy.map((busy_ps, plane) => ({ plane, name: "s", n_events: 1, busy_ps, is_derived: false }));
+    const one = { start_ps: new Float64Array(3), duration_ps: Float64Array.from(busy), line: Int32Array.of(0, 1, 2) };
+    const own = readEvents({ n: 3, columns: one }, meta);
+    const ownRows = buildRows(own, 3);
+    const order = layoutTracks({ ...meta, planes, lines }, ownRows, filledRows(own, ownRows), newTrackState()).tracks;
+    expect(order.flatMap((t) => (t.kind === "plane" ? [planes[t.plane].name] : []))).toEqual([
+      "GPU:1",
+      "GPU:2",
+      "GPU:0",
+    ]);
+  });
+
   it("names threads without their long ids, and numbers what that makes equal", () => {
     const lines = ["tf_Compute/-4638255601", "tf_Compute/346699663", "python", "tf_data/12345678"].map((name) => ({
       ...meta.lines[0],
@@ -229,6 +244,9 @@ describe("steps and sessions", () => {
     expect(typicalSteps({ ...first, isAveraged: new Uint8Array(40) }, 8)).toBeNull();
     const oneOut = Uint8Array.from({ length: 40 }, (_, i) => (i === 20 ? 0 : 1));
     expect(typicalSteps({ ...first, isAveraged: oneOut }, 8)).toEqual([12, 19]);
+    // A window over two sessions would show the time between them.
+    const session = Int32Array.from({ length: 40 }, (_, i) => (i < 19 ? 0 : 1));
+    expect(typicalSteps({ ...first, session }, 8)).toEqual([11, 18]);
   });
 
   it("knows the step at a time", () => {
@@ -278,7 +296,7 @@ describe("memory counter", () => {
     const n = 1000;
     const time = Float64Array.from({ length: n }, (_, i) => i * 10);
     const value = Float64Array.from({ length: n }, (_, i) => (i * 7919) % 1000);
-    const counter = newCounter("bfc", time, value);
+    const counter = newCounter("bfc", time, value, 7);
     for (const [from, to] of [
       [0, 1000],
       [3, 900],
@@ -290,6 +308,14 @@ describe("memory counter", () => {
     }
     expect(extremeInSpan(counter, "max", 15, 16)).toBe(value[1]);
     expect(counter.max).toBe(999);
+    const late = newCounter(
+      "bfc",
+      time.map((t) => t + 5),
+      value,
+      7,
+    );
+    expect(extremeInSpan(late, "max", 0, 5)).toBe(7);
+    expect(extremeInSpan(late, "min", 0, 6)).toBe(Math.min(7, value[0]));
   });
 });
 

@@ -145,6 +145,19 @@ describe("input graph", () => {
     expect(page.link.get("selection")).toEqual([]);
   });
 
+  it("stands for all iterators that were merged into a node", async () => {
+    const mapNames = ["Iterator::Root::Interleave[0]::Map", "Iterator::Root::Interleave[1]::Map"];
+    const { root, page } = await show(inputGraph, { mapNames });
+    const box = root.querySelector(`[data-op-name="${MAP}"]`) as SVGGElement;
+    box.dispatchEvent(new MouseEvent("click"));
+    expect(page.link.get("selection")).toEqual(mapNames);
+    page.link.set("selection", [mapNames[1]]);
+    expect(box.getAttribute("aria-pressed")).toBe("true");
+    box.dispatchEvent(new MouseEvent("click"));
+    box.dispatchEvent(new MouseEvent("click"));
+    expect(page.link.get("selection")).toEqual([]);
+  });
+
   it("gives averages of the batches of the time range", async () => {
     const { root, page } = await show(inputGraph);
     const { start_ps: start } = makeScene().tables.steps.columns;

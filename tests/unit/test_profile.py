@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.builders import event, line, plane, space
+from tests.builders import Event, event, line, plane, space
 
 
 @pytest.fixture
@@ -121,3 +123,79 @@ def test_loading_and_analysing_needs_no_tensorflow(loaded: tfprof.Profile, tmp_p
         [sys.executable, "-c", code, str(tmp_path / "o.html")], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["6", "2", "18", "True"]
+
+
+def test_a_step_ends_where_the_next_begins_within_one_nanosecond(tmp_path: Path) -> None:
+    def at(name: str, start_ps: int, duration_ps: int, **stats: int) -> Event:
+        return Event(name, start_ps, duration_ps, tuple(stats.items()))
+
+    events = [
+        at("train", 0, 10_400, _r=1, step_num=0),
+        at("a:A", 100, 10_300),
+        at("train", 10_400, 9_600, _r=1, step_num=1),
+        at("b:B", 10_400, 1_000),
+    ]
+    (tmp_path / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *events))))
+    prof = tfprof.load(tmp_path)
+    first, second = prof.select(step=0), prof.select(step=1)
+    assert (first.time_range_ps, first.time_range_ns) == ((0, 10_400), (0, 11))
+    assert (second.time_range_ps, second.time_range_ns) == ((10_400, 20_000), (10, 20))
+    assert first.ops["name"].tolist() == ["a"]
+    assert second.ops["name"].tolist() == ["b"]
+    assert first.steps["name"].tolist() == ["train 0"]
+    assert first.events["name"].tolist() == ["train", "a:A"]
+    assert second.events["name"].tolist() == ["train", "b:B"]
+
+
+def test_an_event_counts_in_a_range_it_overlaps_and_one_without_duration_where_it_lies(tmp_path: Path) -> None:
+    events = [event("long", 0, 10), event("point", 5, 0), event("later", 10, 5)]
+    (tmp_path / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *events))))
+    prof = tfprof.load(tmp_path)
+
+    def names(low_us: int, high_us: int) -> list[str]:
+        return prof.select(time_range=(low_us * 1000, high_us * 1000)).events["name"].tolist()
+
+    assert names(4, 6) == ["long", "point"]
+    assert names(5, 10) == ["long", "point"]
+    assert names(10, 11) == ["later"]
+    assert names(15, 20) == []
+
+
+def test_a_step_may_be_chosen_by_a_number_out_of_a_table(loaded: tfprof.Profile) -> None:
+    slowest = loaded.steps.sort_values("step_time_ms")["step"].iloc[-1]
+    assert isinstance(slowest, np.integer)
+    loaded.select(step=slowest)
+    assert type(loaded.link.step) is int
+    loaded.select(time_range=(np.int64(0), np.int64(7)))
+    assert loaded.link.time_range == (0, 7)
+
+
+def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> None:
+    data = space(plane("/host:CPU", line("main", event("x", 0, 1))), warnings=["dropped"] * 2, errors=["lost"])
+    (tmp_path / "host.xplane.pb").write_bytes(data)
+    prof = tfprof.load(tmp_path)
+    assert prof.notices == ("lost", "dropped", "dropped")
+    assert "! lost" in prof.summary()
+    assert '"lost"' in prof.dashboard().options
+
+
+def test_a_profile_without_data_can_still_be_asked_for_its_notices() -> None:
+    assert tfprof.Profile(notices=("n",)).notices == ("n",)
+
+
+def test_the_title_of_a_file_is_its_directory_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (folder / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", event("x", 0, 1)))))
+    monkeypatch.chdir(folder)
+    prof = tfprof.load("host.xplane.pb")
+    assert prof.title == "caf\\xe9"
+    assert "caf" in prof.to_html(tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+def test_a_part_of_a_profile_is_told_in_one_line(loaded: tfprof.Profile) -> None:
+    assert repr(loaded.select(step=2)) == "Selection(20,000 to 29,000 ns)"
+    assert repr(loaded.select()) == "Selection(the whole capture)"
+    assert repr(loaded.memory) == "MemoryProfile(0 memory events of 0 allocators)"
+    assert repr(loaded.overview).startswith("Overview(6 steps: ")
+    assert repr(loaded.input_pipeline).startswith("InputPipeline(0 pipelines: ")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..store.trace import Plane, Trace
 from .step_spans import on_stream
+from .units import PS_PER_MS
 
 _NVIDIA = {2: "Fermi", 3: "Kepler", 5: "Maxwell", 6: "Pascal", 9: "Hopper", 10: "Blackwell"}
 
@@ -55,7 +56,7 @@ def compute_environment(trace: Trace) -> Environment:
         n_sessions=len(trace.sessions),
         n_threads=int(threads),
         n_events=trace.n_events,
-        captured_ms=sum(session.stop_ps - session.start_ps for session in trace.sessions) / 1e9,
+        captured_ms=sum(session.stop_ps - session.start_ps for session in trace.sessions) / PS_PER_MS,
     )
 
 

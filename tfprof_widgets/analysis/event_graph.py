@@ -65,7 +65,7 @@ def _spread(label: Int64, seeds: Int64, source: Int64, target: Int64, *, nearest
     """Carry labels along edges until nothing changes. One round is one hop between threads; each edge is used a few times."""
     order = np.argsort(source, kind="stable")
     target = target[order]
-    offsets = np.searchsorted(source[order], np.arange(len(label) + 1))
+    offsets = np.append(0, np.cumsum(np.bincount(source, minlength=len(label))))
     front = seeds
     while len(front):
         low, count = offsets[front], offsets[front + 1] - offsets[front]
@@ -149,7 +149,8 @@ def _context_links(trace: Trace) -> tuple[Int64, Int64]:
 
 def _process_id(trace: Trace, plane: int) -> int:
     value = trace.planes[plane].stats.get("process_id", 0)
-    return value if isinstance(value, int) else 0
+    # An unsigned one beyond an int64 wraps, as it does in the stats of events.
+    return (value + 2**63) % 2**64 - 2**63 if isinstance(value, int) else 0
 
 
 def _stat_links(trace: Trace) -> list[tuple[Int64, Int64]]:

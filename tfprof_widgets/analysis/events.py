@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..store.trace import Float64, Int32, Int64, Trace
 from .event_names import used_names
+from .units import PS_PER_NS
 
 EVENTS_COLUMNS = ("plane", "line", "name", "start_ns", "duration_ns", "self_ns", "depth", "step")
 
@@ -23,8 +24,9 @@ def compute_events(trace: Trace, event_step: Int32 | None = None) -> pd.DataFram
 
     Returns:
         Categorical `plane` (with the host in front where there are several), `line` and `name`; `start_ns` (after the trace
-        origin), `duration_ns` and `self_ns` as float64 with the picoseconds behind the point, exact below 104 days; `depth`,
-        how many events of the line enclose it; `step`, the row of the steps table, -1 for none.
+        origin), `duration_ns` and `self_ns` as float64, with the picoseconds behind the point (of times beyond the first
+        hour, those that a double still holds); `depth`, how many events of the line enclose it; `step`, the row of the
+        steps table, -1 for none.
     """
     several_hosts = len({plane.host for plane in trace.planes}) > 1
     planes = [f"{plane.host}{plane.name}" if several_hosts else plane.name for plane in trace.planes]
@@ -45,7 +47,7 @@ def compute_events(trace: Trace, event_step: Int32 | None = None) -> pd.DataFram
 
 
 def _ns(ps: Int64) -> Float64:
-    return ps / 1e3
+    return ps / PS_PER_NS
 
 
 def _categorical(codes: Int32, labels: list[str]) -> pd.Categorical:

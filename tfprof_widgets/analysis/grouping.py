@@ -20,7 +20,7 @@ from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
 from .op_names import OpCategory, parse_op_names
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grouping:
     """What belongs to which group."""
 

@@ -10,9 +10,7 @@ import pandas as pd
 
 from ..store.trace import Trace
 from .op_names import parse_op_names
-
-PS_PER_MS = 1e9
-US_PER_MS = 1e3
+from .units import US_PER_MS
 
 ENQUEUE = "Enqueue"
 DEMANDED_READ = "Demanded file read"

@@ -13,13 +13,13 @@ from ..store.trace import Trace
 from .input_ops import input_categories, input_ops
 from .tf_data import TfData, compute_tf_data
 from .verdict import INPUT_HIGH, INPUT_MODERATE
-from .wording import number
+from .wording import number, plural
 
 OTHER_RATIO = 0.03
 """From this share of unattributed step time on, a small input share is no proof. Source: semantics 5.1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class InputPipeline:
     """What the input of the training costs."""
 
@@ -38,6 +38,9 @@ class InputPipeline:
     """What to change, its last line the code; empty when the pipeline keeps up or there is none."""
     suggestion_code: str
     """The code line of `suggestion`."""
+
+    def __repr__(self) -> str:
+        return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"
 
     @property
     def pipelines(self) -> pd.DataFrame:

@@ -10,8 +10,8 @@ from .iterator_calls import base_name, short_name
 from .iterator_nodes import merged_name
 from .matching import sum_by
 from .pipeline_usage import Usage
+from .units import PS_PER_MS
 
-PS_PER_MS = 1e9
 ASYNC_ITERATORS = frozenset(
     (
         "Prefetch",

@@ -64,7 +64,7 @@ def rows_below(order: Int64, offsets: Int64, rows: Int64) -> Int64:
     return below
 
 
-def sum_by(row: Int64, value: Int64, n: int) -> Int64:
+def sum_by(row: npt.NDArray[np.integer], value: Int64, n: int) -> Int64:
     """Sums of integer values by row, exact; shape (n,)."""
     total = np.zeros(n, np.int64)
     np.add.at(total, row, value)

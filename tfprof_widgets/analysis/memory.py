@@ -12,13 +12,17 @@ from ..store.trace import Trace
 from .grouping import Grouping, group_events
 from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
 from .memory_snapshots import Snapshots, read_snapshots
-
-PS_PER_MS = 1e9
+from .units import PS_PER_MS
+from .wording import plural
 
 _CPU_REMEDY = (
     "{cause} TensorFlow records CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
     "Restart the kernel, run the line below first (or `%load_ext tfprof_widgets`, which does it), and capture again.\n"
     'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
+)
+_IDLE_REMEDY = (
+    "Nothing of TensorFlow ran while this capture was on, so no memory was allocated. Put the code that trains inside it:\n"
+    "with tfprof.profile() as prof: model.fit(...)"
 )
 _DEVICE_REMEDY = (
     "No memory was allocated or given back while this capture ran, so there is nothing to show. "
@@ -27,7 +31,7 @@ _DEVICE_REMEDY = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class MemoryProfile:
     """What TensorFlow's allocators did during the capture.
 
@@ -53,6 +57,10 @@ class MemoryProfile:
     """For each event of the trace its row in the `steps` table, where steps were computed."""
     remedy: str | None
     """Where nothing useful was recorded: why, what to do, and on the last line the code to paste; else None."""
+
+    def __repr__(self) -> str:
+        n = len(self.snapshots.event)
+        return f"MemoryProfile({plural(n, 'memory event')} of {plural(len(self.allocators), 'allocator')})"
 
     @property
     def is_empty(self) -> bool:
@@ -195,6 +203,8 @@ SUMMARY_COLUMNS = [
 
 
 def _remedy(trace: Trace, snapshots: Snapshots) -> str | None:
+    if not trace.n_events:
+        return _IDLE_REMEDY
     has_device = any(plane.is_device for plane in trace.planes)
     if has_device:
         return None if snapshots.allocators else _DEVICE_REMEDY

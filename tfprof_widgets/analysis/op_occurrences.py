@@ -20,7 +20,7 @@ from .op_names import parse_op_names
 from .step_spans import on_host, on_stream
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Occurrences:
     """Executions of ops: `op` names the row of the op table, one entry per op in `name`, `type`, `is_device`, `is_eager`."""
 

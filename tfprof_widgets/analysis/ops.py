@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 
 from ..store.trace import Bool, Int64
+from .matching import sum_by
 from .op_occurrences import Occurrences, op_occurrences
+from .units import PS_PER_US
 
 __all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "op_occurrences"]
 
@@ -45,7 +47,8 @@ def aggregate_ops(
             without duration when it lies inside. Total time is then the overlap, self time the overlap of the op's own span
             less that of its direct children. `None` is the whole trace.
         idle: add one row `IDLE` per side: time of host threads (summed over threads) and of devices (summed over devices)
-            between their first and last event in which no op ran.
+            between their first and last event in which no op ran. A side of which nothing was observed within the range
+            has none; one that was never idle has one of 0, as in XProf (the browser leaves that out).
 
     Returns:
         The columns `OPS_COLUMNS`, sorted by (`device` first devices then host, self time falling, name); `device` is
@@ -55,9 +58,6 @@ def aggregate_ops(
     """
     total, own, counted = _overlaps(occurrences, time_range_ps)
     n_ops = len(occurrences.name)
-    total_ps, self_ps = np.zeros(n_ops, np.int64), np.zeros(n_ops, np.int64)
-    np.add.at(total_ps, occurrences.op, total)
-    np.add.at(self_ps, occurrences.op, own)
     count = _counts(occurrences, counted)
     frame = pd.DataFrame(
         {
@@ -65,8 +65,8 @@ def aggregate_ops(
             "type": pd.Series(occurrences.type, dtype=object),
             "name": pd.Series(occurrences.name, dtype=object),
             "occurrences": count,
-            "total_ps": total_ps,
-            "self_ps": self_ps,
+            "total_ps": sum_by(occurrences.op, total, n_ops),
+            "self_ps": sum_by(occurrences.op, own, n_ops),
             "eager": occurrences.is_eager,
         }
     )
@@ -116,12 +116,10 @@ def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, i
     first, last = occurrences.lane_first_ps, occurrences.lane_last_ps
     if time_range_ps is not None:
         first, last = np.maximum(first, time_range_ps[0]), np.minimum(last, time_range_ps[1])
-    busy = np.zeros(len(first), np.int64)
-    np.add.at(busy, occurrences.lane, own)
-    idle = np.maximum(last - first - busy, 0)
+    idle = np.maximum(last - first - sum_by(occurrences.lane, own, len(first)), 0)
     rows = []
     for is_device, side in ((True, "Device"), (False, "Host")):
-        chosen = occurrences.lane_is_device == is_device
+        chosen = (occurrences.lane_is_device == is_device) & (first <= last)
         if chosen.any():
             ps = int(idle[chosen].sum())
             rows.append((side, IDLE, IDLE, 0, ps, ps, False))
@@ -138,9 +136,9 @@ def _finish(frame: pd.DataFrame) -> pd.DataFrame:
     count = frame["occurrences"].where(frame["occurrences"] > 0, 1)
     executed = frame["occurrences"] > 0
     frame["rank"] = np.arange(1, len(frame) + 1)
-    frame["total_time_us"] = frame["total_ps"] / 1e6
+    frame["total_time_us"] = frame["total_ps"] / PS_PER_US
     frame["avg_time_us"] = (frame["total_time_us"] / count).where(executed, 0.0)
-    frame["total_self_time_us"] = frame["self_ps"] / 1e6
+    frame["total_self_time_us"] = frame["self_ps"] / PS_PER_US
     frame["avg_self_time_us"] = (frame["total_self_time_us"] / count).where(executed, 0.0)
     frame["self_time_ratio"] = (frame["self_ps"] / whole).where(whole > 0, 0.0)
     frame["cumulative_ratio"] = (side.cumsum() / whole).where(whole > 0, 0.0)

@@ -15,8 +15,10 @@ import pandas as pd
 
 from ..store.trace import Bool, Trace
 from .environment import Environment, compute_environment
-from .ops import Occurrences
+from .matching import sum_by
+from .op_occurrences import Occurrences
 from .steps import STEP_CATEGORIES, Steps
+from .units import PS_PER_MS
 from .verdict import judge
 from .wording import number, percent, plural
 
@@ -27,7 +29,7 @@ _COMPILING = 0.1
 """A first step that spends this share of its time compiling is left out too."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overview:
     """The figures a reader wants first. Without steps, times and ratios of steps are 0 and `verdict` says why."""
 
@@ -68,6 +70,9 @@ class Overview:
     `type`, `device` (`Device`, `Host`), `occurrences`, `self_time_ms`, `self_time_ms_per_step`, `self_time_ratio` (of all
     op time on that side)."""
     environment: Environment
+
+    def __repr__(self) -> str:
+        return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
 
 
 def compute_overview(trace: Trace, steps: Steps, occurrences: Occurrences) -> Overview:
@@ -172,8 +177,7 @@ def _without_steps(trace: Trace) -> tuple[str, str]:
 
 def _sides(occurrences: Occurrences) -> tuple[float, float, float, float]:
     """Host and device shares of op time, and of each the share of eager ops."""
-    own = np.zeros(len(occurrences.name), np.int64)
-    np.add.at(own, occurrences.op, occurrences.self_ps)
+    own = sum_by(occurrences.op, occurrences.self_ps, len(occurrences.name))
     device, eager = occurrences.is_device, occurrences.is_eager
     host_ps, device_ps = int(own[~device].sum()), int(own[device].sum())
     both = host_ps + device_ps
@@ -194,11 +198,9 @@ def _top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool) -> pd.DataF
     inside = np.ones(len(occurrences), np.bool_)
     if n_averaged:
         inside = np.append(averaged, False)[steps.event_step[occurrences.event]]
-    own = np.zeros(n_ops, np.int64)
-    np.add.at(own, occurrences.op[inside], occurrences.self_ps[inside])
+    own = sum_by(occurrences.op[inside], occurrences.self_ps[inside], n_ops)
     count = np.bincount(occurrences.op[inside], minlength=n_ops)
-    side = np.zeros(2, np.int64)
-    np.add.at(side, occurrences.is_device.astype(np.int64), own)
+    side = sum_by(occurrences.is_device.astype(np.int64), own, 2)
     top = np.flatnonzero(own > 0)
     top = top[np.argsort(-own[top], kind="stable")][:N_TOP_OPS]
     return pd.DataFrame(
@@ -207,8 +209,8 @@ def _top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool) -> pd.DataF
             "type": pd.Series([occurrences.type[i] for i in top.tolist()], dtype=object),
             "device": pd.Series(np.where(occurrences.is_device[top], "Device", "Host"), dtype=object),
             "occurrences": count[top],
-            "self_time_ms": own[top] / 1e9,
-            "self_time_ms_per_step": own[top] / 1e9 / max(n_averaged, 1),
+            "self_time_ms": own[top] / PS_PER_MS,
+            "self_time_ms_per_step": own[top] / PS_PER_MS / max(n_averaged, 1),
             "self_time_ratio": own[top] / np.maximum(side[occurrences.is_device[top].astype(np.int64)], 1),
         }
     )

@@ -11,10 +11,8 @@ from ..store.trace import Int64, StatValue, Trace
 from .matching import sum_by
 from .pipeline_usage import Usage
 from .suggestions import NOTHING, suggest
+from .units import PS_PER_MS, PS_PER_US, US_PER_MS
 
-PS_PER_US = 1e6
-PS_PER_MS = 1e9
-US_PER_MS = 1e3
 SLOW_CALL_PS = 50_000_000
 """A call longer than 50 us keeps its consumer waiting (semantics 8.4)."""
 PIPELINE_COLUMNS = [
@@ -42,16 +40,25 @@ SLOWEST_COLUMNS = ["host", "pipeline", "max_latency_us", "bottleneck", "long_nam
 
 def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
     """One row per pipeline; the columns are told in `TfData.pipelines`."""
-    names = _names(usage)
+    names, root_calls = _names(usage), _root_calls(usage)
+    bottleneck = np.full(usage.nodes.n_pipelines, -1, np.int64)
+    found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())
+    bottleneck[usage.nodes.pipeline[found]] = found
     rows = []
     for k in range(usage.nodes.n_pipelines):  # one turn per pipeline
-        is_root = usage.is_root & (usage.pipeline == k)
-        latency, counted = usage.duration_ps[is_root], usage.duration_ps[is_root & usage.is_counted]
+        roots = root_calls[k]
+        latency, counted = usage.duration_ps[roots], usage.duration_ps[roots[usage.is_counted[roots]]]
         row = {"id": k, "name": names[k], "host": usage.host[k], "is_device": bool(usage.nodes.is_device[k])}
         row |= _latencies(latency, counted)
-        at = np.flatnonzero(iterators["is_bottleneck"].to_numpy() & (usage.nodes.pipeline == k))
-        rows.append(row | _held_up_by(iterators, int(at[0]) if len(at) else -1, row, counted))
+        rows.append(row | _held_up_by(iterators, int(bottleneck[k]), row, counted))
     return pd.DataFrame(rows, columns=PIPELINE_COLUMNS)
+
+
+def _root_calls(usage: Usage) -> list[Int64]:
+    """For each pipeline the calls of its outermost iterator."""
+    roots = np.flatnonzero(usage.is_root)
+    roots = roots[np.argsort(usage.pipeline[roots], kind="stable")]
+    return np.split(roots, np.searchsorted(usage.pipeline[roots], np.arange(1, usage.nodes.n_pipelines)))
 
 
 def _names(usage: Usage) -> list[str]:
@@ -119,14 +126,16 @@ def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
 
     Source: semantics 8.4 and 8.5. A pipeline in which nothing took any time has no row.
     """
-    names, rows = _names(usage), []
+    names, root_calls, rows = _names(usage), _root_calls(usage), []
     waits, duration = usage.waits, usage.duration_ps
+    waited = np.flatnonzero((waits.root_call >= 0) & waits.is_exact & waits.is_blocking)
+    waited = waited[np.argsort(waits.root_call[waited], kind="stable")]
     for k in np.flatnonzero(~usage.nodes.is_device).tolist():  # one turn per pipeline
-        roots = np.flatnonzero(usage.is_root & (usage.pipeline == k))
+        roots = root_calls[k]
         if not len(roots):
             continue
         slowest = roots[np.argmax(duration[roots])]
-        seen = np.flatnonzero((waits.root_call == slowest) & waits.is_exact & waits.is_blocking)
+        seen = waited[slice(*np.searchsorted(waits.root_call[waited], [slowest, slowest + 1]))]
         iterator, place = np.unique(usage.calls.iterator[seen], return_inverse=True)
         own = sum_by(place.reshape(-1), waits.xprof_self_ps[seen], len(iterator))
         if own.max(initial=0) <= 0:

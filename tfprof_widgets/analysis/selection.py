@@ -9,11 +9,10 @@ import pandas as pd
 
 from .ops import aggregate_ops
 from .results import Results
+from .units import PS_PER_NS
 
-PS_PER_NS = 1000
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """A part of a profile. Its tables have the columns of the profile's own."""
 
@@ -22,6 +21,10 @@ class Selection:
     """After the trace origin, exact; None for the whole capture."""
     op_names: tuple[str, ...]
     """The highlighted ops; they restrict nothing."""
+
+    def __repr__(self) -> str:
+        part = "the whole capture" if self.time_range_ns is None else "{:,} to {:,} ns".format(*self.time_range_ns)
+        return f"Selection({part})"
 
     @property
     def time_range_ns(self) -> tuple[int, int] | None:
@@ -52,10 +55,10 @@ class Selection:
         if self.time_range_ps is None:
             return self.results.events
         trace, (low, high) = self.results.trace, self.time_range_ps
-        is_point = trace.duration_ps == 0
-        return self.results.events[
-            (trace.start_ps < high) & ((trace.end_ps > low) | (is_point & (trace.start_ps >= low)))
-        ]
+        is_inside = (trace.duration_ps == 0) & (trace.start_ps >= low)
+        inside = (trace.start_ps < high) & ((trace.end_ps > low) | is_inside)
+        part: pd.DataFrame = self.results.events[inside]
+        return part
 
 
 def select(

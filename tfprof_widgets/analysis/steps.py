@@ -20,6 +20,7 @@ from .marked_steps import device_steps, marked_steps
 from .step_pieces import Pieces, resolve
 from .step_spans import SpanType, classify, on_stream, sessions_with_device
 from .step_table import StepTable
+from .units import PS_PER_MS
 
 STEP_CATEGORIES = (
     "input",
@@ -64,7 +65,7 @@ _COLUMNS_MS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Steps:
     """The steps of a trace."""
 
@@ -191,11 +192,11 @@ def _frame(trace: Trace, table: StepTable, pieces: Pieces) -> pd.DataFrame:
         "step": np.arange(n_steps),
         "name": pd.Series(table.name, dtype=object),
         "host": pd.Series([hosts[i] for i in table.session.tolist()], dtype=object),
-        "start_ms": table.start_ps / 1e9,
-        "step_time_ms": (table.end_ps - table.start_ps) / 1e9,
+        "start_ms": table.start_ps / PS_PER_MS,
+        "step_time_ms": (table.end_ps - table.start_ps) / PS_PER_MS,
     }
     for name in _COLUMNS_MS:
-        columns[f"{name}_ms"] = by_category[:, STEP_CATEGORIES.index(name)] / 1e9
+        columns[f"{name}_ms"] = by_category[:, STEP_CATEGORIES.index(name)] / PS_PER_MS
     columns |= {
         "source": pd.Series(np.where(table.is_inferred, "inferred", "marker"), dtype=object),
         "is_complete": table.is_complete,

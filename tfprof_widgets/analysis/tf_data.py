@@ -17,12 +17,13 @@ from .iterator_table import ITERATOR_COLUMNS, iterator_table
 from .iterator_waits import find_waits
 from .pipeline_table import PIPELINE_COLUMNS, SLOW_CALL_PS, SLOWEST_COLUMNS, pipeline_table, slowest_calls, time_text
 from .pipeline_usage import Usage, find_usage
+from .units import PS_PER_US
+from .wording import plural
 
-PS_PER_US = 1e6
 CALL_COLUMNS = ["pipeline", "iterator", "event", "start_ps", "duration_ps", "self_ps", "is_blocking"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TfData:
     """What tf.data did during the capture. All frames are empty when it did nothing.
 
@@ -55,6 +56,10 @@ class TfData:
     slowest_calls: pd.DataFrame
     """XProf's result: for each host pipeline the bottleneck of its slowest call (semantics 8.5), slowest first: `host,
     pipeline, max_latency_us, bottleneck, long_name, self_time_us`."""
+
+    def __repr__(self) -> str:
+        n_calls, n_iterators = plural(len(self.calls), "call"), plural(len(self.iterators), "iterator")
+        return f"TfData({n_calls} of {n_iterators} in {plural(len(self.pipelines), 'pipeline')})"
 
     @property
     def is_empty(self) -> bool:

@@ -108,7 +108,7 @@ class _Step:
             number = capture.next_number if self._number is None else self._number
             self._capture = capture
             self._open = capture.begin_step(self._name, number, is_certain=False)
-        elif "tensorflow" in sys.modules:  # where it was never imported no profiler can be running
+        elif sys.modules.get("tensorflow") is not None:  # where it was never imported no profiler can be running
             self._marker = open_marker(self._name)
 
     def confirm(self) -> None:

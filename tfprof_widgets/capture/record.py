@@ -52,7 +52,7 @@ class CaptureOptions:
                 continue
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give a number.")
-            if not value > 0:
+            if not float(value) > 0:
                 raise ValueError(f"{name}={value!r} must be greater than 0; leave it out for the default.")
         if self.logdir is not None and not isinstance(self.logdir, (str, os.PathLike)):
             raise TypeError(f"logdir={self.logdir!r} is a {type(self.logdir).__name__}; give a path.")

@@ -54,7 +54,7 @@ class SystemSampler:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=2.0)
-        return pd.DataFrame(list(self._rows), columns=None if self._rows else list(COLUMNS))
+        return pd.DataFrame(list(self._rows)) if self._rows else no_samples()
 
     def _run(self, read: Callable[[], dict[str, float]]) -> None:
         while True:
@@ -65,6 +65,11 @@ class SystemSampler:
                 return
             if self._stop.wait(self._interval_s):
                 return
+
+
+def no_samples() -> pd.DataFrame:
+    """Return the table of a machine that was not sampled: the columns, no rows."""
+    return pd.DataFrame(columns=list(COLUMNS), dtype="float64")
 
 
 def _reader() -> Callable[[], dict[str, float]]:

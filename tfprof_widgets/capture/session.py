@@ -16,7 +16,7 @@ from .markers import OpenStep, confirm_marker
 from .notices import closing_notices
 from .patch import KerasPatch
 from .record import CaptureCost, CaptureOptions, CaptureRecord, Outcome, Window
-from .sampler import SystemSampler
+from .sampler import SystemSampler, no_samples
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
 from .tf_profiler import import_tensorflow
@@ -190,7 +190,7 @@ class Capture:
                 stop_s=sum(window.stop_s for window in windows),
                 n_bytes=keeper.n_bytes,
             ),
-            system=(self._sampler or SystemSampler()).stop(),
+            system=no_samples() if self._sampler is None else self._sampler.stop(),
             outcome="bounded" if outcome == "complete" and control.bound else outcome,
             n_steps=control.n_steps,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -22,6 +23,8 @@ def run_shielded(action: Callable[[], T]) -> T:
         KeyboardInterrupt: the user interrupted; `action` has finished, unless this was the fourth interrupt.
         BaseException: whatever `action` raised.
     """
+    if sys.is_finalizing():  # a thread that is started now never runs, and nobody can interrupt any more
+        return action()
     results: list[T] = []
     errors: list[BaseException] = []
     claim = threading.Lock()

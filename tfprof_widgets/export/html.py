@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,7 +58,7 @@ def json_safe(value: object) -> str:
 
 def script_safe(code: str) -> str:
     """JavaScript that can stand inside a script element; in strings and regular expressions `<\\/` means `</`."""
-    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return re.sub("</(?=script)", r"<\\/", code, flags=re.IGNORECASE).replace("<!--", "<\\!--")
 
 
 def framed(page: str, height_px: int) -> str:

@@ -11,6 +11,7 @@ from ..analysis.wording import number, percent, size
 _WIDTH = 96
 _BAR = 24
 _N_OPS = 6
+_N_ALLOCATORS = 8
 
 
 def summarize(
@@ -26,7 +27,8 @@ def summarize(
     """
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices), ""]
     for part in (_head(results), _breakdown(results), _ops(results), _memory(results), _input(results)):
-        lines += [*part, ""]
+        told = [*part]
+        lines += [*told, ""] if told else []
     if spent is not None:
         start_s, stop_s, n_bytes = spent
         lines.append(
@@ -81,11 +83,14 @@ def _ops(results: Results) -> Iterator[str]:
 
 def _memory(results: Results) -> Iterator[str]:
     memory = results.memory
-    for row in memory.summary.to_dict("records"):
+    largest = memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
+    for row in largest.head(_N_ALLOCATORS).to_dict("records"):
         yield (
             f"Memory {row['allocator']}: peak {size(row['peak_bytes'])} of {size(row['capacity_bytes'])} "
             f"at {number(row['peak_at_ms'])} ms, {_fragmentation(row['fragmentation_ratio'])}{row['n_allocations']:,} allocations"
         )
+    if len(largest) > _N_ALLOCATORS:
+        yield f"  ({_N_ALLOCATORS} of {len(largest)} allocators, those with the highest peaks)"
     if memory.remedy:
         yield from memory.remedy.splitlines()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,17 @@ class Nesting:
     """Its duration, cut where a later event starts inside it and outlives it: the part in which it can be on top."""
     self_ps: Int64
     """`span_ps` minus the `span_ps` of its direct children: at every instant one event of a line is charged."""
+
+    def __post_init__(self) -> None:
+        """Make the columns read-only, as those of the trace are."""
+        freeze((self.depth, self.parent, self.span_ps, self.self_ps))
+
+
+def freeze(values: Iterable[object]) -> None:
+    """Make the arrays among some values read-only."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
 
 
 def nest(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> Nesting:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .nesting import Nesting, nest
+from .nesting import Nesting, freeze, nest
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -133,10 +133,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         """Make the columns read-only: every analysis and every view of the trace shares them."""
-        for column in fields(self):
-            value = getattr(self, column.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        freeze(getattr(self, column.name) for column in fields(self))
 
     def __repr__(self) -> str:
         return f"Trace({self.n_events} events, {len(self.lines)} lines, {len(self.planes)} planes)"

@@ -16,9 +16,20 @@ STATIC = Path(__file__).parent.parent / "static"
 
 
 def built(file_name: str) -> str:
-    """The text of a built JavaScript or CSS file; empty when an entry has no CSS."""
+    """The text of a built JavaScript or CSS file; empty when an entry has no CSS.
+
+    Raises:
+        FileNotFoundError: the JavaScript was not built.
+    """
     path = STATIC / file_name
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    if path.suffix == ".css" and not path.exists():
+        return ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} is missing, so no view can be drawn: run `make js`, or install again"
+        ) from None
 
 
 class View(anywidget.AnyWidget):  # type: ignore[misc]

@@ -44,7 +44,7 @@ class TraceData(ipywidgets.Widget):  # type: ignore[misc]
         if message.get("kind") != "detail?":
             return
         try:
-            for index in range(int(message.get("from", 0)), self.n_chunks):
+            for index in range(max(0, int(message.get("from", 0))), self.n_chunks):
                 chunk = self._payload.chunk(index)
                 head = {"kind": "detail", "index": index, "count": self.n_chunks}
                 if message.get("encoding") == "base64":

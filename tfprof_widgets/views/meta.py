@@ -100,16 +100,18 @@ def _overview(results: Results) -> dict[str, Any]:
 
 def _pipelines(results: Results) -> list[dict[str, Any]]:
     pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
-    found = []
-    for pipeline in records(pipelines):
-        own = iterators[iterators["pipeline"] == pipeline["id"]]
-        place = {int(row): k for k, row in enumerate(own["id"])}
-        nodes = records(own)
-        for node in nodes:
-            node["settings"] = settings_text(node["params"])
-            node["parent"] = place.get(int(node.pop("parent_id")), -1)
-        found.append({**pipeline, "bottleneck": place.get(int(pipeline["bottleneck"])), "nodes": nodes})
-    return found
+    nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
+    place: dict[int, int] = {}
+    for node in records(iterators):  # a consumer comes before what it consumes
+        siblings = nodes_of[node["pipeline"]]
+        place[node["id"]] = len(siblings)
+        node["settings"] = settings_text(node["params"])
+        node["parent"] = place.get(node.pop("parent_id"), -1)
+        siblings.append(node)
+    return [
+        {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}
+        for pipeline in records(pipelines)
+    ]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

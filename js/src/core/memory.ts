@@ -205,16 +205,21 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
   return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
 }
 
-/** Allocations and frees in a range, the whole capture when null. */
+/** Allocations in a range, the whole capture when null, and how many of them were given back in it. */
 export function countEvents(
   events: MemoryEvents,
   range: RangePs,
-): { readonly allocations: number; readonly frees: number } {
+): { readonly allocations: number; readonly freed: number } {
   const from = range === null ? events.begin : lowerBound(events.time, range[0], events.begin, events.end);
   const to = range === null ? events.end : lowerBound(events.time, range[1], events.begin, events.end);
-  let frees = 0;
-  for (let i = from; i < to; i++) frees += events.isFree[i] ? 1 : 0;
-  return { allocations: to - from - frees, frees };
+  let allocations = 0;
+  let freed = 0;
+  for (let i = from; i < to; i++) {
+    if (events.isFree[i]) continue;
+    allocations += 1;
+    if (events.freedAt[i] >= 0 && events.freedAt[i] < to) freed += 1;
+  }
+  return { allocations, freed };
 }
 
 /** Whether drawing free bytes informs: a CPU allocator's nominal 64 GiB over MiBs in use would flatten everything else. */

@@ -2,7 +2,9 @@
 
 import { numbers } from "./column";
 import { formatTime, plural } from "./format";
+import type { TraceMeta } from "./meta";
 import type { RangePs } from "./ops";
+import { capturedPs } from "./sessions";
 import { EMPTY_TABLE, type Table } from "./wire";
 
 /** Slack for a range that was rounded to ns on its way through the link. */
@@ -69,23 +71,21 @@ export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Tabl
   return [from, to];
 }
 
-export interface Described {
-  readonly durationPs: number;
-  readonly stepNames: readonly string[];
-}
-
 /** What a view is about, in words. */
-export function describeRange(trace: Described, steps: Table | undefined, range: RangePs): string {
+export function describeRange(meta: TraceMeta, steps: Table | undefined, range: RangePs): string {
   const nSteps = (steps ?? EMPTY_TABLE).n;
   if (range === null) {
-    return ["whole capture", nSteps > 0 ? plural(nSteps, "step") : "", formatTime(trace.durationPs)]
+    return ["whole capture", nSteps > 0 ? plural(nSteps, "step") : "", formatTime(capturedPs(meta))]
       .filter(Boolean)
       .join(" · ");
   }
   const length = formatTime(range[1] - range[0]);
   const covered = stepsOfRange(steps, range);
   if (covered === null) return `${formatBounds(range)} · ${length}`;
-  const [first, last] = covered.map((row) => stepLabel(trace.stepNames, row));
+  const [first, last] = covered.map((row) => stepLabel(meta.step_names, row));
+  const count = covered[1] - covered[0] + 1;
+  // Step numbers start again with each call of fit().
+  if (Number(first) >= Number(last) && count > 1) return `${count} steps, ${first} to ${last} · ${length}`;
   const words = first === last ? first : `${first}–${last}`;
   const noun = /^\d/.test(first) ? (first === last ? "step " : "steps ") : "";
   return `${noun}${words} · ${length}`;
@@ -104,4 +104,9 @@ export function formatBounds(range: readonly [number, number]): string {
 export function formatInstantOn(ps: number, resolutionPs: number): string {
   const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(1, resolutionPs) / 1e9) - 1e-9)));
   return `${(ps / 1e9).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })} ms`;
+}
+
+/** A sentence in parts, of which every second one is a number with its unit ("(62 %)."), not to be broken over lines. */
+export function keepTogether(sentence: string): string[] {
+  return sentence.split(/(\(?[\d.,]+ (?:%|s|ms|µs|ns)\S*)/);
 }

@@ -8,6 +8,7 @@ export interface Steps {
   readonly n: number;
   readonly start: Float64Array;
   readonly end: Float64Array;
+  readonly session: ArrayLike<number>;
   readonly names: readonly string[];
   readonly isInferred: boolean;
   /** 1 for steps that count as usual: not the first, which compiles, nor an outlier. */
@@ -24,6 +25,7 @@ export function readSteps(steps: Table | undefined, pieces: Table | undefined, m
     n: start.length,
     start,
     end: ends(start, steps?.columns.duration_ps as Float64Array | undefined),
+    session: (steps?.columns.session as Int32Array | undefined) ?? new Int32Array(start.length),
     names: meta.step_names.map((_, row) => stepLabel(meta.step_names, row)),
     isAveraged: (steps?.columns.is_averaged as Uint8Array | undefined) ?? new Uint8Array(start.length).fill(1),
     isInferred: source.length > 0 && source[0] === 1,
@@ -45,14 +47,15 @@ export function stepAt(steps: Steps, time: number): number {
   return i >= 0 && time < steps.end[i] ? i : -1;
 }
 
-/** Rows [first, last] of at most `limit` neighbouring usual steps in the middle of the capture; null without usual steps. */
+/** Rows [first, last] of at most `limit` neighbouring usual steps of the session in the middle; null without usual steps. */
 export function typicalSteps(steps: Steps, limit: number): readonly [number, number] | null {
   const usual: number[] = [];
   for (let i = 0; i < steps.n; i++) if (steps.isAveraged[i]) usual.push(i);
   if (usual.length === 0) return null;
   let first = usual[Math.max(0, Math.floor((usual.length - limit) / 2))];
   let last = first;
-  while (last - first + 1 < limit && last + 1 < steps.n && steps.isAveraged[last + 1]) last += 1;
-  while (last - first + 1 < limit && first > 0 && steps.isAveraged[first - 1]) first -= 1;
+  const isLike = (row: number) => steps.isAveraged[row] === 1 && steps.session[row] === steps.session[first];
+  while (last - first + 1 < limit && last + 1 < steps.n && isLike(last + 1)) last += 1;
+  while (last - first + 1 < limit && first > 0 && isLike(first - 1)) first -= 1;
   return [first, last];
 }

@@ -1,7 +1,9 @@
 /** Turns planes and lines into the vertical layout of the timeline: which track is where, what is folded away. */
 import { bandsOf } from "./bands";
 import type { Rows } from "./events";
+import { coveredTime } from "./lod";
 import type { LineMeta, TraceMeta } from "./meta";
+import type { Span } from "./viewport";
 
 export const ROW_PX = 15;
 export const SLICE_PX = 14;
@@ -15,6 +17,8 @@ const SHOWN_WORK_RATIO = 0.98;
 const MAX_LINES = 10;
 /** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
 const MAX_HOST_LINES_BESIDE_DEVICE = 3;
+/** A plane that did less than this share of the busiest one's work comes after the others of its kind. */
+const IDLE_PLANE_RATIO = 0.05;
 
 export type Track =
   | { kind: "plane"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] }
@@ -53,8 +57,14 @@ export interface TrackLayout {
   readonly height: number;
 }
 
-/** `isFilled`: see filledRows. */
-export function layoutTracks(meta: TraceMeta, rows: Rows, isFilled: Uint8Array, state: TrackState): TrackLayout {
+/** `isFilled`: see filledRows. `home`: the window that the reader sees first; without one the whole capture counts. */
+export function layoutTracks(
+  meta: TraceMeta,
+  rows: Rows,
+  isFilled: Uint8Array,
+  state: TrackState,
+  home: Span | null = null,
+): TrackLayout {
   const tracks: Track[] = [];
   const pushLine = (line: number, y: number) => {
     const track = lineTrack(rows, isFilled, state, line, y);
@@ -63,7 +73,8 @@ export function layoutTracks(meta: TraceMeta, rows: Rows, isFilled: Uint8Array, 
   };
   const hasDevice = meta.lines.some((line) => line.n_events > 0 && meta.planes[line.plane].kind === "device");
   let y = 0;
-  for (const plane of planeOrder(meta)) {
+  const work = (line: number) => (home ? coveredTime(rows, rows.firstRow[line], home) : meta.lines[line].busy_ps);
+  for (const plane of planeOrder(meta, work)) {
     const lines = meta.lines.flatMap((line, id) => (line.plane === plane && line.n_events > 0 ? [id] : []));
     if (lines.length === 0) continue;
     const isCrowded = hasDevice && meta.planes[plane].kind === "host";
@@ -92,10 +103,19 @@ function lineTrack(rows: Rows, isFilled: Uint8Array, state: TrackState, line: nu
   return { kind: "line", line, y, height, firstRow: rows.firstRow[line], bands, nHidden: nDepths - bands.length };
 }
 
-/** Hosts before devices before the rest; within a kind as in the trace. */
-function planeOrder(meta: TraceMeta): number[] {
-  const rank = { host: 0, device: 1, other: 2 };
-  return meta.planes.map((_, id) => id).sort((a, b) => rank[meta.planes[a].kind] - rank[meta.planes[b].kind] || a - b);
+/** Hosts before devices before the rest; within a kind as in the trace, but those that did next to nothing last. */
+function planeOrder(meta: TraceMeta, work: (line: number) => number): number[] {
+  const kinds = ["host", "device", "other"];
+  const busy = meta.planes.map(() => 0);
+  meta.lines.forEach((line, id) => {
+    if (!line.is_derived && line.n_events > 0) busy[line.plane] += work(id);
+  });
+  const most = kinds.map((kind) => Math.max(...busy.filter((_, id) => meta.planes[id].kind === kind)));
+  const rank = meta.planes.map(({ kind }, id) => {
+    const place = kinds.indexOf(kind);
+    return 2 * place + Number(busy[id] < most[place] * IDLE_PLANE_RATIO);
+  });
+  return meta.planes.map((_, id) => id).sort((a, b) => rank[a] - rank[b] || a - b);
 }
 
 /** Busiest lines first, derived ones (which repeat the work of others) after them; the many that did little are folded. */

@@ -1,8 +1,6 @@
 /** Rows and column descriptions -> a sortable table with virtual rows (Tabulator), keyboard selection and no markup from data. */
 
 import {
-  type CellComponent,
-  type ColumnDefinition,
   FormatModule,
   InteractionModule,
   ResizeColumnsModule,
@@ -11,26 +9,9 @@ import {
   Tabulator,
 } from "tabulator-tables";
 import { h } from "./dom";
+import { definition, type Entry, type GridColumn, headOf, toEntry } from "./grid_column";
 
 Tabulator.registerModule([FormatModule, InteractionModule, ResizeColumnsModule, SortModule]);
-
-export interface GridColumn<R> {
-  /** Unique in its grid. */
-  readonly id: string;
-  readonly title: string;
-  /** What the column means, on hover. */
-  readonly tip?: string;
-  /** What the column sorts by. */
-  readonly value: (row: R) => number | string;
-  /** What a cell shows; text is set as text. */
-  readonly cell: (row: R) => Node | string;
-  /** px; a column without a width takes a share of the rest. */
-  readonly width?: number;
-  readonly narrowWidth?: number;
-  readonly isRight?: boolean;
-  /** Left out where the table is narrow. */
-  readonly isOptional?: boolean;
-}
 
 export interface GridOptions<R> {
   readonly label: string;
@@ -41,6 +22,8 @@ export interface GridOptions<R> {
   readonly sortBy: string;
   readonly placeholder: string;
   readonly signal: AbortSignal;
+  /** Called when columns got other widths: names are cut to them. */
+  readonly onWidths: () => void;
 }
 
 export interface Grid<R> {
@@ -59,138 +42,129 @@ export interface Grid<R> {
 
 const NARROW_PX = 1080;
 
-interface Entry<R> {
-  readonly key: string;
-  readonly row: R;
-  readonly [value: string]: unknown;
+/** The rows and their elements, under Tabulator; what needs the table waits until it is built. */
+class TabulatorGrid<R> implements Grid<R> {
+  readonly element = h("div", { class: "tfp-grid" });
+  readonly #placeholder: HTMLElement;
+  readonly #heads: ReadonlyMap<string, HTMLElement>;
+  readonly #table: Tabulator;
+  readonly #whenBuilt: Promise<void>;
+  readonly #elements = new Map<string, HTMLElement>();
+  #entries: Entry<R>[] = [];
+  #selected: ReadonlySet<string> = new Set();
+  #isBuilt = false;
+  #isPending = false;
+
+  constructor(
+    readonly columns: readonly GridColumn<R>[],
+    readonly options: GridOptions<R>,
+  ) {
+    const { signal } = options;
+    this.#placeholder = h("span", {}, options.placeholder);
+    this.#heads = new Map(columns.map((column) => [column.id, headOf(column, signal)]));
+    this.#table = this.#createTable();
+    this.#whenBuilt = new Promise((resolve) => {
+      this.#table.on("tableBuilt", () => {
+        this.#isBuilt = true;
+        label(this.element, options.label);
+        resolve();
+      });
+    });
+    this.#table.on("rowClick", (_event, row) => options.onPick((row.getData() as Entry<R>).row));
+    walkByKeys(this.element, signal, (step) => this.#walk(step));
+    fitToWidth(this.#table, this.element, columns, this.#whenBuilt, () => this.#retry(), options);
+    signal.addEventListener("abort", () => void this.#whenBuilt.then(() => this.#table.destroy()), { once: true });
+  }
+
+  #createTable(): Tabulator {
+    return new Tabulator(this.element, {
+      height: "100%",
+      layout: "fitColumns",
+      index: "key",
+      data: [],
+      placeholder: this.#placeholder,
+      columnHeaderSortMulti: false,
+      initialSort: [{ column: this.options.sortBy, dir: "desc" }],
+      columns: this.columns.map((column) => definition(column, this.#heads.get(column.id) as HTMLElement)),
+      rowFormatter: (row) => this.#format(row),
+    });
+  }
+
+  #format(row: RowComponent): void {
+    const entry = row.getData() as Entry<R>;
+    const rowElement = row.getElement();
+    this.#elements.set(entry.key, rowElement);
+    for (const [name, value] of Object.entries(this.options.attributes(entry.row))) {
+      rowElement.setAttribute(name, value);
+    }
+    rowElement.setAttribute("aria-selected", String(this.#selected.has(entry.key)));
+  }
+
+  #walk(step: number): void {
+    const rows = this.#shownEntries();
+    const at = rows.findIndex((entry) => this.#selected.has(entry.key));
+    const next = rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? 0 : at + step))];
+    if (next !== undefined && rows[at] !== next) this.options.onPick(next.row);
+  }
+
+  /** Tabulator drops all rows when it gets data while hidden, so data waits until the table has a size. */
+  #apply(): void {
+    this.#isPending = isHidden(this.element);
+    if (this.#isPending || this.options.signal.aborted) return;
+    this.#elements.clear();
+    void this.#table.replaceData([...this.#entries]);
+  }
+
+  #retry(): void {
+    if (this.#isPending) this.#apply();
+  }
+
+  #shownEntries(): Entry<R>[] {
+    return (this.#table.getRows("active") as RowComponent[]).map((row) => row.getData() as Entry<R>);
+  }
+
+  setRows(rows: readonly R[]): void {
+    const own = rows.map((row) => toEntry(row, this.columns, this.options.key));
+    this.#entries = own;
+    void this.#whenBuilt.then(() => {
+      if (own === this.#entries) this.#apply();
+      // A page that hides everything for part of a frame (a change of theme) tells no observer.
+      if (this.#isPending) requestAnimationFrame(() => requestAnimationFrame(() => this.#retry()));
+    });
+  }
+
+  setTitle(id: string, text: string): void {
+    const head = this.#heads.get(id);
+    if (head) head.textContent = text;
+  }
+
+  setPlaceholder(text: string): void {
+    this.#placeholder.textContent = text;
+  }
+
+  shown(): R[] {
+    return (this.#isBuilt ? this.#shownEntries() : this.#entries).map((entry) => entry.row);
+  }
+
+  setSelected(keys: ReadonlySet<string>): void {
+    this.#selected = keys;
+    for (const [key, rowElement] of this.#elements) rowElement.setAttribute("aria-selected", String(keys.has(key)));
+  }
+
+  reveal(key: string): void {
+    void this.#whenBuilt.then(() => {
+      if (!this.options.signal.aborted) return this.#table.scrollToRow(key, "center", false).catch(() => undefined);
+    });
+  }
+
+  columnWidth(id: string): number {
+    const column = this.#isBuilt ? this.#table.getColumn(id) : undefined;
+    return column ? Number(column.getWidth()) : 0;
+  }
 }
 
 export function createGrid<R>(columns: readonly GridColumn<R>[], options: GridOptions<R>): Grid<R> {
-  const element = h("div", { class: "tfp-grid" });
-  const placeholder = h("span", {}, options.placeholder);
-  const elements = new Map<string, HTMLElement>();
-  const heads = new Map(columns.map((column) => [column.id, headOf(column, options.signal)]));
-  let selected: ReadonlySet<string> = new Set();
-  let entries: Entry<R>[] = [];
-  let isBuilt = false;
-  const table = new Tabulator(element, {
-    height: "100%",
-    layout: "fitColumns",
-    index: "key",
-    data: [],
-    placeholder,
-    columnHeaderSortMulti: false,
-    initialSort: [{ column: options.sortBy, dir: "desc" }],
-    columns: columns.map((column) => definition(column, heads.get(column.id) as HTMLElement)),
-    rowFormatter: (row) => {
-      const entry = row.getData() as Entry<R>;
-      const rowElement = row.getElement();
-      elements.set(entry.key, rowElement);
-      for (const [name, value] of Object.entries(options.attributes(entry.row))) rowElement.setAttribute(name, value);
-      rowElement.setAttribute("aria-selected", String(selected.has(entry.key)));
-    },
-  });
-  const whenBuilt = new Promise<void>((resolve) => {
-    table.on("tableBuilt", () => {
-      isBuilt = true;
-      label(element, options.label);
-      resolve();
-    });
-  });
-  table.on("rowClick", (_event, row) => options.onPick((row.getData() as Entry<R>).row));
-  const shown = () => (table.getRows("active") as RowComponent[]).map((row) => row.getData() as Entry<R>);
-  walkByKeys(element, options.signal, (step) => {
-    const rows = shown();
-    const at = rows.findIndex((entry) => selected.has(entry.key));
-    const next = rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? 0 : at + step))];
-    if (next !== undefined && rows[at] !== next) options.onPick(next.row);
-  });
-  let isPending = false;
-  /** Tabulator drops all rows when it gets data while hidden, so data waits until the table has a size. */
-  const apply = () => {
-    isPending = isHidden(element);
-    if (isPending || options.signal.aborted) return;
-    elements.clear();
-    void table.replaceData([...entries]);
-  };
-  const retry = () => {
-    if (isPending) apply();
-  };
-  fitToWidth(table, element, columns, whenBuilt, retry, options.signal);
-  options.signal.addEventListener("abort", () => void whenBuilt.then(() => table.destroy()), { once: true });
-  return {
-    element,
-    setRows(rows) {
-      entries = rows.map((row) => toEntry(row, columns, options.key));
-      const own = entries;
-      void whenBuilt.then(() => {
-        if (own === entries) apply();
-        // A page that hides everything for part of a frame (a change of theme) tells no observer.
-        if (isPending) requestAnimationFrame(() => requestAnimationFrame(retry));
-      });
-    },
-    setTitle(id, text) {
-      const head = heads.get(id);
-      if (head) head.textContent = text;
-    },
-    setPlaceholder(text) {
-      placeholder.textContent = text;
-    },
-    shown: () => (isBuilt ? shown() : entries).map((entry) => entry.row),
-    setSelected(keys) {
-      selected = keys;
-      for (const [key, rowElement] of elements) rowElement.setAttribute("aria-selected", String(keys.has(key)));
-    },
-    reveal(key) {
-      void whenBuilt.then(() => {
-        if (!options.signal.aborted) return table.scrollToRow(key, "center", false).catch(() => undefined);
-      });
-    },
-    columnWidth: (id) => {
-      const column = isBuilt ? table.getColumn(id) : undefined;
-      return column ? Number(column.getWidth()) : 0;
-    },
-  };
-}
-
-function toEntry<R>(row: R, columns: readonly GridColumn<R>[], key: (row: R) => string): Entry<R> {
-  const entry: Record<string, unknown> = { key: key(row), row };
-  for (const column of columns) entry[column.id] = column.value(row);
-  return entry as Entry<R>;
-}
-
-/** Tabulator's headers take no keys; a focusable title that clicks its header does. */
-function headOf<R>(column: GridColumn<R>, signal: AbortSignal): HTMLElement {
-  const head = h("span", { class: "tfp-head", tabindex: 0, title: column.tip }, column.title);
-  head.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      event.stopPropagation();
-      head.click();
-    },
-    { signal },
-  );
-  return head;
-}
-
-function definition<R>(column: GridColumn<R>, head: HTMLElement): ColumnDefinition {
-  return {
-    field: column.id,
-    title: column.title,
-    titleFormatter: () => head,
-    formatter: (cell: CellComponent) => {
-      const content = column.cell((cell.getData() as Entry<R>).row);
-      // Tabulator takes a string as markup.
-      return typeof content === "string" ? h("span", {}, content) : (content as HTMLElement);
-    },
-    sorter: (a, b) => (typeof a === "number" ? a - Number(b) : String(a) < String(b) ? -1 : a === b ? 0 : 1),
-    headerSortStartingDir: "desc",
-    hozAlign: column.isRight ? "right" : "left",
-    headerHozAlign: column.isRight ? "right" : "left",
-    ...(column.width === undefined ? { minWidth: 90, widthGrow: 1 } : { width: column.width, minWidth: 24 }),
-  };
+  return new TabulatorGrid(columns, options);
 }
 
 function label(element: HTMLElement, text: string): void {
@@ -234,7 +208,7 @@ function fitToWidth<R>(
   columns: readonly GridColumn<R>[],
   whenBuilt: Promise<void>,
   onShown: () => void,
-  signal: AbortSignal,
+  { onWidths, signal }: GridOptions<R>,
 ): void {
   if (typeof ResizeObserver === "undefined") return;
   let wasNarrow = false;
@@ -253,6 +227,7 @@ function fitToWidth<R>(
       if (isHidden(element)) return;
       table.redraw(true);
       onShown();
+      onWidths();
     });
   });
   observer.observe(element);

@@ -39,7 +39,7 @@ export function drawOverview(frame: Frame, busy: Float32Array, busyLabel: string
   const { ctx, palette, labelWidth, width, steps, bounds, runs } = frame;
   setFont(frame);
   fillText(ctx, "Whole capture", -labelWidth, 7, palette.ink2);
-  fillText(ctx, "steps", -6, 7, palette.ink2, "right");
+  if (steps.n > 0) fillText(ctx, "steps", -6, 7, palette.ink2, "right");
   fillText(ctx, busyLabel, -6, 19, palette.ink2, "right");
   layoutPieces(steps.piece, bounds, width, runs);
   for (let k = 0; k < runs.n; k++) {
@@ -144,7 +144,8 @@ export function drawSteps(frame: Frame, chosen: number) {
   setFont(frame, 600);
   fillText(ctx, "Steps", -labelWidth, STEPS_TOP_PX + 10, palette.ink);
   setFont(frame);
-  if (steps.isInferred) fillText(ctx, "inferred", 38 - labelWidth, STEPS_TOP_PX + 10, palette.ink2);
+  const remark = steps.n === 0 ? "none found" : steps.isInferred ? "inferred" : "";
+  fillText(ctx, remark, 38 - labelWidth, STEPS_TOP_PX + 10, palette.ink2);
   layoutPieces(steps.piece, view, width, runs);
   for (let k = 0; k < runs.n; k++) {
     fillRect(ctx, runs.x0[k], STEPS_TOP_PX + 15, runs.x1[k] - runs.x0[k], 5, palette.categories[runs.category[k]]);

@@ -30,44 +30,55 @@ export function nodeBox(
   node: IteratorNode,
   name: string,
   cost: IteratorCost,
-  { x, y, width, height }: BoxPlace,
+  place: BoxPlace,
   fits: (text: string) => boolean,
 ): SVGGElement {
-  const per = Math.max(1, cost.nBatches);
-  const [self, total, calls] = [cost.self / per, cost.total / per, cost.calls / per];
   const settings = paramText(node);
-  const spoken = [
-    node.name,
-    settings,
-    `self ${formatTime(self)}, total ${formatTime(total)}, ${formatCalls(calls)} calls a batch`,
-  ];
+  const sums = `self ${formatTime(cost.self)}, total ${formatTime(cost.total)}, ${plural(cost.calls, "call")}`;
   const group = svg("g", {
     class: `tfp-node${node.on_critical_path ? " critical" : " aside"}`,
-    transform: `translate(${x} ${y})`,
+    transform: `translate(${place.x} ${place.y})`,
     tabindex: 0,
     role: "button",
     "aria-pressed": "false",
-    "aria-label": spoken.filter(Boolean).join("; "),
+    "aria-label": [node.name, settings, spokenCost(perBatch(cost))].filter(Boolean).join("; "),
   });
   group.setAttribute("data-op-name", node.long_name);
-  const sums = `self ${formatTime(cost.self)}, total ${formatTime(cost.total)}, ${plural(cost.calls, "call")}`;
-  const bar = self > 0 ? Math.max(1, ((width - 16) * self) / cost.scale) : 0;
   group.append(
     svg("title", {}, [node.long_name, settings, sums].filter(Boolean).join("\n")),
+    ...boxParts(name, cutNames([settings], fits).get(settings) ?? "", cost, place),
+  );
+  return group;
+}
+
+type BatchCost = Pick<IteratorCost, "self" | "total" | "calls">;
+
+function perBatch({ self, total, calls, nBatches }: IteratorCost): BatchCost {
+  const per = Math.max(1, nBatches);
+  return { self: self / per, total: total / per, calls: calls / per };
+}
+
+function spokenCost({ self, total, calls }: BatchCost): string {
+  return `self ${formatTime(self)}, total ${formatTime(total)}, ${formatCalls(calls)} calls a batch`;
+}
+
+/** The frame, the words and the bar of a box, from the back to the front. */
+function boxParts(name: string, settings: string, cost: IteratorCost, { width, height }: BoxPlace): SVGElement[] {
+  const { self, total, calls } = perBatch(cost);
+  const bar = self > 0 ? Math.max(1, ((width - 16) * self) / cost.scale) : 0;
+  const parts = [
     svg("rect", { class: "box", width, height }),
     svg("rect", { class: "tint", x: 2, y: 2, width: width - 4, height: height - 4 }),
     svg("text", { class: "b", x: 8, y: 17 }, name),
-    svg("text", { x: 8, y: 30 }, cutNames([settings], fits).get(settings) ?? ""),
+    svg("text", { x: 8, y: 30 }, settings),
     svg("text", { class: "k", x: 8, y: 46 }, `${formatTime(self)} self`),
     svg("text", { x: 8, y: 59 }, `${formatTime(total)} total`),
     svg("rect", { class: "track", x: 8, y: 66, width: width - 16, height: 8 }),
     svg("rect", { class: "self", x: 8, y: 66, width: bar, height: 8 }),
     svg("rect", { class: "ring", x: -3, y: -3, width: width + 6, height: height + 6 }),
-  );
-  if (width > CALLS_FROM_PX) {
-    group.append(svg("text", { x: width - 7, y: 46, "text-anchor": "end" }, `${formatCalls(calls)} ×`));
-  }
-  return group;
+  ];
+  if (width <= CALLS_FROM_PX) return parts;
+  return [...parts, svg("text", { x: width - 7, y: 46, "text-anchor": "end" }, `${formatCalls(calls)} ×`)];
 }
 
 function formatCalls(calls: number): string {

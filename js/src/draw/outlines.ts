@@ -5,26 +5,51 @@ import { type LineTrack, ROW_PX, SLICE_PX, type Track, yOfDepth, yOfRow } from "
 import { xAt } from "../core/viewport";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
+/** Found slices up to this wide get a tick: thousands of outlines would paint their row solid. */
+const TICK_UP_TO_PX = 3;
+const TICK_PX = 2;
+
+/** Draws the mark of one event at a y; `isThin`: it is the only thin one there. */
+type Mark = (event: number, y: number, isThin: boolean) => void;
+
 /** Outlines all visible events of some ids; of thin ones that share a pixel column, whatever their ids, one. */
 export function outlineIds(frame: Frame, postings: Postings, ids: ArrayLike<number>, color: string, lineWidth: number) {
-  const { ctx } = frame;
+  frame.ctx.strokeStyle = color;
+  frame.ctx.lineWidth = lineWidth;
+  markIds(frame, postings, ids, 1, (event, y) => outlineBox(frame, event, y, lineWidth));
+}
+
+/** Outlines what a search found; narrow slices get a tick at the bottom of their row, one per pixel column. */
+export function markFound(frame: Frame, postings: Postings, ids: ArrayLike<number>, color: string) {
+  const { ctx, events, view, width } = frame;
   ctx.strokeStyle = color;
-  ctx.lineWidth = lineWidth;
+  ctx.fillStyle = color;
+  ctx.lineWidth = 1;
+  markIds(frame, postings, ids, TICK_UP_TO_PX, (event, y, isThin) => {
+    const x = Math.max(0, Math.floor(xAt(view, width, events.start[event])));
+    if (isThin) ctx.fillRect(x, y + SLICE_PX - TICK_PX, TICK_PX, TICK_PX);
+    else outlineBox(frame, event, y, 1);
+  });
+}
+
+/** Of slices thinner than `thinPx` that start in one pixel column and band, marks one. */
+function markIds(frame: Frame, postings: Postings, ids: ArrayLike<number>, thinPx: number, mark: Mark) {
   for (const track of frame.layout.tracks) {
     if (track.kind !== "line" || !isOnScreen(frame, track)) continue;
     const taken = new Uint8Array(Math.ceil(frame.width + 1) * track.bands.length);
-    for (let k = 0; k < ids.length; k++) outlineOnLine(frame, postings, ids[k], track, lineWidth, taken);
+    for (let k = 0; k < ids.length; k++) markOnLine(frame, postings, ids[k], track, thinPx, taken, mark);
   }
 }
 
-/** `taken`: by band and pixel column, where a slice thinner than a column has its outline. */
-function outlineOnLine(
+/** `taken`: by band and pixel column, where a thin slice has its mark. */
+function markOnLine(
   frame: Frame,
   postings: Postings,
   id: number,
   track: LineTrack,
-  lineWidth: number,
+  thinPx: number,
   taken: Uint8Array,
+  mark: Mark,
 ) {
   const { events, view, width, scrollTop } = frame;
   const column = (view.t1 - view.t0) / width;
@@ -38,10 +63,10 @@ function outlineOnLine(
     const y = yOfDepth(track, depth);
     const x = Math.max(0, Math.floor((events.start[event] - view.t0) / column));
     const place = x * track.bands.length + y / ROW_PX;
-    const isThin = events.duration[event] < column;
+    const isThin = events.duration[event] < thinPx * column;
     if (y >= 0 && endOf(events, event) > view.t0 && !(isThin && taken[place])) {
       if (isThin) taken[place] = 1;
-      outlineBox(frame, event, TRACKS_TOP_PX + track.y - scrollTop + y, lineWidth);
+      mark(event, TRACKS_TOP_PX + track.y - scrollTop + y, isThin);
     }
     p = Math.max(p + 1, gallopIn(events.start, order, events.start[event] + column, p, high));
   }

@@ -13,6 +13,20 @@ export function inFrame(fn: () => void, signal: AbortSignal): () => void {
   };
 }
 
+/** Between two updates of what is costly to draw, so that a drag of the range stays fluid. */
+const PACE_MS = 50;
+
+/** As `inFrame`, at once at first and then at most every `PACE_MS`; the last of many calls is never lost. */
+export function paced(fn: () => void, signal: AbortSignal): () => void {
+  let last = Number.NEGATIVE_INFINITY;
+  const next = inFrame(() => {
+    if (performance.now() - last < PACE_MS) return next();
+    fn();
+    last = performance.now();
+  }, signal);
+  return next;
+}
+
 /** Calls `onSize` with the content box of an element, first when it has one and then whenever it changes. */
 export function watchSize(
   element: Element,

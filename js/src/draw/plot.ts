@@ -66,48 +66,62 @@ const DRAG_PX = 4;
 
 /** Tells clicks from drags; all x and y are px in `element`. A drag that Esc or the system ends counts for nothing. */
 export function watchPlot(element: HTMLElement, gestures: PlotGestures, signal: AbortSignal): void {
-  let from: number | null = null;
-  let isDrag = false;
-  const at = (event: PointerEvent) => {
-    const box = element.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top] as const;
-  };
-  element.addEventListener(
-    "pointerdown",
-    (event) => {
-      if (event.button !== 0) return;
-      from = at(event)[0];
-      isDrag = false;
-      element.setPointerCapture?.(event.pointerId);
-    },
-    { signal },
-  );
-  element.addEventListener(
-    "pointermove",
-    (event) => {
-      const [x, y] = at(event);
-      if (from === null) return gestures.onHover(x, y);
-      isDrag ||= Math.abs(x - from) >= DRAG_PX;
-      if (isDrag) gestures.onDrag(from, x);
-    },
-    { signal },
-  );
-  element.addEventListener(
-    "pointerup",
-    (event) => {
-      if (from === null) return;
-      const [x] = at(event);
-      const start = from;
-      from = null;
-      if (isDrag) gestures.onDragEnd(start, x);
-      else gestures.onClick(x);
-    },
-    { signal },
-  );
-  const leave = () => {
-    from = null;
-    gestures.onLeave();
-  };
-  element.addEventListener("pointercancel", leave, { signal });
-  element.addEventListener("pointerleave", () => from === null && gestures.onLeave(), { signal });
+  const press = new Press(element, gestures);
+  element.addEventListener("pointerdown", (event) => press.begin(event), { signal });
+  element.addEventListener("pointermove", (event) => press.move(event), { signal });
+  element.addEventListener("pointerup", (event) => press.end(event), { signal });
+  element.addEventListener("pointercancel", () => press.cancel(), { signal });
+  element.addEventListener("pointerleave", () => press.leave(), { signal });
+}
+
+/** The pointer over a plot, from one press to the next. */
+class Press {
+  /** Where the button went down; null while it is up. */
+  #from: number | null = null;
+  #isDrag = false;
+
+  constructor(
+    readonly element: HTMLElement,
+    readonly gestures: PlotGestures,
+  ) {}
+
+  #at(event: PointerEvent): readonly [number, number] {
+    const box = this.element.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  begin(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    this.#from = this.#at(event)[0];
+    this.#isDrag = false;
+    this.element.setPointerCapture?.(event.pointerId);
+  }
+
+  move(event: PointerEvent): void {
+    const [x, y] = this.#at(event);
+    if (this.#from === null) {
+      this.gestures.onHover(x, y);
+      return;
+    }
+    this.#isDrag ||= Math.abs(x - this.#from) >= DRAG_PX;
+    if (this.#isDrag) this.gestures.onDrag(this.#from, x);
+  }
+
+  end(event: PointerEvent): void {
+    if (this.#from === null) return;
+    const [x] = this.#at(event);
+    const start = this.#from;
+    this.#from = null;
+    if (this.#isDrag) this.gestures.onDragEnd(start, x);
+    else this.gestures.onClick(x);
+  }
+
+  cancel(): void {
+    this.#from = null;
+    this.gestures.onLeave();
+  }
+
+  leave(): void {
+    if (this.#from === null) this.gestures.onLeave();
+  }
 }

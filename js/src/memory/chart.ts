@@ -4,6 +4,7 @@ import { type Chart, createChart } from "../bokeh";
 import { formatCount } from "../core/format";
 import { envelope, heldBy, isFreeInformative, type MemoryEvents, rowAt, stepCurves } from "../core/memory";
 import type { RangePs } from "../core/ops";
+import { isSparse, uncapturedSpans } from "../core/sessions";
 import { EMPTY_TABLE } from "../core/wire";
 import { h } from "../draw/dom";
 import { inFrame, watchSize } from "../draw/page";
@@ -13,6 +14,8 @@ import { paintColors, paintLevels, paintTime } from "./paint";
 import { eventTip, momentLabel, peakLabel } from "./words";
 
 const MS = 1e9;
+/** Width from which a gap says what it is. */
+const GAP_TEXT_PX = 90;
 
 interface Shown {
   readonly events: MemoryEvents;
@@ -74,8 +77,22 @@ export class MemoryChart {
     this.#draw();
   }
 
+  /** The range; else the whole capture, or where that is next to all gaps, the session of the peak. */
   #window(): readonly [number, number] {
-    return this.#shown?.range ?? [0, this.view.data.meta.duration_ps];
+    const { meta } = this.view.data;
+    const { sessions } = meta;
+    const session = sessions[this.#peakSession()];
+    if (session === undefined) return this.#shown?.range ?? [0, meta.duration_ps];
+    const { events, peak } = this.#shown as Shown;
+    return [session.start_ps, Math.max(session.stop_ps, events.time[peak])];
+  }
+
+  /** The session that stands for a sparse capture, -1 while the window is another. */
+  #peakSession(): number {
+    const { meta } = this.view.data;
+    const shown = this.#shown;
+    if (shown === null || shown.range !== null || shown.peak < 0 || meta.sessions.length < 2) return -1;
+    return isSparse(meta) ? shown.events.session[shown.peak] : -1;
   }
 
   #render(): void {
@@ -140,12 +157,33 @@ export class MemoryChart {
     const labels: PlotLabel[] = [];
     if (peak >= 0) labels.push(peakLabel(chart, meta, events, peak, this.#window()[0]));
     if (moment !== null) labels.push(momentLabel(chart, events, moment));
+    const session = this.#peakSession();
+    if (session >= 0) {
+      const text = `the session with the peak, ${session + 1} of ${meta.sessions.length}; choose steps to see another`;
+      const { left, top } = chart.frame();
+      labels.push({ x: left + 6, y: top + 38, text, align: "left" });
+    }
     if (this.#nDrawn < this.#nInWindow) {
       const text = `${formatCount(this.#nDrawn)} of ${formatCount(this.#nInWindow)} events drawn, with every extreme`;
       const { left, top } = chart.frame();
       labels.push({ x: left + 6, y: top + 22, text, align: "left" });
     }
     drawLabels(this.#labels, labels);
+    this.#labels.prepend(...this.#gaps(chart));
+  }
+
+  /** Covers the time between sessions, in which the level is not known. */
+  #gaps(chart: Chart): HTMLElement[] {
+    const { left, right, bottom } = chart.frame();
+    const [t0, t1] = this.#window();
+    return uncapturedSpans(this.view.data.meta.sessions).flatMap((gap) => {
+      const x0 = Math.max(left, chart.xToPx(Math.max(t0, gap.t0) / MS));
+      const x1 = Math.min(right, chart.xToPx(Math.min(t1, gap.t1) / MS));
+      if (x1 - x0 < 1) return [];
+      const wash = h("div", { class: "tfp-gap" }, x1 - x0 > GAP_TEXT_PX ? "not captured" : "");
+      Object.assign(wash.style, { left: `${x0}px`, width: `${x1 - x0}px`, height: `${bottom}px` });
+      return [wash];
+    });
   }
 
   #showLegend(): void {

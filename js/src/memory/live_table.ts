@@ -2,20 +2,13 @@
 
 import { toCsv } from "../core/csv";
 import { cutNames } from "../core/cut";
-import { formatCount, formatNumber, formatPercent, plural } from "../core/format";
+import { formatPercent, plural } from "../core/format";
 import { byteUnit, type LiveGroup, liveAt, type MemoryEvents, REMAINDER, STACK } from "../core/memory";
-import { button, download, h } from "../draw/dom";
-import { createGrid, type Grid, type GridColumn } from "../draw/grid";
-import { textFits } from "../draw/page";
+import { button, download } from "../draw/dom";
+import { createGrid, type Grid } from "../draw/grid";
+import { inFrame, textFits } from "../draw/page";
 import type { TraceView } from "../view";
-
-interface Holder extends LiveGroup {
-  readonly rank: number;
-  readonly name: string;
-  readonly regionName: string;
-  readonly dtypeName: string;
-  readonly shapeName: string;
-}
+import { type Holder, type HolderLook, holderColumns } from "./columns";
 
 export class LiveTable {
   readonly element: HTMLElement;
@@ -27,15 +20,19 @@ export class LiveTable {
   #when = "";
 
   constructor(readonly view: TraceView) {
-    this.#grid = createGrid<Holder>(this.#columns(), {
-      label: "What holds memory",
-      key: (row) => String(row.rank),
-      attributes: (row) => ({ "data-op-name": row.name }),
-      onPick: (row) => this.#pick(row),
-      sortBy: "allocated",
-      placeholder: "Nothing is held then.",
-      signal: view.signal,
-    });
+    this.#grid = createGrid<Holder>(
+      holderColumns(() => this.#look()),
+      {
+        label: "What holds memory",
+        key: (row) => String(row.rank),
+        attributes: (row) => ({ "data-op-name": row.name }),
+        onPick: (row) => this.#pick(row),
+        sortBy: "allocated",
+        placeholder: "Nothing is held then.",
+        signal: view.signal,
+        onWidths: inFrame(() => this.#fill(), view.signal),
+      },
+    );
     this.element = this.#grid.element;
     this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown, in bytes" });
     view.link.on("selection", () => this.#followSelection(), view.signal);
@@ -54,6 +51,11 @@ export class LiveTable {
     }));
     this.#when = when;
     this.#unit = byteUnit(this.#rows[0]?.allocatedBytes ?? 0);
+    this.#fill();
+  }
+
+  /** The rows with their names cut to the width of the column. */
+  #fill(): void {
     const room = (this.#grid.columnWidth("name") || 320) - 14;
     this.#cuts = cutNames(
       this.#rows.map((holder) => holder.name),
@@ -65,68 +67,15 @@ export class LiveTable {
       0,
     );
     const share = held > 0 && explained < held ? ` · ${formatPercent(explained / held)} from this capture` : "";
-    this.#grid.setTitle("name", `Held ${when} by: ${plural(this.#rows.length, "holder")}${share}`);
+    this.#grid.setTitle("name", `Held ${this.#when} by: ${plural(this.#rows.length, "holder")}${share}`);
     this.#grid.setTitle("allocated", `Allocated, ${this.#unit[1]}`);
     this.#grid.setTitle("requested", `Requested, ${this.#unit[1]}`);
     this.#grid.setRows(this.#rows);
     this.#followSelection();
   }
 
-  #columns(): GridColumn<Holder>[] {
-    const size = (bytes: number) => formatNumber(bytes / this.#unit[0]);
-    return [
-      { id: "rank", title: "#", width: 36, isRight: true, value: (row) => -row.rank, cell: (row) => String(row.rank) },
-      { id: "name", title: "Held by", value: (row) => row.name, cell: (row) => this.#nameCell(row) },
-      {
-        id: "allocated",
-        title: "Allocated",
-        tip: "Bytes taken from the allocator, summed over the allocations of the row",
-        width: 240,
-        narrowWidth: 180,
-        value: (row) => row.allocatedBytes,
-        cell: (row) => this.#barCell(row, size(row.allocatedBytes)),
-      },
-      {
-        id: "requested",
-        title: "Requested",
-        tip: "Bytes the op asked for",
-        width: 102,
-        isRight: true,
-        isOptional: true,
-        value: (row) => row.requestedBytes,
-        cell: (row) => size(row.requestedBytes),
-      },
-      {
-        id: "count",
-        title: "Count",
-        tip: "Allocations",
-        width: 56,
-        isRight: true,
-        value: (row) => row.count,
-        cell: (row) => formatCount(row.count),
-      },
-      { id: "region", title: "Region", width: 76, value: (row) => row.regionName, cell: (row) => row.regionName },
-      { id: "dtype", title: "Type", width: 66, value: (row) => row.dtypeName, cell: (row) => row.dtypeName },
-      {
-        id: "shape",
-        title: "Shape",
-        width: 124,
-        value: (row) => row.shapeName,
-        cell: (row) => h("span", { title: row.shapeName }, row.shapeName),
-      },
-    ];
-  }
-
-  #nameCell(row: Holder): Node {
-    const isOp = row.op >= 0;
-    return h("span", { title: row.name, class: isOp ? undefined : "q" }, this.#cuts.get(row.name) ?? row.name);
-  }
-
-  #barCell(row: Holder, text: string): Node {
-    const bar = h("i");
-    bar.style.width = `max(1px, ${(row.allocatedBytes / (this.#rows[0]?.allocatedBytes || 1)) * 100}%)`;
-    bar.style.background = row.op === STACK ? "var(--m-stack)" : "var(--m-heap)";
-    return h("div", { class: "tfp-bar-cell" }, h("span", {}, text), bar);
+  #look(): HolderLook {
+    return { cuts: this.#cuts, unit: this.#unit, maxBytes: this.#rows[0]?.allocatedBytes ?? 0 };
   }
 
   #pick(row: Holder): void {

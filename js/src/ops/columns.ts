@@ -4,7 +4,7 @@ import type { Cell } from "../core/csv";
 import { formatCount, formatNumber, plural } from "../core/format";
 import { type OpRow, opCategory } from "../core/ops";
 import { h } from "../draw/dom";
-import type { GridColumn } from "../draw/grid";
+import type { GridColumn } from "../draw/grid_column";
 
 export interface RankedOp extends OpRow {
   readonly rank: number;
@@ -23,6 +23,11 @@ export interface OpLook {
 }
 
 export function opColumns(look: () => OpLook): GridColumn<RankedOp>[] {
+  return [...identityColumns(look), COUNT, ...selfTimeColumns(look), ...TOTAL_TIME];
+}
+
+/** Which op a row is about. */
+function identityColumns(look: () => OpLook): GridColumn<RankedOp>[] {
   return [
     {
       id: "rank",
@@ -49,15 +54,22 @@ export function opColumns(look: () => OpLook): GridColumn<RankedOp>[] {
       value: (row) => row.device,
       cell: (row) => (row.device ? "device" : "host"),
     },
-    {
-      id: "count",
-      title: "Count",
-      tip: "Occurrences in the range",
-      width: 60,
-      isRight: true,
-      value: (row) => row.occurrences,
-      cell: (row) => formatCount(row.occurrences),
-    },
+  ];
+}
+
+const COUNT: GridColumn<RankedOp> = {
+  id: "count",
+  title: "Count",
+  tip: "Occurrences in the range",
+  width: 60,
+  isRight: true,
+  value: (row) => row.occurrences,
+  cell: (row) => formatCount(row.occurrences),
+};
+
+/** Time in the op itself, and its shares. */
+function selfTimeColumns(look: () => OpLook): GridColumn<RankedOp>[] {
+  return [
     {
       id: "self",
       title: "Self time, ms",
@@ -86,28 +98,32 @@ export function opColumns(look: () => OpLook): GridColumn<RankedOp>[] {
       value: (row) => row.cumulativeRatio,
       cell: (row) => percent(row.cumulativeRatio),
     },
-    {
-      id: "total",
-      title: "Total, ms",
-      tip: "Time from start to end, with the ops inside it",
-      width: 74,
-      isRight: true,
-      isOptional: true,
-      value: (row) => row.totalPs,
-      cell: (row) => formatNumber(row.totalPs / 1e9),
-    },
-    {
-      id: "average",
-      title: "Average, µs",
-      tip: "Total time per occurrence",
-      width: 84,
-      isRight: true,
-      isOptional: true,
-      value: (row) => averageUs(row, row.totalPs),
-      cell: (row) => formatNumber(averageUs(row, row.totalPs)),
-    },
   ];
 }
+
+/** Time with the ops inside it. */
+const TOTAL_TIME: readonly GridColumn<RankedOp>[] = [
+  {
+    id: "total",
+    title: "Total, ms",
+    tip: "Time from start to end, with the ops inside it",
+    width: 74,
+    isRight: true,
+    isOptional: true,
+    value: (row) => row.totalPs,
+    cell: (row) => formatNumber(row.totalPs / 1e9),
+  },
+  {
+    id: "average",
+    title: "Average, µs",
+    tip: "Total time per occurrence",
+    width: 84,
+    isRight: true,
+    isOptional: true,
+    value: (row) => averageUs(row, row.totalPs),
+    cell: (row) => formatNumber(averageUs(row, row.totalPs)),
+  },
+];
 
 function averageUs(row: RankedOp, ps: number): number {
   return row.occurrences > 0 ? ps / row.occurrences / 1e6 : 0;

@@ -2,6 +2,7 @@
 
 import { bokehColors, type Chart, colorAxes, setTicks } from "../bokeh";
 import { numbers } from "../core/column";
+import { cutNames } from "../core/cut";
 import { formatCount, formatMs, formatNumber } from "../core/format";
 import type { TraceMeta } from "../core/meta";
 import { stepLabel } from "../core/span_text";
@@ -12,6 +13,10 @@ import type { PlotLabel } from "../draw/plot";
 const PLOT_HEIGHT = 150;
 const AXIS_HEIGHT = 18;
 const MAX_BAR_PX = 56;
+/** Between two step names on the axis, which are cut to fit; about the width of a character of them. */
+const TICK_GAP_PX = 8;
+const MIN_TICK_PX = 24;
+const CHARACTER_PX = 6.2;
 /** Thinner bars have no gap between their pieces. */
 const MIN_GAP_BAR_PX = 4;
 
@@ -79,7 +84,10 @@ function paintAxes(chart: Chart, { meta, steps, bars, top, width }: StepScene): 
   for (let row = 0; row < steps.n; row += every) rows.push(row);
   const last = steps.n - 1;
   if (last - rows[rows.length - 1] > every * 0.6) rows.push(last);
-  const labels = new Map(rows.map((row) => [barOf(bars, row) + 0.5, stepLabel(meta.step_names, row)]));
+  const names = rows.map((row) => stepLabel(meta.step_names, row));
+  const room = (width * every) / Math.max(1, steps.n) - TICK_GAP_PX;
+  const cuts = cutNames(names, (name) => name.length * CHARACTER_PX <= Math.max(MIN_TICK_PX, room));
+  const labels = new Map(rows.map((row, i) => [barOf(bars, row) + 0.5, cuts.get(names[i]) ?? names[i]]));
   setTicks(chart, "x_axis", [...labels.keys()], (tick) => labels.get(tick) ?? "");
   const levels = niceTicks(top, 4);
   setTicks(chart, "y_axis", levels, (level) => formatLevel(level, levels[1] ?? 1));

@@ -82,7 +82,7 @@ export class TrackLabels {
     const { lines } = this.state.meta;
     const busy = track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0);
     const noun = this.state.meta.planes[track.plane].kind === "host" ? "thread" : "stream";
-    const label = plural(track.lines.length, `idle ${noun}`);
+    const label = plural(track.lines.length, `more ${noun}`);
     const head = this.#toggle(`fold${track.plane}`, track.isOpen, this.state.tracks.openFolds, track.plane, label);
     head.classList.add("tl-fold");
     head.append(h("span", { class: "tl-info" }, `together busy for ${formatTime(busy)}`));

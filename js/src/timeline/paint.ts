@@ -8,7 +8,7 @@ import { COUNTER_PX, type Frame, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } fr
 import { drawSessionGaps } from "../draw/gaps";
 import { busyColumns, drawOverview, drawRangeBracket, drawRangeWash, drawRuler, drawSteps } from "../draw/head";
 import { LabelCache } from "../draw/label_cache";
-import { outlineEvent, outlineIds } from "../draw/outlines";
+import { markFound, outlineEvent, outlineIds } from "../draw/outlines";
 import { drawTracks } from "../draw/slices";
 import { type Palette, readPalette } from "../theme";
 import type { TimelineState } from "./state";
@@ -105,7 +105,7 @@ export class Painter {
     ctx.beginPath();
     ctx.rect(0, TRACKS_TOP_PX, frame.width, this.tracksBottom - TRACKS_TOP_PX);
     ctx.clip();
-    if (state.foundIds.length > 0) outlineIds(frame, state.byName, state.foundIds, palette.act, 1);
+    if (state.foundIds.length > 0) markFound(frame, state.byName, state.foundIds, palette.act);
     if (state.hoveredIds.length > 0) outlineIds(frame, state.byKey, state.hoveredIds, palette.ink, 1);
     if (state.selectedIds.length > 0) outlineIds(frame, state.byKey, state.selectedIds, palette.ink, 1);
     if (state.hover >= 0) outlineEvent(frame, state.hover, palette.ink, 1);
@@ -169,7 +169,6 @@ export class Painter {
 
   #describe(t0: number, t1: number): string {
     const { meta, trace } = this.state;
-    const trace_ = { durationPs: meta.duration_ps, stepNames: meta.step_names };
-    return describeRange(trace_, trace.data.table("steps"), [t0, t1]);
+    return describeRange(meta, trace.data.table("steps"), [t0, t1]);
   }
 }

@@ -34,10 +34,7 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
   const { area } = places;
   let drag: Drag | null = null;
   let press = { x: 0, y: 0, hasMoved: false };
-  const at = (event: MouseEvent) => {
-    const box = places.canvas.getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
-  };
+  const at = (event: MouseEvent) => placeOn(places.canvas, event);
   const onDown = (event: PointerEvent) => {
     if (event.button !== 0 || (event.target as Element).closest("button")) return;
     places.arm();
@@ -70,6 +67,11 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
     signal,
     passive: false,
   });
+}
+
+function placeOn(canvas: HTMLCanvasElement, event: MouseEvent): { x: number; y: number } {
+  const box = canvas.getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
 function startDrag(state: TimelineState, painter: Painter, places: PointerPlaces, x: number, y: number): Drag | null {

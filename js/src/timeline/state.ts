@@ -1,12 +1,12 @@
 /** Turns the trace and the link into the state of one timeline: what is loaded, in view, chosen, found and open. */
 import { filledRows } from "../core/bands";
-import { busiestAllocator, type Counter } from "../core/counter";
+import { type Counter, fullestAllocator } from "../core/counter";
 import { findSame } from "../core/event_summary";
 import { buildPostings, buildRows, type Events, type Postings, type Rows, readEvents } from "../core/events";
 import { type Flows, flowsOf, NO_FLOWS } from "../core/flows";
 import { findGaps, type Gaps } from "../core/idle";
 import { eventsByTime, flagged, matchNames, type Query } from "../core/search";
-import { uncapturedSpans } from "../core/sessions";
+import { isSparse, uncapturedSpans } from "../core/sessions";
 import { readSteps, type Steps, typicalSteps } from "../core/steps";
 import { layoutTracks, lineLabels, newTrackState, ROW_PX, reveal, type TrackLayout, yOfRow } from "../core/tracks";
 import { clamp, fitRange, type Span, shows } from "../core/viewport";
@@ -49,6 +49,7 @@ export class TimelineState {
   scrollTop = 0;
   #byKey: Postings | null = null;
   #byName: Postings | null = null;
+  #home: Span | null = null;
   #isFilled: Uint8Array = new Uint8Array();
   /** What the label column calls the lines. */
   readonly lineNames: readonly string[];
@@ -66,7 +67,7 @@ export class TimelineState {
     });
     this.lineNames = lineLabels(this.meta);
     this.load();
-    this.view = this.#firstView();
+    this.view = this.#home ?? this.bounds;
     this.readSelection();
   }
 
@@ -85,7 +86,7 @@ export class TimelineState {
     this.rows = buildRows(this.events, this.meta.lines.length);
     this.#isFilled = filledRows(this.events, this.rows);
     this.steps = readSteps(data.table("steps"), data.table("step_pieces"), this.meta);
-    this.counter = busiestAllocator(data.table("memory"), this.meta);
+    this.counter = fullestAllocator(data.table("memory"), this.meta);
     this.family = (data.table("names")?.columns.family as Uint8Array | undefined) ?? new Uint8Array();
     if (this.family.length < this.meta.names.length) this.family = new Uint8Array(this.meta.names.length).fill(7);
     this.#byKey = null;
@@ -115,10 +116,8 @@ export class TimelineState {
       // A capture of little more than those is shown whole.
       return bounds.t1 - bounds.t0 < 2 * (few.t1 - few.t0) ? bounds : fitRange(few, bounds, 0.05);
     }
-    const { sessions } = this.meta;
-    const covered = sessions.reduce((sum, s) => sum + s.stop_ps - s.start_ps, 0);
-    const isSparse = sessions.length > 1 && covered < (bounds.t1 - bounds.t0) / 10;
-    return isSparse ? fitRange({ t0: sessions[0].start_ps, t1: sessions[0].stop_ps }, bounds, 0.05) : bounds;
+    const [first] = this.meta.sessions;
+    return isSparse(this.meta) ? fitRange({ t0: first.start_ps, t1: first.stop_ps }, bounds, 0.05) : bounds;
   }
 
   get byKey(): Postings {
@@ -169,7 +168,8 @@ export class TimelineState {
   }
 
   relayout() {
-    this.layout = layoutTracks(this.meta, this.rows, this.#isFilled, this.tracks);
+    this.#home ??= this.#firstView();
+    this.layout = layoutTracks(this.meta, this.rows, this.#isFilled, this.tracks, this.#home);
     this.invalidate();
   }
 

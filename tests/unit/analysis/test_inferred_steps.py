@@ -200,4 +200,5 @@ def test_a_loop_takes_as_long_per_step_whether_it_is_marked_or_not(capture_of: C
     assert set(marked["source"]) == {"marker"}
     assert set(bare["source"]) == {"inferred"}
     assert len(bare) == len(marked) == 25
-    assert bare["step_time_ms"].mean() == pytest.approx(marked["step_time_ms"].mean(), rel=0.05)
+    # Two runs: of medians, so that what else the machine did for a moment does not count.
+    assert bare["step_time_ms"].median() == pytest.approx(marked["step_time_ms"].median(), rel=0.05)

@@ -271,9 +271,9 @@ def test_hundred_thousand_allocations_answer_at_once() -> None:
     n = 100_000
     drawn = host(*(take(i, i % 5000, 16, 16 * min(i + 1, 5000), tf_op=f"op{i % 300}") for i in range(n)))
     profile = compute_memory(drawn)
-    begin = time.perf_counter()
+    begin = time.process_time()  # a busy machine must not decide about this test
     table = profile.timeline(CPU)
     live = profile.live(CPU, 0.09 * n / 100)
-    assert time.perf_counter() - begin < 2.0  # about 0.1 s on two cores
+    assert time.process_time() - begin < 2.0  # about 0.1 s
     assert len(table) == n
     assert live["total_bytes"].sum() == 16 * 5000

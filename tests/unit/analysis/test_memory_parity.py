@@ -115,6 +115,7 @@ def test_eight_gpus_have_the_published_figures(v100_xplane: Path) -> None:
 
 def test_live_sets_of_real_traces_add_up_to_the_bytes_in_use(v100_xplane: Path) -> None:
     profile = compute_memory(read_xspace(v100_xplane.read_bytes()))
+    assert len(profile.allocators) == 4
     for allocator in profile.allocators:
         timeline = profile.timeline(allocator)
         for k in range(0, len(timeline), 97):

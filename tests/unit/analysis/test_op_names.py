@@ -1,6 +1,6 @@
 import pytest
 
-from tfprof_widgets.analysis.op_names import OpCategory, iterator_short_name, parse_op_names
+from tfprof_widgets.analysis.op_names import OpCategory, parse_op_names
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,3 @@ def test_a_full_name_splits_into_category_type_and_name(
 def test_no_names_give_no_ops() -> None:
     parsed = parse_op_names([])
     assert len(parsed.category) == len(parsed.type) == len(parsed.name) == 0
-
-
-def test_the_short_name_of_an_iterator_is_its_last_part() -> None:
-    assert iterator_short_name("Iterator::Root::Prefetch::Map") == "Map"
-    assert iterator_short_name("Map") == "Map"

@@ -135,3 +135,15 @@ def test_a_trace_without_ops_gives_an_empty_table() -> None:
     occurrences = op_occurrences(host(event("train", 0, 5)))
     assert len(occurrences) == len(aggregate_ops(occurrences)) == len(aggregate_ops(occurrences, idle=True)) == 0
     assert np.array_equal(occurrences.self_ps, [])
+
+
+def test_a_side_that_was_not_observed_in_a_range_has_no_idle_time_there() -> None:
+    kernels = line("Stream #1", event("kern", 10, 4, tf_op="op:MatMul"))
+    both = trace(plane("/host:CPU", line("main", event("a:A", 0, 4))), plane("/device:GPU:0", kernels))
+    occurrences = op_occurrences(both)
+
+    def idle(low: int, high: int) -> list[str]:
+        frame = aggregate_ops(occurrences, time_range_ps=(low * 10**6, high * 10**6), idle=True)
+        return frame.loc[frame["name"] == IDLE, "device"].tolist()
+
+    assert (idle(0, 4), idle(11, 12), idle(5, 9), idle(0, 20)) == (["Host"], ["Device"], [], ["Device", "Host"])

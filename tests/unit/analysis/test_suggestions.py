@@ -22,8 +22,8 @@ from tfprof_widgets.analysis.suggestions import suggest
         ("Unbatch", "no parallel form", ".shard("),
         ("ShuffleV3", "buffer", ".shuffle("),
         ("Prefetch", "buffer", ".prefetch(tf.data.AUTOTUNE)"),
-        ("DataService", "tf.data service", "capture_remote"),
-        ("ReverbDataset", "remote source", "capture_remote"),
+        ("DataService", "tf.data service", "client.trace"),
+        ("ReverbDataset", "remote source", "client.trace"),
         ("SomethingNew", "data_performance", ".prefetch("),
     ],
 )

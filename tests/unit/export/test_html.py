@@ -85,3 +85,7 @@ def test_a_framed_page_is_one_element() -> None:
     tags = Elements(framed('<p title="x">hi</p>', 100)).tags
     assert [tag for tag, _ in tags] == ["iframe"]
     assert tags[0][1]["srcdoc"] == '<p title="x">hi</p>'
+
+
+def test_code_cannot_close_its_script_element_in_capitals_either() -> None:
+    assert script_safe("a = '</SCRIPT>'") == "a = '<\\/SCRIPT>'"

@@ -175,3 +175,16 @@ def test_a_broken_host_of_a_run_is_named(tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="cannot be read"):
         open_traces(tmp_path / ("x" * 300))
+
+
+def test_a_file_of_several_gzip_streams_is_read_to_its_end(tmp_path: Path) -> None:
+    data = space(plane("/host:CPU", line("main", *(event("x", i, 1) for i in range(50)))))
+    file = tmp_path / "h.xplane.pb.gz"
+    file.write_bytes(gzip.compress(data[:100]) + gzip.compress(data[100:]) + bytes(16))
+    assert open_traces(file).trace.n_events == 50
+
+
+def test_a_host_named_by_bytes_that_are_no_text_is_still_printable(tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"caf\xe9.xplane.pb")
+    file.write_bytes(space(plane("/host:CPU", line("main", event("x", 0, 1)))))
+    assert open_traces(file).trace.planes[0].host == "caf\\xe9"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from tests.builders import Ref, U, event, line, plane, trace
 from tfprof_widgets.store.trace import DERIVED_LINE_BASE, Line, Trace
 
@@ -88,3 +90,15 @@ def test_derived_lines_are_known_by_their_id_in_32_bits() -> None:
     assert not is_derived(DERIVED_LINE_BASE + 390)
     assert not is_derived(DERIVED_LINE_BASE - 1)
     assert not is_derived(14)
+
+
+def test_the_columns_cannot_be_written() -> None:
+    read = drawn()
+    for column in (read.start_ps, read.stat_bits, read.display_name_id, read.depth, read.nesting.self_ps):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+
+
+def test_the_events_of_a_plane_are_one_slice() -> None:
+    read = drawn()
+    assert [read.events_of_plane(plane) for plane in range(2)] == [slice(0, 5), slice(5, 6)]

@@ -97,7 +97,7 @@ odd_ways = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(planes, min_size=1, max_size=3), odd_ways)
 def test_drawn_traces_agree_with_a_full_decode(drawn: list[Plane], odd: Odd) -> None:
     named = [dataclasses.replace(plane, name=plane.name or "p") for plane in drawn]

@@ -48,6 +48,7 @@ def test_every_event_is_followed_by_its_own_stats(drawn: Trace) -> None:
     events, stats = tables["events"], tables["stats"]
     offsets = np.concatenate([[0], np.cumsum(events["n_stats"], dtype=np.int64)])
     matmuls = [k for k, name in enumerate(events["name"]) if meta["names"][name] == "a/foo:MatMul"]
+    assert len(matmuls) == N_STEPS
     for i, k in enumerate(matmuls[:20]):
         rows = slice(offsets[k], offsets[k + 1])
         found = {

@@ -49,9 +49,3 @@ def test_nan_travels_as_nan() -> None:
 def test_columns_of_different_length_are_refused() -> None:
     with pytest.raises(TypeError, match="differ in length"):
         Table({"a": (np.zeros(2), "f8"), "b": (np.zeros(3), "f8")})
-
-
-def test_rows_gives_a_part_of_every_column() -> None:
-    part = Table({"a": (np.arange(10), "i4")}).rows(3, 5)
-    assert part.n == 2
-    np.testing.assert_array_equal(part.columns["a"][0], [3, 4])

@@ -1,0 +1,99 @@
+/** A holder of memory -> its cells on the screen. */
+
+import { formatCount, formatNumber } from "../core/format";
+import { type LiveGroup, STACK } from "../core/memory";
+import { h } from "../draw/dom";
+import type { GridColumn } from "../draw/grid_column";
+
+export interface Holder extends LiveGroup {
+  readonly rank: number;
+  readonly name: string;
+  readonly regionName: string;
+  readonly dtypeName: string;
+  readonly shapeName: string;
+}
+
+/** What cells need to know beyond their row; read when a cell is drawn. */
+export interface HolderLook {
+  /** Name -> name cut to the width of its column. */
+  readonly cuts: ReadonlyMap<string, string>;
+  /** Bytes of the unit that sizes are shown in, and its name. */
+  readonly unit: readonly [number, string];
+  /** Bytes that fill a bar. */
+  readonly maxBytes: number;
+}
+
+export function holderColumns(look: () => HolderLook): GridColumn<Holder>[] {
+  return [...identityColumns(look), ...sizeColumns(look), ...TENSOR];
+}
+
+/** Who holds. */
+function identityColumns(look: () => HolderLook): GridColumn<Holder>[] {
+  return [
+    { id: "rank", title: "#", width: 36, isRight: true, value: (row) => -row.rank, cell: (row) => String(row.rank) },
+    { id: "name", title: "Held by", value: (row) => row.name, cell: (row) => nameCell(row, look()) },
+  ];
+}
+
+/** How much is held, in how many allocations. */
+function sizeColumns(look: () => HolderLook): GridColumn<Holder>[] {
+  return [
+    {
+      id: "allocated",
+      title: "Allocated",
+      tip: "Bytes taken from the allocator, summed over the allocations of the row",
+      width: 240,
+      narrowWidth: 180,
+      value: (row) => row.allocatedBytes,
+      cell: (row) => barCell(row, look()),
+    },
+    {
+      id: "requested",
+      title: "Requested",
+      tip: "Bytes the op asked for",
+      width: 102,
+      isRight: true,
+      isOptional: true,
+      value: (row) => row.requestedBytes,
+      cell: (row) => inUnit(row.requestedBytes, look()),
+    },
+    {
+      id: "count",
+      title: "Count",
+      tip: "Allocations",
+      width: 56,
+      isRight: true,
+      value: (row) => row.count,
+      cell: (row) => formatCount(row.count),
+    },
+  ];
+}
+
+/** Which tensors they are. */
+const TENSOR: readonly GridColumn<Holder>[] = [
+  { id: "region", title: "Region", width: 76, value: (row) => row.regionName, cell: (row) => row.regionName },
+  { id: "dtype", title: "Type", width: 66, value: (row) => row.dtypeName, cell: (row) => row.dtypeName },
+  {
+    id: "shape",
+    title: "Shape",
+    width: 124,
+    value: (row) => row.shapeName,
+    cell: (row) => h("span", { title: row.shapeName }, row.shapeName),
+  },
+];
+
+function inUnit(bytes: number, { unit }: HolderLook): string {
+  return formatNumber(bytes / unit[0]);
+}
+
+function nameCell(row: Holder, { cuts }: HolderLook): Node {
+  const isOp = row.op >= 0;
+  return h("span", { title: row.name, class: isOp ? undefined : "q" }, cuts.get(row.name) ?? row.name);
+}
+
+function barCell(row: Holder, look: HolderLook): Node {
+  const bar = h("i");
+  bar.style.width = `max(1px, ${(row.allocatedBytes / (look.maxBytes || 1)) * 100}%)`;
+  bar.style.background = row.op === STACK ? "var(--m-stack)" : "var(--m-heap)";
+  return h("div", { class: "tfp-bar-cell" }, h("span", {}, inUnit(row.allocatedBytes, look)), bar);
+}

@@ -1,0 +1,100 @@
+"""Whatever a trace holds, once it loads it has tables, a payload and a summary, and its times add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.fuzz.random_spaces import random_space
+from tfprof_widgets.analysis.ops import aggregate_ops
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.selection import select
+from tfprof_widgets.analysis.steps import STEP_CATEGORIES
+from tfprof_widgets.errors import TraceError
+from tfprof_widgets.export.text import summarize
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.views.payload import build_payload
+from tfprof_widgets.views.wire import unpack
+
+N_IN_EVERY_RUN = 60
+N_IN_ALL = 6_000
+_CHUNK = 500
+
+
+def random_trace(number: int) -> Trace:
+    """One random trace, or two that are taken for windows or hosts of one run."""
+    trace = read_xspace(random_space(number), host="h")
+    if number % 5:
+        return trace
+    try:
+        return merge_traces([trace, read_xspace(random_space(number + 10**6), host="k")])
+    except TraceError:  # decades apart
+        return trace
+
+
+def answer_everything(trace: Trace) -> Results:
+    """Ask for all that a profile shows; whatever fails raises."""
+    results = Results(trace)
+    for payload in (build_payload(results), build_payload(results, max_events=3)):
+        unpack(payload.overview)
+        for index in range(payload.n_chunks):
+            unpack(payload.chunk(index))
+    summarize(results).encode()
+    assert len(results.events) == trace.n_events
+    for allocator in results.memory.allocators:
+        results.memory.timeline(allocator), results.memory.peak(allocator), results.memory.live(allocator, 1.0)
+    ranges = [select(results, time_range_ns=(0, 1000), step=None, ops=None)]
+    ranges += [select(results, time_range_ns=None, step=step, ops=None) for step in range(len(results.steps))[-2:]]
+    for part in ranges:
+        assert len(part.events) <= trace.n_events
+        assert set(part.ops["name"]) <= set(results.ops["name"])
+    return results
+
+
+def hold_together(results: Results) -> None:
+    """What must be true of every trace: no time is lost, counted twice or negative, and rows point where they say."""
+    trace, steps, occurrences = results.trace, results.steps, results.occurrences
+    assert (trace.nesting.self_ps >= 0).all()
+    assert (occurrences.self_ps >= 0).all()
+    assert (occurrences.parent < np.arange(len(occurrences))).all()
+    in_pieces = steps.pieces.groupby("step")["duration_ps"].sum()
+    assert in_pieces.tolist() == steps.frame["duration_ps"].tolist()
+    by_category = steps.frame[[f"{category}_ms" for category in STEP_CATEGORIES]].sum(axis=1)
+    np.testing.assert_allclose(by_category, steps.frame["step_time_ms"], rtol=1e-9)
+    iterators, memory = results.input_pipeline.iterators, results.memory.snapshots
+    assert (iterators["parent_id"] < iterators["id"]).all()
+    assert (iterators["self_time_ms"] >= 0).all()
+    freed = np.flatnonzero(memory.freed_at >= 0)
+    assert (memory.freed_at[freed] > freed).all()
+    assert (memory.address[memory.freed_at[freed]] == memory.address[freed]).all()
+    if trace.n_events:
+        everything = int(trace.start_ps.min()), int(trace.end_ps.max()) + 1
+        within = aggregate_ops(occurrences, time_range_ps=everything)
+        assert within.to_dict("records") == results.ops.to_dict("records")
+
+
+def test_random_traces_reach_every_analysis() -> None:
+    """The random traces are worth something only while steps, ops, allocations and iterators come about."""
+    found = [Results(random_trace(number)) for number in range(N_IN_EVERY_RUN)]
+    for reached in (
+        lambda results: len(results.steps) > 1,
+        lambda results: len(results.ops) > 1,
+        lambda results: len(results.memory.snapshots.event) > 1,
+        lambda results: len(results.input_pipeline.iterators) > 1,
+    ):
+        assert sum(map(reached, found)) > N_IN_EVERY_RUN / 10
+
+
+def test_a_slice_of_the_random_traces_is_shown_whole() -> None:
+    for number in range(N_IN_EVERY_RUN):
+        hold_together(answer_everything(random_trace(number)))
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", list(range(0, N_IN_ALL, _CHUNK)))
+def test_all_random_traces_are_shown_whole(first: int) -> None:
+    for number in range(first, first + _CHUNK):
+        hold_together(answer_everything(random_trace(number)))
