@@ -59,6 +59,11 @@ describe("details", () => {
     const seven = summarizeKey(events, byKey, idOf(BATCH), { t0: steps.start[12], t1: steps.end[18] });
     expect(seven.count).toBe(7);
     expect(seven.totalPs).toBeLessThan(all.totalPs);
+    const first = byKey.order[byKey.offset[idOf(BATCH)]];
+    const [start, duration] = [events.start[first], events.duration[first]];
+    const part = summarizeKey(events, byKey, idOf(BATCH), { t0: start + duration / 4, t1: start + duration / 2 });
+    expect(part.count).toBe(1);
+    expect(part.totalPs).toBeCloseTo(duration / 4, 0);
     const durations = [...byKey.order.subarray(byKey.offset[idOf(BATCH)], byKey.offset[idOf(BATCH) + 1])].map(
       (event) => events.duration[event],
     );

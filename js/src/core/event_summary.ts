@@ -4,13 +4,13 @@ import type { Span } from "./viewport";
 
 export interface KeySummary {
   readonly count: number;
+  /** Within the span. */
   readonly totalPs: number;
-  readonly selfPs: number;
   /** Event that took longest, -1 for none. */
   readonly longest: number;
 }
 
-/** Events of a key that overlap a span (all of them without one): totals of their whole durations. */
+/** Events of a key that overlap a span (all of them without one), and their time in it: the rule of the op table. */
 export function summarizeKey(
   events: Events,
   byKey: Postings,
@@ -21,17 +21,20 @@ export function summarizeKey(
 ): KeySummary {
   let count = 0;
   let totalPs = 0;
-  let selfPs = 0;
   let longest = -1;
   for (let p = byKey.offset[id]; p < byKey.offset[id + 1]; p++) {
     const event = byKey.order[p];
     if ((span && !overlaps(events, event, span)) || !counts(event)) continue;
     count += 1;
-    totalPs += events.duration[event];
-    selfPs += events.self[event];
+    totalPs += span ? overlapPs(events, event, span) : events.duration[event];
     if (longest < 0 || events.duration[event] > events.duration[longest]) longest = event;
   }
-  return { count, totalPs, selfPs, longest };
+  return { count, totalPs, longest };
+}
+
+function overlapPs(events: Events, event: number, span: Span): number {
+  const start = events.start[event];
+  return Math.min(start + events.duration[event], span.t1) - Math.max(start, span.t0);
 }
 
 /** A zero-length event overlaps when it lies inside. */

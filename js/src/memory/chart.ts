@@ -157,19 +157,28 @@ export class MemoryChart {
     const labels: PlotLabel[] = [];
     if (peak >= 0) labels.push(peakLabel(chart, meta, events, peak, this.#window()[0]));
     if (moment !== null) labels.push(momentLabel(chart, events, moment));
-    const session = this.#peakSession();
-    if (session >= 0) {
-      const text = `the session with the peak, ${session + 1} of ${meta.sessions.length}; choose steps to see another`;
-      const { left, top } = chart.frame();
-      labels.push({ x: left + 6, y: top + 38, text, align: "left" });
-    }
-    if (this.#nDrawn < this.#nInWindow) {
-      const text = `${formatCount(this.#nDrawn)} of ${formatCount(this.#nInWindow)} events drawn, with every extreme`;
-      const { left, top } = chart.frame();
-      labels.push({ x: left + 6, y: top + 22, text, align: "left" });
-    }
+    labels.push(...this.#notes(chart));
     drawLabels(this.#labels, labels);
     this.#labels.prepend(...this.#gaps(chart));
+  }
+
+  /** What of the capture the plot leaves out, on the side away from the peak and its words. */
+  #notes(chart: Chart): PlotLabel[] {
+    const { events, peak } = this.#shown as Shown;
+    const { left, right, top } = chart.frame();
+    const isPeakLeft = peak >= 0 && chart.xToPx(events.time[peak] / MS) < (left + right) / 2;
+    const side = isPeakLeft ? ({ x: right - 6, align: "right" } as const) : ({ x: left + 6, align: "left" } as const);
+    const notes: PlotLabel[] = [];
+    if (this.#nDrawn < this.#nInWindow) {
+      const text = `${formatCount(this.#nDrawn)} of ${formatCount(this.#nInWindow)} events drawn, with every extreme`;
+      notes.push({ ...side, y: top + 22, text });
+    }
+    const session = this.#peakSession();
+    if (session >= 0) {
+      const of = `${session + 1} of ${this.view.data.meta.sessions.length}`;
+      notes.push({ ...side, y: top + 38, text: `the session with the peak, ${of}; choose steps to see another` });
+    }
+    return notes;
   }
 
   /** Covers the time between sessions, in which the level is not known. */

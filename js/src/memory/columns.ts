@@ -82,8 +82,10 @@ const TENSOR: readonly GridColumn<Holder>[] = [
   },
 ];
 
+/** All sizes of a table share a unit, so the smallest are only told to be small. */
 function inUnit(bytes: number, { unit }: HolderLook): string {
-  return formatNumber(bytes / unit[0]);
+  const value = bytes / unit[0];
+  return value > 0 && value < 0.001 ? "<0.001" : formatNumber(value);
 }
 
 function nameCell(row: Holder, { cuts }: HolderLook): Node {

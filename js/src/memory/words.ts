@@ -25,12 +25,17 @@ function beside(chart: Chart, x: number, y: number, gap: number, text: string): 
 
 /** "peak 3.34 GiB at 483.4 ms, step 13, Conv2DBackpropInput", beside its marker; `t0` is where the plot begins. */
 export function peakLabel(chart: Chart, meta: TraceMeta, events: MemoryEvents, peak: number, t0: number): PlotLabel {
-  const leaf = (meta.names[events.op[peak]] ?? "").split("/").pop();
+  const leaf = leafOf(meta.names[events.op[peak]] ?? "");
   const when = `at ${formatInstantOn(events.time[peak], 1e8)}${stepWords(meta, events, peak)}`;
   const text = `peak ${inUse(events, peak)} ${when}${leaf ? `, ${leaf}` : ""}`;
   const x = chart.xToPx(Math.max(t0, events.time[peak]) / MS);
   const y = Math.max(8, chart.yToPx(events.stack[peak] + events.heap[peak]) - 4);
   return { ...beside(chart, x, y, 9, text), isBold: true };
+}
+
+/** The last part of an op's path; `Const/_11` stays whole, for the number alone says nothing. */
+function leafOf(name: string): string {
+  return /[^/]*(?:\/_\d+)?$/.exec(name)?.[0] ?? name;
 }
 
 /** What is in use at a chosen moment, beside its line. */
