@@ -81,7 +81,7 @@ def _open_glob(pattern: str) -> Opened:
     files = [match for match in matches if match.name.endswith(SUFFIXES) and match.is_file()]
     files = list(dict.fromkeys(files + [file for run in directories for file in trace_files(run)]))
     if not files:
-        what = f"its {len(matches)} matches hold no *.xplane.pb" if matches else "it matches nothing"
+        what = f"no *.xplane.pb among what it matches, {len(matches)} in all" if matches else "it matches nothing"
         raise TraceError(f"No trace at {pattern}: {what}. Check the pattern.")
     runs = [
         [file for file in files if file.parent == parent] for parent in dict.fromkeys(file.parent for file in files)
