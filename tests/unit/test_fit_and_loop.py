@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tfprof_widgets as tfprof
+from tests.unit.analysis.test_inferred_steps import unmarked
 from tests.unit.capture.scenario import run_scenario
+from tfprof_widgets.analysis.steps import compute_steps
 
 pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    logdir = str(tmp_path_factory.mktemp("marked"))
     # Data that takes 40 ms to come sets the pace: both programs then take the same time on any machine.
-    return run_scenario("""
+    return run_scenario(
+        """
         import tfprof_widgets as tfprof
 
         def batches():
@@ -51,7 +57,14 @@ def run() -> dict[str, Any]:
                 for x, y in dataset:
                     train_step(x, y)
             out["loop"].append(told(prof))
-    """)
+
+        memory = tf.data.Dataset.from_tensors((np.ones((64, 4), "f4"), np.ones((64, 1), "f4"))).repeat(40)
+        with tfprof.profile(logdir=LOGDIR):
+            for x, y in tfprof.trace_steps(memory):
+                train_step(x, y)
+        out["marked"] = LOGDIR
+    """.replace("LOGDIR", repr(logdir))
+    )
 
 
 def test_each_batch_of_a_fit_is_a_marked_step(run: dict[str, Any]) -> None:
@@ -68,3 +81,13 @@ def test_the_same_loop_written_by_hand_has_as_many_inferred_steps_of_the_same_ti
     # The best of three: a machine that was busy elsewhere just then must not decide about this test.
     marked_ms, inferred_ms = (min(one["mean_ms"] for one in run[kind]) for kind in ("fit", "loop"))
     assert inferred_ms == pytest.approx(marked_ms, rel=0.05)
+
+
+def test_unpaced_steps_lose_no_time_when_their_markers_are_taken_away(run: dict[str, Any]) -> None:
+    """Two runs of a step of a millisecond differ by more than 5 % by themselves, so both readings are of one run."""
+    prof = tfprof.load(Path(run["marked"]))
+    inferred = compute_steps(unmarked(prof.trace)).frame
+    assert set(prof.steps["source"]) == {"marker"}
+    assert set(inferred["source"]) == {"inferred"}
+    assert len(inferred) == len(prof.steps) == 40
+    assert inferred["step_time_ms"].mean() == pytest.approx(prof.steps["step_time_ms"].mean(), rel=0.05)

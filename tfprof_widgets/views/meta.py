@@ -44,11 +44,6 @@ def meta_of(
         "memory_remedy": results.memory.remedy,
         "memory_summary": records(results.memory.summary),
         "pipelines": _pipelines(results),
-        "input": {
-            "verdict": results.input_pipeline.verdict,
-            "input_ratio": plain(results.input_pipeline.input_ratio),
-            "categories": records(results.input_pipeline.categories),
-        },
         "overview": _overview(results),
         "notices": list(notices),
     }
@@ -85,8 +80,6 @@ def _overview(results: Results) -> dict[str, Any]:
             "n": overview.n_steps,
             "n_averaged": overview.n_steps_averaged,
         },
-        "left_out": overview.left_out,
-        "is_inferred": overview.is_inferred,
         "verdict": overview.verdict,
         "verdict_detail": overview.verdict_detail,
         "limiter": overview.limiter,
@@ -94,7 +87,6 @@ def _overview(results: Results) -> dict[str, Any]:
         "busy_ratio": overview.busy_ratio,
         "has_device": overview.environment.n_active_devices > 0,
         "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
-        "top_ops": records(overview.top_ops),
     }
 
 

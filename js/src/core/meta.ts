@@ -75,7 +75,6 @@ export interface OverviewMeta {
   limiter?: string | null;
   breakdown?: { category: string; ms: number; ratio: number }[];
   environment?: Record<string, unknown>;
-  top_ops?: Record<string, unknown>[];
   [other: string]: unknown;
 }
 
