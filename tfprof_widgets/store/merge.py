@@ -53,6 +53,7 @@ class _Metadata:
     """The metadata table of a trace: one row per metadata, its stats row after row."""
 
     name_id: Int32
+    plane_id: Int32
     display_name_id: Int32
     n_stats: Int64
     stat_key: Int32
@@ -99,11 +100,12 @@ class _Merger:
     def add(self, trace: Trace) -> None:
         shift_ps = self._shift_ps(trace)
         text_ids, blob_ids = self.texts.of(trace.strings), self.blobs.of(trace.blobs)
+        plane_ids = self._plane_ids(trace)
         self.columns.add(
             EventTable(
                 start_ps=trace.start_ps + shift_ps,
                 duration_ps=trace.duration_ps,
-                line_id=_taken(self._line_ids(trace), trace.line_id),
+                line_id=_taken(self._line_ids(trace, plane_ids), trace.line_id),
                 metadata_id=trace.metadata_id + np.int32(self.n_metadata),
                 session_id=trace.session_id + np.int32(len(self.sessions)),
                 n_occurrences=trace.n_occurrences,
@@ -113,7 +115,7 @@ class _Merger:
                 stat_bits=_moved_bits(trace.stat_kind, trace.stat_bits, text_ids, blob_ids),
             )
         )
-        self.metadata.append(_moved_metadata(trace, text_ids, blob_ids))
+        self.metadata.append(_moved_metadata(trace, text_ids, blob_ids, plane_ids))
         self.n_metadata += len(trace.display_name_id)
         self.sessions += [
             replace(session, start_ps=session.start_ps + shift_ps, stop_ps=session.stop_ps + shift_ps)
@@ -138,8 +140,8 @@ class _Merger:
             )
         return shift_ps
 
-    def _line_ids(self, trace: Trace) -> Int64:
-        """The provisional number of each of the trace's lines."""
+    def _plane_ids(self, trace: Trace) -> Int64:
+        """The number of each of the trace's planes."""
         positions = {key: i for i, key in enumerate(self.planes)}
         plane_ids = []
         for plane in trace.planes:
@@ -147,10 +149,14 @@ class _Merger:
             known = self.planes.get(key)
             self.planes[key] = replace(plane, stats=plane.stats | known.stats) if known else plane
             plane_ids.append(positions.setdefault(key, len(positions)))
+        return np.array(plane_ids, np.int64)
+
+    def _line_ids(self, trace: Trace, plane_ids: Int64) -> Int64:
+        """The provisional number of each of the trace's lines."""
         numbers = {key: i for i, key in enumerate(self.lines)}
         line_ids = []
         for line in trace.lines:
-            moved = replace(line, plane=plane_ids[line.plane])
+            moved = replace(line, plane=int(plane_ids[line.plane]))
             self.lines.setdefault((moved.plane, moved.id), moved)
             line_ids.append(numbers.setdefault((moved.plane, moved.id), len(numbers)))
         return np.array(line_ids, np.int64)
@@ -182,6 +188,8 @@ class _Merger:
             stat_kind=table.stat_kind,
             stat_bits=table.stat_bits,
             display_name_id=metadata.display_name_id,
+            metadata_name_id=metadata.name_id,
+            metadata_plane_id=metadata.plane_id,
             metadata_stat_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.n_stats)]),
             metadata_stat_key=metadata.stat_key,
             metadata_stat_kind=metadata.stat_kind,
@@ -190,13 +198,12 @@ class _Merger:
         )
 
 
-def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64) -> _Metadata:
+def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64, plane_ids: Int64) -> _Metadata:
     """A trace's metadata table in the merged tables' ids."""
-    name_id = np.zeros(len(trace.display_name_id), np.int32)
-    name_id[trace.metadata_id] = trace.name_id  # a name belongs to the metadata; rows without events need none
     shown = trace.display_name_id
     return _Metadata(
-        name_id=_taken(text_ids, name_id),
+        name_id=_taken(text_ids, trace.metadata_name_id),
+        plane_id=np.append(plane_ids, -1)[trace.metadata_plane_id].astype(np.int32),
         display_name_id=np.where(shown >= 0, _taken(text_ids, np.maximum(shown, 0)), -1).astype(np.int32),
         n_stats=np.diff(trace.metadata_stat_offsets),
         stat_key=_taken(text_ids, trace.metadata_stat_key),

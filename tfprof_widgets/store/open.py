@@ -7,11 +7,12 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import EmptyTraceError, TraceError
 from .merge import merge_traces, with_host
+from .source_map import SourceMap, empty_source_map, merge_source_maps, read_source_map
 from .trace import Trace
 from .xspace import read_xspace
 
@@ -32,6 +33,8 @@ class Opened:
     """The files that were read."""
     others: tuple[Path, ...] = ()
     """Run directories of the same logdir that were not read, the newest first."""
+    source_map: SourceMap = field(default_factory=empty_source_map)
+    """What was noted beside the traces; empty for traces that other tools captured. Its warnings are the trace's too."""
 
 
 def open_traces(path: str | os.PathLike[str]) -> Opened:
@@ -49,16 +52,40 @@ def open_traces(path: str | os.PathLike[str]) -> Opened:
     text = str(place)
     try:
         if place.is_dir():
-            return _open_directory(place)
+            return _with_sources(_open_directory(place))
         if place.exists():
-            return Opened(_read_file(place), (place,))
+            return _with_sources(Opened(_read_file(place), (place,)))
         if glob.has_magic(text):
-            return _open_glob(text)
+            return _with_sources(_open_glob(text))
     except OSError as error:
         raise TraceError(
             f"{text} cannot be read: {error.strerror or error}. Check the path and its permissions."
         ) from error
     raise TraceError(_missing(place))
+
+
+def open_runs(run_dirs: Iterable[Path]) -> Opened:
+    """Open several run directories, such as the windows of one capture, as one trace on one clock.
+
+    Raises:
+        TraceError: as `open_traces`.
+    """
+    opened = [open_traces(run_dir) for run_dir in run_dirs]
+    return Opened(
+        merge_traces([run.trace for run in opened]),
+        tuple(path for run in opened for path in run.paths),
+        source_map=merge_source_maps([run.source_map for run in opened]),
+    )
+
+
+def _with_sources(opened: Opened) -> Opened:
+    """The same with the source maps beside its files, each run's once."""
+    runs = dict.fromkeys(path.parent for path in opened.paths)
+    source_map = merge_source_maps([read_source_map(run) for run in runs])
+    if not source_map.warnings:
+        return replace(opened, source_map=source_map)
+    trace = replace(opened.trace, warnings=(*opened.trace.warnings, *source_map.warnings))
+    return replace(opened, trace=trace, source_map=source_map)
 
 
 def _open_directory(place: Path) -> Opened:

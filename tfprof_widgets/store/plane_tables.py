@@ -53,17 +53,19 @@ class MetadataTable:
 
     name_ids: list[int] = field(default_factory=lambda: [0])
     display_name_ids: list[int] = field(default_factory=lambda: [-1])
+    plane_ids: list[int] = field(default_factory=lambda: [-1])
     n_stats: list[int] = field(default_factory=lambda: [0])
     stats: list[StatRow] = field(default_factory=list)
     """Keys and references are already indices into the string table."""
 
-    def add_plane(self, entries: Any, stat_names: IdMap, strings: StringTable) -> IdMap:
+    def add_plane(self, plane_id: int, entries: Any, stat_names: IdMap, strings: StringTable) -> IdMap:
         """Take up a plane's event metadata; gives the row of each metadata id (the last entry of an id counts)."""
         rows: dict[int, int] = {}
         for entry in entries:
             metadata = entry.value
             rows[entry.key] = len(self.name_ids)
             self.name_ids.append(strings.text_id(metadata.name))
+            self.plane_ids.append(plane_id)
             display_name = metadata.display_name
             self.display_name_ids.append(strings.text_id(display_name) if display_name else -1)
             stats = metadata.stats

@@ -122,6 +122,10 @@ class Trace:
 
     display_name_id: Int32
     """One per metadata row: index into `strings`, -1 where there is none."""
+    metadata_name_id: Int32
+    """One per metadata row: index into `strings`; rows may have no event, such as those that carry HLO modules."""
+    metadata_plane_id: Int32
+    """One per metadata row: the plane whose it is, -1 for the row that stands for missing metadata."""
     metadata_stat_offsets: Int64
     """CSR over metadata rows, as `stat_offsets` is over events."""
     metadata_stat_key: Int32

@@ -86,7 +86,7 @@ class _Reader:
         return {self.strings.texts[key]: self.strings.value(kind, bits) for key, kind, bits in rows}
 
     def _read_plane(self, index: int, plane: Any, names: IdMap) -> None:
-        metadata_rows = self.metadata.add_plane(plane.event_metadata, names, self.strings)
+        metadata_rows = self.metadata.add_plane(index, plane.event_metadata, names, self.strings)
         line_of_id: dict[int, int] = {}
         block = _Block()
         for line in plane.lines:
@@ -162,6 +162,8 @@ class _Reader:
             stat_kind=table.stat_kind,
             stat_bits=table.stat_bits,
             display_name_id=np.array(metadata.display_name_ids, np.int32),
+            metadata_name_id=np.array(metadata.name_ids, np.int32),
+            metadata_plane_id=np.array(metadata.plane_ids, np.int32),
             metadata_stat_offsets=np.cumsum([0, *metadata.n_stats]).astype(np.int64),
             metadata_stat_key=np.array([row[0] for row in metadata.stats], np.int32),
             metadata_stat_kind=np.array([row[1] for row in metadata.stats], np.uint8),

@@ -6,10 +6,10 @@ profilers write names that are not UTF-8, and a string field would refuse the wh
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from ..errors import TraceError
+from .dynamic_messages import Messages
 from .wire_walk import describe_damage
 
 MAX_BYTES = 2**31 - 1
@@ -65,15 +65,12 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
 }
 
 
-@cache
+_MESSAGES = Messages("tfprof_widgets.columns", _SCHEMA)
+
+
 def message_class(name: str) -> Any:
     """The protobuf class of one message of the schema: `Space`, `Event`, ..."""
-    from google.protobuf import message_factory
-
-    descriptor = _pool().FindMessageTypeByName(f"tfprof_widgets.columns.{name}")
-    if hasattr(message_factory, "GetMessageClass"):
-        return message_factory.GetMessageClass(descriptor)
-    return message_factory.MessageFactory(_pool()).GetPrototype(descriptor)  # protobuf before 4.22
+    return _MESSAGES[name]
 
 
 def parse_space(data: bytes) -> Any:
@@ -109,33 +106,3 @@ def _check_is_space(space: Any, data: bytes) -> None:
     if len(planes) > MAX_PLANES or n_lines > MAX_LINES:
         what = f"{n_lines} lines, more than {MAX_LINES}" if n_lines else f"{len(planes)} planes, more than {MAX_PLANES}"
         raise TraceError(f"The trace holds {what}: no profiler writes that. Capture it again.")
-
-
-@cache
-def _pool() -> Any:
-    from google.protobuf import descriptor_pb2, descriptor_pool
-
-    file = descriptor_pb2.FileDescriptorProto(
-        name="tfprof_widgets_columns.proto", package="tfprof_widgets.columns", syntax="proto3"
-    )
-    for name, fields in _SCHEMA.items():
-        message = file.message_type.add(name=name)
-        for field, number, kind in fields:
-            _add_field(message, field, number, kind)
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    return pool
-
-
-def _add_field(message: Any, name: str, number: int, kind: str) -> None:
-    type_name, _, modifier = kind.partition(" ")
-    field = message.field.add(name=name, number=number)
-    field.label = field.LABEL_REPEATED if modifier == "repeated" else field.LABEL_OPTIONAL
-    if type_name in _SCHEMA:
-        field.type, field.type_name = field.TYPE_MESSAGE, f".tfprof_widgets.columns.{type_name}"
-    else:
-        field.type = getattr(field, f"TYPE_{type_name.upper()}")
-    if modifier == "oneof":
-        if not message.oneof_decl:
-            message.oneof_decl.add(name="value")
-        field.oneof_index = 0

@@ -1,0 +1,206 @@
+"""The sidecar of a run directory -> `SourceMap`: which source line and which Keras layer made each graph op."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import TraceError
+
+SIDECAR = "tfprof.sources.json.gz"
+"""Name of the file beside the traces of a run; TensorBoard and XProf ignore it."""
+MAX_SIDECAR_BYTES = 64 * 2**20
+"""How large a sidecar may become when unpacked."""
+MAX_ROWS = 2_000_000
+VERSION = 1
+
+_INT, _TEXT, _FLAG = "int64", "text", "bool"
+TABLES: dict[str, dict[str, str]] = {
+    "ops": {"graph": _INT, "op": _TEXT, "type": _TEXT, "frame": _INT},
+    "frames": {"parent": _INT, "file": _INT, "line": _INT, "function": _TEXT},
+    "files": {"file": _TEXT, "title": _TEXT, "is_user": _FLAG, "text": _TEXT},
+    "layers": {"layer": _TEXT, "name": _TEXT, "class_name": _TEXT, "model": _TEXT, "file": _INT, "line": _INT},
+    "functions": {"graph": _TEXT, "file": _INT, "line": _INT, "function": _TEXT},
+    "samples": {"time_ns": _INT, "frame": _INT},
+    "facts": {"name": _TEXT, "value": _TEXT},
+}
+"""Tables and columns of the sidecar and of `SourceMap`."""
+_REFERENCES = {
+    ("ops", "graph"): "functions",
+    ("ops", "frame"): "frames",
+    ("frames", "parent"): "frames",
+    ("frames", "file"): "files",
+    ("layers", "file"): "files",
+    ("functions", "file"): "files",
+    ("samples", "frame"): "frames",
+}
+"""Columns that are rows of another table; -1 for none."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SourceMap:
+    """What a capture noted of the program that it captured. All tables may be empty."""
+
+    ops: pd.DataFrame
+    """One row per graph op: `graph` (row of `functions`), `op`, `type`, `frame` (row of `frames`, -1 for none)."""
+    frames: pd.DataFrame
+    """Frames of tracebacks as trees: `parent` (the caller's row, always an earlier one; -1 for the outermost), `file` (row
+    of `files`), `line`, `function`. Frames inside TensorFlow are left out."""
+    files: pd.DataFrame
+    """`file` (its path, as in tracebacks), `title` (what to show), `is_user`, `text` ("" where unknown)."""
+    layers: pd.DataFrame
+    """Live Keras layers: `layer` (path of names below its model), `name`, `class_name`, `model`, `file` and `line` of the
+    call that made it (-1 and 0 where unknown)."""
+    functions: pd.DataFrame
+    """One row per graph: `graph` (its name, which may repeat), and where its Python function was defined: `file`, `line`,
+    `function` (-1, 0 and "" where unknown)."""
+    samples: pd.DataFrame
+    """The user's line that the main thread executed, sampled: `time_ns` (Unix time), `frame`; in time order."""
+    facts: pd.DataFrame
+    """What the program ran on: `name` (`tensorflow`, `keras`, `python`, `memory_bytes`, `n_cpus`, ...), `value` as text."""
+    recorders: tuple[str, ...] = ()
+    """Which captures wrote it; maps of one capture hold the same graphs."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known, as of traces that other tools captured."""
+        return not (len(self.ops) or len(self.layers) or len(self.samples))
+
+    def __repr__(self) -> str:
+        return f"SourceMap({len(self.ops)} ops, {len(self.frames)} frames, {len(self.files)} files)"
+
+
+def empty_source_map(*, warnings: tuple[str, ...] = ()) -> SourceMap:
+    """The map of a trace beside which nothing was noted."""
+    return _source_map({}, (), warnings)
+
+
+def read_source_map(run: Path) -> SourceMap:
+    """Read the sidecar of a run directory.
+
+    Returns:
+        The map; an empty one where there is no sidecar, or, with a warning, where it is broken: the trace beside it is
+        whole, so nothing is raised.
+    """
+    file = run / SIDECAR
+    try:
+        if not file.is_file():
+            return empty_source_map()
+        return parse_source_map(file.read_bytes())
+    except (TraceError, OSError) as error:
+        return empty_source_map(warnings=(f"Source lines are unknown: {file} cannot be read: {error}",))
+
+
+def parse_source_map(content: bytes) -> SourceMap:
+    """Read the bytes of a sidecar.
+
+    Raises:
+        TraceError: it is no sidecar, or one beyond the limits.
+    """
+    try:
+        packed = zlib.decompressobj(wbits=31)
+        text = packed.decompress(content, MAX_SIDECAR_BYTES)
+        if packed.unconsumed_tail:
+            raise TraceError(f"it unpacks to more than {MAX_SIDECAR_BYTES} bytes, the limit")
+        if not packed.eof:
+            raise TraceError(f"its {len(content)} bytes end inside the gzip stream")
+        document = json.loads(text)
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise TraceError(f"it is no gzip of JSON: {type(error).__name__}: {error}") from error
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        raise TraceError(f"its version is not {VERSION}")
+    try:
+        tables = {name: _table(document, name) for name in TABLES}
+        notices = _texts(document.get("notices", []))
+        recorder = _texts([document.get("recorder", "")])[0]
+    except (TypeError, ValueError, OverflowError, KeyError) as error:
+        raise TraceError(f"a table of it is broken: {type(error).__name__}: {error}") from error
+    return _source_map(_checked(tables), (recorder,), tuple(notices))
+
+
+def merge_source_maps(maps: Sequence[SourceMap]) -> SourceMap:
+    """One map of several: of windows of one capture the fullest one, of different captures or hosts all rows.
+
+    Layers and files of different captures stay apart, as the same path may name another file on another host.
+    """
+    fullest: dict[tuple[str, ...], SourceMap] = {}
+    for one in maps:
+        known = fullest.get(one.recorders)
+        if known is None or (len(one.ops), len(one.samples)) >= (len(known.ops), len(known.samples)):
+            fullest[one.recorders] = one
+    warnings = tuple(dict.fromkeys(text for one in maps for text in one.warnings))
+    chosen = [one for one in fullest.values() if not one.is_empty]
+    if not chosen:
+        return empty_source_map(warnings=warnings)
+    offsets = dict.fromkeys(TABLES, 0)
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
+    for one in chosen:
+        for name in TABLES:
+            moved = getattr(one, name).copy()
+            for (table, column), target in _REFERENCES.items():
+                if table == name:
+                    moved[column] = moved[column].where(moved[column] < 0, moved[column] + offsets[target])
+            parts[name].append(moved)
+        for name in TABLES:
+            offsets[name] += len(getattr(one, name))
+    tables = {name: pd.concat(frames, ignore_index=True) for name, frames in parts.items()}
+    tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
+    return _source_map(tables, tuple(name for one in chosen for name in one.recorders), warnings)
+
+
+def _source_map(tables: dict[str, pd.DataFrame], recorders: tuple[str, ...], warnings: tuple[str, ...]) -> SourceMap:
+    whole = {name: tables[name] if name in tables else _frame(name, {}) for name in TABLES}
+    return SourceMap(**whole, recorders=recorders, warnings=warnings)
+
+
+def _frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
+    dtypes = {_INT: np.dtype(np.int64), _TEXT: np.dtype(object), _FLAG: np.dtype(np.bool_)}
+    return pd.DataFrame(
+        {key: pd.Series(columns.get(key, []), dtype=dtypes[kind]) for key, kind in TABLES[name].items()}
+    )
+
+
+def _table(document: dict[str, Any], name: str) -> pd.DataFrame:
+    given = document.get(name, {})
+    if not isinstance(given, dict):
+        raise TypeError(f"{name} is a {type(given).__name__}")
+    columns: dict[str, Any] = {}
+    for key, kind in TABLES[name].items():
+        values = given.get(key, [])
+        if not isinstance(values, list) or len(values) > MAX_ROWS:
+            raise ValueError(f"{name}.{key} is no list of at most {MAX_ROWS}")
+        columns[key] = _texts(values) if kind == _TEXT else _numbers(values, is_flag=kind == _FLAG)
+    if len({len(values) for values in columns.values()}) > 1:
+        raise ValueError(f"the columns of {name} differ in length")
+    return _frame(name, columns)
+
+
+def _numbers(values: list[Any], *, is_flag: bool) -> Any:
+    if not all(type(value) in (int, bool) for value in values):
+        raise TypeError("a number is none")
+    return np.array(values, np.bool_ if is_flag else np.int64)
+
+
+def _texts(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("a text is none")
+    # JSON can hold halves of surrogate pairs, which no encoder takes later.
+    return [value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8") for value in values]
+
+
+def _checked(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Take back references to rows that do not exist; a parent must come before its child, so that chains end."""
+    for (name, column), target in _REFERENCES.items():
+        rows = tables[name][column]
+        limit: Any = rows.index if (name, column) == ("frames", "parent") else len(tables[target])
+        tables[name][column] = rows.where((rows >= 0) & (rows < limit), -1)
+    tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
+    return tables
