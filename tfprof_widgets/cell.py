@@ -45,7 +45,11 @@ def compile_cell(shell: InteractiveShell, source: str, *, magic_line: str, raw_c
         TfProfError: it awaits at its top, which no magic can do.
     """
     # Above the first statement: what IPython cut off before the magic, the magic's own line, what it cuts off below.
-    above = raw_cell[: -len(source)].count("\n") if source and raw_cell.endswith(source) else 1
+    raw, body = (
+        raw_cell.rstrip("\n"),
+        source.rstrip("\n"),
+    )  # IPython's history has no newline at the end, magics get one
+    above = raw.removesuffix(body).count("\n") if body and raw.endswith(body) else 1
     n_blank = source[: len(source) - len(source.lstrip())].count("\n")
     code = "\n" * (above - 1) + f"# {magic_line}\n" + "\n" * n_blank + shell.transform_cell(source)
     # Not `execution_count`: IPython 9 has raised it by the time the cell runs.

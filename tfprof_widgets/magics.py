@@ -100,7 +100,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
             magic_line = f"%%tfprofile {line}".rstrip()
             manager = self.shell.history_manager
             history = manager.input_hist_raw if manager is not None else [""]
-            raw_cell = history[-1] if history[-1].endswith(cell) else f"{magic_line}\n{cell}"
+            is_last = history[-1].rstrip("\n").endswith(cell.rstrip("\n"))
+            raw_cell = history[-1] if is_last else f"{magic_line}\n{cell}"
             return compile_cell(self.shell, cell, magic_line=magic_line, raw_cell=raw_cell)
         except TfProfError as error:
             raise UsageError(str(error)) from None

@@ -19,6 +19,7 @@ from .record import CaptureCost, CaptureOptions, CaptureRecord, Outcome, Window
 from .sampler import SystemSampler, no_samples
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
+from .source_map import SourceRecorder
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
 
@@ -66,6 +67,7 @@ class Capture:
         self._sampler = SystemSampler() if self.options.system else None
         self._control: WindowControl | None = None
         self._record: CaptureRecord | None = None
+        self._sources = SourceRecorder()
         self._cleanups: list[weakref.finalize[..., Any]] = []
 
     @property
@@ -122,9 +124,9 @@ class Capture:
         scratch = make_scratch(self.options.bytes_bound)
         self._cleanups = [
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
-            weakref.finalize(self, _abandon, self._patch, self._sampler),
+            weakref.finalize(self, _abandon, self._patch, self._sampler, self._sources),
         ]
-        control = WindowControl(self.options, WindowKeeper(self.options, scratch))
+        control = WindowControl(self.options, WindowKeeper(self.options, scratch, self._sources))
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -181,6 +183,8 @@ class Capture:
     def _make_record(self, control: WindowControl, outcome: Outcome) -> CaptureRecord:
         keeper = control.keeper
         windows = tuple(keeper.windows)
+        if windows and (notice := self._sources.finish(windows[-1].run_dir)):
+            keeper.tell(notice)
         record = CaptureRecord(
             run_dirs=tuple(window.run_dir for window in windows),
             windows=windows,
@@ -261,9 +265,10 @@ def stop_active() -> Path | None:
     return record.run_dirs[0] if record.run_dirs else None
 
 
-def _abandon(patch: KerasPatch | None, sampler: SystemSampler | None) -> None:
+def _abandon(patch: KerasPatch | None, sampler: SystemSampler | None, sources: SourceRecorder) -> None:
     """Take back what a capture left in the process whose owner is gone without `stop()`."""
     if patch is not None:
         patch.remove()
     if sampler is not None:
         sampler.stop()
+    sources.stop()

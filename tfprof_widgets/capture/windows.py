@@ -9,6 +9,7 @@ from ..errors import CaptureError
 from .bounds import BoundWatch
 from .record import CaptureOptions, Window
 from .scratch import free_text, place_run
+from .source_map import SourceRecorder
 from .tf_profiler import STALE_NOTICE, start_session, stop_session
 
 WARM_UP_STEPS = 2
@@ -18,11 +19,12 @@ WARM_UP_STEPS = 2
 class WindowKeeper:
     """The windows of one capture. Not thread-safe: `Capture` calls it under its lock."""
 
-    def __init__(self, options: CaptureOptions, scratch: Path) -> None:
+    def __init__(self, options: CaptureOptions, scratch: Path, sources: SourceRecorder) -> None:
         # Absolute from the start: the program may change its directory meanwhile.
         self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
         self.scratch = scratch
         """The private folder of the capture."""
+        self._sources = sources
         self._n_opened = 0
         self._session_dir = scratch
         self._steps: list[tuple[int, int]] = []
@@ -68,6 +70,7 @@ class WindowKeeper:
         self._start_s = time.perf_counter() - begin_s
         self._start_ns = time.time_ns()
         self.open_id = self._n_opened
+        self._sources.start()
         if was_stale:
             self.tell(STALE_NOTICE)
 
@@ -77,6 +80,7 @@ class WindowKeeper:
             self.watch.cancel()
             self.watch = None
         self.open_id = None
+        self._sources.stop()
         stop_ns = time.time_ns()
         begin_s = time.perf_counter()
         try:
@@ -84,6 +88,10 @@ class WindowKeeper:
         except CaptureError as error:
             self.fail(error)
             return None
+        # Before the folder moves. Its sidecar does not count: the bound is about what the profiler writes.
+        n_bytes = sum(path.stat().st_size for path in run_dir.rglob("*") if path.is_file())
+        if notice := self._sources.write(run_dir):
+            self.tell(notice)
         stop_s = time.perf_counter() - begin_s
         window = Window(
             run_dir=self._keep(run_dir),
@@ -94,7 +102,7 @@ class WindowKeeper:
             stop_ns=stop_ns,
             start_s=self._start_s,
             stop_s=stop_s,
-            n_bytes=sum(path.stat().st_size for path in run_dir.rglob("*") if path.is_file()),
+            n_bytes=n_bytes,
         )
         self.windows.append(window)
         return window

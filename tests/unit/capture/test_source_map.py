@@ -1,0 +1,335 @@
+"""What a capture notes of the program: graphs, layers, texts, lines; and that it costs and breaks nothing."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.capture.scenario import run_scenario
+from tfprof_widgets.capture import source_map as writer
+from tfprof_widgets.capture.line_sampler import LineSampler
+from tfprof_widgets.capture.source_files import cut_text, is_user_file, text_of, title_of
+from tfprof_widgets.capture.source_graphs import FrameTable
+from tfprof_widgets.capture.source_map import SourceRecorder
+from tfprof_widgets.store import source_map as reader
+from tfprof_widgets.store.source_map import read_source_map
+
+READ = """
+from tfprof_widgets.store.source_map import read_source_map, SIDECAR
+def maps(record):
+    return [read_source_map(run) for run in record.run_dirs]
+"""
+
+
+# --- with TensorFlow ---
+
+
+@pytest.mark.tensorflow
+def test_a_run_has_the_frames_of_its_graphs_and_the_lines_of_its_layers(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import keras\n\ndef head():\n    return keras.layers.Dense(1, name='head')\n")
+    out = run_scenario(
+        READ
+        + """
+import net
+made = keras.Sequential([keras.Input((4,)), net.head()])
+made.compile("sgd", "mse")
+capture = started()
+made.fit(*arrays(4), **FIT)
+record = capture.stop()
+(one,) = maps(record)
+ops = one.ops.set_index("op")
+names = [name for name in ops.index if "head" in name and "MatMul" in name and "gradient" not in name]
+frame, files = int(ops["frame"][names[0]]), set()
+while frame >= 0:
+    files.add(one.files["file"][one.frames["file"][frame]])
+    frame = int(one.frames["parent"][frame])
+layer = one.layers[one.layers["name"] == "head"].iloc[0]
+out.update(
+    files=sorted(files), notices=record.notices, line=int(layer["line"]), file=one.files["file"][layer["file"]],
+    text=one.files["text"][layer["file"]], title=one.files["title"][layer["file"]], path=layer["layer"],
+    graphs=one.functions["graph"].tolist(), names=os.listdir(record.run_dirs[0]), warnings=one.warnings,
+    library=[bool(one.files["text"][i]) for i in range(len(one.files)) if not one.files["is_user"][i]],
+    n_bytes=record.cost.n_bytes, size=sum(p.stat().st_size for p in record.run_dirs[0].glob("*.xplane.pb")),
+)
+""",
+        cwd=tmp_path,
+    )
+    assert "<string>" in out["files"], "the program that calls fit"
+    assert out["line"] == 4
+    assert out["file"] == str(tmp_path / "net.py")
+    assert out["text"].startswith("import keras\n")
+    assert out["title"] == "net.py"
+    assert out["path"] == "sequential/head"
+    assert "one_step_on_data" in out["graphs"]
+    assert not any(out["library"]), "the texts of libraries stay out"
+    assert out["notices"] == [] == out["warnings"]
+    assert len(out["names"]) == 2, "nothing half written is left"
+    assert out["n_bytes"] == out["size"], "the bound is about what the profiler writes"
+
+
+@pytest.mark.tensorflow
+def test_the_recorder_keeps_no_graph_and_no_layer_alive() -> None:
+    out = run_scenario(
+        """
+import weakref
+from tensorflow.python.framework.func_graph import FuncGraph
+capture = started()
+function = tf.function(lambda x: tf.sin(x))
+function(tf.ones(3))
+made = model()
+made.fit(*arrays(2), **FIT)
+record = capture.stop()
+graphs = weakref.WeakSet(g for g in gc.get_objects() if isinstance(g, FuncGraph))
+graph, layer = weakref.ref(function.get_concrete_function(tf.ones(3)).graph), weakref.ref(made.layers[0])
+del function, made
+gc.collect()
+out.update(graph=graph() is None, layer=layer() is None)
+"""
+    )
+    assert out == {"graph": True, "layer": True}
+
+
+@pytest.mark.tensorflow
+def test_each_window_has_a_map_and_together_they_count_once(tmp_path: Path) -> None:
+    out = run_scenario(
+        READ
+        + f"""
+capture = started(steps=lambda i: i in (2, 6), logdir={str(tmp_path / "logs")!r})
+model().fit(*arrays(10), **FIT)
+record = capture.stop()
+from tfprof_widgets.store.source_map import merge_source_maps
+each = maps(record)
+whole = open_traces(str(record.run_dirs[0].parent) + "/*").source_map
+out.update(n=[len(one.ops) for one in each], merged=len(whole.ops), recorders=len(whole.recorders))
+"""
+    )
+    assert len(out["n"]) == 2
+    assert all(out["n"])
+    assert out["merged"] == max(out["n"])
+    assert out["recorders"] == 1
+
+
+@pytest.mark.tensorflow
+def test_what_goes_wrong_costs_the_map_and_nothing_else() -> None:
+    out = run_scenario(
+        READ
+        + """
+from tfprof_widgets.capture import source_map
+def broken(*_):
+    raise OSError(28, "No space left on device")
+for name in ("_look", "_write_whole"):
+    owner = source_map.SourceRecorder if name == "_look" else source_map
+    kept = getattr(owner, name)
+    setattr(owner, name, broken)
+    capture = started()
+    model().fit(*arrays(2), **FIT)
+    record = capture.stop()
+    setattr(owner, name, kept)
+    (one,) = maps(record)
+    out[name] = [record.notices, one.is_empty, one.warnings, open_traces(record.run_dirs[0]).trace.n_events]
+"""
+    )
+    for notices, is_empty, warnings, n_events in out.values():
+        assert len(notices) == 1
+        assert "No space left" in notices[0]
+        assert is_empty
+        assert warnings == []
+        assert n_events > 0
+
+
+@pytest.mark.tensorflow
+def test_a_bound_says_how_many_ops_it_left_out() -> None:
+    out = run_scenario(
+        READ
+        + """
+from tfprof_widgets.capture import source_graphs
+source_graphs.MAX_OPS = 10
+capture = started()
+model().fit(*arrays(2), **FIT)
+record = capture.stop()
+out.update(notices=record.notices, n=len(maps(record)[0].ops))
+"""
+    )
+    assert out["n"] == 10
+    (notice,) = out["notices"]
+    assert "10 of " in notice
+    assert "graph ops" in notice
+
+
+@pytest.mark.tensorflow
+def test_noting_a_small_model_takes_less_than_03_s() -> None:
+    out = run_scenario(
+        """
+import pathlib, tempfile
+from tfprof_widgets.capture.source_map import SourceRecorder
+made = keras.Sequential([keras.layers.Dense(8) for _ in range(10)])
+made.compile("adam", "mse")
+made.fit(*arrays(2), **FIT)
+times = []
+for _ in range(3):
+    begin = time.process_time()
+    notice = SourceRecorder().write(pathlib.Path(tempfile.mkdtemp()))
+    times.append(time.process_time() - begin)
+    assert not notice, notice
+out["s"] = min(times)
+"""
+    )
+    assert out["s"] < 0.3
+
+
+@pytest.mark.tensorflow
+def test_many_short_windows_do_not_look_each_time_but_what_comes_last_is_there() -> None:
+    out = run_scenario(
+        READ
+        + """
+from tfprof_widgets.capture.source_map import SourceRecorder
+looks = []
+kept = SourceRecorder._add_layers
+SourceRecorder._add_layers = lambda self, *rest: (looks.append(1), kept(self, *rest))[1]
+capture = started(steps=lambda i: i % 2 == 0)
+for i in trace_steps(range(30)):
+    time.sleep(0.01)
+function = tf.function(lambda x: tf.sin(x))
+for i in trace_steps(range(2)):
+    function(tf.ones(i + 1))
+record = capture.stop()
+out.update(windows=len(record.windows), looks=len(looks), ops=maps(record)[-1].ops["op"].tolist())
+"""
+    )
+    assert out["windows"] > 2
+    assert out["looks"] <= out["windows"] / 2
+    assert "Sin" in out["ops"]
+
+
+@pytest.mark.tensorflow
+def test_an_exception_in_the_users_code_leaves_a_map() -> None:
+    out = run_scenario(
+        READ
+        + """
+capture = started()
+try:
+    model().fit(*arrays(2), **FIT)
+    1 / 0
+except ZeroDivisionError:
+    record = capture.stop(outcome="exception")
+out["n"] = len(maps(record)[0].ops)
+"""
+    )
+    assert out["n"] > 0
+
+
+# --- without it ---
+
+
+def test_writer_and_reader_agree() -> None:
+    assert writer.SIDECAR == reader.SIDECAR
+    assert writer.VERSION == reader.VERSION
+
+
+def test_a_recorder_that_saw_nothing_writes_what_the_reader_reads(tmp_path: Path) -> None:
+    recorder = SourceRecorder()
+    recorder._next_look_s = float("inf")
+    assert recorder.write(tmp_path) == ""
+    one = read_source_map(tmp_path)
+    assert one.warnings == ()
+    assert len(one.recorders[0]) == 32
+
+
+def test_a_file_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
+    recorder = SourceRecorder()
+    recorder._next_look_s = float("inf")
+    assert "Source lines are unknown" in recorder.write(tmp_path / "missing")
+
+
+def test_files_of_the_user_are_told_from_those_of_libraries() -> None:
+    for name in ("/home/me/a.py", "/tmp/ipykernel_12/345.py", "<ipython-input-3-abc>", "<string>", __file__):
+        assert is_user_file(name), name
+    for name in (threading.__file__, pytest.__file__, writer.__file__, "<frozen importlib._bootstrap>", ""):
+        assert not is_user_file(name), name
+
+
+def test_a_text_is_cut_between_lines() -> None:
+    assert cut_text("aä\nbc\nd", 100) == "aä\nbc\nd"
+    assert cut_text("aä\nbc\nd", 6) == "aä\n"
+    assert cut_text("aä\nbc\nd", 0) == ""
+
+
+def test_large_files_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(writer, "MAX_FILE_BYTES", 8)
+    for name, text in (("a.py", "x = 1\ny = 2\n"), ("b.py", "z\n")):
+        (tmp_path / name).write_text(text)
+    recorder = SourceRecorder()
+    recorder._next_look_s = float("inf")
+    for name in ("a.py", "b.py"):
+        recorder._frames.add(-1, str(tmp_path / name), 1, "f")
+    assert "1 of 2 source files" in recorder.write(tmp_path)
+    assert read_source_map(tmp_path).files["text"].tolist() == ["x = 1\n", "z\n"]
+    assert "1 of 2" in read_source_map(tmp_path).warnings[0]
+
+
+def test_titles_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert title_of(str(tmp_path / "lib" / "a.py")) == "lib/a.py"
+    assert title_of("/elsewhere/a.py") == "/elsewhere/a.py"
+    assert title_of("/tmp/ipykernel_1/2.py") == "<cell>"
+    assert title_of("/tmp/ipython-input-2211332.py") == "<cell>"
+    assert title_of("<ipython-input-7-0123abcd>") == "Cell [7]"
+    assert title_of("/tmp/ipython-input-7-221133.py") == "Cell [7]"
+
+
+def test_the_text_of_a_file_that_is_gone_is_empty() -> None:
+    assert text_of("/nowhere/a.py") == ""
+
+
+def test_frames_below_the_same_callers_are_one_row() -> None:
+    table = FrameTable()
+    first = table.add(-1, "a.py", 1, "<module>")
+    assert table.add(first, "b.py", 2, "f") == table.add(first, "b.py", 2, "f")
+    assert table.add(-1, "b.py", 2, "f") != table.add(first, "b.py", 2, "f")
+    assert table.columns()["parent"] == [-1, 0, -1]
+
+
+def spin(until: Callable[[], bool]) -> None:
+    while not until():
+        sum(range(100))
+
+
+def test_samples_are_of_the_line_that_runs() -> None:
+    sampler, table = LineSampler(interval_s=0.001), FrameTable()
+    sampler.start()
+    sampler.start()
+    deadline_s = time.monotonic() + 10
+    spin(lambda: len(sampler._samples) > 20 or time.monotonic() > deadline_s)
+    sampler.stop()
+    n = len(sampler._samples)
+    assert n > 20
+    columns = sampler.columns(table)
+    assert set(table.files) == {__file__}
+    assert {"spin", "<lambda>"} >= set(table.function)
+    assert columns["time_ns"] == sorted(columns["time_ns"])
+    assert len(columns["frame"]) == n
+    sampler.start()
+    spin(lambda: len(sampler._samples) > n or time.monotonic() > deadline_s)
+    sampler.stop()
+    assert len(sampler._samples) > n, "a next window adds to it"
+
+
+def test_a_cell_has_its_number_as_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    try:
+        name = shell.compile.cache("x = 1\n", 7)
+        assert title_of(name) == "Cell [7]"
+        assert text_of(name) == "x = 1\n"
+        assert is_user_file(name)
+    finally:
+        linecache.cache.pop(name, None)
+        InteractiveShell.clear_instance()
+    assert "IPython" in sys.modules

@@ -1,0 +1,72 @@
+"""A thread that executes user code -> the user's line that it was at, some hundred times a second."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import CodeType, FrameType
+from typing import Any
+
+from .source_files import is_user_file
+from .source_graphs import FrameTable
+
+INTERVAL_S = 0.005
+MAX_SAMPLES = 50_000
+"""Four minutes; a capture stops itself after one by default."""
+MAX_DEPTH = 1_000
+"""How many frames are searched for the user's."""
+
+
+class LineSampler:
+    """Samples the thread that makes it, between each `start()` and `stop()`. Keeps code objects, but no frames."""
+
+    def __init__(self, *, interval_s: float = INTERVAL_S) -> None:
+        self._interval_s = interval_s
+        self._target = threading.get_ident()
+        self._samples: list[tuple[int, CodeType, int]] = []
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, from any thread; where it has begun already, do nothing."""
+        if self._thread is None:
+            self._stop = threading.Event()
+            self._thread = threading.Thread(target=self._run, args=(self._stop,), name="tfprof-lines", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End; what was sampled stays, and a next `start()` adds to it."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2.0)
+            self._thread = None
+
+    def columns(self, frames: FrameTable) -> dict[str, list[Any]]:
+        """The samples as columns; their frames are added to `frames`."""
+        samples = list(self._samples)
+        rows = {
+            (code, line): frames.add(-1, code.co_filename, line, code.co_name)
+            for code, line in dict.fromkeys((code, line) for _, code, line in samples)
+        }
+        return {
+            "time_ns": [time_ns for time_ns, *_ in samples],
+            "frame": [rows[code, line] for _, code, line in samples],
+        }
+
+    def _run(self, stop: threading.Event) -> None:
+        while len(self._samples) < MAX_SAMPLES and not stop.wait(self._interval_s):
+            place = _user_place(sys._current_frames().get(self._target))
+            if place is not None:
+                self._samples.append((time.time_ns(), *place))
+
+
+def _user_place(frame: FrameType | None) -> tuple[CodeType, int] | None:
+    """Code and line of the innermost frame of the user's; None where there is none."""
+    for _ in range(MAX_DEPTH):
+        if frame is None:
+            return None
+        if is_user_file(frame.f_code.co_filename):
+            return frame.f_code, frame.f_lineno
+        frame = frame.f_back
+    return None

@@ -1,0 +1,153 @@
+"""A running program -> the sidecar of a run directory: source lines of graph ops, layers, texts of the user's files."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import logging
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from .keras_layers import keras_layers
+from .layer_lines import creation_lines, live_layers
+from .line_sampler import LineSampler
+from .machine import machine_facts
+from .source_files import MAX_FILE_BYTES, MAX_TEXT_BYTES, cut_text, is_user_file, text_of, title_of, user_texts
+from .source_graphs import FrameTable, GraphTable, live_objects
+
+SIDECAR = "tfprof.sources.json.gz"
+"""Name of the file beside the traces of a run; TensorBoard and XProf ignore it."""
+VERSION = 1
+COLLECT_S = 2.0
+"""How much processor time one look at the program may take."""
+PAUSE_FACTOR = 20
+"""Between two looks so many times their duration passes, so that many short windows do not slow the program."""
+
+_logger = logging.getLogger(__name__)
+
+
+class SourceRecorder:
+    """Notes the source lines of one capture. It holds strings and numbers only, and never raises."""
+
+    def __init__(self) -> None:
+        self._id = uuid.uuid4().hex
+        self._frames = FrameTable()
+        self._graphs = GraphTable(self._frames)
+        self._sampler = LineSampler()
+        self._layers: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._next_look_s = 0.0
+        self._is_behind = False
+
+    def start(self) -> None:
+        """Begin to sample the line that the thread executes which made the recorder."""
+        self._sampler.start()
+
+    def stop(self) -> None:
+        """End the sampling; it may begin again."""
+        self._sampler.stop()
+
+    def write(self, run_dir: Path) -> str:
+        """Look at the program and write the sidecar of `run_dir`.
+
+        Returns:
+            What the user has to know: that some ops or texts are missing, or that it could not be written; "" when all is
+            well.
+        """
+        try:
+            self._look()
+            document, notice = self._document()
+            _write_whole(run_dir / SIDECAR, json.dumps(document, separators=(",", ":")))
+        # The user's cell and its trace must survive whatever TensorFlow's insides have become.
+        except Exception as error:
+            _logger.warning("source lines are not noted", exc_info=True)
+            return f"Source lines are unknown, as they could not be noted: {type(error).__name__}: {error}."
+        return notice
+
+    def finish(self, run_dir: Path) -> str:
+        """Write the sidecar of the last run again where that was spared a look; returns what `write` does."""
+        if not self._is_behind:
+            return ""
+        self._next_look_s = 0.0
+        return self.write(run_dir)
+
+    def _look(self) -> None:
+        begin_s = time.perf_counter()
+        self._is_behind = begin_s < self._next_look_s
+        if self._is_behind:
+            return
+        # Processor time: a machine busy with other programs must not change what is noted.
+        deadline_s = time.thread_time() + COLLECT_S
+        objects = live_objects()
+        self._graphs.add_live_graphs(objects, deadline_s=deadline_s)
+        self._add_layers(objects, deadline_s)
+        del objects
+        end_s = time.perf_counter()
+        self._next_look_s = end_s + PAUSE_FACTOR * (end_s - begin_s)
+
+    def _add_layers(self, objects: list[Any], deadline_s: float) -> None:
+        layers, models = live_layers(objects)
+        if not layers:
+            return
+        lines = creation_lines(layers, user_texts(), models=models, deadline_s=deadline_s)
+        for record in keras_layers(objects):
+            file, line = lines.get(record.name, ("", 0)) if record.layer else ("", 0)
+            row = self._frames.file_row(file) if file else -1
+            self._layers[record.model, record.layer, record.name] = record._asdict() | {"file": row, "line": line}
+
+    def _document(self) -> tuple[dict[str, Any], str]:
+        samples = self._sampler.columns(self._frames)
+        facts = machine_facts()
+        files, n_cut = self._files()
+        notices = []
+        if self._graphs.n_missed:
+            n = len(self._graphs.op)
+            notices.append(f"Source lines are known of {n} of {n + self._graphs.n_missed} graph ops (a bound).")
+        if n_cut:
+            n_texts = sum(files["is_user"])
+            notices.append(
+                f"The text of {n_cut} of {n_texts} source files was cut ({MAX_FILE_BYTES} bytes each, "
+                f"{MAX_TEXT_BYTES} in all)."
+            )
+        keys = ("layer", "name", "class_name", "model", "file", "line")
+        document = {
+            "version": VERSION,
+            "recorder": self._id,
+            "ops": self._graphs.ops(),
+            "frames": self._frames.columns(),
+            "files": files,
+            "layers": {key: [record[key] for record in self._layers.values()] for key in keys},
+            "functions": self._graphs.functions(),
+            "samples": samples,
+            "facts": {"name": list(facts), "value": list(facts.values())},
+            "notices": notices,
+        }
+        return document, " ".join(notices)
+
+    def _files(self) -> tuple[dict[str, list[Any]], int]:
+        """The table of files, and how many texts were cut."""
+        names = list(self._frames.files)
+        is_user = [is_user_file(name) for name in names]
+        texts, room, n_cut = [], MAX_TEXT_BYTES, 0
+        for name, wanted in zip(names, is_user, strict=True):
+            whole = text_of(name) if wanted else ""
+            text = cut_text(whole, min(room, MAX_FILE_BYTES))
+            room -= len(text)
+            n_cut += text != whole
+            texts.append(text)
+        titles = [title_of(name) if wanted else name for name, wanted in zip(names, is_user, strict=True)]
+        return {"file": names, "title": titles, "is_user": is_user, "text": texts}, n_cut
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is whole or not there."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_bytes(gzip.compress(text.encode("utf-8", "replace"), compresslevel=5, mtime=0))
+        part.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
