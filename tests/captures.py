@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 QUICKSTART = Path(__file__).parents[1] / "notebooks" / "quickstart.ipynb"
 N_STEPS = 40
 N_LOOP_STEPS = 25
+N_FEW_STEPS = 9
 
 
 def capture(kind: str, directory: Path) -> Path:
@@ -86,6 +88,26 @@ def keras_fit(directory: str, n_steps: int = N_STEPS) -> None:
     model.fit(dataset, epochs=1, verbose=0)
     with _profile(directory):
         model.fit(dataset, epochs=2, verbose=0, callbacks=[_marking_callback()])
+
+
+def xla_fit(directory: str) -> None:
+    """`fit` of a convolutional net compiled by XLA, each batch marked as a step."""
+    import keras
+
+    layers = [
+        keras.layers.Input((28, 28, 1)),
+        keras.layers.Conv2D(8, 3, activation="relu", name="conv"),
+        keras.layers.BatchNormalization(name="norm"),
+        keras.layers.MaxPooling2D(name="pool"),
+        keras.layers.Flatten(),
+        keras.layers.Dense(16, activation="tanh", name="hidden"),
+        keras.layers.Dense(10, name="out"),
+    ]
+    model, dataset = keras.Sequential(layers, name="net"), _dataset(N_FEW_STEPS)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True), jit_compile=True)
+    model.fit(dataset, epochs=1, verbose=0)
+    with _profile(directory):
+        model.fit(dataset, epochs=1, verbose=0, callbacks=[_marking_callback()])
 
 
 def keras_bare(directory: str) -> None:
@@ -209,6 +231,140 @@ def function_epoch(directory: str) -> None:
         epoch()
 
 
+def _fit(directory: str, model: Any, dataset: Any) -> None:
+    """`fit` over a dataset once untraced and once traced, each traced batch marked as a step."""
+    import keras
+
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True))
+    model.fit(dataset, epochs=1, verbose=0)
+    with _profile(directory):
+        model.fit(dataset, epochs=1, verbose=0, callbacks=[_marking_callback()])
+
+
+def lstm_fit(directory: str) -> None:
+    """`fit` of a recurrent net, whose loop runs inside the step."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    rng = np.random.default_rng(0)
+    x, y = rng.random((8 * N_FEW_STEPS, 12, 4), np.float32), rng.integers(0, 5, 8 * N_FEW_STEPS)
+    model = keras.Sequential([keras.layers.LSTM(8), keras.layers.Dense(5)])
+    _fit(directory, model, tf.data.Dataset.from_tensor_slices((x, y)).batch(8).prefetch(2))
+
+
+def tfrecord_fit(directory: str) -> None:
+    """`fit` from record files: interleaved, mapped in parallel, cached, shuffled, batched, prefetched."""
+    import keras
+    import tensorflow as tf
+
+    files = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for k in range(3):
+            files.append(f"{scratch}/{k}.tfrecord")
+            with tf.io.TFRecordWriter(files[-1]) as writer:
+                for i in range(8 * N_FEW_STEPS // 3 + 1):
+                    writer.write(tf.io.serialize_tensor(tf.fill([16], float(i))).numpy())
+
+        def parse(record: Any) -> Any:
+            return tf.ensure_shape(tf.io.parse_tensor(record, tf.float32), [16]), tf.constant(1)
+
+        records = tf.data.Dataset.from_tensor_slices(files).interleave(
+            tf.data.TFRecordDataset, cycle_length=2, num_parallel_calls=2
+        )
+        dataset = records.map(parse, num_parallel_calls=2).cache().shuffle(32).batch(8).prefetch(tf.data.AUTOTUNE)
+        model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(5)])
+        model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True))
+        model.fit(dataset.take(1), epochs=1, verbose=0)
+        with _profile(directory):
+            model.fit(dataset, epochs=2, verbose=0, callbacks=[_marking_callback()])
+
+
+def _mixed_fit(directory: str, policy: str) -> None:
+    import keras
+
+    layers = [keras.layers.Conv2D(4, 3, dtype=policy), keras.layers.Flatten(), keras.layers.Dense(10, dtype=policy)]
+    _fit(directory, keras.Sequential(layers), _dataset(N_FEW_STEPS))
+
+
+def bfloat16_fit(directory: str) -> None:
+    """`fit` of a convolutional net that computes in bfloat16."""
+    _mixed_fit(directory, "mixed_bfloat16")
+
+
+def float16_fit(directory: str) -> None:
+    """`fit` of a convolutional net that computes in float16, so with a scaled loss."""
+    _mixed_fit(directory, "mixed_float16")
+
+
+def nested_fit(directory: str) -> None:
+    """A model of models, shared layers, layers within layers and attention, captured by this package with its layers."""
+    import keras
+    import numpy as np
+
+    import tfprof_widgets as tfprof
+
+    layers = keras.layers
+
+    class Block(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense, self.norm = layers.Dense(16), layers.LayerNormalization()
+
+        def call(self, x: Any) -> Any:
+            return keras.ops.relu(x) + self.norm(self.dense(x))
+
+    encoder = keras.Sequential([layers.Dense(16, activation="relu", name="wide"), layers.Dense(16)], name="encoder")
+    shared = layers.Dense(16, name="shared")
+    left, right = layers.Input((8, 4)), layers.Input((8, 4))
+    x = layers.Add()([shared(encoder(left)), shared(encoder(right))])
+    x = Block()(Block()(x))
+    x = layers.MultiHeadAttention(2, 8)(x, x)
+    model = keras.Model([left, right], layers.Dense(1)(layers.GlobalAveragePooling1D()(x)), name="twins")
+    model.compile(keras.optimizers.Adam(clipnorm=1.0), "mse", metrics=["mae"])
+    data = np.random.default_rng(0).random((32 * 10, 8, 4), np.float32)
+    model.fit([data, data], data[:, 0, 0], batch_size=32, verbose=0)
+    with tfprof.profile(logdir=directory):
+        model.fit([data, data], data[:, 0, 0], batch_size=32, verbose=0)
+
+
+def two_optimizers(directory: str) -> None:
+    """A step written by hand in a model of its own: two networks, each with its optimizer; captured by this package."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    import tfprof_widgets as tfprof
+
+    class Pair(keras.Model):
+        def __init__(self) -> None:
+            super().__init__(name="pair")
+            self.maker = keras.Sequential([keras.layers.Dense(8)], name="maker")
+            self.judge = keras.Sequential([keras.layers.Dense(8), keras.layers.Dense(1)], name="judge")
+            self.maker_optimizer = keras.optimizers.SGD(name="maker_sgd")
+            self.judge_optimizer = keras.optimizers.SGD(name="judge_sgd")
+
+        def train_step(self, data: Any) -> Any:
+            with tf.GradientTape(persistent=True) as tape:
+                real, made = self.judge(data), self.judge(self.maker(data))
+                judge_loss = tf.reduce_mean(tf.square(real - 1.0)) + tf.reduce_mean(tf.square(made))
+                maker_loss = tf.reduce_mean(tf.square(made - 1.0))
+            for part, loss, optimizer in (
+                (self.judge, judge_loss, self.judge_optimizer),
+                (self.maker, maker_loss, self.maker_optimizer),
+            ):
+                gradients = tape.gradient(loss, part.trainable_variables)
+                optimizer.apply_gradients(zip(gradients, part.trainable_variables, strict=True))
+            return {"loss": judge_loss}
+
+    model = Pair()
+    model.compile()
+    data = np.random.default_rng(0).random((32 * 10, 8), np.float32)
+    model.fit(data, batch_size=32, verbose=0)
+    with tfprof.profile(logdir=directory):
+        model.fit(data, batch_size=32, verbose=0)
+
+
 def quickstart(directory: str) -> None:
     """notebooks/quickstart.ipynb up to its profiled cell, as a reader runs it."""
     import nbformat
@@ -226,6 +382,7 @@ KINDS: dict[str, Callable[[str], None]] = {
     run.__name__: run
     for run in (
         keras_fit,
+        xla_fit,
         keras_bare,
         keras_first_step,
         function_loop,
@@ -235,6 +392,12 @@ KINDS: dict[str, Callable[[str], None]] = {
         paced_loop,
         paced_loop_marked,
         function_epoch,
+        lstm_fit,
+        tfrecord_fit,
+        bfloat16_fit,
+        float16_fit,
+        nested_fit,
+        two_optimizers,
         quickstart,
     )
 }

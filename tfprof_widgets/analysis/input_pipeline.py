@@ -10,8 +10,19 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ..store.trace import Trace
-from .input_ops import input_categories, input_ops
+from .input_ops import (
+    ADVANCED_READ,
+    DEMANDED_READ,
+    ENQUEUE,
+    PREPROCESSING,
+    UNCLASSIFIED,
+    input_categories,
+    input_ops,
+)
+from .input_usage import host_waits, step_waits
+from .pipeline_executions import SLOW_CALL_PS
 from .tf_data import TfData, compute_tf_data
+from .units import PS_PER_US
 from .verdict import INPUT_HIGH, INPUT_MODERATE
 from .wording import number, plural
 
@@ -38,6 +49,14 @@ class InputPipeline:
     """What to change, its last line the code; empty when the pipeline keeps up or there is none."""
     suggestion_code: str
     """The code line of `suggestion`."""
+    steps: pd.DataFrame
+    """The wait for data against the step number: `step, name, host, start_ms, step_time_ms, input_ms, input_ratio` (share
+    of the step's time), `is_averaged` (whether `input_ratio` of the whole counts it); one row per step, in their order."""
+    hosts: pd.DataFrame
+    """The most input-bound host first, by its slowest call (semantics 8.5): `host, n_pipelines, n_calls, n_slow_calls`
+    (over 50 us), `total_time_ms, max_latency_us, pipeline` (row of `pipelines` of the slowest call, -1 for none),
+    `bottleneck` and `long_name` (the iterator that held that call up), `input_ratio` (of the host's own steps, NaN without
+    any). Hosts on which tf.data did nothing have no row."""
 
     def __repr__(self) -> str:
         return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"
@@ -52,6 +71,53 @@ class InputPipeline:
         """One row per tf.data iterator; see `TfData.iterators`."""
         return self.tf_data.iterators
 
+    @property
+    def is_input_bound(self) -> bool:
+        """Whether a host pipeline ever took more than 50 us to hand an element over. Source: semantics 8.5."""
+        slowest = self.tf_data.slowest_calls["max_latency_us"]
+        return bool((slowest > SLOW_CALL_PS / PS_PER_US).any())
+
+    @property
+    def summary(self) -> str:
+        """What that says of tf.data, in one sentence."""
+        return self.tf_data.summary
+
+    def executions(self, pipeline: int) -> pd.DataFrame:
+        """Every execution of a pipeline, slowest first; see `TfData.executions`."""
+        return self.tf_data.executions(pipeline)
+
+    def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
+        """The iterators of one execution of a pipeline, 0 the slowest; see `TfData.execution`."""
+        return self.tf_data.execution(pipeline, rank)
+
+    @property
+    def enqueue_ms(self) -> float:
+        """Time that the host spent handing data to a device."""
+        return self._category_ms(ENQUEUE)
+
+    @property
+    def read_on_demand_ms(self) -> float:
+        """Time spent reading files when somebody already waited."""
+        return self._category_ms(DEMANDED_READ)
+
+    @property
+    def read_in_advance_ms(self) -> float:
+        """Time spent reading files ahead: by a prefetch, an interleave or a parallel map."""
+        return self._category_ms(ADVANCED_READ)
+
+    @property
+    def preprocessing_ms(self) -> float:
+        """Time spent in everything between reading and handing over."""
+        return self._category_ms(PREPROCESSING)
+
+    @property
+    def unclassified_ms(self) -> float:
+        """Time of the input that is none of these."""
+        return self._category_ms(UNCLASSIFIED)
+
+    def _category_ms(self, category: str) -> float:
+        return float(self.categories.loc[self.categories["category"] == category, "time_ms"].iloc[0])
+
 
 def compute_input_pipeline(
     trace: Trace, *, steps: pd.DataFrame, ops: pd.DataFrame, tf_data: TfData | None = None
@@ -60,7 +126,8 @@ def compute_input_pipeline(
 
     Args:
         trace: the trace.
-        steps: the `steps` table (`step_time_ms`, `input_ms`, `other_ms`); with `is_averaged`, only those rows count.
+        steps: the `steps` table (of it at least `step_time_ms, input_ms, other_ms`); with `is_averaged`, only those rows
+            count.
         ops: the `ops` table.
         tf_data: what `compute_tf_data` gave for the trace, when the caller has it already.
 
@@ -72,10 +139,14 @@ def compute_input_pipeline(
     total_ms = float(counted["step_time_ms"].sum()) if len(counted) else 0.0
     ratio = float(counted["input_ms"].sum()) / total_ms if total_ms else float("nan")
     pipeline = _pipeline(data)
-    keeps_up = ratio < INPUT_MODERATE  # False where there are no steps to tell
+    waits = step_waits(steps)
+    # Averages leave the first step out, in which a shuffle fills its buffer.
+    fills = _fills(pipeline, whole_ms=float(waits["step_time_ms"].sum()))
+    keeps_up = ratio < INPUT_MODERATE and not fills  # False where there are no steps to tell
     advised = None if keeps_up else pipeline
+    verdict = _verdict(counted, total_ms, data, None if fills else pipeline)
     return InputPipeline(
-        verdict=_verdict(counted, total_ms, data, pipeline),
+        verdict=f"{verdict} {pipeline['summary']}" if fills and pipeline is not None and total_ms else verdict,
         input_ratio=ratio,
         categories=input_categories(trace, table),
         ops=table,
@@ -83,12 +154,22 @@ def compute_input_pipeline(
         bottleneck=str(pipeline["bottleneck_name"]) if pipeline is not None else "",
         suggestion=_suggestion(advised),
         suggestion_code=str(advised["suggestion_code"]) if advised is not None else "",
+        steps=waits,
+        hosts=host_waits(data.pipelines, data.slowest_calls, waits),
     )
 
 
 def _pipeline(data: TfData) -> pd.Series | None:
     """The pipeline that `TfData.bottleneck` lies in."""
     return None if data.bottleneck < 0 else data.pipelines.iloc[data.iterators["pipeline"].iloc[data.bottleneck]]
+
+
+def _fills(pipeline: pd.Series | None, *, whole_ms: float) -> bool:
+    """Whether the pipeline is held up by a shuffle that fills its buffer, for a share of the steps' time that matters."""
+    if pipeline is None or not pipeline["fill_time_ms"]:
+        return False
+    is_named = pipeline["bottleneck_time_ms"] == pipeline["fill_time_ms"]
+    return bool(is_named and pipeline["fill_time_ms"] >= INPUT_MODERATE * whole_ms)
 
 
 def _suggestion(pipeline: pd.Series | None) -> str:

@@ -65,7 +65,8 @@ def find_calls(trace: Trace) -> IteratorCalls:
 
     Differs from XProf: of a produce event every iterator child is linked, not only the first, so that all the inputs of
     a parallel batch count; a call that an unrelated event separates from its consumer on the same thread is linked by
-    its `parent_id`; an element is linked to one consumer. The first two carry `is_extra_link`.
+    its `parent_id`; a call whose element nobody took is linked to the consumer's call that was going on when it ended; an
+    element is linked to one consumer. The first three carry `is_extra_link`.
     """
     is_host = np.array([plane.is_host for plane in trace.planes], np.bool_)
     is_name = np.array([text.startswith(PREFIX) for text in trace.strings], np.bool_)
@@ -138,9 +139,9 @@ def _link(trace: Trace, calls: _Columns) -> tuple[Int64, Bool]:
     first_child = np.zeros(n, np.bool_)
     first_child[made[np.unique(asked_by[made], return_index=True)[1]]] = True
     consumer = _consumers(trace, calls, call_of_event, made, asked_by[made])
-    made, consumer = made[consumer >= 0], consumer[consumer >= 0]
-    parent[made] = consumer
-    is_extra[made] = ~(first_child & (above[event] == asked_by))[made]
+    waiting = np.where(consumer < 0, _waiting(trace, calls, made, asked_by[made]), -1)
+    parent[made] = np.where(consumer >= 0, consumer, np.where(waiting >= 0, waiting, parent[made]))
+    is_extra[made] = (waiting >= 0) | ((consumer >= 0) & ~(first_child & (above[event] == asked_by))[made])
     parent[parent == np.arange(n)] = -1
     return parent, is_extra
 
@@ -163,6 +164,23 @@ def _consumers(trace: Trace, calls: _Columns, call_of_event: Int64, made: Int64,
         prefers_later=True,
     )
     return np.append(taker, -1)[found]
+
+
+def _waiting(trace: Trace, calls: _Columns, made: Int64, produce: Int64) -> Int64:
+    """For each call made ahead the consumer's call that was going on when it ended, -1 for none.
+
+    That is who waited for the call that finds the end of the data: it makes no element for anybody to take.
+    """
+    ended = trace.end_ps[produce]
+    found = match_in_time(
+        (calls.session[made], calls.parent_key[made]),
+        ended,
+        (calls.session, calls.key),
+        calls.start_ps,
+        prefers_later=False,
+    )
+    is_going_on = (found >= 0) & (calls.start_ps[found] <= ended) & (trace.end_ps[calls.event[found]] >= ended)
+    return np.where(is_going_on, found, -1)
 
 
 def short_name(long_name: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
 from ..store.trace import Bool, Int64, StatValue, Trace
+from .background_work import busy_meanwhile
 from .iterator_calls import base_name, short_name
 from .iterator_nodes import merged_name
 from .matching import sum_by
@@ -25,6 +28,9 @@ ASYNC_ITERATORS = frozenset(
     )
 )
 _CRITICAL_SHARE = 0.5
+FILL_SHARE = 2 / 3
+"""A shuffle whose filling takes more than this share of all the time of a pipeline's root calls is the bottleneck. Below
+it, what also holds up the calls after the first is worth more: it fills the buffer faster, too."""
 _NOT_PARAMS = frozenset(
     ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
 )
@@ -45,6 +51,11 @@ ITERATOR_COLUMNS = [
     "wait_time_ms",
     "n_iterators",
     "event_names",
+    "fill_time_ms",
+    "parallelism",
+    "buffer_size",
+    "is_autotuned",
+    "settings",
 ]
 
 
@@ -62,6 +73,7 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
     wait = sum_by(node, np.where(usage.is_counted, usage.waits.wait_ps, 0), n)
     critical = _critical(usage)
     event_names = _event_names(trace, usage)
+    params = [_params(trace, event) for event in last_call.tolist()]
     # One turn per node in what follows.
     long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
     short = [short_name(text) for text in long_names]
@@ -76,12 +88,17 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "calls": np.bincount(node, minlength=n),
         "is_async": [base_name(text) in ASYNC_ITERATORS for text in short],
         "on_critical_path": critical,
-        "is_bottleneck": _bottlenecks(usage.nodes.pipeline, critical, wait),
-        "params": [_params(trace, event) for event in last_call.tolist()],
+        "is_bottleneck": _bottlenecks(usage, critical, wait, [base_name(text) == "Prefetch" for text in short]),
+        "params": params,
         "pipeline": usage.nodes.pipeline,
         "wait_time_ms": wait / PS_PER_MS,
         "n_iterators": _n_iterators(usage),
         "event_names": event_names,
+        "fill_time_ms": usage.fill_ps / PS_PER_MS,
+        "parallelism": [_first_number(one, _PARALLELISM) for one in params],
+        "buffer_size": [_first_number(one, _BUFFER_SIZE) for one in params],
+        "is_autotuned": [is_autotuned(one) for one in params],
+        "settings": [settings_text(one) for one in params],
     }
     return pd.DataFrame(columns, columns=ITERATOR_COLUMNS)
 
@@ -105,13 +122,22 @@ def _critical(usage: Usage) -> Bool:
     return critical
 
 
-def _bottlenecks(pipeline: Int64, critical: Bool, wait: Int64) -> Bool:
-    """The node of each pipeline that is on the critical path and was waited for longest, if for any time at all."""
-    found = np.zeros(len(wait), np.bool_)
-    candidate = np.flatnonzero(critical & (wait > 0))
-    order = candidate[np.lexsort((candidate, -wait[candidate], pipeline[candidate]))]
+def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, is_prefetch: list[bool]) -> Bool:
+    """The node of each pipeline that is on the critical path and was waited for longest, if for any time at all.
+
+    Where that is a prefetch whose thread was busy meanwhile, it is what that thread was busy with.
+    A shuffle that takes most of the pipeline's time to fill its buffer comes first, although it fills it in first calls.
+    """
+    pipeline, found = usage.nodes.pipeline, np.zeros(len(wait), np.bool_)
+    root_time = sum_by(usage.pipeline[usage.is_root], usage.duration_ps[usage.is_root], usage.nodes.n_pipelines)
+    fills = usage.fill_ps > FILL_SHARE * root_time[pipeline]
+    cost = np.where(fills, np.iinfo(np.int64).max, wait)
+    candidate = np.flatnonzero(fills | (critical & (wait > 0)))
+    order = candidate[np.lexsort((candidate, -cost[candidate], pipeline[candidate]))]
     _, first = np.unique(pipeline[order], return_index=True)
-    found[order[first]] = True
+    for node in order[first].tolist():  # one turn per pipeline
+        busy = busy_meanwhile(usage, node) if is_prefetch[node] else -1
+        found[busy if busy >= 0 else node] = True
     return found
 
 
@@ -124,6 +150,21 @@ def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
 
 def _params(trace: Trace, event: int) -> dict[str, StatValue]:
     return {key: value for key, value in trace.stats_of(event).items() if key not in _NOT_PARAMS}
+
+
+_PARALLELISM = ("parallelism", "num_parallel_calls")
+_BUFFER_SIZE = ("buffer_size", "buffer_limit")
+
+
+def is_autotuned(params: Mapping[str, StatValue]) -> bool:
+    """Whether tf.data chooses the iterator's parallelism or buffer size itself."""
+    return str(params.get("autotune")).lower() in ("true", "1")
+
+
+def _first_number(params: Mapping[str, StatValue], keys: tuple[str, ...]) -> float:
+    """The first of some settings that the trace has, NaN for none."""
+    found = (value for key in keys if isinstance(value := params.get(key), int))
+    return float(next(found, np.nan))
 
 
 _SETTINGS = {
@@ -141,6 +182,6 @@ _SETTINGS = {
 def settings_text(params: dict[str, StatValue]) -> str:
     """What a reader wants of an iterator's `params`: `2 at once, autotuned, batch 32`; empty where it has none of it."""
     words = [words.format(params[key]) for key, words in _SETTINGS.items() if key in params]
-    if str(params.get("autotune")).lower() in ("true", "1"):
+    if is_autotuned(params):
         words.insert(1, "autotuned")
     return ", ".join(words)

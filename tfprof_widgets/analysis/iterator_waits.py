@@ -26,6 +26,8 @@ class Waits:
     """Whether XProf has every link between it and the root."""
     self_ps: Int64
     """Its duration minus the time covered by the calls it made or waited for; never negative."""
+    window_ps: Int64
+    """The part of its duration in which the root call, and all between, were waiting."""
     wait_ps: Int64
     """The part of its self time in which the root call, and all between, were waiting."""
     xprof_self_ps: Int64
@@ -69,6 +71,7 @@ def find_waits(start_ps: Int64, end_ps: Int64, parent: Int64, is_root: Bool, is_
         is_blocking=blocking,
         is_exact=exact,
         self_ps=end_ps - start_ps - covered_ps(parent, start_ps, end_ps, start_ps, end_ps, np.ones(n, np.bool_)),
+        window_ps=window,
         wait_ps=window - waited,
         xprof_self_ps=end_ps - start_ps - _xprof_overlap_ps(start_ps, end_ps, parent, is_extra_link),
     )

@@ -1,6 +1,6 @@
 """Groups -> steps: those with a marker of a user or callback, and, where nobody marked any, those with device work.
 
-    marked_steps(trace, grouping) -> StepTable
+    marked_steps(trace, grouping, sessions=mask) -> StepTable
     device_steps(trace, grouping, sessions=mask) -> StepTable
 
 Source: semantics 2.5, 2.6.
@@ -16,8 +16,8 @@ from .step_spans import longest_device_marker, longest_host_marker, sessions_wit
 from .step_table import StepTable
 
 
-def marked_steps(trace: Trace, grouping: Grouping) -> StepTable:
-    """Steps of the groups that have a marker on the host.
+def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
+    """Steps of the groups of `sessions` (one flag per session) that have a marker on the host.
 
     A step with device work lasts from its marker's start to the end of its marker or its device work, whichever is later,
     but starts no sooner than the step before it ended: with kernels queued ahead, step times then add up to the elapsed
@@ -29,7 +29,7 @@ def marked_steps(trace: Trace, grouping: Grouping) -> StepTable:
     marker = longest_host_marker(trace, grouping)
     device_start, device_duration = longest_device_marker(trace, grouping)
     has_device = device_duration >= 0
-    chosen = np.flatnonzero(marker >= 0)
+    chosen = np.flatnonzero((marker >= 0) & sessions[session])
     start = np.append(trace.start_ps, 0)[marker]
     end = np.append(trace.end_ps, 0)[marker]
     end = np.where(has_device, np.maximum(end, device_start + device_duration), end)

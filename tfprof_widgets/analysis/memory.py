@@ -10,25 +10,13 @@ import pandas as pd
 
 from ..store.trace import Trace
 from .grouping import Grouping, group_events
+from .memory_growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
+from .memory_remedy import memory_remedy
 from .memory_snapshots import Snapshots, read_snapshots
+from .memory_steps import StepSpans, step_table
 from .units import PS_PER_MS
 from .wording import plural
-
-_CPU_REMEDY = (
-    "{cause} TensorFlow records CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
-    "Restart the kernel, run the line below first (or `%load_ext tfprof_widgets`, which does it), and capture again.\n"
-    'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
-)
-_IDLE_REMEDY = (
-    "Nothing of TensorFlow ran while this capture was on, so no memory was allocated. Put the code that trains inside it:\n"
-    "with tfprof.profile() as prof: model.fit(...)"
-)
-_DEVICE_REMEDY = (
-    "No memory was allocated or given back while this capture ran, so there is nothing to show. "
-    "Capture more steps, the first one included:\n"
-    "with tfprof.profile(steps=range(0, 10)) as prof: ..."
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +43,8 @@ class MemoryProfile:
     """What the string ids of `snapshots` point into."""
     event_step: npt.NDArray[np.int32] | None
     """For each event of the trace its row in the `steps` table, where steps were computed."""
+    step_spans: StepSpans
+    """When those steps were; none where steps were not computed."""
     remedy: str | None
     """Where nothing useful was recorded: why, what to do, and on the last line the code to paste; else None."""
 
@@ -82,7 +72,6 @@ class MemoryProfile:
         """
         table, rows = self.snapshots, self.snapshots.rows_of(allocator)
         freed_at = table.freed_at[rows]
-        step = table.group_step if self.event_step is None else self.event_step[table.event]
         return pd.DataFrame(
             {
                 "time_ms": table.time_ps[rows] / PS_PER_MS,
@@ -90,7 +79,7 @@ class MemoryProfile:
                 "requested_bytes": table.requested_bytes[rows],
                 "allocation_bytes": table.allocation_bytes[rows],
                 "op": texts(table.op[rows], self.strings),
-                "step": step[rows],
+                "step": self._steps_of(rows),
                 "region": texts(table.region[rows], self.strings),
                 "dtype": dtype_names(table.dtype[rows]),
                 "shape": texts(table.shape[rows], self.strings),
@@ -129,11 +118,102 @@ class MemoryProfile:
         rows = self.snapshots.rows_of(allocator)
         return live_table(self.snapshots, rows, self.strings, at_ps=round(at_ms * PS_PER_MS))
 
+    def lifetimes(self, allocator: str) -> pd.DataFrame:
+        """How long each allocation lived, in the order in which they were made; empty where none was.
+
+        Returns:
+            `op, step, region, dtype, shape, allocation_bytes, allocated_at_ms, freed_at_ms, lifetime_ms`; the last two
+            are NaN for what was not given back within the same session. An address that is handed out again counts as
+            given back then. `step` as in `timeline`.
+
+        Raises:
+            KeyError: no such allocator.
+        """
+        table, rows = self.snapshots, self.snapshots.rows_of(allocator)
+        at = np.flatnonzero(~table.is_free[rows]) + rows.start
+        freed_at = table.freed_at[at]
+        freed_ms = np.where(freed_at >= 0, table.time_ps[freed_at] / PS_PER_MS, np.nan)
+        lifetime_ps = np.where(freed_at >= 0, table.time_ps[freed_at] - table.time_ps[at], np.nan)
+        return pd.DataFrame(
+            {
+                "op": texts(table.op[at], self.strings),
+                "step": self._steps_of(rows)[at - rows.start],
+                "region": texts(table.region[at], self.strings),
+                "dtype": dtype_names(table.dtype[at]),
+                "shape": texts(table.shape[at], self.strings),
+                "allocation_bytes": table.allocation_bytes[at],
+                "allocated_at_ms": table.time_ps[at] / PS_PER_MS,
+                "freed_at_ms": freed_ms,
+                "lifetime_ms": lifetime_ps / PS_PER_MS,
+            }
+        )
+
+    def steps(self, allocator: str) -> pd.DataFrame:
+        """What each step did to one allocator, by the time between its begin and its end.
+
+        Returns:
+            `step` (row of the `steps` table), `peak_bytes` (most in use, stack and heap), `peak_at_ms` (the last time
+            it was that high; the begin of the step where it only fell), `start_bytes` and `end_bytes` in use at its
+            begin and end, `growth_bytes` (their difference), `n_allocations, allocated_bytes`. A step of a session in
+            which the allocator reports nothing has no row; empty where there are no steps.
+
+        Raises:
+            KeyError: no such allocator.
+        """
+        return step_table(self.snapshots, self.snapshots.rows_of(allocator), self.step_spans)
+
+    def growth(self, allocator: str) -> MemoryGrowth:
+        """Whether the memory in use at the end of steps keeps growing, which is how a leak shows.
+
+        Raises:
+            KeyError: no such allocator.
+
+        Source: Theil-Sen slope and Mann-Kendall test, see `memory_growth`.
+        """
+        steps, rows = self.steps(allocator), self.snapshots.rows_of(allocator)
+        session = self.step_spans.session[steps["step"].to_numpy(np.int64)]
+        slope, is_significant = measure_growth(steps, session, int(self.snapshots.in_use_bytes[rows].max()))
+        sentence = ""
+        if is_significant:
+            free_bytes = int(self.snapshots.free_bytes[rows.stop - 1])
+            sentence = describe_growth(slope, len(steps), self.unfreed(allocator), free_bytes)
+        return MemoryGrowth(slope, len(steps), is_significant, sentence)
+
+    def unfreed(self, allocator: str, after_steps: int = 2) -> pd.DataFrame:
+        """Which ops allocate in a step what is still held some steps later: variables and caches once, leaks in every step.
+
+        Args:
+            allocator: one of `allocators`.
+            after_steps: how many steps later, at the end of the step; steps too near to the end of their session do
+                not count.
+
+        Returns:
+            `op, n_allocations, n_steps` (in how many steps it made them), `allocated_bytes` (of all of them),
+            `bytes_per_step` (per step that counts), `held_bytes` (the part not given back until the session ends),
+            largest `held_bytes` first. Empty where all is given back in time or there are no steps.
+
+        Raises:
+            KeyError: no such allocator.
+            ValueError: `after_steps` is negative.
+        """
+        if after_steps < 0:
+            raise ValueError(f"after_steps={after_steps}: give 0 (the end of the same step) or more")
+        rows = self.snapshots.rows_of(allocator)
+        n_rows, has_steps = rows.stop - rows.start, len(self.step_spans) > 0
+        step = self._steps_of(rows).astype(np.int64) if has_steps else np.full(n_rows, -1, np.int64)
+        return unfreed_table(self.snapshots, rows, self.strings, self.step_spans, step, after_steps)
+
+    def _steps_of(self, rows: slice) -> npt.NDArray[np.integer]:
+        """For each of some snapshots its row in the `steps` table; XProf's step id where no steps were given."""
+        table = self.snapshots
+        return table.group_step[rows] if self.event_step is None else self.event_step[table.event[rows]]
+
 
 def compute_memory(
     trace: Trace,
     *,
     event_step: npt.NDArray[np.int32] | None = None,
+    steps: pd.DataFrame | None = None,
     grouping: Grouping | None = None,
 ) -> MemoryProfile:
     """Read the memory events of a trace.
@@ -141,6 +221,7 @@ def compute_memory(
     Args:
         trace: the trace.
         event_step: for each event its row in the `steps` table, for the `step` column of the timeline.
+        steps: those steps (`session, start_ps, duration_ps`), for what happened in each.
         grouping: the groups of the events, when the caller has them already.
     """
     snapshots = read_snapshots(trace, _group_numbers(grouping or group_events(trace)))
@@ -150,8 +231,16 @@ def compute_memory(
         snapshots=snapshots,
         strings=trace.strings,
         event_step=event_step,
-        remedy=_remedy(trace, snapshots),
+        step_spans=_spans(steps),
+        remedy=memory_remedy(trace, snapshots),
     )
+
+
+def _spans(steps: pd.DataFrame | None) -> StepSpans:
+    if steps is None:
+        return StepSpans(*(np.empty(0, np.int64) for _ in range(3)))
+    session, start, duration = (steps[name].to_numpy(np.int64) for name in ("session", "start_ps", "duration_ps"))
+    return StepSpans(session, start, start + duration)
 
 
 def _group_numbers(grouping: Grouping) -> npt.NDArray[np.int64]:
@@ -200,17 +289,3 @@ SUMMARY_COLUMNS = [
     "free_bytes",
     "fragmentation_ratio",
 ]
-
-
-def _remedy(trace: Trace, snapshots: Snapshots) -> str | None:
-    if not trace.n_events:
-        return _IDLE_REMEDY
-    has_device = any(plane.is_device for plane in trace.planes)
-    if has_device:
-        return None if snapshots.allocators else _DEVICE_REMEDY
-    if not snapshots.allocators:
-        return _CPU_REMEDY.format(cause="This capture holds no memory events.")
-    if set(snapshots.allocators) == {"mklcpu"}:
-        # Without the BFC allocator oneDNN's scratch allocator still reports, which is a small part of the memory.
-        return _CPU_REMEDY.format(cause="This capture holds only oneDNN's scratch memory (`mklcpu`), not the tensors.")
-    return None

@@ -1,6 +1,7 @@
 """Event and op names -> the family whose colour a slice gets.
 
 families(names) -> uint8 array, an index into FAMILIES
+hlo_families(categories, op_types) -> the same for HLO ops
 """
 
 from __future__ import annotations
@@ -63,6 +64,37 @@ _KERNELS = {
 _BY_TYPE = tuple((family, re.compile("|".join(patterns))) for family, patterns in _TYPES.items())
 _BY_KERNEL = tuple((family, re.compile("|".join(patterns), re.IGNORECASE)) for family, patterns in _KERNELS.items())
 
+_OF_CATEGORY = {
+    "convolution": "conv",
+    "convolution fusion": "conv",
+    "dot": "conv",
+    "ragged-dot": "conv",
+    "copy": "move",
+    "data formatting": "move",
+    "copy-start": "move",
+    "copy-done": "move",
+    "dynamic-slice": "move",
+    "dynamic-update-slice": "move",
+    "concatenate": "move",
+    "gather": "move",
+    "scatter": "move",
+    "slice": "move",
+    "pad": "move",
+    "reverse": "move",
+    "broadcast": "move",
+    "infeed": "move",
+    "outfeed": "move",
+    "reduce": "reduce",
+    "reduce-window": "reduce",
+    "select-and-scatter": "reduce",
+    "sort": "reduce",
+    "while": "runtime",
+    "call": "runtime",
+    "conditional": "runtime",
+    "non-fusion elementwise": "elem",
+}
+"""HLO categories that say what an op does; a fusion or a custom call may be anything."""
+_COLLECTIVE = re.compile(r"all-(reduce|gather|to-all)|collective|reduce-scatter|send|recv|host ")
 _FUSED = re.compile(r"^_?(Mkl|MklNative|Native|ITEX|OneDnn)?_?(Mkl|Native)?(Fused)?(?=[A-Z])")
 """What vendors put before the type of an op they took over."""
 _PASS = re.compile(
@@ -72,7 +104,7 @@ _PASS = re.compile(
 _SUFFIX_TYPE = re.compile(r"[^:]*:(_?[A-Z]\w*)")
 _RUNTIME = re.compile(
     r"^(Executor|Threadpool|TFE_|Eager|KernelAndDevice|Memory|FunctionRun|SessionRun|ProcessFunction|GraphRun|Schedule"
-    r"|BaseCollective|cu[A-Z]|PjRt|Thunk|Validate|TaskDispatcher|CpuExecutable|\w*Compiler::|IteratorGetNext)"
+    r"|BaseCollective|cu[A-Z]|PjRt|Thunk|Validate|TaskDispatcher|CpuExecutable|BlockUntilReady|\w*Compiler::|IteratorGetNext)"
 )
 
 
@@ -86,7 +118,28 @@ def families(names: Sequence[str]) -> npt.NDArray[np.uint8]:
     return np.fromiter((_CODE[family] for family in codes), np.uint8, len(codes))
 
 
+def hlo_families(categories: Sequence[str], op_types: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """The family of each HLO op: what its category says, else that of the framework op it is most of.
+
+    Args:
+        categories: HLO categories such as `loop fusion` or `convolution`.
+        op_types: types of framework ops, one for each.
+    """
+    found = [_hlo_family(*one) for one in zip(categories, op_types, strict=True)]
+    return np.fromiter((_CODE[family] for family in found), np.uint8, len(found))
+
+
+def _hlo_family(category: str, op_type: str) -> str:
+    if known := _OF_CATEGORY.get(category):
+        return known
+    if _COLLECTIVE.match(category):
+        return "move"
+    return "elem" if op_type == category else _family_of_type(op_type)
+
+
 def _family(name: str, category: int, op_type: str) -> str:
+    if known := _OF_CATEGORY.get(name):
+        return known
     if category == OpCategory.TFDATA:
         return "tfdata"
     if category in (OpCategory.TENSORFLOW, OpCategory.JAX):

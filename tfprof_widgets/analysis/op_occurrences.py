@@ -1,6 +1,9 @@
 """Trace -> every execution of every op.
 
-    op_occurrences(trace, grouping=...) -> Occurrences      # arrays, one entry per execution, and the op table
+    op_occurrences(trace, grouping=...) -> Occurrences      # arrays, one entry per execution, and the table of units
+
+A unit is what is executed: an ordinary op of TensorFlow, or one HLO op of a compiled program. Which framework ops an HLO op
+stands for is told by `op_shares.py`.
 
 Source: semantics 4.1, 4.2.
 """
@@ -13,16 +16,20 @@ from functools import cached_property
 import numpy as np
 
 from ..store.nesting import nest
-from ..store.trace import Bool, Int32, Int64, Trace
+from ..store.trace import Bool, Int32, Int64, Trace, UInt8
+from .eager_calls import EAGER_SCOPE, eager_calls, op_type_of_call
 from .event_names import used_names
 from .grouping import Grouping, group_events
+from .hlo_tpu import TpuExecutions
+from .hlo_units import HloExecutions, HloUnits, hlo_executions
+from .kernel_details import on_tensor_cores
 from .op_names import parse_op_names
 from .step_spans import on_host, on_stream
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Occurrences:
-    """Executions of ops: `op` names the row of the op table, one entry per op in `name`, `type`, `is_device`, `is_eager`."""
+    """Executions of units: `op` is a row of the table of units, which `name`, `type`, `is_device` and `is_eager` describe."""
 
     op: Int32
     event: Int64
@@ -37,11 +44,16 @@ class Occurrences:
 
     name: tuple[str, ...]
     type: tuple[str, ...]
+    """Of an HLO op its category. Ordinary ops come first, hosts before devices; then HLO ops likewise."""
     is_device: Bool
     is_eager: Bool
-    """Whether any execution of the op was eager."""
+    """Whether the op was run eagerly: on a host any execution of it, on a device the first (semantics 4.1, 4.2)."""
     variant: Int32
     """For each execution, which kernel of its op it is: on a device one op may run several kernels per execution."""
+    hlo: HloUnits
+    """The HLO ops: its row `i` is unit `n_ops + i`."""
+    kernel_use: UInt8
+    """For each execution 1 where it is a kernel that the device described, 2 where that one computes on Tensor Cores."""
 
     lane: Int32
     """For each execution what it keeps busy, a row of the table of lanes: a host thread or a whole device."""
@@ -56,6 +68,11 @@ class Occurrences:
     def __len__(self) -> int:
         return len(self.op)
 
+    @property
+    def n_ops(self) -> int:
+        """How many units are ordinary ops; those from there on are HLO ops."""
+        return len(self.name) - len(self.hlo)
+
     @cached_property
     def self_ps(self) -> Int64:
         """`span_ps` less that of the direct children."""
@@ -68,39 +85,52 @@ class Occurrences:
 def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurrences:
     """Find every execution of an op.
 
-    On the host an event is an execution when its name parses as an op (semantics 1.7) or it carries `tf_op` and is no
-    allocation; executions nest within their thread. On a device it is one when it carries `tf_op`; kernels do not nest.
+    An event that runs an HLO op (see `hlo_units.py`) is an execution of that. Any other event of a host is an execution
+    when its name parses as an op (semantics 1.7), it carries `tf_op` and is no allocation, or it is the call of an eager op
+    that was not recorded itself (see `eager_calls.py`); any other one of a device when it carries `tf_op`. Executions nest
+    within their thread, and on a TensorCore; kernels of a GPU do not nest.
 
     Args:
         trace: the trace.
         grouping: the result of `group_events(trace)`, for the eager flag, where the caller has it.
 
     Differs from XProf: a child that ends with its parent, or outlives it, makes nothing vanish (D4); allocations are not
-    executions (D5).
+    executions (D5); HLO ops on a host count, and so do eager ops of which only the call was recorded, which with
+    TensorFlow 2.21 is every one.
     """
     grouping = grouping or group_events(trace)
-    host, host_names, host_types = _host_rows(trace)
-    device, device_names, device_types = _device_rows(trace)
-    n_host_ops = len(host_names)
-    rows = np.concatenate([host[0], device[0]])
-    op = np.concatenate([host[1], device[1] + n_host_ops]).astype(np.int32)
+    hlo = hlo_executions(trace)
+    (host, host_names, host_types), calls = _with_eager_calls(trace, _host_rows(trace, hlo), hlo)
+    device, device_names, device_types = _device_rows(trace, hlo)
+    n_host_ops, n_ops = len(host_names), len(host_names) + len(device_names)
+    host = _with_units(host, hlo.host_event, hlo.host_unit + n_ops, is_sorted=True)
+    stream = _with_units(
+        (device[0], device[1] + n_host_ops), hlo.stream_event, hlo.stream_unit + n_ops, is_sorted=False
+    )
+    rows = np.concatenate([host[0], stream[0], hlo.tpu.event])
+    op = np.concatenate([host[1], stream[1], hlo.tpu_unit + n_ops]).astype(np.int32)
     nesting = nest(trace.line_id[host[0]], trace.start_ps[host[0]], trace.duration_ps[host[0]])
-    is_eager = np.zeros(n_host_ops + len(device_names), np.bool_)
-    is_eager[op[grouping.is_eager[rows]]] = True
-    lanes = _lanes(trace, host[0], device[0])
+    n_flat = len(host[0]) + len(stream[0])
+    is_device = np.concatenate([np.arange(n_ops) >= n_host_ops, hlo.units.is_device])
+    is_eager = _eager(op, grouping.is_eager[rows] | np.isin(rows, calls), is_device)
+    lanes = _lanes(trace, host[0], np.concatenate([stream[0], hlo.tpu.event]), hlo.tpu)
     return Occurrences(
         op=op,
         event=rows,
         line=trace.line_id[rows],
-        start_ps=trace.start_ps[rows],
-        duration_ps=trace.duration_ps[rows],
-        span_ps=np.concatenate([nesting.span_ps, trace.duration_ps[device[0]]]),
-        parent=np.concatenate([nesting.parent, np.full(len(device[0]), -1, np.int64)]).astype(np.int64),
-        name=host_names + device_names,
-        type=host_types + device_types,
-        is_device=np.arange(len(is_eager)) >= n_host_ops,
+        start_ps=np.concatenate([trace.start_ps[rows[:n_flat]], hlo.tpu.start_ps]),
+        duration_ps=np.concatenate([trace.duration_ps[rows[:n_flat]], hlo.tpu.duration_ps]),
+        span_ps=np.concatenate([nesting.span_ps, trace.duration_ps[stream[0]], hlo.tpu.span_ps]),
+        parent=np.concatenate(
+            [nesting.parent, np.full(len(stream[0]), -1), np.where(hlo.tpu.parent >= 0, hlo.tpu.parent + n_flat, -1)]
+        ).astype(np.int64),
+        name=host_names + device_names + hlo.units.name,
+        type=host_types + device_types + hlo.units.category,
+        is_device=is_device,
         is_eager=is_eager,
-        variant=trace.name_id[rows],
+        variant=np.where(op < n_ops, trace.name_id[rows], 0).astype(np.int32),
+        hlo=hlo.units,
+        kernel_use=_kernel_use(trace, rows),
         lane=lanes[0],
         lane_line=lanes[1],
         lane_is_device=lanes[2],
@@ -109,7 +139,33 @@ def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurre
     )
 
 
-def _lanes(trace: Trace, host: Int64, device: Int64) -> tuple[Int32, Int32, Bool, Int64, Int64]:
+def _eager(op: Int32, is_eager: Bool, is_device: Bool) -> Bool:
+    """For each op whether it is eager: on a host when any of its executions was, on a device when the first was."""
+    eager = np.zeros(len(is_device), np.bool_)
+    eager[op[is_eager]] = True
+    used, first = np.unique(op, return_index=True)
+    eager[used] = np.where(is_device[used], is_eager[first], eager[used])
+    return eager
+
+
+def _with_units(own: tuple[Int64, Int64], event: Int64, unit: Int64, *, is_sorted: bool) -> tuple[Int64, Int64]:
+    """Executions of ordinary ops and of HLO ops together, as events and units; by event where that is asked for."""
+    if not len(event):
+        return own
+    rows, units = np.concatenate([own[0], event]), np.concatenate([own[1], unit])
+    order = np.argsort(rows, kind="stable") if is_sorted else np.arange(len(rows))
+    return rows[order], units[order]
+
+
+def _kernel_use(trace: Trace, rows: Int64) -> UInt8:
+    use = np.zeros(len(rows), np.uint8)
+    if "kernel_details" in trace.string_ids:
+        is_kernel = trace.has_stat("kernel_details")[rows]
+        use[is_kernel] = 1 + on_tensor_cores(trace, rows[is_kernel])
+    return use
+
+
+def _lanes(trace: Trace, host: Int64, device: Int64, tpu: TpuExecutions) -> tuple[Int32, Int32, Bool, Int64, Int64]:
     """The lane of each execution, host then device, and line, side, first and last instant of each lane."""
     is_active = on_host(trace) & trace.has_stat("tf_op")
     is_active[host] = True
@@ -119,6 +175,8 @@ def _lanes(trace: Trace, host: Int64, device: Int64) -> tuple[Int32, Int32, Bool
     planes, device_first, device_last = _extent(trace, trace.plane_id[streams], streams)
     own = np.searchsorted(threads, trace.line_id[host])
     device_own = np.searchsorted(planes, trace.plane_id[device]) + len(threads)
+    cores = np.searchsorted(planes, np.array(tpu.planes, np.int64))
+    device_first[cores], device_last[cores] = tpu.first_ps, tpu.last_ps
     return (
         np.concatenate([own, device_own]).astype(np.int32),
         np.concatenate([threads, _first_lines(trace)[planes]]).astype(np.int32),
@@ -131,10 +189,11 @@ def _lanes(trace: Trace, host: Int64, device: Int64) -> tuple[Int32, Int32, Bool
 _Rows = tuple[tuple[Int64, Int64], tuple[str, ...], tuple[str, ...]]
 
 
-def _host_rows(trace: Trace) -> _Rows:
-    """Events of host threads that are ops, the op of each, and names and types of the ops."""
+def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
+    """Events of host threads that are ordinary ops, the op of each, and names and types of the ops."""
     derived = np.array([line.is_derived for line in trace.lines], np.bool_)
     candidate = on_host(trace) & ~derived[trace.line_id]
+    candidate[hlo.host_event] = False
     staged = trace.has_stat("_ipl_stage_id")
     parsed = parse_op_names([trace.strings[i] for i in used_names(trace).tolist()])
     place = np.cumsum(np.bincount(trace.name_id, minlength=len(trace.strings)) > 0) - 1
@@ -161,6 +220,24 @@ def _host_rows(trace: Trace) -> _Rows:
     return _number(rows, code[rows], names, types)
 
 
+def _with_eager_calls(trace: Trace, ops: _Rows, hlo: HloExecutions) -> tuple[_Rows, Int64]:
+    """Ops of hosts and the eager calls that stand for one; and the events of these calls."""
+    is_recorded = np.zeros(trace.n_events, np.bool_)
+    is_recorded[ops[0][0]] = True
+    is_recorded[hlo.host_event] = True
+    calls = eager_calls(trace, is_recorded)
+    if not len(calls):
+        return ops, calls
+    ids, called = np.unique(trace.name_id[calls], return_inverse=True)
+    kinds = [op_type_of_call(trace.strings[i]) for i in ids.tolist()]
+    rows = np.concatenate([ops[0][0], calls])
+    code = np.concatenate([ops[0][1], called + len(ops[1])])
+    order = np.argsort(rows, kind="stable")
+    return _number(
+        rows[order], code[order], [*ops[1], *(EAGER_SCOPE + kind for kind in kinds)], [*ops[2], *kinds]
+    ), calls
+
+
 def _number(rows: Int64, code: Int64, names: list[str], types: list[str]) -> _Rows:
     """Give executions whose names are equal one number; the type is that of the first execution that has one.
 
@@ -185,10 +262,14 @@ def _number(rows: Int64, code: Int64, names: list[str], types: list[str]) -> _Ro
     return (rows, op_of_code[code]), tuple(number), tuple(op_types)
 
 
-def _device_rows(trace: Trace) -> _Rows:
-    """Events of device streams that name the op they run for."""
+def _device_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
+    """Events of device streams that name the op they run for and are no HLO op."""
     tf_op = trace.string_stat("tf_op")
-    rows = np.flatnonzero(on_stream(trace) & (tf_op >= 0))
+    candidate = on_stream(trace) & (tf_op >= 0)
+    candidate[hlo.stream_event] = False
+    if hlo.tpu.planes:
+        candidate &= ~np.isin(trace.plane_id, hlo.tpu.planes)
+    rows = np.flatnonzero(candidate)
     keys, inverse = np.unique(tf_op[rows], return_inverse=True)
     parsed = parse_op_names([trace.strings[key] for key in keys.tolist()])
     named = np.array([bool(name) for name in parsed.name], np.bool_)[inverse]

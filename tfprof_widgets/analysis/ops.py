@@ -1,19 +1,22 @@
 """Executions of ops -> totals per op over the whole trace or a time range.
 
     op_occurrences(trace, grouping=...) -> Occurrences      # in op_occurrences.py
-    aggregate_ops(occurrences, time_range_ps=(a, b) | None, idle=False) -> DataFrame of OPS_COLUMNS
+    aggregate_ops(occurrences, shares=..., time_range_ps=(a, b) | None, idle=False) -> DataFrame of OPS_COLUMNS
 
 Source: semantics 4.1-4.4.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
-from ..store.trace import Bool, Int64
+from ..store.trace import Bool, Float64, Int32, Int64
 from .matching import sum_by
 from .op_occurrences import Occurrences, op_occurrences
+from .op_shares import OpShares
 from .units import PS_PER_US
 
 __all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "op_occurrences"]
@@ -31,18 +34,27 @@ OPS_COLUMNS = (
     "self_time_ratio",
     "cumulative_ratio",
     "eager",
+    "flop_rate_gflops",
+    "memory_bandwidth_gibps",
+    "tensor_core_ratio",
 )
 IDLE = "IDLE"
 """Type and name of the row that stands for the time in which a thread or device ran no op."""
 
 
 def aggregate_ops(
-    occurrences: Occurrences, *, time_range_ps: tuple[int, int] | None = None, idle: bool = False
+    occurrences: Occurrences,
+    *,
+    shares: OpShares | None = None,
+    time_range_ps: tuple[int, int] | None = None,
+    idle: bool = False,
 ) -> pd.DataFrame:
-    """Totals per op, those that cost most of their own time first.
+    """Totals per framework op, those that cost most of their own time first.
 
     Args:
         occurrences: the result of `op_occurrences`.
+        shares: the result of `compute_op_shares`, which turns HLO ops into framework ops; without it every unit, HLO ops
+            included, is a row.
         time_range_ps: count only the time between these two; an op that overlaps the range counts as executed, one
             without duration when it lies inside. Total time is then the overlap, self time the overlap of the op's own span
             less that of its direct children. `None` is the whole trace.
@@ -52,28 +64,112 @@ def aggregate_ops(
 
     Returns:
         The columns `OPS_COLUMNS`, sorted by (`device` first devices then host, self time falling, name); `device` is
-        `Device` or `Host`; ratios are of the side's total, with or without idle time.
+        `Device` or `Host`; ratios are of the side's total, with or without idle time. `flop_rate_gflops` and
+        `memory_bandwidth_gibps` are over total time, for compiled ops only: from figures in the trace, else from our
+        estimates (`hlo_cost.py`); `tensor_core_ratio` is the part of an op's kernel time on Tensor Cores. All three are NaN
+        where nothing is known. An op that several HLO ops stand for was executed as often as the most frequent of them.
 
     Differs from XProf: nothing is cut off at 500 ops (D7).
     """
     total, own, counted = _overlaps(occurrences, time_range_ps)
-    n_ops = len(occurrences.name)
-    count = _counts(occurrences, counted)
-    frame = pd.DataFrame(
-        {
-            "device": np.where(occurrences.is_device, "Device", "Host"),
-            "type": pd.Series(occurrences.type, dtype=object),
-            "name": pd.Series(occurrences.name, dtype=object),
-            "occurrences": count,
-            "total_ps": sum_by(occurrences.op, total, n_ops),
-            "self_ps": sum_by(occurrences.op, own, n_ops),
-            "eager": occurrences.is_eager,
-        }
+    n_units = len(occurrences.name)
+    units = _Totals(
+        count=_counts(occurrences, counted),
+        n_done=_done(occurrences, total, counted),
+        total_ps=sum_by(occurrences.op, total, n_units),
+        self_ps=sum_by(occurrences.op, own, n_units),
+        kernel_ns=_kernel_ns(occurrences, total, at_least=1),
+        tensor_ns=_kernel_ns(occurrences, total, at_least=2),
     )
-    frame = frame[count > 0]
+    ops: Occurrences | OpShares = occurrences
+    if shares is not None and not shares.is_identity:
+        ops, units = shares, _shared(units, shares)
+    frame = _frame(ops, units)
     if idle:
         frame = pd.concat([frame, _idle_rows(occurrences, own, time_range_ps)], ignore_index=True)
     return _finish(frame)
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """Per unit or framework op; times are whole picoseconds for units, shares of such for framework ops."""
+
+    count: Int64
+    n_done: Float64
+    """Executions, of those that a range cuts the part within it."""
+    total_ps: Int64 | Float64
+    self_ps: Int64 | Float64
+    kernel_ns: Float64
+    tensor_ns: Float64
+    flops: Float64 | None = None
+    n_bytes: Float64 | None = None
+
+
+def _shared(units: _Totals, shares: OpShares) -> _Totals:
+    """Totals of framework ops from those of the units that stand for them."""
+    n_ops, unit, op = len(shares), shares.unit, shares.op
+    executed = units.count[unit] > 0
+
+    def share(value: Int64 | Float64) -> Float64:
+        return _sums(op, value[unit] * shares.ratio, n_ops)
+
+    def known_share(per_execution: Float64) -> Float64:
+        known = executed & ~np.isnan(per_execution[unit])
+        amount = per_execution[unit[known]] * units.n_done[unit[known]] * shares.ratio[known]
+        total = np.bincount(op[known], weights=amount, minlength=n_ops)
+        return np.where(np.bincount(op[known], minlength=n_ops) > 0, total, np.nan)
+
+    count = np.zeros(n_ops, np.int64)
+    np.maximum.at(count, op, units.count[unit])
+    return _Totals(
+        count=count,
+        n_done=share(units.n_done),
+        total_ps=share(units.total_ps),
+        self_ps=share(units.self_ps),
+        kernel_ns=share(units.kernel_ns),
+        tensor_ns=share(units.tensor_ns),
+        flops=known_share(shares.flops),
+        n_bytes=known_share(shares.bytes_accessed),
+    )
+
+
+def _frame(ops: Occurrences | OpShares, totals: _Totals) -> pd.DataFrame:
+    unknown = np.full(len(totals.count), np.nan)
+    seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
+    flops = unknown if totals.flops is None else totals.flops
+    n_bytes = unknown if totals.n_bytes is None else totals.n_bytes
+    kernel_ns = np.where(totals.kernel_ns > 0, totals.kernel_ns, np.nan)
+    frame = pd.DataFrame(
+        {
+            "device": np.where(ops.is_device, "Device", "Host"),
+            "type": pd.Series(ops.type, dtype=object),
+            "name": pd.Series(ops.name, dtype=object),
+            "occurrences": totals.count,
+            "total_ps": totals.total_ps,
+            "self_ps": totals.self_ps,
+            "eager": ops.is_eager,
+            "flop_rate_gflops": flops / seconds / 1e9,
+            "memory_bandwidth_gibps": n_bytes / seconds / 2**30,
+            "tensor_core_ratio": totals.tensor_ns / kernel_ns,
+        }
+    )
+    return frame[totals.count > 0]
+
+
+def _done(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
+    lasts = occurrences.duration_ps > 0
+    part = np.where(lasts, total / np.where(lasts, occurrences.duration_ps, 1), counted)
+    return _sums(occurrences.op, part, len(occurrences.name))
+
+
+def _kernel_ns(occurrences: Occurrences, total: Int64, *, at_least: int) -> Float64:
+    """Time of kernels per unit, of each in whole nanoseconds as in XProf (semantics 6.2)."""
+    rows = np.flatnonzero(occurrences.kernel_use >= at_least)
+    return _sums(occurrences.op[rows], total[rows] // 1000, len(occurrences.name))
+
+
+def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
+    return np.asarray(np.bincount(row, weights=value, minlength=n), np.float64)
 
 
 def _overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) -> tuple[Int64, Int64, Bool]:
@@ -122,8 +218,9 @@ def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, i
         chosen = (occurrences.lane_is_device == is_device) & (first <= last)
         if chosen.any():
             ps = int(idle[chosen].sum())
-            rows.append((side, IDLE, IDLE, 0, ps, ps, False))
-    frame = pd.DataFrame(rows, columns=["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager"])
+            rows.append((side, IDLE, IDLE, 0, ps, ps, False, np.nan, np.nan, np.nan))
+    columns = ["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager", *OPS_COLUMNS[-3:]]
+    frame = pd.DataFrame(rows, columns=columns)
     return frame.astype({"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_})
 
 

@@ -7,26 +7,28 @@ Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ..store.trace import Bool, Trace
+from .averaged_steps import choose_steps
 from .environment import Environment, compute_environment
-from .matching import sum_by
+from .idle import compute_idle
+from .next_steps import Findings, suggest_next_steps
 from .op_occurrences import Occurrences
 from .steps import STEP_CATEGORIES, Steps
-from .units import PS_PER_MS
-from .verdict import judge
+from .tf_functions import compute_tf_functions
+from .top_ops import compute_op_time, top_ops
+from .verdict import judge, judge_memory
 from .wording import number, percent, plural
+from .workers import coordinators_of
 
-N_TOP_OPS = 10
-_OUTLIER = 3.0
-"""The first step of a session is left out of averages when it takes more than this many medians of the others."""
-_COMPILING = 0.1
-"""A first step that spends this share of its time compiling is left out too."""
+if TYPE_CHECKING:
+    from .op_shares import OpShares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,46 +59,88 @@ class Overview:
     busy_ratio: float
     """Share of the step time in which the device (on a machine without one: the CPU) computes."""
     compute_16bit_ratio: float
-    """Share of 16-bit kernels in device compute time; nan where no device computed."""
+    """Share of 16-bit kernels in device compute time; nan where no device computed, or the trace does not tell (TPU)."""
     compute_32bit_ratio: float
     host_time_ratio: float
     """Share of op time spent on the host; with `device_time_ratio` it adds up to 1, or both are 0 without ops."""
     device_time_ratio: float
     host_eager_ratio: float
-    """Share of eagerly run ops in the op time of the host."""
+    """Share of eagerly run ops in the op time of the host, see `OpTime`."""
     device_eager_ratio: float
+    device_idle_ratio: float
+    """Share of the time in which nothing ran on the devices, see `Idle`; nan without a device."""
+    host_idle_ratio: float
+    """Share of the time in which host threads ran no op, summed over threads, see `Idle`; nan without host ops."""
+    device_duty_cycle_ratio: float
+    """On a TPU the share of the time in which its cores did something else than waiting for the host; nan elsewhere."""
     top_ops: pd.DataFrame
-    """The ops that took most time of their own within the averaged steps (the whole trace where there are none): `name`,
-    `type`, `device` (`Device`, `Host`), `occurrences`, `self_time_ms`, `self_time_ms_per_step`, `self_time_ratio` (of all
-    op time on that side)."""
+    """The ops that took most time of their own within the averaged steps (the whole trace where there are none), those of
+    devices where any ran ops, else those of the host; columns in `top_ops.top_ops`."""
+    tf_functions: pd.DataFrame
+    """What calls of `tf.function`s cost; columns in `tf_functions.compute_tf_functions`."""
+    findings: tuple[str, ...]
+    """What else is wrong beside what limits the steps: memory that is nearly full or fragmented."""
+    next_steps: tuple[str, ...]
+    """Sentences on where to look and what to change, the most pressing first."""
     environment: Environment
 
     def __repr__(self) -> str:
         return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
 
 
-def compute_overview(trace: Trace, steps: Steps, occurrences: Occurrences) -> Overview:
+def compute_overview(
+    trace: Trace,
+    steps: Steps,
+    occurrences: Occurrences,
+    *,
+    shares: OpShares | None = None,
+    memory: pd.DataFrame | None = None,
+    facts: Mapping[str, str] | None = None,
+) -> Overview:
     """Sum a capture up.
+
+    Args:
+        trace: the trace.
+        steps: its steps.
+        occurrences: executions of its ops.
+        shares: which framework ops each execution stands for; None where each stands for itself.
+        memory: `MemoryProfile.summary`, for a finding on memory.
+        facts: what the capture noted of the machine, see `compute_environment`.
 
     Differs from XProf: averages are over all complete steps but a first one that compiles or is an outlier, not over all
     but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
     """
-    frame = steps.frame
-    averaged, left_out = _choose(frame)
-    chosen = frame[averaged]
+    averaged, left_out = choose_steps(steps.frame, coordinators=coordinators_of(trace))
+    chosen = steps.frame[averaged]
     times = chosen["step_time_ms"]
     average = float(times.mean()) if len(times) else 0.0
     breakdown = _breakdown(chosen, average)
+    environment = compute_environment(trace, facts)
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
-    verdict = judge(dict(zip(breakdown["category"], breakdown["ms"], strict=True)), average, has_device=has_device)
-    sentence, detail = verdict.sentence, _detail(frame, breakdown, verdict.limiter, left_out)
-    if not len(frame):
+    device = "TPU" if "TPU" in environment.device_type else "GPU"
+    category_ms = dict(zip(breakdown["category"], breakdown["ms"], strict=True))
+    verdict = judge(category_ms, average, has_device=has_device, device=device)
+    op_time, idle, precision = (
+        compute_op_time(occurrences, shares),
+        compute_idle(trace, occurrences),
+        _precision(steps),
+    )
+    findings = Findings(
+        ratio=dict(zip(breakdown["category"], breakdown["ratio"], strict=True)),
+        limiter=verdict.limiter,
+        device=device if has_device else "",
+        uses_tf_data=any(name.startswith("Iterator::") for name in trace.strings),
+        compute_16bit_ratio=precision[0],
+        eager=_eager_in_steps(steps, occurrences, averaged, shares),
+        tf_functions=compute_tf_functions(trace),
+        top_ops=top_ops(occurrences, steps, averaged, shares),
+        memory=judge_memory(memory) if memory is not None else (),
+    )
+    sentence, detail = verdict.sentence, _detail(steps.frame, breakdown, verdict.limiter, left_out)
+    if not len(steps):
         sentence, detail = _without_steps(trace)
-    ratio = dict(zip(breakdown["category"], breakdown["ratio"], strict=True))
-    computed = steps.compute_16bit_ps + steps.compute_32bit_ps
-    sides = _sides(occurrences)
     return Overview(
-        n_steps=len(frame),
+        n_steps=len(steps),
         n_steps_averaged=len(times),
         step_time_avg_ms=average,
         step_time_std_ms=float(times.std(ddof=1)) if len(times) > 1 else 0.0,
@@ -104,45 +148,44 @@ def compute_overview(trace: Trace, steps: Steps, occurrences: Occurrences) -> Ov
         step_time_max_ms=float(times.max()) if len(times) else 0.0,
         is_averaged=averaged,
         left_out=left_out,
-        is_inferred=bool((frame["source"] == "inferred").any()),
+        is_inferred=bool((steps.frame["source"] == "inferred").any()),
         breakdown=breakdown,
         limiter=verdict.limiter,
         verdict=sentence,
-        verdict_detail=detail,
-        busy_ratio=ratio["device_compute" if has_device else "host_compute"],
-        compute_16bit_ratio=steps.compute_16bit_ps / computed if computed else float("nan"),
-        compute_32bit_ratio=steps.compute_32bit_ps / computed if computed else float("nan"),
-        host_time_ratio=sides[0],
-        device_time_ratio=sides[1],
-        host_eager_ratio=sides[2],
-        device_eager_ratio=sides[3],
-        top_ops=_top_ops(occurrences, steps, averaged),
-        environment=compute_environment(trace),
+        verdict_detail=" ".join([*findings.memory, detail]),
+        busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
+        compute_16bit_ratio=precision[0],
+        compute_32bit_ratio=precision[1],
+        host_time_ratio=op_time.host_ratio,
+        device_time_ratio=op_time.device_ratio,
+        host_eager_ratio=op_time.host_eager_ratio,
+        device_eager_ratio=op_time.device_eager_ratio,
+        device_idle_ratio=idle.device_idle_ratio,
+        host_idle_ratio=idle.host_idle_ratio,
+        device_duty_cycle_ratio=idle.device_duty_cycle_ratio,
+        top_ops=findings.top_ops,
+        tf_functions=findings.tf_functions,
+        findings=tuple(findings.memory),
+        next_steps=suggest_next_steps(findings),
+        environment=environment,
     )
 
 
-def _choose(frame: pd.DataFrame) -> tuple[Bool, str]:
-    """Which steps the averages are over, and a sentence on the others."""
-    averaged = frame["is_complete"].to_numpy(np.bool_).copy()
-    reasons = [plural(int((~averaged).sum()), "incomplete step")] if not averaged.all() else []
-    kinds = np.array([name.rstrip("0123456789").rstrip() for name in frame["name"]], dtype=object)
-    if len(set(kinds[averaged])) > 1:
-        time = frame["step_time_ms"][averaged].groupby(kinds[averaged]).sum()
-        main = time.idxmax()
-        for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
-            reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
-        averaged &= kinds == main
-    time_ms, compile_ms = frame["step_time_ms"].to_numpy(), frame["compile_ms"].to_numpy()
-    for _, session in frame[averaged].groupby(["host", "session"]):
-        first, others = session.index[0], session.index[1:]
-        if not len(others):
-            continue
-        compiles = compile_ms[first] >= _COMPILING * time_ms[first]
-        if compiles or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
-            averaged[first] = False
-            why = "compiles" if compiles else "is an outlier"
-            reasons.append(f"step {first} ({number(time_ms[first])} ms, {why})")
-    return averaged, f"Left out of averages: {', '.join(reasons)}." if reasons else ""
+def _eager_in_steps(
+    steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares | None
+) -> dict[str, float]:
+    """Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once."""
+    counted = np.append(averaged, False)[steps.event_step] if averaged.any() else None
+    op_time = compute_op_time(occurrences, shares, counted=counted)
+    return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
+
+
+def _precision(steps: Steps) -> tuple[float, float]:
+    """Shares of 16-bit and of other kernels in device compute time."""
+    computed = steps.compute_16bit_ps + steps.compute_32bit_ps
+    if not computed:
+        return float("nan"), float("nan")
+    return steps.compute_16bit_ps / computed, steps.compute_32bit_ps / computed
 
 
 def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:
@@ -172,45 +215,4 @@ def _without_steps(trace: Trace) -> tuple[str, str]:
     return (
         "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",
         "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
-    )
-
-
-def _sides(occurrences: Occurrences) -> tuple[float, float, float, float]:
-    """Host and device shares of op time, and of each the share of eager ops."""
-    own = sum_by(occurrences.op, occurrences.self_ps, len(occurrences.name))
-    device, eager = occurrences.is_device, occurrences.is_eager
-    host_ps, device_ps = int(own[~device].sum()), int(own[device].sum())
-    both = host_ps + device_ps
-
-    def share(part: int, whole: int) -> float:
-        return part / whole if whole else 0.0
-
-    return (
-        share(host_ps, both),
-        share(device_ps, both),
-        share(int(own[~device & eager].sum()), host_ps),
-        share(int(own[device & eager].sum()), device_ps),
-    )
-
-
-def _top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool) -> pd.DataFrame:
-    n_ops, n_averaged = len(occurrences.name), int(averaged.sum())
-    inside = np.ones(len(occurrences), np.bool_)
-    if n_averaged:
-        inside = np.append(averaged, False)[steps.event_step[occurrences.event]]
-    own = sum_by(occurrences.op[inside], occurrences.self_ps[inside], n_ops)
-    count = np.bincount(occurrences.op[inside], minlength=n_ops)
-    side = sum_by(occurrences.is_device.astype(np.int64), own, 2)
-    top = np.flatnonzero(own > 0)
-    top = top[np.argsort(-own[top], kind="stable")][:N_TOP_OPS]
-    return pd.DataFrame(
-        {
-            "name": pd.Series([occurrences.name[i] for i in top.tolist()], dtype=object),
-            "type": pd.Series([occurrences.type[i] for i in top.tolist()], dtype=object),
-            "device": pd.Series(np.where(occurrences.is_device[top], "Device", "Host"), dtype=object),
-            "occurrences": count[top],
-            "self_time_ms": own[top] / PS_PER_MS,
-            "self_time_ms_per_step": own[top] / PS_PER_MS / max(n_averaged, 1),
-            "self_time_ratio": own[top] / np.maximum(side[occurrences.is_device[top].astype(np.int64)], 1),
-        }
     )

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from ..store.trace import Int64, StatValue, Trace
+from .iterator_table import FILL_SHARE
 from .matching import sum_by
+from .pipeline_executions import SLOW_CALL_PS
 from .pipeline_usage import Usage
-from .suggestions import NOTHING, suggest
+from .suggestions import NOTHING, Place, suggest
 from .units import PS_PER_MS, PS_PER_US, US_PER_MS
+from .wording import plural
 
-SLOW_CALL_PS = 50_000_000
-"""A call longer than 50 us keeps its consumer waiting (semantics 8.4)."""
 PIPELINE_COLUMNS = [
     "id",
     "name",
@@ -27,6 +28,7 @@ PIPELINE_COLUMNS = [
     "min_latency_us",
     "max_latency_us",
     "startup_time_ms",
+    "fill_time_ms",
     "steady_latency_us",
     "bottleneck",
     "bottleneck_name",
@@ -50,6 +52,7 @@ def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
         latency, counted = usage.duration_ps[roots], usage.duration_ps[roots[usage.is_counted[roots]]]
         row = {"id": k, "name": names[k], "host": usage.host[k], "is_device": bool(usage.nodes.is_device[k])}
         row |= _latencies(latency, counted)
+        row["fill_time_ms"] = float(iterators["fill_time_ms"][iterators["pipeline"] == k].sum())
         rows.append(row | _held_up_by(iterators, int(bottleneck[k]), row, counted))
     return pd.DataFrame(rows, columns=PIPELINE_COLUMNS)
 
@@ -90,15 +93,13 @@ def _held_up_by(iterators: pd.DataFrame, row: int, pipeline: dict[str, object], 
         advice, name, wait_ms = NOTHING, "", 0.0
     else:
         entry = iterators.iloc[row]
-        name, wait_ms = str(entry["long_name"]), float(entry["wait_time_ms"])
-        n, total_ms = len(counted), float(counted.sum()) / PS_PER_MS
-        share = f"{100 * wait_ms / total_ms:.0f} % of the wait for data"
-        part = f"{time_text(US_PER_MS * wait_ms)} of {time_text(US_PER_MS * total_ms)}"
-        summary = f"{entry['name']} accounts for {share}: {part} in {n} {'call' if n == 1 else 'calls'}."
-        # Below 50 us a call the pipeline keeps up, whatever its largest part is.
-        is_slow = float(counted.mean()) > SLOW_CALL_PS
+        name = str(entry["long_name"])
+        wait_ms, summary = _cost(iterators, entry, cast("float", pipeline["total_time_ms"]), counted)
         params = cast("dict[str, StatValue]", entry["params"])
-        advice = suggest(str(entry["name"]), params, is_device=bool(pipeline["is_device"])) if is_slow else NOTHING
+        place = Place(is_device=bool(pipeline["is_device"]), inputs=_inputs(iterators, row))
+        # Below 50 us a call the pipeline keeps up, whatever its largest part is.
+        is_slow = float(counted.mean()) > SLOW_CALL_PS or wait_ms == entry["fill_time_ms"]
+        advice = suggest(str(entry["name"]), params, place) if is_slow else NOTHING
     return {
         "bottleneck": row,
         "bottleneck_name": name,
@@ -107,6 +108,34 @@ def _held_up_by(iterators: pd.DataFrame, row: int, pipeline: dict[str, object], 
         "suggestion_code": advice.code,
         "summary": summary,
     }
+
+
+def _cost(iterators: pd.DataFrame, entry: pd.Series, whole_ms: float, counted: Int64) -> tuple[float, str]:
+    """How long the training waited because of a bottleneck, and a sentence that says why."""
+    fill_ms, wait_ms, total_ms = float(entry["fill_time_ms"]), float(entry["wait_time_ms"]), counted.sum() / PS_PER_MS
+    if fill_ms > FILL_SHARE * whole_ms:
+        part = f"{time_text(US_PER_MS * fill_ms)} of the {time_text(US_PER_MS * whole_ms)}"
+        summary = f"{entry['name']} fills its buffer before the first batch: {part} that the training waited for data."
+        return fill_ms, summary
+    on_path = iterators["on_critical_path"] & (iterators["pipeline"] == entry["pipeline"])
+    most_ms = float(iterators.loc[on_path, "wait_time_ms"].max())
+    n_calls = plural(len(counted), "call")
+    part = f"{time_text(US_PER_MS * most_ms)} of {time_text(US_PER_MS * total_ms)} in {n_calls}"
+    if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `background_work`
+        return most_ms, f"{entry['name']} kept the processor busy while the training waited in a prefetch: {part}."
+    return wait_ms, f"{entry['name']} accounts for {100 * wait_ms / total_ms:.0f} % of the wait for data: {part}."
+
+
+def _inputs(iterators: pd.DataFrame, row: int) -> tuple[str, ...]:
+    """Short names of the iterators below one, the nearest first, along the one that took longest of each."""
+    names: list[str] = []
+    while True:
+        below = iterators[iterators["parent_id"] == row]  # one turn per level of the graph
+        if below.empty:
+            return tuple(names)
+        slowest = below.iloc[int(below["total_time_ms"].to_numpy().argmax())]
+        row = int(slowest["id"])
+        names.append(str(slowest["name"]))
 
 
 def time_text(microseconds: float) -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..store.trace import Bool, Int64, Trace
-from .iterator_calls import IteratorCalls
+from .iterator_calls import IteratorCalls, base_name, short_name
 from .iterator_nodes import IteratorNodes
 from .iterator_waits import Waits
 from .matching import sum_by
+
+_SHUFFLES = ("Shuffle", "ShuffleAndRepeat")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Usage:
     duration_ps: Int64
     is_counted: Bool
     """Whether it lies below a root call that counts for the bottleneck: see `TfData`."""
+    is_startup: Bool
+    """Whether it lies below the first root call of an iterator object, so of an epoch."""
+    fill_ps: Int64
+    """For each iterator how long root calls waited while a shuffle filled its buffer; 0 for all but shuffles."""
     host: tuple[str, ...]
     """For each pipeline the host it runs on."""
 
@@ -45,12 +51,13 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
     node, is_root = nodes.node_of_call, calls.is_root
     pipeline = nodes.pipeline[node]
     start, duration = trace.start_ps[calls.event], trace.duration_ps[calls.event]
-    counts = is_root & ~_is_first(calls.iterator, start, is_root)
+    first = _is_first(calls.iterator, start, is_root)
+    counts = is_root & ~first
     waited = sum_by(pipeline[counts], duration[counts], nodes.n_pipelines)
     counts |= is_root & (waited == 0)[pipeline]
     hosts = [""] * nodes.n_pipelines
-    for k, first in zip(*np.unique(pipeline, return_index=True), strict=True):  # one turn per pipeline
-        hosts[k] = trace.planes[trace.plane_id[calls.event[first]]].host
+    for k, sample in zip(*np.unique(pipeline, return_index=True), strict=True):  # one turn per pipeline
+        hosts[k] = trace.planes[trace.plane_id[calls.event[sample]]].host
     return Usage(
         calls=calls,
         waits=waits,
@@ -60,8 +67,18 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
         start_ps=start,
         duration_ps=duration,
         is_counted=(waits.root_call >= 0) & counts[waits.root_call],
+        is_startup=(waits.root_call >= 0) & first[waits.root_call],
+        fill_ps=_fill_times(trace, calls, waits, nodes),
         host=tuple(hosts),
     )
+
+
+def _fill_times(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: IteratorNodes) -> Int64:
+    """How long each shuffle was waited for in calls that fetched more than one element: those that fill its buffer."""
+    is_shuffle = np.array([base_name(short_name(text)) in _SHUFFLES for text in trace.strings], np.bool_)
+    fetched = np.bincount(calls.parent[calls.parent >= 0], minlength=len(calls.event))
+    fills = is_shuffle[trace.name_id[calls.event]] & (fetched > 1)
+    return sum_by(nodes.node_of_call[fills], waits.window_ps[fills], len(nodes.parent))
 
 
 def _is_first(iterator: Int64, start_ps: Int64, is_root: Bool) -> Bool:

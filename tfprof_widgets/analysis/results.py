@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,18 @@ from .overview import Overview, compute_overview
 from .steps import Steps, compute_steps
 from .tf_data import TfData, compute_tf_data
 
+if TYPE_CHECKING:
+    from ..store.source_map import SourceMap
+    from .hlo_ops import HloOps
+    from .kernels import Kernels
+    from .layers import Layers
+    from .op_scopes import OpScopes
+    from .op_shares import OpShares
+    from .op_totals import OpTotals
+    from .scopes import Scopes
+    from .source_lines import SourceLines
+    from .workers import Workers
+
 _INTERNAL_STEP_COLUMNS = ["start_ps", "duration_ps"]
 
 
@@ -26,6 +39,8 @@ class Results:
     """The analyses of one trace."""
 
     trace: Trace
+    source_map: SourceMap | None = None
+    """Which source line and which layer made each graph op; None where nobody recorded it."""
 
     @cached_property
     def steps(self) -> Steps:
@@ -43,16 +58,21 @@ class Results:
         return op_occurrences(self.trace, grouping=self.steps.grouping)
 
     @cached_property
+    def event_unit(self) -> Int32:
+        """For each event the unit that it executes, a row of the table of `occurrences`; -1 for none."""
+        unit = np.full(self.trace.n_events, -1, np.int32)
+        unit[self.occurrences.event] = self.occurrences.op
+        return unit
+
+    @cached_property
     def event_op(self) -> Int32:
-        """For each event the op that it executes, a row of the op table of `occurrences`; -1 for none."""
-        op = np.full(self.trace.n_events, -1, np.int32)
-        op[self.occurrences.event] = self.occurrences.op
-        return op
+        """For each event the framework op that it executes most of, a row of the table of `op_shares`; -1 for none."""
+        return np.append(self.op_shares.dominant, np.int32(-1))[self.event_unit]
 
     @cached_property
     def ops(self) -> pd.DataFrame:
         """The `ops` table of the whole trace, without idle time."""
-        return aggregate_ops(self.occurrences)
+        return aggregate_ops(self.occurrences, shares=self.op_shares)
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -62,7 +82,12 @@ class Results:
     @cached_property
     def memory(self) -> MemoryProfile:
         """Memory by allocator."""
-        return compute_memory(self.trace, event_step=self.steps.event_step, grouping=self.steps.grouping)
+        return compute_memory(
+            self.trace,
+            event_step=self.steps.event_step,
+            steps=self.steps.frame,
+            grouping=self.steps.grouping,
+        )
 
     @cached_property
     def tf_data(self) -> TfData:
@@ -78,4 +103,82 @@ class Results:
     @cached_property
     def overview(self) -> Overview:
         """Step time, verdict, environment."""
-        return compute_overview(self.trace, self.steps, self.occurrences)
+        noted = None if self.source_map is None else self.source_map.facts
+        return compute_overview(
+            self.trace,
+            self.steps,
+            self.occurrences,
+            shares=self.op_shares,
+            memory=self.memory.summary,
+            facts={} if noted is None else dict(zip(noted["name"], noted["value"], strict=True)),
+        )
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What of the trace could not be used: compiled programs that are damaged."""
+        return self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
+
+    @cached_property
+    def op_shares(self) -> OpShares:
+        """Which framework ops each executed unit stands for."""
+        from .op_shares import compute_op_shares
+
+        return compute_op_shares(self.occurrences)
+
+    @cached_property
+    def hlo_ops(self) -> HloOps:
+        """Ops of XLA programs."""
+        from .hlo_ops import compute_hlo_ops
+
+        return compute_hlo_ops(self.occurrences, self.op_shares)
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """Code that ran on device streams."""
+        from .kernels import compute_kernels
+
+        return compute_kernels(self.trace, self.occurrences, self.op_shares)
+
+    @cached_property
+    def op_totals(self) -> OpTotals:
+        """Time and executions of each framework op."""
+        from .op_totals import op_totals
+
+        return op_totals(self.ops, self.op_shares)
+
+    @cached_property
+    def op_scopes(self) -> OpScopes:
+        """Name scope and role of each framework op."""
+        from .op_scopes import compute_op_scopes
+
+        return compute_op_scopes(self.trace, self.occurrences, self.op_shares, self.source_map)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """Time and memory by Keras layer."""
+        from .layers import compute_layers
+
+        return compute_layers(
+            self.op_scopes, self.op_totals, shares=self.op_shares, source_map=self.source_map, memory=self.memory
+        )
+
+    @cached_property
+    def source_lines(self) -> SourceLines:
+        """Time by line of source code."""
+        from .source_lines import compute_source_lines
+
+        return compute_source_lines(self.trace, self.occurrences, self.op_shares, self.source_map, ops=self.ops)
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """Time by name scope."""
+        from .scopes import compute_scopes
+
+        return compute_scopes(self.op_scopes, self.op_totals)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Steps of each host, side by side."""
+        from .workers import compute_workers
+
+        return compute_workers(self.trace, self.steps)

@@ -37,7 +37,7 @@ class Selection:
     @cached_property
     def ops(self) -> pd.DataFrame:
         """Ops within the range: times are the overlap with it (see `aggregate_ops`), shares are of the range."""
-        return aggregate_ops(self.results.occurrences, time_range_ps=self.time_range_ps)
+        return aggregate_ops(self.results.occurrences, shares=self.results.op_shares, time_range_ps=self.time_range_ps)
 
     @cached_property
     def steps(self) -> pd.DataFrame:

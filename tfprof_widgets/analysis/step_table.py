@@ -65,3 +65,10 @@ class StepTable:
             is_tiling=self.is_tiling[order],
             member=place[self.member],
         )
+
+    def during(self, steps: Int64, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
+        """Every pair of a span and one of `steps` (disjoint, by start) that it overlaps: rows of the spans, and the steps."""
+        first = np.searchsorted(self.end_ps[steps], start_ps, side="right")
+        count = np.maximum(np.searchsorted(self.start_ps[steps], end_ps, side="left") - first, 0)
+        place = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+        return np.repeat(np.arange(len(start_ps)), count), steps[place]

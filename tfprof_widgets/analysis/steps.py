@@ -16,10 +16,12 @@ import pandas as pd
 from ..store.trace import Bool, Int32, Int64, Trace, UInt8
 from .grouping import Grouping, group_events
 from .inferred_steps import infer_steps
+from .launch_pieces import launch_pieces
 from .marked_steps import device_steps, marked_steps
 from .step_pieces import Pieces, resolve
 from .step_spans import SpanType, classify, on_stream, sessions_with_device
 from .step_table import StepTable
+from .tpu_steps import tpu_pieces, tpu_steps
 from .units import PS_PER_MS
 
 STEP_CATEGORIES = (
@@ -91,8 +93,8 @@ class Steps:
 def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     """Find the steps of a trace and break each down.
 
-    Each session has the steps that were marked in it; else those inferred from its loops; else, where functions ran on a
-    device, the stretches of device work that XProf would show.
+    A session with a TPU has that one's steps. Any other has the steps that were marked in it; else those inferred from its
+    loops; else, where functions ran on a device, the stretches of device work that XProf would show.
 
     Args:
         trace: the trace.
@@ -102,7 +104,8 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8).
     """
     grouping = grouping or group_events(trace)
-    table = marked_steps(trace, grouping)
+    table = tpu_steps(trace, grouping)
+    table = table.joined(marked_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.joined(infer_steps(trace, sessions=_without_steps(trace, table)))
     table = table.joined(device_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.sorted()
@@ -128,16 +131,19 @@ def _without_steps(trace: Trace, table: StepTable) -> Bool:
 
 def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
     rows = _outermost_spans(trace, types, table.member)
+    rows = rows[types[rows] != SpanType.KERNEL_LAUNCH]
     step = table.member[rows]
     if table.is_tiling.any() and sessions_with_device(trace).any():
         by_time_rows, by_time = _device_spans_by_time(trace, types, table)
         kept = ~(table.is_tiling[step] & on_stream(trace)[rows])
         rows, step = np.concatenate([rows[kept], by_time_rows]), np.concatenate([step[kept], by_time])
+    launch, launch_start, launch_end = launch_pieces(trace, types, table.member)
+    tpu = tpu_pieces(trace, table, types)
     return resolve(
-        step,
-        trace.start_ps[rows],
-        trace.end_ps[rows],
-        types[rows],
+        np.concatenate([step, table.member[launch], tpu[0]]),
+        np.concatenate([trace.start_ps[rows], launch_start, tpu[1]]),
+        np.concatenate([trace.end_ps[rows], launch_end, tpu[2]]),
+        np.concatenate([types[rows], types[launch], tpu[3]]),
         step_start_ps=table.start_ps,
         step_end_ps=table.end_ps,
     )
@@ -162,10 +168,9 @@ def _device_spans_by_time(trace: Trace, types: UInt8, table: StepTable) -> tuple
     for session in np.unique(table.session[table.is_tiling]).tolist():  # bounded by the number of sessions
         tiles = np.flatnonzero(table.is_tiling & (table.session == session))
         own = device[trace.session_id[device] == session]
-        first = np.searchsorted(table.end_ps[tiles], trace.start_ps[own], side="right")
-        count = np.maximum(np.searchsorted(table.start_ps[tiles], trace.end_ps[own], side="left") - first, 0)
-        rows.append(np.repeat(own, count))
-        steps.append(tiles[np.repeat(first - (np.cumsum(count) - count), count) + np.arange(count.sum())])
+        span, step = table.during(tiles, trace.start_ps[own], trace.end_ps[own])
+        rows.append(own[span])
+        steps.append(step)
     return np.concatenate(rows), np.concatenate(steps)
 
 

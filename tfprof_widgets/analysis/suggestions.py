@@ -1,6 +1,6 @@
 """The iterator that holds up an input pipeline -> what to change, in words and as a line of code.
 
-suggest(name, params) -> Suggestion
+suggest(name, params, place) -> Suggestion
 
 Source: semantics 8.6 (the classes of iterators); the code lines are this project's.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..store.trace import StatValue
 from .iterator_calls import base_name
+from .wording import plural
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 
@@ -46,10 +47,7 @@ _DEVICE = Suggestion(
     "The device waits for its host pipeline to hand over the next element. Look at that pipeline; let it run ahead.",
     ".prefetch(tf.data.AUTOTUNE)",
 )
-_MAP = Suggestion(
-    f"map runs its function on one element at a time. Run several calls in parallel. {_CACHE}",
-    ".map(f, num_parallel_calls=tf.data.AUTOTUNE)",
-)
+_MAP_CODE = ".map(f, num_parallel_calls=tf.data.AUTOTUNE)"
 _INTERLEAVE = Suggestion(
     f"interleave reads its inputs one after another. Read them in parallel. {_CACHE}",
     ".interleave(f, cycle_length=tf.data.AUTOTUNE, num_parallel_calls=tf.data.AUTOTUNE)",
@@ -57,15 +55,6 @@ _INTERLEAVE = Suggestion(
 _FLAT_MAP = Suggestion(
     f"flat_map reads its inputs one after another. An interleave does the same in parallel. {_CACHE}",
     ".interleave(f, num_parallel_calls=tf.data.AUTOTUNE)",
-)
-_BATCH = Suggestion(
-    "batch copies its elements one after another. Make several batches in parallel.",
-    ".batch(batch_size, num_parallel_calls=tf.data.AUTOTUNE)",
-)
-_SHUFFLE = Suggestion(
-    "shuffle fetches until its buffer is full before it gives the first element. Shuffle file names or indices instead "
-    "of elements, or use a smaller buffer; cache what comes before it when it fits in memory.",
-    ".cache().shuffle(buffer_size)",
 )
 _PREFETCH = Suggestion(
     "The training takes elements as fast as the prefetch buffer is filled. Let tf.data choose its size.",
@@ -83,19 +72,23 @@ _REMOTE = Suggestion(
     "The remote source is slow. Profile the host it runs on.",
     'tf.profiler.experimental.client.trace("grpc://host:port", "logs", 2000); tfprof.load("logs")',
 )
-_SHARDS = (
-    "tf.data.Dataset.range(n).interleave(lambda i: make_dataset().shard(n, i), num_parallel_calls=tf.data.AUTOTUNE)"
+_FILTER = Suggestion(
+    "filter judges one element after another and has no parallel form. Judge in a parallel map and let filter only read "
+    f"the answer, or run the pipeline over several shards of the input in parallel (interleave over .shard(n, i)). {_CACHE}",
+    ".map(lambda x: (x, keep(x)), num_parallel_calls=tf.data.AUTOTUNE).filter(lambda x, kept: kept).map(lambda x, _: x)",
+)
+_UNBATCH = Suggestion(
+    "unbatch takes one element after another and has no parallel form. Work on whole batches instead, or run the pipeline "
+    f"over several shards of the input in parallel. {_CACHE}",
+    "tf.data.Dataset.range(n).interleave(lambda i: make_dataset().shard(n, i), num_parallel_calls=tf.data.AUTOTUNE)",
 )
 
 _BY_NAME = {
     "Generator": _GENERATOR,
-    "Map": _MAP,
     "Interleave": _INTERLEAVE,
     "FlatMap": _FLAT_MAP,
-    "Batch": _BATCH,
-    "PaddedBatch": _BATCH,
-    "Shuffle": _SHUFFLE,
-    "Prefetch": _PREFETCH,
+    "Filter": _FILTER,
+    "Unbatch": _UNBATCH,
     "Root": _ROOT,
     "Model": _ROOT,
     "DataService": _DATA_SERVICE,
@@ -109,43 +102,122 @@ _BY_NAME = {
 }
 
 
-def suggest(name: str, params: Mapping[str, StatValue], *, is_device: bool = False) -> Suggestion:
+@dataclass(frozen=True)
+class Place:
+    """Where an iterator stands."""
+
+    is_device: bool = False
+    """Whether it belongs to a device's pipeline, which only hands on what a host pipeline made."""
+    inputs: tuple[str, ...] = ()
+    """Short names of the iterators it takes its elements from, the nearest first."""
+
+
+HOST = Place()
+
+
+def suggest(name: str, params: Mapping[str, StatValue], place: Place = HOST) -> Suggestion:
     """What to do about a bottleneck.
 
     Args:
         name: the iterator's short name, such as `Map`.
         params: its stats, such as `parallelism`.
-        is_device: whether it belongs to a device's pipeline, which only hands on what a host pipeline made.
+        place: where it stands in which pipeline.
     """
-    if is_device:
+    if place.is_device:
         return _DEVICE
     base = base_name(name)
+    if base == "Map":
+        return _map("one of its calls", place)
     if base in _BY_NAME:
         return _BY_NAME[base]
-    if base in ("Filter", "Unbatch"):
-        return Suggestion(
-            f"{base.lower()} takes one element after another and has no parallel form. Run the pipeline over several "
-            f"shards of the input in parallel. {_CACHE}",
-            _SHARDS,
-        )
-    if base in ("ParallelMap", "MapAndBatch", "ParseExample"):
-        return _parallel_map(params)
+    if base in _BY_PARAMS:
+        return _BY_PARAMS[base](params, place)
     return Suggestion(
         f"{name} holds the pipeline up. See the guide on tf.data performance ({GUIDE}), and prefetch as the last step.",
         ".prefetch(tf.data.AUTOTUNE)",
     )
 
 
-def _parallel_map(params: Mapping[str, StatValue]) -> Suggestion:
+def _map(calls: str, place: Place) -> Suggestion:
+    parallel = [name for name in place.inputs if base_name(name) == "ParallelMap"]
+    which = "The map after the parallel ones" if parallel else "map"
+    return Suggestion(f"{which} runs {calls} at a time. Run more of them in parallel. {_CACHE}", _MAP_CODE)
+
+
+def _parallel_map(params: Mapping[str, StatValue], place: Place) -> Suggestion:
     parallelism = params.get("parallelism")
     calls = parallelism if isinstance(parallelism, int) and parallelism > 0 else 0
     # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
-    if "(MapDataset" in str(params.get("name", "")) or calls == 1:
-        runs = f"{calls} of its calls" if calls > 1 else "one of its calls"
-        return Suggestion(f"map runs {runs} at a time. Run more in parallel. {_CACHE}", _MAP.code)
-    how = f"already makes {calls} calls in parallel" if calls else "already works in parallel"
+    if "(MapDataset" in str(params.get("name", "")):
+        return _map(f"{calls} of its calls" if calls > 1 else "one of its calls", place)
+    is_autotuned = str(params.get("autotune")).lower() == "true"
+    if calls == 1 and not is_autotuned:
+        return _map("one of its calls", place)
+    how = f"already makes {plural(calls, 'call')} in parallel" if calls else "already works in parallel"
+    who = " as tf.data chose for this machine" if is_autotuned else ""
     return Suggestion(
-        f"The map {how}: its function itself is the cost. Make it cheaper (whole batches at a time, smaller images, no "
-        "tf.py_function), or do it once: cache the result, or preprocess offline.",
+        f"The map {how}{who}: its function itself is the cost. Make it cheaper (whole batches at a time, smaller images, "
+        "no tf.py_function), or do it once: cache the result, or preprocess offline.",
         ".batch(batch_size).map(f_on_batches, num_parallel_calls=tf.data.AUTOTUNE).cache()",
     )
+
+
+def _prefetch(params: Mapping[str, StatValue], place: Place) -> Suggestion:
+    # What only hands elements on, such as a repeat, is passed over.
+    known = [k for k, name in enumerate(place.inputs) if base_name(name) in ("Map", *_BY_NAME, *_BY_PARAMS)]
+    if str(params.get("autotune")).lower() != "true" or not known:
+        return _PREFETCH
+    name, before = place.inputs[known[0]], place.inputs[known[0] + 1 :]
+    return Suggestion(
+        f"The training takes elements as fast as {name} makes them, and tf.data tunes the prefetch buffer already: what "
+        f"comes before it must become faster, {name} first.",
+        suggest(name, {}, Place(inputs=before)).code,
+    )
+
+
+def _batch_size(params: Mapping[str, StatValue]) -> str:
+    size = params.get("batch_size")
+    return str(size) if isinstance(size, int) else "batch_size"
+
+
+def _batch(params: Mapping[str, StatValue], _: Place) -> Suggestion:
+    size = _batch_size(params)
+    return Suggestion(
+        "batch copies its elements into a batch one after another. Make several batches in parallel, and cut elements "
+        "down before they are batched.",
+        f".batch({size}, num_parallel_calls=tf.data.AUTOTUNE)",
+    )
+
+
+def _padded_batch(params: Mapping[str, StatValue], _: Place) -> Suggestion:
+    size = _batch_size(params)
+    return Suggestion(
+        "padded_batch copies and pads its elements one after another and has no parallel form. Put elements of like "
+        "length together, so that there is less to pad (bucket_by_sequence_length), and let batches be made ahead.",
+        f".padded_batch({size}).prefetch(tf.data.AUTOTUNE)",
+    )
+
+
+def _shuffle(params: Mapping[str, StatValue], place: Place) -> Suggestion:
+    size = params.get("buffer_size")
+    smaller, of = (max(size // 10, 1), f" of {plural(size, 'element')}") if isinstance(size, int) else ("smaller", "")
+    faster = f" A faster {place.inputs[0]}, from which it is filled, shortens the filling too." if place.inputs else ""
+    return Suggestion(
+        f"shuffle fetches until its buffer{of} is full before it gives the first element. Use a smaller buffer and shuffle "
+        "the file names or indices before they are read, instead of elements; when the data fits in memory, .cache() "
+        f"before it makes every epoch but the first start at once.{faster}",
+        f"tf.data.Dataset.list_files(pattern, shuffle=True).interleave(tf.data.TFRecordDataset, "
+        f"num_parallel_calls=tf.data.AUTOTUNE).shuffle({smaller})",
+    )
+
+
+_BY_PARAMS = {
+    "ParallelMap": _parallel_map,
+    "MapAndBatch": _parallel_map,
+    "ParseExample": _parallel_map,
+    "Prefetch": _prefetch,
+    "Batch": _batch,
+    "PaddedBatch": _padded_batch,
+    "Shuffle": _shuffle,
+    "ShuffleAndRepeat": _shuffle,
+}

@@ -15,12 +15,14 @@ from .iterator_calls import find_calls
 from .iterator_nodes import merge_iterators
 from .iterator_table import ITERATOR_COLUMNS, iterator_table
 from .iterator_waits import find_waits
-from .pipeline_table import PIPELINE_COLUMNS, SLOW_CALL_PS, SLOWEST_COLUMNS, pipeline_table, slowest_calls, time_text
+from .pipeline_executions import SLOW_CALL_PS, execution, executions
+from .pipeline_table import PIPELINE_COLUMNS, SLOWEST_COLUMNS, pipeline_table, slowest_calls, time_text
 from .pipeline_usage import Usage, find_usage
 from .units import PS_PER_US
 from .wording import plural
 
 CALL_COLUMNS = ["pipeline", "iterator", "event", "start_ps", "duration_ps", "self_ps", "is_blocking"]
+CALL_COLUMNS += ["root_call", "wait_ps", "is_startup"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,21 +40,26 @@ class TfData:
     pipelines: pd.DataFrame
     """One row per pipeline, in order of first use: `id` (row number), `name` (`Host:k`, `Device:k`), `host`,
     `is_device`; of the calls of its root `n_calls`, `n_slow_calls` (over 50 us), `total_time_ms`,
-    `avg/min/max_latency_us`, `startup_time_ms` (first calls, left out of what follows), `steady_latency_us` (average of
-    the others); `bottleneck` (row of `iterators`, -1 when none), `bottleneck_name` (long name), `bottleneck_time_ms`
-    (how long the consumer waited for its own work), `suggestion` and `suggestion_code` (empty when it keeps up),
-    `summary` (one sentence)."""
+    `avg/min/max_latency_us`, `startup_time_ms` (first calls, left out of what follows), `fill_time_ms` (waited while a
+    shuffle filled its buffer), `steady_latency_us` (average of the others); `bottleneck` (row of `iterators`, -1 when
+    none), `bottleneck_name` (long name), `bottleneck_time_ms` (how long the consumer waited for its own work),
+    `suggestion` and `suggestion_code` (empty when it keeps up), `summary` (one sentence)."""
     iterators: pd.DataFrame
-    """One row per iterator, a consumer before what it consumes: `id` (row number), `parent_id` (row of the consumer, -1
-    for a root), `name`, `long_name`, `start_ms` of the first call, `total_time_ms` and `self_time_ms` (without the time
-    covered by the calls it waited for) over all calls, `calls`, `is_async`, `on_critical_path` (the root calls in which
-    it was waited for make up at least half of the root's time), `is_bottleneck` (of those, the one with the largest
-    `wait_time_ms`), `params` (stats of its last call), `pipeline` (row), `wait_time_ms` (part of the self time for
-    which the root call waited, without first calls), `n_iterators` (objects merged), `event_names` (tuple of the event
-    names merged; `long_name` has `[*]` where they differ)."""
+    """One row per iterator, a consumer before what it consumes: `id` (row number), `parent_id` (row of the consumer,
+    -1 for a root), `name`, `long_name`, `start_ms` of the first call, `total_time_ms` and `self_time_ms` (without the
+    time covered by the calls it waited for) over all calls, `calls`, `is_async`, `on_critical_path` (the root calls in
+    which it was waited for make up at least half of the root's time), `is_bottleneck` (of those, the one with the
+    largest `wait_time_ms`; a shuffle that took most of the time to fill its buffer; or, where it is a prefetch whose
+    thread was busy meanwhile, what that thread spent most time on), `params` (stats of its last call), `pipeline`
+    (row), `wait_time_ms` (part of the self time for which the root call waited, without first calls), `n_iterators`
+    (objects merged), `event_names` (tuple of the event names merged; `long_name` has `[*]` where they differ),
+    `fill_time_ms` (of a shuffle: waited while it filled its buffer), `parallelism` and `buffer_size` (as last seen;
+    NaN where the trace does not tell), `is_autotuned` (tf.data chooses them), `settings` (all of these in words)."""
     calls: pd.DataFrame
     """One row per GetNext call in trace order: `pipeline`, `iterator` (rows), `event` (row in the trace), `start_ps`,
-    `duration_ps`, `self_ps`, `is_blocking` (its root call waited for it)."""
+    `duration_ps`, `self_ps`, `is_blocking` (its root call waited for it), `root_call` (row of the execution it belongs
+    to, -1 where its element was not fetched), `wait_ps` (part of its self time for which the root call waited),
+    `is_startup` (it belongs to the first execution of an epoch)."""
     slowest_calls: pd.DataFrame
     """XProf's result: for each host pipeline the bottleneck of its slowest call (semantics 8.5), slowest first: `host,
     pipeline, max_latency_us, bottleneck, long_name, self_time_us`."""
@@ -60,6 +67,40 @@ class TfData:
     def __repr__(self) -> str:
         n_calls, n_iterators = plural(len(self.calls), "call"), plural(len(self.iterators), "iterator")
         return f"TfData({n_calls} of {n_iterators} in {plural(len(self.pipelines), 'pipeline')})"
+
+    def executions(self, pipeline: int) -> pd.DataFrame:
+        """Every execution of a pipeline, that is every call of its root, slowest first.
+
+        Returns:
+            `rank` (0 is the slowest), `start_ms`, `latency_us`, `is_slow` (over 50 us), `is_startup` (first of an epoch),
+            `bottleneck` (row of `iterators`, -1 for none), `bottleneck_name` (long name), `bottleneck_time_us` (how long the
+            execution waited for the bottleneck's own work), `root_call` (row of `calls`).
+
+        Raises:
+            ValueError: there is no such pipeline.
+        """
+        if not 0 <= pipeline < len(self.pipelines):
+            raise ValueError(f"pipeline {pipeline} is not a row of `pipelines`, which has {len(self.pipelines)}")
+        return executions(self.calls, self.iterators, int(pipeline))
+
+    def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
+        """The iterators that took part in one execution of a pipeline, a consumer before what it consumes.
+
+        Args:
+            pipeline: row of `pipelines`.
+            rank: 0 for the slowest execution, 1 for the next, ...
+
+        Returns:
+            The columns of `iterators`; times, calls, critical path and bottleneck are of this execution alone. Work done ahead
+            of it counts in `total_time_ms`, not in `wait_time_ms`, which adds up to the execution's latency.
+
+        Raises:
+            ValueError: there is no such pipeline, or it was executed fewer times.
+        """
+        ranked = self.executions(pipeline)
+        if not 0 <= rank < len(ranked):
+            raise ValueError(f"rank {rank} is not one of the {len(ranked)} executions of pipeline {pipeline}")
+        return execution(self.calls, self.iterators, int(ranked["root_call"].iloc[rank]))
 
     @property
     def is_empty(self) -> bool:
@@ -119,6 +160,9 @@ def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData
                 "duration_ps": usage.duration_ps,
                 "self_ps": usage.waits.self_ps,
                 "is_blocking": usage.waits.is_blocking,
+                "root_call": usage.waits.root_call,
+                "wait_ps": usage.waits.wait_ps,
+                "is_startup": usage.is_startup,
             }
         ),
         slowest_calls=slowest_calls(trace, usage),

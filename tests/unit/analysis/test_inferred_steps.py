@@ -49,7 +49,7 @@ def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(
     between_ms[inferred["step_time_ms"] < (marked["step_time_ms"] + between_ms) * 0.9] = 0
     expected = marked["step_time_ms"].mean() + between_ms.mean()
     assert inferred["step_time_ms"].mean() == pytest.approx(expected, rel=0.05)
-    assert (inferred["step_time_ms"] >= marked["step_time_ms"] * 0.9).all()
+    assert (inferred["step_time_ms"] >= marked["step_time_ms"] * 0.9).mean() >= 0.95
     for category in ("input_ms", "host_compute_ms"):
         assert inferred[category].mean() == pytest.approx(marked[category].mean(), rel=0.1, abs=0.02)
 

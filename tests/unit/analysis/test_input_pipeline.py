@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, space, trace
-from tests.unit.analysis.xprof_oracle import host_ops, rows, xprof
-from tfprof_widgets.analysis.input_ops import input_categories, input_category, input_ops
+from tests.unit.analysis.vector_traces import input_categories as input_categories_vector
+from tfprof_widgets.analysis.input_ops import input_category
 from tfprof_widgets.analysis.input_pipeline import InputPipeline, compute_input_pipeline
 from tfprof_widgets.analysis.ops import aggregate_ops, op_occurrences
 from tfprof_widgets.analysis.steps import compute_steps
 from tfprof_widgets.analysis.tf_data import compute_tf_data
+from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.trace import Trace
 from tfprof_widgets.store.xspace import read_xspace
-
-
-def vector() -> bytes:
-    """TV8."""
-    enqueue = "x/InfeedEnqueueTuple:InfeedEnqueueTuple"
-    return space(
-        plane(
-            "/host:CPU",
-            line("a", event(enqueue, 0, 10), event(enqueue, 40, 10)),
-            line(
-                "b",
-                event("Iterator::Root::Map", 0, 10),
-                event("Iterator::Root::Map::TFRecord", 2, 5),
-                event("Iterator::Root::Prefetch::TFRecord", 7, 2.999999),
-                event("stage a", 20, 4, _ipl_stage_id=1001, _ipl_stage_name="stage a", _ipl_stage_cat="Read"),
-                event("stage b", 30, 6, _ipl_stage_id=1002, _ipl_stage_name="stage b", _ipl_stage_cat="unknown"),
-            ),
-        )
-    )
 
 
 def compute(drawn: Trace) -> InputPipeline:
@@ -61,7 +42,7 @@ SLOW_MAP = (
 
 
 def test_categories_of_the_vector() -> None:
-    result = compute(read_xspace(vector()))
+    result = compute(read_xspace(input_categories_vector()))
     times = result.categories.set_index("category")["time_ms"] * 1e3
     assert times.round(3).to_dict() == {
         "Enqueue": 20.0,
@@ -71,73 +52,6 @@ def test_categories_of_the_vector() -> None:
         "Other": 0.0,
     }
     assert result.categories["ratio"].sum() == pytest.approx(1)
-
-
-def assert_equal_to_xprof(drawn: Trace, xplane: Path | bytes) -> None:
-    """The op table and the categories, from ops read with XProf's own stack: D4 and D5 are undone, nothing else."""
-    totals, _ = host_ops(drawn, has_quirks=True)
-    records = [
-        ("Host", op.type, name, op.occurrences, op.total_ps / 1e6, op.self_ps / 1e6) for name, op in totals.items()
-    ]
-    columns = ["device", "type", "name", "occurrences", "total_time_us", "total_self_time_us"]
-    ours = input_ops(pd.DataFrame(records, columns=columns))
-    table = xprof(xplane, "input_pipeline_analyzer")["input_pipeline_analyzer"][2]
-    theirs = rows(table)
-    assert len(theirs) == len(ours) > 0
-    for row, want in zip(ours.to_dict("records"), theirs, strict=True):
-        assert (row["op"], row["count"], row["category"]) == (want["opName"], want["count"], want["category"])
-        # The same picoseconds; the quotients are rounded in another order.
-        assert row["total_time_ms"] == pytest.approx(want["timeInMs"], rel=1e-14)
-        assert row["self_time_ms"] == pytest.approx(want["selfTimeInMs"], rel=1e-14)
-        assert row["total_time_ratio"] == pytest.approx(want["timeInPercent"], rel=1e-14)
-        assert row["self_time_ratio"] == pytest.approx(want["selfTimeInPercent"], rel=1e-14)
-    keys = ("enqueue", "demanded_file_read", "advanced_file_read", "preprocessing", "unclassified_nonequeue")
-    times_us = input_categories(drawn, ours)["time_ms"] * 1e3
-    for time_us, key in zip(times_us, keys, strict=True):
-        assert time_us == pytest.approx(float(table["p"][f"{key}_us"]), abs=0.0005)  # printed with three decimals
-
-
-def test_drawn_input_ops_equal_xprof() -> None:
-    """Without the stages of TV8: the oracle's stack does not read those."""
-    reader = "Iterator::Root::ParallelMapV2::Prefetch::TextLine"
-    content = space(
-        plane(
-            "/host:CPU",
-            line(
-                "a",
-                event("x:InfeedEnqueueTuple", 0, 10),
-                event("x:InfeedEnqueueTuple", 40, 10),
-                event("y:MatMul", 60, 9),
-            ),
-            line(
-                "b",
-                event(reader, 0, 7),
-                event("Iterator::Root::TFRecord", 10, 5),
-                event("Iterator::Root::TFRecordV2", 20, 3),
-            ),
-        )
-    )
-    assert_equal_to_xprof(read_xspace(content), content)
-
-
-def test_the_vector_is_what_xprof_says() -> None:
-    properties = xprof(vector(), "input_pipeline_analyzer")["input_pipeline_analyzer"][2]["p"]
-    ours = compute(read_xspace(vector())).categories["time_ms"] * 1e3
-    assert [f"{time:.3f}" for time in ours] == [
-        properties[f"{key}_us"]
-        for key in ("enqueue", "demanded_file_read", "advanced_file_read", "preprocessing", "unclassified_nonequeue")
-    ]
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", ["keras", "quickstart"])
-def test_a_fit_equals_xprof(kind: str, request: pytest.FixtureRequest) -> None:
-    path: Path = request.getfixturevalue(f"{kind}_xplane")
-    assert_equal_to_xprof(read_xspace(path.read_bytes()), path)
-
-
-def test_eight_gpus_equal_xprof(v100_xplane: Path) -> None:
-    assert_equal_to_xprof(read_xspace(v100_xplane.read_bytes()), v100_xplane)
 
 
 @pytest.mark.parametrize(
@@ -230,3 +144,47 @@ def test_a_given_tf_data_result_is_used() -> None:
     data = compute_tf_data(drawn)
     ops = aggregate_ops(op_occurrences(drawn))
     assert compute_input_pipeline(drawn, steps=steps(1, 1), ops=ops, tf_data=data).tf_data is data
+
+
+def test_categories_are_attributes_too() -> None:
+    result = compute(read_xspace(input_categories_vector()))
+    names = ("enqueue_ms", "read_on_demand_ms", "read_in_advance_ms", "preprocessing_ms", "unclassified_ms")
+    assert [getattr(result, name) for name in names] == result.categories["time_ms"].tolist()
+    assert result.enqueue_ms == pytest.approx(0.02)
+
+
+def test_the_wait_of_each_step_is_a_share_of_its_time() -> None:
+    frame = steps(10.0, 2.0).assign(is_averaged=[False, True, True, True], step=[4, 5, 6, 7], host="h")
+    waits = judge(frame).steps
+    assert waits["step"].tolist() == [4, 5, 6, 7]
+    assert waits["input_ratio"].tolist() == pytest.approx([0.2] * 4)
+    assert waits["is_averaged"].tolist() == [False, True, True, True]
+    assert judge(steps(0.0, 0.0)).steps["input_ratio"].tolist() == [0.0] * 4
+    assert judge(steps(1, 1, n=0)).steps.empty
+
+
+def test_the_most_input_bound_host_comes_first() -> None:
+    fast = plane("/host:CPU", line("main", event("Iterator::Root", 0, 40, id=1)))
+    slow = plane("/host:CPU", line("main", *SLOW_MAP, event("Iterator::Root", 400, 10, id=9)))
+    both = merge_traces([read_xspace(space(fast), host="a"), read_xspace(space(slow), host="b")])
+    frame = steps(10.0, 1.0).assign(host=["a", "a", "b", "b"], input_ms=[1.0, 1.0, 5.0, 5.0])
+    result = compute_input_pipeline(both, steps=frame, ops=aggregate_ops(op_occurrences(both)))
+    assert result.hosts["host"].tolist() == ["b", "a"]
+    assert result.hosts["max_latency_us"].tolist() == [100, 40]
+    assert result.hosts["n_slow_calls"].tolist() == [2, 0]
+    assert result.hosts["bottleneck"].tolist() == ["Map", "Root"]
+    assert result.hosts["input_ratio"].tolist() == pytest.approx([0.5, 0.1])
+    assert result.pipelines["host"].iloc[result.hosts["pipeline"].iloc[0]] == "b"
+    assert result.is_input_bound
+    assert "100 µs" in result.summary
+
+
+def test_a_shuffle_that_fills_outside_the_averaged_steps_is_told_all_the_same() -> None:
+    fill = [event("Iterator::Root", 0, 5000, id=1), event("Iterator::Root::Shuffle", 1, 4998, id=2, parent_id=1)]
+    fill += [event("Iterator::Root::Shuffle::Map", 10 + 400 * k, 400, id=3, parent_id=2) for k in range(12)]
+    frame = steps(10.0, 0.0).assign(is_averaged=[False, True, True, True])
+    result = judge(frame, *fill)
+    assert result.verdict.startswith("Not input-bound")
+    assert "Shuffle fills its buffer before the first batch: 5.00 ms" in result.verdict
+    assert ".shuffle(" in result.suggestion_code
+    assert judge(steps(1000.0, 0.0), *fill).suggestion == ""  # too short to matter

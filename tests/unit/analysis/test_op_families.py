@@ -1,6 +1,6 @@
 import pytest
 
-from tfprof_widgets.analysis.op_families import FAMILIES, families
+from tfprof_widgets.analysis.op_families import FAMILIES, families, hlo_families
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,23 @@ def test_names_of_one_kind_share_a_family(family: str, names: list[str]) -> None
 
 def test_no_names_have_no_families() -> None:
     assert len(families([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("category", "op_type", "family"),
+    [
+        ("convolution", "Conv2D", "conv"),
+        ("dot", "MatMul", "conv"),
+        ("data formatting", "MatMul", "move"),
+        ("reduce", "Sum", "reduce"),
+        ("all-reduce", "CollectiveReduce", "move"),
+        ("loop fusion", "AssignSubVariableOp", "optim"),
+        ("input fusion", "Sum", "reduce"),
+        ("custom-call", "Conv2D", "conv"),
+        ("loop fusion", "loop fusion", "elem"),
+    ],
+)
+def test_an_hlo_op_has_the_family_of_its_category_or_of_the_op_it_is_most_of(
+    category: str, op_type: str, family: str
+) -> None:
+    assert [FAMILIES[code] for code in hlo_families([category], [op_type])] == [family]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,7 +58,7 @@ def test_neighbouring_ranges_add_up_to_their_union(
 def test_a_range_around_everything_is_the_whole_trace(events: list[tuple[int, int, str]]) -> None:
     occurrences = op_occurrences(random_host(events))
     whole, ranged = (aggregate_ops(occurrences, time_range_ps=part, idle=True) for part in (None, (0, 10**9)))
-    assert whole.to_dict("records") == ranged.to_dict("records")
+    pd.testing.assert_frame_equal(whole, ranged)
 
 
 def test_the_columns_are_those_of_the_contract_and_rows_are_ranked_by_self_time() -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import Event, U, event, line, plane, session, trace
+from tests.builders import Event, U, event, line, plane, session, space, trace
 from tfprof_widgets.analysis.ops import op_occurrences
 from tfprof_widgets.analysis.overview import Overview, compute_overview
+from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps import STEP_CATEGORIES, compute_steps
+from tfprof_widgets.analysis.top_ops import N_TOP_OPS
 from tfprof_widgets.analysis.verdict import judge
 from tfprof_widgets.analysis.wording import number, percent, plural
+from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.trace import Trace
 from tfprof_widgets.store.xspace import read_xspace
 
@@ -101,6 +104,22 @@ def test_eager_time_is_a_share_of_the_time_of_ops() -> None:
     assert overview_of(whole).host_eager_ratio == 0.75
 
 
+def test_an_eager_op_of_which_only_the_call_was_recorded_counts_as_eager() -> None:
+    whole = host(
+        event("EagerExecute", 0, 40, is_func=0),
+        event("EagerLocalExecute: Conv2D", 5, 30),
+        event("EagerExecute", 200, 40, is_func=0),
+        event("EagerLocalExecute: Cast", 205, 30),
+        event("n:Cast", 210, 10),
+        event("EagerExecute", 100, 40, is_func=0),
+        event("EagerLocalExecute: MakeIterator", 105, 30),
+        event("EagerExecute", 50, 40, is_func=1),
+        event("EagerLocalExecute: __inference_step_7", 55, 30),
+        event("a:MatMul", 60, 20),
+    )
+    assert overview_of(whole).host_eager_ratio == pytest.approx(40 / 60)  # a Cast that was recorded counts once
+
+
 def test_the_environment_counts_threads_devices_and_windows() -> None:
     gpu = plane(
         "/device:GPU:0",
@@ -117,6 +136,57 @@ def test_the_environment_counts_threads_devices_and_windows() -> None:
     assert (environment.n_devices, environment.n_active_devices, environment.n_threads) == (2, 1, 2)
     assert environment.device_memory_bytes == 2**33
     assert environment.captured_ms == 2.0
+
+
+def test_profilers_that_ran_at_once_on_one_host_are_its_tasks() -> None:
+    def task(start_us: float) -> Trace:
+        start_ns = 1_700_000_000_000_000_000 + round(start_us * 1e3)
+        return read_xspace(
+            space(session(start_ns=start_ns), plane("/host:CPU", line("main", event("x", 0, 1))), hostnames=["box"])
+        )
+
+    def tasks_of(*starts_us: float) -> int:
+        return overview_of(merge_traces([task(start) for start in starts_us])).environment.n_tasks_per_host
+
+    assert tasks_of(0) == 1
+    assert tasks_of(0, 500) == 2  # each lasts 1000 us
+    assert tasks_of(0, 5000) == 1
+
+
+def test_versions_and_memory_are_those_that_the_capture_noted() -> None:
+    whole = host(*steps_of(10))
+    steps = compute_steps(whole)
+    occurrences = op_occurrences(whole, grouping=steps.grouping)
+    facts = {"tensorflow": "2.21.0", "memory_bytes": "1024", "n_cpus": "many"}
+    environment = compute_overview(whole, steps, occurrences, facts=facts).environment
+    assert (environment.tensorflow_version, environment.keras_version) == ("2.21.0", "")
+    assert (environment.host_memory_bytes, environment.n_cpus) == (1024, 0)
+
+
+def test_steps_of_a_host_without_a_device_are_left_out_where_others_have_one() -> None:
+    worker = plane("/device:GPU:0", line("Stream #1", event("kern", 0, 5)))
+    files = [
+        space(plane("/host:CPU", line("main", *steps_of(10, 12))), worker, hostnames=["a"]),
+        space(plane("/host:CPU", line("main", *steps_of(50, 50))), hostnames=["chief"]),
+    ]
+    overview = overview_of(merge_traces([read_xspace(content) for content in files]))
+    assert (overview.n_steps, overview.n_steps_averaged) == (4, 2)
+    assert overview.step_time_max_ms == 0.012
+    assert "2 steps of hosts without a device" in overview.left_out
+
+
+def test_the_top_ops_are_of_the_device_where_it_ran_any() -> None:
+    cpu = plane("/host:CPU", line("main", *steps_of(10, 12)))
+    gpu = plane("/device:GPU:0", line("Stream #1", event("kern", 1, 2, tf_op="m/x:MatMul"), event("k", 4, 1)))
+    assert overview_of(trace(cpu, gpu)).top_ops[["name", "device", "self_time_ratio"]].to_numpy().tolist() == [
+        ["m/x", "Device", 1.0]
+    ]
+    assert set(overview_of(trace(cpu)).top_ops["device"]) == {"Host"}
+
+
+def test_there_are_ten_top_ops_at_most() -> None:
+    ops = [event(f"m/op{i:02}:MatMul", 20 * i, i + 1) for i in range(15)]
+    assert overview_of(host(*ops)).top_ops["name"].tolist() == [f"m/op{i:02}" for i in range(14, 4, -1)]
 
 
 @pytest.mark.tensorflow
@@ -195,3 +265,15 @@ def test_numbers_have_three_significant_digits(value: float, text: str) -> None:
 def test_shares_and_counts_read_as_words() -> None:
     assert [percent(share) for share in (0, 0.004, 0.01, 0.617, 1)] == ["0 %", "<1 %", "1 %", "62 %", "100 %"]
     assert [plural(n, "step") for n in (0, 1, 2, 1200)] == ["0 steps", "1 step", "2 steps", "1,200 steps"]
+
+
+@pytest.mark.tensorflow
+def test_the_top_ops_of_a_compiled_step_are_framework_ops(capture_of: Callable[[str], Path]) -> None:
+    results = Results(read_xspace(capture_of("xla_fit").read_bytes()))
+    assert not results.op_shares.is_identity
+    top = results.overview.top_ops
+    assert len(top) == N_TOP_OPS
+    assert set(top["name"]) <= set(results.ops["name"])
+    assert top["self_time_ms"].is_monotonic_decreasing
+    inside_ms = results.ops.set_index("name")["total_self_time_us"] / 1000
+    assert (top["self_time_ms"].to_numpy() <= inside_ms[top["name"]].to_numpy() * (1 + 1e-9)).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.analysis.suggestions import suggest
+from tfprof_widgets.analysis.suggestions import Place, suggest
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tfprof_widgets.analysis.suggestions import suggest
         ("Generator", "interpreter's lock", ".map("),
         ("TensorSlice", "one by one", ".batch("),
         ("BatchV2", "in parallel", "num_parallel_calls=tf.data.AUTOTUNE"),
-        ("Filter", "no parallel form", ".shard("),
+        ("Filter", "no parallel form", ".map(lambda x: (x, keep(x)), num_parallel_calls=tf.data.AUTOTUNE).filter("),
         ("Unbatch", "no parallel form", ".shard("),
         ("ShuffleV3", "buffer", ".shuffle("),
         ("Prefetch", "buffer", ".prefetch(tf.data.AUTOTUNE)"),
@@ -47,4 +47,33 @@ def test_a_map_that_is_parallel_already_is_told_to_cost_less() -> None:
 
 
 def test_a_device_pipeline_points_at_its_host_pipeline() -> None:
-    assert "host pipeline" in suggest("Generator", {}, is_device=True).text
+    assert "host pipeline" in suggest("Generator", {}, Place(is_device=True)).text
+
+
+def test_a_sequential_map_after_parallel_ones_is_named_so() -> None:
+    advice = suggest("Map", {}, Place(inputs=("ParallelMapV2", "Range")))
+    assert "The map after the parallel ones" in advice.text
+    fused = suggest("MapAndBatch", {"name": "fused(MapDataset:1,BatchDatasetV2:2)"}, Place(inputs=("ParallelMapV2",)))
+    assert "The map after the parallel ones" in fused.text
+    assert advice.code == fused.code == ".map(f, num_parallel_calls=tf.data.AUTOTUNE)"
+
+
+def test_a_map_that_tf_data_tunes_is_not_told_to_be_tuned() -> None:
+    advice = suggest("ParallelMapV2", {"parallelism": 1, "autotune": "true"})
+    assert "as tf.data chose" in advice.text
+    assert "f_on_batches" in advice.code
+
+
+def test_sizes_that_the_trace_tells_are_in_the_code() -> None:
+    assert suggest("BatchV2", {"batch_size": 64}).code == ".batch(64, num_parallel_calls=tf.data.AUTOTUNE)"
+    assert suggest("PaddedBatchV2", {"batch_size": 8}).code.startswith(".padded_batch(8)")
+    shuffle = suggest("Shuffle", {"buffer_size": 1000}, Place(inputs=("Map",)))
+    assert "A faster Map, from which it is filled" in shuffle.text
+    assert ".shuffle(100)" in shuffle.code
+    assert "1,000 elements" in shuffle.text
+
+
+def test_a_prefetch_that_tf_data_tunes_points_at_what_fills_it() -> None:
+    advice = suggest("Prefetch", {"autotune": "true"}, Place(inputs=("FiniteTake", "Map", "Range")))
+    assert "as fast as Map makes them" in advice.text
+    assert advice.code == ".map(f, num_parallel_calls=tf.data.AUTOTUNE)"

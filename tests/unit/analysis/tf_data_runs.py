@@ -9,8 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,11 @@ def _slow(x: Any) -> Any:
 def _train(dataset: Any, *, seconds: float = 0.002) -> None:
     import tensorflow as tf
 
-    @tf.function
+    @tf.function(input_signature=[dataset.element_spec])
     def step(batch: Any) -> Any:
         return tf.reduce_sum(batch)
 
+    step.get_concrete_function()  # else tracing it gives the pipeline time to run ahead
     for batch in dataset:
         step(batch)
         time.sleep(seconds)
@@ -128,6 +130,61 @@ def flat_map() -> None:
     _train(dataset.batch(4))
 
 
+def slow_read() -> None:
+    """Compressed files read one after another: inflating a record is the reader's own time."""
+    import tensorflow as tf
+
+    with tempfile.TemporaryDirectory() as scratch:
+        files = [f"{scratch}/{k}.tfrecord" for k in range(2)]
+        for file in files:
+            with tf.io.TFRecordWriter(file, tf.io.TFRecordOptions(compression_type="GZIP")) as writer:
+                for _ in range(N_BATCHES):
+                    writer.write(bytes(4_000_000))
+        _train(tf.data.TFRecordDataset(files, compression_type="GZIP").map(tf.strings.length).batch(2))
+
+
+def slow_map_after_parallel() -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(4 * N_BATCHES).map(lambda i: i + 1, num_parallel_calls=2)
+    _train(dataset.map(_slow).batch(4).prefetch(1))
+
+
+def slow_batch() -> None:
+    """Elements of some megabytes, copied into batches."""
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False  # else a busy machine may hide the copying behind it
+    dataset = tf.data.Dataset.from_tensors(tf.zeros([1_000_000])).repeat(8 * N_BATCHES)
+    _train(dataset.batch(8).with_options(options))
+
+
+def slow_filter() -> None:
+    import tensorflow as tf
+
+    _train(tf.data.Dataset.range(4 * N_BATCHES).filter(lambda i: _slow(i) >= 0).batch(4))
+
+
+def slow_shuffle_fill() -> None:
+    """A buffer as large as the data set: the first batch waits for every element."""
+    import tensorflow as tf
+
+    _train(tf.data.Dataset.range(4 * N_BATCHES).map(_slow).shuffle(4 * N_BATCHES).batch(4).prefetch(1))
+
+
+def slow_generator() -> None:
+    import tensorflow as tf
+
+    def numbers() -> Iterator[int]:
+        for i in range(4 * N_BATCHES):
+            time.sleep(0.004)
+            yield i
+
+    dataset = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec([], tf.int64))
+    _train(dataset.map(lambda i: i + 1, num_parallel_calls=2).batch(4).prefetch(1))
+
+
 KINDS: dict[str, Callable[[], None]] = {
     run.__name__: run
     for run in (
@@ -140,6 +197,12 @@ KINDS: dict[str, Callable[[], None]] = {
         two_pipelines,
         parallel_batch,
         flat_map,
+        slow_read,
+        slow_map_after_parallel,
+        slow_batch,
+        slow_filter,
+        slow_shuffle_fill,
+        slow_generator,
     )
 }
 
@@ -147,6 +210,7 @@ KINDS: dict[str, Callable[[], None]] = {
 def _main(directory: Path, kinds: list[str]) -> None:
     import tensorflow as tf
 
+    _train(tf.data.Dataset.range(4).map(_slow).batch(2))  # what happens once in a process happens outside the captures
     for kind in kinds:
         logs = directory / kind
         tf.profiler.experimental.start(str(logs))

@@ -55,6 +55,26 @@ def xprof_all(xplanes: Mapping[str, Path | bytes], *tools: str) -> dict[str, dic
         return found
 
 
+_PREPROCESS = """
+import sys
+from xprof.convert import _pywrap_profiler_plugin
+data, _ = _pywrap_profiler_plugin.xspace_to_tools_data([sys.argv[1]], "_xplane.pb", {})
+open(sys.argv[2], "wb").write(data)
+"""
+
+
+def preprocessed(xplane: bytes) -> bytes:
+    """The file as XProf's tools see it: grouped, with derived lines."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source, result = Path(scratch) / "host.xplane.pb", Path(scratch) / "result.pb"
+        source.write_bytes(xplane)
+        command = [sys.executable, "-c", _PREPROCESS, str(source), str(result)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")
+        return result.read_bytes()
+
+
 def rows(table: Any) -> list[dict[str, Any]]:
     """A DataTable as one dictionary per row, by column id."""
     columns = [column["id"] for column in table["cols"]]

@@ -1,0 +1,104 @@
+"""One real trace read twice: by XProf and by us -> what the parity tests compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
+from tests.unit.store.full_protobuf import space_class
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+MARKED_KINDS = (
+    "keras_fit",
+    "keras_first_step",
+    "function_loop_marked",
+    "eager_loop_marked",
+    "tfrecord_fit",
+    "bfloat16_fit",
+    "float16_fit",
+    "xla_fit",
+)
+"""Captures whose steps XProf sees: a convolutional net, loops by hand, record files, mixed precision, XLA."""
+LOOPING_KIND = "lstm_fit"
+"""A marked capture in which XProf sees no step, because a loop of TensorFlow runs inside."""
+CPU_KINDS = (*MARKED_KINDS, LOOPING_KIND)
+KINDS = (*CPU_KINDS, "v100")
+HostOps = tuple[dict[str, OpTotals], int]
+TOOLS = ("overview_page", "framework_op_stats", "input_pipeline_analyzer", "memory_profile", "kernel_stats")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A trace with both readings. XProf reads every tool in one process, when first asked."""
+
+    kind: str
+    path: Path
+
+    @cached_property
+    def trace(self) -> Trace:
+        """Its events."""
+        return read_xspace(self.path.read_bytes())
+
+    @cached_property
+    def results(self) -> Results:
+        """Our reading."""
+        return Results(self.trace)
+
+    @cached_property
+    def as_xprof_counts(self) -> Trace:
+        """The trace as if no event said which op of an XLA program it runs, nor which eager op it calls.
+
+        XProf counts neither on the host.
+        """
+        content = self.path.read_bytes()
+        return read_xspace(content.replace(b"hlo_op", b"hlo_oq").replace(b"EagerLocalExecute", b"EagerLocalExecutf"))
+
+    @cached_property
+    def theirs(self) -> Mapping[str, Any]:
+        """XProf's reading, by tool."""
+        return xprof(self.path, *TOOLS)
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it has devices."""
+        return any(plane.is_device for plane in self.trace.planes)
+
+    @cached_property
+    def quirky_ops(self) -> HostOps:
+        """Host ops and idle time by XProf's own stack."""
+        return host_ops(self.trace, has_quirks=True)
+
+    @cached_property
+    def plain_ops(self) -> HostOps:
+        """Host ops and idle time, event by event, without the quirks of that stack (D4, D5)."""
+        return host_ops(self.trace, has_quirks=False)
+
+    def their_ops(self, *, side: str, idle: bool = True) -> list[dict[str, Any]]:
+        """Rows of framework_op_stats of the host or the device."""
+        table = self.theirs["framework_op_stats"][0 if idle else 1]
+        return [row for row in rows(table) if row["host_or_device"] == side]
+
+    @property
+    def their_steps(self) -> list[dict[str, Any]]:
+        """XProf's steps. It prints ms of whole picoseconds, so nothing is lost."""
+        return rows(self.theirs["overview_page"][1])
+
+
+def without_iterations(content: bytes) -> bytes:
+    """The same file, in which no executor says that it runs an iteration of a loop after the first."""
+    found = space_class().FromString(content)
+    for plane in found.planes:
+        names = {key: metadata.name for key, metadata in plane.event_metadata.items()}
+        stats = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
+        for event in (event for line in plane.lines for event in line.events):
+            if names[event.metadata_id] == b"ExecutorState::Process":
+                kept = [s for s in event.stats if stats[s.metadata_id] != b"iter_num" or not s.int64_value]
+                del event.stats[:]
+                event.stats.extend(kept)
+    return bytes(found.SerializeToString())

@@ -1,0 +1,28 @@
+"""What an HLO instruction's metadata says of its framework op -> name and type as TensorFlow's own graph has them.
+
+framework_op("jit(train)/jit(main)/dense/dot_general", "") -> ("dense/dot_general", "dot_general")
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from .op_names import parse_op_names
+
+_WRAPPERS = re.compile(r"\A(?:(?:p?jit|xla_call|pmap)\([^()/]*\)/|(?:__|a_)?inference_[^/]*/|cluster_\d+(?:_\d+)*/)+")
+"""What the compiler puts around a whole program: scopes of no layer."""
+
+
+@lru_cache(maxsize=65536)
+def framework_op(op_name: str, op_type: str) -> tuple[str, str]:
+    """Name and type of a framework op.
+
+    The name is that of the node in the traced graph, scopes included; an uncompiled run shows it behind the name of the
+    op that called the function (`StatefulPartitionedCall/dense/MatMul`). Of several names that a compiler pass joined by
+    `;` the first counts. Without a type it is derived from the name as in semantics 1.7.
+    """
+    name = op_name.partition(";")[0].strip().rstrip(":")
+    name = _WRAPPERS.sub("", name) or name
+    parsed = parse_op_names([f"{name}:{op_type}"])
+    return name, parsed.type[0] or op_type or "Unknown"
