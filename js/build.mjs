@@ -15,16 +15,23 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const SRC = join(HERE, "src");
 const OUT = join(HERE, "..", "tfprof_widgets", "static");
 
-/** One per Python view of the same name; `standalone` is the host of exported HTML. */
+/** One per Python view of the same name; `standalone` is the host of exported HTML, `tabulator` a library that views share. */
 const ENTRIES = [
   "dashboard",
+  "hlo_table",
   "input_graph",
+  "kernel_table",
+  "layer_table",
   "memory_timeline",
   "op_table",
   "overview_panel",
+  "scope_icicle",
+  "source_view",
   "standalone",
   "step_chart",
+  "tabulator",
   "timeline",
+  "worker_chart",
 ];
 
 function sourceHash() {

@@ -1,8 +1,7 @@
 /** The Bokeh JSON of a view -> a chart inside the view whose named sources, ranges and annotations JavaScript sets. */
 
-import type { Host } from "./afm";
-import { fromBase64, inflate } from "./core/wire";
 import { h } from "./draw/dom";
+import { loadLibrary, type Script } from "./library";
 import type { TraceView } from "./view";
 
 /** A Bokeh model as far as it is used here. */
@@ -53,34 +52,16 @@ export interface Chart {
   yToPx(value: number): number;
 }
 
-const KEY = Symbol.for("tfprof_widgets.bokehjs");
-
-/**
- * BokehJS of the installed Python package, once per page: each widget has its own copy of this module, hence the registry on
- * globalThis. It stays off `window.Bokeh`, where the notebook may have another version.
- */
-function loadBokeh(host: Host, ref: string, signal: AbortSignal): Promise<BokehApi> {
-  const page = globalThis as unknown as Record<symbol, Promise<BokehApi> | undefined>;
-  page[KEY] ??= load(host, ref, signal).catch((error: unknown) => {
-    page[KEY] = undefined;
-    throw error;
-  });
-  return page[KEY];
-}
-
-async function load(host: Host, ref: string, signal: AbortSignal): Promise<BokehApi> {
-  const model = await host.getModel(ref, { signal });
-  const source = String(model.get("source") ?? "");
-  if (source === "") throw new Error("the chart library is missing from this page; re-run the cell that made the view");
-  const script = new TextDecoder().decode(await inflate(fromBase64(source)));
+/** BokehJS stays off `window.Bokeh`, where the notebook may have another version. */
+function runBokeh({ text, name }: Script): BokehApi {
   const page = globalThis as unknown as { Bokeh?: BokehApi };
   const previous = page.Bokeh;
   // Shadow AMD's define and CommonJS, so that its UMD parts do not register with a page's loader.
-  new Function("define", "exports", "module", script).call(globalThis);
+  new Function("define", "exports", "module", text).call(globalThis);
   const mine = page.Bokeh;
   if (previous) page.Bokeh = previous;
   else delete page.Bokeh;
-  if (mine === undefined) throw new Error(`bokeh.min.js ${String(model.get("version"))} did not define Bokeh`);
+  if (mine === undefined) throw new Error(`the script of ${name} did not define Bokeh`);
   // It reports "document idle" for every chart.
   mine.set_log_level("warn");
   return mine;
@@ -89,7 +70,7 @@ async function load(host: Host, ref: string, signal: AbortSignal): Promise<Bokeh
 /** Puts the view's `figure` into `parent`, which may still be detached: Bokeh starts when it is in the page. */
 export async function createChart(view: TraceView, parent: HTMLElement): Promise<Chart> {
   const { model, host, signal } = view;
-  const Bokeh = await loadBokeh(host, String(model.get("bokeh")), signal);
+  const Bokeh = await loadLibrary(host, String(model.get("bokeh")), runBokeh, signal);
   // Inert: pointer, keys and focus belong to the view around it.
   const element = h("div", { class: "tfp-bokeh", "aria-hidden": "true", inert: true });
   parent.append(element);

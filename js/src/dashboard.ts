@@ -2,6 +2,7 @@
 
 import "./dashboard.css";
 import { formatCount } from "./core/format";
+import type { TraceMeta } from "./core/meta";
 import { describeRange } from "./core/span_text";
 import { button, h } from "./draw/dom";
 import { mount, type TraceView } from "./view";
@@ -9,12 +10,20 @@ import { mount, type TraceView } from "./view";
 interface Tab {
   readonly trait: string;
   readonly title: string;
+  /** How many things the view lists. */
+  readonly count?: (meta: TraceMeta) => number;
 }
 
 const TABS: readonly Tab[] = [
-  { trait: "op_table", title: "Ops" },
+  { trait: "op_table", title: "Ops", count: (meta) => meta.op_name.length },
+  { trait: "source_view", title: "Lines" },
+  { trait: "layer_table", title: "Layers" },
+  { trait: "scope_icicle", title: "Scopes" },
   { trait: "memory_timeline", title: "Memory" },
   { trait: "input_graph", title: "Input pipeline" },
+  { trait: "kernel_table", title: "Kernels", count: (meta) => meta.kernels?.length ?? 0 },
+  { trait: "hlo_table", title: "HLO ops", count: (meta) => meta.hlo_ops?.length ?? 0 },
+  { trait: "worker_chart", title: "Workers", count: (meta) => meta.worker_hosts?.length ?? 0 },
 ];
 
 /** Draws the child of a trait into `el`; a child that cannot be drawn says so there and leaves the others alone. */
@@ -58,8 +67,7 @@ class Tabs {
     this.#buttons = TABS.map((tab, i) => {
       const attributes = { role: "tab", id: `tfp-tab-${id}-${i}`, "aria-controls": `tfp-panel-${id}-${i}` };
       const element = button(tab.title, () => this.choose(i), view.signal, attributes);
-      const count = tab.trait === "op_table" ? meta.op_name.length : 0;
-      if (count > 0) element.append(h("span", { class: "n tfp-narrow-off" }, formatCount(count)));
+      if (tab.count) element.append(h("span", { class: "n tfp-narrow-off" }, formatCount(tab.count(meta))));
       return element;
     });
     this.panels = TABS.map((_, i) =>

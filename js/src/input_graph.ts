@@ -1,255 +1,231 @@
-/** The iterators of a tf.data pipeline -> a graph of boxes from source to step, with what each costs and what to change. */
+/** tf.data pipelines, steps and input ops -> whether the training waits for data, for which part of the input, and what to change. */
 
 import "./input_graph.css";
-import { cutNames } from "./core/cut";
-import { formatCount, formatPercent, formatTime, plural } from "./core/format";
-import { type GraphSize, type Placed, type PlacedNode, placeGraph } from "./core/graph";
-import type { IteratorNode, PipelineMeta } from "./core/meta";
+import { formatCount, formatTime, plural } from "./core/format";
+import { inputOps } from "./core/input_ops";
+import type { PipelineMeta } from "./core/meta";
 import type { RangePs } from "./core/ops";
-import { bottleneckOf, firstCallEnd, type NodeStats, nodeStats } from "./core/pipeline";
-import { describeRange, rangeInPs } from "./core/span_text";
-import { EMPTY_TABLE } from "./core/wire";
-import { emptyState, h, svg } from "./draw/dom";
-import { arrow, legend, nodeBox } from "./draw/iterator_box";
-import { inFrame, textFits, watchSize } from "./draw/page";
+import {
+  bottleneckOf,
+  emptyStats,
+  executionStats,
+  executions,
+  firstCallEnd,
+  latencyOf,
+  type NodeStats,
+  nodeStats,
+} from "./core/pipeline";
+import { rangeInPs } from "./core/span_text";
+import { EMPTY_TABLE, type Table } from "./core/wire";
+import { button, emptyState, h, segmented } from "./draw/dom";
+import { Ledger } from "./draw/ledger";
+import { inFrame } from "./draw/page";
 import { showAdvice } from "./input/advice";
-import { mount, type TraceView } from "./view";
+import { GraphPane } from "./input/graph_pane";
+import { type InputOpRow, opLedger, type PipelineRow, pipelineLedger, pipelineRow } from "./input/ledgers";
+import type { InputScene } from "./input/scene";
+import { WaitPane } from "./input/wait_pane";
+import { mountWithTables } from "./tables";
+import type { TraceView } from "./view";
 
-const SIZE: Omit<GraphSize, "width"> = { nodeHeight: 84, gap: 22, rowGap: 20, minNodeWidth: 92, maxNodeWidth: 168 };
-const TOP = 20;
+const CHOICES = [
+  { value: "graph", text: "Graph" },
+  { value: "waiting", text: "Waiting" },
+  { value: "ops", text: "Input ops" },
+  { value: "pipelines", text: "Pipelines" },
+] as const;
+type Pane = (typeof CHOICES)[number]["value"];
 
-class InputGraph {
-  #pipeline: PipelineMeta;
+/** Executions in the list of ranks. */
+const MAX_RANKS = 200;
+
+interface PaneView {
+  readonly element: HTMLElement;
+  show(scene: InputScene): void;
+  save?(): void;
+}
+
+class InputView {
   #index = 0;
-  readonly #head = h("div", { class: "bar" });
-  readonly #say = h("span", { class: "tfp-say", role: "status" });
-  readonly #canvas = h("div", { class: "tfp-graph" });
+  /** Place among the executions of the range, longest first; null for the average. */
+  #rank: number | null = null;
+  #pane: Pane = "graph";
+  readonly #panes = new Map<Pane, PaneView>();
+  readonly #place = h("div", { class: "tfp-panes" });
   readonly #aside = h("aside", { tabindex: 0, "aria-label": "What to change" });
-  #boxes: SVGGElement[] = [];
-  /** How long the first fetch took, where it is left out of the averages. */
-  #startPs = 0;
+  readonly #pipelines = h("select", { "aria-label": "Pipeline" });
+  readonly #ranks = h("select", { "aria-label": "Execution", title: "Executions of the pipeline, longest first" });
+  readonly #csv: HTMLButtonElement;
 
   constructor(readonly view: TraceView) {
     const { signal, link, data } = view;
-    const { pipelines } = data.meta;
-    this.#index = slowest(pipelines);
-    this.#pipeline = pipelines[this.#index];
-    this.#head.append(
-      ...(pipelines.length > 1 ? [this.#selector()] : []),
-      this.#say,
-      h("span", { class: "sp" }),
-      legend(),
-    );
-    view.root.append(h("div", { class: "tfp-split" }, h("div", {}, this.#head, this.#canvas), this.#aside));
-    const draw = inFrame(
-      view.guard(() => this.#draw()),
-      signal,
-    );
-    link.on("time_range", draw, signal);
-    link.on(
-      "selection",
-      view.guard(() => this.#followSelection()),
+    this.#index = slowest(data.meta.pipelines);
+    this.#csv = button("CSV", () => this.#panes.get(this.#pane)?.save?.(), signal, { title: "Save the rows shown" });
+    const choose = view.guard((pane: Pane) => this.#choose(pane));
+    const panes = segmented("Part of the analysis", CHOICES, "graph", choose, signal);
+    const bar = h("div", { class: "bar" }, this.#pipelines, this.#ranks, h("span", { class: "sp" }), panes, this.#csv);
+    view.root.append(h("div", { class: "tfp-split" }, h("div", {}, bar, this.#place), this.#aside));
+    this.#listen(this.#pipelines, (value) => this.#choosePipeline(Number(value)));
+    this.#listen(this.#ranks, (value) => {
+      this.#rank = value === "" ? null : Number(value);
+      this.#update();
+    });
+    const update = inFrame(
+      view.guard(() => this.#update()),
       signal,
     );
     link.on(
-      "hover",
-      view.guard(() => this.#followHover()),
+      "time_range",
+      () => {
+        this.#rank = null;
+        update();
+      },
       signal,
     );
-    data.onChange(() => data.isComplete && draw(), signal);
-    watchSize(this.#canvas, draw, signal);
-    this.#draw();
+    data.onChange(() => data.isComplete && update(), signal);
+    this.#choose("graph");
   }
 
   get #range(): RangePs {
     return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
   }
 
-  #selector(): HTMLElement {
-    const select = h("select", { "aria-label": "Pipeline" });
-    this.view.data.meta.pipelines.forEach((pipeline, i) => {
-      select.append(
-        h(
-          "option",
-          { value: i, selected: i === this.#index },
-          `${pipeline.name} · ${rootOf(pipeline)?.long_name ?? ""}`,
-        ),
-      );
-    });
-    select.addEventListener(
-      "change",
-      this.view.guard(() => {
-        this.#index = Number(select.value);
-        this.#pipeline = this.view.data.meta.pipelines[this.#index];
-        this.#draw();
-      }),
-      { signal: this.view.signal },
-    );
-    return select;
+  get #calls(): Table {
+    return this.view.data.table("iterator_calls") ?? EMPTY_TABLE;
   }
 
-  /** Sums over the range; over the whole capture without the first fetch, where that one had to start the pipeline. */
-  #stats(root: number): NodeStats {
-    const { nodes } = this.#pipeline;
-    const calls = this.view.data.table("iterator_calls") ?? EMPTY_TABLE;
-    const startMs = Number(this.#pipeline.startup_time_ms ?? 0);
-    this.#startPs = 0;
-    if (this.#range === null && startMs > 0) {
-      const from = firstCallEnd(calls, this.#index, root);
-      const stats = nodeStats(calls, this.#index, nodes.length, [from, Infinity]);
-      if (stats.calls[root] > 0) {
-        this.#startPs = startMs * 1e9;
-        return stats;
-      }
+  #listen(select: HTMLSelectElement, onValue: (value: string) => void): void {
+    select.addEventListener(
+      "change",
+      this.view.guard(() => onValue(select.value)),
+      { signal: this.view.signal },
+    );
+  }
+
+  #choosePipeline(index: number): void {
+    this.#index = index;
+    this.#rank = null;
+    this.#update();
+  }
+
+  #choose(pane: Pane): void {
+    this.#pane = pane;
+    if (!this.#panes.has(pane)) {
+      const made = this.#make(pane);
+      this.#panes.set(pane, made);
+      this.#place.append(made.element);
     }
-    if (this.#range !== null || calls.n > 0) return nodeStats(calls, this.#index, nodes.length, this.#range);
-    return {
+    for (const [name, { element }] of this.#panes) element.hidden = name !== pane;
+    this.#csv.hidden = this.#panes.get(pane)?.save === undefined;
+    this.#update();
+  }
+
+  #make(pane: Pane): PaneView {
+    if (pane === "graph") return new GraphPane(this.view);
+    if (pane === "waiting") return new WaitPane(this.view);
+    return pane === "ops" ? this.#ops() : this.#summary();
+  }
+
+  #ops(): PaneView {
+    const { root, signal, link, data } = this.view;
+    const ledger = new Ledger<InputOpRow>(root, signal, {
+      ...opLedger(),
+      onPick: ({ name }) => link.setSelection(link.selection.length === 1 && link.selection[0] === name ? [] : [name]),
+      isSelected: ({ name }) => link.selection.includes(name),
+    });
+    link.on("selection", () => ledger.mark(), signal);
+    const show = ({ range }: InputScene) => {
+      const rows = inputOps(data.meta, data.table("occurrences") ?? EMPTY_TABLE, range);
+      const keyed = rows.map((row, i) => ({ ...row, key: String(i) }));
+      ledger.show(keyed, { name: plural(rows.length, "input op") });
+    };
+    return { element: ledger.element, show, save: () => ledger.save() };
+  }
+
+  #summary(): PaneView {
+    const { root, signal, data } = this.view;
+    const ledger = new Ledger<PipelineRow>(root, signal, {
+      ...pipelineLedger(),
+      onPick: ({ index }) => this.#choosePipeline(index),
+      isSelected: ({ index }) => index === this.#index,
+    });
+    const show = ({ range }: InputScene) => {
+      const rows = data.meta.pipelines.map((pipeline, i) =>
+        pipelineRow(pipeline, i, latencyOf(this.#calls, executions(this.#calls, i, range))),
+      );
+      ledger.show(rows, { name: plural(rows.length, "pipeline") });
+    };
+    return { element: ledger.element, show, save: () => ledger.save() };
+  }
+
+  #scene(): InputScene {
+    const pipeline = this.view.data.meta.pipelines[this.#index];
+    const root = rootIndex(pipeline);
+    const range = this.#range;
+    const ranked = executions(this.#calls, this.#index, range);
+    // The other panes are about the whole range, and so is then what is said beside them.
+    const isOne = this.#pane === "graph" && this.#rank !== null && this.#rank < ranked.length;
+    const rank = isOne ? this.#rank : null;
+    const { stats, startupPs } = this.#stats(pipeline, root, range, rank === null ? -1 : ranked[rank]);
+    const isWhole = range === null && rank === null;
+    const isCritical = pipeline.nodes.map((node, i) =>
+      rank === null ? node.on_critical_path : stats.isBlocking[i] === 1,
+    );
+    const slow = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, isCritical);
+    const nBatches = rank === null ? stats.calls[root] : 1;
+    return { index: this.#index, pipeline, root, range, ranked, rank, stats, nBatches, startupPs, isCritical, slow };
+  }
+
+  /** Of one execution; else sums over the range; over the whole capture without the first fetch, which starts the pipeline. */
+  #stats(pipeline: PipelineMeta, root: number, range: RangePs, rootCall: number) {
+    const { nodes } = pipeline;
+    const calls = this.#calls;
+    const startMs = Number(pipeline.startup_time_ms ?? 0);
+    if (rootCall >= 0) return { stats: executionStats(calls, nodes.length, rootCall), startupPs: 0 };
+    if (range === null && startMs > 0) {
+      const from = firstCallEnd(calls, this.#index, root);
+      const stats = nodeStats(calls, this.#index, nodes.length, [from, Number.POSITIVE_INFINITY]);
+      if (stats.calls[root] > 0) return { stats, startupPs: startMs * 1e9 };
+    }
+    if (range !== null || calls.n > 0) {
+      return { stats: nodeStats(calls, this.#index, nodes.length, range), startupPs: 0 };
+    }
+    const stats: NodeStats = {
+      ...emptyStats(nodes.length),
       calls: Float64Array.from(nodes, (node) => node.calls),
       totalPs: Float64Array.from(nodes, (node) => node.total_time_ms * 1e9),
       selfPs: Float64Array.from(nodes, (node) => node.self_time_ms * 1e9),
     };
+    return { stats, startupPs: 0 };
   }
 
-  /** Of what steps waited for in the whole capture, the part of one iterator; in a range, its self time in a batch. */
-  #share(slow: number, selfPs: number, batchPs: number): number {
-    const waits = this.#pipeline.nodes.map((node) => node.wait_time_ms ?? 0);
-    const sum = waits.reduce((total, wait) => total + wait, 0);
-    if (this.#range === null && sum > 0) return waits[slow] / sum;
-    return batchPs > 0 ? Math.min(1, selfPs / batchPs) : 0;
+  #update(): void {
+    const scene = this.#scene();
+    this.#fillSelectors(scene);
+    this.#panes.get(this.#pane)?.show(scene);
+    const { pipelines, input } = this.view.data.meta;
+    showAdvice(this.#aside, { scene, nPipelines: pipelines.length, verdict: input?.verdict ?? "" }, this.view.signal);
   }
 
-  #draw(): void {
-    const { nodes } = this.#pipeline;
-    const root = rootIndex(this.#pipeline);
-    const stats = this.#stats(root);
-    const nBatches = stats.calls[root];
-    const isCritical = nodes.map((node) => node.on_critical_path);
-    const slow = this.#range === null ? (this.#pipeline.bottleneck ?? -1) : bottleneckOf(stats.selfPs, isCritical);
-    const batchPs = nBatches > 0 ? stats.totalPs[root] / nBatches : 0;
-    const selfPerBatch = Array.from(stats.selfPs, (ps) => (nBatches > 0 ? ps / nBatches : 0));
-    const scale = Math.max(batchPs, ...selfPerBatch, 1);
-    this.#sayWhat(nBatches, batchPs, scale);
-    const width = Math.max(320, this.#canvas.clientWidth || 900);
-    const placed = placeGraph(
-      nodes.map((node) => node.parent),
-      { ...SIZE, width },
+  #fillSelectors({ ranked, rank }: InputScene): void {
+    const { pipelines } = this.view.data.meta;
+    this.#pipelines.hidden = pipelines.length < 2;
+    this.#pipelines.replaceChildren(
+      ...pipelines.map((pipeline, i) => {
+        const text = `${pipeline.name} · ${pipeline.nodes[rootIndex(pipeline)]?.long_name ?? ""}`;
+        return h("option", { value: i, selected: i === this.#index }, text);
+      }),
     );
-    const drawing = svg("svg", {
-      width: placed.width,
-      height: placed.height + TOP,
-      role: "group",
-      "aria-label": this.#summary(nBatches, batchPs, slow),
+    const duration = this.#calls.columns.duration_ps as Float64Array | undefined;
+    const options = ranked.slice(0, MAX_RANKS).map((row, i) => {
+      const text = `rank ${i} · ${formatTime(duration?.[row] ?? 0)}`;
+      return h("option", { value: i, selected: i === rank }, text);
     });
-    placed.arrows.forEach((points, i) => {
-      const isOnPath = isCritical[i] && isCritical[nodes[i].parent];
-      if (points) drawing.append(...arrow(points, TOP, isOnPath));
-    });
-    this.#boxes = this.#nodeBoxes(placed, stats, nBatches, scale);
-    drawing.append(...this.#boxes);
-    if (slow >= 0) {
-      this.#boxes[slow].classList.add("bottleneck");
-      drawing.append(bottleneckLabel(placed.nodes[slow], this.#share(slow, selfPerBatch[slow], batchPs)));
-    }
-    this.#canvas.replaceChildren(drawing);
-    const nPipelines = this.view.data.meta.pipelines.length;
-    const finding = { pipeline: this.#pipeline, nPipelines, root, slow, stats, nBatches };
-    showAdvice(this.#aside, finding, this.view.signal);
-    this.#followSelection();
+    const average = h("option", { value: "", selected: rank === null }, `average of ${formatCount(ranked.length)}`);
+    const rest = h("option", { disabled: true }, `${MAX_RANKS} longest of ${formatCount(ranked.length)}`);
+    this.#ranks.hidden = ranked.length === 0 || this.#pane !== "graph";
+    this.#ranks.replaceChildren(average, ...options, ...(ranked.length > MAX_RANKS ? [rest] : []));
   }
-
-  #nodeBoxes(placed: Placed, stats: NodeStats, nBatches: number, scale: number): SVGGElement[] {
-    const { nodes } = this.#pipeline;
-    const names = nodes.map((node) => node.name);
-    const cuts = cutNames(names, textFits(this.view.root, placed.nodeWidth - 18));
-    const fits = textFits(this.view.root, placed.nodeWidth - 12);
-    return nodes.map((node, i) => {
-      const cost = { self: stats.selfPs[i], total: stats.totalPs[i], calls: stats.calls[i], nBatches, scale };
-      const { x, y } = placed.nodes[i];
-      const place = { x, y: y + TOP, width: placed.nodeWidth, height: SIZE.nodeHeight };
-      const box = nodeBox(node, cuts.get(node.name) ?? node.name, cost, place, fits);
-      this.#listen(box, node, i);
-      return box;
-    });
-  }
-
-  #sayWhat(nBatches: number, batchPs: number, scale: number): void {
-    const { data } = this.view;
-    const where = this.#range === null ? "" : ` in ${describeRange(data.meta, data.table("steps"), this.#range)}`;
-    if (nBatches === 0) {
-      this.#say.replaceChildren(h("b", {}, `No batch was fetched${where}.`), " Clear the range to see all.");
-      return;
-    }
-    const left = this.#startPs > 0 ? ` Left out: the first, ${formatTime(this.#startPs)} to start.` : "";
-    const lead = h("b", {}, `One batch, on average of ${formatCount(nBatches)}${where}:`);
-    const bars = `Bars: self time, on a common scale of ${formatTime(scale)}.`;
-    this.#say.replaceChildren(lead, ` ${formatTime(batchPs)} from source to step. ${bars}${left}`);
-    this.#say.title = this.#say.textContent ?? "";
-  }
-
-  #listen(group: SVGGElement, node: IteratorNode, i: number): void {
-    const { link, signal } = this.view;
-    const toggle = () => {
-      const names = namesOf(node);
-      const isChosen = link.selection.length === names.length && names.every((name) => link.selection.includes(name));
-      link.setSelection(isChosen ? [] : names);
-    };
-    group.addEventListener("click", toggle, { signal });
-    group.addEventListener("pointerenter", () => link.setHover(namesOf(node)[0]), { signal });
-    group.addEventListener("pointerleave", () => link.setHover(""), { signal });
-    group.addEventListener(
-      "keydown",
-      (event) => {
-        const next = this.#neighbour(i, event.key);
-        if (event.key === "Enter" || event.key === " ") toggle();
-        else if (next !== null) this.#boxes[next]?.focus();
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
-      },
-      { signal },
-    );
-  }
-
-  /** Right goes towards the step, left towards the sources, up and down among the inputs of one node. */
-  #neighbour(i: number, key: string): number | null {
-    const { nodes } = this.#pipeline;
-    const inputs = (parent: number) => nodes.map((node, k) => (node.parent === parent ? k : -1)).filter((k) => k >= 0);
-    if (key === "ArrowRight") return nodes[i].parent >= 0 ? nodes[i].parent : i;
-    if (key === "ArrowLeft") return inputs(i)[0] ?? i;
-    if (key !== "ArrowUp" && key !== "ArrowDown") return null;
-    const siblings = inputs(nodes[i].parent);
-    return siblings[siblings.indexOf(i) + (key === "ArrowDown" ? 1 : -1)] ?? i;
-  }
-
-  #summary(nBatches: number, batchPs: number, slow: number): string {
-    const { nodes, name } = this.#pipeline;
-    const bottleneck = slow >= 0 ? `, bottleneck ${nodes[slow].name}` : "";
-    return `Input pipeline ${name}: ${plural(nodes.length, "iterator")}, ${formatTime(batchPs)} a batch over ${formatCount(nBatches)} batches${bottleneck}. Arrow keys move between iterators, Enter selects.`;
-  }
-
-  #followSelection(): void {
-    const chosen = new Set(this.view.link.selection);
-    this.#pipeline.nodes.forEach((node, i) => {
-      this.#boxes[i]?.setAttribute("aria-pressed", String(namesOf(node).some((name) => chosen.has(name))));
-    });
-  }
-
-  #followHover(): void {
-    const { hover } = this.view.link;
-    this.#pipeline.nodes.forEach((node, i) => {
-      this.#boxes[i]?.classList.toggle("hover", namesOf(node).includes(hover));
-    });
-  }
-}
-
-function bottleneckLabel({ x, y }: PlacedNode, ratio: number): SVGElement {
-  const share = ratio > 0 ? `: ${formatPercent(ratio)} of the wait` : "";
-  return svg("text", { class: "b", x, y: y + TOP - 7 }, `Bottleneck${share}`);
-}
-
-/** What the events of an iterator are called, by which it is selected. */
-function namesOf(node: IteratorNode): readonly string[] {
-  return node.event_names?.length ? node.event_names : [node.long_name];
 }
 
 function rootIndex(pipeline: PipelineMeta): number {
@@ -259,17 +235,13 @@ function rootIndex(pipeline: PipelineMeta): number {
   );
 }
 
-function rootOf(pipeline: PipelineMeta): IteratorNode | undefined {
-  return pipeline.nodes[rootIndex(pipeline)];
-}
-
 /** The pipeline that took most time. */
 function slowest(pipelines: readonly PipelineMeta[]): number {
-  const time = pipelines.map((pipeline) => rootOf(pipeline)?.total_time_ms ?? 0);
+  const time = pipelines.map((pipeline) => pipeline.nodes[rootIndex(pipeline)]?.total_time_ms ?? 0);
   return time.indexOf(Math.max(...time));
 }
 
-export default mount("input_graph", (view) => {
+export default mountWithTables("input_graph", (view) => {
   view.root.classList.add("tfp-input_graph");
   if (!view.data.meta.pipelines?.length) {
     const reason =
@@ -279,5 +251,5 @@ export default mount("input_graph", (view) => {
     view.root.append(emptyState("No input pipeline in this capture", reason, code, view.signal));
     return;
   }
-  new InputGraph(view);
+  new InputView(view);
 });

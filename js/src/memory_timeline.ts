@@ -1,35 +1,43 @@
 /** The memory events of an allocator -> what is in use over time, the peak of the linked range, and what holds it. */
 
 import "./memory_timeline.css";
-import { formatBytes, formatCount, formatNumber, formatPercent } from "./core/format";
-import { countEvents, type MemoryEvents, memoryEvents, peakRow, rowAt } from "./core/memory";
+import { formatBytes, formatCount, formatNumber } from "./core/format";
+import { type MemoryEvents, memoryEvents, peakRow, rowAt } from "./core/memory";
+import { leakingOp, measureGrowth, unfreedByOp } from "./core/memory_growth";
+import { type MemoryStep, memorySteps } from "./core/memory_steps";
 import type { RangePs } from "./core/ops";
 import { rangeInPs, stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
-import { copyButton, emptyState, h } from "./draw/dom";
+import { button, copyButton, emptyState, h } from "./draw/dom";
 import { paced } from "./draw/page";
 import { MemoryChart } from "./memory/chart";
-import { LiveTable } from "./memory/live_table";
-import { mount, type TraceView } from "./view";
+import { growthWords, showFacts } from "./memory/facts";
+import { Panes } from "./memory/panes";
+import { mountWithTables } from "./tables";
+import type { TraceView } from "./view";
 
 class MemoryTimeline {
   #events: MemoryEvents;
+  #steps: readonly MemoryStep[] = [];
   #allocator = 0;
   /** A moment chosen by a click; null shows the peak. */
   #moment: number | null = null;
   readonly #say = h("span", { class: "tfp-say", role: "status" });
+  readonly #growth = h("div", { class: "tfp-growth" });
+  readonly #facts = h("dl", { class: "tfp-mem-facts" });
   readonly #chart: MemoryChart;
-  readonly #table: LiveTable;
+  readonly #panes: Panes;
 
   constructor(readonly view: TraceView) {
     const { signal, data, link } = view;
     this.#allocator = firstUsed(view);
-    this.#events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
-    this.#chart = new MemoryChart(view, (timePs) => this.#choose(timePs));
-    this.#table = new LiveTable(view);
-    view.root.append(
-      h("div", { class: "tfp-fill" }, notice(view), this.#toolbar(), this.#chart.element, this.#table.element),
-    );
+    this.#events = this.#read();
+    const choose = (timePs: number | null) => this.#choose(timePs);
+    this.#chart = new MemoryChart(view, choose);
+    this.#panes = new Panes(view, choose);
+    const main = h("div", { class: "tfp-fill" }, this.#toolbar(), this.#chart.element, this.#panes.element);
+    const aside = h("aside", { tabindex: 0, "aria-label": "Memory in figures" }, this.#growth, this.#facts);
+    view.root.append(notice(view) ?? "", h("div", { class: "tfp-mem" }, main, aside));
     const update = paced(
       view.guard(() => this.#update()),
       signal,
@@ -45,7 +53,7 @@ class MemoryTimeline {
     link.on("selection", update, signal);
     data.onChange(() => {
       if (!data.isComplete) return;
-      this.#events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
+      this.#events = this.#read();
       update();
     }, signal);
     view.root.addEventListener(
@@ -69,9 +77,29 @@ class MemoryTimeline {
     return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
   }
 
+  /** The events of the allocator; what does not depend on the range is worked out here. */
+  #read(): MemoryEvents {
+    const { data } = this.view;
+    const events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
+    this.#steps = memorySteps(events, data.table("steps") ?? EMPTY_TABLE);
+    this.#sayGrowth(events);
+    return events;
+  }
+
+  #sayGrowth(events: MemoryEvents): void {
+    const peak = peakRow(events, null);
+    const growth = measureGrowth(this.#steps, peak < 0 ? 0 : events.stack[peak] + events.heap[peak]);
+    this.#growth.hidden = !growth.isSignificant;
+    if (!growth.isSignificant) return;
+    const leak = leakingOp(unfreedByOp(events, this.#steps));
+    const words = growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1]);
+    const show = button("What is not freed", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
+    this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, show));
+  }
+
   #toolbar(): HTMLElement {
     const { meta } = this.view.data;
-    const select = h("select", { "aria-label": "Allocator" });
+    const select = h("select", { "aria-label": "Allocator", title: "Memory ID" });
     meta.allocators.forEach((name, i) => {
       select.append(h("option", { value: i, selected: i === this.#allocator }, name || "unnamed allocator"));
     });
@@ -79,21 +107,15 @@ class MemoryTimeline {
       "change",
       this.view.guard(() => {
         this.#allocator = Number(select.value);
-        this.#events = memoryEvents(this.view.data.table("memory") ?? EMPTY_TABLE, this.#allocator);
+        this.#events = this.#read();
         this.#moment = null;
         this.#update();
       }),
       { signal: this.view.signal },
     );
-    return h(
-      "div",
-      { class: "bar" },
-      select,
-      this.#say,
-      h("span", { class: "sp" }),
-      this.#chart.legend,
-      this.#table.csvButton,
-    );
+    const space = h("span", { class: "sp" });
+    const { control, csvButton } = this.#panes;
+    return h("div", { class: "bar" }, select, this.#say, space, this.#chart.legend, control, csvButton);
   }
 
   #choose(timePs: number | null): void {
@@ -104,18 +126,20 @@ class MemoryTimeline {
   #update(): void {
     const events = this.#events;
     const range = this.#range;
+    const moment = this.#moment;
     const peak = peakRow(events, range);
-    const momentRow = this.#moment === null ? -1 : rowAt(events, this.#moment);
+    const momentRow = moment === null ? -1 : rowAt(events, moment);
     const { meta } = this.view.data;
     this.#sayPeak(peak);
-    this.#chart.show(events, range, peak, this.#moment);
-    const row = this.#moment === null ? peak : momentRow;
-    const when = this.#moment === null ? "at the peak" : `at ${formatNumber(this.#moment / 1e9, 6)} ms`;
-    this.#table.show(events, row, when);
-    this.#chart.element.setAttribute(
-      "aria-label",
-      `${meta.allocators[this.#allocator] ?? ""}: ${this.#say.textContent ?? ""}`,
-    );
+    this.#chart.show({ events, range, peak, moment, steps: this.#steps });
+    const peakHeapBytes = meta.memory_summary[this.#allocator]?.peak_heap_bytes ?? Number.NaN;
+    const { isFreeDrawn } = this.#chart;
+    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, peakHeapBytes, isFreeDrawn });
+    const row = moment === null ? peak : momentRow;
+    const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
+    this.#panes.show({ events, steps: this.#steps, range, row, when });
+    const name = meta.allocators[this.#allocator] ?? "";
+    this.#chart.element.setAttribute("aria-label", `${name}: ${this.#say.textContent ?? ""}`);
   }
 
   #sayPeak(peak: number): void {
@@ -125,24 +149,12 @@ class MemoryTimeline {
       return;
     }
     const used = events.stack[peak] + events.heap[peak];
-    const { allocations, freed } = countEvents(events, this.#range);
-    const capacity = used + events.free[peak];
-    const of = events.free[peak] > 0 ? ` of ${formatBytes(capacity)}` : "";
+    const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
     const step = events.step[peak];
-    const rest = [
-      events.free[peak] > 0
-        ? `free ${formatBytes(events.free[peak])}${this.#chart.isFreeDrawn ? "" : " (not drawn)"}`
-        : "",
-      `fragmentation ${formatPercent(events.fragmentation[peak])}`,
-      `${formatCount(allocations)} allocations${freed === allocations && allocations > 0 ? ", all freed" : `, ${formatCount(freed)} freed`}`,
-      this.#kept(),
-    ].filter(Boolean);
     const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
-    this.#say.replaceChildren(
-      h("b", {}, `${formatBytes(used)}${of}`),
-      ` at the peak${where} `,
-      h("span", { class: "q" }, `· ${rest.join(" · ")}`),
-    );
+    const kept = this.#kept();
+    const rest = kept ? h("span", { class: "q" }, `· ${kept}`) : "";
+    this.#say.replaceChildren(h("b", {}, `${formatBytes(used)}${of}`), ` at the peak${where} `, rest);
     this.#say.title = this.#say.textContent ?? "";
   }
 
@@ -183,7 +195,7 @@ function notice(view: TraceView): HTMLElement | null {
   return h("div", { class: "note", role: "status", title: code }, h("span", {}, reason), copy);
 }
 
-export default mount("memory_timeline", async (view) => {
+export default mountWithTables("memory_timeline", async (view) => {
   view.root.classList.add("tfp-memory_timeline");
   const { meta } = view.data;
   if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0 && view.data.isComplete) {

@@ -1,22 +1,21 @@
 /** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
 
 import "./op_table.css";
-import { toCsv } from "./core/csv";
-import { cutNames } from "./core/cut";
-import { formatCount, formatPercent } from "./core/format";
-import { type OpRow, opFamily, opRows, opTotals, type RangePs, textFilter } from "./core/ops";
-import { describeRange, rangeInPs } from "./core/span_text";
+import type { OpNames, OpRow, OpTotals, RangePs } from "./core/ops";
+import { opRows } from "./core/ops";
+import { opColors, rangedOps } from "./core/ranged_ops";
 import { EMPTY_TABLE } from "./core/wire";
-import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
-import { createGrid, type Grid } from "./draw/grid";
-import { inFrame, paced, textFits } from "./draw/page";
-import { CSV_HEADER, csvRow, type OpLook, opColumns, type RankedOp } from "./ops/columns";
-import { mount, type TraceView } from "./view";
+import { button, type Choice, emptyState, h, segmented } from "./draw/dom";
+import { LinkedTable } from "./linked_table";
+import { CSV_HEADER, csvRow, opColumns, opRates, type RankedOp } from "./ops/columns";
+import { createDistribution, type Distribution } from "./ops/distribution";
+import { mountWithTables } from "./tables";
+import type { TraceView } from "./view";
 
 type Where = "both" | "host" | "device";
 
 const WHERE: readonly Choice<Where>[] = [
-  { value: "both", text: "Host and device" },
+  { value: "both", text: "Both" },
   { value: "host", text: "Host" },
   { value: "device", text: "Device" },
 ];
@@ -24,217 +23,159 @@ const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "op", text: "by op" },
   { value: "type", text: "by type" },
 ];
+
 class OpTable {
-  #text = "";
   #where: Where = "both";
   #byType = false;
   #withIdle = false;
-  /** All rows of the range, before the filter. */
-  #all: RankedOp[] = [];
-  #rows: (keep?: (name: string, type: string) => boolean) => OpRow[] = () => [];
-  #shown: RankedOp[] = [];
-  #cuts = new Map<string, string>();
-  #typeCuts = new Map<string, string>();
+  #hasShares = true;
+  #totals: OpTotals | null = null;
+  #byOp: readonly OpRow[] = [];
+  #byTypes: readonly OpRow[] = [];
   #maxSelf = 0;
-  readonly #families: ArrayLike<number>;
-  readonly #grid: Grid<RankedOp>;
-  readonly #count = h("span", { class: "q", role: "status" });
-  readonly #input = h("input", {
-    type: "search",
-    placeholder: "Filter: text or /regex/",
-    "aria-label": "Filter ops by name or type",
-  });
-  readonly #filter: () => void;
+  readonly #opNames: OpNames;
+  readonly #opsOfType = new Map<string, string[]>();
+  readonly #distribution: Distribution;
+  readonly #table: LinkedTable<RankedOp>;
 
   constructor(readonly view: TraceView) {
-    const { signal, data, link } = view;
-    this.#families = ((data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number>) ?? [];
-    this.#grid = createGrid<RankedOp>(
-      opColumns(() => this.#look()),
-      {
-        label: "Ops by self time",
-        key: (row) => row.key,
-        attributes: (row) => ({ "data-op-name": row.name || row.type }),
-        onPick: (row) => this.#pick(row),
-        sortBy: "self",
-        placeholder: "",
-        signal,
-        onWidths: () => this.#filter(),
-      },
-    );
-    this.#filter = inFrame(
-      view.guard(() => this.#applyFilter()),
-      signal,
-    );
-    const compute = paced(
-      view.guard(() => this.#compute()),
-      signal,
-    );
+    const { signal, data } = view;
+    const { meta } = data;
+    this.#opNames = {
+      ...{ names: meta.names, opName: meta.op_name, opType: meta.op_type },
+      ...{ opDevice: meta.op_device, opEager: meta.op_eager },
+    };
+    meta.op_name.forEach((name, op) => {
+      const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
+      const ops = this.#opsOfType.get(key);
+      if (ops) ops.push(meta.names[name]);
+      else this.#opsOfType.set(key, [meta.names[name]]);
+    });
+    const { familyOf } = opColors(meta, (name) => data.table(name));
+    this.#distribution = createDistribution(familyOf, (key) => this.#pickKey(key), signal);
     view.root.classList.add("tfp-op_table");
-    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#grid.element));
-    link.on("time_range", compute, signal);
-    link.on(
-      "selection",
-      view.guard(() => this.#followSelection(true)),
-      signal,
-    );
-    data.onChange(() => data.isComplete && compute(), signal);
-    this.#compute();
+    this.#table = this.#createTable(familyOf);
   }
 
-  get #range(): RangePs {
-    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
-  }
-
-  #toolbar(): HTMLElement {
-    const { signal } = this.view;
-    this.#input.addEventListener(
-      "input",
-      () => {
-        this.#text = this.#input.value;
-        this.#filter();
+  #createTable(familyOf: (op: number) => string): LinkedTable<RankedOp> {
+    const { view } = this;
+    const rates = opRates(view.data.table("op_rates"));
+    return new LinkedTable<RankedOp>(view, {
+      label: "Ops by self time",
+      filterLabel: "Filter ops by name or type",
+      noun: () => (this.#byType ? "types" : "ops"),
+      weightNoun: "self time",
+      weight: (row) => row.selfPs,
+      columns: (cut) => opColumns(() => ({ cut, maxSelfPs: this.#maxSelf, isByType: this.#byType, familyOf }), rates),
+      cuts: { name: { text: (row) => row.name, width: 320 }, type: { text: (row) => row.type, width: 132 } },
+      sortBy: "self",
+      key: (row) => row.key,
+      attributes: (row) => ({ "data-op-name": row.name || row.type }),
+      rows: (range) => this.#rows(range),
+      texts: (row) => [row.name, row.type],
+      // By type, a row stands for the ops that match; by op, a row keeps its rank among all.
+      regroup: (test) => {
+        const keep = (name: string, type: string) => test(name) || test(type);
+        return this.#byType
+          ? ranked(this.#rowsBy(true, keep))
+          : ranked(this.#byOp).filter((row) => keep(row.name, row.type));
       },
-      { signal },
-    );
+      opsOf: (row) => this.#opsOf(row),
+      whyEmpty: (range) => this.#whyEmpty(range),
+      csv: { file: "ops.csv", header: CSV_HEADER, row: (row) => csvRow(row, rates) },
+      controls: this.#controls(),
+      above: [this.#distribution.element],
+      onRows: (_, shown) => {
+        this.#maxSelf = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
+      },
+      onSelection: (chosen) => this.#distribution.setSelected(this.#keysOf(chosen)),
+      empty: () => (isEmpty(view) ? noOps(view.signal) : null),
+    });
+  }
+
+  #controls(): HTMLElement[] {
+    const { signal } = this.view;
     const flipIdle = () => {
       this.#withIdle = !this.#withIdle;
       idle.setAttribute("aria-pressed", String(this.#withIdle));
-      this.#compute();
+      this.#table.compute();
     };
     const title = "Also the time in which a thread or a device ran no op";
     const idle = button("Idle", flipIdle, signal, { "aria-pressed": "false", title });
+    const flipShares = () => {
+      this.#hasShares = !this.#hasShares;
+      shares.setAttribute("aria-pressed", String(this.#hasShares));
+      this.#showShares();
+    };
+    const sharesTitle = "Bars of the ten types and ops with most self time, above the table";
+    const shares = button("Shares", flipShares, signal, { "aria-pressed": "true", title: sharesTitle });
     const setWhere = (where: Where) => {
       this.#where = where;
-      this.#compute();
+      this.#table.compute();
     };
     const setRows = (rows: "op" | "type") => {
       this.#byType = rows === "type";
-      this.#compute();
+      this.#table.compute();
     };
-    return h(
-      "div",
-      { class: "bar" },
-      this.#input,
-      segmented("Where", WHERE, "both", setWhere, signal),
+    const { op_device: sides } = this.view.data.meta;
+    const hasBoth = sides.includes(0) && sides.includes(1);
+    return [
+      ...(hasBoth ? [segmented("Where: host, device or both", WHERE, "both", setWhere, signal)] : []),
       segmented("Rows", ROWS, "op", setRows, signal),
       h("span", { class: "seg" }, idle),
-      h("span", { class: "sp" }),
-      this.#count,
-      button("CSV", () => this.#save(), signal, { title: "Save the rows shown, with full names and precision" }),
-    );
+      h("span", { class: "seg" }, shares),
+    ];
   }
 
-  #compute(): void {
-    const { data, root, signal } = this.view;
-    const occurrences = data.table("occurrences") ?? EMPTY_TABLE;
-    const { meta } = data;
-    if (occurrences.n === 0 && data.isComplete) {
-      root.replaceChildren(noOps(signal));
-      return;
-    }
-    const totals = opTotals(occurrences, data.table("op_lines"), meta.op_name.length, this.#range);
-    const names = {
-      names: meta.names,
-      opName: meta.op_name,
-      opType: meta.op_type,
-      opDevice: meta.op_device,
-      opEager: meta.op_eager,
-    };
+  #rows(range: RangePs): RankedOp[] {
+    const { data } = this.view;
+    this.#totals = rangedOps(data.meta, (name) => data.table(name), range);
+    this.#byOp = this.#rowsBy(false);
+    this.#byTypes = this.#rowsBy(true);
+    this.#showShares();
+    return ranked(this.#byType ? this.#byTypes : this.#byOp);
+  }
+
+  #showShares(): void {
+    this.#distribution.element.hidden = !this.#hasShares;
+    if (this.#hasShares) this.#distribution.set(this.#byTypes, this.#byOp);
+  }
+
+  #rowsBy(byType: boolean, keep?: (name: string, type: string) => boolean): OpRow[] {
+    if (this.#totals === null) return [];
     const side = this.#where === "both" ? {} : ({ side: this.#where === "device" ? 1 : 0 } as const);
-    const options = { byType: this.#byType, withIdle: this.#withIdle, ...side };
-    this.#rows = (keep) => opRows(names, totals, keep ? { ...options, keep } : options);
-    this.#all = this.#rows().map((row, i) => ({ ...row, rank: i + 1 }));
-    this.#applyFilter();
+    return opRows(this.#opNames, this.#totals, { byType, withIdle: this.#withIdle, ...side, ...(keep && { keep }) });
   }
 
-  #applyFilter(): void {
-    const { test, error } = textFilter(this.#text);
-    this.#input.setAttribute("aria-invalid", String(error !== ""));
-    this.#input.title = error;
-    const keep = (name: string, type: string) => test(name) || test(type);
-    if (this.#text.trim() === "") this.#shown = this.#all;
-    // By type, a row stands for the ops that match; by op, a row keeps its rank among all.
-    else if (this.#byType) this.#shown = this.#rows(keep).map((row, i) => ({ ...row, rank: i + 1 }));
-    else this.#shown = this.#all.filter((row) => keep(row.name, row.type));
-    this.#maxSelf = this.#shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
-    const width = this.#grid.columnWidth("name");
-    const names = this.#shown.map((row) => row.name);
-    this.#cuts = cutNames(names, textFits(this.view.root, (width || 320) - 14));
-    const typeWidth = this.#grid.columnWidth("type") || 132;
-    const types = this.#shown.map((row) => row.type);
-    this.#typeCuts = cutNames(types, textFits(this.view.root, typeWidth - 14));
-    this.#grid.setPlaceholder(this.#whyEmpty());
-    this.#grid.setRows(this.#shown);
-    this.#describe(error);
-    this.#followSelection(false);
+  #opsOf(row: OpRow): readonly string[] {
+    if (row.isIdle) return [];
+    return row.name ? [row.name] : (this.#opsOfType.get(row.key) ?? []);
   }
 
-  #whyEmpty(): string {
-    if (this.#all.length > 0)
-      return "No op matches the filter. Clear it, or write /pattern/i for a regular expression.";
+  #pickKey(key: string): void {
+    const row = [...this.#byOp, ...this.#byTypes].find((one) => one.key === key);
+    if (row) this.#table.pick(this.#opsOf(row));
+  }
+
+  #keysOf(chosen: ReadonlySet<string>): Set<string> {
+    if (chosen.size === 0) return new Set();
+    const rows = [...this.#byOp, ...this.#byTypes];
+    return new Set(rows.filter((row) => this.#opsOf(row).some((name) => chosen.has(name))).map((row) => row.key));
+  }
+
+  #whyEmpty(range: RangePs): string {
     const where = { both: "", host: " on the host", device: " on a device" }[this.#where];
-    if (this.#range === null) return `No op ran${where} in this capture.`;
+    if (range === null) return `No op ran${where} in this capture.`;
     return `No op ran${where} in this time range. Clear the range to see all ops.`;
   }
+}
 
-  #describe(error: string): void {
-    const { data } = this.view;
-    const sum = (rows: readonly RankedOp[]) => rows.reduce((total, row) => total + row.selfPs, 0);
-    const all = sum(this.#all);
-    const noun = this.#byType ? "types" : "ops";
-    const parts = [`${formatCount(this.#shown.length)} of ${formatCount(this.#all.length)} ${noun}`];
-    if (all > 0) parts.push(`${formatPercent(sum(this.#shown) / all)} of self time`);
-    if (this.#range !== null) {
-      parts.push(describeRange(data.meta, data.table("steps"), this.#range));
-    }
-    this.#count.textContent = error ? `Filter not applied: ${error}` : parts.join(" · ");
-  }
+function ranked(rows: readonly OpRow[]): RankedOp[] {
+  return rows.map((row, i) => ({ ...row, rank: i + 1 }));
+}
 
-  #look(): OpLook {
-    const { meta } = this.view.data;
-    const names = { opName: meta.op_name, opType: meta.op_type };
-    const familyOf = (op: number) => opFamily(names, this.#families, op);
-    return { cuts: this.#cuts, typeCuts: this.#typeCuts, maxSelfPs: this.#maxSelf, isByType: this.#byType, familyOf };
-  }
-
-  #pick(row: RankedOp): void {
-    if (row.isIdle) return;
-    const { meta } = this.view.data;
-    const names = this.#byType
-      ? this.view.data.meta.op_name
-          .map((name, op) => ({
-            name: meta.names[name],
-            type: meta.names[meta.op_type[op]],
-            device: meta.op_device[op],
-          }))
-          .filter((op) => op.type === row.type && op.device === row.device)
-          .map((op) => op.name)
-      : [row.name];
-    const isChosen =
-      names.length === this.view.link.selection.length &&
-      names.every((name) => this.view.link.selection.includes(name));
-    this.view.link.setSelection(isChosen ? [] : [...new Set(names)]);
-  }
-
-  #followSelection(reveal: boolean): void {
-    const chosen = new Set(this.view.link.selection);
-    const types = new Set<string>();
-    if (this.#byType && chosen.size > 0) {
-      const { meta } = this.view.data;
-      meta.op_name.forEach((name, op) => {
-        if (chosen.has(meta.names[name])) types.add(`type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`);
-      });
-    }
-    const keys = this.#shown
-      .filter((row) => (this.#byType ? types.has(row.key) : chosen.has(row.name) && !row.isIdle))
-      .map((row) => row.key);
-    this.#grid.setSelected(new Set(keys));
-    if (reveal && keys[0] !== undefined) this.#grid.reveal(keys[0]);
-  }
-
-  #save(): void {
-    download("ops.csv", toCsv(CSV_HEADER, this.#grid.shown().map(csvRow)), "text/csv");
-  }
+function isEmpty({ data }: TraceView): boolean {
+  return (data.table("occurrences") ?? EMPTY_TABLE).n === 0 && data.isComplete;
 }
 
 function noOps(signal: AbortSignal): HTMLElement {
@@ -246,6 +187,6 @@ function noOps(signal: AbortSignal): HTMLElement {
   );
 }
 
-export default mount("op_table", (view) => {
+export default mountWithTables("op_table", (view) => {
   new OpTable(view);
 });

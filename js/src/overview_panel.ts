@@ -1,19 +1,17 @@
-/** The overview of a trace -> how long a step takes, what limits it, where its time goes and which ops cost most. */
+/** The overview of a trace -> how long a step takes, what limits it, where its time goes, what to do next. */
 
 import "./overview_panel.css";
-import { cutNames } from "./core/cut";
 import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./core/format";
 import { CATEGORY_LABELS } from "./core/meta";
-import { type OpRow, opCategory, opFamily } from "./core/ops";
-import { compilingStep, decimalsOf, formatMsSpan, formatPart, formatShare, meanFigure, topOps } from "./core/overview";
+import { compilingStep, decimalsOf, formatMsSpan, formatPart, formatShare, meanFigure } from "./core/overview";
 import { capturedPs } from "./core/sessions";
 import { keepTogether, stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
-import { button, copyButton, h } from "./draw/dom";
-import { inFrame, textFits, watchSize } from "./draw/page";
+import { copyButton, h } from "./draw/dom";
+import { Details } from "./overview/details";
+import { WhatNext } from "./overview/what_next";
 import { mount, type TraceView } from "./view";
 
-const N_TOP_OPS = 6;
 const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
 
 function header(view: TraceView): HTMLElement {
@@ -63,23 +61,23 @@ function noStepFigure(): HTMLElement {
 function sideFigures(view: TraceView): HTMLElement {
   const { overview } = view.data.meta;
   const figures = h("div", { class: "tfp-figs" });
-  const add = (value: string, unit: string, note: string, title?: string) =>
+  const add = (value: string, unit: string, note: string | HTMLElement) =>
     figures.append(
       h(
         "div",
-        { class: "tfp-fig", title },
+        { class: "tfp-fig" },
         h("span", { class: "n" }, value),
         h("span", { class: "u" }, ` ${unit}`),
         h("div", { class: "d" }, note || " "),
       ),
     );
-  const [environment, full] = environmentText(overview.environment ?? {});
+  const environment = environmentText(overview.environment ?? {});
   const avg = overview.step_time?.avg ?? 0;
   if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(capturedPs(view.data.meta))} captured`);
   const busy = busyShare(overview);
-  if (busy !== null) add(formatShare(busy.ratio), `% ${busy.what} busy`, environment, full);
-  else if (environment)
-    figures.append(h("div", { class: "tfp-fig", title: full }, h("div", { class: "d" }, environment)));
+  const details = new Details(view, environment || "Details").element;
+  if (busy !== null) add(formatShare(busy.ratio), `% ${busy.what} busy`, details);
+  else figures.append(h("div", { class: "tfp-fig" }, h("div", { class: "d" }, details)));
   return figures;
 }
 
@@ -89,22 +87,18 @@ function busyShare(overview: Readonly<Record<string, unknown>>): { ratio: number
   return { ratio: busy, what: overview.has_device ? "device" : "compute" };
 }
 
-/** One short line, and everything on hover. */
-function environmentText(environment: Readonly<Record<string, unknown>>): readonly [string, string] {
+/** One short line; everything else is in the details. */
+function environmentText(environment: Readonly<Record<string, unknown>>): string {
   const number = (key: string) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
   const parts: string[] = [];
   if (Array.isArray(environment.hosts)) parts.push(plural(Math.max(1, environment.hosts.length), "host"));
   if (number("n_active_devices") > 0)
     parts.push(`${formatCount(number("n_active_devices"))} × ${deviceName(environment)}`);
   else if (number("n_threads") > 0) parts.push(plural(number("n_threads"), "thread"));
-  const full = Object.entries(environment)
-    .filter(([, value]) => value !== null && value !== "" && value !== undefined)
-    .map(([key, value]) => `${key.replaceAll("_", " ")}: ${Array.isArray(value) ? value.join(", ") : String(value)}`)
-    .join("\n");
-  return [parts.join(" · "), full];
+  return parts.join(" · ");
 }
 
-/** "Nvidia GPU (Volta)" -> "GPU": the rest is on hover. */
+/** "Nvidia GPU (Volta)" -> "GPU": the rest is in the details. */
 function deviceName(environment: Readonly<Record<string, unknown>>): string {
   return /\b(GPU|TPU)\b/.exec(String(environment.device_type ?? ""))?.[1] ?? "device";
 }
@@ -148,76 +142,7 @@ function breakdown(view: TraceView): HTMLElement {
   return box;
 }
 
-class TopOps {
-  readonly element = h("section", { class: "tfp-top", "aria-label": "Top ops by self time" });
-  readonly #list = h("ol");
-
-  constructor(readonly view: TraceView) {
-    const head = h("b", {}, "Top ops");
-    this.element.append(h("div", { class: "tfp-h" }, head, h("span", { class: "unit" }, "")), this.#list);
-    const draw = inFrame(
-      view.guard(() => this.#draw()),
-      view.signal,
-    );
-    view.link.on(
-      "selection",
-      view.guard(() => this.#followSelection()),
-      view.signal,
-    );
-    view.data.onChange(() => view.data.isComplete && draw(), view.signal);
-    watchSize(this.element, draw, view.signal);
-    this.#draw();
-  }
-
-  #draw(): void {
-    const { data } = this.view;
-    const top = topOps(data.meta, (name) => data.table(name), N_TOP_OPS);
-    const unit = top.nSteps > 0 ? "self time, ms a step · %" : "self time, ms · %";
-    (this.element.querySelector(".unit") as HTMLElement).textContent = unit;
-    if (top.rows.length === 0) {
-      this.#list.replaceChildren(h("li", { class: "q" }, "No op was recorded."));
-      return;
-    }
-    const room = (this.element.clientWidth || 400) * 0.78 - 110;
-    const names = top.rows.map((row) => row.name);
-    const cuts = cutNames(names, textFits(this.view.root, room));
-    const most = top.rows[0].selfPs;
-    const items = top.rows.map((row) => this.#item(row, cuts.get(row.name) ?? row.name, most, top.nSteps));
-    this.#list.replaceChildren(...items);
-    this.#followSelection();
-  }
-
-  #item(row: OpRow, text: string, most: number, nSteps: number): HTMLElement {
-    const { link, data, signal } = this.view;
-    const families = (data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number> | undefined;
-    const names = { opName: data.meta.op_name, opType: data.meta.op_type };
-    const family = opFamily(names, families ?? [], row.op);
-    const bar = h("i");
-    bar.style.width = `max(1px, ${(row.selfPs / most) * 100}%)`;
-    bar.style.background = `var(--c-${opCategory(row, family)})`;
-    const isChosen = () => link.selection.length === 1 && link.selection[0] === row.name;
-    const ms = row.selfPs / 1e9 / Math.max(1, nSteps);
-    const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
-    const element = button("", () => link.setSelection(isChosen() ? [] : [row.name]), signal, { title });
-    element.setAttribute("data-op-name", row.name);
-    element.append(
-      h("span", { class: "name" }, text),
-      bar,
-      h("span", { class: "v" }, formatNumber(ms)),
-      h("span", { class: "v q" }, formatShare(row.selfRatio)),
-    );
-    return h("li", {}, element);
-  }
-
-  #followSelection(): void {
-    const chosen = new Set(this.view.link.selection);
-    for (const element of this.#list.querySelectorAll("button")) {
-      element.setAttribute("aria-pressed", String(chosen.has(element.getAttribute("data-op-name") ?? "")));
-    }
-  }
-}
-
 export default mount("overview_panel", (view) => {
   view.root.classList.add("tfp-overview_panel");
-  view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new TopOps(view).element));
+  view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
 });

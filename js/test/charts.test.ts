@@ -7,7 +7,7 @@ import { type FakePage, fakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
 
 const WIDTH = 400;
-const KEY = Symbol.for("tfprof_widgets.bokehjs");
+const KEY = Symbol.for("tfprof_widgets.bokeh test");
 
 /** A Bokeh whose plot is 400 px wide, has every model that is asked for, and records what is set. */
 class FakeBokeh {
@@ -174,6 +174,22 @@ describe("step chart", () => {
 });
 
 describe("memory timeline", () => {
+  /** The figures beside the chart: what -> its cells. */
+  const facts = (root: HTMLElement) => {
+    const found: Record<string, string[]> = {};
+    let term = "";
+    for (const cell of root.querySelectorAll(".tfp-mem-facts > *")) {
+      const text = cell.textContent ?? "";
+      if (cell.tagName === "DT") term = text;
+      else found[term] = [...(found[term] ?? []), text];
+    }
+    return found;
+  };
+  const choose = async (root: HTMLElement, text: string) => {
+    const buttons = [...root.querySelectorAll<HTMLElement>(".seg button")];
+    buttons.find((element) => element.textContent === text)?.click();
+    await settle();
+  };
   const firstRow = (root: HTMLElement) => root.querySelector(".tabulator-row")?.getAttribute("data-op-name");
   const heading = (root: HTMLElement) => root.querySelectorAll(".tfp-head")[1]?.textContent;
 
@@ -181,7 +197,14 @@ describe("memory timeline", () => {
     const { root, bokeh } = await show(memoryTimeline);
     const words = root.querySelector(".tfp-say")?.textContent ?? "";
     expect(words).toContain("2.68 GiB of 4.00 GiB at the peak");
-    expect(words).toContain("fragmentation 17 % · 160 allocations, all freed");
+    expect(facts(root)).toMatchObject({
+      Stack: ["205 MiB"],
+      Heap: ["2.48 GiB"],
+      Free: ["1.32 GiB"],
+      Capacity: ["4.00 GiB"],
+      Fragmentation: ["17 %"],
+      "Allocated, freed": ["160, 160"],
+    });
     expect(firstRow(root)).toContain("Conv2DBackpropInput");
     expect(heading(root)).toContain("at the peak");
     expect(bokeh.data("peak").x.length).toBe(1);
@@ -220,7 +243,7 @@ describe("memory timeline", () => {
     await settle();
     const { start, end } = bokeh.model("x") as { start: number; end: number };
     expect([start, end]).toEqual(rangeOf(3, 4).map((ns) => expect.closeTo(ns / 1e6, 5)));
-    expect(root.querySelector(".tfp-say")?.textContent).toContain("8 allocations");
+    expect(facts(root)["Allocated, freed"]).toEqual(["8, 8"]);
   });
 
   it("shows what is live at a clicked moment, and the peak again after Escape", async () => {
@@ -232,6 +255,46 @@ describe("memory timeline", () => {
     press(plot, "Escape");
     await settle();
     expect(heading(root)).toContain("at the peak");
+  });
+
+  it("tells the state at the clicked moment beside that at the peak", async () => {
+    const { root, plot } = await show(memoryTimeline);
+    expect(facts(root)["In use"]).toEqual(["2.68 GiB"]);
+    pointer(plot, "pointerdown", 1);
+    pointer(plot, "pointerup", 1);
+    await settle();
+    expect(facts(root)["In use"]).toHaveLength(2);
+  });
+
+  it("lists the steps by their peak and chooses one by a click", async () => {
+    const { root, page } = await show(memoryTimeline);
+    await choose(root, "By step");
+    const rows = [...root.querySelectorAll<HTMLElement>("[data-step]")];
+    expect(rows.length).toBeGreaterThan(3);
+    const step = Number(rows[2].dataset.step);
+    rows[2].click();
+    expect(page.link.get("time_range")).toEqual(rangeOf(step, step));
+    expect(page.link.get("step")).toBe(step);
+    rows[2].click();
+    expect(page.link.get("time_range")).toEqual([]);
+  });
+
+  it("lists allocations by how long they lived, shows the moment of a clicked one and selects its op", async () => {
+    const { root, page } = await show(memoryTimeline);
+    await choose(root, "Lifetimes");
+    const row = root.querySelector<HTMLElement>(".tfp-panes > :not([hidden]) .tabulator-row");
+    const name = row?.getAttribute("data-op-name");
+    row?.click();
+    await settle();
+    expect(page.link.get("selection")).toEqual([name]);
+    expect(facts(root)["In use"]).toHaveLength(2);
+  });
+
+  it("says nothing of a leak where all is freed, and names no op as not freed", async () => {
+    const { root } = await show(memoryTimeline);
+    expect(root.querySelector<HTMLElement>(".tfp-growth")?.hidden).toBe(true);
+    await choose(root, "Not freed");
+    expect(root.textContent).toContain("Every allocation of a step was given back within 2 steps.");
   });
 
   it("sets the range by a drag", async () => {

@@ -51,6 +51,14 @@ export interface FakePage {
 
 let nPages = 0;
 
+/** The model of the table library, already run: Node imports no module from a blob. */
+async function tableLibrary(): Promise<FakeModel> {
+  const page = globalThis as unknown as Record<symbol, Promise<unknown> | undefined>;
+  const key = Symbol.for("tfprof_widgets.tabulator test");
+  if (typeof document !== "undefined") page[key] ??= import("../src/tabulator").then((module) => module.Tabulator);
+  return new FakeModel({ name: "tabulator", version: "test", source: "" });
+}
+
 export async function fakePage(pack: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
   nPages += 1;
   const models: Record<string, FakeModel> = {
@@ -63,7 +71,10 @@ export async function fakePage(pack: Pack, data: Record<string, unknown> = {}): 
       ...data,
     }),
   };
-  const refs = { link: `anywidget:link${nPages}`, data: `anywidget:data${nPages}` };
+  models.tabulator = await tableLibrary();
+  models.bokeh = new FakeModel({ name: "bokeh", version: "test", source: "" });
+  const libraries = { tabulator: "anywidget:tabulator", bokeh: "anywidget:bokeh" };
+  const refs = { link: `anywidget:link${nPages}`, data: `anywidget:data${nPages}`, ...libraries };
   const host: Host = {
     async getModel(ref) {
       return models[ref.replace(/^anywidget:/, "").replace(/\d+$/, "")];

@@ -213,6 +213,10 @@ describe("pipeline statistics", () => {
       start_ps: Float64Array.of(0, 5, 5, 10),
       duration_ps: Float64Array.of(4, 3, 9, 6),
       self_ps: Float64Array.of(1, 3, 9, 6),
+      wait_ps: Float64Array.of(1, 0, 9, 6),
+      root: Int32Array.of(0, 0, 2, 3),
+      is_blocking: Uint8Array.of(1, 0, 1, 1),
+      is_startup: Uint8Array.of(1, 1, 0, 0),
     },
   };
 

@@ -217,15 +217,15 @@ describe("what is drawn of memory", () => {
     expect([...curves.heap]).toEqual([9, 9, 12, 12]);
   });
 
-  it("counts the allocations of a range and those that it gave back", () => {
+  it("counts the allocations and the deallocations of a range", () => {
     const events = eventsOf([
       { gap: 1, bytes: 5, op: 0 },
       { gap: 1, bytes: 0, op: 0 },
       { gap: 1, bytes: 2, op: 0 },
     ]);
-    expect(countEvents(events, null)).toEqual({ allocations: 2, freed: 1 });
-    expect(countEvents(events, [0, 2])).toEqual({ allocations: 1, freed: 0 });
-    expect(countEvents(events, [2, 3])).toEqual({ allocations: 0, freed: 0 });
+    expect(countEvents(events, null)).toEqual({ allocations: 2, deallocations: 1 });
+    expect(countEvents(events, [0, 2])).toEqual({ allocations: 1, deallocations: 0 });
+    expect(countEvents(events, [2, 3])).toEqual({ allocations: 0, deallocations: 1 });
   });
 
   it("chooses the unit in which the largest value has a digit before the point", () => {

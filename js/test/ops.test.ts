@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type OpNames, opCategory, opRows, opTotals, type RangePs, textFilter } from "../src/core/ops";
+import { type OpNames, opCategory, opRows, opTotals, type RangePs, shareTotals, textFilter } from "../src/core/ops";
 import type { Table } from "../src/core/wire";
 
 interface Span {
@@ -81,7 +81,68 @@ function selfByClock(roots: readonly Span[], range: RangePs): number[] {
   return self;
 }
 
+/** For each of N_OPS units how much of it each of three framework ops gets; at least one gets some. */
+const shareTables = fc
+  .array(fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 3, maxLength: 3 }), {
+    minLength: N_OPS,
+    maxLength: N_OPS,
+  })
+  .map((weights): Table => {
+    const rows = weights.flatMap((row, unit) => {
+      const sum = row[0] + row[1] + row[2] || 1;
+      const pairs = row.map((weight, op) => ({ unit, op, ratio: weight / sum })).filter((pair) => pair.ratio > 0);
+      return pairs.length > 0 ? pairs : [{ unit, op: unit % 3, ratio: 1 }];
+    });
+    const columns = {
+      unit: Int32Array.from(rows, (row) => row.unit),
+      op: Int32Array.from(rows, (row) => row.op),
+      ratio: Float64Array.from(rows, (row) => row.ratio),
+    };
+    return { n: rows.length, columns };
+  });
+
+describe("shareTotals", () => {
+  it("gives away all time of every unit, whatever the range", () => {
+    fc.assert(
+      fc.property(forest, shareTables, fc.option(ranges, { nil: null }), (roots, shares, range) => {
+        const units = opTotals(toTable(roots), undefined, N_OPS, range);
+        const ops = shareTotals(units, shares, 3);
+        const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+        expect(sum(ops.selfPs)).toBeCloseTo(sum(units.selfPs), 6);
+        expect(sum(ops.totalPs)).toBeCloseTo(sum(units.totalPs), 6);
+      }),
+    );
+  });
+
+  it("charges a fusion to its ops by share and counts the most frequent of the units of an op", () => {
+    const at = (op: number, start: number, duration: number): Span => ({ op, line: 0, start, duration, children: [] });
+    const units = opTotals(toTable([at(0, 0, 8), at(1, 10, 4), at(1, 20, 4)]), undefined, 2, null);
+    const columns = {
+      unit: Int32Array.of(0, 0, 1),
+      op: Int32Array.of(0, 1, 1),
+      ratio: Float64Array.of(0.25, 0.75, 1),
+    };
+    const ops = shareTotals(units, { n: 3, columns }, 2);
+    expect([...ops.selfPs]).toEqual([2, 14]);
+    expect([...ops.occurrences]).toEqual([1, 2]);
+  });
+
+  it("leaves totals alone where every unit is an op", () => {
+    const units = opTotals(toTable([]), undefined, N_OPS, null);
+    expect(shareTotals(units, undefined, N_OPS)).toBe(units);
+  });
+});
+
 describe("opTotals", () => {
+  it("counts an op of a device as often as the most frequent of its kernels", () => {
+    const at = (start: number): Span => ({ op: 3, line: 0, start, duration: 5, children: [] });
+    const table = toTable([at(0), at(10), at(20), at(30), at(40)]);
+    const kernels = { n: table.n, columns: { ...table.columns, variant: Int32Array.of(7, 9, 7, 9, 7) } };
+    expect(opTotals(kernels, undefined, N_OPS, null).occurrences[3]).toBe(3);
+    expect(opTotals(kernels, undefined, N_OPS, [8, 22]).occurrences[3]).toBe(1);
+    expect(opTotals(table, undefined, N_OPS, null).occurrences[3]).toBe(5);
+  });
+
   it("charges every instant of a range to the innermost op, as counting instants does", () => {
     fc.assert(
       fc.property(forest, fc.option(ranges, { nil: null }), (roots, range) => {

@@ -75,6 +75,34 @@ async function press(target: HTMLElement, key: string, more: KeyboardEventInit =
   return event;
 }
 
+/** The run, its batches now being an HLO op that is 70 % what it was and 30 % an op that no slice is most of. */
+function compiledRun(): Pack {
+  const { meta, tables } = RUN;
+  const [names, opName] = [meta.names as string[], meta.op_name as number[]];
+  const batch = opName.findIndex((name) => names[name] === BATCH);
+  const op = tables.events.columns.op as Int32Array;
+  const known = opName.map((_, unit) => ({ unit, op: unit, ratio: unit === batch ? 0.7 : 1 }));
+  const rows = known.toSpliced(batch + 1, 0, { unit: batch, op: opName.length, ratio: 0.3 });
+  const shares = {
+    unit: Int32Array.from(rows, (row) => row.unit),
+    op: Int32Array.from(rows, (row) => row.op),
+    ratio: Float64Array.from(rows, (row) => row.ratio),
+  };
+  const more = {
+    names: [...names, "adam/Mul"],
+    op_name: [...opName, names.length],
+    op_type: [...(meta.op_type as number[]), opName[0]],
+  };
+  return {
+    meta: { ...meta, ...more },
+    tables: {
+      ...tables,
+      events: { ...tables.events, columns: { ...tables.events.columns, unit: op } },
+      op_shares: { n: rows.length, columns: shares },
+    },
+  };
+}
+
 const details = (root: HTMLElement) => root.querySelector(".det")?.textContent ?? "";
 
 describe("timeline", () => {
@@ -351,6 +379,20 @@ describe("timeline", () => {
     const { root } = await show({ meta, tables: {} });
     expect(root.querySelector("[role=alert]")).toBeNull();
     expect(details(root)).toContain("Nothing selected");
+  });
+
+  it("tells what a compiled slice stands for", async () => {
+    const { root, area } = await show(compiledRun());
+    await click(area, root.tfprofLocate(BATCH, 14));
+    for (const part of ["Compiled from", "70 %", "30 %", "Mul"]) expect(details(root)).toContain(part);
+  });
+
+  it("marks the slices that a selected op was fused into, and says so", async () => {
+    const { page, root } = await show(compiledRun());
+    page.link.set("selection", ["adam/Mul"]);
+    await frame();
+    expect(details(root)).toContain("XLA compiled it together with other ops");
+    expect(details(root)).toContain(BATCH);
   });
 
   it("lets go of everything when the view ends", async () => {

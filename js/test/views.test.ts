@@ -178,7 +178,7 @@ describe("overview panel", () => {
 
   it("lists the ops of the averaged steps and selects one by click", async () => {
     const { root, page } = await show(overviewPanel);
-    const top = [...root.querySelectorAll<HTMLElement>(".tfp-top button")];
+    const top = [...root.querySelectorAll<HTMLElement>(".tfp-top ol button")];
     expect(top.length).toBe(6);
     top[0].click();
     expect(page.link.get("selection")).toEqual([top[0].getAttribute("data-op-name")]);
@@ -194,7 +194,15 @@ describe("dashboard", () => {
       return { render: async ({ el }: { el: HTMLElement }) => el.append(`drawn ${ref}`) };
     },
   });
-  const refs = ["overview_panel", "step_chart", "timeline", "op_table", "memory_timeline", "input_graph"];
+  const refs = [
+    "overview_panel",
+    "step_chart",
+    "timeline",
+    "op_table",
+    "source_view",
+    "memory_timeline",
+    "input_graph",
+  ];
 
   async function showAll(fail = "", options = "{}") {
     return show(
@@ -219,13 +227,13 @@ describe("dashboard", () => {
 
   it("draws a tab when it is first chosen, by keys as well", async () => {
     const { root } = await showAll();
-    expect(root.textContent).not.toContain("drawn memory_timeline");
+    expect(root.textContent).not.toContain("drawn source_view");
     const tabs = [...root.querySelectorAll<HTMLElement>("[role=tab]")];
-    expect(tabs.map((tab) => tab.tabIndex)).toEqual([0, -1, -1]);
+    expect(tabs.map((tab) => tab.tabIndex)).toEqual([0, ...new Array(tabs.length - 1).fill(-1)]);
     tabs[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
     await new Promise((done) => setTimeout(done, 10));
-    expect(root.textContent).toContain("drawn memory_timeline");
-    expect(tabs.map((tab) => tab.getAttribute("aria-selected"))).toEqual(["false", "true", "false"]);
+    expect(root.textContent).toContain("drawn source_view");
+    expect(tabs.filter((tab) => tab.getAttribute("aria-selected") === "true")).toEqual([tabs[1]]);
     expect(document.activeElement).toBe(tabs[1]);
   });
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
 from .data import TraceData
+from .library import STATIC
 from .link import LinkModel
-
-STATIC = Path(__file__).parent.parent / "static"
 
 
 def built(file_name: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .base import View
+from .table import TableView
 
 
-class InputGraph(View):
+class InputGraph(TableView):
     """One node per iterator; the critical path is bold, the bottleneck outlined and its remedy beside it."""
 
     entry = "input_graph"

@@ -8,9 +8,10 @@ from .chart import ChartView
 from .data import TraceData
 from .figures import memory_figure
 from .link import LinkModel
+from .table import TableView
 
 
-class MemoryTimeline(ChartView):
+class MemoryTimeline(ChartView, TableView):
     """Stack, heap, free and fragmentation against time, with what was held at the peak of the time range."""
 
     entry = "memory_timeline"

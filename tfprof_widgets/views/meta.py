@@ -17,13 +17,24 @@ from ..store.trace import Plane, Trace
 from .tables import Names
 
 VERSION = 1
+_OVERVIEW_RATIOS = (
+    "compute_16bit_ratio",
+    "compute_32bit_ratio",
+    "host_time_ratio",
+    "device_time_ratio",
+    "host_eager_ratio",
+    "device_eager_ratio",
+    "host_idle_ratio",
+    "device_idle_ratio",
+    "device_duty_cycle_ratio",
+)
 
 
 def meta_of(
     results: Results, names: Names, *, title: str, notices: Sequence[str], n_events_here: int
 ) -> dict[str, Any]:
     """Everything but the columns; JSON-safe. Strings that the trace does not have are added to `names`."""
-    trace, occurrences = results.trace, results.occurrences
+    trace, ops = results.trace, results.op_shares
     return {
         "version": VERSION,
         "title": title,
@@ -32,10 +43,11 @@ def meta_of(
         "n_events_here": n_events_here,
         "planes": [{"name": plane.name, "host": plane.host, "kind": _kind(plane)} for plane in trace.planes],
         "lines": _lines(trace),
-        "op_name": names.ids(occurrences.name).tolist(),
-        "op_type": names.ids(occurrences.type).tolist(),
-        "op_device": occurrences.is_device.astype(int).tolist(),
-        "op_eager": occurrences.is_eager.astype(int).tolist(),
+        "op_name": names.ids(ops.name).tolist(),
+        "op_type": names.ids(ops.type).tolist(),
+        "op_device": ops.is_device.astype(int).tolist(),
+        "op_eager": ops.is_eager.astype(int).tolist(),
+        "n_units": len(ops.dominant),
         "step_names": results.steps.frame["name"].tolist(),
         "categories": list(STEP_CATEGORIES),
         "sessions": [dataclasses.asdict(session) for session in trace.sessions],
@@ -44,6 +56,7 @@ def meta_of(
         "memory_remedy": results.memory.remedy,
         "memory_summary": records(results.memory.summary),
         "pipelines": _pipelines(results),
+        "input": _input(results),
         "overview": _overview(results),
         "notices": list(notices),
     }
@@ -87,6 +100,10 @@ def _overview(results: Results) -> dict[str, Any]:
         "busy_ratio": overview.busy_ratio,
         "has_device": overview.environment.n_active_devices > 0,
         "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
+        "next_steps": list(overview.next_steps),
+        "findings": list(overview.findings),
+        "left_out": overview.left_out,
+        **{name: plain(getattr(overview, name)) for name in _OVERVIEW_RATIOS},
     }
 
 
@@ -104,6 +121,17 @@ def _pipelines(results: Results) -> list[dict[str, Any]]:
         {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}
         for pipeline in records(pipelines)
     ]
+
+
+def _input(results: Results) -> dict[str, Any]:
+    """The verdict on the input, the host's time for it, and each input op with its category, most self time first."""
+    pipeline = results.input_pipeline
+    return {
+        "verdict": pipeline.verdict,
+        "input_ratio": plain(pipeline.input_ratio),
+        "categories": records(pipeline.categories),
+        "ops": [list(pair) for pair in pipeline.ops[["op", "category"]].itertuples(index=False, name=None)],
+    }
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .base import View
+from .table import TableView
 
 
-class OpTable(View):
+class OpTable(TableView):
     """Ops by self time, for the selected time range or the whole capture; sortable, filterable, with CSV."""
 
     entry = "op_table"

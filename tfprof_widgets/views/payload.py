@@ -10,14 +10,18 @@ import numpy as np
 
 from ..analysis.results import Results
 from .meta import meta_of
+from .place_tables import place_meta, place_tables
 from .sampling import sample_events
+from .table_parts import table_meta, table_tables
 from .tables import (
     Names,
     event_table,
+    hlo_name_families,
     iterator_call_table,
     memory_table,
     occurrence_table,
     op_line_table,
+    op_share_table,
     piece_table,
     stat_table,
     step_table,
@@ -76,20 +80,29 @@ def build_payload(
     is_complete = trace.n_events <= max_events
     rows = sample_events(trace, n_wanted=max_events if is_complete else min(max_events, _SAMPLED_EVENTS))
     names = Names(trace.strings)
+    shares = op_share_table(results)
     tables: dict[str, Table] = {
         "events": event_table(results, rows),
         "steps": step_table(results),
         "step_pieces": piece_table(results),
         "occurrences": occurrence_table(results),
         "op_lines": op_line_table(results),
+        **({"op_shares": shares} if shares is not None else {}),
         "memory": memory_table(results, names),
         "iterator_calls": iterator_call_table(results),
+        **place_tables(results),
+        **table_tables(results),
     }
     if is_complete:
         tables["stats"] = stat_table(trace, 0, trace.n_events)
     meta = meta_of(results, names, title=title, notices=notices, n_events_here=len(rows))
-    tables["names"] = names.table(np.unique(trace.name_id))
-    return Payload(results, pack({**meta, "names": names.strings}, tables), is_complete=is_complete)
+    drawn = np.unique(np.concatenate([trace.name_id, np.array(meta["op_name"] + meta["op_type"], np.int64)]))
+    tables["names"] = names.table(drawn, hlo_name_families(results))
+    return Payload(
+        results,
+        pack({**meta, **place_meta(results), **table_meta(results), "names": names.strings}, tables),
+        is_complete=is_complete,
+    )
 
 
 def first_payload(results: Results) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from ..analysis.dtypes import dtype_name
-from ..analysis.op_families import FAMILIES, families
+from ..analysis.op_families import FAMILIES, families, hlo_families
 from ..analysis.results import Results
 from ..analysis.steps import STEP_CATEGORIES
 from ..store.trace import StatKind, Trace
@@ -38,11 +38,18 @@ class Names:
             found.append(self._ids[text])
         return np.array(found, np.int64)
 
-    def table(self, drawn: Int64) -> Table:
-        """The slice family of every string; told only for those `drawn`, ids of event names, and for added ones."""
+    def table(self, drawn: Int64, told: Mapping[int, int] | None = None) -> Table:
+        """The slice family of every string; worked out only for those `drawn`, ids of event names, and for added ones.
+
+        Args:
+            drawn: string ids.
+            told: families by string id that are known better than the string tells.
+        """
         chosen = np.union1d(drawn, np.arange(self._n_of_trace, len(self.strings)))
         family = np.full(len(self.strings), FAMILIES.index("runtime"), np.uint8)
         family[chosen] = families([self.strings[i] for i in chosen.tolist()])
+        for name, known in (told or {}).items():
+            family[name] = known
         return Table({"family": (family, "u1")})
 
 
@@ -52,10 +59,15 @@ def as_f8(values: npt.NDArray[np.integer]) -> Float64:
 
 
 def event_table(results: Results, rows: Int64) -> Table:
-    """The events at `rows` (ascending), each with its op, its step and the number of its stats."""
+    """The events at `rows` (ascending), each with the framework op it is most of, its step and the number of its stats.
+
+    In a compiled run also with its unit, for which `op_share_table` has all framework ops.
+    """
     trace = results.trace
+    unit = {} if results.op_shares.is_identity else {"unit": (results.event_unit[rows], "i4")}
     return Table(
         {
+            **unit,
             "start_ps": (as_f8(trace.start_ps[rows]), "f8"),
             "duration_ps": (as_f8(trace.duration_ps[rows]), "f8"),
             "self_ps": (as_f8(trace.nesting.self_ps[rows]), "f8"),
@@ -109,18 +121,46 @@ def piece_table(results: Results) -> Table:
 
 
 def occurrence_table(results: Results) -> Table:
-    """Every execution of every op, so that the browser can add up any time range; `line` is where its idle time counts."""
+    """Every execution of every unit, so that the browser can add up any time range; `line` is where its idle time counts.
+
+    `op` is the unit; `op_share_table` says which framework ops that is. `variant` is there only where a device ran ops:
+    it numbers the kernels of each, of which the most frequent says how often the op was executed.
+    """
     occurrences = results.occurrences
-    return Table(
-        {
-            "op": (occurrences.op, "i4"),
-            "line": (occurrences.lane_line[occurrences.lane], "i4"),
-            "start_ps": (as_f8(occurrences.start_ps), "f8"),
-            "duration_ps": (as_f8(occurrences.duration_ps), "f8"),
-            "span_ps": (as_f8(occurrences.span_ps), "f8"),
-            "parent": (occurrences.parent, "i4"),
-        }
+    columns: dict[str, tuple[npt.ArrayLike, str]] = {
+        "op": (occurrences.op, "i4"),
+        "line": (occurrences.lane_line[occurrences.lane], "i4"),
+        "start_ps": (as_f8(occurrences.start_ps), "f8"),
+        "duration_ps": (as_f8(occurrences.duration_ps), "f8"),
+        "span_ps": (as_f8(occurrences.span_ps), "f8"),
+        "parent": (occurrences.parent, "i4"),
+    }
+    on_device = occurrences.is_device[occurrences.op] & (occurrences.op < occurrences.n_ops)
+    if on_device.any():
+        columns["variant"] = (np.where(on_device, occurrences.variant, -1), "i4")
+    return Table(columns)
+
+
+def op_share_table(results: Results) -> Table | None:
+    """Which framework ops each unit stands for; None where each stands for itself."""
+    shares = results.op_shares
+    if shares.is_identity:
+        return None
+    return Table({"unit": (shares.unit, "i4"), "op": (shares.op, "i4"), "ratio": (shares.ratio, "f8")})
+
+
+def hlo_name_families(results: Results) -> dict[int, int]:
+    """The slice family of each event name that stands for an HLO op: that of the op, its name says little."""
+    occurrences, shares = results.occurrences, results.op_shares
+    rows = np.flatnonzero(occurrences.op >= occurrences.n_ops)
+    if not len(rows):
+        return {}
+    names, first = np.unique(results.trace.name_id[occurrences.event[rows]], return_index=True)
+    units = occurrences.op[rows[first]].tolist()
+    found = hlo_families(
+        [occurrences.type[unit] for unit in units], [shares.type[op] for op in shares.dominant[units].tolist()]
     )
+    return dict(zip(names.tolist(), found.tolist(), strict=True))
 
 
 def op_line_table(results: Results) -> Table:
@@ -164,7 +204,11 @@ def memory_table(results: Results, names: Names) -> Table:
 
 
 def iterator_call_table(results: Results) -> Table:
-    """Every call of every tf.data iterator; `node` counts within the pipeline, as in the meta object."""
+    """Every call of every tf.data iterator; `node` counts within the pipeline, as in the meta object.
+
+    `root` is the row of the root call that it was made for (-1 where none was captured), of which it `is_blocking` when
+    that one waited for it, for `wait_ps` of its own work; `is_startup` calls belong to the first execution of an epoch.
+    """
     calls = results.input_pipeline.tf_data.calls
     return Table(
         {
@@ -173,6 +217,10 @@ def iterator_call_table(results: Results) -> Table:
             "start_ps": (as_f8(calls["start_ps"].to_numpy(np.int64)), "f8"),
             "duration_ps": (as_f8(calls["duration_ps"].to_numpy(np.int64)), "f8"),
             "self_ps": (as_f8(calls["self_ps"].to_numpy(np.int64)), "f8"),
+            "wait_ps": (as_f8(calls["wait_ps"].to_numpy(np.int64)), "f8"),
+            "root": (calls["root_call"].to_numpy(np.int64), "i4"),
+            "is_blocking": (calls["is_blocking"].to_numpy(np.bool_), "u1"),
+            "is_startup": (calls["is_startup"].to_numpy(np.bool_), "u1"),
         }
     )
 

@@ -11,6 +11,8 @@ export interface Events {
   readonly line: ArrayLike<number>;
   readonly depth: ArrayLike<number>;
   readonly op: ArrayLike<number>;
+  /** What was executed; without compiled programs there is no such column, and it is the op. */
+  readonly unit: ArrayLike<number>;
   readonly step: ArrayLike<number>;
   /** Name id by which an event is selected: its op's name, else its own. */
   readonly key: Int32Array;
@@ -40,6 +42,7 @@ export function readEvents(table: Table | undefined, meta: TraceMeta): Events {
     line: column("line", new Int32Array(n)),
     depth: column("depth", new Uint16Array(n)),
     op,
+    unit: table?.columns.unit === undefined ? op : column("unit", new Int32Array(n)),
     step: column("step", new Int32Array(n).fill(-1)),
     key,
     statOffset,

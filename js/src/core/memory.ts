@@ -205,21 +205,18 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
   return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
 }
 
-/** Allocations in a range, the whole capture when null, and how many of them were given back in it. */
-export function countEvents(
-  events: MemoryEvents,
-  range: RangePs,
-): { readonly allocations: number; readonly freed: number } {
+export interface EventCounts {
+  readonly allocations: number;
+  readonly deallocations: number;
+}
+
+/** What happened in a range, the whole capture when null. */
+export function countEvents(events: MemoryEvents, range: RangePs): EventCounts {
   const from = range === null ? events.begin : lowerBound(events.time, range[0], events.begin, events.end);
   const to = range === null ? events.end : lowerBound(events.time, range[1], events.begin, events.end);
-  let allocations = 0;
-  let freed = 0;
-  for (let i = from; i < to; i++) {
-    if (events.isFree[i]) continue;
-    allocations += 1;
-    if (events.freedAt[i] >= 0 && events.freedAt[i] < to) freed += 1;
-  }
-  return { allocations, freed };
+  let deallocations = 0;
+  for (let i = from; i < to; i++) if (events.isFree[i]) deallocations += 1;
+  return { allocations: to - from - deallocations, deallocations };
 }
 
 /** Whether drawing free bytes informs: a CPU allocator's nominal 64 GiB over MiBs in use would flatten everything else. */

@@ -53,6 +53,16 @@ export interface PipelineMeta {
   [other: string]: unknown;
 }
 
+/** What `InputPipeline` says of the input as a whole. */
+export interface InputMeta {
+  verdict: string;
+  input_ratio: number | null;
+  /** Time of all host threads; always the same categories. */
+  categories: { category: string; time_ms: number; ratio: number }[];
+  /** Names of input ops, each with its category. */
+  ops: [op: string, category: string][];
+}
+
 export interface MemorySummaryRow {
   allocator: string;
   n_allocations: number;
@@ -75,7 +85,63 @@ export interface OverviewMeta {
   limiter?: string | null;
   breakdown?: { category: string; ms: number; ratio: number }[];
   environment?: Record<string, unknown>;
+  /** Sentences on what to look at and to change, the most pressing first. */
+  next_steps?: string[];
+  /** Sentences on what else is wrong. */
+  findings?: string[];
+  left_out?: string;
   [other: string]: unknown;
+}
+
+/** What a kernel is and how it was launched. */
+export interface KernelMeta {
+  name: string;
+  /** The framework op it ran for; "" where the trace names none. */
+  op_name: string;
+  registers_per_thread: number;
+  shared_memory_bytes: number;
+  /** Threads per block and blocks, "x,y,z". */
+  block_dim: string;
+  grid_dim: string;
+  /** Per cent; 0 where the trace does not say. */
+  occupancy_pct: number | null;
+  op_type: string;
+  /** By the name of the op alone, as XProf tells it. */
+  tensor_core_eligible: boolean;
+  /** By the name or the type of the op. */
+  could_use_tensor_core: boolean;
+  uses_tensor_core: boolean;
+  /** Index into FAMILIES. */
+  family: number;
+}
+
+/** An op of an XLA program. */
+export interface HloMeta {
+  program_id: string;
+  module: string;
+  category: string;
+  name: string;
+  expression: string;
+  /** The framework op with the largest share in it. */
+  op_name: string;
+  op_type: string;
+  device: string;
+  /** Of one execution, as the bytes; null unknown. */
+  flops: number | null;
+  bytes_accessed: number | null;
+  /** "file:line", "" unknown. */
+  source: string;
+  /** Index into FAMILIES. */
+  family: number;
+}
+
+/** A Keras layer, or what else ops belong to. */
+export interface LayerMeta {
+  layer: string;
+  class_name: string;
+  kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
+  allocated_bytes: number | null;
+  peak_bytes: number | null;
 }
 
 export interface TraceMeta {
@@ -89,7 +155,9 @@ export interface TraceMeta {
   lines: LineMeta[];
   /** Every string of the trace; all name ids point here. */
   names: string[];
-  /** Indexed by op id. */
+  /** How many units `occurrences.op` counts; without compiled programs as many as there are framework ops. */
+  n_units?: number;
+  /** Indexed by framework op. */
   op_name: number[];
   op_type: number[];
   op_device: number[];
@@ -102,8 +170,27 @@ export interface TraceMeta {
   memory_remedy: string | null;
   memory_summary: MemorySummaryRow[];
   pipelines: PipelineMeta[];
+  input?: InputMeta;
   overview: OverviewMeta;
   notices: string[];
+  /** Texts of user files and cells, and of files whose lines ran ops. */
+  source_files?: { file: string; title: string; text: string }[];
+  /** What `op_places.line` counts; `file` is an index into `source_files`, or -1 for a bucket. */
+  source_lines?: { file: number; line: number; function: string; code: string; bucket: string }[];
+  /** Where the user's thread was found, a share of the sampled time of the whole capture; the longest first. */
+  source_samples?: { file: number; line: number; n_samples: number; time_ratio: number }[];
+  /** What `op_places.scope` counts; `parent` is -1 for the root. */
+  scopes?: { name: string; parent: number }[];
+  /** What `kernel_runs.kernel` counts. */
+  kernels?: KernelMeta[];
+  /** What `hlo_units.hlo` counts. */
+  hlo_ops?: HloMeta[];
+  /** What `op_places.layer` counts. */
+  layers?: LayerMeta[];
+  /** What `worker_steps.host` counts. */
+  worker_hosts?: string[];
+  /** What the aligned steps leave out, and why. */
+  worker_note?: string;
 }
 
 /** Step-time categories in the order of their ids. */

@@ -1,4 +1,7 @@
-/** Op occurrences and a time range -> one row per op (or per op type), as Python's `aggregate_ops` gives them. */
+/**
+ * Executions of units and a time range -> one row per framework op (or per op type), as Python's `aggregate_ops` gives them.
+ * A unit is an ordinary op, or an HLO op of a compiled program that stands for several framework ops, each with its share.
+ */
 
 import { numbers } from "./column";
 import { FAMILIES } from "./meta";
@@ -60,13 +63,13 @@ export function isInRange(start: number, duration: number, range: RangePs): bool
 }
 
 /**
- * Total and self time and occurrences per op id.
+ * Total and self time and occurrences per unit.
  * Self time is the overlap of an occurrence's span less that of its direct children's spans, so self times never count an instant twice.
  */
-export function opTotals(occurrences: Table, lines: Table | undefined, nOps: number, range: RangePs): OpTotals {
-  const totalPs = new Float64Array(nOps);
-  const selfPs = new Float64Array(nOps);
-  const counts = new Float64Array(nOps);
+export function opTotals(occurrences: Table, lines: Table | undefined, nUnits: number, range: RangePs): OpTotals {
+  const totalPs = new Float64Array(nUnits);
+  const selfPs = new Float64Array(nUnits);
+  const counts = new Float64Array(nUnits);
   const op = numbers(occurrences, "op");
   const line = numbers(occurrences, "line");
   const start = numbers(occurrences, "start_ps");
@@ -96,7 +99,50 @@ export function opTotals(occurrences: Table, lines: Table | undefined, nOps: num
     }
   }
   if (lastLine >= 0) busy.set(lastLine, (busy.get(lastLine) ?? 0) + lastBusy);
+  countKernels(occurrences, counts, range);
   return { totalPs, selfPs, occurrences: counts, idlePs: idle(lines ?? EMPTY_TABLE, busy, range) };
+}
+
+/** A device may run several kernels for one execution of an op: it was executed as often as the most frequent of them. */
+function countKernels(occurrences: Table, counts: Float64Array, range: RangePs): void {
+  if (occurrences.columns.variant === undefined) return;
+  const op = numbers(occurrences, "op");
+  const variant = numbers(occurrences, "variant");
+  const start = numbers(occurrences, "start_ps");
+  const duration = numbers(occurrences, "duration_ps");
+  let width = 1;
+  for (let i = 0; i < occurrences.n; i++) {
+    width = Math.max(width, variant[i] + 1);
+    if (variant[i] >= 0) counts[op[i]] = 0;
+  }
+  const runs = new Map<number, number>();
+  for (let i = 0; i < occurrences.n; i++) {
+    if (variant[i] < 0 || !isInRange(start[i], duration[i], range)) continue;
+    const kernel = op[i] * width + variant[i];
+    const n = (runs.get(kernel) ?? 0) + 1;
+    runs.set(kernel, n);
+    counts[op[i]] = Math.max(counts[op[i]], n);
+  }
+}
+
+/**
+ * Totals per framework op from those per unit: each gets its share of the time of the units that stand for it, and was
+ * executed as often as the most frequent of them. Without a table of shares every unit is a framework op.
+ */
+export function shareTotals(totals: OpTotals, shares: Table | undefined, nOps: number): OpTotals {
+  if (shares === undefined || shares.n === 0) return totals;
+  const totalPs = new Float64Array(nOps);
+  const selfPs = new Float64Array(nOps);
+  const occurrences = new Float64Array(nOps);
+  const unit = numbers(shares, "unit");
+  const op = numbers(shares, "op");
+  const ratio = numbers(shares, "ratio");
+  for (let i = 0; i < shares.n; i++) {
+    totalPs[op[i]] += totals.totalPs[unit[i]] * ratio[i];
+    selfPs[op[i]] += totals.selfPs[unit[i]] * ratio[i];
+    occurrences[op[i]] = Math.max(occurrences[op[i]], totals.occurrences[unit[i]]);
+  }
+  return { totalPs, selfPs, occurrences, idlePs: totals.idlePs };
 }
 
 function idle(lines: Table, busy: ReadonlyMap<number, number>, range: RangePs): [number, number] {

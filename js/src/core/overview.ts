@@ -3,7 +3,8 @@
 import { numbers } from "./column";
 import { formatMs, formatNumber } from "./format";
 import type { TraceMeta } from "./meta";
-import { type OpRow, opRows, opTotals, type RangePs } from "./ops";
+import { type OpRow, opRows, type RangePs } from "./ops";
+import { rangedOps } from "./ranged_ops";
 import { EMPTY_TABLE, type Table } from "./wire";
 
 export interface Figure {
@@ -70,11 +71,14 @@ export interface TopOps {
   readonly nSteps: number;
 }
 
-/** The ops with the most self time during the steps that the averages count, so that one compiling step does not hide them. */
-export function topOps(meta: TraceMeta, table: (name: string) => Table | undefined, most: number): TopOps {
+/**
+ * The ops of one side (0 host, 1 device) with the most self time during the steps that the averages count, so that one
+ * compiling step does not hide them.
+ */
+export function topOps(meta: TraceMeta, table: (name: string) => Table | undefined, most: number, side: 0 | 1): TopOps {
   const steps = table("steps") ?? EMPTY_TABLE;
   const [range, nSteps] = averagedRange(steps);
-  const totals = opTotals(table("occurrences") ?? EMPTY_TABLE, undefined, meta.op_name.length, range);
+  const totals = rangedOps(meta, table, range);
   const names = {
     names: meta.names,
     opName: meta.op_name,
@@ -82,7 +86,7 @@ export function topOps(meta: TraceMeta, table: (name: string) => Table | undefin
     opDevice: meta.op_device,
     opEager: meta.op_eager,
   };
-  return { rows: opRows(names, totals).slice(0, most), nSteps };
+  return { rows: opRows(names, totals, { side }).slice(0, most), nSteps };
 }
 
 function averagedRange(steps: Table): [RangePs, number] {

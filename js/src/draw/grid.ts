@@ -1,17 +1,16 @@
 /** Rows and column descriptions -> a sortable table with virtual rows (Tabulator), keyboard selection and no markup from data. */
 
-import {
-  FormatModule,
-  InteractionModule,
-  ResizeColumnsModule,
-  type RowComponent,
-  SortModule,
-  Tabulator,
-} from "tabulator-tables";
+import type { RowComponent, Tabulator } from "tabulator-tables";
 import { h } from "./dom";
 import { definition, type Entry, type GridColumn, headOf, toEntry } from "./grid_column";
 
-Tabulator.registerModule([FormatModule, InteractionModule, ResizeColumnsModule, SortModule]);
+type TabulatorClass = typeof Tabulator;
+let library: TabulatorClass | undefined;
+
+/** Gives the grids of this module the library that draws them; before the first of them is made. */
+export function useTabulator(tabulator: TabulatorClass): void {
+  library = tabulator;
+}
 
 export interface GridOptions<R> {
   readonly label: string;
@@ -77,7 +76,8 @@ class TabulatorGrid<R> implements Grid<R> {
   }
 
   #createTable(): Tabulator {
-    return new Tabulator(this.element, {
+    if (library === undefined) throw new Error("the table library is not loaded");
+    return new library(this.element, {
       height: "100%",
       layout: "fitColumns",
       index: "key",
@@ -213,6 +213,7 @@ function fitToWidth<R>(
   if (typeof ResizeObserver === "undefined") return;
   let wasNarrow = false;
   let lastWidth = 0;
+  const hidden = new Set<string>();
   const observer = new ResizeObserver(([entry]) => {
     const width = Math.round(entry?.contentRect.width ?? 0);
     if (width === lastWidth) return;
@@ -222,6 +223,7 @@ function fitToWidth<R>(
     void whenBuilt.then(() => {
       if (signal.aborted) return;
       const isNarrow = width < NARROW_PX;
+      leaveOut(table, columns, hidden, width);
       if (isNarrow !== wasNarrow) setNarrow(table, columns, isNarrow);
       wasNarrow = isNarrow;
       if (isHidden(element)) return;
@@ -234,10 +236,20 @@ function fitToWidth<R>(
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });
 }
 
+/** Shows the optional columns that there is room for; `hidden` keeps the others. */
+function leaveOut<R>(table: Tabulator, columns: readonly GridColumn<R>[], hidden: Set<string>, width: number): void {
+  for (const { id, isOptional, shownFrom } of columns) {
+    const isShown = !isOptional || width >= Math.max(NARROW_PX, shownFrom ?? 0);
+    if (isShown === !hidden.has(id)) continue;
+    if (isShown) table.showColumn(id);
+    else table.hideColumn(id);
+    if (isShown) hidden.delete(id);
+    else hidden.add(id);
+  }
+}
+
 function setNarrow<R>(table: Tabulator, columns: readonly GridColumn<R>[], isNarrow: boolean): void {
   for (const column of columns) {
-    if (column.isOptional && isNarrow) table.hideColumn(column.id);
-    if (column.isOptional && !isNarrow) table.showColumn(column.id);
     if (column.narrowWidth === undefined) continue;
     const width = isNarrow ? column.narrowWidth : (column.width ?? column.narrowWidth);
     const component = table.getColumn(column.id);

@@ -19,6 +19,8 @@ export interface GridColumn<R> {
   readonly isRight?: boolean;
   /** Left out where the table is narrow. */
   readonly isOptional?: boolean;
+  /** Width of the table in px from which an optional column is shown, where that is more than not being narrow. */
+  readonly shownFrom?: number;
 }
 
 /** A row as Tabulator keeps it: under each column's id what the column sorts by. */

@@ -3,6 +3,7 @@
 import { cutNames } from "../core/cut";
 import { formatCount, formatNumber, formatTime, plural } from "../core/format";
 import type { IteratorNode } from "../core/meta";
+import { formatInstantOn } from "../core/span_text";
 import { h, svg } from "./dom";
 
 export interface IteratorCost {
@@ -10,6 +11,8 @@ export interface IteratorCost {
   readonly self: number;
   readonly total: number;
   readonly calls: number;
+  /** When the first call of one execution began (Infinity where it has none); null for an average of many. */
+  readonly startPs: number | null;
   /** What the sums are divided by. */
   readonly nBatches: number;
   /** Self time of a batch that fills the bar, ps. */
@@ -26,9 +29,15 @@ export interface BoxPlace {
 /** Boxes narrower than this have no room for the calls beside the self time. */
 const CALLS_FROM_PX = 112;
 
+export interface BoxHead {
+  /** The name, cut to the width of the box. */
+  readonly name: string;
+  readonly isCritical: boolean;
+}
+
 export function nodeBox(
   node: IteratorNode,
-  name: string,
+  { name, isCritical }: BoxHead,
   cost: IteratorCost,
   place: BoxPlace,
   fits: (text: string) => boolean,
@@ -36,7 +45,7 @@ export function nodeBox(
   const settings = paramText(node);
   const sums = `self ${formatTime(cost.self)}, total ${formatTime(cost.total)}, ${plural(cost.calls, "call")}`;
   const group = svg("g", {
-    class: `tfp-node${node.on_critical_path ? " critical" : " aside"}`,
+    class: `tfp-node${isCritical ? " critical" : " aside"}`,
     transform: `translate(${place.x} ${place.y})`,
     tabindex: 0,
     role: "button",
@@ -45,10 +54,15 @@ export function nodeBox(
   });
   group.setAttribute("data-op-name", node.long_name);
   group.append(
-    svg("title", {}, [node.long_name, settings, sums].filter(Boolean).join("\n")),
+    svg("title", {}, [node.long_name, settings, sums, started(cost)].filter(Boolean).join("\n")),
     ...boxParts(name, cutNames([settings], fits).get(settings) ?? "", cost, place),
   );
   return group;
+}
+
+function started({ startPs }: IteratorCost): string {
+  if (startPs === null) return "";
+  return Number.isFinite(startPs) ? `from ${formatInstantOn(startPs, 1e6)}` : "not called";
 }
 
 type BatchCost = Pick<IteratorCost, "self" | "total" | "calls">;
@@ -66,6 +80,8 @@ function spokenCost({ self, total, calls }: BatchCost): string {
 function boxParts(name: string, settings: string, cost: IteratorCost, { width, height }: BoxPlace): SVGElement[] {
   const { self, total, calls } = perBatch(cost);
   const bar = self > 0 ? Math.max(1, ((width - 16) * self) / cost.scale) : 0;
+  const start = started(cost);
+  const dy = start ? 13 : 0;
   const parts = [
     svg("rect", { class: "box", width, height }),
     svg("rect", { class: "tint", x: 2, y: 2, width: width - 4, height: height - 4 }),
@@ -73,8 +89,9 @@ function boxParts(name: string, settings: string, cost: IteratorCost, { width, h
     svg("text", { x: 8, y: 30 }, settings),
     svg("text", { class: "k", x: 8, y: 46 }, `${formatTime(self)} self`),
     svg("text", { x: 8, y: 59 }, `${formatTime(total)} total`),
-    svg("rect", { class: "track", x: 8, y: 66, width: width - 16, height: 8 }),
-    svg("rect", { class: "self", x: 8, y: 66, width: bar, height: 8 }),
+    svg("text", { x: 8, y: 72 }, start),
+    svg("rect", { class: "track", x: 8, y: 66 + dy, width: width - 16, height: 8 }),
+    svg("rect", { class: "self", x: 8, y: 66 + dy, width: bar, height: 8 }),
     svg("rect", { class: "ring", x: -3, y: -3, width: width + 6, height: height + 6 }),
   ];
   if (width <= CALLS_FROM_PX) return parts;

@@ -52,24 +52,42 @@ export function watchSize(
 /** About the width of a character of the table's font, where there is no canvas to measure with. */
 const CHARACTER_PX = 6.4;
 
-/** A predicate: does a text of the element's font fit into a width? Adds up characters, since measuring whole texts is slow. */
-export function textFits(element: HTMLElement, widthPx: number): (text: string) => boolean {
+/** A function for the width in px of a character in the element's font. */
+function characterWidth(element: HTMLElement): (character: string) => number {
   let context: CanvasRenderingContext2D | null = null;
   if (typeof CanvasRenderingContext2D !== "undefined") context = document.createElement("canvas").getContext("2d");
-  if (context === null) return (text) => text.length * CHARACTER_PX <= widthPx;
+  if (context === null) return () => CHARACTER_PX;
   const style = getComputedStyle(element);
   context.font = `${style.fontSize} ${style.fontFamily}`;
   const measure = context;
   const widths = new Map<string, number>();
-  const widthOf = (character: string) => {
-    const width = measure.measureText(character).width;
-    widths.set(character, width);
+  return (character) => {
+    let width = widths.get(character);
+    if (width === undefined) {
+      width = measure.measureText(character).width;
+      widths.set(character, width);
+    }
     return width;
   };
+}
+
+/** A function for the width in px of a text in the element's font. Adds up characters, since measuring whole texts is slow. */
+export function textWidth(element: HTMLElement): (text: string) => number {
+  const widthOf = characterWidth(element);
+  return (text) => {
+    let width = 0;
+    for (const character of text) width += widthOf(character);
+    return width;
+  };
+}
+
+/** A predicate: does a text of the element's font fit into a width? */
+export function textFits(element: HTMLElement, widthPx: number): (text: string) => boolean {
+  const widthOf = characterWidth(element);
   return (text) => {
     let width = 0;
     for (const character of text) {
-      width += widths.get(character) ?? widthOf(character);
+      width += widthOf(character);
       if (width > widthPx) return false;
     }
     return true;

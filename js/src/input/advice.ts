@@ -2,30 +2,27 @@
 
 import { wrapCode } from "../core/code";
 import { formatCount, formatTime } from "../core/format";
-import type { PipelineMeta } from "../core/meta";
-import type { NodeStats } from "../core/pipeline";
 import { copyButton, h } from "../draw/dom";
+import type { InputScene } from "./scene";
 
 /** Advance of a character of the code box, and its padding. */
 const CODE_CHARACTER_PX = 6.65;
 const CODE_PADDING_PX = 16;
 
 export interface Finding {
-  readonly pipeline: PipelineMeta;
+  readonly scene: InputScene;
   readonly nPipelines: number;
-  readonly root: number;
-  /** The bottleneck of what is shown, -1 for none. */
-  readonly slow: number;
-  readonly stats: NodeStats;
-  readonly nBatches: number;
+  /** Whether the training waits for data at all, in one sentence about the whole capture. */
+  readonly verdict: string;
 }
 
-/** Fills `aside`: the finding, the fix where one is known, and the figures of the pipeline. */
+/** Fills `aside`: the verdict, the finding, the fix where one is known, and the figures of the pipeline. */
 export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
-  const { suggestion, suggestion_code: code, bottleneck } = finding.pipeline;
-  const parts: Node[] = [h("h3", {}, headline(finding))];
+  const { scene, verdict } = finding;
+  const { suggestion, suggestion_code: code, bottleneck } = scene.pipeline;
+  const parts: Node[] = verdict ? [h("h3", {}, verdict), h("p", {}, headline(scene))] : [h("h3", {}, headline(scene))];
   // The suggestion is about the bottleneck of the whole capture.
-  if (finding.slow < 0 || finding.slow === (bottleneck ?? -1)) {
+  if (scene.slow < 0 || scene.slow === (bottleneck ?? -1)) {
     if (suggestion) parts.push(h("p", {}, suggestion));
     if (code) {
       const copy = copyButton("Copy the fix", () => code, signal);
@@ -35,23 +32,34 @@ export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSi
   aside.replaceChildren(...parts, facts(finding));
 }
 
-function headline({ pipeline, slow, stats, nBatches }: Finding): string {
+function headline({ pipeline, rank, range, slow, stats, nBatches }: InputScene): string {
   if (slow < 0) return "No iterator of this pipeline kept a step waiting.";
   const { name } = pipeline.nodes[slow];
-  const cost = formatTime(stats.selfPs[slow] / Math.max(1, nBatches));
-  if (slow !== (pipeline.bottleneck ?? -1)) return `${name} is the slowest here: ${cost} a batch.`;
-  return pipeline.summary || `${name} is the bottleneck: ${cost} a batch.`;
+  const wait = formatTime(stats.waitPs[slow] / Math.max(1, nBatches));
+  if (rank !== null) return `${name} held this execution up: waited ${wait} for its own work.`;
+  if (range !== null) return `${name} is the slowest here: ${wait} of waiting a batch.`;
+  return pipeline.summary || `${name} is the bottleneck: ${wait} a batch.`;
 }
 
-function facts({ pipeline, nPipelines, root, stats, nBatches }: Finding): HTMLElement {
+function facts({ scene, nPipelines }: Finding): HTMLElement {
+  const { pipeline, root, stats, nBatches } = scene;
   const list = h("dl", { class: "tfp-kv" });
   const fact = (term: string, text: string) => list.append(h("dt", {}, term), h("dd", {}, text));
-  if (nPipelines > 1) fact("pipeline", pipeline.name);
+  if (nPipelines > 1) fact("pipeline", `${pipeline.name} on ${String(pipeline.host ?? "this host")}`);
   const batches = nBatches === 1 ? "batch" : "batches";
   fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])}`);
-  const { min_latency_us: least, max_latency_us: most } = pipeline;
-  if (typeof least === "number" && typeof most === "number" && most > 0)
+  const { min_latency_us: least, max_latency_us: most, n_slow_calls: nSlow } = pipeline;
+  if (
+    scene.rank === null &&
+    scene.range === null &&
+    typeof least === "number" &&
+    typeof most === "number" &&
+    most > 0
+  ) {
     fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}`);
+    if (typeof nSlow === "number") fact("> 50 µs", formatCount(nSlow));
+  }
+  if (scene.slow >= 0) fact("long name", pipeline.nodes[scene.slow].long_name);
   return list;
 }
 

@@ -3,10 +3,11 @@
 import { type Chart, createChart } from "../bokeh";
 import { formatCount } from "../core/format";
 import { envelope, heldBy, isFreeInformative, type MemoryEvents, rowAt, stepCurves } from "../core/memory";
+import type { MemoryStep } from "../core/memory_steps";
 import type { RangePs } from "../core/ops";
 import { isSparse, uncapturedSpans } from "../core/sessions";
 import { EMPTY_TABLE } from "../core/wire";
-import { h } from "../draw/dom";
+import { h, svg } from "../draw/dom";
 import { inFrame, watchSize } from "../draw/page";
 import { createTip, drawLabels, type PlotLabel, watchPlot } from "../draw/plot";
 import type { TraceView } from "../view";
@@ -14,6 +15,8 @@ import { paintColors, paintLevels, paintTime } from "./paint";
 import { eventTip, momentLabel, peakLabel } from "./words";
 
 const MS = 1e9;
+/** Steps narrower than this have no mark of their own peak. */
+const MIN_PEAK_PX = 5;
 /** Width from which a gap says what it is. */
 const GAP_TEXT_PX = 90;
 
@@ -22,12 +25,16 @@ interface Shown {
   readonly range: RangePs;
   readonly peak: number;
   readonly moment: number | null;
+  /** What each step did, for the marks of their peaks. */
+  readonly steps: readonly MemoryStep[];
 }
 
 export class MemoryChart {
   readonly element = h("div", { class: "tfp-plot", tabindex: 0, role: "img", "data-lm-suppress-shortcuts": "true" });
-  readonly legend = h("span", { style: "display:inline-flex;gap:8px" });
+  /** What is drawn beyond what the figures beside the chart explain. */
+  readonly legend = h("span", { class: "tfp-mem-keys" });
   isFreeDrawn = false;
+  readonly #peaksKey = h("span", { class: "tfp-key", hidden: true }, h("i", { class: "peaks" }), "peak of each step");
   readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
   readonly #draw: () => void;
   #chart: Chart | null = null;
@@ -70,9 +77,9 @@ export class MemoryChart {
     );
   }
 
-  show(events: MemoryEvents, range: RangePs, peak: number, moment: number | null): void {
-    this.#shown = { events, range, peak, moment };
-    this.isFreeDrawn = isFreeInformative(events, peak);
+  show(shown: Shown): void {
+    this.#shown = shown;
+    this.isFreeDrawn = isFreeInformative(shown.events, shown.peak);
     this.#showLegend();
     this.#draw();
   }
@@ -159,7 +166,24 @@ export class MemoryChart {
     if (moment !== null) labels.push(momentLabel(chart, events, moment));
     labels.push(...this.#notes(chart));
     drawLabels(this.#labels, labels);
-    this.#labels.prepend(...this.#gaps(chart));
+    this.#labels.prepend(...this.#gaps(chart), this.#stepPeaks(chart));
+  }
+
+  /** A line over each step at its peak, where steps are wide enough and there are several. */
+  #stepPeaks(chart: Chart): SVGElement {
+    const { steps } = this.#shown as Shown;
+    const [t0, t1] = this.#window();
+    const inside = steps.filter((step) => step.startPs < t1 && step.endPs > t0);
+    const drawing = svg("svg", { class: "tfp-step-peaks", width: this.element.clientWidth, height: "100%" });
+    const { left, right } = chart.frame();
+    this.#peaksKey.hidden = inside.length < 2 || (right - left) / inside.length < MIN_PEAK_PX;
+    if (this.#peaksKey.hidden) return drawing;
+    const path = inside.map((step) => {
+      const [x0, x1] = [Math.max(t0, step.startPs), Math.min(t1, step.endPs)].map((ps) => chart.xToPx(ps / MS));
+      return `M${x0 + 1} ${chart.yToPx(step.peakBytes)}H${Math.max(x0 + 2, x1 - 1)}`;
+    });
+    drawing.append(svg("path", { d: path.join("") }));
+    return drawing;
   }
 
   /** What of the capture the plot leaves out, on the side away from the peak and its words. */
@@ -171,12 +195,12 @@ export class MemoryChart {
     const notes: PlotLabel[] = [];
     if (this.#nDrawn < this.#nInWindow) {
       const text = `${formatCount(this.#nDrawn)} of ${formatCount(this.#nInWindow)} events drawn, with every extreme`;
-      notes.push({ ...side, y: top + 22, text });
+      notes.push({ ...side, y: top + 27, text });
     }
     const session = this.#peakSession();
     if (session >= 0) {
       const of = `${session + 1} of ${this.view.data.meta.sessions.length}`;
-      notes.push({ ...side, y: top + 38, text: `the session with the peak, ${of}; choose steps to see another` });
+      notes.push({ ...side, y: top + 43, text: `the session with the peak, ${of}; choose steps to see another` });
     }
     return notes;
   }
@@ -196,16 +220,9 @@ export class MemoryChart {
   }
 
   #showLegend(): void {
-    const keys = ["stack", "heap", ...(this.isFreeDrawn ? ["free"] : [])].map((layer) => {
-      const swatch = h("i", { class: "sw" });
-      swatch.style.background = `var(--m-${layer})`;
-      return h("span", { class: "tfp-key" }, swatch, layer);
-    });
-    if (this.view.link.selection.length > 0) {
-      keys.push(h("span", { class: "tfp-key" }, h("i", { class: "sw held" }), "held by the selection"));
-    }
-    const line = h("span", { class: "tfp-key" }, h("i", { class: "line" }), "fragmentation, right axis");
-    this.legend.replaceChildren(...keys, line);
+    const hasHeld = this.view.link.selection.length > 0;
+    const held = h("span", { class: "tfp-key" }, h("i", { class: "sw held" }), "held by the selection");
+    this.legend.replaceChildren(...(hasHeld ? [held] : []), this.#peaksKey);
   }
 
   #timeAt(px: number): number {

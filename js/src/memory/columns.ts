@@ -43,7 +43,7 @@ function sizeColumns(look: () => HolderLook): GridColumn<Holder>[] {
       title: "Allocated",
       tip: "Bytes taken from the allocator, summed over the allocations of the row",
       width: 240,
-      narrowWidth: 180,
+      narrowWidth: 136,
       value: (row) => row.allocatedBytes,
       cell: (row) => barCell(row, look()),
     },
@@ -71,19 +71,34 @@ function sizeColumns(look: () => HolderLook): GridColumn<Holder>[] {
 
 /** Which tensors they are. */
 const TENSOR: readonly GridColumn<Holder>[] = [
-  { id: "region", title: "Region", width: 76, value: (row) => row.regionName, cell: (row) => row.regionName },
-  { id: "dtype", title: "Type", width: 66, value: (row) => row.dtypeName, cell: (row) => row.dtypeName },
+  {
+    id: "region",
+    title: "Region",
+    width: 76,
+    narrowWidth: 60,
+    value: (row) => row.regionName,
+    cell: (row) => row.regionName,
+  },
+  {
+    id: "dtype",
+    title: "Type",
+    width: 66,
+    narrowWidth: 52,
+    value: (row) => row.dtypeName,
+    cell: (row) => row.dtypeName,
+  },
   {
     id: "shape",
     title: "Shape",
     width: 124,
+    narrowWidth: 96,
     value: (row) => row.shapeName,
     cell: (row) => h("span", { title: row.shapeName }, row.shapeName),
   },
 ];
 
 /** All sizes of a table share a unit, so the smallest are only told to be small. */
-function inUnit(bytes: number, { unit }: HolderLook): string {
+export function inUnit(bytes: number, { unit }: Pick<HolderLook, "unit">): string {
   const value = bytes / unit[0];
   return value > 0 && value < 0.001 ? "<0.001" : formatNumber(value);
 }
@@ -94,8 +109,13 @@ function nameCell(row: Holder, { cuts }: HolderLook): Node {
 }
 
 function barCell(row: Holder, look: HolderLook): Node {
+  return byteBar(row.allocatedBytes, look, row.op === STACK ? "stack" : "heap");
+}
+
+/** Bytes as a number and a bar. */
+export function byteBar(bytes: number, look: Pick<HolderLook, "unit" | "maxBytes">, layer: "stack" | "heap"): Node {
   const bar = h("i");
-  bar.style.width = `max(1px, ${(row.allocatedBytes / (look.maxBytes || 1)) * 100}%)`;
-  bar.style.background = row.op === STACK ? "var(--m-stack)" : "var(--m-heap)";
-  return h("div", { class: "tfp-bar-cell" }, h("span", {}, inUnit(row.allocatedBytes, look)), bar);
+  bar.style.width = `max(1px, ${(bytes / (look.maxBytes || 1)) * 100}%)`;
+  bar.style.background = `var(--m-${layer})`;
+  return h("div", { class: "tfp-bar-cell" }, h("span", {}, inUnit(bytes, look)), bar);
 }

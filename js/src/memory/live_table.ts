@@ -4,7 +4,7 @@ import { toCsv } from "../core/csv";
 import { cutNames } from "../core/cut";
 import { formatPercent, plural } from "../core/format";
 import { byteUnit, type LiveGroup, liveAt, type MemoryEvents, REMAINDER, STACK } from "../core/memory";
-import { button, download } from "../draw/dom";
+import { download } from "../draw/dom";
 import { createGrid, type Grid } from "../draw/grid";
 import { inFrame, textFits } from "../draw/page";
 import type { TraceView } from "../view";
@@ -12,7 +12,6 @@ import { type Holder, type HolderLook, holderColumns } from "./columns";
 
 export class LiveTable {
   readonly element: HTMLElement;
-  readonly csvButton: HTMLElement;
   readonly #grid: Grid<Holder>;
   #rows: Holder[] = [];
   #cuts = new Map<string, string>();
@@ -34,7 +33,6 @@ export class LiveTable {
       },
     );
     this.element = this.#grid.element;
-    this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown, in bytes" });
     view.link.on("selection", () => this.#followSelection(), view.signal);
   }
 
@@ -91,7 +89,8 @@ export class LiveTable {
     this.#grid.setSelected(new Set(keys));
   }
 
-  #save(): void {
+  /** Gives the page the rows shown, in bytes. */
+  save(): void {
     const header = ["op", "allocated_bytes", "requested_bytes", "count", "region", "dtype", "shape", "held"];
     const rows = this.#grid
       .shown()

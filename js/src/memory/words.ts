@@ -48,8 +48,9 @@ export function momentLabel(chart: Chart, events: MemoryEvents, moment: number):
 /** One allocation or free, and the state of the allocator after it. */
 export function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Tip {
   const name = (id: number) => meta.names[id] ?? "";
+  const dtype = name(events.dtype[row]);
   const verb = events.isFree[row] ? "frees" : "allocates";
-  const kind = [name(events.region[row]), name(events.dtype[row]), name(events.shape[row])].filter(Boolean);
+  const kind = [name(events.region[row]), dtype === "INVALID" ? "" : dtype, name(events.shape[row])].filter(Boolean);
   const when = `at ${formatInstantOn(events.time[row], 1e6)}${stepWords(meta, events, row)}`;
   const lines = [
     kind.join(" · "),

@@ -1,8 +1,10 @@
 /** A row of the op table -> its cells on the screen and in a CSV file. */
 
 import type { Cell } from "../core/csv";
-import { formatCount, formatNumber, plural } from "../core/format";
+import { formatNumber, plural } from "../core/format";
 import { type OpRow, opCategory } from "../core/ops";
+import { EMPTY_TABLE, type Table } from "../core/wire";
+import { barCell, countColumn, numberColumn, percent, rankColumn, titled } from "../draw/cells";
 import { h } from "../draw/dom";
 import type { GridColumn } from "../draw/grid_column";
 
@@ -12,39 +14,80 @@ export interface RankedOp extends OpRow {
 
 /** What cells need to know beyond their row; read when a cell is drawn. */
 export interface OpLook {
-  /** Name -> name cut to the width of its column. */
-  readonly cuts: ReadonlyMap<string, string>;
-  /** The same for types. */
-  readonly typeCuts: ReadonlyMap<string, string>;
+  /** A name or type cut to the width of its column. */
+  readonly cut: (id: string, text: string) => string;
   /** Self time that fills a bar. */
   readonly maxSelfPs: number;
   readonly isByType: boolean;
   readonly familyOf: (op: number) => string;
 }
 
-export function opColumns(look: () => OpLook): GridColumn<RankedOp>[] {
-  return [...identityColumns(look), COUNT, ...selfTimeColumns(look), ...TOTAL_TIME];
+/** What is known of the work of each op over the whole capture, by op id; NaN unknown. */
+export type OpRates = Readonly<Record<"gflops" | "gibps" | "tensorCore", ArrayLike<number>>>;
+
+export function opColumns(look: () => OpLook, rates: OpRates): GridColumn<RankedOp>[] {
+  const count = countColumn<RankedOp>("Occurrences in the range");
+  return [...identityColumns(look), count, ...selfTimeColumns(look), ...TOTAL_TIME, ...rateColumns(rates)];
+}
+
+export function opRates(table: Table | undefined): OpRates {
+  const { columns } = table ?? EMPTY_TABLE;
+  const column = (name: string) => (columns[name] as Float64Array | undefined) ?? [];
+  return {
+    ...{ gflops: column("flop_rate_gflops"), gibps: column("memory_bandwidth_gibps") },
+    tensorCore: column("tensor_core_ratio"),
+  };
+}
+
+/** The rate of the one op that a row stands for. */
+function rateOf(rates: ArrayLike<number>, row: RankedOp): number {
+  return row.name && !row.isIdle ? (rates[row.op] ?? Number.NaN) : Number.NaN;
+}
+
+/** Only what the trace tells of any op. */
+function rateColumns({ gflops, gibps, tensorCore }: OpRates): GridColumn<RankedOp>[] {
+  const isKnown = (rates: ArrayLike<number>) => Array.from(rates).some(Number.isFinite);
+  const over = "over total time in the whole capture, as the trace says or else estimated from the compiled program";
+  // Else too little is left for the names.
+  const shownFrom = 1240;
+  const used = "Part of the op's kernel time in the whole capture that ran on Tensor Cores";
+  const columns: [ArrayLike<number>, GridColumn<RankedOp>][] = [
+    [
+      gflops,
+      numberColumn({ id: "gflops", title: "GFLOP/s", tip: `Operations ${over}`, width: 68, shownFrom }, (row) =>
+        rateOf(gflops, row),
+      ),
+    ],
+    [
+      gibps,
+      numberColumn(
+        { id: "gibps", title: "GiB/s", tip: `Bytes read and written ${over}`, width: 58, shownFrom },
+        (row) => rateOf(gibps, row),
+      ),
+    ],
+    [
+      tensorCore,
+      numberColumn(
+        { id: "tensor", title: "Tensor, %", tip: used, width: 72, shownFrom },
+        (row) => rateOf(tensorCore, row),
+        percent,
+      ),
+    ],
+  ];
+  return columns.filter(([rates]) => isKnown(rates)).map(([, column]) => column);
 }
 
 /** Which op a row is about. */
 function identityColumns(look: () => OpLook): GridColumn<RankedOp>[] {
   return [
-    {
-      id: "rank",
-      title: "#",
-      tip: "Rank by self time",
-      width: 36,
-      isRight: true,
-      value: (row) => -row.rank,
-      cell: (row) => String(row.rank),
-    },
+    rankColumn<RankedOp>("Rank by self time"),
     {
       id: "type",
       title: "Type",
       width: 152,
       narrowWidth: 132,
       value: (row) => row.type,
-      cell: (row) => titled(look().typeCuts.get(row.type) ?? row.type, row.type),
+      cell: (row) => titled(look().cut("type", row.type), row.type),
     },
     { id: "name", title: "Name", value: (row) => row.name || row.type, cell: (row) => nameCell(row, look()) },
     {
@@ -57,18 +100,10 @@ function identityColumns(look: () => OpLook): GridColumn<RankedOp>[] {
   ];
 }
 
-const COUNT: GridColumn<RankedOp> = {
-  id: "count",
-  title: "Count",
-  tip: "Occurrences in the range",
-  width: 60,
-  isRight: true,
-  value: (row) => row.occurrences,
-  cell: (row) => formatCount(row.occurrences),
-};
-
 /** Time in the op itself, and its shares. */
 function selfTimeColumns(look: () => OpLook): GridColumn<RankedOp>[] {
+  const ofAll = "Of the self time of all ops; of one side where only host or device is shown";
+  const upTo = "Self time of this and all larger ops";
   return [
     {
       id: "self",
@@ -77,78 +112,46 @@ function selfTimeColumns(look: () => OpLook): GridColumn<RankedOp>[] {
       width: 250,
       narrowWidth: 158,
       value: (row) => row.selfPs,
-      cell: (row) => barCell(row, look()),
+      cell: (row) => selfCell(row, look()),
     },
-    {
-      id: "ratio",
-      title: "Self, %",
-      tip: "Of the self time of all ops; of one side where only host or device is shown",
-      width: 58,
-      isRight: true,
-      value: (row) => row.selfRatio,
-      cell: (row) => percent(row.selfRatio),
-    },
-    {
-      id: "cumulative",
-      title: "Up to here, %",
-      tip: "Self time of this and all larger ops",
-      width: 90,
-      isRight: true,
-      isOptional: true,
-      value: (row) => row.cumulativeRatio,
-      cell: (row) => percent(row.cumulativeRatio),
-    },
+    numberColumn(
+      { id: "ratio", title: "Self, %", tip: ofAll, width: 58, isOptional: false },
+      (row) => row.selfRatio,
+      percent,
+    ),
+    numberColumn(
+      { id: "cumulative", title: "Up to here, %", tip: upTo, width: 90 },
+      (row) => row.cumulativeRatio,
+      percent,
+    ),
   ];
 }
 
 /** Time with the ops inside it. */
 const TOTAL_TIME: readonly GridColumn<RankedOp>[] = [
-  {
-    id: "total",
-    title: "Total, ms",
-    tip: "Time from start to end, with the ops inside it",
-    width: 74,
-    isRight: true,
-    isOptional: true,
-    value: (row) => row.totalPs,
-    cell: (row) => formatNumber(row.totalPs / 1e9),
-  },
-  {
-    id: "average",
-    title: "Average, µs",
-    tip: "Total time per occurrence",
-    width: 84,
-    isRight: true,
-    isOptional: true,
-    value: (row) => averageUs(row, row.totalPs),
-    cell: (row) => formatNumber(averageUs(row, row.totalPs)),
-  },
+  numberColumn(
+    { id: "total", title: "Total, ms", tip: "Time from start to end, with the ops inside it", width: 74 },
+    (row) => row.totalPs / 1e9,
+  ),
+  numberColumn({ id: "average", title: "Average, µs", tip: "Total time per occurrence", width: 84 }, (row) =>
+    averageUs(row, row.totalPs),
+  ),
 ];
 
 function averageUs(row: RankedOp, ps: number): number {
   return row.occurrences > 0 ? ps / row.occurrences / 1e6 : 0;
 }
 
-function nameCell(row: RankedOp, { isByType, cuts }: OpLook): Node {
+function nameCell(row: RankedOp, { isByType, cut }: OpLook): Node {
   if (row.isIdle) return h("span", { class: "q" }, "no op running");
   if (isByType) return h("span", { class: "q" }, plural(row.nOps, "op"));
-  return titled(cuts.get(row.name) ?? row.name, row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
+  return titled(cut("name", row.name), row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
 }
 
-function barCell(row: RankedOp, { familyOf, maxSelfPs }: OpLook): Node {
-  const share = maxSelfPs > 0 ? (row.selfPs / maxSelfPs) * 100 : 0;
-  const bar = h("i");
-  bar.style.width = row.selfPs > 0 ? `max(1px, ${share}%)` : "0";
-  bar.style.background = `var(--c-${opCategory(row, row.isIdle ? "runtime" : familyOf(row.op))})`;
-  return h("div", { class: "tfp-bar-cell" }, h("span", {}, formatNumber(row.selfPs / 1e9)), bar);
-}
-
-function titled(text: string, title: string): Node {
-  return h("span", { title }, text);
-}
-
-function percent(ratio: number): string {
-  return formatNumber(ratio * 100);
+function selfCell(row: RankedOp, { familyOf, maxSelfPs }: OpLook): Node {
+  const share = maxSelfPs > 0 ? row.selfPs / maxSelfPs : 0;
+  const color = `var(--c-${opCategory(row, row.isIdle ? "runtime" : familyOf(row.op))})`;
+  return barCell(formatNumber(row.selfPs / 1e9), [{ share, color }]);
 }
 
 /** The columns of `Profile.ops`, and the number of ops behind a row by type. */
@@ -166,11 +169,16 @@ export const CSV_HEADER = [
   "self_time_ratio",
   "cumulative_ratio",
   "eager",
+  "flop_rate_gflops",
+  "memory_bandwidth_gibps",
+  "tensor_core_ratio",
 ];
 
-export function csvRow(row: RankedOp): Cell[] {
+export function csvRow(row: RankedOp, rates: OpRates): Cell[] {
   const where = row.device ? "device" : "host";
   const us = [row.totalPs / 1e6, averageUs(row, row.totalPs), row.selfPs / 1e6, averageUs(row, row.selfPs)];
   const shares = [row.selfRatio, row.cumulativeRatio];
-  return [row.rank, where, row.type, row.name, row.nOps, row.occurrences, ...us, ...shares, row.isEager];
+  const work = [rates.gflops, rates.gibps, rates.tensorCore].map((known) => rateOf(known, row));
+  const known = work.map((rate) => (Number.isFinite(rate) ? rate : ""));
+  return [row.rank, where, row.type, row.name, row.nOps, row.occurrences, ...us, ...shares, row.isEager, ...known];
 }

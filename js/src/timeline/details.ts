@@ -81,6 +81,7 @@ export class Details {
     this.pane.replaceChildren(
       ...title(name),
       keyValues(rows),
+      ...this.#compiled(event),
       ...this.#flows(event),
       ...this.#inside(event),
       ...this.#strip(events.key[event], event),
@@ -96,10 +97,20 @@ export class Details {
     const children: Node[] = [
       ...title(link.selection.length === 1 ? link.selection[0] : plural(link.selection.length, "op")),
     ];
+    const drawn = selectedIds.filter((id) => state.isDrawn(id));
     if (selectedIds.length === 0) {
       children.push(h("p", { class: "q" }, "No slice of this trace has this name."));
+    } else if (drawn.length > 0 && drawn.length < selectedIds.length) {
+      const cut = drawn.length > MAX_INSIDE ? `; ${MAX_INSIDE} of ${drawn.length} are listed` : "";
+      children.push(
+        h(
+          "p",
+          { class: "q" },
+          `XLA compiled it together with other ops. Marked are the slices with a share of it${cut}:`,
+        ),
+      );
     }
-    for (const id of selectedIds.slice(0, MAX_INSIDE)) {
+    for (const id of (drawn.length > 0 ? drawn : selectedIds).slice(0, MAX_INSIDE)) {
       const { longest, totalPs, count } = summarizeKey(events, byKey, id, range, this.#peersOf(-1));
       if (selectedIds.length > 1) children.push(h("div", { class: "sub" }, meta.names[id]));
       const rows: [string, Child][] = [this.#inRange(id, -1)];
@@ -150,6 +161,21 @@ export class Details {
       ...to.slice(0, MAX_FLOWS).map((other) => row("starts", other, events.start[other] - events.start[event])),
     ];
     return rows.length > 0 ? [keyValues(rows)] : [];
+  }
+
+  /** The framework ops that a slice of a compiled program stands for, and how much of it each is. */
+  #compiled(event: number): Node[] {
+    const { state } = this;
+    const { events, meta, shares, link } = state;
+    const found = events.op[event] >= 0 ? shares.ofUnit(events.unit[event]) : [];
+    if (found.length === 0 || (found.length === 1 && meta.op_name[found[0].op] === events.name[event])) return [];
+    const rows = found.slice(0, MAX_INSIDE).map(({ op, ratio }): readonly [string, Child] => {
+      const name = meta.names[meta.op_name[op]];
+      const go = () => link.setSelection([name]);
+      return [formatPercent(ratio), button(shortName(name), go, this.signal, { class: "link", title: name })];
+    });
+    const cut = found.length > rows.length ? ` (${rows.length} of ${found.length})` : "";
+    return [h("div", { class: "sub" }, `Compiled from${cut}`), keyValues(rows)];
   }
 
   #inside(event: number): Node[] {

@@ -5,6 +5,7 @@ import { findSame } from "../core/event_summary";
 import { buildPostings, buildRows, type Events, type Postings, type Rows, readEvents } from "../core/events";
 import { type Flows, flowsOf, NO_FLOWS } from "../core/flows";
 import { findGaps, type Gaps } from "../core/idle";
+import { Shares } from "../core/op_shares";
 import { eventsByTime, flagged, matchNames, type Query } from "../core/search";
 import { isSparse, uncapturedSpans } from "../core/sessions";
 import { readSteps, type Steps, typicalSteps } from "../core/steps";
@@ -56,6 +57,8 @@ export class TimelineState {
   readonly #flows = new Map<number, Flows>();
   readonly #gaps = new Map<number, Gaps>();
   readonly #idOfName = new Map<string, number>();
+  /** Which framework ops the slices of compiled programs stand for. */
+  readonly shares: Shares;
 
   constructor(
     readonly trace: TraceView,
@@ -66,6 +69,7 @@ export class TimelineState {
       this.#idOfName.set(name, id);
     });
     this.lineNames = lineLabels(this.meta);
+    this.shares = new Shares(trace.data.table("op_shares"), this.meta);
     this.load();
     this.view = this.#home ?? this.bounds;
     this.readSelection();
@@ -173,8 +177,16 @@ export class TimelineState {
     this.invalidate();
   }
 
+  /** Key ids of names; of an op that no slice is most of, those of the slices that it is fused into. */
   idsOf(names: readonly string[]): Int32Array {
-    return Int32Array.from(names.flatMap((name) => this.#idOfName.get(name) ?? []));
+    const ids = names.flatMap((name) => this.#idOfName.get(name) ?? []);
+    if (this.shares.isEmpty) return Int32Array.from(ids);
+    return Int32Array.from(new Set(ids.flatMap((id) => (this.isDrawn(id) ? [id] : [id, ...this.shares.drawnAs(id)]))));
+  }
+
+  /** Whether slices have this key. */
+  isDrawn(id: number): boolean {
+    return this.byKey.offset[id + 1] > this.byKey.offset[id];
   }
 
   /** Takes the linked selection; the shown event goes when it is no longer part of it. */

@@ -1,0 +1,34 @@
+/** The tables of a pack and a time range -> what each framework op took in it. */
+
+import type { TraceMeta } from "./meta";
+import { type OpTotals, opCategory, opFamily, opTotals, type RangePs, shareTotals } from "./ops";
+import { stepsOfRange } from "./span_text";
+import { EMPTY_TABLE, type Table } from "./wire";
+
+type Tables = (name: string) => Table | undefined;
+
+/** Totals per framework op. */
+export function rangedOps(meta: TraceMeta, table: Tables, range: RangePs): OpTotals {
+  const nOps = meta.op_name.length;
+  const totals = opTotals(table("occurrences") ?? EMPTY_TABLE, table("op_lines"), meta.n_units ?? nOps, range);
+  return shareTotals(totals, table("op_shares"), nOps);
+}
+
+/** Family and step-time category of framework ops, for their colours. */
+export function opColors(meta: TraceMeta, table: Tables) {
+  const families = (table("names")?.columns.family as ArrayLike<number> | undefined) ?? [];
+  const names = { opName: meta.op_name, opType: meta.op_type };
+  const familyOf = (op: number) => opFamily(names, families, op);
+  const categoryOf = (op: number) => {
+    const row = { device: meta.op_device[op] === 1 ? 1 : 0, type: meta.names[meta.op_type[op]] ?? "" } as const;
+    return opCategory({ ...row, isIdle: false }, familyOf(op));
+  };
+  return { familyOf, categoryOf };
+}
+
+/** Steps that figures "a step" are divided by: those a range covers when it covers nothing else, else 1. */
+export function stepsInRange(steps: Table | undefined, range: RangePs): number {
+  if (range === null) return Math.max(1, steps?.n ?? 0);
+  const covered = stepsOfRange(steps, range);
+  return covered === null ? 1 : covered[1] - covered[0] + 1;
+}

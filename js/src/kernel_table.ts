@@ -1,0 +1,105 @@
+/** The executions of kernels in the linked time range -> a bar of the top kernels and a table of all of them. */
+
+import "./kernel_table.css";
+import { formatPercent, formatTime } from "./core/format";
+import type { KernelMeta } from "./core/meta";
+import { EMPTY_TABLE } from "./core/wire";
+import { emptyState, h } from "./draw/dom";
+import { createShareBar, type ShareLook, shareSegments } from "./draw/share_bar";
+import { CSV_HEADER, csvRow, kernelColumns } from "./kernels/columns";
+import { readableKernels, shortKernel } from "./kernels/names";
+import { familyOf, type KernelRow, kernelRows, tensorCore } from "./kernels/rows";
+import { LinkedTable } from "./linked_table";
+import { mountWithTables } from "./tables";
+import type { TraceView } from "./view";
+
+class KernelTable {
+  #maxPs = 0;
+  #rows: readonly KernelRow[] = [];
+  readonly #kernels: readonly KernelMeta[];
+  readonly #finding = h("span", { class: "q" });
+  readonly #table: LinkedTable<KernelRow>;
+
+  constructor(readonly view: TraceView) {
+    const { data, signal, root } = view;
+    this.#kernels = data.meta.kernels ?? [];
+    const readable = readableKernels(this.#kernels.map((kernel) => kernel.name));
+    root.classList.add("tfp-kernel_table");
+    const bar = createShareBar("Kernel time", (key) => this.#pickKey(key), signal);
+    const has = {
+      hasOps: this.#kernels.some((kernel) => kernel.op_name !== ""),
+      hasOccupancy: this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0),
+    };
+    this.#table = new LinkedTable<KernelRow>(view, {
+      label: "Kernels by total time",
+      filterLabel: "Filter kernels by name or op",
+      noun: () => "kernels",
+      weightNoun: "kernel time",
+      weight: (row) => row.totalPs,
+      columns: (cut) => kernelColumns(cut, () => this.#maxPs, has),
+      cuts: {
+        name: { text: (row) => row.readable, width: 300 },
+        ...(has.hasOps && { op: { text: (row) => row.op_name, width: 200 } }),
+      },
+      sortBy: "total",
+      key: keyOf,
+      attributes: (row) => ({ "data-kernel": row.name }),
+      rows: (range) => kernelRows(this.#kernels, readable, data.table("kernel_runs") ?? EMPTY_TABLE, range),
+      texts: (row) => [row.name, row.readable, row.op_name, row.op_type],
+      opsOf: (row) => (row.op_name ? [row.op_name] : []),
+      whyEmpty: () => "No kernel ran in this time range. Clear the range to see all kernels.",
+      csv: { file: "kernels.csv", header: CSV_HEADER, row: csvRow },
+      controls: [this.#finding],
+      above: [bar.element],
+      onRows: (all, shown) => {
+        this.#rows = all;
+        this.#maxPs = shown.reduce((most, row) => Math.max(most, row.totalPs), 0);
+        this.#finding.textContent = finding(all);
+        bar.set(shareSegments(all, (row) => row.totalPs, SHARE_LOOK));
+      },
+      onSelection: (chosen) => bar.setSelected(new Set(this.#rows.filter((row) => chosen.has(row.op_name)).map(keyOf))),
+      empty: () => (this.#kernels.length === 0 ? noKernels(signal) : null),
+    });
+  }
+
+  #pickKey(key: string): void {
+    const row = this.#rows.find((one) => keyOf(one) === key);
+    if (row?.op_name) this.#table.pick([row.op_name]);
+  }
+}
+
+function keyOf(row: KernelRow): string {
+  return `kernel:${row.kernel}`;
+}
+
+/** What Tensor Cores do, in a few words; "" where no op is eligible. */
+function finding(rows: readonly KernelRow[]): string {
+  const time = (wanted: (row: KernelRow) => boolean) =>
+    rows.filter(wanted).reduce((total, row) => total + row.totalPs, 0);
+  const eligible = time((row) => tensorCore(row) !== "none");
+  if (eligible === 0) return "";
+  const used = time((row) => tensorCore(row) === "used");
+  return `On Tensor Cores: ${formatPercent(used / eligible)} of the ${formatTime(eligible)} that are eligible`;
+}
+
+const SHARE_LOOK: ShareLook<KernelRow> = {
+  noun: "kernels",
+  whole: "kernel time",
+  of: (row) => ({
+    ...{ key: keyOf(row), name: row.name, family: familyOf(row) },
+    short: [row.readable, shortKernel(row.readable)],
+  }),
+};
+
+function noKernels(signal: AbortSignal): HTMLElement {
+  return emptyState(
+    "No kernels: nothing ran on a GPU in this capture",
+    "The ops ran on the CPU; the Ops view has their time. Where TensorFlow finds a GPU, this view lists the kernels that the ops launch there and whether Tensor Cores serve them. This says what it finds:",
+    'tf.config.list_physical_devices("GPU")',
+    signal,
+  );
+}
+
+export default mountWithTables("kernel_table", (view) => {
+  new KernelTable(view);
+});

@@ -1,0 +1,69 @@
+/** Executions of kernels and a time range -> one row per kernel, as Python's `compute_kernels` gives them. */
+
+import { numbers } from "../core/column";
+import { FAMILIES, type KernelMeta } from "../core/meta";
+import { isInRange, overlapPs, type RangePs } from "../core/ops";
+import type { Table } from "../core/wire";
+
+export interface KernelRow extends KernelMeta {
+  readonly rank: number;
+  /** The name as a person reads it. */
+  readonly readable: string;
+  /** Row of the meta object's `kernels`. */
+  readonly kernel: number;
+  readonly occurrences: number;
+  readonly totalPs: number;
+  readonly minPs: number;
+  readonly maxPs: number;
+  /** Of the time of all kernels. */
+  readonly ratio: number;
+}
+
+/**
+ * The kernels that ran in the range, most time first; of one cut by the range the part inside counts.
+ * @param readable name -> name as a person reads it
+ */
+export function kernelRows(
+  kernels: readonly KernelMeta[],
+  readable: ReadonlyMap<string, string>,
+  runs: Table,
+  range: RangePs,
+): KernelRow[] {
+  const n = kernels.length;
+  const [total, count, longest] = [new Float64Array(n), new Float64Array(n), new Float64Array(n)];
+  const shortest = new Float64Array(n).fill(Number.POSITIVE_INFINITY);
+  const kernel = numbers(runs, "kernel");
+  const start = numbers(runs, "start_ps");
+  const duration = numbers(runs, "duration_ps");
+  let sum = 0;
+  for (let i = 0; i < runs.n; i++) {
+    if (!isInRange(start[i], duration[i], range)) continue;
+    const ps = overlapPs(start[i], duration[i], range);
+    const k = kernel[i];
+    count[k] += 1;
+    total[k] += ps;
+    shortest[k] = Math.min(shortest[k], ps);
+    longest[k] = Math.max(longest[k], ps);
+    sum += ps;
+  }
+  const ran = kernels.map((_, k) => k).filter((k) => count[k] > 0);
+  ran.sort((a, b) => total[b] - total[a] || a - b);
+  return ran.map((k, i) => ({
+    ...kernels[k],
+    readable: readable.get(kernels[k].name) ?? kernels[k].name,
+    ...{ rank: i + 1, kernel: k, occurrences: count[k], ratio: sum > 0 ? total[k] / sum : 0 },
+    ...{ totalPs: total[k], minPs: shortest[k], maxPs: longest[k] },
+  }));
+}
+
+export type TensorCore = "used" | "idle" | "none";
+
+/** Whether Tensor Cores serve the kernel, could but do not, or cannot. */
+export function tensorCore(kernel: Pick<KernelMeta, "could_use_tensor_core" | "uses_tensor_core">): TensorCore {
+  if (kernel.uses_tensor_core) return "used";
+  return kernel.could_use_tensor_core ? "idle" : "none";
+}
+
+export function familyOf(kernel: Pick<KernelMeta, "family">): string {
+  return FAMILIES[kernel.family] ?? "runtime";
+}

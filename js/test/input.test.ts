@@ -1,0 +1,171 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { inputOps, inputParts } from "../src/core/input_ops";
+import { countedSteps, inputShares, statisticsOf } from "../src/core/input_waits";
+import type { TraceMeta } from "../src/core/meta";
+import { executionStats, executions, latencyOf, nodeStats } from "../src/core/pipeline";
+import type { Table } from "../src/core/wire";
+import inputGraph from "../src/input_graph";
+import { fakePage } from "./fake_host";
+import { makeScene } from "./scene";
+
+const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
+const settle = () => new Promise((done) => setTimeout(done, 60));
+
+/** Two executions of one pipeline, the second the longer; the element of the second was made ahead, during the first. */
+const CALLS: Table = {
+  n: 5,
+  columns: {
+    pipeline: Int32Array.of(0, 0, 0, 0, 1),
+    node: Int32Array.of(0, 1, 1, 0, 0),
+    start_ps: Float64Array.of(0, 1, 5, 10, 3),
+    duration_ps: Float64Array.of(4, 3, 4, 60e6, 9),
+    self_ps: Float64Array.of(1, 3, 4, 60e6, 9),
+    wait_ps: Float64Array.of(1, 3, 0, 60e6, 9),
+    root: Int32Array.of(0, 0, 3, 3, 4),
+    is_blocking: Uint8Array.of(1, 1, 0, 1, 1),
+    is_startup: Uint8Array.of(1, 1, 0, 0, 1),
+  },
+};
+
+describe("executions of a pipeline", () => {
+  it("are ranked by their time, within the range", () => {
+    expect(executions(CALLS, 0, null)).toEqual([3, 0]);
+    expect(executions(CALLS, 0, [0, 5])).toEqual([0]);
+    expect(executions(CALLS, 7, null)).toEqual([]);
+  });
+
+  it("have the calls that were made for them, whenever those were made", () => {
+    const stats = executionStats(CALLS, 2, 3);
+    expect([[...stats.calls], [...stats.startPs], [...stats.isBlocking]]).toEqual([
+      [1, 1],
+      [10, 5],
+      [1, 0],
+    ]);
+  });
+
+  it("wait for nothing of a start-up, unless there is nothing else", () => {
+    expect([...nodeStats(CALLS, 0, 2, null).waitPs]).toEqual([60e6, 0]);
+    expect([...executionStats(CALLS, 2, 0).waitPs]).toEqual([1, 3]);
+  });
+
+  it("count as slow from 50 µs on", () => {
+    const latency = latencyOf(CALLS, executions(CALLS, 0, null));
+    expect(latency).toMatchObject({ nCalls: 2, nSlow: 1, min: 4, max: 60e6 });
+    expect(latencyOf(CALLS, [])).toMatchObject({ nCalls: 0, nSlow: 0, max: Number.NaN });
+  });
+});
+
+describe("waiting for data", () => {
+  const steps: Table = {
+    n: 3,
+    columns: {
+      start_ps: Float64Array.of(0, 10e9, 20e9),
+      duration_ps: Float64Array.of(10e9, 10e9, 20e9),
+      input_ms: Float64Array.of(9, 2, 8),
+      is_averaged: Uint8Array.of(0, 1, 1),
+    },
+  };
+
+  it("is a share of each step", () => {
+    expect([...inputShares(steps)]).toEqual([0.9, 0.2, 0.4]);
+  });
+
+  it("is averaged over usual steps, over others where there are only those", () => {
+    expect(countedSteps(steps, null)).toEqual([1, 2]);
+    expect(countedSteps(steps, [0, 10e9])).toEqual([0]);
+    expect(countedSteps(steps, [1e9, 9e9])).toEqual([]);
+  });
+
+  it("has the deviation of a sample, as in the overview", () => {
+    expect(statisticsOf([1, 3])).toEqual({ n: 2, avg: 2, sd: Math.SQRT2, min: 1, max: 3 });
+    expect(statisticsOf([5]).sd).toBe(0);
+  });
+});
+
+describe("input ops", () => {
+  const { meta, tables } = makeScene();
+  const traceMeta = meta as unknown as TraceMeta;
+
+  it("are those with a category, and their self shares add up to 1", () => {
+    const rows = inputOps(traceMeta, tables.occurrences, null);
+    expect(rows.map((row) => row.name)).toEqual([MAP]);
+    expect(rows.reduce((sum, row) => sum + row.selfRatio, 0)).toBeCloseTo(1);
+    expect(inputOps(traceMeta, tables.occurrences, [0, 1])).toEqual([]);
+  });
+
+  it("divide the time of a range, and of the whole capture as analysed", () => {
+    const input = traceMeta.input as NonNullable<TraceMeta["input"]>;
+    expect(inputParts(input, [], null).find((part) => part.ratio === 1)?.ms).toBe(476);
+    const [start, duration] = [tables.steps.columns.start_ps, tables.steps.columns.duration_ps] as Float64Array[];
+    const range = [start[3], start[3] + duration[3]] as const;
+    const rows = inputOps(traceMeta, tables.occurrences, range);
+    const parts = inputParts(input, rows, range);
+    expect(parts.reduce((sum, part) => sum + part.ms, 0)).toBeCloseTo(rows[0].selfPs / 1e9);
+  });
+});
+
+describe("input view", () => {
+  beforeEach(() => {
+    vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+    vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    document.body.replaceChildren();
+  });
+
+  async function show() {
+    const page = await fakePage(makeScene());
+    const el = document.body.appendChild(document.createElement("div"));
+    await inputGraph.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
+    await settle();
+    return { root: el.firstElementChild as HTMLElement, page };
+  }
+
+  async function choose(root: HTMLElement, text: string) {
+    [...root.querySelectorAll<HTMLElement>(".seg button")].find((element) => element.textContent === text)?.click();
+    await settle();
+  }
+
+  it("says first whether the training waits for data", async () => {
+    const { root } = await show();
+    expect(root.querySelector("aside h3")?.textContent).toContain("waits 13.1 of 21.3 ms");
+  });
+
+  it("shows one execution by its rank, with its own times, and the average again in another range", async () => {
+    const { root, page } = await show();
+    const ranks = root.querySelector<HTMLSelectElement>('[aria-label="Execution"]') as HTMLSelectElement;
+    expect(ranks.options.length).toBe(41);
+    ranks.value = "0";
+    ranks.dispatchEvent(new Event("change"));
+    expect(root.querySelector(".tfp-say")?.textContent).toContain("Execution of rank 0, of 40");
+    expect(root.querySelector(".tfp-graph")?.textContent).toMatch(/from [\d.,]+ ms/);
+    expect(root.querySelector(".tfp-node.bottleneck")?.getAttribute("data-op-name")).toBe(MAP);
+    page.link.set("time_range", [0, 1e9]);
+    await settle();
+    expect(ranks.value).toBe("");
+  });
+
+  it("tells the share of each step and what the host's time went into", async () => {
+    const { root, page } = await show();
+    await choose(root, "Waiting");
+    expect(root.querySelector(".tfp-wait .line")?.textContent).toMatch(/^Waiting for data: \d+ % of \d+ steps/);
+    expect(root.querySelector(".tfp-host-keys")?.textContent).toContain("Preprocessing476 ms · 100 %");
+    expect(root.querySelector(".tfp-host-advice")?.textContent).toContain("Largest: Preprocessing.");
+    page.link.set("time_range", [1, 2]);
+    await settle();
+    expect(root.querySelector(".tfp-wait .line")?.textContent).toBe("No whole step in this range.");
+  });
+
+  it("lists input ops and selects one, and lists pipelines with their slow calls", async () => {
+    const { root, page } = await show();
+    await choose(root, "Input ops");
+    root.querySelector<HTMLElement>(`.tabulator-row[data-op-name="${MAP}"]`)?.click();
+    expect(page.link.get("selection")).toEqual([MAP]);
+    await choose(root, "Pipelines");
+    const cells = root.querySelector('[data-pipeline="0"]');
+    expect(cells?.querySelector('[tabulator-field="slow"]')?.textContent).toBe("40");
+    expect(cells?.querySelector('[tabulator-field="max"]')?.textContent).toBe("13.1 ms");
+  });
+});

@@ -1,0 +1,192 @@
+/** Memory by step, by lifetime and by op: the same rules, on the same drawn runs, as tests/unit/analysis/test_memory_steps.py. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type MemoryEvents, memoryEvents } from "../src/core/memory";
+import { leakingOp, measureGrowth, unfreedByOp } from "../src/core/memory_growth";
+import { lifetimePs, topLifetimes } from "../src/core/memory_lifetimes";
+import { memorySteps } from "../src/core/memory_steps";
+import type { Table } from "../src/core/wire";
+import { growthWords } from "../src/memory/facts";
+
+const STEP = 100;
+const WORK = 0;
+const LOST = 1;
+
+interface Move {
+  readonly at: number;
+  readonly address: number;
+  /** Bytes to allocate; 0 gives the address back. */
+  readonly bytes: number;
+  readonly op?: number;
+  readonly session?: number;
+}
+
+/** The events of one allocator, in which `base` bytes were in use before. */
+function drawn(moves: readonly Move[], base = 0): MemoryEvents {
+  const live = new Map<number, number>();
+  const freedAt = new Int32Array(moves.length).fill(-1);
+  const size = new Float64Array(moves.length);
+  const heap = new Float64Array(moves.length);
+  let used = base;
+  for (const [i, { address, bytes }] of moves.entries()) {
+    if (bytes > 0) live.set(address, i);
+    else freedAt[live.get(address) as number] = i;
+    size[i] = bytes || size[live.get(address) as number];
+    used += bytes > 0 ? size[i] : -size[i];
+    heap[i] = used;
+  }
+  const none = () => new Int32Array(moves.length).fill(-1);
+  const table: Table = {
+    n: moves.length,
+    columns: {
+      allocator: new Uint8Array(moves.length),
+      session: Int32Array.from(moves, ({ session }) => session ?? 0),
+      time_ps: Float64Array.from(moves, ({ at }) => at),
+      is_free: Uint8Array.from(moves, ({ bytes }) => (bytes > 0 ? 0 : 1)),
+      requested_bytes: size,
+      allocation_bytes: size,
+      stack_bytes: new Float64Array(moves.length),
+      heap_bytes: heap,
+      free_bytes: new Float64Array(moves.length),
+      fragmentation_ratio: new Float64Array(moves.length),
+      op: Int32Array.from(moves, ({ op }) => op ?? WORK),
+      step: Int32Array.from(moves, ({ at }) => Math.floor(at / STEP)),
+      region: none(),
+      dtype: none(),
+      shape: none(),
+      freed_at: freedAt,
+    },
+  };
+  return memoryEvents(table, 0);
+}
+
+function stepsTable(n: number, session = 0): Table {
+  return {
+    n,
+    columns: {
+      session: new Int32Array(n).fill(session),
+      start_ps: Float64Array.from({ length: n }, (_, i) => i * STEP),
+      duration_ps: new Float64Array(n).fill(STEP),
+    },
+  };
+}
+
+/** Each step takes and gives back 500 bytes and, up to step `until`, loses `lost` of another op. */
+function leak(nSteps: number, lost: number, { base = 1000, until = nSteps } = {}) {
+  const moves: Move[] = [];
+  for (let k = 0; k < nSteps; k++) {
+    moves.push({ at: k * STEP + 10, address: 1, bytes: 500 }, { at: k * STEP + 50, address: 1, bytes: 0 });
+    if (lost > 0 && k < until) moves.push({ at: k * STEP + 60, address: 1000 + k, bytes: lost, op: LOST });
+  }
+  const events = drawn(moves, base);
+  const steps = memorySteps(events, stepsTable(nSteps));
+  return { events, steps, growth: measureGrowth(steps, Math.max(...steps.map((step) => step.peakBytes))) };
+}
+
+describe("memory by step", () => {
+  it("has the peak, the levels and the allocations of each step", () => {
+    const moves = [
+      { at: 10, address: 1, bytes: 100 },
+      { at: 20, address: 1, bytes: 0 },
+      { at: 90, address: 2, bytes: 40 },
+      { at: 110, address: 3, bytes: 60 },
+      { at: 120, address: 2, bytes: 0 },
+    ];
+    const rows = memorySteps(drawn(moves), stepsTable(3));
+    const brief = rows.map((row) => [row.peakBytes, row.peakAtPs, row.startBytes, row.endBytes, row.nAllocations]);
+    expect(brief).toEqual([
+      [100, 10, 0, 40, 2],
+      [100, 110, 40, 60, 1],
+      [60, 200, 60, 60, 0],
+    ]);
+  });
+
+  it("leaves out steps of a session in which the allocator reports nothing", () => {
+    expect(memorySteps(drawn([{ at: 10, address: 1, bytes: 1 }]), stepsTable(2, 7))).toEqual([]);
+  });
+
+  it("begins each step with the level that the one before it ended with", () => {
+    const move = fc.record({ gap: fc.integer({ min: 0, max: 40 }), bytes: fc.integer({ min: 1, max: 50 }) });
+    fc.assert(
+      fc.property(fc.array(move, { minLength: 1, maxLength: 60 }), (list) => {
+        let at = 0;
+        const moves = list.map(({ gap, bytes }, i) => {
+          at += gap;
+          return { at, address: i, bytes };
+        });
+        const events = drawn(moves, 100);
+        const rows = memorySteps(events, stepsTable(Math.floor(at / STEP) + 1));
+        rows.forEach((row, k) => {
+          const inside = moves.map((_, i) => i).filter((i) => Math.floor(moves[i].at / STEP) === k);
+          if (k > 0) expect(row.startBytes).toBe(rows[k - 1].endBytes);
+          expect(row.peakBytes).toBe(Math.max(row.startBytes, ...inside.map((i) => events.heap[i])));
+          expect(row.nAllocations).toBe(inside.length);
+          expect(row.allocatedBytes).toBe(inside.reduce((sum, i) => sum + moves[i].bytes, 0));
+        });
+      }),
+    );
+  });
+});
+
+describe("growth from step to step", () => {
+  it("tells a leak with its rate and its op", () => {
+    const { events, steps, growth } = leak(20, 100);
+    expect(growth).toMatchObject({ isSignificant: true, bytesPerStep: 100, nSteps: 20 });
+    const unfreed = unfreedByOp(events, steps);
+    expect(unfreed).toEqual([
+      { op: LOST, nAllocations: 18, nSteps: 18, allocatedBytes: 1800, bytesPerStep: 100, heldBytes: 1800 },
+    ]);
+    const words = growthWords(growth, leakingOp(unfreed), ["work", "lost"], 5000);
+    expect(words).toContain("Grows by 100 B a step over 20 steps");
+    expect(words).toContain("lost allocates 100 B a step and never frees it. The free 4.88 KiB last about 50 steps.");
+  });
+
+  it.each([
+    ["nothing grows", leak(20, 0)],
+    ["the first steps make variables", leak(20, 100, { until: 3 })],
+    ["it stopped growing", leak(20, 100, { until: 11 })],
+    ["it does not matter", leak(20, 1, { base: 1_000_000 })],
+    ["too few steps to tell", leak(5, 100)],
+  ])("is none where %s", (_, { growth }) => {
+    expect(growth.isSignificant).toBe(false);
+  });
+
+  it("is not known without two steps", () => {
+    expect(measureGrowth([], 0)).toMatchObject({ isSignificant: false, bytesPerStep: Number.NaN });
+  });
+
+  it("counts what is given back late, but not as held", () => {
+    const moves = [
+      { at: 10, address: 1, bytes: 100 },
+      { at: 350, address: 1, bytes: 0 },
+    ];
+    const steps = memorySteps(drawn(moves), stepsTable(5));
+    expect(unfreedByOp(drawn(moves), steps, 1)).toMatchObject([{ allocatedBytes: 100, heldBytes: 0 }]);
+    expect(unfreedByOp(drawn(moves), steps, 3)).toEqual([]);
+    expect(leakingOp(unfreedByOp(drawn(moves), steps, 1))).toBeNull();
+  });
+});
+
+describe("lifetimes", () => {
+  const moves = [
+    { at: 0, address: 1, bytes: 5 },
+    { at: 1, address: 2, bytes: 900 },
+    { at: 2, address: 2, bytes: 0 },
+    { at: 3, address: 3, bytes: 7 },
+    { at: 8, address: 3, bytes: 0 },
+    { at: 9, address: 4, bytes: 1 },
+    { at: 10, address: 4, bytes: 0 },
+  ];
+
+  it("last until the memory is given back, or beyond the capture", () => {
+    const events = drawn(moves);
+    expect([0, 1, 3].map((row) => lifetimePs(events, row))).toEqual([Number.POSITIVE_INFINITY, 1, 5]);
+  });
+
+  it("shows the longest and the largest, none twice, and of how many", () => {
+    const events = drawn(moves);
+    expect(topLifetimes(events, null, 1)).toEqual({ rows: Int32Array.of(0, 1), nAllocations: 4 });
+    expect([...topLifetimes(events, null, 9).rows]).toEqual([0, 3, 1, 5]);
+    expect(topLifetimes(events, [1, 4], 9)).toEqual({ rows: Int32Array.of(3, 1), nAllocations: 2 });
+  });
+});

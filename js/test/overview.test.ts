@@ -1,0 +1,128 @@
+// @vitest-environment jsdom
+import { afterEach, describe, expect, it } from "vitest";
+import type { OverviewMeta, TraceMeta } from "../src/core/meta";
+import { type FactGroup, overviewFacts } from "../src/core/overview_facts";
+import overviewPanel from "../src/overview_panel";
+import { fakePage } from "./fake_host";
+import { makeScene } from "./scene";
+
+const EVIL = "<img src=x onerror=alert(1)>: <b>bold</b>";
+const GPU = { hosts: ["box"], device_type: "Nvidia GPU (Volta)", n_devices: 8, n_active_devices: 3, n_threads: 16 };
+
+function facts(overview: OverviewMeta): FactGroup[] {
+  const meta = makeScene().meta as unknown as TraceMeta;
+  return overviewFacts({ ...meta, overview });
+}
+
+function factOf(groups: FactGroup[], group: string, name: string): string | undefined {
+  return groups.find(({ title }) => title === group)?.facts.find((fact) => fact.name === name)?.value;
+}
+
+async function show(overview: OverviewMeta) {
+  const scene = makeScene();
+  const meta = scene.meta as unknown as TraceMeta;
+  const pack = { ...scene, meta: { ...meta, overview: { ...meta.overview, ...overview } } };
+  const page = await fakePage(pack);
+  const el = document.body.appendChild(document.createElement("div"));
+  await overviewPanel.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
+  await new Promise((done) => setTimeout(done, 60));
+  const root = el.firstElementChild as HTMLElement;
+  const find = (selector: string) => root.querySelector(selector) as HTMLElement;
+  const press = (text: string) =>
+    [...root.querySelectorAll<HTMLElement>("button")].find((element) => element.textContent === text)?.click();
+  return { root, find, press };
+}
+
+afterEach(() => document.body.replaceChildren());
+
+describe("facts of the overview", () => {
+  it("give device and host in groups", () => {
+    const groups = facts({
+      environment: GPU,
+      compute_16bit_ratio: 0.305,
+      device_idle_ratio: 0.95,
+      host_idle_ratio: 0.98,
+    });
+    expect(groups.map(({ title }) => title)).toEqual(["Device", "Host", "Capture"]);
+    expect(factOf(groups, "Device", "devices")).toBe("3 of 8 ran anything");
+    expect(factOf(groups, "Device", "16-bit compute")).toBe("31 %");
+    expect(factOf(groups, "Device", "idle in the capture")).toBe("95 %");
+    expect(factOf(groups, "Host", "idle threads")).toBe("98 %");
+  });
+
+  it("leave out what is not known", () => {
+    const groups = facts({ environment: GPU, compute_16bit_ratio: null, device_duty_cycle_ratio: null });
+    expect(factOf(groups, "Device", "16-bit compute")).toBeUndefined();
+    expect(factOf(groups, "Device", "duty cycle")).toBeUndefined();
+    expect(factOf(groups, "Host", "TensorFlow")).toBeUndefined();
+    expect(factOf(facts({ environment: { ...GPU, tensorflow_version: "2.21.0" } }), "Host", "TensorFlow")).toBe(
+      "2.21.0",
+    );
+  });
+
+  it("have no device group on a machine without a device", () => {
+    expect(facts({ environment: { hosts: ["box"], n_devices: 0 } }).map(({ title }) => title)).not.toContain("Device");
+  });
+
+  it("name three hosts and count the others", () => {
+    const hosts = ["a", "b", "c", "d", "e"];
+    expect(factOf(facts({ environment: { hosts } }), "Host", "hosts")).toBe("a, b, c and 2 more");
+  });
+
+  it("say over how many steps the averages are", () => {
+    const step_time = { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, n: 40, n_averaged: 39 };
+    const groups = facts({ step_time, left_out: "Left out of averages: step 0." });
+    expect(factOf(groups, "Step time", "steps averaged")).toBe("39 of 40 steps");
+    expect(factOf(groups, "Step time", "range")).toBe("19.9 to 22.2 ms");
+    expect(groups[0].notes).toEqual(["Left out of averages: step 0."]);
+  });
+});
+
+describe("details of the overview panel", () => {
+  it("open by the button and close by Escape and by a press elsewhere", async () => {
+    const { find } = await show({ environment: GPU });
+    const [button, box] = [find(".tfp-more button"), find(".tfp-facts")];
+    expect(box.hidden).toBe(true);
+    button.click();
+    expect([box.hidden, button.getAttribute("aria-expanded")]).toEqual([false, "true"]);
+    button.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+    expect([box.hidden, document.activeElement]).toEqual([true, button]);
+    button.click();
+    document.body.dispatchEvent(new Event("pointerdown", { bubbles: true, composed: true }));
+    expect(box.hidden).toBe(true);
+  });
+});
+
+describe("next steps of the overview panel", () => {
+  it("stand where the top ops are until those are asked for", async () => {
+    const { find, press } = await show({ next_steps: ["Waiting for data (62 %): see the input graph.", "No colon."] });
+    expect(find(".tfp-top ol").hidden).toBe(true);
+    expect([...find(".tfp-next").children].map((item) => item.textContent)).toEqual([
+      "Waiting for data (62 %): see the input graph.",
+      "No colon.",
+    ]);
+    expect(find(".tfp-next b").textContent).toBe("Waiting for data (62 %):");
+    press("Top ops");
+    expect([find(".tfp-next").hidden, find(".tfp-top ol").hidden]).toEqual([true, false]);
+    expect(find(".tfp-top ol").children.length).toBe(6);
+    press("Next steps");
+    expect(find(".tfp-next").hidden).toBe(false);
+  });
+
+  it("are text, whatever a trace put into them", async () => {
+    const { root } = await show({ next_steps: [EVIL], findings: [EVIL], environment: { hosts: [EVIL] } });
+    expect(root.querySelector("img, .tfp-next b b, .tfp-facts b")).toBeNull();
+    expect(root.textContent).toContain("<img src=x");
+  });
+});
+
+describe("top ops of the overview panel", () => {
+  it("are of the device first, of the host when asked", async () => {
+    const { root, press } = await show({});
+    const titles = () => [...root.querySelectorAll<HTMLElement>(".tfp-top ol button")].map((item) => item.title);
+    expect(titles().every((title) => title.includes("on the device"))).toBe(true);
+    press("host");
+    expect(titles().length).toBeGreaterThan(0);
+    expect(titles().every((title) => title.includes("on the host"))).toBe(true);
+  });
+});

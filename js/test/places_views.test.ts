@@ -1,0 +1,277 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { WidgetModule } from "../src/afm";
+import type { Pack } from "../src/core/wire";
+import { CodeList } from "../src/lines/code_list";
+import scopeIcicle from "../src/scope_icicle";
+import sourceView from "../src/source_view";
+import workerChart from "../src/worker_chart";
+import { type FakePage, fakePage } from "./fake_host";
+import { sceneHosts, scenePlaces } from "./places_scene";
+import { makeScene } from "./scene";
+
+const EVIL = "<img src=x onerror=alert(1)></script><b>";
+const CONV = "sequential/conv2d/convolution";
+
+async function show(widget: WidgetModule, pack: Pack) {
+  const page = await fakePage(pack);
+  const controller = new AbortController();
+  const el = document.body.appendChild(document.createElement("div"));
+  await widget.render({ model: page.view, el, host: page.host, signal: controller.signal });
+  await pause();
+  return { root: el.firstElementChild as HTMLElement, page, controller };
+}
+
+const pause = () => new Promise((done) => setTimeout(done, 60));
+const texts = (root: HTMLElement, selector: string) =>
+  [...root.querySelectorAll(selector)].map((element) => element.textContent ?? "");
+const selection = (page: FakePage) => page.link.get("selection") as string[];
+
+/** Steps 12 to 18 become the time range. */
+async function chooseSteps(page: FakePage) {
+  const { start_ps: start, duration_ps: duration } = makeScene().tables.steps.columns;
+  const end = Number(start[18]) + Number(duration[18]);
+  page.link.set("time_range", [Math.ceil(Number(start[12]) / 1000), Math.floor(end / 1000)]);
+  await pause();
+}
+
+beforeEach(() => {
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+describe("every view of places", () => {
+  const views: Record<string, [WidgetModule, Pack]> = {
+    sourceView: [sourceView, scenePlaces({ hostileName: EVIL, hostileCode: EVIL })],
+    scopeIcicle: [scopeIcicle, scenePlaces({ hostileName: EVIL })],
+    workerChart: [workerChart, sceneHosts([EVIL, "b"], 3)],
+  };
+
+  it.each(Object.entries(views))("%s shows hostile names and code as text", async (name, [widget, pack]) => {
+    const { root } = await show(widget, pack);
+    expect(root.querySelector("[role=alert]")).toBeNull();
+    expect(root.querySelector("img, script, b b")).toBeNull();
+    if (name !== "scopeIcicle") expect(root.textContent).toContain("<img src=x");
+  });
+
+  it.each(Object.entries(views))("%s leaves no listener behind", async (_, [widget, pack]) => {
+    const { page, controller, root } = await show(widget, pack);
+    expect(page.link.listeners.length).toBeGreaterThan(0);
+    controller.abort();
+    expect(page.link.listeners).toEqual([]);
+    expect(root.isConnected).toBe(false);
+  });
+
+  it.each(Object.entries(views))("%s says why an empty capture is empty", async (_, [widget]) => {
+    const { root } = await show(widget, makeScene({ isEmpty: true }));
+    expect(root.querySelector("[role=alert]")).toBeNull();
+    expect(root.querySelector("pre")?.textContent).not.toBe("");
+  });
+});
+
+describe("source view", () => {
+  const line = (root: HTMLElement, number: number) => root.querySelector<HTMLElement>(`.ln[data-line="${number}"]`);
+  const shares = (root: HTMLElement) =>
+    [...root.querySelectorAll(".ln.hot")].map((row) => Number(row.querySelectorAll(".tfp-gut .v")[1].textContent));
+
+  it("shows the code, the time of each line and what has no line, and shares add up to 100 %", async () => {
+    const { root } = await show(sourceView, scenePlaces());
+    expect(texts(root, ".tfp-code .tx")[5]).toBe('    keras.layers.Conv2D(64, 3, activation="relu"),');
+    expect(texts(root, ".tfp-code .ln.hot .no")).toEqual(["1", "2", "5", "6", "7"]);
+    expect(texts(root, ".tfp-else .tx").sort()).toEqual(["Keras library", "tf.data"]);
+    expect(shares(root).reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, 0);
+    expect(root.querySelector(".tfp-say")?.textContent).toMatch(
+      /^\d+ % of op time is charged to 5 lines of your code$/,
+    );
+    expect(texts(root, "option")[0]).toMatch(/^Cell \[7\] · \d+ %$/);
+  });
+
+  it("draws backward time striped, in the colour of its category", async () => {
+    const { root } = await show(sourceView, scenePlaces());
+    const pieces = [...(line(root, 5)?.querySelectorAll<HTMLElement>(".tfp-heat i") ?? [])];
+    expect(pieces.map((piece) => [piece.className, piece.style.getPropertyValue("--c")])).toEqual([
+      ["", "var(--c-host_compute)"],
+      ["bw", "var(--c-host_compute)"],
+      ["", "var(--c-device_compute)"],
+      ["bw", "var(--c-device_compute)"],
+    ]);
+  });
+
+  it("selects the ops of a clicked line, and drops them on the second click", async () => {
+    const { root, page } = await show(sourceView, scenePlaces());
+    line(root, 5)?.click();
+    expect(selection(page)).toContain(CONV);
+    expect(selection(page).every((name) => /conv2d\b/.test(name))).toBe(true);
+    expect(root.querySelector("aside h3")?.textContent).toMatch(/^Line 5: /);
+    line(root, 5)?.click();
+    expect(selection(page)).toEqual([]);
+  });
+
+  it("marks the line of an op selected elsewhere", async () => {
+    const { root, page } = await show(sourceView, scenePlaces());
+    page.link.set("selection", ["gradient_tape/sequential/dense/MatMul/MatMul"]);
+    const marked = [...root.querySelectorAll('.ln[aria-pressed="true"]')];
+    expect(marked).toEqual([line(root, 7)]);
+    expect(root.querySelector("aside h3")?.textContent).toMatch(/^Line 7: /);
+  });
+
+  it("follows the linked time range, per step and in all", async () => {
+    const { root, page } = await show(sourceView, scenePlaces());
+    const ms = () => Number(line(root, 6)?.querySelector(".tfp-gut .v")?.textContent);
+    const whole = ms();
+    await chooseSteps(page);
+    expect(root.querySelector(".tfp-say")?.textContent).toContain("steps 12–18");
+    expect(ms() / whole).toBeCloseTo(1, 1);
+    root.querySelectorAll<HTMLButtonElement>('[aria-label="Time"] button')[1].click();
+    expect(ms() / (whole * 7)).toBeCloseTo(1, 1);
+  });
+
+  it("moves between lines with time by arrow keys", async () => {
+    const { root, page } = await show(sourceView, scenePlaces());
+    const press = (key: string) =>
+      document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    line(root, 2)?.focus();
+    line(root, 2)?.click();
+    press("ArrowDown");
+    expect(document.activeElement).toBe(line(root, 5));
+    press("Enter");
+    expect(selection(page)).toContain(CONV);
+  });
+
+  it("says what a trace without sources lacks and what to do", async () => {
+    const { root } = await show(sourceView, scenePlaces({ isWithoutLines: true }));
+    expect(root.textContent).toContain("No source lines in this profile");
+    expect(root.querySelector("pre")?.textContent).toContain("%%tfprofile");
+  });
+
+  it("counts only the side that is asked for", async () => {
+    const { root } = await show(sourceView, scenePlaces());
+    root.querySelectorAll<HTMLButtonElement>('[aria-label="Where"] button')[2].click();
+    expect(texts(root, ".tfp-code .ln.hot .no")).toEqual(["5", "6", "7"]);
+  });
+});
+
+describe("list of code", () => {
+  it("of a very long file shows what is around its hot lines, and says what it leaves out", () => {
+    const signal = new AbortController().signal;
+    const list = new CodeList({ onPick: () => undefined, onHover: () => undefined }, signal);
+    const code = new Map(Array.from({ length: 10_000 }, (_, i) => [i + 1, `line ${i + 1}`]));
+    list.setCode("long.py", code, [5000]);
+    expect(list.element.querySelectorAll(".ln").length).toBe(81);
+    expect(texts(list.element, ".gap")).toEqual(["lines 1 to 4959 left out", "lines 5041 to 10000 left out"]);
+  });
+});
+
+describe("scope icicle", () => {
+  const cell = (root: HTMLElement, name: string) =>
+    [...root.querySelectorAll<HTMLElement>(".cell")].find((one) =>
+      one.getAttribute("aria-label")?.startsWith(`${name}:`),
+    );
+  const crumbs = (root: HTMLElement) => texts(root, ".tfp-crumbs button");
+  const press = (key: string) =>
+    document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+
+  it("opens a clicked scope, selects its ops, and goes back by the path and by Esc", async () => {
+    const { root, page } = await show(scopeIcicle, scenePlaces());
+    cell(root, "sequential")?.click();
+    expect(crumbs(root)).toEqual(["All ops", "sequential"]);
+    expect(selection(page)).toContain(CONV);
+    cell(root, "conv2d_1")?.focus();
+    cell(root, "conv2d_1")?.click();
+    expect(crumbs(root)).toEqual(["All ops", "sequential", "conv2d_1"]);
+    expect(selection(page).every((name) => name.includes("conv2d_1"))).toBe(true);
+    press("Escape");
+    expect(crumbs(root)).toEqual(["All ops", "sequential"]);
+    root.querySelector<HTMLButtonElement>(".tfp-crumbs button")?.click();
+    expect(crumbs(root)).toEqual(["All ops"]);
+    expect(selection(page)).toEqual([]);
+  });
+
+  it("selects one op, and marks the op selected elsewhere", async () => {
+    const { root, page } = await show(scopeIcicle, scenePlaces());
+    cell(root, "sequential")?.click();
+    const op = root.querySelector<HTMLElement>(".cell.op");
+    op?.click();
+    expect(selection(page).length).toBe(1);
+    page.link.set("selection", [CONV]);
+    const marked = [...root.querySelectorAll('.cell.op[aria-pressed="true"]')];
+    expect(marked.every((one) => one.getAttribute("aria-label")?.startsWith("convolution:"))).toBe(true);
+    expect(marked.length).toBeGreaterThan(0);
+  });
+
+  it("walks with arrow keys and opens with Enter", async () => {
+    const { root } = await show(scopeIcicle, scenePlaces());
+    root.querySelector<HTMLElement>(".cell")?.focus();
+    press("ArrowDown");
+    expect(document.activeElement?.getAttribute("aria-label")).toMatch(/^Iterator|^sequential/);
+    press("ArrowRight");
+    press("ArrowUp");
+    expect(document.activeElement?.getAttribute("aria-label")).toMatch(/^all ops/);
+  });
+
+  it("shows forward or backward alone", async () => {
+    const { root } = await show(scopeIcicle, scenePlaces());
+    const whole = cell(root, "all ops")?.getAttribute("aria-label");
+    const buttons = [...root.querySelectorAll<HTMLButtonElement>('[aria-label="Part of the step"] button')];
+    expect(buttons.map((one) => one.textContent)).toEqual(["All", "Forward", "Backward", "Optimizer"]);
+    buttons[2].click();
+    expect(cell(root, "all ops")?.getAttribute("aria-label")).not.toBe(whole);
+    expect(root.querySelectorAll(".cell.op").length).toBe(root.querySelectorAll(".cell.op .bw").length);
+  });
+
+  it("follows the linked time range", async () => {
+    const { root, page } = await show(scopeIcicle, scenePlaces());
+    page.link.set("time_range", [1, 2]);
+    await pause();
+    expect(root.querySelectorAll(".cell").length).toBe(0);
+    expect(root.querySelector(".tfp-say")?.textContent).toBe("No op ran here in this range.");
+  });
+});
+
+describe("worker chart", () => {
+  const HOSTS = ["host-0", "host-1", "host-2"];
+  const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>("tbody tr")];
+
+  it("shows one bar a host and names the slowest and why", async () => {
+    const { root } = await show(workerChart, sceneHosts(HOSTS, 6));
+    expect(rows(root).map((row) => row.querySelector("th")?.textContent)).toEqual(HOSTS);
+    expect(root.querySelector(".tfp-worker-say")?.textContent).toMatch(
+      /^host-2 is the slowest: .* ms, 6.00 ms more than host-0; input takes 6.00 ms more\.$/,
+    );
+    expect(root.querySelector(".at")?.textContent).toBe("mean of 9 steps");
+  });
+
+  it("shows the step that is selected elsewhere, and selects the step of its slider", async () => {
+    const { root, page } = await show(workerChart, sceneHosts(HOSTS, 6));
+    page.link.set("step", 4);
+    await pause();
+    expect(root.querySelector(".at")?.textContent).toBe("step 4");
+    const slider = root.querySelector("input") as HTMLInputElement;
+    expect(slider.value).toBe("4");
+    slider.value = "7";
+    slider.dispatchEvent(new Event("input"));
+    expect(page.link.get("step")).toBe(7);
+    expect(page.link.get("time_range")).toHaveLength(2);
+    [...root.querySelectorAll("button")].find((one) => one.textContent === "Mean")?.click();
+    expect(page.link.get("step")).toBe(-1);
+    expect(page.link.get("time_range")).toEqual([]);
+  });
+
+  it("shows the mean of the steps in the linked range", async () => {
+    const { root, page } = await show(workerChart, sceneHosts(HOSTS, 6));
+    const { start_ps: start } = makeScene({ nSteps: 10 }).tables.steps.columns;
+    page.link.set("time_range", [Math.ceil(Number(start[2]) / 1000), Math.floor(Number(start[5]) / 1000)]);
+    await pause();
+    expect(root.querySelector(".at")?.textContent).toBe("mean of 3 steps in the range");
+  });
+
+  it("of one host shows its bar and says what would fill it", async () => {
+    const { root } = await show(workerChart, sceneHosts(["localhost"], 0));
+    expect(rows(root).length).toBe(1);
+    expect(root.textContent).toContain("One host in this capture");
+    expect(root.querySelector("pre")?.textContent).toContain("tfprof.load");
+  });
+});

@@ -1,0 +1,278 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { WidgetModule } from "../src/afm";
+import hloTable from "../src/hlo_table";
+import kernelTable from "../src/kernel_table";
+import layerTable from "../src/layer_table";
+import opTable from "../src/op_table";
+import { type FakePage, fakePage } from "./fake_host";
+import { type TableSceneOptions, tableScene } from "./table_scene";
+
+const EVIL = "<img src=x onerror=alert(1)></script><b>";
+const TABLES = { kernelTable, hloTable, layerTable };
+
+interface Shown {
+  readonly root: HTMLElement;
+  readonly page: FakePage;
+  readonly controller: AbortController;
+}
+
+const settle = () => new Promise((done) => setTimeout(done, 60));
+
+async function show(widget: WidgetModule, options: TableSceneOptions = {}): Promise<Shown> {
+  const page = await fakePage(tableScene(options));
+  const controller = new AbortController();
+  const el = document.body.appendChild(document.createElement("div"));
+  await widget.render({ model: page.view, el, host: page.host, signal: controller.signal });
+  await settle();
+  return { root: el.firstElementChild as HTMLElement, page, controller };
+}
+
+const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tabulator-row")];
+const cellOf = (row: HTMLElement, field: string) => row.querySelector(`[tabulator-field="${field}"]`)?.textContent;
+const cells = (root: HTMLElement, field: string) => rows(root).map((row) => cellOf(row, field));
+const count = (root: HTMLElement) => root.querySelector(".bar [role=status]")?.textContent ?? "";
+const shares = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tfp-share-part")];
+const chosen = (page: FakePage) => page.link.get("selection") as string[];
+const press = (root: HTMLElement, text: string) =>
+  [...root.querySelectorAll("button")].find((button) => button.textContent === text)?.click();
+
+beforeEach(() => {
+  // jsdom has no layout: a table that believes in its height shows its rows.
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+describe("every table", () => {
+  it.each(Object.entries(TABLES))("%s shows hostile names as text", async (_, widget) => {
+    const { root } = await show(widget, { hostileName: EVIL });
+    expect(root.querySelector("[role=alert]")).toBeNull();
+    expect(root.querySelector("img, script, .tfp b b")).toBeNull();
+    expect(root.textContent).toContain("<img src=x");
+  });
+
+  it.each(Object.entries(TABLES))("%s leaves no listener behind", async (_, widget) => {
+    const { page, controller, root } = await show(widget);
+    expect(page.link.listeners.length).toBeGreaterThan(0);
+    controller.abort();
+    expect(page.link.listeners).toEqual([]);
+    expect(root.isConnected).toBe(false);
+  });
+
+  it.each(Object.entries(TABLES))("%s says why it is empty and what to do", async (_, widget) => {
+    for (const options of [{ isEmpty: true }, { isBare: true }]) {
+      const { root } = await show(widget, options);
+      expect(root.querySelector("[role=alert]")).toBeNull();
+      expect(root.querySelector(".empty h2")?.textContent).toMatch(/^No /);
+      expect(root.querySelector("pre")?.textContent).not.toBe("");
+    }
+  });
+
+  it.each(Object.entries(TABLES))("%s says so when nothing of it is in the range", async (_, widget) => {
+    const { root, page } = await show(widget);
+    page.link.set("time_range", [9e12, 9.1e12]);
+    await settle();
+    expect(rows(root).length).toBeLessThan(2);
+    expect(count(root)).toMatch(/^[01] of [01] /);
+  });
+});
+
+describe("kernel table", () => {
+  it("names the finding: eligible for Tensor Cores and not used", async () => {
+    const { root } = await show(kernelTable);
+    expect(cells(root, "name")).toEqual(["volta_sgemm_128x64_nn", "volta_h884gemm", "pooling_fw<float>"]);
+    expect(cells(root, "tensor")).toEqual(["eligible, not used", "used", "–"]);
+    expect(root.querySelector(".tfp-tc-idle")?.getAttribute("title")).toContain("mixed_float16");
+    expect(root.querySelector(".bar")?.textContent).toContain("On Tensor Cores: 44 % of the 3.60 ms that are eligible");
+  });
+
+  it("follows the linked range, in the table and in the bar", async () => {
+    const { root, page } = await show(kernelTable);
+    expect(cells(root, "count")).toEqual(["4", "4", "4"]);
+    expect(shares(root).map((part) => part.title.split("\n")[1])).toEqual([
+      "2.00 ms, 42 % of kernel time",
+      "1.60 ms, 33 % of kernel time",
+      "1.20 ms, 25 % of kernel time",
+    ]);
+    page.link.set("time_range", [20e6, 21.9e6]);
+    await settle();
+    expect(cells(root, "count")).toEqual(["1", "1"]);
+    expect(shares(root)).toHaveLength(2);
+  });
+
+  it("selects the op of a clicked row or share, and marks both when the op is selected elsewhere", async () => {
+    const { root, page } = await show(kernelTable);
+    rows(root)[2].click();
+    expect(page.link.get("selection")).toEqual(["pool"]);
+    expect(rows(root)[2].getAttribute("aria-selected")).toBe("true");
+    expect(shares(root).map((part) => part.classList.contains("on"))).toEqual([false, false, true]);
+    shares(root)[2].click();
+    expect(page.link.get("selection")).toEqual([]);
+  });
+});
+
+describe("columns", () => {
+  const headsAt = async (width: number) => {
+    class Observer {
+      constructor(readonly callback: (entries: unknown[]) => void) {}
+      observe(): void {
+        this.callback([{ contentRect: { width, height: 300 } }]);
+      }
+      disconnect(): void {}
+    }
+    vi.stubGlobal("ResizeObserver", Observer);
+    vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(width);
+    const { root } = await show(kernelTable);
+    vi.unstubAllGlobals();
+    const heads = [...root.querySelectorAll<HTMLElement>(".tabulator-col")];
+    return heads.filter((head) => head.style.display !== "none").map((head) => head.getAttribute("tabulator-field"));
+  };
+
+  it("come with the room for them; the finding is always there", async () => {
+    const narrow = await headsAt(900);
+    expect(narrow).toEqual(["rank", "name", "op", "count", "total", "ratio", "tensor"]);
+    const middle = await headsAt(1260);
+    expect(middle).toEqual([...narrow, "average", "registers", "shared", "occupancy"]);
+    const wide = await headsAt(1600);
+    expect(new Set(wide)).toEqual(new Set([...middle, "min", "max", "block", "grid"]));
+  });
+});
+
+describe("HLO table", () => {
+  it("groups by category and program, with the share of each category above", async () => {
+    const { root } = await show(hloTable);
+    expect(count(root)).toMatch(/HLO ops/);
+    expect(
+      shares(root)
+        .map((part) => part.dataset.key)
+        .sort(),
+    ).toEqual(["convolution", "loop fusion"]);
+    press(root, "by category");
+    await settle();
+    expect(cells(root, "category").sort()).toEqual(["convolution", "loop fusion"]);
+    press(root, "by program");
+    await settle();
+    const titles = rows(root).map((row) => row.querySelector<HTMLElement>('[tabulator-field="name"] span')?.title);
+    expect(titles.map((title) => title?.split("\n")[0]).sort()).toEqual(["train_step (7)", "train_step (8)"]);
+  });
+
+  it("names the op that the time counts for where the instruction names none", async () => {
+    const { root, page } = await show(hloTable);
+    const quiet = root.querySelector<HTMLElement>('[tabulator-field="op"] .q');
+    expect(quiet?.title).toContain("Its time counts for\n100 % ");
+    quiet?.closest<HTMLElement>(".tabulator-row")?.click();
+    expect(page.link.get("selection")).toHaveLength(1);
+  });
+
+  it("filters by category, and in a group keeps what matches", async () => {
+    const { root } = await show(hloTable);
+    press(root, "by program");
+    const input = root.querySelector("input") as HTMLInputElement;
+    input.value = "convolution";
+    input.dispatchEvent(new Event("input"));
+    await settle();
+    const own = Number(cells(root, "count")[0]?.replaceAll(",", ""));
+    input.value = "";
+    input.dispatchEvent(new Event("input"));
+    await settle();
+    expect(Number(cells(root, "count")[0]?.replaceAll(",", ""))).toBeGreaterThan(own);
+  });
+});
+
+describe("layer table", () => {
+  it("shows every op once: layers, the optimizer and the rest add up to all", async () => {
+    const { root } = await show(layerTable, { isCpu: true });
+    const shown = cells(root, "ratio").map(Number);
+    expect(shown.reduce((sum, ratio) => sum + ratio, 0)).toBeCloseTo(100, 0);
+    expect(root.querySelector('[data-kind="optimizer"] .q')?.textContent).toBe("adam");
+    expect(cells(root, "peak")).toContain("1.00 GiB");
+  });
+
+  it("starts on the device where there is one, and changes sides", async () => {
+    const { root } = await show(layerTable);
+    const device = cells(root, "time");
+    press(root, "Host");
+    await settle();
+    expect(cells(root, "time")).not.toEqual(device);
+  });
+
+  it("gives times a step where the range is whole steps", async () => {
+    const { root, page } = await show(layerTable);
+    const title = () => root.querySelector('.tabulator-col[tabulator-field="time"]')?.textContent?.trim();
+    expect(title()).toBe("Time, ms a step");
+    page.link.set("time_range", [20e6, 21e6]);
+    await settle();
+    expect(title()).toBe("Time, ms");
+  });
+
+  it("selects all ops of a layer", async () => {
+    const { root, page } = await show(layerTable);
+    rows(root)[0].click();
+    expect(chosen(page).length).toBeGreaterThan(5);
+    expect(rows(root)[0].getAttribute("aria-selected")).toBe("true");
+  });
+});
+
+describe("rates in the op table", () => {
+  it("are columns where the capture knows any, with nothing where it does not", async () => {
+    const { root } = await show(opTable, { hasRates: true });
+    const first = rows(root).findIndex((row) => cellOf(row, "gflops") !== "");
+    expect(cellOf(rows(root)[first], "gflops")).toBe("12.5");
+    expect(cellOf(rows(root)[first], "tensor")).toBe("50.0");
+    expect(root.querySelector('[tabulator-field="gibps"]')).toBeNull();
+    expect(cells(root, "gflops")).toContain("");
+    press(root, "by type");
+    await settle();
+    expect(new Set(cells(root, "gflops"))).toEqual(new Set([""]));
+  });
+
+  it("are left out where nothing is known", async () => {
+    const { root } = await show(opTable);
+    expect(root.querySelector('[tabulator-field="gflops"]')).toBeNull();
+  });
+});
+
+describe("distribution above the op table", () => {
+  const bars = (root: HTMLElement) =>
+    [...root.querySelectorAll<HTMLElement>(".tfp-share")]
+      .filter((bar) => !bar.hidden)
+      .map((bar) => bar.firstElementChild?.textContent);
+
+  it("has up to four bars, of the sides that did anything", async () => {
+    expect(bars((await show(opTable, { isCpu: true })).root)).toEqual(["Host by type", "Host by op"]);
+    const { root } = await show(opTable);
+    expect(bars(root)).toEqual(["Device by type", "Device by op", "Host by type", "Host by op"]);
+    press(root, "Host");
+    await settle();
+    expect(bars(root)).toEqual(["Host by type", "Host by op"]);
+  });
+
+  it("gives its room to the table on demand", async () => {
+    const { root } = await show(opTable);
+    const strip = root.querySelector(".tfp-distribution") as HTMLElement;
+    expect(strip.hidden).toBe(false);
+    press(root, "Shares");
+    expect(strip.hidden).toBe(true);
+  });
+
+  it("has idle time among the shares when the table has", async () => {
+    const { root } = await show(opTable);
+    expect(shares(root).some((part) => part.title.startsWith("no op running"))).toBe(false);
+    press(root, "Idle");
+    await settle();
+    expect(shares(root).some((part) => part.title.startsWith("no op running"))).toBe(true);
+  });
+
+  it("selects the ops of a type, and again nothing", async () => {
+    const { root, page } = await show(opTable);
+    const part = shares(root).find((one) => one.dataset.key?.startsWith("type:0:")) as HTMLElement;
+    part.click();
+    expect(chosen(page).length).toBeGreaterThan(0);
+    part.click();
+    expect(page.link.get("selection")).toEqual([]);
+  });
+});

@@ -1,0 +1,200 @@
+"""Lines, scopes and hosts on their way to the browser: what it adds up is what the tables of Python say."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import event, line, plane, session, space, trace
+from tests.unit.analysis.test_workers import gpu_host
+from tfprof_widgets.analysis.layers import PHASES
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.source_lines import LINE_PHASES, SourceLines
+from tfprof_widgets.analysis.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.workers import compute_workers
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.open import open_traces
+from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.views.place_tables import op_place_table
+from tfprof_widgets.views.scope_tables import scope_meta
+from tfprof_widgets.views.source_tables import source_meta
+from tfprof_widgets.views.wire import Table
+from tfprof_widgets.views.worker_tables import worker_meta, worker_step_table
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def column(table: Table, name: str) -> np.ndarray:
+    return table.columns[name][0]
+
+
+def drawn() -> Results:
+    """Ops with and without scope, a gradient and an iterator, nested."""
+    ops = [
+        event("StatefulPartitionedCall/net/dense/MatMul:MatMul", 0, 10),
+        event("StatefulPartitionedCall/gradient_tape/net/dense/MatMul/MatMul:MatMul", 10, 20),
+        event("Adam/update/ResourceApplyAdam:ResourceApplyAdam", 30, 5),
+        event("Add:AddV2", 40, 4),
+        event(f"{HOSTILE}/x:Mul", 50, 1),
+        event("Iterator::Root::Map", 60, 9),
+    ]
+    return Results(trace(session(), plane("/host:CPU", line("main", *ops))))
+
+
+@pytest.fixture(params=["drawn", "keras"])
+def results(request: pytest.FixtureRequest) -> Results:
+    if request.param == "drawn":
+        return drawn()
+    opened = open_traces(request.getfixturevalue("keras_xplane"))
+    return Results(opened.trace, opened.source_map)
+
+
+def self_us(results: Results) -> np.ndarray:
+    """Self time of every framework op, in the order of their numbers."""
+    shares, occurrences = results.op_shares, results.occurrences
+    units = np.bincount(occurrences.op, weights=occurrences.self_ps, minlength=len(occurrences.name))
+    ps = np.bincount(shares.op, weights=units[shares.unit] * shares.ratio, minlength=len(shares.name))
+    return ps / 1e6
+
+
+def test_every_op_has_one_place_of_each_kind(results: Results) -> None:
+    table, n_ops = op_place_table(results), len(results.op_shares.name)
+    sizes = {
+        "layer": len(results.layers.entries),
+        "phase": len(PHASES),
+        "line": len(source_meta(results.source_lines)["source_lines"]),
+        "line_phase": len(LINE_PHASES),
+        "scope": len(scope_meta(results.scopes)["scopes"]),
+    }
+    assert table.n == n_ops
+    for name, size in sizes.items():
+        assert column(table, name).min() >= 0
+        assert column(table, name).max() < size
+
+
+def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Results) -> None:
+    table, entries = op_place_table(results), source_meta(results.source_lines)["source_lines"]
+    by_phase = np.zeros((len(entries), len(LINE_PHASES)))
+    np.add.at(by_phase, (column(table, "line"), column(table, "line_phase")), self_us(results))
+    frame = results.source_lines.frame.assign(function=lambda rows: rows["function"].fillna(""))
+    keys = ["line", "function", "bucket"]
+    expected = frame.groupby([*keys, "file"])[[f"{phase}_time_us" for phase in LINE_PHASES]].sum()
+    files = source_meta(results.source_lines)["source_files"]
+    for entry, sums in zip(entries, by_phase, strict=True):
+        path = files[entry["file"]]["file"] if entry["file"] >= 0 else ""
+        key = (*(entry[name] for name in keys), path)
+        told = expected.loc[key].to_numpy() if key in expected.index else np.zeros(len(LINE_PHASES))
+        np.testing.assert_allclose(sums, told, rtol=0, atol=1e-6)
+
+
+def test_what_the_browser_adds_up_by_scope_is_the_table_of_scopes(results: Results) -> None:
+    table, scopes = op_place_table(results), scope_meta(results.scopes)["scopes"]
+    own = np.bincount(column(table, "scope"), weights=self_us(results), minlength=len(scopes))
+    path = [""] * len(scopes)
+    for row, scope in enumerate(scopes):
+        if scope["parent"] >= 0:
+            above = path[scope["parent"]]
+            path[row] = f"{above}/{scope['name']}" if above else scope["name"]
+    expected = results.scopes.frame.groupby("scope")["self_time_us"].sum().reindex(path, fill_value=0)
+    np.testing.assert_allclose(own, expected.to_numpy(), rtol=0, atol=1e-6)
+
+
+def test_a_gradient_is_charged_to_the_scope_of_its_forward_op() -> None:
+    results = drawn()
+    table, names = op_place_table(results), list(results.op_shares.name)
+    forward, backward = (
+        next(i for i, name in enumerate(names) if part in name) for part in ("Call/net", "gradient_tape")
+    )
+    backward_phase = PHASES.index("backward")
+    assert column(table, "phase")[backward] == backward_phase
+    assert column(table, "phase")[forward] != backward_phase
+    scopes = scope_meta(results.scopes)["scopes"]
+
+    def path(row: int) -> list[str]:
+        return [] if row < 0 else [*path(scopes[row]["parent"]), scopes[row]["name"]]
+
+    assert path(column(table, "scope")[forward]) == ["", "net", "dense"]
+    assert path(column(table, "scope")[backward])[:3] == ["", "net", "dense"]
+
+
+def lines(entries: list[tuple[str, int, str, str, str]], files: list[tuple[str, str, str]]) -> SourceLines:
+    return dataclasses.replace(
+        drawn().source_lines,
+        entries=pd.DataFrame(entries, columns=["file", "line", "function", "code", "bucket"]),
+        files=pd.DataFrame(files, columns=["file", "title", "text"]),
+    )
+
+
+def test_a_line_names_its_file_by_number_and_a_bucket_has_none() -> None:
+    made = lines(
+        [("b.py", 3, "f", "x = y", ""), ("", 0, "", "", "tf.data"), ("a.py", 1, "", "a", "")],
+        [("a.py", "Cell [1]", "a\nb"), ("b.py", "b.py", "")],
+    )
+    meta = source_meta(made)
+    assert [entry["file"] for entry in meta["source_lines"]] == [0, -1, 1]
+    assert meta["source_lines"][1]["bucket"] == "tf.data"
+    assert meta["source_files"][1] == {"file": "a.py", "title": "Cell [1]", "text": "a\nb"}
+
+
+def test_samples_of_the_users_thread_name_their_file_too() -> None:
+    sampled = pd.DataFrame(
+        [("b.py", 2, "f", "x", 3, 1.0, 0.75), ("", 0, "", "", 1, 0.3, 0.25)],
+        columns=["file", "line", "function", "code", "n_samples", "time_ms", "time_ratio"],
+    )
+    made = dataclasses.replace(lines([], [("a.py", "a.py", "")]), sampled=sampled)
+    meta = source_meta(made)
+    assert meta["source_samples"] == [{"file": 0, "line": 2, "n_samples": 3, "time_ratio": 0.75}]
+    assert [file["file"] for file in meta["source_files"]] == ["b.py"]
+
+
+def test_files_that_no_line_names_travel_only_where_there_is_no_other() -> None:
+    files = [("a.py", "a.py", "x"), ("b.py", "b.py", "y" * 10_000)]
+    assert [file["file"] for file in source_meta(lines([], files))["source_files"]] == ["a.py", "b.py"]
+    charged = lines([("a.py", 1, "", "x", "")], files)
+    assert [file["file"] for file in source_meta(charged)["source_files"]] == ["a.py"]
+
+
+def test_a_file_whose_text_nobody_kept_is_listed_all_the_same() -> None:
+    meta = source_meta(lines([("gone.py", 3, "f", "x = y", ""), ("gone.py", 4, "f", "z", "")], []))
+    assert meta["source_files"] == [{"file": "gone.py", "title": "gone.py", "text": ""}]
+    assert [entry["file"] for entry in meta["source_lines"]] == [0, 0]
+
+
+def test_of_two_files_of_one_path_the_first_is_meant() -> None:
+    meta = source_meta(lines([("a.py", 1, "", "", "")], [("a.py", "host 1", "x"), ("a.py", "host 2", "y")]))
+    assert meta["source_files"] == [{"file": "a.py", "title": "host 1", "text": "x"}]
+
+
+def results_of(*files: bytes) -> Results:
+    return Results(merge_traces([read_xspace(content) for content in files]))
+
+
+def test_steps_of_hosts_name_their_host_and_their_row_among_the_steps() -> None:
+    results = results_of(gpu_host("a", 5, 0), gpu_host(HOSTILE, 5, 2, kernel_us=6))
+    workers = compute_workers(results.trace, results.steps)
+    table, hosts = worker_step_table(workers), worker_meta(workers)["worker_hosts"]
+    frame = results.steps.frame
+    assert hosts == ["a", HOSTILE]
+    assert table.n == 2 * workers.n_steps > 0
+    for name in ("step_time_ms", *(f"{category}_ms" for category in STEP_CATEGORIES)):
+        np.testing.assert_array_equal(column(table, name), frame[name].to_numpy()[column(table, "row")])
+    named = [hosts[host] for host in column(table, "host")]
+    assert named == frame["host"].to_numpy()[column(table, "row")].tolist()
+
+
+def test_without_steps_the_tables_are_empty() -> None:
+    results = Results(trace(plane("/host:CPU")))
+    workers = compute_workers(results.trace, results.steps)
+    assert worker_step_table(workers).n == 0
+    assert worker_meta(workers)["worker_hosts"] == []
+    assert op_place_table(results).n == 0
+
+
+def test_an_unaligned_host_is_told_of() -> None:
+    alone = space(session(), plane("/host:CPU", line("main", event("x", 0, 1))), hostnames=["cpu"])
+    gpu = gpu_host("gpu", 3, 0)
+    results = results_of(gpu, alone)
+    assert "cpu" in worker_meta(compute_workers(results.trace, results.steps))["worker_note"]

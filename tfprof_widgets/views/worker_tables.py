@@ -1,0 +1,31 @@
+"""Steps host by host -> their part of a pack: the table `worker_steps` and the names of the hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.steps import STEP_CATEGORIES
+from ..analysis.workers import Workers
+from .wire import Table
+
+
+def worker_step_table(workers: Workers) -> Table:
+    """One row per aligned step and host: `host` in `worker_hosts`, `step` among the aligned ones, `row` in the steps table."""
+    frame = workers.frame
+    place = {host: i for i, host in enumerate(workers.hosts)}
+    columns: dict[str, tuple[npt.ArrayLike, str]] = {
+        "host": (np.array([place[host] for host in frame["host"]], np.int64), "i4"),
+        "step": (frame["step"].to_numpy(np.int64), "i4"),
+        "row": (frame["own_step"].to_numpy(np.int64), "i4"),
+        "step_time_ms": (frame["step_time_ms"].to_numpy(np.float64), "f8"),
+    }
+    columns |= {f"{category}_ms": (frame[f"{category}_ms"].to_numpy(np.float64), "f8") for category in STEP_CATEGORIES}
+    return Table(columns)
+
+
+def worker_meta(workers: Workers) -> dict[str, Any]:
+    """`worker_hosts`, and in `worker_note` what was left out and why."""
+    return {"worker_hosts": list(workers.hosts), "worker_note": workers.note}
