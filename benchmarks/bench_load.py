@@ -92,8 +92,8 @@ def _report(file: Path, ours: list[dict[str, Any]], theirs: list[dict[str, dict[
     first = ours[0]
     size = f"{first['n_events']:,} events, {first['n_stats']:,} stats, {file.stat().st_size / 1e6:.1f} MB"
     print(f"{size}; best of {len(ours)}")
-    print("\nours")
-    _print_parts(our_best["seconds"])
+    print("\nours, and as a share of the load")
+    _print_parts(our_best["seconds"], of=our_best["seconds"]["load"])
     our_peak = min(result["peak_bytes"] for result in ours)
     print(f"  {'peak memory':<28}{our_peak / 2**20:8.0f} MiB")
     print("\nXProf (a process per tool)")
@@ -111,9 +111,10 @@ def _total(result: dict[str, Any]) -> float:
     return sum(result["seconds"].values())
 
 
-def _print_parts(seconds: dict[str, float]) -> None:
+def _print_parts(seconds: dict[str, float], *, of: float | None = None) -> None:
     for part, value in seconds.items():
-        print(f"  {part:<28}{value:8.3f} s")
+        share = "" if of is None else f"{value / of:8.0%}"
+        print(f"  {part:<28}{value:8.3f} s{share}")
     print(f"  {'total':<28}{sum(seconds.values()):8.3f} s")
 
 

@@ -11,6 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ def measure_ours(file: Path) -> dict[str, Any]:
     watch.time("memory", lambda: _all_of_memory(profile.memory))
     watch.time("input pipeline", lambda: profile.input_pipeline.iterators)
     watch.time("events", lambda: profile.events)
+    for table in ("kernels", "hlo_ops", "layers", "scopes", "source_lines", "workers"):
+        watch.time(table.replace("_", " "), partial(getattr, profile, table))
     payload = watch.time("first payload", lambda: first_payload(profile._results))
     trace = profile.trace
     return {

@@ -18,13 +18,20 @@ VIEWS = ROOT / "tfprof_widgets" / "views"
 
 BUDGETS_KIB = {
     "dashboard": 40,
+    "hlo_table": 90,
     "input_graph": 110,
-    "memory_timeline": 260,
-    "op_table": 250,
+    "kernel_table": 90,
+    "layer_table": 90,
+    "memory_timeline": 110,
+    "op_table": 90,
     "overview_panel": 50,
+    "scope_icicle": 50,
+    "source_view": 60,
     "standalone": 16,
     "step_chart": 50,
+    "tabulator": 180,
     "timeline": 110,
+    "worker_chart": 40,
 }
 """Largest size of a module and its styles: all of it is in the state of every instance, so in every saved notebook."""
 
@@ -33,8 +40,9 @@ NAMED_BUT_NEVER_FETCHED = (
 )
 """Addresses that may stand in a bundle, because they are names."""
 
-LOADS_MODULES = {"standalone": [b"import("]}
-"""The host of an exported page loads the modules that stand in that page."""
+TABLES = ("hlo_table", "input_graph", "kernel_table", "layer_table", "memory_timeline", "op_table")
+LOADS_MODULES = {entry: [b"import("] for entry in ("standalone", *TABLES)}
+"""The host of an exported page loads the modules that stand in that page, views with tables the shared library."""
 
 ADDRESS = re.compile(rb"""(?:https?:|wss?:)?//[a-zA-Z0-9][a-zA-Z0-9.-]*\.[a-zA-Z]{2,}[^\s"'`)<>]*""")
 COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)

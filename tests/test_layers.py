@@ -15,7 +15,21 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tfprof_widgets"
 JS = ROOT / "js" / "src"
 
-VIEWS = {"timeline", "memory_timeline", "op_table", "input_graph", "overview_panel", "step_chart", "dashboard"}
+VIEWS = {
+    "timeline",
+    "memory_timeline",
+    "op_table",
+    "input_graph",
+    "overview_panel",
+    "step_chart",
+    "source_view",
+    "scope_icicle",
+    "worker_chart",
+    "kernel_table",
+    "hlo_table",
+    "layer_table",
+    "dashboard",
+}
 """Modules of `views/` that are a widget each; every other module there is shared by them."""
 
 PYTHON_EDGES: dict[str, set[str]] = {
@@ -59,15 +73,15 @@ TYPESCRIPT_EDGES: dict[str, set[str]] = {
 """`link` is what reaches Python; `frame` is what else the entries share; a folder of an entry's name belongs to it."""
 
 TYPESCRIPT_PACKAGES: dict[str, set[str]] = {
-    "core": {"@dagrejs/dagre"},
+    "core": {"@dagrejs/dagre", "d3-hierarchy"},
     "draw": {"tabulator-tables"},
     "link": set(),
-    "frame": set(),
+    "frame": {"tabulator-tables"},
     "entry": {"@dagrejs/dagre"},
 }
 
 LINK = {"link", "data", "afm"}
-MEMBERS = {"display": "profile", "sources": "profile", "cell": "magics"}
+MEMBERS = {"profile_views": "profile", "display": "profile", "sources": "profile", "cell": "magics"}
 """Modules at the top of the package that belong to the unit of another."""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import CaptureError, EmptyTraceError, TfProfError
+from .profile_views import ProfileViews
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,17 +21,8 @@ if TYPE_CHECKING:
     from .analysis.results import Results
     from .analysis.selection import Selection
     from .capture.record import CaptureCost, CaptureRecord
+    from .store.open import Opened
     from .store.trace import Trace
-    from .views.base import View
-    from .views.dashboard import Dashboard
-    from .views.data import TraceData
-    from .views.input_graph import InputGraph
-    from .views.link import LinkModel
-    from .views.memory_timeline import MemoryTimeline
-    from .views.op_table import OpTable
-    from .views.overview_panel import OverviewPanel
-    from .views.step_chart import StepChart
-    from .views.timeline import Timeline
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +35,7 @@ _MOST_WARNINGS = 5
 """Of what the profiler and the reader report about a trace, a view shows so many; `trace.warnings` has all."""
 
 
-class Profile:
+class Profile(ProfileViews):
     """One profiled run. All data is computed when first asked for and kept.
 
     Made by `profile()`, `%%tfprofile`, `ProfileCallback` or `load()`. Inside the `with` block of `profile()` it is
@@ -51,19 +43,17 @@ class Profile:
     """
 
     def __init__(
-        self, open_trace: Callable[[], Trace] | None = None, *, title: str = "", notices: tuple[str, ...] = ()
+        self, open_files: Callable[[], Opened] | None = None, *, title: str = "", notices: tuple[str, ...] = ()
     ) -> None:
-        self._open_trace = open_trace
+        super().__init__(title)
+        self._open_files = open_files
         self._record: CaptureRecord | None = None
         self._notices = notices
-        self._views: dict[type[View], View] = {}
-        self.title = title
-        """What the profile is of, for headings."""
 
     def take(self, record: CaptureRecord) -> None:
         """Fill the profile from a capture that ended."""
         self._record = record
-        self._open_trace = lambda: _open_captured(record)
+        self._open_files = lambda: _open_captured(record)
 
     # ---- data -------------------------------------------------------------------------------------------------------
 
@@ -71,9 +61,10 @@ class Profile:
     def _results(self) -> Results:
         from .analysis.results import Results
 
-        if self._open_trace is None:
+        if self._open_files is None:
             raise CaptureError("this profile is still being captured: its data is there after the `with` block ends")
-        return Results(self._open_trace())
+        opened = self._open_files()
+        return Results(opened.trace, opened.source_map)
 
     @property
     def trace(self) -> Trace:
@@ -101,13 +92,44 @@ class Profile:
         return self._results.ops
 
     @property
+    def kernels(self) -> pd.DataFrame:
+        """One row per kernel and op that launched it, most total time first; empty when nothing ran on a GPU."""
+        return self._results.kernels.frame
+
+    @property
+    def hlo_ops(self) -> pd.DataFrame:
+        """One row per op of an XLA program, most self time first; empty when XLA compiled nothing."""
+        return self._results.hlo_ops.frame
+
+    @property
+    def layers(self) -> pd.DataFrame:
+        """Time and memory by Keras layer; loss, optimizer, input and all else have rows of their own, so shares add up to 1."""
+        return self._results.layers.frame
+
+    @property
+    def source_lines(self) -> pd.DataFrame:
+        """Op time by line of your code; what no line can be charged with has named rows, so shares add up to 1."""
+        return self._results.source_lines.frame
+
+    @property
+    def scopes(self) -> pd.DataFrame:
+        """Op time by name scope, as a tree: one row per scope, the root first."""
+        return self._results.scopes.frame
+
+    @property
+    def workers(self) -> pd.DataFrame:
+        """One row per host and step, with the columns of `steps`."""
+        return self._results.workers.frame
+
+    @property
     def memory(self) -> MemoryProfile:
         """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`."""
         return self._results.memory
 
     @property
     def input_pipeline(self) -> InputPipeline:
-        """What tf.data did: `.verdict`, `.ops`, `.pipelines`, `.iterators`, `.bottleneck`, `.suggestion`."""
+        """What tf.data did: `.verdict`, `.bottleneck`, `.suggestion`, `.hosts`, `.pipelines`, `.iterators`, `.steps`, `.ops`,
+        `.categories`, and `.execution(pipeline, rank)` for one call of a pipeline."""
         return self._results.input_pipeline
 
     @property
@@ -141,7 +163,9 @@ class Profile:
         """What a reader must know first, such as a capture cut short or a damaged trace; one sentence each."""
         told = self._notices + (self._record.notices if self._record is not None else ())
         try:
-            return told + self.trace.warnings[:_MOST_WARNINGS]
+            # A capture writes its notices beside the trace too, for whoever opens it later.
+            new = tuple(text for text in self.trace.warnings + self._results.notices if text not in told)
+            return told + new[:_MOST_WARNINGS]
         except TfProfError:  # a trace that is not there yet, or cannot be read, says so where its data is asked for
             return told
 
@@ -165,78 +189,6 @@ class Profile:
         self.link.step = -1 if step is None else int(step)
         self.link.selection = selection.op_names
         return selection
-
-    # ---- views ------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def link(self) -> LinkModel:
-        """The selection that all views of this profile share."""
-        from .views.link import LinkModel
-
-        return LinkModel()
-
-    @cached_property
-    def _data(self) -> TraceData:
-        from .views.data import TraceData
-        from .views.payload import build_payload
-
-        return TraceData(build_payload(self._results, title=self.title, notices=self.notices))
-
-    def _view(self, kind: type[Any], **traits: Any) -> Any:
-        if kind not in self._views:
-            self._views[kind] = kind(link=self.link, data=self._data, **traits)
-        return self._views[kind]
-
-    def timeline(self) -> Timeline:
-        """The trace timeline."""
-        from .views.timeline import Timeline
-
-        return self._view(Timeline)  # type: ignore[no-any-return]
-
-    def memory_timeline(self) -> MemoryTimeline:
-        """Memory in use and fragmentation against time."""
-        from .views.memory_timeline import MemoryTimeline
-
-        return self._view(MemoryTimeline)  # type: ignore[no-any-return]
-
-    def op_table(self) -> OpTable:
-        """The op statistics."""
-        from .views.op_table import OpTable
-
-        return self._view(OpTable)  # type: ignore[no-any-return]
-
-    def input_graph(self) -> InputGraph:
-        """The input pipeline as a graph."""
-        from .views.input_graph import InputGraph
-
-        return self._view(InputGraph)  # type: ignore[no-any-return]
-
-    def step_chart(self) -> StepChart:
-        """The time of every step."""
-        from .views.step_chart import StepChart
-
-        return self._view(StepChart)  # type: ignore[no-any-return]
-
-    def overview_panel(self) -> OverviewPanel:
-        """Step time, verdict, breakdown and top ops."""
-        from .views.overview_panel import OverviewPanel
-
-        return self._view(OverviewPanel)  # type: ignore[no-any-return]
-
-    def dashboard(self) -> Dashboard:
-        """All views, linked, in one widget."""
-        from .views.dashboard import Dashboard
-
-        return self._view(  # type: ignore[no-any-return]
-            Dashboard,
-            options={"title": self.title, "notices": list(self.notices)},
-            overview_panel=self.overview_panel(),
-            step_chart=self.step_chart(),
-            timeline=self.timeline(),
-            op_table=self.op_table(),
-            memory_timeline=self.memory_timeline(),
-            input_graph=self.input_graph(),
-        )
 
     # ---- out --------------------------------------------------------------------------------------------------------
 
@@ -266,7 +218,7 @@ class Profile:
     def __repr__(self) -> str:
         from .analysis.wording import plural
 
-        if self._open_trace is None:
+        if self._open_files is None:
             return "<Profile: capture still running>"
         try:
             n, average_ms = self.overview.n_steps, self.overview.step_time_avg_ms
@@ -279,7 +231,7 @@ class Profile:
         from .display import in_notebook
         from .export.html import framed
 
-        if self._open_trace is None:
+        if self._open_files is None:
             return {"text/plain": repr(self)}
         try:
             bundle: dict[str, Any] = {"text/plain": self.summary()}
@@ -291,10 +243,9 @@ class Profile:
         return bundle
 
 
-def _open_captured(record: CaptureRecord) -> Trace:
-    from .store.merge import merge_traces
-    from .store.open import open_traces
+def _open_captured(record: CaptureRecord) -> Opened:
+    from .store.open import open_runs
 
     if not record.run_dirs:
         raise EmptyTraceError("nothing was captured: " + (" ".join(record.notices) or "no session of the profiler ran"))
-    return merge_traces([open_traces(run_dir).trace for run_dir in record.run_dirs])
+    return open_runs(record.run_dirs)

@@ -34,7 +34,7 @@ def load(path: str | Path) -> Profile:
         more = f" and {len(opened.others) - _N_RUNS_NAMED} more" if len(opened.others) > _N_RUNS_NAMED else ""
         notices.append(f"This is the newest of {len(opened.others) + 1} runs. The others are {names}{more}.")
     title = printable(opened.paths[0].absolute().parent.name)
-    return Profile(lambda: opened.trace, title=title, notices=tuple(notices))
+    return Profile(lambda: opened, title=title, notices=tuple(notices))
 
 
 @contextlib.contextmanager

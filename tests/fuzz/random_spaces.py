@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from tests.builders import Event, Gz, Line, Nothing, Plane, Ref, U, space
+from tests.hlo_drawings import computation, instruction, module
 
 _NAMES = (
     *(
@@ -28,6 +29,7 @@ _NAMES = (
     *("PrefetchProduce", "PrefetchConsume", "ParallelMapProduce", "ParallelMapConsume", "MakeIterator::RootDataset"),
     *("InstantiatedCapturedFunction::Run", "MemoryAllocation", "MemoryDeallocation", "a/b:MatMul", "m/c:Relu"),
     *("d:InfeedEnqueueTuple", "MEMCPYHtoD", "MemcpyH2D", "memcpyd2d", "ncclKernel", "kern_half", "cuLaunchKernel"),
+    *("fusion.1", "dot.2", "end: dot.2", "%while.3 = () while()"),
     *("tf.function-graph_building", "Iterator::", "Iterator:", "", ":", ":A", "x", "Steps"),
 )
 _KEYS = (
@@ -60,11 +62,23 @@ _KEYS = (
         "shapes",
         "types",
     ),
+    *("hlo_op", "hlo_module", "program_id", "flops", "bytes_accessed", "device_offset_ps", "device_duration_ps"),
+)
+_PROGRAM = module(
+    "mod",
+    computation("fused", instruction("p", "parameter"), instruction("s", "add", reads="p p", op="a/b:MatMul")),
+    computation(
+        "main",
+        instruction("x", "parameter"),
+        instruction("fusion.1", "fusion", reads="x", calls="fused"),
+        instruction("dot.2", "dot", reads="fusion.1 x", op="m/d:MatMul"),
+    ),
 )
 _VALUES: tuple[Any, ...] = (
     *(0, 1, 2, 3, -1, 2**31, 2**63 - 1, -(2**63), U(0), U(2), U(2**64 - 1), 0.5, float("nan"), float("inf"), Nothing()),
     *("", "train", "a/b:MatMul", "half", "x\x00", b"", b"\xff", Ref("train"), Gz("zip")),
 )
+_METADATA_KEYS = ("program_id", "symbol_id", "hlo_category", "tf_op", "flops", "bytes_accessed", "source")
 _PLANES = (
     *("/host:CPU", "/host:CPU", "/device:GPU:0", "/device:GPU:1", "/device:TPU:0", "/device:CUSTOM:x"),
     *("/host:metadata", "Task Environment", ""),
@@ -91,7 +105,7 @@ def _plane(rng: random.Random, name: str, longest_ps: int, keys: list[str]) -> P
     lines = []
     for _ in range(rng.randrange(4)):
         events = [_event(rng, longest_ps, keys) for _ in range(rng.randrange(rng.choice((3, 30, 60))))]
-        title = rng.choice(("main", "t", "Steps", "Stream #1"))
+        title = rng.choice(("main", "t", "Steps", "Stream #1", "XLA Ops"))
         lines.append(Line(title, tuple(events), id=rng.choice(_LINE_IDS), timestamp_ns=rng.choice(_TIMESTAMPS_NS)))
     return Plane(name, tuple(lines), {key: rng.choice(_VALUES) for key in rng.sample(_PLANE_KEYS, rng.randrange(4))})
 
@@ -104,6 +118,8 @@ def _event(rng: random.Random, longest_ps: int, keys: list[str]) -> Event:
         stats += [("_r", 1), ("step_num", rng.randrange(5))]
     if "Iterator" in name:
         stats += [("id", rng.randrange(4)), ("parent_id", rng.randrange(4))]
+    if name in ("fusion.1", "dot.2"):
+        stats += [("hlo_op", rng.choice(("fusion.1", "dot.2", "x::dot.2", "gone"))), ("program_id", rng.randrange(3))]
     if "Memory" in name:
         stats += [
             ("allocator_name", rng.choice("ab")),
@@ -116,8 +132,17 @@ def _event(rng: random.Random, longest_ps: int, keys: list[str]) -> Event:
         _time_ps(rng, max(2, longest_ps // rng.choice((1, 10, 100)))),
         tuple(stats),
         n_occurrences=rng.choice((*[None] * 20, 0, 5, 2**40)),
+        metadata_stats=_metadata(rng) if rng.random() < 0.1 else (),
         has_metadata=rng.random() < 0.98,
     )
+
+
+def _metadata(rng: random.Random) -> tuple[tuple[str, Any], ...]:
+    """What describes a TPU's op, and sometimes a compiled program, be it whole or damaged."""
+    pairs: list[tuple[str, Any]] = [(key, _value(rng)) for key in rng.sample(_METADATA_KEYS, 3)]
+    if rng.random() < 0.3:
+        pairs.append(("Hlo Proto", _PROGRAM[: rng.choice((len(_PROGRAM), len(_PROGRAM) // 2))]))
+    return tuple(pairs)
 
 
 def _value(rng: random.Random) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.fuzz.random_spaces import random_space
@@ -71,8 +72,11 @@ def hold_together(results: Results) -> None:
     assert (memory.address[memory.freed_at[freed]] == memory.address[freed]).all()
     if trace.n_events:
         everything = int(trace.start_ps.min()), int(trace.end_ps.max()) + 1
-        within = aggregate_ops(occurrences, time_range_ps=everything)
-        assert within.to_dict("records") == results.ops.to_dict("records")
+        within = aggregate_ops(occurrences, shares=results.op_shares, time_range_ps=everything)
+        pd.testing.assert_frame_equal(within, results.ops)
+    charged, measured = results.ops["total_self_time_us"].sum(), occurrences.self_ps.sum() / 1e6
+    np.testing.assert_allclose(charged, measured, rtol=1e-9)
+    np.testing.assert_allclose(np.bincount(results.op_shares.unit, weights=results.op_shares.ratio), 1, rtol=1e-9)
 
 
 def test_random_traces_reach_every_analysis() -> None:
@@ -83,6 +87,7 @@ def test_random_traces_reach_every_analysis() -> None:
         lambda results: len(results.ops) > 1,
         lambda results: len(results.memory.snapshots.event) > 1,
         lambda results: len(results.input_pipeline.iterators) > 1,
+        lambda results: len(results.hlo_ops.frame) > 1,
     ):
         assert sum(map(reached, found)) > N_IN_EVERY_RUN / 10
 

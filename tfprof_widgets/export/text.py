@@ -89,6 +89,9 @@ def _memory(results: Results) -> Iterator[str]:
             f"Memory {row['allocator']}: peak {size(row['peak_bytes'])} of {size(row['capacity_bytes'])} "
             f"at {number(row['peak_at_ms'])} ms, {_fragmentation(row['fragmentation_ratio'])}{row['n_allocations']:,} allocations"
         )
+        growth = memory.growth(row["allocator"]).sentence
+        if growth:
+            yield f"  {growth}"
     if len(largest) > _N_ALLOCATORS:
         yield f"  ({_N_ALLOCATORS} of {len(largest)} allocators, those with the highest peaks)"
     if memory.remedy:

@@ -1,0 +1,139 @@
+"""The profiled cell with its time beside it, the scopes of its ops and the host it ran on, in a real notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator
+
+from tests.browser.drawings import MARKUP, hostile_space
+from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+
+FIT = f"""%%tfprofile -o prof --view none
+model = keras.Sequential([
+    keras.layers.Conv2D(16, 3, activation="relu"),  # {MARKUP}
+    keras.layers.Flatten(),
+    keras.layers.Dense(10),
+])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True))
+history = model.fit(data, epochs=2, verbose=0)"""
+CONV_LINE, DENSE_LINE = 3, 5
+CELLS = (
+    "%load_ext tfprof_widgets\nimport keras, numpy as np, tensorflow as tf",
+    "x, y = np.random.rand(320, 16, 16, 1), np.random.randint(0, 10, 320)\n"
+    "data = tf.data.Dataset.from_tensor_slices((x, y)).map(lambda a, b: (a * 2, b)).batch(32)",
+    FIT,
+    "prof.source_view()",
+    "prof.scope_icicle()",
+    "prof.worker_chart()",
+)
+HOSTILE_CELLS = (
+    "import tfprof_widgets as tfprof\nprof = tfprof.load('places.xplane.pb')",
+    "prof.scope_icicle()",
+    "prof.worker_chart()",
+    "prof.source_view()",
+)
+
+
+@pytest.fixture(scope="module")
+def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+    write_notebook(lab_server.root / "lines.ipynb", *CELLS)
+    with opened(browser, lab_server, "lines.ipynb") as notebook:
+        notebook.run_all()
+        notebook.view("worker_chart").wait_for()
+        yield notebook
+
+
+@pytest.fixture(scope="module")
+def hostile(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+    (lab_server.root / "places.xplane.pb").write_bytes(hostile_space())
+    write_notebook(lab_server.root / "places.ipynb", *HOSTILE_CELLS)
+    with opened(browser, lab_server, "places.ipynb") as notebook:
+        notebook.run_all()
+        notebook.view("source_view").wait_for()
+        yield notebook
+
+
+def line(notebook: Notebook, number: int) -> Locator:
+    return notebook.view("source_view").locator(f'.ln[data-line="{number}"]')
+
+
+def figures(row: Locator) -> list[float]:
+    """Ms a step and per cent of a line."""
+    return [float(text.lstrip("<") or 0) for text in row.locator(".tfp-gut .v:not(.smp)").all_inner_texts()]
+
+
+@pytest.mark.tensorflow
+def test_the_profiled_cell_is_shown_with_the_time_of_its_lines(notebook: Notebook) -> None:
+    view = notebook.view("source_view")
+    assert view.locator("select option").first.inner_text().startswith("Cell [3] · ")
+    shown = view.locator(".tfp-code .tx").all_inner_texts()
+    assert shown[1:] == FIT.split("\n")[1:]
+    frame = "prof.source_lines.groupby(['line', 'bucket'])['self_time_us'].sum()"
+    n_steps = notebook.value("len(prof.steps)")
+    for number in (CONV_LINE, DENSE_LINE):
+        expected_ms = notebook.value(f"float({frame}[{number}, ''])") / 1000 / n_steps
+        assert figures(line(notebook, number))[0] == pytest.approx(expected_ms, abs=0.006, rel=0.01)
+    shares = [figures(row)[1] for row in view.locator(".ln.hot").all()]
+    assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares))
+
+
+@pytest.mark.tensorflow
+def test_a_click_on_a_line_selects_its_ops_and_a_selection_marks_its_line(notebook: Notebook) -> None:
+    line(notebook, CONV_LINE).click()
+    poll(lambda: len(notebook.value("list(prof.link.selection)")) > 1, "the click did not reach the kernel")
+    names = notebook.value("list(prof.link.selection)")
+    assert all("conv2d" in name for name in names)
+    dense = notebook.value("next(name for name in prof.ops['name'] if 'dense' in name and 'gradient' in name)")
+    notebook.value(f"prof.select(ops=({dense!r},)) and None")
+    poll(lambda: line(notebook, DENSE_LINE).get_attribute("aria-pressed") == "true", "the line is not marked")
+    assert line(notebook, CONV_LINE).get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.tensorflow
+def test_a_scope_opens_by_key_and_closes_by_escape(notebook: Notebook) -> None:
+    icicle = notebook.view("scope_icicle")
+    top = icicle.locator(".cell").first
+    top.focus()
+    notebook.page.keyboard.press("ArrowDown")
+    notebook.page.keyboard.press("Enter")
+    crumbs = icicle.locator(".tfp-crumbs button")
+    poll(lambda: crumbs.count() == 2, "the scope did not open")
+    poll(lambda: len(notebook.value("list(prof.link.selection)")) > 0, "the ops of the scope are not selected")
+    notebook.page.keyboard.press("Escape")
+    poll(lambda: crumbs.count() == 1, "Esc did not go back")
+    notebook.wait_for_value("list(prof.link.selection)", [])
+
+
+@pytest.mark.tensorflow
+def test_the_views_are_drawn_in_both_themes_and_nothing_failed(notebook: Notebook) -> None:
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        notebook.use_theme(theme)
+        for name in ("source_view", "scope_icicle", "worker_chart"):
+            view = notebook.view(name)
+            view.scroll_into_view_if_needed()
+            poll(lambda view=view, theme=theme: view.get_attribute("data-theme") == theme.split()[1].lower(), "theme")
+            notebook.screenshot(f"{name}-{theme.split()[1].lower()}", view)
+    assert "One host in this capture" in notebook.view("worker_chart").inner_text()
+    assert notebook.page.evaluate("window.tfprofHacked") is None
+    assert notebook.page.locator('[role="alert"]').all_inner_texts() == []
+    assert notebook.refused == []
+    assert notebook.errors == []
+
+
+def test_hostile_names_of_scopes_and_hosts_are_text(hostile: Notebook) -> None:
+    assert MARKUP in hostile.view("worker_chart").inner_text()
+    cells = hostile.view("scope_icicle").locator(".cell")
+    assert cells.count() > 3
+    for cell in cells.all():
+        cell.hover()
+    assert hostile.page.evaluate("window.tfprofHacked") is None
+    assert hostile.page.evaluate("""() => document.querySelectorAll('img[src="x"], [onerror]').length""") == 0
+
+
+def test_a_loaded_trace_without_sources_says_why_and_what_to_do(hostile: Notebook) -> None:
+    text = hostile.view("source_view").inner_text()
+    assert "No source lines in this profile" in text
+    assert "%%tfprofile" in text
+    assert hostile.errors == []

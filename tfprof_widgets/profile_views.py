@@ -1,0 +1,156 @@
+"""ProfileViews: the widgets of one profile, each made when first asked for; all share one selection and one payload."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .analysis.results import Results
+    from .views.base import View
+    from .views.dashboard import Dashboard
+    from .views.data import TraceData
+    from .views.hlo_table import HloTable
+    from .views.input_graph import InputGraph
+    from .views.kernel_table import KernelTable
+    from .views.layer_table import LayerTable
+    from .views.link import LinkModel
+    from .views.memory_timeline import MemoryTimeline
+    from .views.op_table import OpTable
+    from .views.overview_panel import OverviewPanel
+    from .views.scope_icicle import ScopeIcicle
+    from .views.source_view import SourceView
+    from .views.step_chart import StepChart
+    from .views.timeline import Timeline
+    from .views.worker_chart import WorkerChart
+
+
+class ProfileViews:
+    """The part of a `Profile` that makes widgets."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        """What the profile is of, for headings."""
+        self._views: dict[type[View], View] = {}
+
+    @property
+    def _results(self) -> Results:
+        """What the widgets show."""
+        raise NotImplementedError
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know first; one sentence each."""
+        raise NotImplementedError
+
+    @cached_property
+    def link(self) -> LinkModel:
+        """The selection that all views of this profile share."""
+        from .views.link import LinkModel
+
+        return LinkModel()
+
+    @cached_property
+    def _data(self) -> TraceData:
+        from .views.data import TraceData
+        from .views.payload import build_payload
+
+        return TraceData(build_payload(self._results, title=self.title, notices=self.notices))
+
+    def _view(self, kind: type[Any], **traits: Any) -> Any:
+        if kind not in self._views:
+            self._views[kind] = kind(link=self.link, data=self._data, **traits)
+        return self._views[kind]
+
+    def timeline(self) -> Timeline:
+        """The trace timeline."""
+        from .views.timeline import Timeline
+
+        return self._view(Timeline)  # type: ignore[no-any-return]
+
+    def memory_timeline(self) -> MemoryTimeline:
+        """Memory in use and fragmentation against time."""
+        from .views.memory_timeline import MemoryTimeline
+
+        return self._view(MemoryTimeline)  # type: ignore[no-any-return]
+
+    def op_table(self) -> OpTable:
+        """The op statistics."""
+        from .views.op_table import OpTable
+
+        return self._view(OpTable)  # type: ignore[no-any-return]
+
+    def input_graph(self) -> InputGraph:
+        """The input pipeline as a graph."""
+        from .views.input_graph import InputGraph
+
+        return self._view(InputGraph)  # type: ignore[no-any-return]
+
+    def step_chart(self) -> StepChart:
+        """The time of every step."""
+        from .views.step_chart import StepChart
+
+        return self._view(StepChart)  # type: ignore[no-any-return]
+
+    def overview_panel(self) -> OverviewPanel:
+        """Step time, verdict, breakdown and top ops."""
+        from .views.overview_panel import OverviewPanel
+
+        return self._view(OverviewPanel)  # type: ignore[no-any-return]
+
+    def kernel_table(self) -> KernelTable:
+        """The code that ran on GPUs, kernel by kernel."""
+        from .views.kernel_table import KernelTable
+
+        return self._view(KernelTable)  # type: ignore[no-any-return]
+
+    def hlo_table(self) -> HloTable:
+        """The ops of XLA programs."""
+        from .views.hlo_table import HloTable
+
+        return self._view(HloTable)  # type: ignore[no-any-return]
+
+    def layer_table(self) -> LayerTable:
+        """Forward, backward and optimizer time of each Keras layer."""
+        from .views.layer_table import LayerTable
+
+        return self._view(LayerTable)  # type: ignore[no-any-return]
+
+    def source_view(self) -> SourceView:
+        """Your code with the time of each line."""
+        from .views.source_view import SourceView
+
+        return self._view(SourceView)  # type: ignore[no-any-return]
+
+    def scope_icicle(self) -> ScopeIcicle:
+        """Name scopes as a zoomable icicle."""
+        from .views.scope_icicle import ScopeIcicle
+
+        return self._view(ScopeIcicle)  # type: ignore[no-any-return]
+
+    def worker_chart(self) -> WorkerChart:
+        """The breakdown of a step on each host."""
+        from .views.worker_chart import WorkerChart
+
+        return self._view(WorkerChart)  # type: ignore[no-any-return]
+
+    def dashboard(self) -> Dashboard:
+        """All views, linked, in one widget."""
+        from .views.dashboard import Dashboard
+
+        return self._view(  # type: ignore[no-any-return]
+            Dashboard,
+            options={"title": self.title, "notices": list(self.notices)},
+            overview_panel=self.overview_panel(),
+            step_chart=self.step_chart(),
+            timeline=self.timeline(),
+            op_table=self.op_table(),
+            source_view=self.source_view(),
+            layer_table=self.layer_table(),
+            scope_icicle=self.scope_icicle(),
+            kernel_table=self.kernel_table(),
+            hlo_table=self.hlo_table(),
+            memory_timeline=self.memory_timeline(),
+            input_graph=self.input_graph(),
+            worker_chart=self.worker_chart(),
+        )
