@@ -19,7 +19,7 @@ V100 = Path(__file__).parents[1].parent / "shared" / "traces" / "v100_bert_8gpu.
 
 @pytest.fixture(scope="session")
 def capture_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """`capture_of(kind)`: the xplane.pb of one kind of `tests/captures.py`, run at most once a session."""
+    """`capture_of(kind)`: the xplane.pb of one kind of `tests.captures`, run at most once a session."""
     made: dict[str, Path] = {}
 
     def capture(kind: str) -> Path:
@@ -34,18 +34,6 @@ def capture_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 def keras_xplane(capture_of: Callable[[str], Path]) -> Path:
     """A Keras `fit` of 40 marked steps on the CPU, with tensor memory recorded."""
     return capture_of("keras_fit")
-
-
-@pytest.fixture(scope="session")
-def quickstart_xplane(capture_of: Callable[[str], Path]) -> Path:
-    """What the quickstart notebook captures."""
-    return capture_of("quickstart")
-
-
-@pytest.fixture(scope="session")
-def unmarked_loop_xplane(capture_of: Callable[[str], Path]) -> Path:
-    """A hand-written loop around a `tf.function`, without markers."""
-    return capture_of("function_loop")
 
 
 @pytest.fixture(scope="session")

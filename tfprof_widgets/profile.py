@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .analysis.memory import MemoryProfile
     from .analysis.overview import Overview
     from .analysis.results import Results
-    from .analysis.selection import Selection
+    from .analysis.selection import OpRows, Selection
     from .capture.record import CaptureCost, CaptureRecord
     from .store.open import Opened
     from .store.trace import Trace
@@ -90,6 +90,20 @@ class Profile(ProfileViews):
     def ops(self) -> pd.DataFrame:
         """One row per op, those of devices before those of the host, most self time first; without idle time."""
         return self._results.ops
+
+    def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
+        """The op statistics as a whole.
+
+        Args:
+            by: `"op"` for the columns of `ops`, `"type"` for one row per op type: `n_ops` in place of `name`.
+            idle: add a row `IDLE` for the time in which threads and devices ran no op; ratios then include it.
+
+        Raises:
+            ValueError: `by` is neither.
+        """
+        from .analysis.selection import Selection
+
+        return Selection(self._results, None, ()).op_statistics(by=by, idle=idle)
 
     @property
     def kernels(self) -> pd.DataFrame:
@@ -193,7 +207,10 @@ class Profile(ProfileViews):
     # ---- out --------------------------------------------------------------------------------------------------------
 
     def to_html(self, path: str | Path) -> Path:
-        """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path."""
+        """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path.
+
+        The page holds the text of the cells and files whose lines made ops: who gets the page gets that code.
+        """
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         page = self._page(max_events=_HTML_EVENTS)

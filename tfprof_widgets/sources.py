@@ -59,7 +59,8 @@ def profile(
             run of selected steps is a short session of its own.
         every: capture each step whose number is a multiple of this.
         system: sample CPU, memory, disk and network meanwhile.
-        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile.
+        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile. Beside each trace
+            lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they are in.
         max_seconds: how long sessions may run in all (60 s by default), and
         max_bytes: about how much they may write (32 MiB by default), before the capture stops itself and says so.
         every_seconds: capture one step as often as this.

@@ -5,6 +5,7 @@ import { formatCount } from "./core/format";
 import type { TraceMeta } from "./core/meta";
 import { describeRange } from "./core/span_text";
 import { button, h } from "./draw/dom";
+import { SHOW_VIEW } from "./draw/view_links";
 import { mount, type TraceView } from "./view";
 
 interface Tab {
@@ -99,6 +100,14 @@ class Tabs {
     void renderChild(this.view, TABS[chosen].trait, this.panels[chosen]);
   }
 
+  /** Opens the tab of a trait, and moves there whoever came by keys. */
+  show(trait: unknown): void {
+    const wanted = TABS.findIndex((tab) => tab.trait === trait);
+    if (wanted < 0) return;
+    this.choose(wanted);
+    this.#buttons[wanted].focus();
+  }
+
   #key(event: KeyboardEvent): void {
     const now = this.#buttons.indexOf(event.target as HTMLButtonElement);
     const last = this.#buttons.length - 1;
@@ -163,6 +172,8 @@ export default mount("dashboard", async (view) => {
     },
     { signal: view.signal },
   );
+  const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail);
+  view.root.addEventListener(SHOW_VIEW, show, { signal: view.signal });
   const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
   tabs.choose(Math.max(0, wanted));
   await Promise.all([

@@ -2,10 +2,10 @@
 
 import "./hlo_table.css";
 import { formatPercent, plural } from "./core/format";
-import { FAMILIES } from "./core/meta";
+import { FAMILIES, type TraceMeta } from "./core/meta";
 import type { RangePs } from "./core/ops";
 import { N_SHARES } from "./core/top_shares";
-import { type Choice, emptyState, segmented } from "./draw/dom";
+import { type Choice, emptyState, noOps, segmented } from "./draw/dom";
 import { createShareBar, type ShareLook, shareSegments } from "./draw/share_bar";
 import { CSV_HEADER, csvRow, hloColumns } from "./hlo/columns";
 import {
@@ -95,7 +95,7 @@ class HloTable {
         bar.set(shareSegments(this.#categories, (row) => row.selfPs, SHARE_LOOK));
       },
       titles: () => ({ name: { op: "HLO op", category: "HLO ops", program: "Program" }[this.#grouping] }),
-      empty: () => (this.#hlos.length === 0 && data.isComplete ? noPrograms(signal) : null),
+      empty: () => (this.#hlos.length === 0 && data.isComplete ? noPrograms(data.meta, signal) : null),
     });
   }
 
@@ -156,7 +156,8 @@ const SHARE_LOOK: ShareLook<HloRow> = {
   },
 };
 
-function noPrograms(signal: AbortSignal): HTMLElement {
+function noPrograms(meta: TraceMeta, signal: AbortSignal): HTMLElement {
+  if (meta.op_name.length === 0) return noOps(signal);
   return emptyState(
     "No XLA program in this capture",
     "XLA compiled nothing that ran here, so the Ops view tells everything. Keras compiles a training step by itself on one GPU, and anywhere when asked to:",

@@ -2,9 +2,9 @@
 
 import "./kernel_table.css";
 import { formatPercent, formatTime } from "./core/format";
-import type { KernelMeta } from "./core/meta";
+import type { KernelMeta, TraceMeta } from "./core/meta";
 import { EMPTY_TABLE } from "./core/wire";
-import { emptyState, h } from "./draw/dom";
+import { emptyState, h, noOps } from "./draw/dom";
 import { createShareBar, type ShareLook, shareSegments } from "./draw/share_bar";
 import { CSV_HEADER, csvRow, kernelColumns } from "./kernels/columns";
 import { readableKernels, shortKernel } from "./kernels/names";
@@ -55,10 +55,10 @@ class KernelTable {
         this.#rows = all;
         this.#maxPs = shown.reduce((most, row) => Math.max(most, row.totalPs), 0);
         this.#finding.textContent = finding(all);
-        bar.set(shareSegments(all, (row) => row.totalPs, SHARE_LOOK));
+        bar.set(shareSegments(all, (row) => row.totalPs, shareLook(all)));
       },
       onSelection: (chosen) => bar.setSelected(new Set(this.#rows.filter((row) => chosen.has(row.op_name)).map(keyOf))),
-      empty: () => (this.#kernels.length === 0 ? noKernels(signal) : null),
+      empty: () => (this.#kernels.length === 0 ? noKernels(data.meta, signal) : null),
     });
   }
 
@@ -82,16 +82,27 @@ function finding(rows: readonly KernelRow[]): string {
   return `On Tensor Cores: ${formatPercent(used / eligible)} of the ${formatTime(eligible)} that are eligible`;
 }
 
-const SHARE_LOOK: ShareLook<KernelRow> = {
-  noun: "kernels",
-  whole: "kernel time",
-  of: (row) => ({
-    ...{ key: keyOf(row), name: row.name, family: familyOf(row) },
-    short: [row.readable, shortKernel(row.readable)],
-  }),
-};
+const NO_LAUNCHES =
+  "A device ran ops here, but the trace says nothing of how they were launched: a TPU has no kernels, and some tools leave the launches out. The Ops view has the time of the ops; where XLA compiled them, the HLO ops view has their parts.";
 
-function noKernels(signal: AbortSignal): HTMLElement {
+/** Without its types a kernel may read as another one; such names stay whole. */
+function shareLook(rows: readonly KernelRow[]): ShareLook<KernelRow> {
+  const counts = new Map<string, number>();
+  for (const { readable } of rows) counts.set(shortKernel(readable), (counts.get(shortKernel(readable)) ?? 0) + 1);
+  return {
+    noun: "kernels",
+    whole: "kernel time",
+    of: (row) => {
+      const short = shortKernel(row.readable);
+      const labels = counts.get(short) === 1 ? [row.readable, short] : [row.readable];
+      return { key: keyOf(row), name: row.name, family: familyOf(row), short: labels };
+    },
+  };
+}
+
+function noKernels(meta: TraceMeta, signal: AbortSignal): HTMLElement {
+  if (meta.op_name.length === 0) return noOps(signal);
+  if (meta.op_device.includes(1)) return emptyState("No kernels in this trace", NO_LAUNCHES, "", signal);
   return emptyState(
     "No kernels: nothing ran on a GPU in this capture",
     "The ops ran on the CPU; the Ops view has their time. Where TensorFlow finds a GPU, this view lists the kernels that the ops launch there and whether Tensor Cores serve them. This says what it finds:",

@@ -7,8 +7,8 @@ import type { RangePs } from "./core/ops";
 import { PHASES } from "./core/places";
 import { rangedOps, stepsInRange } from "./core/ranged_ops";
 import { EMPTY_TABLE } from "./core/wire";
-import { type Choice, emptyState, h, segmented } from "./draw/dom";
-import { CSV_HEADER, csvRow, layerColumns, PHASE_COLORS } from "./layers/columns";
+import { type Choice, emptyState, h, noOps, segmented } from "./draw/dom";
+import { CSV_HEADER, csvRow, INPUT_COLOR, layerColumns, PHASE_COLORS } from "./layers/columns";
 import { type LayerRow, layerRows } from "./layers/rows";
 import { LinkedTable } from "./linked_table";
 import { mountWithTables } from "./tables";
@@ -72,7 +72,7 @@ class LayerTable {
         this.#maxPs = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
       },
       titles: () => ({ time: this.#nSteps > 1 ? "Time, ms a step" : "Time, ms" }),
-      empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view.signal)),
+      empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
     });
   }
 
@@ -81,11 +81,13 @@ class LayerTable {
       this.#side = side;
       this.#table.compute();
     };
-    const legend = PHASES.map((phase, i) => {
+    const key = (color: string, text: string) => {
       const swatch = h("i", { class: "sw" });
-      swatch.style.background = PHASE_COLORS[i];
-      return h("span", { class: "tfp-phase" }, swatch, phase);
-    });
+      swatch.style.background = color;
+      return h("span", { class: "tfp-phase" }, swatch, text);
+    };
+    const legend = PHASES.map((phase, i) => key(PHASE_COLORS[i], phase));
+    if (this.#layers.some(({ kind }) => kind === "input")) legend.push(key(INPUT_COLOR, "input"));
     const sides = this.#hasBothSides ? [segmented("Where", SIDES, this.#side, setSide, this.view.signal)] : [];
     return [...sides, h("span", { class: "tfp-phases" }, ...legend)];
   }
@@ -103,7 +105,8 @@ class LayerTable {
   }
 }
 
-function noLayers(signal: AbortSignal): HTMLElement {
+function noLayers({ data, signal }: TraceView): HTMLElement {
+  if (data.meta.op_name.length === 0) return noOps(signal);
   return emptyState(
     "No Keras layer in this capture",
     "No op carries the name of a layer: the code builds no Keras model, or the capture has no training step in it. Name scopes of your own are in the Scopes view; layers come from a model that is called, fitted or evaluated in the captured cell:",

@@ -100,6 +100,7 @@ export class LinkedTable<R> {
     );
     data.onChange(() => data.isComplete && later(), signal);
     this.compute();
+    this.#followSelection(true);
   }
 
   get range(): RangePs {
@@ -180,10 +181,11 @@ export class LinkedTable<R> {
     const all = sum(this.#all);
     const parts = [`${formatCount(this.#shown.length)} of ${formatCount(this.#all.length)} ${noun()}`];
     if (all > 0) parts.push(`${formatPercent(sum(this.#shown) / all)} of ${weightNoun}`);
-    if (this.range !== null) parts.push(describeRange(data.meta, data.table("steps"), this.range));
-    this.#count.textContent = error ? `Filter not applied: ${error}` : parts.join(" · ");
+    const about = this.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), this.range)}`;
+    const text = error ? `Filter not applied: ${error}` : parts.join(" · ");
+    this.#count.replaceChildren(text, error ? "" : h("span", { class: "tfp-about" }, about));
     // Where there is no room the text is cut.
-    this.#count.title = this.#count.textContent;
+    this.#count.title = this.#count.textContent ?? "";
   }
 
   #followSelection(reveal: boolean): void {

@@ -36,7 +36,13 @@ class MemoryTimeline {
     this.#chart = new MemoryChart(view, choose);
     this.#panes = new Panes(view, choose);
     const main = h("div", { class: "tfp-fill" }, this.#toolbar(), this.#chart.element, this.#panes.element);
-    const aside = h("aside", { tabindex: 0, "aria-label": "Memory in figures" }, this.#growth, this.#facts);
+    const aside = h(
+      "aside",
+      { tabindex: 0, "aria-label": "Memory in figures" },
+      this.#growth,
+      this.#facts,
+      this.#chart.drawn,
+    );
     view.root.append(notice(view) ?? "", h("div", { class: "tfp-mem" }, main, aside));
     const update = paced(
       view.guard(() => this.#update()),

@@ -5,7 +5,7 @@ import type { OpNames, OpRow, OpTotals, RangePs } from "./core/ops";
 import { opRows } from "./core/ops";
 import { opColors, rangedOps } from "./core/ranged_ops";
 import { EMPTY_TABLE } from "./core/wire";
-import { button, type Choice, emptyState, h, segmented } from "./draw/dom";
+import { button, type Choice, h, noOps, segmented } from "./draw/dom";
 import { LinkedTable } from "./linked_table";
 import { CSV_HEADER, csvRow, opColumns, opRates, type RankedOp } from "./ops/columns";
 import { createDistribution, type Distribution } from "./ops/distribution";
@@ -176,15 +176,6 @@ function ranked(rows: readonly OpRow[]): RankedOp[] {
 
 function isEmpty({ data }: TraceView): boolean {
   return (data.table("occurrences") ?? EMPTY_TABLE).n === 0 && data.isComplete;
-}
-
-function noOps(signal: AbortSignal): HTMLElement {
-  return emptyState(
-    "No TensorFlow op in this capture",
-    "The captured code ran no op, or only code that TensorFlow's profiler does not see. Capture a cell that trains or predicts:",
-    "%%tfprofile\nmodel.fit(dataset, epochs=1)",
-    signal,
-  );
 }
 
 export default mountWithTables("op_table", (view) => {

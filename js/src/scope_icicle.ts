@@ -5,7 +5,7 @@ import { formatCount, formatPercent } from "./core/format";
 import { FAMILIES, FAMILY_LABELS } from "./core/meta";
 import { type Cell, layoutScopes, opsUnder, pathOf, type Rect, WHOLE } from "./core/scopes";
 import { EMPTY_TABLE } from "./core/wire";
-import { button, type Choice, emptyState, h, segmented } from "./draw/dom";
+import { button, type Choice, h, noOps, segmented } from "./draw/dom";
 import { paced, watchSize } from "./draw/page";
 import { createTip } from "./draw/plot";
 import { type CellLook, Icicle } from "./scopes/icicle";
@@ -141,8 +141,9 @@ class ScopeIcicle {
     }
     const ps = model.psOf(this.#zoom);
     const merged = rects.reduce((sum, { cell }) => sum + (cell.kind === "rest" ? cell.n : 0), 0);
-    const words = [costOf(model, ps)];
-    if (this.#zoom !== model.top) words.push(`${formatPercent(ps / model.times.wholePs)} of op time`);
+    const isWhole = this.#zoom === model.top;
+    const words = [isWhole ? `${costOf(model, ps)} of op time` : costOf(model, ps)];
+    if (!isWhole) words.push(`${formatPercent(ps / model.times.wholePs)} of op time`);
     if (merged > 0) words.push(`${formatCount(merged)} too narrow to draw, merged`);
     this.#say.textContent = words.join(" · ");
   }
@@ -226,13 +227,9 @@ class ScopeIcicle {
   }
 }
 
-const EMPTY_CODE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
-const EMPTY_REASON =
-  "The captured code ran no op, or only code that TensorFlow's profiler does not see. Capture a cell that trains or predicts:";
-
 export default mount("scope_icicle", (view) => {
   view.root.classList.add("tfp-scope_icicle");
   const hasOps = (view.data.table("occurrences") ?? EMPTY_TABLE).n > 0 && (view.data.meta.scopes ?? []).length > 0;
   if (hasOps) new ScopeIcicle(view);
-  else view.root.append(emptyState("No TensorFlow op in this capture", EMPTY_REASON, EMPTY_CODE, view.signal));
+  else view.root.append(noOps(view.signal));
 });

@@ -6,7 +6,7 @@ import { formatPercent } from "./core/format";
 import { codeLines, coverage, type Heat, hottestLine } from "./core/source_lines";
 import { describeRange } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
-import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
+import { button, type Choice, download, emptyState, h, noOps, segmented } from "./draw/dom";
 import { paced, watchSize } from "./draw/page";
 import { createTip } from "./draw/plot";
 import { CodeList } from "./lines/code_list";
@@ -98,6 +98,16 @@ class SourceView {
       signal,
     );
     data.onChange(() => data.isComplete && compute(), signal);
+    // The names of ops are cut to the width of the pane, which a hidden one has not.
+    let width = 0;
+    watchSize(
+      this.#details.element,
+      guard((now: number) => {
+        if (Math.round(now) !== width) this.#followSelection(false);
+        width = Math.round(now);
+      }),
+      signal,
+    );
     // A list that is hidden cannot be scrolled.
     let isPlaced = false;
     watchSize(
@@ -105,6 +115,7 @@ class SourceView {
       guard(() => {
         if (!isPlaced) this.#revealHottest();
         isPlaced = true;
+        if (link.selection.length > 0) this.#followSelection(true);
       }),
       signal,
     );
@@ -172,11 +183,10 @@ class SourceView {
     this.#else.show(rows, this.#scale);
     this.#fillHead();
     this.#fillSelect();
-    const words = [coverage(model.heat)];
     const { data } = this.view;
-    if (model.range !== null) words.push(describeRange(data.meta, data.table("steps"), model.range));
-    this.#say.textContent = words.join(" · ");
-    this.#say.title = this.#say.textContent;
+    const about = model.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), model.range)}`;
+    this.#say.replaceChildren(coverage(model.heat), h("span", { class: "tfp-about" }, about));
+    this.#say.title = this.#say.textContent ?? "";
     this.#followSelection(false);
   }
 
@@ -260,8 +270,6 @@ class SourceView {
 }
 
 const EMPTY_CODE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
-const NO_OPS =
-  "The captured code ran no op, or only code that TensorFlow's profiler does not see. Capture a cell that trains or predicts:";
 const NO_LINES =
   "A trace file alone does not say which line of code made which op. tfprof notes that while the program runs, in the process that builds the model, and keeps it beside the trace. Profile the run with it:";
 
@@ -270,7 +278,7 @@ export default mount("source_view", (view) => {
   const { data, signal } = view;
   const hasOps = (data.table("occurrences") ?? EMPTY_TABLE).n > 0;
   const hasLines = (data.meta.source_files ?? []).length > 0;
-  if (!hasOps) view.root.append(emptyState("No TensorFlow op in this capture", NO_OPS, EMPTY_CODE, signal));
+  if (!hasOps) view.root.append(noOps(signal));
   else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
   else new SourceView(view);
 });

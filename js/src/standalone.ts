@@ -44,7 +44,7 @@ export function makeModel(state: Record<string, unknown>): AnyModel {
 }
 
 /** "anywidget:<id>" and "IPY_MODEL_<id>" both name a model. */
-export function modelId(ref: string): string {
+function modelId(ref: string): string {
   return ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
 }
 

@@ -2,6 +2,7 @@
 
 import "./worker_chart.css";
 import { toCsv } from "./core/csv";
+import { cutNames } from "./core/cut";
 import { formatMs } from "./core/format";
 import { CATEGORY_LABELS } from "./core/meta";
 import { decimalsOf, formatPart } from "./core/overview";
@@ -18,12 +19,14 @@ import {
   workerRows,
 } from "./core/worker_steps";
 import { button, download, emptyState, h } from "./draw/dom";
-import { paced } from "./draw/page";
+import { paced, textFits } from "./draw/page";
 import { createTip } from "./draw/plot";
 import { mount, type TraceView } from "./view";
 import { card, label, meanOf, verdict } from "./workers/words";
 
 const TIP_LINE_PX = 15;
+/** Room for the name of a host, as the style sheet has it. */
+const HOST_PX = 176;
 
 class WorkerChart {
   readonly #table: Table;
@@ -159,6 +162,9 @@ class WorkerChart {
         h("th", { class: "l", scope: "col" }, "Bottleneck"),
       ),
     );
+    // Cut so that several stay apart; of one the style sheet leaves out the end.
+    const several = this.#hosts.length > 1 ? this.#hosts : [];
+    const cuts = cutNames(several, textFits(this.view.root, HOST_PX));
     this.#body.replaceChildren(
       ...this.#rows.map((row, i) => {
         const name = this.#hosts[row.host] || "unnamed host";
@@ -176,7 +182,7 @@ class WorkerChart {
         return h(
           "tr",
           { "data-row": i },
-          h("th", { scope: "row", title: name }, name),
+          h("th", { scope: "row", title: name }, cuts.get(name) ?? name),
           h("td", { class: "stack" }, h("div", {}, ...bars)),
           h("td", { class: i === slowest ? "top" : "" }, row.stepTimeMs.toFixed(decimals)),
           ...cells,

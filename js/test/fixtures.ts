@@ -119,7 +119,6 @@ function metaOf(run: TrainingRun, busy: Float64Array): TraceMeta {
     title: "fixture",
     duration_ps: last.stop_ps,
     n_events: events.length,
-    n_events_here: events.length,
     planes: [
       { name: "/host:CPU", host: "localhost", kind: "host" },
       ...(run.options.hasDevice ? [{ name: "/device:GPU:0", host: "localhost", kind: "device" } as const] : []),

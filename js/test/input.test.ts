@@ -1,16 +1,15 @@
 // @vitest-environment jsdom
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { inputOps, inputParts } from "../src/core/input_ops";
 import { countedSteps, inputShares, statisticsOf } from "../src/core/input_waits";
 import type { TraceMeta } from "../src/core/meta";
 import { executionStats, executions, latencyOf, nodeStats } from "../src/core/pipeline";
 import type { Table } from "../src/core/wire";
 import inputGraph from "../src/input_graph";
-import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
+import { settle, showWidget, withLayout } from "./shown";
 
 const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
-const settle = () => new Promise((done) => setTimeout(done, 60));
 
 /** Two executions of one pipeline, the second the longer; the element of the second was made ahead, during the first. */
 const CALLS: Table = {
@@ -106,22 +105,9 @@ describe("input ops", () => {
 });
 
 describe("input view", () => {
-  beforeEach(() => {
-    vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
-    vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-    document.body.replaceChildren();
-  });
+  withLayout();
 
-  async function show() {
-    const page = await fakePage(makeScene());
-    const el = document.body.appendChild(document.createElement("div"));
-    await inputGraph.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
-    await settle();
-    return { root: el.firstElementChild as HTMLElement, page };
-  }
+  const show = () => showWidget(inputGraph, makeScene());
 
   async function choose(root: HTMLElement, text: string) {
     [...root.querySelectorAll<HTMLElement>(".seg button")].find((element) => element.textContent === text)?.click();

@@ -1,28 +1,18 @@
 // @vitest-environment jsdom
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { WidgetModule } from "../src/afm";
 import type { Pack } from "../src/core/wire";
 import { CodeList } from "../src/lines/code_list";
 import scopeIcicle from "../src/scope_icicle";
 import sourceView from "../src/source_view";
 import workerChart from "../src/worker_chart";
-import { type FakePage, fakePage } from "./fake_host";
+import type { FakePage } from "./fake_host";
 import { sceneHosts, scenePlaces } from "./places_scene";
 import { makeScene } from "./scene";
+import { EVIL, settle, showWidget, withLayout } from "./shown";
 
-const EVIL = "<img src=x onerror=alert(1)></script><b>";
 const CONV = "sequential/conv2d/convolution";
 
-async function show(widget: WidgetModule, pack: Pack) {
-  const page = await fakePage(pack);
-  const controller = new AbortController();
-  const el = document.body.appendChild(document.createElement("div"));
-  await widget.render({ model: page.view, el, host: page.host, signal: controller.signal });
-  await pause();
-  return { root: el.firstElementChild as HTMLElement, page, controller };
-}
-
-const pause = () => new Promise((done) => setTimeout(done, 60));
 const texts = (root: HTMLElement, selector: string) =>
   [...root.querySelectorAll(selector)].map((element) => element.textContent ?? "");
 const selection = (page: FakePage) => page.link.get("selection") as string[];
@@ -32,16 +22,10 @@ async function chooseSteps(page: FakePage) {
   const { start_ps: start, duration_ps: duration } = makeScene().tables.steps.columns;
   const end = Number(start[18]) + Number(duration[18]);
   page.link.set("time_range", [Math.ceil(Number(start[12]) / 1000), Math.floor(end / 1000)]);
-  await pause();
+  await settle();
 }
 
-beforeEach(() => {
-  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  document.body.replaceChildren();
-});
+withLayout();
 
 describe("every view of places", () => {
   const views: Record<string, [WidgetModule, Pack]> = {
@@ -51,14 +35,14 @@ describe("every view of places", () => {
   };
 
   it.each(Object.entries(views))("%s shows hostile names and code as text", async (name, [widget, pack]) => {
-    const { root } = await show(widget, pack);
+    const { root } = await showWidget(widget, pack);
     expect(root.querySelector("[role=alert]")).toBeNull();
     expect(root.querySelector("img, script, b b")).toBeNull();
     if (name !== "scopeIcicle") expect(root.textContent).toContain("<img src=x");
   });
 
   it.each(Object.entries(views))("%s leaves no listener behind", async (_, [widget, pack]) => {
-    const { page, controller, root } = await show(widget, pack);
+    const { page, controller, root } = await showWidget(widget, pack);
     expect(page.link.listeners.length).toBeGreaterThan(0);
     controller.abort();
     expect(page.link.listeners).toEqual([]);
@@ -66,7 +50,7 @@ describe("every view of places", () => {
   });
 
   it.each(Object.entries(views))("%s says why an empty capture is empty", async (_, [widget]) => {
-    const { root } = await show(widget, makeScene({ isEmpty: true }));
+    const { root } = await showWidget(widget, makeScene({ isEmpty: true }));
     expect(root.querySelector("[role=alert]")).toBeNull();
     expect(root.querySelector("pre")?.textContent).not.toBe("");
   });
@@ -78,7 +62,7 @@ describe("source view", () => {
     [...root.querySelectorAll(".ln.hot")].map((row) => Number(row.querySelectorAll(".tfp-gut .v")[1].textContent));
 
   it("shows the code, the time of each line and what has no line, and shares add up to 100 %", async () => {
-    const { root } = await show(sourceView, scenePlaces());
+    const { root } = await showWidget(sourceView, scenePlaces());
     expect(texts(root, ".tfp-code .tx")[5]).toBe('    keras.layers.Conv2D(64, 3, activation="relu"),');
     expect(texts(root, ".tfp-code .ln.hot .no")).toEqual(["1", "2", "5", "6", "7"]);
     expect(texts(root, ".tfp-else .tx").sort()).toEqual(["Keras library", "tf.data"]);
@@ -90,7 +74,7 @@ describe("source view", () => {
   });
 
   it("draws backward time striped, in the colour of its category", async () => {
-    const { root } = await show(sourceView, scenePlaces());
+    const { root } = await showWidget(sourceView, scenePlaces());
     const pieces = [...(line(root, 5)?.querySelectorAll<HTMLElement>(".tfp-heat i") ?? [])];
     expect(pieces.map((piece) => [piece.className, piece.style.getPropertyValue("--c")])).toEqual([
       ["", "var(--c-host_compute)"],
@@ -101,7 +85,7 @@ describe("source view", () => {
   });
 
   it("selects the ops of a clicked line, and drops them on the second click", async () => {
-    const { root, page } = await show(sourceView, scenePlaces());
+    const { root, page } = await showWidget(sourceView, scenePlaces());
     line(root, 5)?.click();
     expect(selection(page)).toContain(CONV);
     expect(selection(page).every((name) => /conv2d\b/.test(name))).toBe(true);
@@ -111,7 +95,7 @@ describe("source view", () => {
   });
 
   it("marks the line of an op selected elsewhere", async () => {
-    const { root, page } = await show(sourceView, scenePlaces());
+    const { root, page } = await showWidget(sourceView, scenePlaces());
     page.link.set("selection", ["gradient_tape/sequential/dense/MatMul/MatMul"]);
     const marked = [...root.querySelectorAll('.ln[aria-pressed="true"]')];
     expect(marked).toEqual([line(root, 7)]);
@@ -119,7 +103,7 @@ describe("source view", () => {
   });
 
   it("follows the linked time range, per step and in all", async () => {
-    const { root, page } = await show(sourceView, scenePlaces());
+    const { root, page } = await showWidget(sourceView, scenePlaces());
     const ms = () => Number(line(root, 6)?.querySelector(".tfp-gut .v")?.textContent);
     const whole = ms();
     await chooseSteps(page);
@@ -130,7 +114,7 @@ describe("source view", () => {
   });
 
   it("moves between lines with time by arrow keys", async () => {
-    const { root, page } = await show(sourceView, scenePlaces());
+    const { root, page } = await showWidget(sourceView, scenePlaces());
     const press = (key: string) =>
       document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     line(root, 2)?.focus();
@@ -142,13 +126,13 @@ describe("source view", () => {
   });
 
   it("says what a trace without sources lacks and what to do", async () => {
-    const { root } = await show(sourceView, scenePlaces({ isWithoutLines: true }));
+    const { root } = await showWidget(sourceView, scenePlaces({ isWithoutLines: true }));
     expect(root.textContent).toContain("No source lines in this profile");
     expect(root.querySelector("pre")?.textContent).toContain("%%tfprofile");
   });
 
   it("counts only the side that is asked for", async () => {
-    const { root } = await show(sourceView, scenePlaces());
+    const { root } = await showWidget(sourceView, scenePlaces());
     root.querySelectorAll<HTMLButtonElement>('[aria-label="Where"] button')[2].click();
     expect(texts(root, ".tfp-code .ln.hot .no")).toEqual(["5", "6", "7"]);
   });
@@ -175,7 +159,7 @@ describe("scope icicle", () => {
     document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 
   it("opens a clicked scope, selects its ops, and goes back by the path and by Esc", async () => {
-    const { root, page } = await show(scopeIcicle, scenePlaces());
+    const { root, page } = await showWidget(scopeIcicle, scenePlaces());
     cell(root, "sequential")?.click();
     expect(crumbs(root)).toEqual(["All ops", "sequential"]);
     expect(selection(page)).toContain(CONV);
@@ -191,7 +175,7 @@ describe("scope icicle", () => {
   });
 
   it("selects one op, and marks the op selected elsewhere", async () => {
-    const { root, page } = await show(scopeIcicle, scenePlaces());
+    const { root, page } = await showWidget(scopeIcicle, scenePlaces());
     cell(root, "sequential")?.click();
     const op = root.querySelector<HTMLElement>(".cell.op");
     op?.click();
@@ -203,7 +187,7 @@ describe("scope icicle", () => {
   });
 
   it("walks with arrow keys and opens with Enter", async () => {
-    const { root } = await show(scopeIcicle, scenePlaces());
+    const { root } = await showWidget(scopeIcicle, scenePlaces());
     root.querySelector<HTMLElement>(".cell")?.focus();
     press("ArrowDown");
     expect(document.activeElement?.getAttribute("aria-label")).toMatch(/^Iterator|^sequential/);
@@ -213,7 +197,7 @@ describe("scope icicle", () => {
   });
 
   it("shows forward or backward alone", async () => {
-    const { root } = await show(scopeIcicle, scenePlaces());
+    const { root } = await showWidget(scopeIcicle, scenePlaces());
     const whole = cell(root, "all ops")?.getAttribute("aria-label");
     const buttons = [...root.querySelectorAll<HTMLButtonElement>('[aria-label="Part of the step"] button')];
     expect(buttons.map((one) => one.textContent)).toEqual(["All", "Forward", "Backward", "Optimizer"]);
@@ -223,9 +207,9 @@ describe("scope icicle", () => {
   });
 
   it("follows the linked time range", async () => {
-    const { root, page } = await show(scopeIcicle, scenePlaces());
+    const { root, page } = await showWidget(scopeIcicle, scenePlaces());
     page.link.set("time_range", [1, 2]);
-    await pause();
+    await settle();
     expect(root.querySelectorAll(".cell").length).toBe(0);
     expect(root.querySelector(".tfp-say")?.textContent).toBe("No op ran here in this range.");
   });
@@ -236,7 +220,7 @@ describe("worker chart", () => {
   const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>("tbody tr")];
 
   it("shows one bar a host and names the slowest and why", async () => {
-    const { root } = await show(workerChart, sceneHosts(HOSTS, 6));
+    const { root } = await showWidget(workerChart, sceneHosts(HOSTS, 6));
     expect(rows(root).map((row) => row.querySelector("th")?.textContent)).toEqual(HOSTS);
     expect(root.querySelector(".tfp-worker-say")?.textContent).toMatch(
       /^host-2 is the slowest: .* ms, 6.00 ms more than host-0; input takes 6.00 ms more\.$/,
@@ -245,9 +229,9 @@ describe("worker chart", () => {
   });
 
   it("shows the step that is selected elsewhere, and selects the step of its slider", async () => {
-    const { root, page } = await show(workerChart, sceneHosts(HOSTS, 6));
+    const { root, page } = await showWidget(workerChart, sceneHosts(HOSTS, 6));
     page.link.set("step", 4);
-    await pause();
+    await settle();
     expect(root.querySelector(".at")?.textContent).toBe("step 4");
     const slider = root.querySelector("input") as HTMLInputElement;
     expect(slider.value).toBe("4");
@@ -261,15 +245,15 @@ describe("worker chart", () => {
   });
 
   it("shows the mean of the steps in the linked range", async () => {
-    const { root, page } = await show(workerChart, sceneHosts(HOSTS, 6));
+    const { root, page } = await showWidget(workerChart, sceneHosts(HOSTS, 6));
     const { start_ps: start } = makeScene({ nSteps: 10 }).tables.steps.columns;
     page.link.set("time_range", [Math.ceil(Number(start[2]) / 1000), Math.floor(Number(start[5]) / 1000)]);
-    await pause();
+    await settle();
     expect(root.querySelector(".at")?.textContent).toBe("mean of 3 steps in the range");
   });
 
   it("of one host shows its bar and says what would fill it", async () => {
-    const { root } = await show(workerChart, sceneHosts(["localhost"], 0));
+    const { root } = await showWidget(workerChart, sceneHosts(["localhost"], 0));
     expect(rows(root).length).toBe(1);
     expect(root.textContent).toContain("One host in this capture");
     expect(root.querySelector("pre")?.textContent).toContain("tfprof.load");

@@ -48,7 +48,6 @@ export function makeScene(options: SceneOptions = {}): Pack {
   meta.pipelines = [pipeline(nSteps, hostile)];
   meta.input = {
     verdict: "Input-bound: the model waits 13.1 of 21.3 ms a step for data (62 %).",
-    input_ratio: 0.62,
     categories: ["Enqueue", "Demanded file read", "Advanced file read", "Preprocessing", "Other"].map((category) => ({
       category,
       time_ms: category === "Preprocessing" ? 476 : 0,
@@ -78,7 +77,6 @@ function emptyScene(): Pack {
   const meta = structuredClone(trainingRun({ nSteps: 1 }).meta) as unknown as TraceMeta;
   const nothing = {
     n_events: 0,
-    n_events_here: 0,
     op_name: [],
     op_type: [],
     op_device: [],
@@ -234,7 +232,6 @@ function pipeline(nSteps: number, hostile: string): TraceMeta["pipelines"][numbe
       calls: calls * nSteps,
       is_async: false,
       on_critical_path: i !== 6,
-      is_bottleneck: i === 3,
       params: {},
       settings: settings[i],
     };

@@ -1,31 +1,18 @@
 // @vitest-environment jsdom
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { WidgetModule } from "../src/afm";
 import hloTable from "../src/hlo_table";
 import kernelTable from "../src/kernel_table";
 import layerTable from "../src/layer_table";
 import opTable from "../src/op_table";
-import { type FakePage, fakePage } from "./fake_host";
+import type { FakePage } from "./fake_host";
+import { EVIL, type Shown, settle, showWidget, withLayout } from "./shown";
 import { type TableSceneOptions, tableScene } from "./table_scene";
 
-const EVIL = "<img src=x onerror=alert(1)></script><b>";
 const TABLES = { kernelTable, hloTable, layerTable };
 
-interface Shown {
-  readonly root: HTMLElement;
-  readonly page: FakePage;
-  readonly controller: AbortController;
-}
-
-const settle = () => new Promise((done) => setTimeout(done, 60));
-
-async function show(widget: WidgetModule, options: TableSceneOptions = {}): Promise<Shown> {
-  const page = await fakePage(tableScene(options));
-  const controller = new AbortController();
-  const el = document.body.appendChild(document.createElement("div"));
-  await widget.render({ model: page.view, el, host: page.host, signal: controller.signal });
-  await settle();
-  return { root: el.firstElementChild as HTMLElement, page, controller };
+function show(widget: WidgetModule, options: TableSceneOptions = {}): Promise<Shown> {
+  return showWidget(widget, tableScene(options));
 }
 
 const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tabulator-row")];
@@ -37,15 +24,7 @@ const chosen = (page: FakePage) => page.link.get("selection") as string[];
 const press = (root: HTMLElement, text: string) =>
   [...root.querySelectorAll("button")].find((button) => button.textContent === text)?.click();
 
-beforeEach(() => {
-  // jsdom has no layout: a table that believes in its height shows its rows.
-  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
-  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  document.body.replaceChildren();
-});
+withLayout();
 
 describe("every table", () => {
   it.each(Object.entries(TABLES))("%s shows hostile names as text", async (_, widget) => {
@@ -70,6 +49,11 @@ describe("every table", () => {
       expect(root.querySelector(".empty h2")?.textContent).toMatch(/^No /);
       expect(root.querySelector("pre")?.textContent).not.toBe("");
     }
+  });
+
+  it("do not tell of a CPU where a device ran ops whose kernels are not in the trace", async () => {
+    const { root } = await show(kernelTable, { isBare: true });
+    expect(root.querySelector(".empty h2")?.textContent).toBe("No kernels in this trace");
   });
 
   it.each(Object.entries(TABLES))("%s says so when nothing of it is in the range", async (_, widget) => {

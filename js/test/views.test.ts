@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { AnyModel, Host, WidgetModule } from "../src/afm";
 import dashboard from "../src/dashboard";
 import inputGraph from "../src/input_graph";
@@ -8,36 +8,17 @@ import opTable from "../src/op_table";
 import overviewPanel from "../src/overview_panel";
 import { makeHost, makeModel } from "../src/standalone";
 import stepChart from "../src/step_chart";
-import { type FakePage, fakePage } from "./fake_host";
+import type { FakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
+import { EVIL, type Shown, showWidget, withLayout } from "./shown";
 
-const EVIL = "<img src=x onerror=alert(1)></script><b>";
 const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
 
-interface Shown {
-  readonly root: HTMLElement;
-  readonly page: FakePage;
-  readonly controller: AbortController;
+function show(widget: WidgetModule, options: SceneOptions = {}, host?: (page: FakePage) => Host): Promise<Shown> {
+  return showWidget(widget, makeScene(options), host);
 }
 
-async function show(widget: WidgetModule, options: SceneOptions = {}, host?: (page: FakePage) => Host): Promise<Shown> {
-  const page = await fakePage(makeScene(options));
-  const controller = new AbortController();
-  const el = document.body.appendChild(document.createElement("div"));
-  await widget.render({ model: page.view, el, host: host?.(page) ?? page.host, signal: controller.signal });
-  await new Promise((done) => setTimeout(done, 60));
-  return { root: el.firstElementChild as HTMLElement, page, controller };
-}
-
-beforeEach(() => {
-  // jsdom has no layout: a table that believes in its height shows its rows.
-  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
-  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  document.body.replaceChildren();
-});
+withLayout();
 
 describe("every view", () => {
   const views = { overviewPanel, opTable, inputGraph };

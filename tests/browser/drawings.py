@@ -19,19 +19,19 @@ MIB = 2**20
 
 def linked_space() -> bytes:
     """Eight steps of 10 ms; `FIRST` runs in the first four and `SECOND` in the others, each with its allocation."""
-    threads = [_training("train", FIRST, SECOND, MAP), *_memory(FIRST, SECOND, "bfc")]
+    threads = [training("train", FIRST, SECOND, MAP), *memory(FIRST, SECOND, "bfc")]
     return space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", *threads))
 
 
 def hostile_space() -> bytes:
     """The same with markup for names of steps, ops, iterators, threads, hosts and allocators."""
-    training = _training(f"train {CLOSING}", MARKUP, CLOSING, f"Iterator::Root::{MARKUP}")
+    steps = training(f"train {CLOSING}", MARKUP, CLOSING, f"Iterator::Root::{MARKUP}")
     other = line(CLOSING, event(MARKUP, 1000, 500, note=CLOSING), event(CLOSING, 2000, 500, note=MARKUP))
-    threads = [training, *_memory(MARKUP, CLOSING, MARKUP), other]
+    threads = [steps, *memory(MARKUP, CLOSING, MARKUP), other]
     return space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", *threads), hostnames=[MARKUP])
 
 
-def _training(marker: str, first: str, second: str, iterator: str) -> Line:
+def training(marker: str, first: str, second: str, iterator: str) -> Line:
     """Eight steps, each with a wait for data and one op."""
     events: list[Event] = []
     root = "Iterator::Root"
@@ -40,13 +40,13 @@ def _training(marker: str, first: str, second: str, iterator: str) -> Line:
         name, op_type = (first, "MatMul") if i < N_STEPS // 2 else (second, "Conv2D")
         # A name that TensorFlow would refuse still is an op when its type is in lower case (semantics 1.7, rule 4).
         events.append(event(marker, at, STEP_US - 500, _r=1, step_num=i))
-        full = f"{name}:{op_type if name.startswith('model') else 'fused'}"
+        full = f"{name}:{'fused' if '<' in name else op_type}"
         events += [event(root, at + 100, 3000, id=1), event(iterator, at + 200, 2500, id=2, parent_id=1)]
         events.append(event(full, at + 4000, 5000 if i < N_STEPS // 2 else 3000))
     return line("python", *events)
 
 
-def _memory(first: str, second: str, allocator: str) -> list[Line]:
+def memory(first: str, second: str, allocator: str) -> list[Line]:
     """Each step allocates for its op and frees at its end: 8 MiB in the first half, 24 MiB in the second."""
     events = []
     in_use = 1 * MIB

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.listeners import PROBE
 from tests.builders import event, line, plane, session, space
 
 N_STEPS = 8
@@ -16,16 +17,10 @@ N_PAIRS = 6250
 """Of a long event and a needle in each step."""
 N_NEEDLES = N_STEPS * N_PAIRS
 N_EVENTS = 2 * N_NEEDLES + N_STEPS
-LOAD, PROBE, SHOW_BUSY = range(3)
+LOAD, PROBED, SHOW_BUSY = range(3)
 CELLS = (
     "import tfprof_widgets as tfprof\nprof = tfprof.load('large.xplane.pb')\ndata = prof._data",
-    # anywidget gives a widget its manager; through it a test reaches the raw shared models.
-    """
-import anywidget
-class Probe(anywidget.AnyWidget):
-    _esm = "export default { render({ model }) { globalThis.tfprofManager = model.widget_manager } }"
-Probe()
-""",
+    PROBE,
     """
 import pathlib, time
 from IPython.display import display
@@ -71,7 +66,7 @@ def shown(request: pytest.FixtureRequest, browser: Browser, lab_server: Server) 
     (lab_server.root / "large.xplane.pb").write_bytes(large_space())
     write_notebook(lab_server.root / "large.ipynb", *CELLS)
     with opened(browser, lab_server, "large.ipynb") as notebook:
-        for cell in (LOAD, PROBE):
+        for cell in (LOAD, PROBED):
             notebook.run_cell(cell)
         notebook.page.wait_for_function("globalThis.tfprofManager")
         notebook.page.evaluate(WATCH, [notebook.value("data.model_id"), request.param])

@@ -1,48 +1,76 @@
-"""Names in a trace are data: markup in them stays text in every view, in the notebook and in an exported page."""
+"""Names and code in a profile are data: markup in them stays text in every view, in the notebook and in an exported page."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.drawings import CLOSING, MARKUP, hostile_space
+from tests.browser.full_run import HOSTILE, write_run
 from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
-from tests.browser.test_quickstart_browser import open_tab
+from tests.browser.tabs import TABS, open_tab
 
 CELLS = (
-    "import tfprof_widgets as tfprof\nprof = tfprof.load('hostile.xplane.pb')\nprof.to_html('hostile.html')",
+    "import tfprof_widgets as tfprof\n"
+    "prof = tfprof.load('hostile.xplane.pb')\nprof.to_html('hostile.html')\n"
+    "full = tfprof.load('hostile_run')\nfull.to_html('hostile_run.html')",
     "prof",
+    "full.dashboard()",
 )
 IS_MARKUP = """() => document.querySelectorAll('img[src="x"], [onerror]').length"""
+SHOWN = {
+    "op_table": [HOSTILE.op],
+    "source_view": [HOSTILE.title, HOSTILE.code],
+    "layer_table": [HOSTILE.layer],
+    "scope_icicle": [HOSTILE.layer],
+    "memory_timeline": [HOSTILE.op, HOSTILE.allocator],
+    "input_graph": [HOSTILE.iterator.removeprefix("Iterator::Root::")],
+    "kernel_table": [HOSTILE.kernel, HOSTILE.op],
+    "hlo_table": [HOSTILE.hlo, HOSTILE.op],
+    "worker_chart": [HOSTILE.host],
+}
+"""By view what of the run must be readable in it, as text or, where that is cut, as a title or label."""
+TEXTS = """root => [...root.querySelectorAll("*")].flatMap((element) =>
+    [element.getAttribute("title"), element.getAttribute("aria-label")]).concat(root.innerText).join("\\n")"""
 
 
 @pytest.fixture(scope="module")
 def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
     (lab_server.root / "hostile.xplane.pb").write_bytes(hostile_space())
+    write_run(lab_server.root / "hostile_run", HOSTILE)
     write_notebook(lab_server.root / "hostile.ipynb", *CELLS)
     with opened(browser, lab_server, "hostile.ipynb") as notebook:
-        notebook.run_all()
+        for cell in (0, 1):
+            notebook.run_cell(cell)
         notebook.view("timeline").locator("canvas").first.wait_for()
         yield notebook
 
 
 @pytest.fixture(scope="module")
-def exported(notebook: Notebook, lab_server: Server) -> Iterator[Page]:
-    """The exported page, opened from the disk; it needs no server."""
-    page = notebook.page.context.new_page()
-    page.goto((lab_server.root / "hostile.html").as_uri())
-    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
-    yield page
-    page.close()
+def full(notebook: Notebook) -> Notebook:
+    """The same page with the dashboard of a run that fills every view; now the last one shown."""
+    notebook.run_cell(2)
+    poll(lambda: notebook.page.locator('[data-tfprof="dashboard"]').count() == 2, "no second dashboard")
+    return notebook
 
 
 def assert_is_text(page: Page) -> None:
     assert page.evaluate("window.tfprofHacked") is None
     assert page.evaluate(IS_MARKUP) == 0
     assert page.locator('[role="alert"]').all_inner_texts() == []
+
+
+def assert_shows(view: Locator, texts: list[str]) -> None:
+    for text in texts:
+        poll(
+            lambda text=text: text in view.evaluate(TEXTS),
+            lambda text=text: f"no {text!r} in {view.inner_text()!r}",
+            timeout_s=10,
+        )
 
 
 def test_op_names_are_text_in_the_table(notebook: Notebook) -> None:
@@ -73,21 +101,30 @@ def test_names_are_text_in_the_memory_view(notebook: Notebook) -> None:
     assert_is_text(notebook.page)
 
 
-def test_names_are_text_in_the_input_graph(notebook: Notebook) -> None:
-    open_tab(notebook, "input_graph")
-    graph = notebook.view("input_graph")
-    poll(lambda: MARKUP[:10] in graph.inner_text(), lambda: graph.inner_text())
-    assert_is_text(notebook.page)
+@pytest.mark.parametrize("name", SHOWN)
+def test_names_and_code_are_text_in_every_tab(full: Notebook, name: str) -> None:
+    open_tab(full, name)
+    view = full.view(name)
+    assert_shows(view, SHOWN[name])
+    # What a pointer or a selection brings up is made of the same names.
+    view.hover()
+    full.value(f"full.select(ops=({HOSTILE.op!r},)) and None")
+    assert_is_text(full.page)
 
 
-def test_exported_page_shows_the_names_as_text(exported: Page, lab_server: Server) -> None:
-    assert_is_text(exported)
-    exported.get_by_role("tab", name="Ops").click()
-    rows = exported.locator('[data-tfprof="op_table"] [data-op-name]')
-    poll(lambda: rows.filter(has_text=MARKUP[:12]).count() > 0, "the exported table does not show the name")
-    assert_is_text(exported)
-    page: Path = lab_server.root / "hostile.html"
-    assert "</script><script>window" not in page.read_text(encoding="utf-8")
+def test_exported_pages_show_the_names_as_text(full: Notebook, lab_server: Server) -> None:
+    page = full.page.context.new_page()
+    for name in ("hostile.html", "hostile_run.html"):
+        path: Path = lab_server.root / name
+        assert "</script><script>window" not in path.read_text(encoding="utf-8")
+        page.goto(path.as_uri())  # from the disk; it needs no server
+        page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
+        assert_is_text(page)
+    for view, texts in SHOWN.items():
+        page.get_by_role("tab", name=re.compile(f"^{TABS[view]}")).click()
+        assert_shows(page.locator(f'[data-tfprof="{view}"]'), texts)
+        assert_is_text(page)
+    page.close()
 
 
 def test_nothing_failed(notebook: Notebook) -> None:

@@ -9,19 +9,12 @@ from playwright.sync_api import Browser
 
 from tests.browser.drawings import FIRST, FIRST_EVENT, FIRST_MIDDLE_US, SECOND, SECOND_EVENT, STEP_US, linked_space
 from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
-from tests.browser.test_quickstart_browser import open_tab
+from tests.browser.tabs import open_tab
 
-LOAD, SHOW, PROBE, BUSY = range(4)
+LOAD, SHOW, BUSY = range(3)
 CELLS = (
     "import tfprof_widgets as tfprof\nprof = tfprof.load('linked.xplane.pb')",
     "prof.dashboard()",
-    # anywidget gives a widget its manager; through it a test reaches the raw shared models.
-    """
-import anywidget
-class Probe(anywidget.AnyWidget):
-    _esm = "export default { render({ model }) { globalThis.tfprofManager = model.widget_manager } }"
-Probe()
-""",
     """
 import pathlib, time
 while not pathlib.Path("go").exists():
@@ -31,42 +24,6 @@ pathlib.Path("go").unlink()
 )
 RULER_MIDDLE_PX = 37
 """Below the top of the timeline's canvas: the overview strip is 28 px high, the ruler 19."""
-COUNT_LISTENERS = """
-async (ids) => {
-    const counts = {};
-    for (const [name, id] of Object.entries(ids)) {
-        const model = await globalThis.tfprofManager.get_model(id);
-        counts[name] = Object.values(model._events ?? {}).reduce((sum, list) => sum + list.length, 0);
-    }
-    for (const [target, listeners] of globalThis.tfprofListeners) counts[target] = listeners.size;
-    counts.stores = [...(globalThis[Symbol.for("tfprof_widgets.data")]?.values() ?? [])].map((store) => store.n_views);
-    return counts;
-}
-"""
-WATCH_LISTENERS = """
-globalThis.tfprofListeners = new Map();
-const add = EventTarget.prototype.addEventListener;
-const remove = EventTarget.prototype.removeEventListener;
-const nameOf = (target) => target === window ? "window" : target === document ? "document"
-    : target === document.body ? "body" : target === document.documentElement ? "html" : null;
-EventTarget.prototype.addEventListener = function (type, listener, options) {
-    const name = nameOf(this);
-    const isMine = name && /tfp|blob:/.test(new Error().stack ?? "");
-    if (isMine && listener && !options?.signal?.aborted) {
-        const all = globalThis.tfprofListeners;
-        if (!all.has(name)) all.set(name, new Set());
-        const entry = { type, listener };
-        all.get(name).add(entry);
-        if (options?.signal) add.call(options.signal, "abort", () => all.get(name).delete(entry), { once: true });
-    }
-    return add.call(this, type, listener, options);
-};
-EventTarget.prototype.removeEventListener = function (type, listener, options) {
-    const all = globalThis.tfprofListeners.get(nameOf(this)) ?? new Set();
-    for (const entry of all) if (entry.type === type && entry.listener === listener) all.delete(entry);
-    return remove.call(this, type, listener, options);
-};
-"""
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +31,8 @@ def shown(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
     """A notebook in JupyterLab with the dashboard of the drawn trace."""
     (lab_server.root / "linked.xplane.pb").write_bytes(linked_space())
     write_notebook(lab_server.root / "linked.ipynb", *CELLS)
-    with opened(browser, lab_server, "linked.ipynb", at_start=WATCH_LISTENERS) as notebook:
-        for cell in (LOAD, SHOW, PROBE):
+    with opened(browser, lab_server, "linked.ipynb") as notebook:
+        for cell in (LOAD, SHOW):
             notebook.run_cell(cell)
         notebook.view("timeline").locator("canvas").first.wait_for()
         yield notebook
@@ -164,31 +121,6 @@ def test_a_chart_hidden_while_the_range_changed_is_whole_when_it_is_shown(notebo
     poll(lambda: "step 3" in memory.inner_text(), lambda: memory.inner_text())
     poll(lambda: "of 8 events drawn" not in memory.inner_text(), "events of the range are left out", timeout_s=10)
     notebook.screenshot("linked-memory", notebook.view("dashboard"))
-
-
-def test_rerunning_the_cell_leaks_no_listener(notebook: Notebook) -> None:
-    open_tab(notebook, "op_table")
-    ids = notebook.value("{'link': prof.link.model_id, 'data': prof._data.model_id}")
-    notebook.run_cell(SHOW)
-    settle(notebook)
-    before = notebook.page.evaluate(COUNT_LISTENERS, ids)
-    for _ in range(3):
-        notebook.run_cell(SHOW)
-        settle(notebook)
-    poll(
-        lambda: notebook.page.evaluate(COUNT_LISTENERS, ids) == before,
-        lambda: f"before {before}, after {notebook.page.evaluate(COUNT_LISTENERS, ids)}",
-        timeout_s=10,
-    )
-    assert before["link"] > 0
-    assert notebook.page.locator('[data-tfprof="dashboard"]').count() == 1
-
-
-def settle(notebook: Notebook) -> None:
-    """Wait until the dashboard of the last run is drawn."""
-    notebook.view("timeline").locator("canvas").first.wait_for()
-    open_tab(notebook, "op_table")
-    poll(lambda: op_names(notebook) == {FIRST, SECOND}, "the table of the new dashboard is not filled")
 
 
 def test_dark_theme_reaches_every_view(notebook: Notebook) -> None:

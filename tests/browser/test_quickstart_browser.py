@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 
 import pytest
 
 from tests.browser.conftest import Open
 from tests.browser.harness import ROOT, Notebook, Server, poll
+from tests.browser.tabs import open_tab
 
 QUICKSTART = ROOT / "notebooks" / "quickstart.ipynb"
 N_STEPS = 40
-TABS = {"op_table": "Ops", "memory_timeline": "Memory", "input_graph": "Input pipeline"}
 
 
 @pytest.mark.tensorflow
@@ -94,10 +93,3 @@ def check_exported_page(notebook: Notebook) -> None:
     assert page.locator('[role="alert"]').all_inner_texts() == []
     assert failures == []
     assert notebook.refused == []
-
-
-def open_tab(notebook: Notebook, view: str) -> None:
-    """Click the tab of a view; until then the view is not there."""
-    tab = notebook.view("dashboard").get_by_role("tab", name=re.compile(f"^{TABS[view]}"))
-    tab.click()
-    notebook.view(view).wait_for()

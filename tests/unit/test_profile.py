@@ -77,6 +77,17 @@ def test_selecting_part_of_an_op_counts_its_overlap(loaded: tfprof.Profile) -> N
     assert loaded.link.selection == ("a/foo",)
 
 
+def test_the_op_statistics_come_by_op_and_by_type_with_and_without_idle_time(loaded: tfprof.Profile) -> None:
+    assert loaded.op_statistics().equals(loaded.ops)
+    idle = loaded.op_statistics(idle=True)
+    assert set(idle["name"]) == {*loaded.ops["name"], "IDLE"}
+    types = loaded.op_statistics(by="type")
+    assert types["n_ops"].sum() == len(loaded.ops)
+    assert types["total_self_time_us"].sum() == pytest.approx(loaded.ops["total_self_time_us"].sum())
+    with pytest.raises(ValueError, match="give one of op, type"):
+        loaded.op_statistics(by="layer")  # type: ignore[arg-type]
+
+
 def test_selecting_nothing_clears_the_link(loaded: tfprof.Profile) -> None:
     loaded.select(step=1, ops=("b",))
     everything = loaded.select()

@@ -82,11 +82,12 @@ def _spread(label: Int64, seeds: Int64, source: Int64, target: Int64, *, nearest
 def nearest_marked(up: Int64, marked: Bool) -> Int64:
     """For each node of a forest itself or its nearest ancestor that is marked, -1 for none, by doubling jumps."""
     at = np.where(marked, np.arange(len(up)), up)
-    while True:
-        moving = np.flatnonzero((at >= 0) & ~marked[at])
-        if not len(moving):
-            return at
-        at[moving] = at[at[moving]]
+    moving = np.flatnonzero((at >= 0) & ~marked[at])
+    while len(moving):
+        reached = at[at[moving]]
+        at[moving] = reached
+        moving = moving[(reached >= 0) & ~marked[reached]]
+    return at
 
 
 def build_graph(trace: Trace) -> EventGraph:

@@ -21,6 +21,7 @@ from .hlo_units import HloUnits
 from .matching import sum_by
 from .op_occurrences import Occurrences
 from .op_shares import OpShares
+from .ops import n_done_of, overlaps
 from .units import PS_PER_US
 
 HLO_OPS_COLUMNS = (
@@ -62,7 +63,9 @@ class HloOps:
         freeze((self.unit_row,))
 
 
-def compute_hlo_ops(occurrences: Occurrences, shares: OpShares) -> HloOps:
+def compute_hlo_ops(
+    occurrences: Occurrences, shares: OpShares, *, time_range_ps: tuple[int, int] | None = None
+) -> HloOps:
     """Totals per HLO op, those that cost most of their own time first, devices before hosts.
 
     `flops` and `bytes_accessed` are of one execution, as the trace says, else our estimates (`hlo_cost.py`); NaN where the
@@ -73,25 +76,32 @@ def compute_hlo_ops(occurrences: Occurrences, shares: OpShares) -> HloOps:
     Args:
         occurrences: the result of `op_occurrences(trace)`.
         shares: the result of `compute_op_shares(occurrences)`.
+        time_range_ps: count only the time between these two, as `aggregate_ops` does; `None` is the whole trace. An HLO op
+            that did not run in the range keeps its row, with zeros.
 
     Differs from XProf: its `hlo_stats` shows devices only; it also lists ops that no program compiled (those are in `ops`),
     drops ops whose instruction the file does not hold, and takes shares of the device's time including idle time.
     """
     units, n_ops = occurrences.hlo, occurrences.n_ops
     n_units = len(occurrences.name)
-    count = np.bincount(occurrences.op, minlength=n_units)[n_ops:]
-    total = sum_by(occurrences.op, occurrences.duration_ps, n_units)[n_ops:]
-    own = sum_by(occurrences.op, occurrences.self_ps, n_units)[n_ops:]
+    total_ps, own_ps, counted = overlaps(occurrences, time_range_ps)
+    count = np.bincount(occurrences.op[counted], minlength=n_units)[n_ops:]
+    total = sum_by(occurrences.op, total_ps, n_units)[n_ops:]
+    own = sum_by(occurrences.op, own_ps, n_units)[n_ops:]
+    n_done = n_done_of(occurrences, total_ps, counted)[n_ops:]
     order = np.lexsort((np.array(units.name, dtype=str), -own, ~units.is_device))
-    frame = _frame(units, count, total, own, (shares.flops[n_ops:], shares.bytes_accessed[n_ops:]))
+    done = (shares.flops[n_ops:], shares.bytes_accessed[n_ops:], n_done)
+    frame = _frame(units, count, total, own, done)
     frame = _ranked(frame.iloc[order].reset_index(drop=True))
     unit_row = np.full(n_units, -1, np.int32)
     unit_row[n_ops + order] = np.arange(len(order))
     return HloOps(frame=frame, unit_row=unit_row)
 
 
-def _frame(units: HloUnits, count: Int64, total: Int64, own: Int64, costs: tuple[Float64, Float64]) -> pd.DataFrame:
-    flops, n_bytes = costs
+def _frame(
+    units: HloUnits, count: Int64, total: Int64, own: Int64, done: tuple[Float64, Float64, Float64]
+) -> pd.DataFrame:
+    flops, n_bytes, n_done = done
     seconds = np.where(total > 0, total / 1e12, np.nan)
     executed = np.maximum(count, 1)
     names = [_framework_op(units, row) for row in range(len(units))]  # bounded by the size of the programs
@@ -113,8 +123,8 @@ def _frame(units: HloUnits, count: Int64, total: Int64, own: Int64, costs: tuple
             "self_ps": own,
             "flops": flops,
             "bytes_accessed": n_bytes,
-            "flop_rate_gflops": flops * count / seconds / 1e9,
-            "memory_bandwidth_gibps": n_bytes * count / seconds / 2**30,
+            "flop_rate_gflops": flops * n_done / seconds / 1e9,
+            "memory_bandwidth_gibps": n_bytes * n_done / seconds / 2**30,
             "source": _texts(_source(units, row) for row in range(len(units))),
         }
     )

@@ -69,7 +69,7 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
             "total_time_ratio": total_ms / base if base else np.zeros(len(found)),
             "self_time_ms": self_ms,
             "self_time_ratio": self_ms / base if base else np.zeros(len(found)),
-            "category": [category for category in categories if category is not None],
+            "category": np.array([category for category in categories if category is not None], np.object_),
         },
         columns=COLUMNS,
     )

@@ -1,6 +1,6 @@
 """Steps and tf.data -> how the wait for data spreads over the steps, and over the hosts.
 
-step_waits(steps) -> DataFrame of STEP_COLUMNS; host_waits(pipelines, slowest_calls, waits) -> DataFrame of HOST_COLUMNS
+step_waits(steps) -> DataFrame of STEP_COLUMNS; host_waits(pipelines, slowest_calls, waits) -> DataFrame of HOST_TYPES
 """
 
 from __future__ import annotations
@@ -8,19 +8,21 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from .table_types import Types, typed_table
+
 STEP_COLUMNS = ["step", "name", "host", "start_ms", "step_time_ms", "input_ms", "input_ratio", "is_averaged"]
-HOST_COLUMNS = [
-    "host",
-    "n_pipelines",
-    "n_calls",
-    "n_slow_calls",
-    "total_time_ms",
-    "max_latency_us",
-    "pipeline",
-    "bottleneck",
-    "long_name",
-    "input_ratio",
-]
+HOST_TYPES: Types = {
+    "host": object,
+    "n_pipelines": int,
+    "n_calls": int,
+    "n_slow_calls": int,
+    "total_time_ms": float,
+    "max_latency_us": float,
+    "pipeline": int,
+    "bottleneck": object,
+    "long_name": object,
+    "input_ratio": float,
+}
 
 
 def step_waits(steps: pd.DataFrame) -> pd.DataFrame:
@@ -66,5 +68,5 @@ def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.D
                 "input_ratio": float(steps["input_ms"].sum()) / time_ms if time_ms else float("nan"),
             }
         )
-    frame = pd.DataFrame(rows, columns=HOST_COLUMNS)
+    frame = typed_table(rows, HOST_TYPES)
     return frame.sort_values("max_latency_us", ascending=False, kind="stable", ignore_index=True)

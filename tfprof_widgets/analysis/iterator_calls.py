@@ -95,13 +95,17 @@ def find_calls(trace: Trace) -> IteratorCalls:
 
 
 def _epochs(trace: Trace, calls: _Columns) -> Int64:
-    """How many iterators had been made before each call.
+    """How many iterators had been made in the session before each call.
 
     An iterator's id is a hash of its address, and the iterator of the next epoch is often made at the address of the
     last one: the id alone would take two epochs, or training and evaluation, for one.
     """
-    made = np.sort(trace.start_ps[trace.names_matching(_MAKE_ITERATOR)])
-    return np.searchsorted(made, calls.start_ps, side="right").astype(np.int64)
+    epoch, made = np.zeros(len(calls.event), np.int64), np.flatnonzero(trace.names_matching(_MAKE_ITERATOR))
+    for session in np.unique(trace.session_id[made]).tolist():  # one turn per session
+        own = np.sort(trace.start_ps[made[trace.session_id[made] == session]])
+        rows = np.flatnonzero(calls.session == session)
+        epoch[rows] = np.searchsorted(own, calls.start_ps[rows], side="right")
+    return epoch
 
 
 def _relatives(calls: _Columns, parent: Int64) -> Int64:

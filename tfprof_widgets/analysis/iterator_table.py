@@ -13,6 +13,7 @@ from .iterator_calls import base_name, short_name
 from .iterator_nodes import merged_name
 from .matching import sum_by
 from .pipeline_usage import Usage
+from .table_types import Types
 from .units import PS_PER_MS
 
 ASYNC_ITERATORS = frozenset(
@@ -34,29 +35,29 @@ it, what also holds up the calls after the first is worth more: it fills the buf
 _NOT_PARAMS = frozenset(
     ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
 )
-ITERATOR_COLUMNS = [
-    "id",
-    "parent_id",
-    "name",
-    "long_name",
-    "start_ms",
-    "total_time_ms",
-    "self_time_ms",
-    "calls",
-    "is_async",
-    "on_critical_path",
-    "is_bottleneck",
-    "params",
-    "pipeline",
-    "wait_time_ms",
-    "n_iterators",
-    "event_names",
-    "fill_time_ms",
-    "parallelism",
-    "buffer_size",
-    "is_autotuned",
-    "settings",
-]
+ITERATOR_TYPES: Types = {
+    "id": int,
+    "parent_id": int,
+    "name": object,
+    "long_name": object,
+    "start_ms": float,
+    "total_time_ms": float,
+    "self_time_ms": float,
+    "calls": int,
+    "is_async": bool,
+    "on_critical_path": bool,
+    "is_bottleneck": bool,
+    "params": object,
+    "pipeline": int,
+    "wait_time_ms": float,
+    "n_iterators": int,
+    "event_names": object,
+    "fill_time_ms": float,
+    "parallelism": float,
+    "buffer_size": float,
+    "is_autotuned": bool,
+    "settings": object,
+}
 
 
 def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
@@ -100,7 +101,7 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "is_autotuned": [is_autotuned(one) for one in params],
         "settings": [settings_text(one) for one in params],
     }
-    return pd.DataFrame(columns, columns=ITERATOR_COLUMNS)
+    return pd.DataFrame(columns, columns=list(ITERATOR_TYPES))
 
 
 def _n_iterators(usage: Usage) -> Int64:

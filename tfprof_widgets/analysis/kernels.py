@@ -57,6 +57,17 @@ class Kernels:
     run_event: Int64
     """For each execution its event of the trace, ascending."""
 
+    def within(self, trace: Trace, time_range_ps: tuple[int, int]) -> pd.DataFrame:
+        """The kernels that ran in a time range, in the columns of `frame`; of an execution it cuts the part inside counts."""
+        low, high = time_range_ps
+        start, end = trace.start_ps[self.run_event], trace.end_ps[self.run_event]
+        ns = (np.minimum(end, high) - np.maximum(start, low)) // PS_PER_NS
+        inside = (start < high) & (end > low)
+        ran, code = np.unique(self.run_kernel[inside], return_inverse=True)
+        frame = _with_times(self.frame.iloc[ran].reset_index(drop=True), code, ns[inside], len(ran))
+        frame = frame.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+        return frame.assign(rank=np.arange(1, len(frame) + 1))[list(KERNEL_COLUMNS)]
+
 
 def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares) -> Kernels:
     """Add up the kernels of all devices.

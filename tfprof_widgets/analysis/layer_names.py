@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..store.trace import Int32, UInt8
+from .eager_calls import EAGER_SCOPE
 from .op_scopes import DATA_SCOPE, OpScopes, without_number
 from .scope_words import AMBIGUOUS, FUNCTIONS, LOSSES, METRICS, OPS, TWINS, VENDOR
 
@@ -157,6 +158,8 @@ def _entry(
     called, class_name = known.find(scope)
     if called:
         return called, class_name, "layer"
+    if scope == (EAGER_SCOPE.rstrip("/"),):  # our own name for ops that have none
+        return UNATTRIBUTED, "", "other"
     layer = inferred.outer(scope)
     return ("/".join(layer), "", "layer") if layer else (UNATTRIBUTED, "", "other")
 

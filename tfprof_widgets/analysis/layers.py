@@ -165,7 +165,8 @@ def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotal
     n = len(entries)
     row = np.where(totals.is_device, 0, n) + op_entry  # one row per side and entry, devices first
     times = [
-        np.bincount(row, np.where(phase == code, totals.self_us, 0.0), minlength=2 * n) for code in range(len(PHASES))
+        np.bincount(row, np.where(phase == code, totals.self_us, 0.0), minlength=2 * n).astype(np.float64)
+        for code in range(len(PHASES))
     ]
     n_ops = np.bincount(row, minlength=2 * n)
     has_memory = (entries[["allocated_bytes", "peak_bytes"]] != 0).any(axis=1).to_numpy()

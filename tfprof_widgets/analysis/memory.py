@@ -15,6 +15,7 @@ from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
 from .memory_remedy import memory_remedy
 from .memory_snapshots import Snapshots, read_snapshots
 from .memory_steps import StepSpans, step_table
+from .table_types import Types, typed_table
 from .units import PS_PER_MS
 from .wording import plural
 
@@ -273,19 +274,19 @@ def _summary(table: Snapshots) -> pd.DataFrame:
                 "fragmentation_ratio": float(table.fragmentation_ratio[peak.row]),
             }
         )
-    return pd.DataFrame(rows, columns=SUMMARY_COLUMNS)
+    return typed_table(rows, SUMMARY_TYPES)
 
 
-SUMMARY_COLUMNS = [
-    "allocator",
-    "n_allocations",
-    "n_deallocations",
-    "capacity_bytes",
-    "peak_heap_bytes",
-    "peak_bytes",
-    "peak_at_ms",
-    "stack_bytes",
-    "heap_bytes",
-    "free_bytes",
-    "fragmentation_ratio",
-]
+SUMMARY_TYPES: Types = {
+    "allocator": object,
+    "n_allocations": int,
+    "n_deallocations": int,
+    "capacity_bytes": int,
+    "peak_heap_bytes": int,
+    "peak_bytes": int,
+    "peak_at_ms": float,
+    "stack_bytes": int,
+    "heap_bytes": int,
+    "free_bytes": int,
+    "fragmentation_ratio": float,
+}

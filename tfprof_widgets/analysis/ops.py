@@ -19,7 +19,7 @@ from .op_occurrences import Occurrences, op_occurrences
 from .op_shares import OpShares
 from .units import PS_PER_US
 
-__all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "op_occurrences"]
+__all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "by_type", "op_occurrences"]
 
 OPS_COLUMNS = (
     "rank",
@@ -71,11 +71,11 @@ def aggregate_ops(
 
     Differs from XProf: nothing is cut off at 500 ops (D7).
     """
-    total, own, counted = _overlaps(occurrences, time_range_ps)
+    total, own, counted = overlaps(occurrences, time_range_ps)
     n_units = len(occurrences.name)
     units = _Totals(
         count=_counts(occurrences, counted),
-        n_done=_done(occurrences, total, counted),
+        n_done=n_done_of(occurrences, total, counted),
         total_ps=sum_by(occurrences.op, total, n_units),
         self_ps=sum_by(occurrences.op, own, n_units),
         kernel_ns=_kernel_ns(occurrences, total, at_least=1),
@@ -156,7 +156,8 @@ def _frame(ops: Occurrences | OpShares, totals: _Totals) -> pd.DataFrame:
     return frame[totals.count > 0]
 
 
-def _done(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
+def n_done_of(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
+    """Executions per unit; of one that a range cuts the part within it."""
     lasts = occurrences.duration_ps > 0
     part = np.where(lasts, total / np.where(lasts, occurrences.duration_ps, 1), counted)
     return _sums(occurrences.op, part, len(occurrences.name))
@@ -172,7 +173,7 @@ def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
     return np.asarray(np.bincount(row, weights=value, minlength=n), np.float64)
 
 
-def _overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) -> tuple[Int64, Int64, Bool]:
+def overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) -> tuple[Int64, Int64, Bool]:
     """Total and self time of each execution within the range, and whether it counts."""
     if time_range_ps is None:
         return occurrences.duration_ps, occurrences.self_ps, np.ones(len(occurrences), np.bool_)
@@ -221,7 +222,8 @@ def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, i
             rows.append((side, IDLE, IDLE, 0, ps, ps, False, np.nan, np.nan, np.nan))
     columns = ["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager", *OPS_COLUMNS[-3:]]
     frame = pd.DataFrame(rows, columns=columns)
-    return frame.astype({"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_})
+    whole = {"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_}
+    return frame.astype(whole | dict.fromkeys(OPS_COLUMNS[-3:], np.float64))
 
 
 def _finish(frame: pd.DataFrame) -> pd.DataFrame:
@@ -240,3 +242,26 @@ def _finish(frame: pd.DataFrame) -> pd.DataFrame:
     frame["self_time_ratio"] = (frame["self_ps"] / whole).where(whole > 0, 0.0)
     frame["cumulative_ratio"] = (side.cumsum() / whole).where(whole > 0, 0.0)
     return frame[list(OPS_COLUMNS)]
+
+
+def by_type(ops: pd.DataFrame) -> pd.DataFrame:
+    """Add the ops of one type and side up.
+
+    Args:
+        ops: the result of `aggregate_ops`, with or without idle time.
+
+    Returns:
+        `rank, device, type, n_ops, occurrences, total_time_us, avg_time_us, total_self_time_us, avg_self_time_us,
+        self_time_ratio, cumulative_ratio`, sorted as `ops`; averages are over occurrences, 0 where there are none.
+    """
+    sums = {name: (name, "sum") for name in ("occurrences", "total_time_us", "total_self_time_us", "self_time_ratio")}
+    frame = ops.groupby(["device", "type"], as_index=False, sort=False).agg(n_ops=("name", "size"), **sums)
+    frame = frame.sort_values(
+        ["device", "total_self_time_us", "type"], ascending=[True, False, True], kind="stable", ignore_index=True
+    )
+    executed = frame["occurrences"].where(frame["occurrences"] > 0)
+    frame["avg_time_us"] = (frame["total_time_us"] / executed).fillna(0.0)
+    frame["avg_self_time_us"] = (frame["total_self_time_us"] / executed).fillna(0.0)
+    frame["cumulative_ratio"] = frame.groupby("device", sort=False)["self_time_ratio"].cumsum()
+    frame["rank"] = np.arange(1, len(frame) + 1)
+    return frame[["n_ops" if name == "name" else name for name in OPS_COLUMNS[: OPS_COLUMNS.index("eager")]]]

@@ -13,31 +13,39 @@ from .matching import sum_by
 from .pipeline_executions import SLOW_CALL_PS
 from .pipeline_usage import Usage
 from .suggestions import NOTHING, Place, suggest
+from .table_types import Types, typed_table
 from .units import PS_PER_MS, PS_PER_US, US_PER_MS
 from .wording import plural
 
-PIPELINE_COLUMNS = [
-    "id",
-    "name",
-    "host",
-    "is_device",
-    "n_calls",
-    "n_slow_calls",
-    "total_time_ms",
-    "avg_latency_us",
-    "min_latency_us",
-    "max_latency_us",
-    "startup_time_ms",
-    "fill_time_ms",
-    "steady_latency_us",
-    "bottleneck",
-    "bottleneck_name",
-    "bottleneck_time_ms",
-    "suggestion",
-    "suggestion_code",
-    "summary",
-]
-SLOWEST_COLUMNS = ["host", "pipeline", "max_latency_us", "bottleneck", "long_name", "self_time_us"]
+PIPELINE_TYPES: Types = {
+    "id": int,
+    "name": object,
+    "host": object,
+    "is_device": bool,
+    "n_calls": int,
+    "n_slow_calls": int,
+    "total_time_ms": float,
+    "avg_latency_us": float,
+    "min_latency_us": float,
+    "max_latency_us": float,
+    "startup_time_ms": float,
+    "fill_time_ms": float,
+    "steady_latency_us": float,
+    "bottleneck": int,
+    "bottleneck_name": object,
+    "bottleneck_time_ms": float,
+    "suggestion": object,
+    "suggestion_code": object,
+    "summary": object,
+}
+SLOWEST_TYPES: Types = {
+    "host": object,
+    "pipeline": object,
+    "max_latency_us": float,
+    "bottleneck": object,
+    "long_name": object,
+    "self_time_us": float,
+}
 
 
 def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
@@ -54,7 +62,7 @@ def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
         row |= _latencies(latency, counted)
         row["fill_time_ms"] = float(iterators["fill_time_ms"][iterators["pipeline"] == k].sum())
         rows.append(row | _held_up_by(iterators, int(bottleneck[k]), row, counted))
-    return pd.DataFrame(rows, columns=PIPELINE_COLUMNS)
+    return typed_table(rows, PIPELINE_TYPES)
 
 
 def _root_calls(usage: Usage) -> list[Int64]:
@@ -181,5 +189,5 @@ def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
                 "self_time_us": int(own.max()) / PS_PER_US,
             }
         )
-    frame = pd.DataFrame(rows, columns=SLOWEST_COLUMNS)
+    frame = typed_table(rows, SLOWEST_TYPES)
     return frame.sort_values("max_latency_us", ascending=False, kind="stable", ignore_index=True)

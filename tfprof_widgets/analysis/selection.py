@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import pandas as pd
 
-from .ops import aggregate_ops
+from .hlo_ops import compute_hlo_ops
+from .layers import compute_layers
+from .op_totals import OpTotals, op_totals
+from .ops import aggregate_ops, by_type
 from .results import Results
-from .units import PS_PER_NS
+from .scopes import compute_scopes
+from .source_lines import compute_source_lines
+from .units import PS_PER_MS, PS_PER_NS
+
+OpRows = Literal["op", "type"]
+"""What a row of the op statistics stands for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +46,72 @@ class Selection:
     @cached_property
     def ops(self) -> pd.DataFrame:
         """Ops within the range: times are the overlap with it (see `aggregate_ops`), shares are of the range."""
-        return aggregate_ops(self.results.occurrences, shares=self.results.op_shares, time_range_ps=self.time_range_ps)
+        return self.op_statistics()
+
+    def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
+        """Ops within the range, or their types; see `Profile.op_statistics`."""
+        ops = aggregate_ops(
+            self.results.occurrences,
+            shares=self.results.op_shares,
+            time_range_ps=self.time_range_ps,
+            idle=idle,
+        )
+        if by not in get_args(OpRows):
+            raise ValueError(f"by={by!r} is no way to group ops; give one of {', '.join(get_args(OpRows))}")
+        return by_type(ops) if by == "type" else ops
+
+    @cached_property
+    def _op_totals(self) -> OpTotals:
+        return op_totals(self.ops, self.results.op_shares)
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """Op time within the range by Keras layer. The two columns of bytes are of the whole capture."""
+        return compute_layers(
+            self.results.op_scopes,
+            self._op_totals,
+            shares=self.results.op_shares,
+            source_map=self.results.source_map,
+            memory=self.results.memory,
+        ).frame
+
+    @cached_property
+    def source_lines(self) -> pd.DataFrame:
+        """Op time within the range by line of source code."""
+        whole = self.results
+        return compute_source_lines(
+            whole.trace, whole.occurrences, whole.op_shares, whole.source_map, ops=self.ops
+        ).frame
+
+    @cached_property
+    def scopes(self) -> pd.DataFrame:
+        """Op time within the range by name scope."""
+        return compute_scopes(self.results.op_scopes, self._op_totals).frame
+
+    @cached_property
+    def hlo_ops(self) -> pd.DataFrame:
+        """HLO ops within the range: times are the overlap with it; what did not run has a row with zeros."""
+        return compute_hlo_ops(self.results.occurrences, self.results.op_shares, time_range_ps=self.time_range_ps).frame
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """Kernels that ran in the range: times are the overlap with it."""
+        kernels = self.results.kernels
+        if self.time_range_ps is None:
+            return kernels.frame
+        return kernels.within(self.results.trace, self.time_range_ps)
+
+    def memory(self, allocator: str) -> pd.DataFrame:
+        """Allocations and deallocations of an allocator within the range, in the columns of `MemoryProfile.timeline`.
+
+        Raises:
+            KeyError: there is no such allocator.
+        """
+        timeline = self.results.memory.timeline(allocator)
+        if self.time_range_ps is None:
+            return timeline
+        low, high = (time / PS_PER_MS for time in self.time_range_ps)
+        return timeline[(timeline["time_ms"] >= low) & (timeline["time_ms"] < high)]
 
     @cached_property
     def steps(self) -> pd.DataFrame:

@@ -109,6 +109,7 @@ def compute_source_lines(
     order, charges = _costly_first(charges, own_us)
     entries = _entries(order, source_map)
     frame = _frame(entries, charges, shares, own_us, count)
+    frame["file"] = frame["file"].replace(_cell_titles(source_map))
     sampled = sampled_lines(trace, source_map)
     sampled.insert(3, "code", _codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map))
     return SourceLines(frame, entries, charges.place, charges.phase, _files(source_map), sampled)
@@ -171,7 +172,8 @@ def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, own_us: Fl
     frame = pd.concat([entries, entries], ignore_index=True)
     frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
     for code, phase in enumerate(LINE_PHASES):
-        frame[f"{phase}_time_us"] = np.bincount(row, np.where(charges.phase == code, own_us, 0.0), minlength=2 * n)
+        time_us = np.bincount(row, np.where(charges.phase == code, own_us, 0.0), minlength=2 * n)
+        frame[f"{phase}_time_us"] = time_us.astype(np.float64)
     frame["self_time_us"] = frame[[f"{phase}_time_us" for phase in LINE_PHASES]].sum(axis=1)
     whole = frame.groupby("device")["self_time_us"].transform("sum")
     frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
@@ -184,6 +186,13 @@ def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, own_us: Fl
     frame = frame[frame["n_ops"] > 0]
     frame = frame.sort_values(["device", "self_time_us"], ascending=[True, False], kind="stable")
     return frame[list(SOURCE_LINE_COLUMNS)].reset_index(drop=True)
+
+
+def _cell_titles(source_map: SourceMap) -> dict[str, str]:
+    """From the path of a notebook's cell, which only its kernel knows, to what the notebook shows beside it."""
+    files = source_map.files.drop_duplicates("title", keep=False)
+    cells = files[files["title"].str.fullmatch(r"Cell \[\d+\]")]
+    return dict(zip(cells["file"], cells["title"], strict=True))
 
 
 def _files(source_map: SourceMap) -> pd.DataFrame:

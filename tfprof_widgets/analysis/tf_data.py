@@ -13,16 +13,27 @@ from ..store.trace import Trace
 from .grouping import Grouping, group_events
 from .iterator_calls import find_calls
 from .iterator_nodes import merge_iterators
-from .iterator_table import ITERATOR_COLUMNS, iterator_table
+from .iterator_table import ITERATOR_TYPES, iterator_table
 from .iterator_waits import find_waits
 from .pipeline_executions import SLOW_CALL_PS, execution, executions
-from .pipeline_table import PIPELINE_COLUMNS, SLOWEST_COLUMNS, pipeline_table, slowest_calls, time_text
+from .pipeline_table import PIPELINE_TYPES, SLOWEST_TYPES, pipeline_table, slowest_calls, time_text
 from .pipeline_usage import Usage, find_usage
+from .table_types import Types, typed_table
 from .units import PS_PER_US
 from .wording import plural
 
-CALL_COLUMNS = ["pipeline", "iterator", "event", "start_ps", "duration_ps", "self_ps", "is_blocking"]
-CALL_COLUMNS += ["root_call", "wait_ps", "is_startup"]
+CALL_TYPES: Types = {
+    "pipeline": int,
+    "iterator": int,
+    "event": int,
+    "start_ps": int,
+    "duration_ps": int,
+    "self_ps": int,
+    "is_blocking": bool,
+    "root_call": int,
+    "wait_ps": int,
+    "is_startup": bool,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,10 +153,10 @@ def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData
     usage = _usage(trace, grouping)
     if usage is None:
         return TfData(
-            pipelines=pd.DataFrame(columns=PIPELINE_COLUMNS),
-            iterators=pd.DataFrame(columns=ITERATOR_COLUMNS),
-            calls=pd.DataFrame(columns=CALL_COLUMNS),
-            slowest_calls=pd.DataFrame(columns=SLOWEST_COLUMNS),
+            pipelines=typed_table((), PIPELINE_TYPES),
+            iterators=typed_table((), ITERATOR_TYPES),
+            calls=typed_table((), CALL_TYPES),
+            slowest_calls=typed_table((), SLOWEST_TYPES),
         )
     iterators = iterator_table(trace, usage)
     return TfData(

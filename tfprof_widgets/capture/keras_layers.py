@@ -47,9 +47,9 @@ def keras_layers(objects: list[Any] | None = None) -> list[LayerRecord]:
         return []
     try:
         optimizers, layers = _live(keras, gc.get_objects() if objects is None else objects)
-        return [LayerRecord("", _name(one), type(one).__name__, "") for one in optimizers[:MAX_RECORDS]] + _records(
-            layers
-        )
+        return [
+            LayerRecord("", shown_name(one), type(one).__name__, "") for one in optimizers[:MAX_RECORDS]
+        ] + _records(layers)
     except Exception:
         _log.warning("the layers of the Keras models could not be listed", exc_info=True)
         return []
@@ -84,22 +84,33 @@ def _records(layers: list[Any]) -> list[LayerRecord]:
 
 def _below(root: Any) -> Iterator[LayerRecord]:
     """A layer and all within it."""
-    model = _name(root)
+    model = shown_name(root)
     stack: list[tuple[Any, str, tuple[int, ...]]] = [(root, model, (id(root),))]
     while stack:
         layer, path, above = stack.pop()
-        yield LayerRecord(path, _name(layer), type(layer).__name__, model)
+        yield LayerRecord(path, shown_name(layer), type(layer).__name__, model)
         if len(above) < MAX_DEPTH:
             below = [part for part in _parts(layer) if id(part) not in above]
-            stack.extend((part, f"{path}/{_name(part)}", (*above, id(part))) for part in reversed(below))
+            stack.extend((part, f"{path}/{shown_name(part)}", (*above, id(part))) for part in reversed(below))
 
 
-def _name(named: Any) -> str:
+def own_values(thing: Any) -> dict[str, Any]:
+    """The attributes that an object holds itself. No property, `__getattr__` or the like of the user's class is run."""
+    try:
+        kept = object.__getattribute__(thing, "__dict__")
+    except AttributeError:  # slots only
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def shown_name(named: Any) -> str:
     """The name of a layer or optimizer; "" for one whose constructor has not run."""
-    name = getattr(named, "name", "")
+    kept = own_values(named)
+    name = kept.get("name") or kept.get("_name")  # the latter is of Keras 2
     return name if isinstance(name, str) else ""
 
 
 def _parts(layer: Any) -> list[Any]:
     """The layers directly within a layer, which Keras tracks (`keras/src/layers/layer.py`)."""
-    return list(getattr(layer, "_layers", None) or ())
+    parts = own_values(layer).get("_layers")
+    return list(parts) if isinstance(parts, list) else []

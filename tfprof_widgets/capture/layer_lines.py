@@ -1,20 +1,26 @@
 """Live Keras layers and the user's texts -> the line of the call that made each layer.
 
 No frame is kept when a layer is made, and to wrap Keras for it would have to happen before the model is built. So the texts
-are searched for calls of the layer's class, and those whose constant arguments contradict the layer are ruled out.
+are searched for calls of the layer's class, and those whose constant arguments contradict the layer are ruled out. Of
+those that are left, the ones beside calls that surely made layers of the same model are taken.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
+from .keras_layers import own_values, shown_name
+from .layer_calls import UNKNOWN, Call, Wanted, calls_of, makes, plain, simple
+
 MAX_LAYERS = 5_000
+MAX_WRAPPERS = 100
+"""How many decorators of a constructor are looked through; they may go in a circle."""
 
 
 @dataclass(frozen=True)
@@ -42,29 +48,6 @@ class LayerFacts:
         return int(tail) if self.is_auto_named and tail.isdigit() else 0
 
 
-@dataclass(frozen=True)
-class _Call:
-    """One call of a class by its name."""
-
-    file: str
-    line: int
-    positional: tuple[Any, ...]
-    keywords: dict[str, Any]
-    is_open: bool
-    """Whether it has `*args` or `**kwargs`, so that any argument may be among them."""
-
-
-class _Unknown:
-    """The value of an argument that is not written as a constant."""
-
-
-UNKNOWN = _Unknown()
-ACTIVATIONS = frozenset(
-    ("relu", "tanh", "sigmoid", "softmax", "gelu", "elu", "selu", "linear", "softplus", "exponential")
-)
-"""Functions of Keras whose name is the text that stands for them; others have several names."""
-
-
 def live_layers(objects: Iterable[Any]) -> tuple[list[LayerFacts], list[str]]:
     """Facts of the Keras layers among `objects`, and the names of the models."""
     layers: list[LayerFacts] = []
@@ -77,50 +60,56 @@ def live_layers(objects: Iterable[Any]) -> tuple[list[LayerFacts], list[str]]:
         for thing in objects:
             kind = type(thing)
             if issubclass(kind, model):
-                models.append(str(thing.name))
+                models.append(shown_name(thing))
             elif issubclass(kind, base) and len(layers) < MAX_LAYERS:
                 layers.append(_facts(thing))
-    return layers, models
+    # Whose constructor has not run, or failed, has no name: a notebook keeps such an object in its last traceback.
+    return [layer for layer in layers if layer.name], [name for name in models if name]
 
 
 def _facts(layer: Any) -> LayerFacts:
     kind = type(layer)
-    function = kind.__init__
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    names, defaults = _parameters(function)
-    kept = vars(layer)
-    if kind.__module__.split(".")[0] in ("keras", "tf_keras"):  # a property of the user's class may do anything
-        kept = {name: kept[name] if name in kept else getattr(layer, name, UNKNOWN) for name in names}
-    values = {name: _simple(kept[name]) for name in names if name in kept}
-    return LayerFacts(str(layer.name), kind.__name__, names, defaults, values)
+    names, defaults = _parameters(kind.__init__)
+    kept = own_values(layer)
+    if str(kind.__module__).split(".")[0] in ("keras", "tf_keras"):  # a property of the user's class may do anything
+        kept = {name: kept[name] if name in kept else _property(layer, name) for name in names}
+    values = {name: simple(kept[name]) for name in names if name in kept}
+    return LayerFacts(shown_name(layer), kind.__name__, names, defaults, values)
+
+
+def _property(layer: Any, name: str) -> Any:
+    try:
+        return getattr(layer, name, UNKNOWN)
+    except Exception:  # Keras' own: the layer is not built, or its constructor failed
+        return UNKNOWN
 
 
 def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Names of the parameters of a constructor but the first, and their simple defaults."""
-    code = getattr(function, "__code__", None)
-    if code is None:
+    for _ in range(MAX_WRAPPERS):
+        if type(function) is not FunctionType:
+            return (), {}
+        if "__wrapped__" not in function.__dict__:
+            break
+        function = function.__dict__["__wrapped__"]
+    else:
         return (), {}
+    code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     defaults = function.__defaults__ or ()
     found = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True))
     found |= function.__kwdefaults__ or {}
     names = (*positional[1:], *code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
-    return names, {name: _simple(value) for name, value in found.items()}
-
-
-def _simple(value: Any) -> Any:
-    """A value as it can stand in source code, or `UNKNOWN`."""
-    if isinstance(value, (int, float, str, bool)):
-        return value
-    if isinstance(value, (tuple, list)) and all(isinstance(item, (int, float, str)) for item in value):
-        return tuple(value)
-    name = getattr(value, "__name__", None)  # Keras keeps `activation="relu"` as the function
-    return name if isinstance(name, str) and name in ACTIVATIONS and callable(value) else UNKNOWN
+    return names, {name: simple(value) for name, value in found.items()}
 
 
 def creation_lines(
-    layers: Sequence[LayerFacts], texts: dict[str, str], *, models: Sequence[str] = (), deadline_s: float
+    layers: Sequence[LayerFacts],
+    texts: dict[str, str],
+    *,
+    models: Sequence[str] = (),
+    model_of: Mapping[str, str] | None = None,
+    deadline_s: float,
 ) -> dict[str, tuple[str, int]]:
     """Find where layers were made.
 
@@ -129,60 +118,106 @@ def creation_lines(
         texts: the user's texts by file, older cells before newer ones.
         models: names of the live models. A function or class of nearly that name made one: `ResNet50()` the model `resnet50`
             with all its layers.
+        model_of: name of a layer -> name of the model that it is in, as far as known.
         deadline_s: no further text is read once `time.thread_time()` is there.
 
     Returns:
         Name of a layer or model -> file and line of the call that made it; without those for which there is none. Where several
-        calls fit several layers, the newest layer is the newest call's, and so on backwards: a cell that is run again makes
-        its layers again, and one that was changed leaves its old text behind.
+        calls fit a layer, those in a function or file with calls that surely made layers of its model go before, and of more
+        calls than layers the nearest to these. What is left is in order: the newest layer is the newest call's, and so on
+        backwards, as a cell that is run again makes its layers again, and one that was changed leaves its old text behind.
     """
-    wanted = _Wanted({layer.class_name for layer in layers}, {_plain(name) for name in models})
-    calls: dict[str, list[_Call]] = {}
+    wanted = Wanted({layer.class_name for layer in layers}, {plain(name) for name in models})
+    calls: dict[str, list[Call]] = {}
     for file, text in texts.items():
         if time.thread_time() > deadline_s:
             break
-        for name, call in _calls_of(text, file, wanted):
+        for name, call in calls_of(text, file, wanted):
             calls.setdefault(name, []).append(call)
-    groups: dict[tuple[int, ...], list[LayerFacts]] = {}
-    call_of: dict[int, _Call] = {}
-    for layer in layers:
-        fitting = _best(calls.get(layer.class_name, []), layer)
-        call_of.update({id(call): call for call in fitting})
-        if fitting:
-            groups.setdefault(tuple(id(call) for call in fitting), []).append(layer)
-    lines: dict[str, tuple[str, int]] = {}
-    for keys, members in groups.items():
-        for i, layer in enumerate(sorted(members, key=lambda member: member.number, reverse=True)):
-            call = call_of[keys[-1 - i % len(keys)]]
-            lines[layer.name] = (call.file, call.line)
+    fitting = [(layer, _best(calls.get(layer.class_name, []), layer)) for layer in layers]
+    lines = {
+        name: (call.file, call.line) for name, call in _assigned(fitting, {} if model_of is None else model_of).items()
+    }
     for model in models:
-        makers = [call for name, those in calls.items() if _makes(name, _plain(model)) for call in those]
+        makers = [call for name, those in calls.items() if makes(name, plain(model)) for call in those]
         if makers:
             lines.setdefault(model, (makers[-1].file, makers[-1].line))
     return lines
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """Names whose calls are looked for."""
-
-    classes: set[str]
-    models: set[str]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.classes or any(_makes(name, model) for model in self.models)
+_Fitting = Sequence[tuple[LayerFacts, list[Call]]]
 
 
-def _plain(name: str) -> str:
-    return name.replace("_", "").lower()
+def _assigned(fitting: _Fitting, model_of: Mapping[str, str]) -> dict[str, Call]:
+    """Name of each layer -> the one call among those that fit it."""
+    sure: dict[str, list[Call]] = {}
+    for layer, calls in fitting:
+        if len(calls) == 1 and layer.name in model_of:
+            sure.setdefault(model_of[layer.name], []).append(calls[0])
+    found, settled = _turn(fitting, model_of, sure)
+    # Again, beside those too that were told by order with no call left over; where there are none, beside the likely ones.
+    for names in (settled, found):
+        more: dict[str, list[Call]] = {}
+        for name, call in names.items():
+            if model_of.get(name, "") not in sure and name in model_of:
+                more.setdefault(model_of[name], []).append(call)
+        sure |= more
+    return _turn(fitting, model_of, sure)[0]
 
 
-def _makes(name: str, model: str) -> bool:
-    """Whether a function of that name may have made the model: `MobileNetV2` makes `mobilenetv2_1.00_224`."""
-    return len(name) >= 4 and model.startswith(_plain(name))
+def _turn(
+    fitting: _Fitting, model_of: Mapping[str, str], sure: Mapping[str, list[Call]]
+) -> tuple[dict[str, Call], dict[str, Call]]:
+    """Name of each layer -> its call, as far as the sure calls of the models tell it; and those without a call left over."""
+    groups: dict[tuple[int, ...], tuple[list[Call], list[LayerFacts]]] = {}
+    for layer, calls in fitting:
+        if calls:
+            near = _beside(calls, sure.get(model_of.get(layer.name, ""), []))
+            groups.setdefault(tuple(map(id, near)), (near, []))[1].append(layer)
+    found: dict[str, Call] = {}
+    settled: dict[str, Call] = {}
+    for calls, members in groups.values():
+        beside = [call for name in {model_of.get(layer.name, "") for layer in members} for call in sure.get(name, [])]
+        in_order = _expanded(_nearest(calls, beside, n=len(members)), n=len(members))
+        newest_first = sorted(members, key=lambda member: member.number, reverse=True)
+        chosen = {layer.name: in_order[-1 - i % len(in_order)] for i, layer in enumerate(newest_first)}
+        found |= chosen
+        if len(calls) <= len(members):
+            settled |= chosen
+    return found, settled
 
 
-def _best(calls: list[_Call], layer: LayerFacts) -> list[_Call]:
+def _beside(calls: list[Call], sure: list[Call]) -> list[Call]:
+    """The calls in the same function as a sure one, else in the same file, else all."""
+    functions = {(call.file, call.function_line) for call in sure}
+    files = {call.file for call in sure}
+    same = [call for call in calls if (call.file, call.function_line) in functions]
+    return same or [call for call in calls if call.file in files] or calls
+
+
+def _nearest(calls: list[Call], sure: list[Call], *, n: int) -> list[Call]:
+    """Of more than `n` calls those nearest to the lines from the first sure one to the last, in order."""
+    if len(calls) <= n or not sure:
+        return calls
+
+    def distance(call: Call) -> int:
+        lines = [one.line for one in sure if one.file == call.file]
+        return max(min(lines) - call.line, call.line - max(lines), 0) if lines else sys.maxsize
+
+    order = sorted(range(len(calls)), key=lambda i: distance(calls[i]))
+    return [calls[i] for i in sorted(order[:n])]
+
+
+def _expanded(calls: list[Call], *, n: int) -> list[Call]:
+    """The calls in the order in which they made `n` layers: the only one in a loop made what the others did not."""
+    repeated = [i for i, call in enumerate(calls) if call.is_repeated]
+    if len(repeated) != 1 or n <= len(calls):
+        return calls
+    at = repeated[0]
+    return calls[:at] + [calls[at]] * (n - len(calls) + 1) + calls[at + 1 :]
+
+
+def _best(calls: list[Call], layer: LayerFacts) -> list[Call]:
     """The calls that agree with a layer in most of their arguments, among those that contradict it nowhere."""
     scored = [(score, call) for call in calls if (score := _agreement(call, layer)) is not None]
     strict = [(score, call) for score, call in scored if _left_out_agrees(call, layer)] or scored
@@ -190,55 +225,11 @@ def _best(calls: list[_Call], layer: LayerFacts) -> list[_Call]:
     return [call for score, call in strict if score == best]
 
 
-def _calls_of(text: str, file: str, wanted: _Wanted) -> list[tuple[str, _Call]]:
-    """Calls of what is wanted in one text, in the order of the text."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    nodes = list(ast.walk(tree))
-    aliases = {
-        alias.asname: alias.name
-        for node in nodes
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname
-    }
-    found = []
-    for node in nodes:
-        if isinstance(node, ast.Call):
-            function = node.func
-            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-            name = aliases.get(name, name)
-            if name in wanted:
-                found.append((name, _call(node, file)))
-    return sorted(found, key=lambda pair: pair[1].line)
-
-
-def _call(node: ast.Call, file: str) -> _Call:
-    is_open = any(isinstance(argument, ast.Starred) for argument in node.args)
-    is_open |= any(keyword.arg is None for keyword in node.keywords)
-    return _Call(
-        file=file,
-        line=node.lineno,
-        positional=() if is_open else tuple(_constant(argument) for argument in node.args),
-        keywords={keyword.arg: _constant(keyword.value) for keyword in node.keywords if keyword.arg is not None},
-        is_open=is_open,
-    )
-
-
-def _constant(node: ast.expr) -> Any:
-    try:
-        return _simple(ast.literal_eval(node))
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return UNKNOWN
-
-
-def _given(call: _Call, layer: LayerFacts) -> dict[str, Any]:
+def _given(call: Call, layer: LayerFacts) -> dict[str, Any]:
     return dict(zip(layer.parameters, call.positional, strict=False)) | call.keywords
 
 
-def _agreement(call: _Call, layer: LayerFacts) -> int | None:
+def _agreement(call: Call, layer: LayerFacts) -> int | None:
     """How many arguments of the call the layer keeps as they are written; None where one contradicts it."""
     given = _given(call, layer)
     name = given.pop("name", None)
@@ -259,7 +250,7 @@ def _agreement(call: _Call, layer: LayerFacts) -> int | None:
     return score
 
 
-def _left_out_agrees(call: _Call, layer: LayerFacts) -> bool:
+def _left_out_agrees(call: Call, layer: LayerFacts) -> bool:
     """Whether the layer has the default of every parameter that the call leaves out."""
     left_out = layer.defaults.keys() - _given(call, layer).keys()
     return call.is_open or all(_agree(layer.defaults[key], layer.values.get(key, UNKNOWN)) for key in left_out)

@@ -76,11 +76,6 @@ class Capture:
         return self._control is not None and self._record is None
 
     @property
-    def is_recording(self) -> bool:
-        """Whether a session of the profiler runs now."""
-        return self._control is not None and self._control.keeper.open_id is not None
-
-    @property
     def record(self) -> CaptureRecord:
         """What `stop()` returned.
 

@@ -13,6 +13,8 @@ from typing import Any
 
 MAX_FILE_BYTES = 256 * 2**10
 """How much of one file is kept; a cell or module of a user is far smaller."""
+MAX_READ_BYTES = 16 * 2**20
+"""No larger file is read at all."""
 MAX_TEXT_BYTES = 4 * 2**20
 """How much of all files together."""
 
@@ -43,6 +45,12 @@ def _library_roots() -> tuple[str, ...]:
 def text_of(filename: str) -> str:
     """The text of a file or of a notebook's cell, "" where it is not known."""
     try:
+        path = Path(filename)
+        if path.exists():
+            # Nothing to wait for, as `python /dev/stdin` is, and nothing that is no source.
+            if not path.is_file() or path.stat().st_size > MAX_READ_BYTES:
+                return ""
+            linecache.checkcache(filename)  # `%autoreload` runs a new text under the old name
         return "".join(linecache.getlines(filename))
     except Exception:  # linecache calls loaders of foreign packages; no text is no reason to fail
         return ""

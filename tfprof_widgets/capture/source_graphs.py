@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import itertools
 import sys
 import time
 import weakref
 from dataclasses import dataclass, field
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from .source_files import is_user_file
 
 MAX_OPS = 200_000
 """How many graph ops are noted; a large model has some ten thousand."""
+MAX_WRAPPERS = 100
+"""How many decorators of a function are looked through; they may go in a circle."""
+
+_mro = type.__dict__["__mro__"].__get__
+"""The bases of a class, whatever its metaclass makes of attributes."""
 
 
 @dataclass
@@ -67,7 +75,7 @@ class GraphTable:
     _known: weakref.WeakKeyDictionary[Any, tuple[int, int]] = field(default_factory=weakref.WeakKeyDictionary)
     """Graph -> its row and how many of its ops are noted; weak, so that no graph lives longer for it."""
 
-    def add_live_graphs(self, objects: list[Any], *, deadline_s: float) -> None:
+    def add_live_graphs(self, objects: list[Any], deadline_s: float) -> None:
         """Note what is new in the graphs among `objects`, until `time.thread_time()` is `deadline_s`.
 
         What `tf.function` and tf.data trace ends in `FuncGraph`s, which live as long as the function does.
@@ -77,9 +85,11 @@ class GraphTable:
         self.n_missed = 0
         places = _definitions([thing for thing in objects if issubclass(type(thing), function_class)])
         self._row_of_traceback = {}
-        for graph in graphs:
-            self._add_graph(graph, places, deadline_s)
-        self._row_of_traceback = {}
+        try:
+            for graph in graphs:
+                self._add_graph(graph, places, deadline_s)
+        finally:
+            self._row_of_traceback = {}
 
     def _add_graph(self, graph: Any, places: dict[str, tuple[str, int, str]], deadline_s: float) -> None:
         operations = graph.get_operations()
@@ -139,9 +149,12 @@ def live_objects() -> list[Any]:
     """Live graphs, functions of `tf.function`, Keras layers and optimizers; hold them no longer than needed."""
     bases = (*_graph_classes(), *_keras_classes())
     objects = gc.get_objects()
-    # By their types first: a process has some 10,000 of these and some 1,000,000 objects.
-    wanted = {kind for kind in set(map(type, objects)) if issubclass(kind, bases)}
-    return [thing for thing in objects if type(thing) in wanted]
+    # By their types first: a process has some 10,000 of these and some 1,000,000 objects. By the types' ids, and not with
+    # issubclass(): a metaclass of the user's may do anything to tell a hash or a subclass.
+    kinds = dict(zip(map(id, map(type, objects)), map(type, objects), strict=True))
+    wanted_bases = set(map(id, bases))
+    wanted = {key for key, kind in kinds.items() if not wanted_bases.isdisjoint(map(id, _mro(kind)))}
+    return list(itertools.compress(objects, map(wanted.__contains__, map(id, map(type, objects)))))
 
 
 def _graph_classes() -> tuple[type, type]:
@@ -168,10 +181,24 @@ def _definitions(functions: list[Any]) -> dict[str, tuple[str, int, str]]:
     """Name of a graph -> file, line and name of the Python function that it was traced from, where these are the user's."""
     places: dict[str, tuple[str, int, str]] = {}
     for function in functions:
-        python: Any = getattr(function, "python_function", None)
-        while hasattr(python, "__wrapped__"):
-            python = python.__wrapped__
-        code = getattr(python, "__code__", None)
+        code = _code_of(getattr(function, "python_function", None))
         if code is not None and is_user_file(code.co_filename):
             places[code.co_name.strip("<>")] = (code.co_filename, code.co_firstlineno, code.co_name)
     return places
+
+
+def _code_of(function: Any) -> CodeType | None:
+    """The code of what was decorated; None for callables that are no functions, which may answer anything when asked."""
+    for _ in range(MAX_WRAPPERS):
+        kind = type(function)
+        if kind is MethodType:
+            function = function.__func__
+        elif kind is functools.partial:
+            function = function.func
+        elif kind is not FunctionType:
+            return None
+        elif "__wrapped__" in function.__dict__:
+            function = function.__dict__["__wrapped__"]
+        else:
+            return function.__code__  # type: ignore[no-any-return]
+    return None

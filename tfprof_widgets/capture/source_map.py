@@ -57,14 +57,14 @@ class SourceRecorder:
             well.
         """
         try:
-            self._look()
+            failure = self._look()
             document, notice = self._document()
             _write_whole(run_dir / SIDECAR, json.dumps(document, separators=(",", ":")))
         # The user's cell and its trace must survive whatever TensorFlow's insides have become.
         except Exception as error:
             _logger.warning("source lines are not noted", exc_info=True)
             return f"Source lines are unknown, as they could not be noted: {type(error).__name__}: {error}."
-        return notice
+        return " ".join(text for text in (failure, notice) if text)
 
     def finish(self, run_dir: Path) -> str:
         """Write the sidecar of the last run again where that was spared a look; returns what `write` does."""
@@ -73,26 +73,35 @@ class SourceRecorder:
         self._next_look_s = 0.0
         return self.write(run_dir)
 
-    def _look(self) -> None:
+    def _look(self) -> str:
+        """Note what is alive; returns what went wrong, "" for nothing."""
         begin_s = time.perf_counter()
         self._is_behind = begin_s < self._next_look_s
         if self._is_behind:
-            return
+            return ""
         # Processor time: a machine busy with other programs must not change what is noted.
         deadline_s = time.thread_time() + COLLECT_S
         objects = live_objects()
-        self._graphs.add_live_graphs(objects, deadline_s=deadline_s)
-        self._add_layers(objects, deadline_s)
+        failures = []
+        for add in (self._graphs.add_live_graphs, self._add_layers):  # each is of use without the other
+            try:
+                add(objects, deadline_s)
+            except Exception as error:  # the user's cell must survive whatever TensorFlow's insides have become
+                _logger.warning("source lines are not whole", exc_info=True)
+                failures.append(f"Source lines are not whole: {type(error).__name__}: {error}.")
         del objects
         end_s = time.perf_counter()
         self._next_look_s = end_s + PAUSE_FACTOR * (end_s - begin_s)
+        return " ".join(dict.fromkeys(failures))
 
     def _add_layers(self, objects: list[Any], deadline_s: float) -> None:
         layers, models = live_layers(objects)
         if not layers:
             return
-        lines = creation_lines(layers, user_texts(), models=models, deadline_s=deadline_s)
-        for record in keras_layers(objects):
+        records = keras_layers(objects)
+        model_of = {record.name: record.model for record in records if record.layer}
+        lines = creation_lines(layers, user_texts(), models=models, model_of=model_of, deadline_s=deadline_s)
+        for record in records:
             file, line = lines.get(record.name, ("", 0)) if record.layer else ("", 0)
             row = self._frames.file_row(file) if file else -1
             self._layers[record.model, record.layer, record.name] = record._asdict() | {"file": row, "line": line}

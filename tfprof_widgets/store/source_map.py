@@ -18,7 +18,10 @@ SIDECAR = "tfprof.sources.json.gz"
 """Name of the file beside the traces of a run; TensorBoard and XProf ignore it."""
 MAX_SIDECAR_BYTES = 64 * 2**20
 """How large a sidecar may become when unpacked."""
-MAX_ROWS = 2_000_000
+MAX_ROWS = 500_000
+"""Of one table; a capture notes at most 200,000 ops."""
+MAX_BRACKETS = 5 * 2**20
+"""How many brackets may be in it: each may be a list, which takes 30 times its bytes. Those in texts are fewer."""
 VERSION = 1
 
 _INT, _TEXT, _FLAG = "int64", "text", "bool"
@@ -94,6 +97,8 @@ def read_source_map(run: Path) -> SourceMap:
     try:
         if not file.is_file():
             return empty_source_map()
+        if (size := file.stat().st_size) > MAX_SIDECAR_BYTES:
+            raise TraceError(f"it has {size} bytes, more than {MAX_SIDECAR_BYTES}, the limit")
         return parse_source_map(file.read_bytes())
     except (TraceError, OSError) as error:
         return empty_source_map(warnings=(f"Source lines are unknown: {file} cannot be read: {error}",))
@@ -112,6 +117,8 @@ def parse_source_map(content: bytes) -> SourceMap:
             raise TraceError(f"it unpacks to more than {MAX_SIDECAR_BYTES} bytes, the limit")
         if not packed.eof:
             raise TraceError(f"its {len(content)} bytes end inside the gzip stream")
+        if text.count(b"[") + text.count(b"{") > MAX_BRACKETS:
+            raise TraceError(f"it has more than {MAX_BRACKETS} lists, the limit")
         document = json.loads(text)
     except (zlib.error, ValueError, RecursionError) as error:
         raise TraceError(f"it is no gzip of JSON: {type(error).__name__}: {error}") from error

@@ -192,25 +192,25 @@ class Trace:
         return np.isin(self.name_id, ids)
 
     @cached_property
-    def _stat_event(self) -> Int64:
-        return np.repeat(np.arange(self.n_events), np.diff(self.stat_offsets))
-
-    @cached_property
-    def _stat_rows_by_key(self) -> dict[int, Int64]:
+    def _stat_rows_by_key(self) -> dict[int, tuple[Int64, Int64]]:
         counts = np.bincount(self.stat_key)
         keys = np.flatnonzero(counts)
         # Few keys occur: ranks of 16 bits sort by radix, ten times faster than the ids themselves.
         rank = np.zeros(len(counts), np.uint16 if len(keys) < 2**16 else np.int32)
         rank[keys] = np.arange(len(keys))
-        order = np.argsort(rank[self.stat_key], kind="stable")
-        last = np.cumsum(counts[keys])
-        return {key: order[high - n : high] for key, n, high in zip(keys.tolist(), counts[keys], last, strict=True)}
+        rows = np.argsort(rank[self.stat_key], kind="stable")
+        events = np.repeat(np.arange(self.n_events), np.diff(self.stat_offsets))[rows]
+        freeze((rows, events))
+        spans = {
+            key: slice(high - n, high)
+            for key, n, high in zip(keys.tolist(), counts[keys], np.cumsum(counts[keys]), strict=True)
+        }
+        return {key: (events[span], rows[span]) for key, span in spans.items()}
 
     def stat_rows(self, key: str) -> tuple[Int64, Int64]:
         """The events with this stat and its rows in the stat table, both ascending; empty when no event has it."""
-        key_id = self.string_ids.get(key, -1)
-        rows = self._stat_rows_by_key.get(key_id, np.empty(0, np.int64))
-        return self._stat_event[rows], rows
+        none = np.empty(0, np.int64)
+        return self._stat_rows_by_key.get(self.string_ids.get(key, -1), (none, none))
 
     def has_stat(self, key: str) -> Bool:
         """For each event, whether it carries this stat."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .table import TableView
+from .table_view import TableView
 
 
 class HloTable(TableView):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .chart import ChartView
+from .chart_view import ChartView
 from .data import TraceData
 from .figures import memory_figure
 from .link import LinkModel
-from .table import TableView
+from .table_view import TableView
 
 
 class MemoryTimeline(ChartView, TableView):

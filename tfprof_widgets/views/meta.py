@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..analysis.iterator_table import settings_text
 from ..analysis.results import Results
 from ..analysis.steps import STEP_CATEGORIES
 from ..store.trace import Plane, Trace
@@ -28,11 +27,13 @@ _OVERVIEW_RATIOS = (
     "device_idle_ratio",
     "device_duty_cycle_ratio",
 )
+_BREAKDOWN = ["category", "ms", "ratio"]
+_PIPELINE_LEFT_OUT = ["fill_time_ms", "steady_latency_us", "bottleneck_name", "bottleneck_time_ms"]
+_NODE_LEFT_OUT = ["start_ms", "is_bottleneck", "n_iterators", "fill_time_ms", "parallelism", "is_autotuned"]
+"""Columns of the tables that no view reads."""
 
 
-def meta_of(
-    results: Results, names: Names, *, title: str, notices: Sequence[str], n_events_here: int
-) -> dict[str, Any]:
+def meta_of(results: Results, names: Names, *, title: str, notices: Sequence[str]) -> dict[str, Any]:
     """Everything but the columns; JSON-safe. Strings that the trace does not have are added to `names`."""
     trace, ops = results.trace, results.op_shares
     return {
@@ -40,7 +41,6 @@ def meta_of(
         "title": title,
         "duration_ps": int(trace.end_ps.max()) if trace.n_events else 0,
         "n_events": trace.n_events,
-        "n_events_here": n_events_here,
         "planes": [{"name": plane.name, "host": plane.host, "kind": _kind(plane)} for plane in trace.planes],
         "lines": _lines(trace),
         "op_name": names.ids(ops.name).tolist(),
@@ -96,7 +96,7 @@ def _overview(results: Results) -> dict[str, Any]:
         "verdict": overview.verdict,
         "verdict_detail": overview.verdict_detail,
         "limiter": overview.limiter,
-        "breakdown": records(overview.breakdown),
+        "breakdown": records(overview.breakdown[_BREAKDOWN]),
         "busy_ratio": overview.busy_ratio,
         "has_device": overview.environment.n_active_devices > 0,
         "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
@@ -111,15 +111,14 @@ def _pipelines(results: Results) -> list[dict[str, Any]]:
     pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
     nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
     place: dict[int, int] = {}
-    for node in records(iterators):  # a consumer comes before what it consumes
+    for node in records(iterators.drop(columns=_NODE_LEFT_OUT)):  # a consumer comes before what it consumes
         siblings = nodes_of[node["pipeline"]]
         place[node["id"]] = len(siblings)
-        node["settings"] = settings_text(node["params"])
         node["parent"] = place.get(node.pop("parent_id"), -1)
         siblings.append(node)
     return [
         {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}
-        for pipeline in records(pipelines)
+        for pipeline in records(pipelines.drop(columns=_PIPELINE_LEFT_OUT))
     ]
 
 
@@ -128,7 +127,6 @@ def _input(results: Results) -> dict[str, Any]:
     pipeline = results.input_pipeline
     return {
         "verdict": pipeline.verdict,
-        "input_ratio": plain(pipeline.input_ratio),
         "categories": records(pipeline.categories),
         "ops": [list(pair) for pair in pipeline.ops[["op", "category"]].itertuples(index=False, name=None)],
     }

@@ -12,7 +12,6 @@ from ..analysis.results import Results
 from .meta import meta_of
 from .place_tables import place_meta, place_tables
 from .sampling import sample_events
-from .table_parts import table_meta, table_tables
 from .tables import (
     Names,
     event_table,
@@ -27,6 +26,7 @@ from .tables import (
     step_table,
 )
 from .wire import Table, as_text, pack
+from .work_tables import work_meta, work_tables
 
 MAX_OVERVIEW_EVENTS = 60_000
 """More than these are not state but detail, fetched after the first paint; about 1.5 MB in a saved notebook."""
@@ -91,16 +91,16 @@ def build_payload(
         "memory": memory_table(results, names),
         "iterator_calls": iterator_call_table(results),
         **place_tables(results),
-        **table_tables(results),
+        **work_tables(results),
     }
     if is_complete:
         tables["stats"] = stat_table(trace, 0, trace.n_events)
-    meta = meta_of(results, names, title=title, notices=notices, n_events_here=len(rows))
+    meta = meta_of(results, names, title=title, notices=notices)
     drawn = np.unique(np.concatenate([trace.name_id, np.array(meta["op_name"] + meta["op_type"], np.int64)]))
     tables["names"] = names.table(drawn, hlo_name_families(results))
     return Payload(
         results,
-        pack({**meta, **place_meta(results), **table_meta(results), "names": names.strings}, tables),
+        pack({**meta, **place_meta(results), **work_meta(results), "names": names.strings}, tables),
         is_complete=is_complete,
     )
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..analysis.results import Results
-from .scope_tables import scope_meta
-from .source_tables import source_meta
+from .layer_meta import layer_meta
+from .scope_meta import scope_meta
+from .source_meta import source_meta
 from .wire import Table
 from .worker_tables import worker_meta, worker_step_table
 
 
 def place_meta(results: Results) -> dict[str, Any]:
-    """`source_files`, `source_lines`, `scopes` and `worker_hosts` of the meta object, which the tables count."""
+    """`layers`, `source_files`, `source_lines`, `source_samples`, `scopes`, `worker_hosts` and `worker_note`."""
     return {
+        **layer_meta(results.layers),
         **source_meta(results.source_lines),
         **scope_meta(results.scopes),
         **worker_meta(results.workers),

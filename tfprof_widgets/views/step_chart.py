@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .chart import ChartView
+from .chart_view import ChartView
 from .data import TraceData
 from .figures import step_chart_figure
 from .link import LinkModel

@@ -19,7 +19,7 @@ export interface MemoryStep {
 }
 
 /** Rows of the events by session, each in time order. */
-export function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
+function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
   const found = new Map<number, number[]>();
   for (let i = events.begin; i < events.end; i++) {
     const session = events.session[i];

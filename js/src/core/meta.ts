@@ -1,4 +1,4 @@
-/** Types of a Pack's `meta` object: what views/data.py writes. Times are ps after the trace origin unless named otherwise. */
+/** Types of a Pack's `meta` object: what views/meta.py writes. Times are ps after the trace origin unless named otherwise. */
 
 export interface PlaneMeta {
   name: string;
@@ -34,7 +34,6 @@ export interface IteratorNode {
   calls: number;
   is_async: boolean;
   on_critical_path: boolean;
-  is_bottleneck: boolean;
   params: unknown;
   /** What is known of its settings, in a few words. */
   settings?: string;
@@ -56,7 +55,6 @@ export interface PipelineMeta {
 /** What `InputPipeline` says of the input as a whole. */
 export interface InputMeta {
   verdict: string;
-  input_ratio: number | null;
   /** Time of all host threads; always the same categories. */
   categories: { category: string; time_ms: number; ratio: number }[];
   /** Names of input ops, each with its category. */
@@ -148,9 +146,8 @@ export interface TraceMeta {
   version: number;
   title: string;
   duration_ps: number;
-  /** Events in the trace, and how many of them this Pack holds. */
+  /** Events in the trace; this Pack may hold fewer. */
   n_events: number;
-  n_events_here: number;
   planes: PlaneMeta[];
   lines: LineMeta[];
   /** Every string of the trace; all name ids point here. */

@@ -58,7 +58,7 @@ export function neighbour(
 }
 
 /** First place at or after `time` (direction 1) or the last before it (-1); wraps around. */
-export function nearestPlace(events: Events, ordered: Uint32Array, time: number, direction: 1 | -1): number {
+function nearestPlace(events: Events, ordered: Uint32Array, time: number, direction: 1 | -1): number {
   const low = lowerBoundIn(events.start, ordered, time, 0, ordered.length);
   const place = direction === 1 ? low : low - 1;
   return (place + ordered.length) % ordered.length;

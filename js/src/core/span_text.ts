@@ -92,7 +92,7 @@ export function describeRange(meta: TraceMeta, steps: Table | undefined, range: 
 }
 
 /** "431–580 ms", with as many decimals as tell the bounds apart. */
-export function formatBounds(range: readonly [number, number]): string {
+function formatBounds(range: readonly [number, number]): string {
   const span = Math.max(1, range[1] - range[0]);
   const decimals = Math.max(0, Math.min(6, Math.ceil(2 - Math.log10(span / 1e9))));
   const text = (ps: number) =>

@@ -143,7 +143,7 @@ export function trackAt(layout: TrackLayout, y: number): Track | null {
 }
 
 /** The track of a line, undefined when it is folded away. */
-export function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
+function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
   return layout.tracks.find((track): track is LineTrack => track.kind === "line" && track.line === line);
 }
 

@@ -115,6 +115,16 @@ export function emptyState(title: string, reason: string, code: string, signal: 
   return box;
 }
 
+/** The empty state of every view of ops in a capture without one. */
+export function noOps(signal: AbortSignal): HTMLElement {
+  return emptyState(
+    "No TensorFlow op in this capture",
+    "The captured code ran no op, or only code that TensorFlow's profiler does not see. Capture a cell that trains or predicts:",
+    "%%tfprofile\nmodel.fit(dataset, epochs=1)",
+    signal,
+  );
+}
+
 /** Gives the page a text file to save. */
 export function download(fileName: string, text: string, type: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }));

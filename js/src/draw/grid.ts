@@ -53,6 +53,8 @@ class TabulatorGrid<R> implements Grid<R> {
   #selected: ReadonlySet<string> = new Set();
   #isBuilt = false;
   #isPending = false;
+  /** The row to scroll to as soon as there are rows and room. */
+  #sought: string | null = null;
 
   constructor(
     readonly columns: readonly GridColumn<R>[],
@@ -112,11 +114,22 @@ class TabulatorGrid<R> implements Grid<R> {
     this.#isPending = isHidden(this.element);
     if (this.#isPending || this.options.signal.aborted) return;
     this.#elements.clear();
-    void this.#table.replaceData([...this.#entries]);
+    void this.#table.replaceData([...this.#entries]).then(() => this.#seek());
   }
 
   #retry(): void {
     if (this.#isPending) this.#apply();
+    else this.#seek();
+  }
+
+  #seek(): void {
+    const key = this.#sought;
+    if (key === null || this.options.signal.aborted || isHidden(this.element)) return;
+    const found = () => {
+      if (this.#sought === key) this.#sought = null;
+    };
+    // A row that is not there yet is sought again with the next rows.
+    this.#table.scrollToRow(key, "center", false).then(found, () => undefined);
   }
 
   #shownEntries(): Entry<R>[] {
@@ -135,7 +148,10 @@ class TabulatorGrid<R> implements Grid<R> {
 
   setTitle(id: string, text: string): void {
     const head = this.#heads.get(id);
-    if (head) head.textContent = text;
+    if (head === undefined) return;
+    head.textContent = text;
+    const tip = this.columns.find((column) => column.id === id)?.tip;
+    if (head.classList.contains("cut")) head.title = tip ? `${text}\n${tip}` : text;
   }
 
   setPlaceholder(text: string): void {
@@ -148,13 +164,13 @@ class TabulatorGrid<R> implements Grid<R> {
 
   setSelected(keys: ReadonlySet<string>): void {
     this.#selected = keys;
+    if (this.#sought !== null && !keys.has(this.#sought)) this.#sought = null;
     for (const [key, rowElement] of this.#elements) rowElement.setAttribute("aria-selected", String(keys.has(key)));
   }
 
   reveal(key: string): void {
-    void this.#whenBuilt.then(() => {
-      if (!this.options.signal.aborted) return this.#table.scrollToRow(key, "center", false).catch(() => undefined);
-    });
+    this.#sought = key;
+    void this.#whenBuilt.then(() => this.#seek());
   }
 
   columnWidth(id: string): number {

@@ -38,7 +38,9 @@ export function toEntry<R>(row: R, columns: readonly GridColumn<R>[], key: (row:
 
 /** Tabulator's headers take no keys; a focusable title that clicks its header does. */
 export function headOf<R>(column: GridColumn<R>, signal: AbortSignal): HTMLElement {
-  const head = h("span", { class: "tfp-head", tabindex: 0, title: column.tip }, column.title);
+  // The column that takes the room left may have a head of any length.
+  const name = column.width === undefined && !column.isRight ? "tfp-head cut" : "tfp-head";
+  const head = h("span", { class: name, tabindex: 0, title: column.tip }, column.title);
   head.addEventListener(
     "keydown",
     (event) => {

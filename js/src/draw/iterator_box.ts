@@ -103,7 +103,7 @@ function formatCalls(calls: number): string {
 }
 
 /** What is known about an iterator besides its name, in a few words. */
-export function paramText({ params, settings, is_async: isAsync }: IteratorNode): string {
+function paramText({ params, settings, is_async: isAsync }: IteratorNode): string {
   const words: string[] = isAsync ? ["runs ahead"] : [];
   if (typeof settings === "string") words.push(settings);
   else if (typeof params === "string") words.push(params);

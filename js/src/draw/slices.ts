@@ -39,7 +39,7 @@ function isMainStream(frame: Frame, line: number): boolean {
 }
 
 /** Lays one row out into `frame.slices` and draws it with its top at `y`; `isUnder` when the next row is drawn over it. */
-export function drawRow(frame: Frame, row: number, y: number, isUnder = false) {
+function drawRow(frame: Frame, row: number, y: number, isUnder = false) {
   const { rows, events, family, slices, width, view } = frame;
   const familyAt = (position: number) => family[events.name[rows.event[position]]];
   if (row >= rows.offset.length - 1) return;

@@ -77,7 +77,7 @@ export class GraphPane {
     drawing.append(...this.#boxes);
     if (slow >= 0) {
       this.#boxes[slow].classList.add("bottleneck");
-      drawing.append(bottleneckLabel(placed.nodes[slow], shareOfWait(scene)));
+      drawing.append(bottleneckLabel(placed, slow, shareOfWait(scene)));
     }
     this.#canvas.replaceChildren(drawing);
     this.#reveal(scene, placed.nodes[slow >= 0 ? slow : root], placed.nodeWidth, nodeHeight);
@@ -126,19 +126,20 @@ export class GraphPane {
   #sayWhat(scene: InputScene, batchPs: number, scale: number): void {
     const { data } = this.view;
     const { range, rank, ranked, nBatches, startupPs } = scene;
-    const where = range === null ? "" : ` in ${describeRange(data.meta, data.table("steps"), range)}`;
+    const about = range === null ? "" : ` in ${describeRange(data.meta, data.table("steps"), range)}`;
+    const where = () => h("span", { class: "tfp-about" }, about);
     if (nBatches === 0) {
-      this.#say.replaceChildren(h("b", {}, `No batch was fetched${where}.`), " Clear the range to see all.");
+      this.#say.replaceChildren(h("b", {}, "No batch was fetched", where(), "."), " Clear the range to see all.");
       return;
     }
     const bars = `Bars: self time, on a common scale of ${formatTime(scale)}.`;
     if (rank !== null) {
-      const lead = h("b", {}, `Execution of rank ${rank}, of ${formatCount(ranked.length)}${where}:`);
+      const lead = h("b", {}, `Execution of rank ${rank}, of ${formatCount(ranked.length)}`, where(), ":");
       const begins = Number.isFinite(scene.stats.startPs[scene.root]) ? scene.stats.startPs[scene.root] : 0;
       this.#say.replaceChildren(lead, ` ${formatTime(batchPs)}, from ${formatInstantOn(begins, 1e6)} on. ${bars}`);
     } else {
       const left = startupPs > 0 ? ` Left out: the first, ${formatTime(startupPs)} to start.` : "";
-      const lead = h("b", {}, `One batch, on average of ${formatCount(nBatches)}${where}:`);
+      const lead = h("b", {}, `One batch, on average of ${formatCount(nBatches)}`, where(), ":");
       this.#say.replaceChildren(lead, ` ${formatTime(batchPs)} from source to step. ${bars}${left}`);
     }
     this.#say.title = this.#say.textContent ?? "";
@@ -200,9 +201,13 @@ function summary({ pipeline, nBatches, slow }: InputScene, batchPs: number): str
   return `Input pipeline ${name}: ${plural(nodes.length, "iterator")}, ${formatTime(batchPs)} a batch over ${formatCount(nBatches)} batches${bottleneck}. Arrow keys move between iterators, Enter selects.`;
 }
 
-function bottleneckLabel({ x, y }: PlacedNode, ratio: number): SVGElement {
+/** Over the box: from its left edge on, or up to its right edge where the drawing ends there. */
+function bottleneckLabel({ nodes, nodeWidth, width }: Placed, slow: number, ratio: number): SVGElement {
+  const { x, y } = nodes[slow];
   const share = ratio > 0 ? `: ${formatPercent(ratio)} of the wait` : "";
-  return svg("text", { class: "b", x, y: y + TOP - 7 }, `Bottleneck${share}`);
+  const isLast = x > 0 && x + nodeWidth + SIZE.gap > width;
+  const place = isLast ? { x: x + nodeWidth, "text-anchor": "end" } : { x };
+  return svg("text", { class: "b", ...place, y: y + TOP - 7 }, `Bottleneck${share}`);
 }
 
 /** What the events of an iterator are called, by which it is selected. */

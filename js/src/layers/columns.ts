@@ -24,6 +24,9 @@ export const PHASE_COLORS: readonly string[] = [
   "var(--c-other)",
 ];
 
+/** tf.data ops have their colour in every view. */
+export const INPUT_COLOR = "var(--c-input)";
+
 export function layerColumns(look: () => LayerLook, hasMemory: boolean): GridColumn<LayerRow>[] {
   const share = { id: "ratio", title: "Time, %", tip: "Of the self time of all ops of this side", width: 62 };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
@@ -66,7 +69,8 @@ function timeColumn(look: () => LayerLook): GridColumn<LayerRow> {
     const { maxPs, nSteps } = look();
     const parts = row.phasePs.map((ps, i) => {
       const title = `${PHASES[i]} ${formatMs(ps, nSteps)} ms, ${formatPercent(ps / (row.selfPs || 1))}`;
-      return { share: maxPs > 0 ? ps / maxPs : 0, color: PHASE_COLORS[i], title };
+      const color = row.kind === "input" ? INPUT_COLOR : PHASE_COLORS[i];
+      return { share: maxPs > 0 ? ps / maxPs : 0, color, title };
     });
     return barCell(row.selfPs > 0 ? formatMs(row.selfPs, nSteps) : "", parts);
   };

@@ -112,8 +112,10 @@ export class CodeList {
   reveal(line: number): void {
     const row = this.#rows.get(line)?.element;
     if (row === undefined) return;
-    this.element.scrollTop =
-      row.offsetTop - this.element.offsetTop - this.element.clientHeight / 2 + row.offsetHeight / 2;
+    const above = row.offsetTop - this.element.offsetTop - this.element.clientHeight / 2 + row.offsetHeight / 2;
+    // By whole lines, so that the first one in sight is not cut under the heads.
+    const height = Math.max(1, row.offsetHeight);
+    this.element.scrollTop = Math.max(0, Math.ceil(above / height) * height);
   }
 
   #isInSight(line: number): boolean {

@@ -15,7 +15,7 @@ export interface ElseRow {
 }
 
 /** The sum of a file's lines. */
-export function fileTotal(file: FileHeat): Heat {
+function fileTotal(file: FileHeat): Heat {
   const lines = [...file.lines.values()];
   const sum = (value: (heat: Heat) => number) => lines.reduce((total, line) => total + value(line), 0);
   const parts = new Map<string, { category: string; isBackward: boolean; ps: number }>();

@@ -1,8 +1,8 @@
 /** The time of a line or bucket -> bar, figure and share in the gutter, and words for the tooltip. */
 
-import { formatCount, formatPercent, formatTime, plural } from "../core/format";
+import { formatCount, formatMsNumber, formatPercent, formatTime, plural } from "../core/format";
 import { shortName } from "../core/labels";
-import { decimalsOf, formatPart } from "../core/overview";
+import { formatPart } from "../core/overview";
 import type { Heat } from "../core/source_lines";
 import { h } from "../draw/dom";
 
@@ -51,8 +51,7 @@ export class Gutter {
       return;
     }
     this.#bar.replaceChildren(...heatBar(heat, scale.maxPs));
-    const decimals = decimalsOf(scale.maxPs / 1e9 / scale.nSteps);
-    this.#ms.textContent = formatPart(heat.selfPs / 1e9 / scale.nSteps, decimals);
+    this.#ms.textContent = formatMsNumber(heat.selfPs / scale.nSteps);
     this.#share.textContent = shareText(heat.selfPs / scale.wholePs);
   }
 }

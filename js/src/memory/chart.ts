@@ -33,14 +33,14 @@ export class MemoryChart {
   readonly element = h("div", { class: "tfp-plot", tabindex: 0, role: "img", "data-lm-suppress-shortcuts": "true" });
   /** What is drawn beyond what the figures beside the chart explain. */
   readonly legend = h("span", { class: "tfp-mem-keys" });
+  /** How many of the events the chart draws, where those are not all. */
+  readonly drawn = h("p", { class: "q tfp-mem-drawn" });
   isFreeDrawn = false;
   readonly #peaksKey = h("span", { class: "tfp-key", hidden: true }, h("i", { class: "peaks" }), "peak of each step");
   readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
   readonly #draw: () => void;
   #chart: Chart | null = null;
   #shown: Shown | null = null;
-  #nDrawn = 0;
-  #nInWindow = 0;
 
   constructor(
     readonly view: TraceView,
@@ -109,8 +109,9 @@ export class MemoryChart {
     const [t0, t1] = this.#window();
     const { events } = shown;
     const drawn = envelope(events, t0, t1, Math.max(1, this.element.clientWidth - 90));
-    this.#nDrawn = drawn.rows.length;
-    this.#nInWindow = drawn.nInWindow;
+    const isAll = drawn.rows.length >= drawn.nInWindow;
+    const counts = `${formatCount(drawn.rows.length)} of ${formatCount(drawn.nInWindow)}`;
+    this.drawn.textContent = isAll ? "" : `${counts} events drawn, with every extreme`;
     const most = this.#fill(chart, drawn.rows, t0, t1);
     const { data, root } = this.view;
     paintLevels(chart, events, most);
@@ -193,14 +194,10 @@ export class MemoryChart {
     const isPeakLeft = peak >= 0 && chart.xToPx(events.time[peak] / MS) < (left + right) / 2;
     const side = isPeakLeft ? ({ x: right - 6, align: "right" } as const) : ({ x: left + 6, align: "left" } as const);
     const notes: PlotLabel[] = [];
-    if (this.#nDrawn < this.#nInWindow) {
-      const text = `${formatCount(this.#nDrawn)} of ${formatCount(this.#nInWindow)} events drawn, with every extreme`;
-      notes.push({ ...side, y: top + 27, text });
-    }
     const session = this.#peakSession();
     if (session >= 0) {
       const of = `${session + 1} of ${this.view.data.meta.sessions.length}`;
-      notes.push({ ...side, y: top + 43, text: `the session with the peak, ${of}; choose steps to see another` });
+      notes.push({ ...side, y: top + 27, text: `the session with the peak, ${of}; choose steps to see another` });
     }
     return notes;
   }

@@ -65,7 +65,9 @@ export class LiveTable {
       0,
     );
     const share = held > 0 && explained < held ? ` · ${formatPercent(explained / held)} from this capture` : "";
-    this.#grid.setTitle("name", `Held ${this.#when} by: ${plural(this.#rows.length, "holder")}${share}`);
+    const title = `Held ${this.#when} by: ${plural(this.#rows.length, "holder")}`;
+    const fits = textFits(this.view.root, room);
+    this.#grid.setTitle("name", fits(`${title}${share}`) ? `${title}${share}` : title);
     this.#grid.setTitle("allocated", `Allocated, ${this.#unit[1]}`);
     this.#grid.setTitle("requested", `Requested, ${this.#unit[1]}`);
     this.#grid.setRows(this.#rows);

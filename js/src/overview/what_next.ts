@@ -1,6 +1,7 @@
 /** The third column of the overview -> what to do next, or the ops that cost most, of either side. */
 
 import { h } from "../draw/dom";
+import { withViewLinks } from "../draw/view_links";
 import type { TraceView } from "../view";
 import { textSwitch } from "./text_switch";
 import { TopOps } from "./top_ops";
@@ -20,7 +21,7 @@ export class WhatNext {
 
   constructor(readonly view: TraceView) {
     const top = new TopOps(view);
-    const steps = nextSteps(view.data.meta.overview.next_steps);
+    const steps = nextSteps(view);
     if (steps.length === 0) {
       this.element.append(h("div", { class: "tfp-h" }, h("b", {}, "Top ops"), top.side, top.unit), top.list);
       this.element.setAttribute("aria-label", "Top ops by self time");
@@ -44,11 +45,13 @@ export class WhatNext {
 }
 
 /** One item a sentence; what comes before its first colon is the headline. */
-function nextSteps(given: unknown): HTMLElement[] {
+function nextSteps(view: TraceView): HTMLElement[] {
+  const given = view.data.meta.overview.next_steps;
   const texts = Array.isArray(given) ? given.map(String) : [];
   return texts.map((text) => {
     const colon = text.indexOf(": ");
-    const parts = colon > 0 && colon < 90 ? [h("b", {}, text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
-    return h("li", {}, ...parts);
+    const end = colon > 0 && colon < 90 ? colon + 1 : 0;
+    const head = end > 0 && h("b", {}, text.slice(0, end));
+    return h("li", {}, head, ...withViewLinks(text.slice(end), view));
   });
 }

@@ -104,7 +104,7 @@ function focusSpan(state: TimelineState): Span | null {
 }
 
 /** The slice before or after of the same op; without a selected slice the nearest of the selected op. */
-export function sameOp(state: TimelineState, direction: 1 | -1) {
+function sameOp(state: TimelineState, direction: 1 | -1) {
   const { events, focus, byKey, selectedIds } = state;
   const id = focus >= 0 ? events.key[focus] : (selectedIds[0] ?? -1);
   if (id < 0) return;

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import event, line, plane, space
-from tests.captures import N_LOOP_STEPS
+from tests.builders import Event, U, event, line, plane, space
+from tests.captures.run_parts import N_LOOP_STEPS
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.store.xspace import read_xspace
 
 
-def results_of(*events: bytes) -> Results:
+def results_of(*events: Event) -> Results:
     return Results(read_xspace(space(plane("/host:CPU", line("python", *events)))))
 
 
@@ -34,6 +34,51 @@ def test_a_call_of_a_function_of_a_data_set_or_around_a_recorded_op_is_none() ->
         event("Cast:Cast", 110, 20),
     )
     assert results.ops["name"].tolist() == ["Cast"]
+
+
+def test_a_call_inside_another_is_charged_once_as_a_python_function_that_calls_ops_does() -> None:
+    results = results_of(
+        event("EagerExecute", 0, 90, is_func=0),
+        event("EagerLocalExecute: EagerPyFunc", 5, 80),
+        event("EagerExecute", 10, 40, is_func=0),
+        event("EagerLocalExecute: Sin", 15, 30),
+        event("EagerExecute", 55, 20, is_func=1),
+        event("EagerLocalExecute: __inference_f_1", 56, 18),
+        event("MatMul:MatMul", 60, 10),
+    )
+    rows = results.ops.set_index("name")[["total_time_us", "total_self_time_us", "eager"]]
+    assert {name: tuple(row) for name, *row in rows.itertuples()} == {
+        "eager/EagerPyFunc": (80, 40, True),
+        "eager/Sin": (30, 30, True),
+        "MatMul": (10, 10, False),
+    }
+    assert results.overview.host_eager_ratio == 70 / 80
+
+
+def test_a_call_that_launches_a_kernel_is_one_op_of_the_host_and_one_of_the_device() -> None:
+    host = line(
+        "python",
+        event("EagerExecute", 0, 40, is_func=0),
+        event("EagerLocalExecute: MatMul", 5, 30),
+        event("cuLaunchKernel", 10, 5, correlation_id=U(7)),
+    )
+    stream = line("Stream #7(Compute)", event("gemm", 50, 20, correlation_id=U(7), tf_op="MatMul:MatMul"), id=7)
+    overview = Results(read_xspace(space(plane("/host:CPU", host), plane("/device:GPU:0", stream)))).overview
+    assert (overview.host_time_ratio, overview.device_time_ratio) == (30 / 50, 20 / 50)
+    assert (overview.host_eager_ratio, overview.device_eager_ratio) == (1, 1)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("kind", "is_eager"), [("keras_fit", False), ("keras_bare", False), ("eager_loop_marked", True)]
+)
+def test_an_eager_loop_is_told_to_be_one_and_a_plain_fit_is_not(
+    kind: str, is_eager: bool, capture_of: Callable[[str], Path]
+) -> None:
+    overview = Results(read_xspace(capture_of(kind).read_bytes())).overview
+    assert any(sentence.startswith("Eager ops take") for sentence in overview.next_steps) == is_eager
+    assert (overview.host_eager_ratio > 0.3) == is_eager
+    assert (overview.host_eager_ratio < 0.05) != is_eager
 
 
 @pytest.mark.tensorflow

@@ -48,6 +48,12 @@ def phases(found: Layers) -> list[str]:
     return [PHASES[code] for code in found.op_phase]
 
 
+def test_eager_ops_without_a_name_are_in_no_layer() -> None:
+    found = layers_of("eager/MatMul", f"{CALL}/eager_1/dense_1/MatMul")
+    assert entry_names(found) == [UNATTRIBUTED, "eager_1/dense_1"]
+    assert phases(found) == ["other", "forward"]
+
+
 # --- known layers ---
 
 NET = known(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Event, event, line, plane, trace
 from tests.unit.analysis.xprof_oracle import host_ops
-from tfprof_widgets.analysis.ops import IDLE, OPS_COLUMNS, aggregate_ops, op_occurrences
+from tfprof_widgets.analysis.ops import IDLE, OPS_COLUMNS, aggregate_ops, by_type, op_occurrences
 from tfprof_widgets.store.trace import Trace
 
 EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20), st.sampled_from("abcd")), min_size=1, max_size=12)
@@ -130,6 +130,18 @@ def test_what_lies_on_derived_lines_is_not_counted_again() -> None:
         op_occurrences(trace(plane("/device:GPU:0", line("Stream #1", event("k", 0, 5, tf_op="x:MatMul")), derived)))
     )
     assert frame["occurrences"].tolist() == [1]
+
+
+def test_types_add_their_ops_up_with_idle_time_as_a_type_of_its_own() -> None:
+    whole = host(event("a:MatMul", 0, 4), event("b:MatMul", 5, 2), event("c:Relu", 8, 1), event("a:MatMul", 9, 1))
+    types = by_type(aggregate_ops(op_occurrences(whole), idle=True))
+    assert types["type"].tolist() == ["MatMul", IDLE, "Relu"]
+    assert types["n_ops"].tolist() == [2, 1, 1]
+    assert types["occurrences"].tolist() == [3, 0, 1]
+    assert types["total_self_time_us"].tolist() == [7, 2, 1]
+    assert types["avg_time_us"].tolist() == pytest.approx([7 / 3, 0, 1])
+    assert types["cumulative_ratio"].tolist() == pytest.approx([0.7, 0.9, 1])
+    assert types["rank"].tolist() == [1, 2, 3]
 
 
 def test_a_trace_without_ops_gives_an_empty_table() -> None:

@@ -58,6 +58,11 @@ def assert_equal_to_xprof(ours: MemoryProfile, theirs: dict[str, Any]) -> None:
         first = window["time_ms"].iloc[(window["stack_bytes"] + window["heap_bytes"]).argmax()]
         shift_ps = round(first * 1e9) - int(samples[0]["timeOffsetPs"])
         assert round(row["peak_at_ms"] * 1e9) - shift_ps == int(expected["peakStatsTimePs"])
+        # D6: XProf's lifetime peak is what the last event in line order says.
+        marks = ours.snapshots.rows_of(allocator)
+        last = int(ours.snapshots.event[marks].argmax())
+        assert ours.snapshots.lifetime_peak_bytes[marks][last] == int(expected["peakBytesUsageLifetime"])
+        assert row["peak_heap_bytes"] == ours.snapshots.lifetime_peak_bytes[marks].max()
         peak = ours.peak(allocator).drop(columns="total_bytes")
         assert list(peak.itertuples(index=False, name=None)) == xprof_peak_rows(profile)
         assert row["n_allocations"] + row["n_deallocations"] == len(timeline)

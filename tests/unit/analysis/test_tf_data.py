@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.builders import EPOCH_NS, Event, U, event, session, trace
+from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
 from tests.unit.analysis.iterator_drawings import (
     ROOT,
     bottleneck,
@@ -22,6 +22,8 @@ from tests.unit.analysis.iterator_drawings import (
 )
 from tfprof_widgets.analysis.tf_data import compute_tf_data
 from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
 
 
 def test_no_iterators_give_empty_frames_with_columns() -> None:
@@ -277,3 +279,16 @@ def test_twenty_thousand_files_of_an_interleave_are_one_node() -> None:
     data = compute(events)
     assert data.iterators["n_iterators"].tolist() == [1, 1, n]
     assert np.isclose(data.iterators["self_time_ms"].iloc[1], 5 * n / 1e3)
+
+
+def test_an_iterator_made_on_one_host_begins_no_epoch_on_another() -> None:
+    def of_host(name: str, made_at_us: float, *calls_at_us: float) -> Trace:
+        calls = [event("Iterator::Root", at_us, 5, id=1) for at_us in calls_at_us]
+        main = line("main", event("MakeIterator::RootDataset", made_at_us, 1), *calls)
+        return read_xspace(space(session(), plane("/host:CPU", main)), host=name)
+
+    data = compute_tf_data(merge_traces([of_host("a", 0, 10, 30), of_host("b", 20, 25, 40)]))
+    assert data.pipelines["host"].tolist() == ["a", "b"]
+    assert data.pipelines["startup_time_ms"].tolist() == [0.005, 0.005]
+    assert data.iterators["n_iterators"].tolist() == [1, 1]
+    assert data.calls["is_startup"].tolist() == [True, False] * 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from tfprof_widgets.capture.layer_calls import UNKNOWN, Wanted, calls_of, simple
 from tfprof_widgets.capture.layer_lines import LayerFacts, creation_lines
 
 
@@ -51,6 +52,73 @@ def test_equal_calls_are_told_apart_by_order() -> None:
 def test_the_newest_text_is_the_newest_layers() -> None:
     found = creation_lines([layer("dense_2")], {"old": "Dense(n)\n", "new": "\nDense(n)\n"}, deadline_s=float("inf"))
     assert found == {"dense_2": ("new", 2)}
+
+
+def test_of_equal_calls_those_beside_calls_that_made_the_same_model_are_taken() -> None:
+    text = "def one():\n  Dense(8)\n  Dense(10)\ndef two():\n  Dense(16)\n  Dense(10)\ndef three():\n  Dense(10)\n"
+    made = [layer("dense", units=8), layer("dense_1", units=10)]
+    found = creation_lines(made, {"a": text}, model_of={"dense": "m", "dense_1": "m"}, deadline_s=float("inf"))
+    assert found == {"dense": ("a", 2), "dense_1": ("a", 3)}
+    made = [layer("dense_2", units=16), layer("dense_3", units=10)]
+    texts = {"a": text, "b": "Dense(10)\n"}
+    found = creation_lines(made, texts, model_of={"dense_2": "m", "dense_3": "m"}, deadline_s=float("inf"))
+    assert found == {"dense_2": ("a", 5), "dense_3": ("a", 6)}
+
+
+def test_of_more_calls_than_layers_the_nearest_are_taken() -> None:
+    text = "Dense(10)\n\nDense(8)\nDense(10)\nDense(10)\nDense(9)\n\n\n\nDense(10)\n"
+    made = [layer("dense", units=8), layer("dense_1", units=10), layer("dense_2", units=10), layer("dense_3", units=9)]
+    model_of = dict.fromkeys(("dense", "dense_1", "dense_2", "dense_3"), "m")
+    found = creation_lines(made, {"a": text}, model_of=model_of, deadline_s=float("inf"))
+    assert {name: line for name, (_, line) in found.items()} == {"dense": 3, "dense_1": 4, "dense_2": 5, "dense_3": 6}
+
+
+def test_calls_told_by_order_tell_of_their_neighbours() -> None:
+    text = "def a():\n  Dense(8)\ndef b():\n  Dense(8)\n  Dense(1)\ndef c():\n  Dense(1)\n"
+    made = [layer("dense", units=8), layer("dense_1", units=8), layer("dense_2", units=1)]
+    model_of = {"dense": "a", "dense_1": "b", "dense_2": "b"}
+    found = creation_lines(made, {"a": text}, model_of=model_of, deadline_s=float("inf"))
+    assert {name: line for name, (_, line) in found.items()} == {"dense": 2, "dense_1": 4, "dense_2": 5}
+
+
+def test_layers_of_one_model_are_put_together_even_where_none_is_sure() -> None:
+    text = "Dense(8)\ndef b():\n  Dense(8)\n  Dense(1)\ndef c():\n  Dense(1)\n"
+    model_of = {"dense": "m", "dense_1": "m"}
+    made = [layer("dense", units=8), layer("dense_1", units=1)]
+    found = creation_lines(made, {"a": text}, model_of=model_of, deadline_s=float("inf"))
+    assert {name: line for name, (_, line) in found.items()} == {"dense": 3, "dense_1": 4}
+
+
+def test_the_call_in_a_loop_made_what_the_others_did_not() -> None:
+    text = "[\nDense(8),\n*[Dense(8) for _ in range(3)],\nDense(8)]\n"
+    made = [layer(name, units=8) for name in ("dense", "dense_1", "dense_2", "dense_3", "dense_4")]
+    assert list(lines(text, *made).values()) == [4, 3, 3, 3, 2]
+    assert lines(text, *made)["dense"] == 2
+
+
+def test_a_function_in_a_loop_is_not_the_loop() -> None:
+    (call,) = [call for _, call in calls_of("for i in x:\n  def f():\n    Dense(8)\n", "a", Wanted({"Dense"}, set()))]
+    assert not call.is_repeated
+    assert call.function_line == 2
+
+
+def test_values_are_read_without_running_code_of_theirs() -> None:
+    class Hostile:
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    class Number(int):
+        def __eq__(self, other: object) -> bool:
+            raise AssertionError
+
+        __hash__ = int.__hash__
+
+    assert simple(Hostile()) is UNKNOWN
+    assert simple(Number(3)) is UNKNOWN
+    assert simple((1, Hostile())) is UNKNOWN
+    assert simple(list(range(1000))) is UNKNOWN
+    assert simple([1, "a"]) == (1, "a")
+    assert simple(True) is True
 
 
 def test_a_class_may_have_another_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
+from tfprof_widgets.capture import source_files
 from tfprof_widgets.capture import source_map as writer
 from tfprof_widgets.capture.line_sampler import LineSampler
 from tfprof_widgets.capture.source_files import cut_text, is_user_file, text_of, title_of
@@ -141,6 +143,86 @@ for name in ("_look", "_write_whole"):
         assert is_empty
         assert warnings == []
         assert n_events > 0
+
+
+@pytest.mark.tensorflow
+def test_no_object_of_the_program_is_asked_and_none_costs_the_map() -> None:
+    out = run_scenario(
+        READ
+        + """
+ran = []
+class Meta(type):
+    def __getattribute__(cls, name):
+        ran.append(name)
+        return super().__getattribute__(name)
+    def __subclasscheck__(cls, other): ran.append("subclass")
+    def __eq__(cls, other): ran.append("eq"); raise RuntimeError
+    def __hash__(cls): ran.append("hash"); raise RuntimeError
+class Hostile(metaclass=Meta):
+    def __getattribute__(self, name):
+        ran.append(name)
+        raise RuntimeError(name)
+class Half(keras.Model):
+    def __init__(self):
+        raise RuntimeError
+class Named(keras.layers.Layer):
+    @property
+    def name(self):
+        ran.append("name")
+        return "named"
+    @name.setter
+    def name(self, value):
+        pass
+class Function:
+    def __call__(self, x):
+        return x
+    def __getattr__(self, name):
+        if name.startswith("__wrapped") and asked:
+            ran.append(name)
+            return self
+        raise AttributeError(name)
+asked = False
+def circle(x):
+    return x
+kept = [Hostile(), Half.__new__(Half), Named(), tf.function(Function()), tf.function(circle)]
+circle.__wrapped__ = circle
+asked = True
+made = model()
+capture = started()
+made.fit(*arrays(2), **FIT)
+ran.clear()
+record = capture.stop()
+seen = list(ran)
+(one,) = maps(record)
+out.update(ran=seen, notices=record.notices, names=one.layers["name"].tolist(), n=len(one.ops))
+"""
+    )
+    assert out["ran"] == []
+    assert out["notices"] == []
+    assert "dense" in out["names"]
+    assert out["n"] > 0
+
+
+@pytest.mark.tensorflow
+def test_layers_are_known_where_the_graphs_are_not() -> None:
+    out = run_scenario(
+        READ
+        + """
+from tfprof_widgets.capture.source_graphs import GraphTable
+def broken(*_, **__):
+    raise RuntimeError("no graphs")
+GraphTable.add_live_graphs = broken
+made = model()
+capture = started()
+made.fit(*arrays(2), **FIT)
+record = capture.stop()
+(one,) = maps(record)
+out.update(notices=record.notices, names=one.layers["name"].tolist())
+"""
+    )
+    (notice,) = out["notices"]
+    assert "no graphs" in notice
+    assert "dense" in out["names"]
 
 
 @pytest.mark.tensorflow
@@ -281,6 +363,34 @@ def test_titles_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert title_of("/tmp/ipython-input-2211332.py") == "<cell>"
     assert title_of("<ipython-input-7-0123abcd>") == "Cell [7]"
     assert title_of("/tmp/ipython-input-7-221133.py") == "Cell [7]"
+
+
+@pytest.mark.timeout(30)
+def test_nothing_that_would_have_to_be_waited_for_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    (tmp_path / "noise.py").write_bytes(bytes(range(256)))
+    (tmp_path / "folder.py").mkdir()
+    for name in ("pipe.py", "loop.py", "noise.py", "folder.py"):
+        assert text_of(str(tmp_path / name)) == ""
+
+
+def test_no_file_is_read_that_is_too_large_for_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "large.py").write_text("x = 1\n" * 10)
+    monkeypatch.setattr(source_files, "MAX_READ_BYTES", 59)
+    assert text_of(str(tmp_path / "large.py")) == ""
+    monkeypatch.setattr(source_files, "MAX_READ_BYTES", 60)
+    assert text_of(str(tmp_path / "large.py")) == "x = 1\n" * 10
+
+
+def test_a_file_that_changed_is_read_again_and_one_that_is_gone_is_remembered(tmp_path: Path) -> None:
+    file = tmp_path / "mod.py"
+    file.write_text("a = 1\n")
+    assert text_of(str(file)) == "a = 1\n"
+    file.write_text("b = 1000\n")
+    assert text_of(str(file)) == "b = 1000\n"
+    file.unlink()
+    assert text_of(str(file)) == "b = 1000\n"
 
 
 def test_the_text_of_a_file_that_is_gone_is_empty() -> None:

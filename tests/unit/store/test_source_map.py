@@ -125,6 +125,22 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         parsed()
 
 
+def test_a_list_of_many_lists_is_refused_before_it_takes_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = gzip.compress(b'{"version":1,"ops":{},"x":[[],[],{}]}')
+    assert parse_source_map(content).is_empty
+    monkeypatch.setattr(module, "MAX_BRACKETS", 5)
+    with pytest.raises(TraceError, match="more than 5 lists"):
+        parse_source_map(content)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / SIDECAR).write_bytes(gzip.compress(b'{"version":1}'))
+    assert read_source_map(tmp_path).warnings == ()
+    monkeypatch.setattr(module, "MAX_SIDECAR_BYTES", 20)
+    (warning,) = read_source_map(tmp_path).warnings
+    assert "more than 20, the limit" in warning
+
+
 def test_references_to_rows_that_are_not_there_are_none() -> None:
     one = parsed(
         ops={"graph": [5, -7], "op": ["a", "b"], "type": ["A", "B"], "frame": [9, 1]},

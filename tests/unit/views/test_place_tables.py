@@ -19,8 +19,8 @@ from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.open import open_traces
 from tfprof_widgets.store.xspace import read_xspace
 from tfprof_widgets.views.place_tables import op_place_table
-from tfprof_widgets.views.scope_tables import scope_meta
-from tfprof_widgets.views.source_tables import source_meta
+from tfprof_widgets.views.scope_meta import scope_meta
+from tfprof_widgets.views.source_meta import source_meta
 from tfprof_widgets.views.wire import Table
 from tfprof_widgets.views.worker_tables import worker_meta, worker_step_table
 

@@ -1,4 +1,4 @@
-"""Kernels, HLO ops, layers and rates of ops -> their parts of a pack, left out where there are none."""
+"""Kernels, HLO ops and rates of ops -> their parts of a pack, left out where there are none."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 from ..analysis.results import Results
 from .hlo_tables import hlo_meta, hlo_unit_table
 from .kernel_tables import kernel_meta, kernel_run_table
-from .layer_tables import layer_meta
 from .op_rates import op_rate_table
 from .wire import Table
 
 
-def table_meta(results: Results) -> dict[str, Any]:
-    """`kernels`, `hlo_ops` and `layers` of the meta object."""
-    return {**kernel_meta(results.kernels), **hlo_meta(results.hlo_ops), **layer_meta(results.layers)}
+def work_meta(results: Results) -> dict[str, Any]:
+    """`kernels` and `hlo_ops` of the meta object."""
+    return {**kernel_meta(results.kernels), **hlo_meta(results.hlo_ops)}
 
 
-def table_tables(results: Results) -> dict[str, Table]:
+def work_tables(results: Results) -> dict[str, Table]:
     """`kernel_runs`, `hlo_units` and `op_rates`, each where it holds anything."""
     tables = {}
     if not results.kernels.frame.empty:

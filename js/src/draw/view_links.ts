@@ -1,0 +1,36 @@
+/** Sentences that name a view of the dashboard -> text in which the name opens that view. */
+
+import { button } from "./dom";
+
+/** Asks the dashboard around a view for another view; `detail` is its trait. */
+export const SHOW_VIEW = "tfprof-show-view";
+
+const TRAITS: Readonly<Record<string, string>> = {
+  "op table": "op_table",
+  "kernel table": "kernel_table",
+  "HLO table": "hlo_table",
+  "input graph": "input_graph",
+  "memory timeline": "memory_timeline",
+  "worker chart": "worker_chart",
+};
+const NAMES = new RegExp(`\\bthe (${Object.keys(TRAITS).join("|")})\\b`);
+
+interface Place {
+  readonly root: HTMLElement;
+  readonly signal: AbortSignal;
+}
+
+/** The text with links where it is about a view; plain where no dashboard is around to open one. */
+export function withViewLinks(text: string, { root, signal }: Place): (Node | string)[] {
+  if (root.parentElement?.closest('[data-tfprof="dashboard"]') == null) return [text];
+  const parts: (Node | string)[] = [];
+  let rest = text;
+  for (let match = NAMES.exec(rest); match !== null; match = NAMES.exec(rest)) {
+    const [found, name] = match;
+    const show = () =>
+      root.dispatchEvent(new CustomEvent(SHOW_VIEW, { bubbles: true, composed: true, detail: TRAITS[name] }));
+    parts.push(rest.slice(0, match.index + found.length - name.length), button(name, show, signal, { class: "link" }));
+    rest = rest.slice(match.index + found.length);
+  }
+  return [...parts, rest];
+}

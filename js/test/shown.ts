@@ -1,0 +1,43 @@
+/** A widget and its data -> the widget on a page of jsdom, which has no layout of its own. */
+
+import { afterEach, beforeEach, vi } from "vitest";
+import type { Host, WidgetModule } from "../src/afm";
+import type { Pack } from "../src/core/wire";
+import { type FakePage, fakePage } from "./fake_host";
+
+/** Markup that must stay text. */
+export const EVIL = "<img src=x onerror=alert(1)></script><b>";
+
+export interface Shown {
+  readonly root: HTMLElement;
+  readonly page: FakePage;
+  readonly controller: AbortController;
+}
+
+/** Waits until a view has drawn what it puts off to a later frame. */
+export const settle = () => new Promise((done) => setTimeout(done, 60));
+
+export async function showWidget(
+  widget: WidgetModule,
+  pack: Pack,
+  hostOf: (page: FakePage) => Host = (page) => page.host,
+): Promise<Shown> {
+  const page = await fakePage(pack);
+  const controller = new AbortController();
+  const el = document.body.appendChild(document.createElement("div"));
+  await widget.render({ model: page.view, el, host: hostOf(page), signal: controller.signal });
+  await settle();
+  return { root: el.firstElementChild as HTMLElement, page, controller };
+}
+
+/** Gives elements a height for each test of the block around it: a table that believes in its height shows its rows. */
+export function withLayout(): void {
+  beforeEach(() => {
+    vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(300);
+    vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(21);
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    document.body.replaceChildren();
+  });
+}

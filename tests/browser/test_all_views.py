@@ -1,0 +1,108 @@
+"""Every tab of a dashboard at once: one selection marks what it is in each of them, and re-running the cell leaks nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator
+
+from tests.browser.full_run import OTHER, PLAIN, write_run
+from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.listeners import COUNT_LISTENERS, PROBE, WATCH_LISTENERS
+from tests.browser.tabs import TABS, open_tab
+
+CELLS = (
+    "import tfprof_widgets as tfprof\nprof = tfprof.load('full_run')",
+    "prof.dashboard()",
+    PROBE,
+)
+LOAD, SHOW, PROBED = range(3)
+MARKS = {
+    "op_table": '[data-op-name="{op}"][aria-selected="{is_marked}"]',
+    "source_view": '.ln[data-line="{line}"][aria-pressed="{is_marked}"]',
+    "layer_table": '[data-layer="{layer}"][aria-selected="{is_marked}"]',
+    "scope_icicle": '.cell[aria-label^="{scope}:"][aria-pressed="{is_marked}"]',
+    "kernel_table": '[data-kernel="{kernel}"][aria-selected="{is_marked}"]',
+    "hlo_table": '[data-hlo-name="{hlo}"][aria-selected="{is_marked}"]',
+}
+"""By view the mark of the things that belong to an op."""
+OF_OP = {
+    "op": PLAIN.op,
+    "line": 2,
+    "layer": f"net/{PLAIN.layer}",
+    "scope": PLAIN.layer,
+    "kernel": PLAIN.kernel,
+    "hlo": PLAIN.hlo,
+}
+OF_OTHER = {"op": OTHER, "line": 3, "layer": "net/conv", "scope": "conv", "kernel": "conv_kernel", "hlo": "conv.2"}
+
+
+@pytest.fixture(scope="module")
+def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+    write_run(lab_server.root / "full_run", PLAIN)
+    write_notebook(lab_server.root / "full.ipynb", *CELLS)
+    with opened(browser, lab_server, "full.ipynb", at_start=WATCH_LISTENERS) as notebook:
+        for cell in (LOAD, SHOW, PROBED):
+            notebook.run_cell(cell)
+        open_all(notebook)
+        yield notebook
+
+
+def open_all(notebook: Notebook) -> None:
+    """Draw every tab of the last dashboard."""
+    notebook.view("timeline").locator("canvas").first.wait_for()
+    for name in TABS:
+        open_tab(notebook, name)
+        if name in MARKS:
+            marks(notebook, name, is_marked=False, **OF_OP).first.wait_for()
+
+
+def marks(notebook: Notebook, view: str, *, is_marked: bool, **parts: object) -> Locator:
+    return notebook.view(view).locator(MARKS[view].format(is_marked=str(is_marked).lower(), **parts))
+
+
+@pytest.mark.parametrize("view", MARKS)
+def test_a_selected_op_is_marked_and_the_other_is_not(notebook: Notebook, view: str) -> None:
+    open_tab(notebook, view)
+    for chosen, other in ((OF_OP, OF_OTHER), (OF_OTHER, OF_OP)):
+        notebook.value(f"prof.select(ops=({chosen['op']!r},)) and None")
+        poll(
+            lambda chosen=chosen: marks(notebook, view, is_marked=True, **chosen).count() > 0,
+            lambda chosen=chosen: f"{chosen['op']} is not marked in {notebook.view(view).inner_text()}",
+        )
+        assert marks(notebook, view, is_marked=True, **other).count() == 0
+    notebook.value("prof.select() and None")
+    poll(lambda: marks(notebook, view, is_marked=False, **OF_OP).count() > 0, "the mark stays")
+
+
+@pytest.mark.parametrize("view", [name for name in MARKS if name != "scope_icicle"])
+def test_a_click_selects_the_op(notebook: Notebook, view: str) -> None:
+    open_tab(notebook, view)
+    marks(notebook, view, is_marked=False, **OF_OP).first.click()
+    notebook.wait_for_value("list(prof.link.selection)", [PLAIN.op])
+    notebook.value("prof.select() and None")
+    poll(lambda: marks(notebook, view, is_marked=False, **OF_OP).count() > 0, "the mark stays")
+
+
+def test_rerunning_the_cell_with_every_tab_drawn_leaks_no_listener(notebook: Notebook) -> None:
+    ids = notebook.value("{'link': prof.link.model_id, 'data': prof._data.model_id}")
+    notebook.run_cell(SHOW)
+    open_all(notebook)
+    before = notebook.page.evaluate(COUNT_LISTENERS, ids)
+    for _ in range(2):
+        notebook.run_cell(SHOW)
+        open_all(notebook)
+    poll(
+        lambda: notebook.page.evaluate(COUNT_LISTENERS, ids) == before,
+        lambda: f"before {before}, after {notebook.page.evaluate(COUNT_LISTENERS, ids)}",
+        timeout_s=10,
+    )
+    assert before["link"] >= len(TABS)
+    assert notebook.page.locator('[data-tfprof="dashboard"]').count() == 1
+
+
+def test_nothing_was_asked_of_the_network_and_nothing_failed(notebook: Notebook) -> None:
+    assert notebook.refused == []
+    assert notebook.errors == []
+    assert notebook.page.locator('[role="alert"]').all_inner_texts() == []

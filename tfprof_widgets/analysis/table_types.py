@@ -1,0 +1,19 @@
+"""Column types of tables that a trace may leave empty: pandas gives a table without rows the type `object` throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+Types = Mapping[str, type]
+"""From each column of a table, in order, to `int`, `float`, `bool` or, for text and all else, `object`."""
+
+_DTYPES = {int: np.int64, float: np.float64, bool: np.bool_, object: np.object_}
+
+
+def typed_table(rows: Sequence[Mapping[str, object]], types: Types) -> pd.DataFrame:
+    """Rows as a table whose columns have these types even where there are none; pandas' own types else."""
+    frame = pd.DataFrame(rows, columns=list(types))
+    return frame if rows else frame.astype({name: _DTYPES[kind] for name, kind in types.items()})
