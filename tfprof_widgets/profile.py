@@ -15,9 +15,9 @@ from .profile_views import ProfileViews
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .analysis.input_pipeline import InputPipeline
-    from .analysis.memory import MemoryProfile
-    from .analysis.overview import Overview
+    from .analysis.input.input_pipeline import InputPipeline
+    from .analysis.memory.memory import MemoryProfile
+    from .analysis.overview.overview import Overview
     from .analysis.results import Results
     from .analysis.selection import OpRows, Selection
     from .capture.record import CaptureCost, CaptureRecord

@@ -145,6 +145,7 @@ class ScopeIcicle {
     const words = [isWhole ? `${costOf(model, ps)} of op time` : costOf(model, ps)];
     if (!isWhole) words.push(`${formatPercent(ps / model.times.wholePs)} of op time`);
     if (merged > 0) words.push(`${formatCount(merged)} too narrow to draw, merged`);
+    if (this.view.data.meta.scope_note) words.push(this.view.data.meta.scope_note);
     this.#say.textContent = words.join(" · ");
   }
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from tests.fuzz.random_spaces import random_space
-from tfprof_widgets.analysis.ops import aggregate_ops
+from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
-from tfprof_widgets.analysis.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.export.text import summarize
 from tfprof_widgets.store.merge import merge_traces

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.input_pipeline import InputPipeline
-from tfprof_widgets.analysis.memory import MemoryProfile
-from tfprof_widgets.analysis.memory_growth import MemoryGrowth
-from tfprof_widgets.analysis.overview import Overview
+from tfprof_widgets.analysis.input.input_pipeline import InputPipeline
+from tfprof_widgets.analysis.memory.memory import MemoryProfile
+from tfprof_widgets.analysis.memory.memory_growth import MemoryGrowth
+from tfprof_widgets.analysis.overview.overview import Overview
 from tfprof_widgets.views.link import LinkModel
 
 OVERVIEW = """n_steps step_time_avg_ms step_time_std_ms step_time_min_ms step_time_max_ms breakdown verdict

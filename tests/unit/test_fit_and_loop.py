@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.unit.analysis.test_inferred_steps import unmarked
+from tests.unit.analysis.steps.test_inferred_steps import unmarked
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.analysis.steps import compute_steps
+from tfprof_widgets.analysis.steps.steps import compute_steps
 
 pytestmark = pytest.mark.tensorflow
 

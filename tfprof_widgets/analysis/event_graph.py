@@ -18,7 +18,7 @@ from ..store.nesting import nest
 from ..store.trace import Bool, Int32, Int64, Trace
 from .event_names import by_name
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
-from .op_names import OpCategory, parse_op_names
+from .ops.op_names import OpCategory, parse_op_names
 
 _CROWD = 64
 """A context with this many producers and this many consumers links nothing (semantics 2.3)."""

@@ -17,7 +17,7 @@ from ..store.trace import Bool, Int32, Int64, Trace
 from .event_graph import EventGraph, build_graph, same_key
 from .event_names import by_name
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
-from .op_names import OpCategory, parse_op_names
+from .ops.op_names import OpCategory, parse_op_names
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,14 +8,14 @@ from typing import Literal, get_args
 
 import pandas as pd
 
-from .hlo_ops import compute_hlo_ops
-from .layers import compute_layers
-from .op_totals import OpTotals, op_totals
-from .ops import aggregate_ops, by_type
+from .layers.layers import compute_layers
+from .layers.scopes import compute_scopes
+from .ops.op_totals import OpTotals, op_totals
+from .ops.ops import aggregate_ops, by_type
 from .results import Results
-from .scopes import compute_scopes
-from .source_lines import compute_source_lines
+from .source.source_lines import compute_source_lines
 from .units import PS_PER_MS, PS_PER_NS
+from .xla.hlo_ops import compute_hlo_ops
 
 OpRows = Literal["op", "type"]
 """What a row of the op statistics stands for."""

@@ -12,7 +12,7 @@ import json
 from functools import cache
 from typing import Any
 
-from ..analysis.steps import STEP_CATEGORIES
+from ..analysis.steps.steps import STEP_CATEGORIES
 
 MEMORY_LAYERS = ("stack", "heap", "free")
 """The order of the memory stack, from the bottom."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..analysis.kernel_details import is_eligible_type
-from ..analysis.kernels import KERNEL_COLUMNS, Kernels
-from ..analysis.op_families import FAMILIES, families
+from ..analysis.ops.kernel_details import is_eligible_type
+from ..analysis.ops.kernels import KERNEL_COLUMNS, Kernels
+from ..analysis.ops.op_families import FAMILIES, families
 from ..store.trace import Int64, Trace
 from .meta import records
 from .tables import as_f8

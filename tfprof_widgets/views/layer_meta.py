@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..analysis.layers import Layers
+from ..analysis.layers.layers import Layers
 from .meta import records
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..analysis.results import Results
-from ..analysis.steps import STEP_CATEGORIES
+from ..analysis.steps.steps import STEP_CATEGORIES
 from ..store.trace import Plane, Trace
 from .tables import Names
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..analysis.scopes import Scopes
+from ..analysis.layers.scopes import Scopes
 
 
 def scope_meta(scopes: Scopes) -> dict[str, Any]:
-    """`scopes`, one `{name, parent}` per scope: the last part of its path, and the row of the scope around it or -1."""
+    """`scopes`, one `{name, parent}` per scope: the last part of its path, and the row of the scope around it or -1.
+
+    `scope_note` says which ops are charged to a scope around their own; "" where none are.
+    """
     entries = scopes.entries
     return {
         "scopes": [
             {"name": str(name), "parent": int(parent)}
             for name, parent in zip(entries["name"], entries["parent"], strict=True)
-        ]
+        ],
+        "scope_note": _note(scopes),
     }
+
+
+def _note(scopes: Scopes) -> str:
+    if not scopes.n_folded_ops:
+        return ""
+    n, m = scopes.n_folded_ops, len(scopes.op_entry)
+    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own"

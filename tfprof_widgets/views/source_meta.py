@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..analysis.source_lines import SourceLines
+from ..analysis.source.source_lines import SourceLines
 
 
 def source_meta(lines: SourceLines) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.dtypes import dtype_name
-from ..analysis.op_families import FAMILIES, families, hlo_families
+from ..analysis.memory.dtypes import dtype_name
+from ..analysis.ops.op_families import FAMILIES, families, hlo_families
 from ..analysis.results import Results
-from ..analysis.steps import STEP_CATEGORIES
+from ..analysis.steps.steps import STEP_CATEGORIES
 from ..store.trace import StatKind, Trace
 from .wire import Table
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.steps import STEP_CATEGORIES
-from ..analysis.workers import Workers
+from ..analysis.steps.steps import STEP_CATEGORIES
+from ..analysis.steps.workers import Workers
 from .wire import Table
 
 

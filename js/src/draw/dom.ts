@@ -46,15 +46,16 @@ export interface Choice<T extends string> {
   readonly text: string;
 }
 
-/** A segmented switch: one pressed button of a few. */
+/** A switch of a few buttons, one of them pressed: a segmented control, or with the class `tfp-words` words in place of a heading. */
 export function segmented<T extends string>(
   label: string,
   choices: readonly Choice<T>[],
   chosen: T,
   onChoose: (value: T) => void,
   signal: AbortSignal,
+  look: "seg" | "tfp-words" = "seg",
 ): HTMLElement {
-  const group = h("span", { class: "seg", role: "group", "aria-label": label });
+  const group = h("span", { class: look, role: "group", "aria-label": label });
   for (const { value, text } of choices) {
     const element = button(
       text,

@@ -5,10 +5,9 @@ import { formatNumber, plural } from "../core/format";
 import { type OpRow, opCategory, opFamily } from "../core/ops";
 import { formatShare, topOps } from "../core/overview";
 import { EMPTY_TABLE } from "../core/wire";
-import { button, h } from "../draw/dom";
+import { button, h, segmented } from "../draw/dom";
 import { inFrame, textFits, watchSize } from "../draw/page";
 import type { TraceView } from "../view";
-import { textSwitch } from "./text_switch";
 
 const N_TOP_OPS = 6;
 
@@ -29,7 +28,9 @@ export class TopOps {
       this.draw();
     });
     this.side =
-      choices.length > 1 ? textSwitch("Side of the ops", choices, choices[0].value, choose, view.signal) : h("span");
+      choices.length > 1
+        ? segmented("Side of the ops", choices, choices[0].value, choose, view.signal, "tfp-words")
+        : h("span");
     const draw = inFrame(
       view.guard(() => this.draw()),
       view.signal,

@@ -1,9 +1,8 @@
 /** The third column of the overview -> what to do next, or the ops that cost most, of either side. */
 
-import { h } from "../draw/dom";
+import { h, segmented } from "../draw/dom";
 import { withViewLinks } from "../draw/view_links";
 import type { TraceView } from "../view";
-import { textSwitch } from "./text_switch";
 import { TopOps } from "./top_ops";
 
 /** Reached by keys, as it may scroll; the notebook must not take those for its own. */
@@ -37,7 +36,7 @@ export class WhatNext {
       { value: "next" as Pane, text: "Next steps" },
       { value: "top" as Pane, text: "Top ops" },
     ];
-    const pane = textSwitch("What the column shows", panes, "next", choose, view.signal);
+    const pane = segmented("What the column shows", panes, "next", choose, view.signal, "tfp-words");
     this.element.append(h("div", { class: "tfp-h" }, pane, top.side, top.unit), list, top.list);
     this.element.setAttribute("aria-label", "Next steps and top ops");
     choose("next");

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.parity_case import Case
-from tests.unit.analysis.tf_data_runs import capture_all
+from tests.unit.analysis.input.tf_data_runs import capture_all
+from tests.unit.analysis.parity.parity_case import Case
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.ops import aggregate_ops
+from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
 from tfprof_widgets.store.merge import merge_traces

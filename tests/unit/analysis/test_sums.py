@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.unit.analysis.parity_case import KINDS, Case
-from tfprof_widgets.analysis.ops import aggregate_ops
+from tests.unit.analysis.parity.parity_case import KINDS, Case
+from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.builders import EPOCH_NS, Event, Nothing, Plane, Ref, U, event, line, plane, session, trace
 from tfprof_widgets.analysis.events import compute_events
-from tfprof_widgets.analysis.ops import aggregate_ops, op_occurrences
-from tfprof_widgets.analysis.overview import compute_overview
-from tfprof_widgets.analysis.steps import compute_steps
+from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
+from tfprof_widgets.analysis.overview.overview import compute_overview
+from tfprof_widgets.analysis.steps.steps import compute_steps
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.trace import Trace

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tfprof_widgets.analysis.op_names import OpCategory, parse_op_names
+from tfprof_widgets.analysis.ops.op_names import OpCategory, parse_op_names
 from tfprof_widgets.store.trace import Trace
 
 _RUN = """

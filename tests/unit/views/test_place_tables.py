@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, space, trace
-from tests.unit.analysis.test_workers import gpu_host
-from tfprof_widgets.analysis.layers import PHASES
+from tests.unit.analysis.steps.test_workers import gpu_host
+from tfprof_widgets.analysis.layers.layers import PHASES
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.source_lines import LINE_PHASES, SourceLines
-from tfprof_widgets.analysis.steps import STEP_CATEGORIES
-from tfprof_widgets.analysis.workers import compute_workers
+from tfprof_widgets.analysis.source.source_lines import LINE_PHASES, SourceLines
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.workers import compute_workers
 from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.open import open_traces
 from tfprof_widgets.store.xspace import read_xspace
@@ -118,6 +118,13 @@ def test_a_gradient_is_charged_to_the_scope_of_its_forward_op() -> None:
 
     assert path(column(table, "scope")[forward]) == ["", "net", "dense"]
     assert path(column(table, "scope")[backward])[:3] == ["", "net", "dense"]
+
+
+def test_ops_shown_in_a_scope_around_their_own_are_told() -> None:
+    scopes = drawn().scopes
+    assert scope_meta(scopes)["scope_note"] == ""
+    folded = dataclasses.replace(scopes, n_folded_ops=1)
+    assert scope_meta(folded)["scope_note"].startswith(f"1 of {len(scopes.op_entry)} ops lie too deep")
 
 
 def lines(entries: list[tuple[str, int, str, str, str]], files: list[tuple[str, str, str]]) -> SourceLines:

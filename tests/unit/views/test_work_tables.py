@@ -10,8 +10,8 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.layers import PHASES
-from tfprof_widgets.analysis.op_families import FAMILIES
+from tfprof_widgets.analysis.layers.layers import PHASES
+from tfprof_widgets.analysis.ops.op_families import FAMILIES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.store.xspace import read_xspace
 from tfprof_widgets.views.payload import build_payload

@@ -1,0 +1,239 @@
+"""Time and memory per Keras layer: complete on every kind of run, and right where the layers are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import event, line, plane, trace
+from tests.unit.analysis.layers.totals import totals_of
+from tfprof_widgets.analysis.layers.layer_names import UNATTRIBUTED
+from tfprof_widgets.analysis.layers.layers import ENTRY_COLUMNS, LAYER_COLUMNS, PHASES, Layers, compute_layers
+from tfprof_widgets.analysis.layers.op_scopes import op_scopes
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.source_map import SourceMap, empty_source_map
+
+CALL = "StatefulPartitionedCall"
+TIMES = [f"{phase}_time_us" for phase in PHASES]
+PART = st.sampled_from(
+    ["net_1", "dense_1", "gradient_tape", "adam", "cond", "MatMul", "compile_loss", "Iterator::Root", "é", ""]
+)
+
+
+def known(*rows: tuple[str, str]) -> SourceMap:
+    """A source map that knows these layers (path, class); with an empty path an optimizer (name in place of the class)."""
+    layers = pd.DataFrame(
+        [(path, path.rpartition("/")[2] or kind, kind, path.partition("/")[0]) for path, kind in rows],
+        columns=["layer", "name", "class_name", "model"],
+    )
+    return replace(empty_source_map(), layers=layers)
+
+
+def layers_of(*names: str, source_map: SourceMap | None = None) -> Layers:
+    """Ops of 1 us each."""
+    optimizers = frozenset(source_map.layers["name"][source_map.layers["layer"] == ""]) if source_map else frozenset()
+    types = [name.rpartition("/")[2].partition("_")[0] for name in names]
+    scopes = op_scopes(names, types, optimizers=optimizers)
+    return compute_layers(scopes, totals_of([1.0] * len(names)), source_map=source_map)
+
+
+def entry_names(found: Layers) -> list[str]:
+    return found.entries["layer"].to_numpy()[found.op_entry].tolist()
+
+
+def phases(found: Layers) -> list[str]:
+    return [PHASES[code] for code in found.op_phase]
+
+
+def test_eager_ops_without_a_name_are_in_no_layer() -> None:
+    found = layers_of("eager/MatMul", f"{CALL}/eager_1/dense_1/MatMul")
+    assert entry_names(found) == [UNATTRIBUTED, "eager_1/dense_1"]
+    assert phases(found) == ["other", "forward"]
+
+
+# --- known layers ---
+
+NET = known(
+    ("net", "Functional"),
+    ("net/dense", "Dense"),
+    ("net/dense_1", "Dense"),
+    ("net/block", "Block"),
+    ("net/block/dense_2", "Dense"),
+)
+
+
+def test_ops_are_charged_to_the_innermost_layer_under_the_names_of_the_user() -> None:
+    found = layers_of(
+        f"{CALL}/net_1/dense_1/MatMul",
+        f"{CALL}/net_1/dense_1_2/MatMul",
+        f"{CALL}/net_1/block_1/dense_2_1/BiasAdd",
+        f"{CALL}/net_1/block_1/moments/mean",
+        f"{CALL}/net_1/Add",
+        source_map=NET,
+    )
+    assert entry_names(found) == ["net/dense", "net/dense_1", "net/block/dense_2", "net/block", "net"]
+    assert dict(zip(found.frame["layer"], found.frame["class_name"], strict=True))["net/block"] == "Block"
+
+
+def test_a_layer_that_is_called_twice_is_one_entry() -> None:
+    found = layers_of("net_1/dense_1/MatMul", "net_1/dense_3/MatMul", source_map=NET)
+    assert entry_names(found) == ["net/dense"] * 2
+    assert found.frame["self_time_us"].tolist() == [2.0]
+
+
+def test_a_gradient_is_charged_to_the_layer_of_its_forward_op() -> None:
+    found = layers_of("net_1/dense_1/MatMul", "gradient_tape/net_1/dense_1/MatMul/MatMul_1", source_map=NET)
+    (row,) = found.frame.to_dict("records")
+    assert (row["layer"], row["forward_time_us"], row["backward_time_us"], row["n_ops"]) == ("net/dense", 1.0, 1.0, 2)
+
+
+def test_the_training_step_and_its_evaluation_are_one_layer() -> None:
+    found = layers_of("net_1/dense_1/MatMul", f"{CALL}/net_1/dense_1/MatMul", source_map=NET)
+    assert entry_names(found) == ["net/dense"] * 2
+
+
+def test_a_layer_called_where_it_is_no_part_is_found_by_its_name() -> None:
+    source_map = known(("net", "Net"), ("head", "Dense"))
+    found = layers_of("net_1/my_scope/head_1/MatMul", "net_1/head/MatMul", source_map=source_map)
+    assert entry_names(found) == ["net/head", "net"]
+    assert found.frame["class_name"].tolist() == ["Net", "Dense"]
+
+
+def test_an_op_within_a_layer_is_not_another_layer_of_its_name() -> None:
+    source_map = known(("net", "Net"), ("net/add", "Add"), ("net/dropout", "Dropout"), ("net/norm", "Norm"))
+    found = layers_of(
+        "gradient_tape/net_1/norm_1/add_1/Sum",
+        "net_1/add_1/add",
+        "net_1/dropout_1/dropout_1/Mul",
+        source_map=source_map,
+    )
+    assert entry_names(found) == ["net/norm", "net/add", "net/dropout"]
+
+
+def test_optimizers_keep_their_names() -> None:
+    source_map = known(("net", "Net"), ("", "sgd_1"), ("", "my_sgd"))
+    found = layers_of("sgd_1/Mul", "my_sgd/Mul", "adam_4/Mul", source_map=source_map)
+    assert entry_names(found) == ["sgd_1", "my_sgd", "adam"]
+    assert phases(found) == ["optimizer"] * 3
+    assert set(found.entries["kind"]) == {"optimizer", "other"}
+
+
+# --- layers told from scopes ---
+
+
+def test_without_known_layers_a_scope_that_no_op_and_no_function_opened_is_a_layer() -> None:
+    found = layers_of(
+        "bert/layer_0/attention/query/MatMul",
+        "bert/layer_0/attention/query/MatMul/ReadVariableOp",
+        "bert/layer_0/dropout_1/dropout/random_uniform/RandomUniform",
+        "bert/layer_0/norm/moments/mean",
+        "bert/Add",
+        "net/my_op",
+        "net/my_op/ReadVariableOp",
+        "strided_slice/stack",
+    )
+    assert entry_names(found) == [
+        "bert/layer_0/attention/query",
+        "bert/layer_0/attention/query",
+        "bert/layer_0/dropout_1",
+        "bert/layer_0/norm",
+        "bert",
+        "net",
+        "net",
+        UNATTRIBUTED,
+    ]
+    assert set(found.entries["class_name"]) == {""}
+
+
+# --- phases and kinds ---
+
+
+def test_every_op_has_one_phase() -> None:
+    found = layers_of(
+        "net_1/dense_1/MatMul",
+        "compile_loss/mse/Mean",
+        "gradient_tape/compile_loss/mse/Mul",
+        "gradient_tape/Mul",
+        f"{CALL}/AddN_3",
+        "adam/Mul",
+        "Iterator::Root::Map",
+        "IteratorGetNext",
+        "AssignVariableOp_3",
+        "compile_metrics/accuracy/Equal",
+    )
+    expected = "forward forward backward backward backward optimizer other other other other"
+    assert phases(found) == expected.split()
+    kinds = found.entries["kind"].to_numpy()[found.op_entry].tolist()
+    assert kinds == ["layer", "loss", "loss", "other", "other", "optimizer", "input", "input", "other", "metrics"]
+
+
+def test_the_loss_scaling_around_the_only_optimizer_is_its() -> None:
+    found = layers_of("cond/adam/Mul", "cond/truediv", "cond/cond/Add")
+    assert entry_names(found) == ["adam"] * 3
+
+
+def test_rows_are_sorted_by_time_within_devices_then_host() -> None:
+    scopes = op_scopes(["a/x/Op", "a/y/Op", "a/z/Op"], ["Op"] * 3)
+    found = compute_layers(scopes, totals_of([1.0, 3.0, 2.0], is_device=[True, False, False]))
+    assert tuple(found.frame.columns) == LAYER_COLUMNS
+    assert tuple(found.entries.columns) == ENTRY_COLUMNS
+    assert found.frame[["device", "layer", "self_time_ratio"]].to_numpy().tolist() == [
+        ["Device", "a/x", 1.0],
+        ["Host", "a/y", 0.6],
+        ["Host", "a/z", 0.4],
+    ]
+
+
+def test_a_trace_without_ops_has_no_rows() -> None:
+    found = layers_of()
+    assert len(found.frame) == 0
+    assert repr(found) == "Layers(0 layers, 1 entries)"
+
+
+@given(st.lists(st.lists(PART, min_size=1, max_size=5).map("/".join), unique=True), st.booleans())
+def test_phases_add_up_to_all_time_whatever_the_names(names: list[str], has_layers: bool) -> None:
+    found = layers_of(*names, source_map=NET if has_layers else None)
+    assert found.frame[TIMES].to_numpy().sum() == len(names) == found.frame["n_ops"].sum()
+    assert (found.frame[TIMES].sum(axis=1) == found.frame["self_time_us"]).all()
+    assert not found.frame.duplicated(["device", "layer", "kind"]).any()
+
+
+# --- memory ---
+
+
+def test_memory_is_charged_to_layers_and_adds_up_to_the_peak() -> None:
+    def memory(name: str, at: int, size: int, address: int, op: str, *, in_use: int) -> object:
+        stats = {"allocator_name": "GPU_0_bfc", "bytes_reserved": 0, "bytes_allocated": in_use, "bytes_available": 0}
+        more = {"peak_bytes": in_use, "requested_bytes": size, "allocation_bytes": size, "addr": address, "tf_op": op}
+        return event(name, at, 0, **stats, **more)
+
+    found = trace(
+        plane(
+            "/host:CPU",
+            line(
+                "main",
+                event("net/dense/MatMul:MatMul", 0, 9),
+                memory("MemoryAllocation", 1, 10, 1, "net/dense/MatMul", in_use=110),
+                memory("MemoryAllocation", 2, 20, 2, "net/quiet/Add", in_use=130),
+                memory("MemoryDeallocation", 3, 20, 2, "net/quiet/Add", in_use=110),
+                memory("MemoryAllocation", 4, 40, 3, "net/dense/MatMul", in_use=150),
+            ),
+        )
+    )
+    layers = Results(found).layers
+    bytes_of = layers.frame.set_index("layer")[["allocated_bytes", "peak_bytes"]].to_numpy().tolist()
+    rows = dict(zip(layers.frame["layer"], bytes_of, strict=True))
+    assert rows["net/dense"] == [50, 50]
+    assert rows["net/quiet"] == [20, 0]  # allocated by an op that did not run as an event
+    assert rows["allocated before the capture"] == [0, 100]
+
+
+def test_memory_of_a_layer_on_both_sides_stands_on_one_row() -> None:
+    scopes = op_scopes(["a/x/Op", "a/x/Run"], ["Op"] * 2)
+    memory = Results(trace(plane("/host:CPU", line("main", event("Op:Op", 0, 1))))).memory
+    found = compute_layers(scopes, totals_of([1.0, 3.0], is_device=[True, False]), memory=memory)
+    assert found.frame["allocated_bytes"].sum() == 0
+    assert found.frame["device"].tolist() == ["Device", "Host"]

@@ -1,0 +1,279 @@
+"""Memory events drawn by hand -> summary, timeline, pairing, peak and live set."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
+from tfprof_widgets.analysis.memory.dtypes import dtype_name
+from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.trace import Trace
+
+CPU = "cpu_allocator"
+FREE = 10_000
+
+
+def memory_event(kind: str, at_us: float, address: int, size: int, heap: int, **stats: Any) -> Event:
+    base: dict[str, Any] = {
+        "allocator_name": CPU,
+        "bytes_reserved": 0,
+        "bytes_allocated": heap,
+        "bytes_available": FREE - heap,
+        "fragmentation": 0.25,
+        "peak_bytes_in_use": heap,
+        "requested_bytes": size - 1,
+        "allocation_bytes": size,
+        "addr": address,
+    }
+    return event(f"Memory{kind}", at_us, 0, stats=base | stats)
+
+
+def take(at_us: float, address: int, size: int, heap: int, **stats: Any) -> Event:
+    described: dict[str, Any] = {"tf_op": f"op{address}", "region_type": "output", "data_type": 1, "shape": "[2]"}
+    return memory_event("Allocation", at_us, address, size, heap, **(described | stats))
+
+
+def give(at_us: float, address: int, size: int, heap: int, **stats: Any) -> Event:
+    return memory_event("Deallocation", at_us, address, size, heap, **({"data_type": 0} | stats))
+
+
+def host(*events: Event) -> Trace:
+    return trace(plane("/host:CPU", line("main", *events)))
+
+
+def memory(*events: Event) -> MemoryProfile:
+    return compute_memory(host(*events))
+
+
+def live_ops(profile: MemoryProfile, at_ms: float) -> dict[str, int]:
+    table = profile.live(CPU, at_ms)
+    return dict(zip(table["op"], table["total_bytes"], strict=True))
+
+
+def test_summary_tells_counts_and_the_state_at_the_peak() -> None:
+    profile = memory(take(1, 1, 100, 100), take(2, 2, 300, 400), give(3, 1, 100, 300), give(4, 2, 300, 0))
+    row = profile.summary.iloc[0].to_dict()
+    assert row == {
+        "allocator": CPU,
+        "n_allocations": 2,
+        "n_deallocations": 2,
+        "capacity_bytes": FREE,
+        "peak_heap_bytes": 400,
+        "peak_bytes": 400,
+        "peak_at_ms": 0.002,
+        "stack_bytes": 0,
+        "heap_bytes": 400,
+        "free_bytes": FREE - 400,
+        "fragmentation_ratio": 0.25,
+    }
+
+
+def test_lifetime_peak_is_the_largest_mark_not_the_last() -> None:
+    profile = memory(take(1, 1, 9, 9, peak_bytes_in_use=700), take(2, 2, 9, 18, peak_bytes_in_use=500))
+    assert profile.summary["peak_heap_bytes"].tolist() == [700]  # D6: XProf says 500
+
+
+def test_of_equal_maxima_the_peak_is_the_last_in_line_order() -> None:
+    first = line("a", take(5, 1, 10, 50), give(6, 1, 10, 40))
+    second = line("b", take(2, 2, 10, 50))
+    profile = compute_memory(trace(plane("/host:CPU", first, second)))
+    assert profile.summary["peak_at_ms"].tolist() == [0.002]
+
+
+def test_a_deallocation_bears_the_description_of_its_allocation() -> None:
+    table = memory(take(1, 7, 64, 64, tf_op="a/MatMul", data_type=19), give(2, 7, 64, 0, tf_op="b/Other")).timeline(CPU)
+    assert table["op"].tolist() == ["a/MatMul", "a/MatMul"]
+    assert table["dtype"].tolist() == ["half", "half"]
+    assert table["shape"].tolist() == ["[2]", "[2]"]
+    assert table["freed_at"].tolist() == [1, -1]
+    assert table["event"].tolist() == ["allocation", "deallocation"]
+
+
+def test_an_address_can_be_used_many_times() -> None:
+    profile = memory(
+        take(1, 7, 64, 64, tf_op="first"),
+        give(2, 7, 64, 0),
+        take(3, 7, 32, 32, tf_op="second"),
+        give(4, 7, 32, 0),
+        give(5, 7, 32, 0, tf_op="unknown owner"),
+    )
+    table = profile.timeline(CPU)
+    assert table["op"].tolist() == ["first", "first", "second", "second", "unknown owner"]
+    assert table["freed_at"].tolist() == [1, -1, 3, -1, -1]
+
+
+def test_a_second_allocation_of_a_live_address_keeps_the_first_description_and_counts_once() -> None:
+    profile = memory(take(1, 7, 64, 64, tf_op="lost"), take(2, 7, 64, 64, tf_op="again"), give(3, 7, 64, 0))
+    assert profile.timeline(CPU)["op"].tolist() == ["lost", "again", "lost"]
+    assert live_ops(profile, 0.0025) == {"again": 64}
+
+
+def test_the_same_address_in_another_allocator_is_another_address() -> None:
+    profile = memory(take(1, 7, 64, 64), give(2, 7, 64, 0, allocator_name="gpu"), give(3, 7, 64, 0))
+    assert profile.allocators == (CPU, "gpu")
+    assert profile.timeline(CPU)["freed_at"].tolist() == [1, -1]
+    assert profile.timeline("gpu")["op"].tolist() == [""]
+
+
+def test_two_capture_windows_do_not_pair_across_each_other() -> None:
+    windows = [
+        trace(
+            session(start_ns=EPOCH_NS, duration_us=10),
+            plane("/host:CPU", line("main", take(1, 7, 64, 64, tf_op="old"))),
+        ),
+        trace(
+            session(start_ns=EPOCH_NS + 100_000, duration_us=10),
+            plane("/host:CPU", line("main", give(1, 7, 64, 30, tf_op="new"))),
+        ),
+    ]
+    profile = compute_memory(merge_traces(windows))
+    assert profile.timeline(CPU)["freed_at"].tolist() == [-1, -1]
+    assert profile.timeline(CPU)["op"].tolist() == ["old", "new"]
+    assert live_ops(profile, 0.0015) == {"old": 64}
+    assert live_ops(profile, 0.102) == {"allocated before the capture": 30}
+
+
+def test_two_hosts_have_their_own_allocators() -> None:
+    one = trace(session(), plane("/host:CPU", line("main", take(1, 7, 64, 64))), hostnames=["a"])
+    two = trace(session(), plane("/host:CPU", line("main", give(2, 7, 64, 0))), hostnames=["b"])
+    profile = compute_memory(merge_traces([one, two]))
+    assert profile.allocators == (f"a: {CPU}", f"b: {CPU}")
+    assert profile.timeline(f"a: {CPU}")["freed_at"].tolist() == [-1]
+
+
+def test_live_set_follows_time_and_adds_up_to_the_bytes_in_use() -> None:
+    profile = memory(
+        take(1, 1, 100, 1100, bytes_reserved=7),
+        take(2, 2, 50, 1150, bytes_reserved=7),
+        give(3, 1, 100, 1050, bytes_reserved=7),
+    )
+    old = {"allocated before the capture": 1000, "stack": 7}
+    assert live_ops(profile, 0.0) == old
+    assert live_ops(profile, 0.001) == old | {"op1": 100}
+    assert live_ops(profile, 0.0025) == old | {"op1": 100, "op2": 50}
+    assert live_ops(profile, 9.0) == old | {"op2": 50}
+
+
+def test_live_set_before_a_first_deallocation_holds_what_it_frees() -> None:
+    assert live_ops(memory(give(5, 1, 100, 0)), 0.001) == {"allocated before the capture": 100}
+    assert live_ops(memory(give(5, 1, 100, 0)), 0.006) == {}
+
+
+def test_peak_counts_only_the_step_of_the_peak() -> None:
+    def step(n: int, *inner: Event) -> tuple[Event, ...]:
+        return (event("train", 100 * n, 90, _r=1, step_num=n), *inner)
+
+    profile = memory(
+        *step(0, take(1, 1, 100, 100)),
+        *step(1, take(101, 2, 50, 150), take(102, 3, 50, 200), take(103, 4, 30, 230), give(104, 4, 30, 200)),
+    )
+    table = profile.peak(CPU)
+    assert table[["op", "allocation_bytes", "occurrences"]].values.tolist() == [
+        ["unused preallocated device memory", 100, 1],
+        ["op2", 50, 1],
+        ["op3", 50, 1],
+        ["op4", 30, 1],
+    ]
+    assert profile.live(CPU, 0.103)["op"].tolist() == ["op1", "op2", "op3", "op4"]
+    assert profile.timeline(CPU)["step"].tolist() == [0, 1, 1, 1, 1]
+
+
+def test_equal_allocations_are_one_row() -> None:
+    table = memory(*(take(i, i, 16, 16 * i, tf_op="same") for i in (1, 2, 3))).peak(CPU)
+    assert table[["op", "occurrences", "total_bytes"]].values.tolist() == [["same", 3, 48]]
+
+
+def test_snapshots_without_group_belong_to_the_step_after_the_last() -> None:
+    step = event("train", 10, 5, _r=1, step_num=0)
+    profile = memory(take(1, 1, 1, 1), step, take(11, 2, 1, 2), take(20, 3, 1, 3), take(30, 4, 1, 4))
+    assert profile.timeline(CPU)["step"].tolist() == [0, 0, 1, 1]
+
+
+def test_timeline_takes_the_rows_of_the_steps_table_when_given() -> None:
+    drawn = host(take(1, 1, 1, 1), take(2, 2, 1, 2))
+    profile = compute_memory(drawn, event_step=np.array([4, -1], np.int32))
+    assert profile.timeline(CPU)["step"].tolist() == [4, -1]
+
+
+def test_sampling_vector_keeps_every_event() -> None:
+    """TV4, whose peak and special row XProf was asked for."""
+    heap = [(37 * i) % 1000 for i in range(2503)]
+    profile = memory(
+        *(
+            take(i, i, 16, heap[i], tf_op="op", bytes_reserved=7, bytes_available=5000)  # 2503 addresses
+            for i in range(2503)
+        )
+    )
+    row = profile.summary.iloc[0]
+    assert (row["peak_bytes"], row["peak_at_ms"], row["capacity_bytes"]) == (1006, 2.027, 6006)
+    assert len(profile.timeline(CPU)) == 2503
+    assert profile.peak(CPU)[["op", "allocation_bytes", "occurrences"]].values.tolist() == [
+        ["op", 16, 2028],
+        ["stack", 7, 1],
+    ]
+
+
+def test_an_unsigned_size_reads_as_zero_as_in_xprof() -> None:
+    assert memory(take(1, 1, 10, 10, bytes_allocated=U(10))).summary["heap_bytes"].tolist() == [0]
+
+
+def test_the_last_stat_that_names_the_allocator_wins() -> None:
+    named = replace(take(1, 1, 10, 10), stats=(*take(1, 1, 10, 10).stats, ("index_on_host", 3)))
+    assert memory(named).allocators == ("3",)
+
+
+def test_memory_events_elsewhere_than_on_the_host_do_not_count() -> None:
+    drawn = trace(plane("/device:GPU:0", line("stream", take(1, 1, 1, 1))))
+    assert compute_memory(drawn).is_empty
+
+
+def test_no_memory_events_give_the_remedy_and_empty_frames() -> None:
+    profile = memory(event("foo:MatMul", 0, 1))
+    assert profile.is_empty
+    assert profile.summary.empty
+    assert "peak_bytes" in profile.summary
+    assert profile.remedy is not None
+    assert profile.remedy.splitlines()[-1] == 'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
+    with pytest.raises(KeyError, match="no memory events"):
+        profile.timeline("x")
+
+
+def test_scratch_memory_alone_gives_the_remedy_too() -> None:
+    assert "mklcpu" in str(memory(take(1, 1, 1, 1, allocator_name="mklcpu")).remedy)
+    assert memory(take(1, 1, 1, 1)).remedy is None
+
+
+def test_a_gpu_trace_without_memory_events_is_not_told_to_change_the_cpu_allocator() -> None:
+    drawn = trace(
+        plane("/host:CPU", line("main", event("x", 0, 1))), plane("/device:GPU:0", line("s", event("k", 0, 1)))
+    )
+    assert "TF_CPU_ALLOCATOR_USE_BFC" not in str(compute_memory(drawn).remedy)
+
+
+def test_an_unknown_allocator_is_answered_with_those_there_are() -> None:
+    with pytest.raises(KeyError, match=CPU):
+        memory(take(1, 1, 1, 1)).peak("gpu")
+
+
+def test_dtype_names_are_those_tensorflow_prints() -> None:
+    names = {0: "INVALID", 1: "float", 10: "bool", 14: "bfloat16", 19: "half", 101: "float_ref", 23: "uint64", -1: ""}
+    assert {code: dtype_name(code) for code in names} == names
+    assert "999" in dtype_name(999)
+
+
+def test_hundred_thousand_allocations_answer_at_once() -> None:
+    n = 100_000
+    drawn = host(*(take(i, i % 5000, 16, 16 * min(i + 1, 5000), tf_op=f"op{i % 300}") for i in range(n)))
+    profile = compute_memory(drawn)
+    begin = time.process_time()  # a busy machine must not decide about this test
+    table = profile.timeline(CPU)
+    live = profile.live(CPU, 0.09 * n / 100)
+    assert time.process_time() - begin < 2.0  # about 0.1 s
+    assert len(table) == n
+    assert live["total_bytes"].sum() == 16 * 5000

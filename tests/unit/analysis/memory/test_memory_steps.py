@@ -1,0 +1,257 @@
+"""Memory by step: peaks and levels, lifetimes, what is not given back, and whether it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import EPOCH_NS, Event, line, plane, session, trace
+from tests.unit.analysis.memory.test_memory import CPU, give, host, take
+from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+STEP_US = 100
+
+
+def spans(n: int, *, session_id: int = 0, start_us: int = 0) -> pd.DataFrame:
+    """Steps of 100 us each, one after the other."""
+    begin = (start_us + STEP_US * np.arange(n)) * 1_000_000
+    return pd.DataFrame({"session": session_id, "start_ps": begin, "duration_ps": STEP_US * 1_000_000})
+
+
+def profile_of(drawn: Trace, steps: pd.DataFrame) -> MemoryProfile:
+    """The memory of a trace whose events belong to the steps they lie in."""
+    begin = steps["start_ps"].to_numpy()
+    step = np.searchsorted(begin, drawn.start_ps, side="right") - 1
+    is_in = (step >= 0) & (drawn.start_ps < (begin + steps["duration_ps"].to_numpy())[np.maximum(step, 0)])
+    return compute_memory(drawn, event_step=np.where(is_in, step, -1).astype(np.int32), steps=steps)
+
+
+def drawn(*events: Event, n_steps: int) -> MemoryProfile:
+    return profile_of(host(*events), spans(n_steps))
+
+
+def leak(n_steps: int, *, lost: int, base: int = 1000, until: int | None = None) -> MemoryProfile:
+    """Each step takes and gives back 500 bytes for one op and, up to step `until`, loses `lost` bytes of another."""
+    events, heap = [], base
+    for k in range(n_steps):
+        at, keeps = k * STEP_US, until is None or k < until
+        events += [take(at + 10, 1, 500, heap + 500, tf_op="work"), give(at + 50, 1, 500, heap)]
+        if keeps:
+            heap += lost
+            events.append(take(at + 60, 1000 + k, lost, heap, tf_op="lost"))
+    return drawn(*events, n_steps=n_steps)
+
+
+def test_a_step_has_its_peak_its_levels_and_its_allocations() -> None:
+    table = drawn(
+        take(10, 1, 100, 100),
+        give(20, 1, 100, 0),
+        take(90, 2, 40, 40),
+        take(110, 3, 60, 100),
+        give(120, 2, 40, 60),
+        n_steps=3,
+    ).steps(CPU)
+    assert table.to_dict("list") == {
+        "step": [0, 1, 2],
+        "peak_bytes": [100, 100, 60],
+        "peak_at_ms": [0.010, 0.110, 0.200],
+        "start_bytes": [0, 40, 60],
+        "end_bytes": [40, 60, 60],
+        "growth_bytes": [40, 20, 0],
+        "n_allocations": [2, 1, 0],
+        "allocated_bytes": [140, 60, 0],
+    }
+
+
+def test_a_step_that_only_frees_peaks_when_it_begins() -> None:
+    table = drawn(take(10, 1, 100, 130), give(150, 1, 100, 30), n_steps=2).steps(CPU)
+    assert table["peak_bytes"].tolist() == [130, 130]
+    assert table["peak_at_ms"].tolist() == [0.010, 0.100]
+    assert table["start_bytes"].tolist() == [30, 130]
+
+
+def test_an_event_at_the_border_belongs_to_the_later_step() -> None:
+    table = drawn(take(10, 1, 10, 10), take(100, 2, 20, 30), n_steps=2).steps(CPU)
+    assert table["n_allocations"].tolist() == [1, 1]
+    assert table["end_bytes"].tolist() == [10, 30]
+
+
+def test_levels_of_one_session_say_nothing_about_the_next() -> None:
+    windows = [
+        trace(
+            session(start_ns=EPOCH_NS + 1000 * k * 1000, duration_us=300),
+            plane("/host:CPU", line("main", take(10, 1, 100, heap))),
+        )
+        for k, heap in enumerate((100, 700))
+    ]
+    merged = merge_traces(windows)
+    steps = pd.concat([spans(1), spans(1, session_id=1, start_us=1000)], ignore_index=True)
+    table = profile_of(merged, steps).steps(CPU)
+    assert table["start_bytes"].tolist() == [0, 600]
+    assert table["end_bytes"].tolist() == [100, 700]
+
+
+def test_a_session_without_memory_events_has_no_rows() -> None:
+    steps = pd.concat([spans(1), spans(1, session_id=7, start_us=1000)], ignore_index=True)
+    assert profile_of(host(take(10, 1, 1, 1)), steps).steps(CPU)["step"].tolist() == [0]
+
+
+def test_without_steps_the_tables_by_step_are_empty() -> None:
+    profile = compute_memory(host(take(10, 1, 1, 1)))
+    assert profile.steps(CPU).empty
+    assert profile.unfreed(CPU).empty
+    growth = profile.growth(CPU)
+    assert (growth.n_steps, growth.is_significant, growth.sentence) == (0, False, "")
+    assert np.isnan(growth.bytes_per_step)
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 50), st.booleans()), min_size=1, max_size=60))
+def test_step_tables_agree_with_a_walk_over_the_timeline(moves: list[tuple[int, int, bool]]) -> None:
+    at, heap, live, events = 0, 100, [], []
+    for address, (gap, size, is_free) in enumerate(moves):
+        at += gap
+        if is_free and live:
+            freed, freed_size = live.pop()
+            heap -= freed_size
+            events.append(give(at, freed, freed_size, heap))
+        else:
+            heap += size
+            live.append((address, size))
+            events.append(take(at, address, size, heap))
+    profile = drawn(*events, n_steps=at // STEP_US + 1)
+    timeline, table = profile.timeline(CPU), profile.steps(CPU)
+    for row in table.to_dict("records"):
+        low, high = row["step"] * STEP_US / 1000, (row["step"] + 1) * STEP_US / 1000
+        inside = timeline[(timeline["time_ms"] >= low - 1e-9) & (timeline["time_ms"] < high - 1e-9)]
+        assert row["peak_bytes"] == max([row["start_bytes"], *inside["in_use_bytes"]])
+        assert row["end_bytes"] == [row["start_bytes"], *inside["in_use_bytes"]][-1]
+        assert row["n_allocations"] == (inside["event"] == "allocation").sum()
+    assert (table["start_bytes"].to_numpy()[1:] == table["end_bytes"].to_numpy()[:-1]).all()
+
+
+def test_a_lifetime_lasts_from_its_allocation_to_its_end() -> None:
+    table = drawn(take(10, 1, 100, 100), take(20, 2, 50, 150), give(130, 1, 100, 50), n_steps=2).lifetimes(CPU)
+    assert table["op"].tolist() == ["op1", "op2"]
+    assert table["step"].tolist() == [0, 0]
+    assert table["allocation_bytes"].tolist() == [100, 50]
+    assert table["allocated_at_ms"].tolist() == [0.010, 0.020]
+    assert table["lifetime_ms"].tolist()[0] == pytest.approx(0.120, abs=1e-12)
+    assert table["freed_at_ms"].isna().tolist() == [False, True]
+    assert table["lifetime_ms"].isna().tolist() == [False, True]
+
+
+def test_what_is_not_given_back_is_charged_to_its_op() -> None:
+    table = leak(12, lost=100).unfreed(CPU)
+    assert table.to_dict("records") == [
+        {
+            "op": "lost",
+            "n_allocations": 10,  # those of the last two steps are not due yet
+            "n_steps": 10,
+            "allocated_bytes": 1000,
+            "bytes_per_step": 100.0,
+            "held_bytes": 1000,
+        }
+    ]
+
+
+def test_what_is_given_back_late_counts_as_not_freed_but_not_as_held() -> None:
+    events = [take(10, 1, 100, 100), give(350, 1, 100, 0), take(360, 2, 8, 8), give(370, 2, 8, 0)]
+    table = drawn(*events, n_steps=5).unfreed(CPU, 1)
+    assert table[["op", "allocated_bytes", "held_bytes"]].values.tolist() == [["op1", 100, 0]]
+    assert drawn(*events, n_steps=5).unfreed(CPU, 3).empty
+
+
+def test_a_negative_number_of_steps_is_refused() -> None:
+    with pytest.raises(ValueError, match="after_steps=-1"):
+        leak(3, lost=1).unfreed(CPU, -1)
+
+
+def test_a_leak_is_told_with_its_rate_and_its_op() -> None:
+    growth = leak(20, lost=100).growth(CPU)
+    assert growth.is_significant
+    assert growth.bytes_per_step == 100
+    assert "grows by 100 bytes a step over 20 steps" in growth.sentence
+    assert "lost allocates 100 bytes a step that is never given back" in growth.sentence
+
+
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        (leak(20, lost=0), "nothing grows"),
+        (leak(20, lost=100, until=3), "the first steps make variables"),
+        (leak(20, lost=100, until=11), "it stopped growing"),
+        (leak(20, lost=1, base=1_000_000), "it does not matter"),
+        (leak(5, lost=100), "too few steps to tell"),
+    ],
+)
+def test_what_is_no_leak_is_not_called_one(profile: MemoryProfile, why: str) -> None:
+    growth = profile.growth(CPU)
+    assert not growth.is_significant, why
+    assert growth.sentence == ""
+
+
+def test_noise_around_a_level_is_no_leak() -> None:
+    random = np.random.default_rng(8)
+    for _ in range(20):
+        level = 10_000 + random.integers(-500, 500, 60)
+        events = [take(k * STEP_US + 5, k, 1, int(heap)) for k, heap in enumerate(level)]
+        assert not drawn(*events, n_steps=60).growth(CPU).is_significant
+
+
+def test_a_leak_shows_through_noise_and_in_thousands_of_steps() -> None:
+    random = np.random.default_rng(8)
+    level = 10_000 + np.arange(3000) * 10 + random.integers(-300, 300, 3000)
+    events = [take(k * STEP_US + 5, k, 1, int(heap)) for k, heap in enumerate(level)]
+    growth = drawn(*events, n_steps=3000).growth(CPU)
+    assert growth.is_significant
+    assert growth.bytes_per_step == pytest.approx(10, rel=0.05)
+
+
+def assert_adds_up(memory: MemoryProfile, n_times: int) -> None:
+    """The breakdown at any time is the bytes in use then, to the byte."""
+    random = np.random.default_rng(3)
+    assert memory.allocators
+    for allocator in memory.allocators:
+        timeline = memory.timeline(allocator)
+        times = timeline["time_ms"].to_numpy()
+        edges = random.choice(times, min(n_times, len(times)), replace=False)
+        for at_ms in [times[0] - 1, *random.uniform(times[0], times[-1], n_times), *edges, times[-1] + 1]:
+            row = int(np.searchsorted(np.round(times * 1e9), round(at_ms * 1e9), side="right")) - 1
+            if row < 0:
+                continue
+            assert memory.live(allocator, at_ms)["total_bytes"].sum() == timeline["in_use_bytes"].iloc[row]
+        peak = memory.summary.set_index("allocator").loc[allocator]
+        assert memory.peak(allocator)["total_bytes"].sum() >= peak["stack_bytes"]
+
+
+def test_the_breakdown_adds_up_at_any_time_of_a_cpu_capture(keras_xplane: Path) -> None:
+    results = Results(read_xspace(keras_xplane.read_bytes()))
+    assert_adds_up(results.memory, 40)
+
+
+def test_the_breakdown_adds_up_at_any_time_of_a_gpu_capture(v100_xplane: Path) -> None:
+    assert_adds_up(Results(read_xspace(v100_xplane.read_bytes())).memory, 25)
+
+
+def test_steps_of_a_real_run_agree_with_its_timeline(capture_of: Callable[[str], Path]) -> None:
+    results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
+    memory = results.memory
+    for allocator in memory.allocators:
+        table, timeline = memory.steps(allocator), memory.timeline(allocator)
+        assert len(table) == len(results.steps)
+        in_steps = timeline[timeline["step"] >= 0]
+        assert table["peak_bytes"].max() >= in_steps["in_use_bytes"].max()
+        assert not memory.growth(allocator).is_significant
+        lifetimes = memory.lifetimes(allocator)
+        assert len(lifetimes) == memory.summary.set_index("allocator").loc[allocator, "n_allocations"]
+        assert (lifetimes["lifetime_ms"].dropna() >= 0).all()

@@ -1,0 +1,162 @@
+"""Op totals: nesting, ranges and idle time against an event-by-event reading."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import Event, event, line, plane, trace
+from tests.unit.analysis.xprof_oracle import host_ops
+from tfprof_widgets.analysis.ops.ops import IDLE, OPS_COLUMNS, aggregate_ops, by_type, op_occurrences
+from tfprof_widgets.store.trace import Trace
+
+EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20), st.sampled_from("abcd")), min_size=1, max_size=12)
+
+
+def host(*events: Event) -> Trace:
+    return trace(plane("/host:CPU", line("main", *events)))
+
+
+def random_host(events: list[tuple[int, int, str]]) -> Trace:
+    return host(*(event(f"{name}:Op{name.upper()}", start, length) for start, length, name in events))
+
+
+@given(EVENTS)
+def test_however_ops_overlap_each_instant_is_charged_once(events: list[tuple[int, int, str]]) -> None:
+    whole = random_host(events)
+    expected, idle = host_ops(whole, has_quirks=False)
+    frame = aggregate_ops(op_occurrences(whole), idle=True).set_index("name")
+    for name, op in expected.items():
+        assert frame.loc[name, "occurrences"] == op.occurrences
+        assert frame.loc[name, "total_time_us"] * 1e6 == op.total_ps
+        assert frame.loc[name, "total_self_time_us"] * 1e6 == op.self_ps
+    assert frame.loc[IDLE, "total_time_us"] * 1e6 == idle
+
+
+@given(EVENTS, st.tuples(*[st.integers(0, 60)] * 3))
+def test_neighbouring_ranges_add_up_to_their_union(
+    events: list[tuple[int, int, str]], cuts: tuple[int, int, int]
+) -> None:
+    low, middle, high = (cut * 10**6 for cut in sorted(cuts))
+    occurrences = op_occurrences(random_host(events))
+
+    def times(a: int, b: int) -> dict[str, tuple[float, float]]:
+        frame = aggregate_ops(occurrences, time_range_ps=(a, b), idle=True)
+        return {row.name: (row.total_time_us, row.total_self_time_us) for row in frame.itertuples(index=False)}
+
+    left, right, union = times(low, middle), times(middle, high), times(low, high)
+    for name, (total, own) in union.items():
+        parts = [side.get(name, (0.0, 0.0)) for side in (left, right)]
+        assert total == sum(part[0] for part in parts)
+        assert own == sum(part[1] for part in parts)
+
+
+@given(EVENTS)
+def test_a_range_around_everything_is_the_whole_trace(events: list[tuple[int, int, str]]) -> None:
+    occurrences = op_occurrences(random_host(events))
+    whole, ranged = (aggregate_ops(occurrences, time_range_ps=part, idle=True) for part in (None, (0, 10**9)))
+    pd.testing.assert_frame_equal(whole, ranged)
+
+
+def test_the_columns_are_those_of_the_contract_and_rows_are_ranked_by_self_time() -> None:
+    frame = aggregate_ops(op_occurrences(host(event("a:A", 0, 10), event("b:B", 2, 6), event("c:C", 20, 1))))
+    assert tuple(frame.columns) == OPS_COLUMNS
+    assert frame["name"].tolist() == ["b", "a", "c"]
+    assert frame["rank"].tolist() == [1, 2, 3]
+    assert frame["self_time_ratio"].tolist() == pytest.approx([6 / 11, 4 / 11, 1 / 11])
+    assert frame["cumulative_ratio"].iloc[-1] == pytest.approx(1)
+    assert frame["avg_time_us"].tolist() == [6, 10, 1]
+
+
+def test_an_op_counts_in_a_range_it_overlaps_and_one_without_duration_where_it_lies() -> None:
+    occurrences = op_occurrences(host(event("long:A", 0, 10), event("point:B", 5, 0), event("later:C", 10, 5)))
+
+    def counts(low: int, high: int) -> dict[str, int]:
+        frame = aggregate_ops(occurrences, time_range_ps=(low * 10**6, high * 10**6))
+        return dict(zip(frame["name"], frame["occurrences"], strict=True))
+
+    assert counts(4, 6) == {"long": 1, "point": 1}
+    assert counts(6, 10) == {"long": 1}
+    assert counts(10, 11) == {"later": 1}
+    assert counts(20, 30) == {}
+
+
+def test_a_wrapper_of_another_kind_does_not_take_time_from_the_op_around_it() -> None:
+    frame = aggregate_ops(
+        op_occurrences(host(event("a:A", 0, 10), event("not an op", 1, 8), event("b:B", 2, 3)))
+    ).set_index("name")
+    assert frame.loc["a", "total_self_time_us"] == 7
+
+
+def test_an_event_that_names_its_op_in_a_stat_is_an_execution_unless_it_is_an_allocation() -> None:
+    whole = host(
+        event("thunk", 0, 5, tf_op="m/x:MatMul"),
+        event("MemoryAllocation", 6, 0, tf_op="m/y:Add"),
+        event("MemoryAllocation", 2, 0, tf_op="m/x"),
+    )
+    frame = aggregate_ops(op_occurrences(whole))
+    assert frame[["name", "type", "occurrences"]].to_numpy().tolist() == [["m/x", "MatMul", 1]]
+
+
+def test_stages_of_an_instrumented_input_pipeline_are_ops_of_their_category() -> None:
+    whole = host(
+        event("read files", 0, 5, _ipl_stage_id=3, _ipl_stage_cat="Read"),
+        event("x:MatMul", 6, 1, _ipl_stage_id=4),
+        event("y:MatMul", 8, 1),
+    )
+    frame = aggregate_ops(op_occurrences(whole))
+    assert frame[["name", "type"]].to_numpy().tolist() == [["read files", "Read"], ["y", "MatMul"]]
+
+
+def test_parallel_streams_of_one_device_are_never_less_than_idle() -> None:
+    streams = [line(f"Stream #{i}", event("kern", 0, 10, tf_op=f"op{i}:MatMul")) for i in range(2)]
+    frame = aggregate_ops(op_occurrences(trace(plane("/device:GPU:0", *streams))), idle=True)
+    assert frame.loc[frame["name"] == IDLE, "total_time_us"].tolist() == [0]
+    assert set(frame["device"]) == {"Device"}
+
+
+def test_kernels_that_are_not_of_an_op_are_idle_time_of_the_device() -> None:
+    stream = line("Stream #1", event("MemcpyH2D", 0, 4), event("kern", 6, 4, tf_op="op:MatMul"))
+    frame = aggregate_ops(op_occurrences(trace(plane("/device:GPU:0", stream))), idle=True).set_index("name")
+    assert frame.loc[IDLE, "total_time_us"] == 6
+
+
+def test_what_lies_on_derived_lines_is_not_counted_again() -> None:
+    derived = line("Framework Ops", event("x:MatMul", 0, 5, tf_op="x:MatMul"), id=-559038734)
+    frame = aggregate_ops(
+        op_occurrences(trace(plane("/device:GPU:0", line("Stream #1", event("k", 0, 5, tf_op="x:MatMul")), derived)))
+    )
+    assert frame["occurrences"].tolist() == [1]
+
+
+def test_types_add_their_ops_up_with_idle_time_as_a_type_of_its_own() -> None:
+    whole = host(event("a:MatMul", 0, 4), event("b:MatMul", 5, 2), event("c:Relu", 8, 1), event("a:MatMul", 9, 1))
+    types = by_type(aggregate_ops(op_occurrences(whole), idle=True))
+    assert types["type"].tolist() == ["MatMul", IDLE, "Relu"]
+    assert types["n_ops"].tolist() == [2, 1, 1]
+    assert types["occurrences"].tolist() == [3, 0, 1]
+    assert types["total_self_time_us"].tolist() == [7, 2, 1]
+    assert types["avg_time_us"].tolist() == pytest.approx([7 / 3, 0, 1])
+    assert types["cumulative_ratio"].tolist() == pytest.approx([0.7, 0.9, 1])
+    assert types["rank"].tolist() == [1, 2, 3]
+
+
+def test_a_trace_without_ops_gives_an_empty_table() -> None:
+    occurrences = op_occurrences(host(event("train", 0, 5)))
+    assert len(occurrences) == len(aggregate_ops(occurrences)) == len(aggregate_ops(occurrences, idle=True)) == 0
+    assert np.array_equal(occurrences.self_ps, [])
+
+
+def test_a_side_that_was_not_observed_in_a_range_has_no_idle_time_there() -> None:
+    kernels = line("Stream #1", event("kern", 10, 4, tf_op="op:MatMul"))
+    both = trace(plane("/host:CPU", line("main", event("a:A", 0, 4))), plane("/device:GPU:0", kernels))
+    occurrences = op_occurrences(both)
+
+    def idle(low: int, high: int) -> list[str]:
+        frame = aggregate_ops(occurrences, time_range_ps=(low * 10**6, high * 10**6), idle=True)
+        return frame.loc[frame["name"] == IDLE, "device"].tolist()
+
+    assert (idle(0, 4), idle(11, 12), idle(5, 9), idle(0, 20)) == (["Host"], ["Device"], [], ["Device", "Host"])

@@ -1,0 +1,219 @@
+"""What the overview says to look at and to change, and from which figure on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.builders import U, event, line, plane, space
+from tfprof_widgets.analysis.overview.next_steps import Findings, suggest_next_steps
+from tfprof_widgets.analysis.overview.tf_functions import compute_tf_functions
+from tfprof_widgets.analysis.overview.verdict import judge_memory
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.store.xspace import read_xspace
+
+NO_FUNCTIONS = compute_tf_functions(read_xspace(space(plane("/host:CPU"))))
+TOP_OPS = pd.DataFrame(
+    {
+        "name": ["Iterator::Root", "net/m/dense"],
+        "type": ["Dataset", "MatMul"],
+        "device": ["Device"] * 2,
+        "self_time_ratio": [0.5, 0.4],
+    }
+)
+HEALTHY = Findings(
+    ratio=dict.fromkeys(STEP_CATEGORIES, 0.0),
+    limiter="device_compute",
+    device="GPU",
+    uses_tf_data=True,
+    compute_16bit_ratio=0.9,
+    eager={"host": 0.0, "device": 0.0},
+    tf_functions=NO_FUNCTIONS,
+    top_ops=TOP_OPS,
+    memory=(),
+)
+
+
+def said(**changes: object) -> tuple[str, ...]:
+    """The sentences for a step that is fine but for the changes; shares of a step are named after their category."""
+    shares = {name: changes.pop(name) for name in STEP_CATEGORIES if name in changes}
+    return suggest_next_steps(replace(HEALTHY, ratio={**HEALTHY.ratio, **shares}, **changes))
+
+
+def functions(**columns: list[object]) -> pd.DataFrame:
+    n = len(columns["function"])
+    defaults = {"traced_calls": [2] * n, "eager_calls": [0] * n, "self_time_ms": [10.0] * n}
+    return pd.DataFrame({**defaults, **columns})
+
+
+def test_where_nothing_is_wrong_nothing_is_said() -> None:
+    assert said() == ()
+
+
+@pytest.mark.parametrize(
+    ("category", "limit", "word"),
+    [
+        ("input", 0.05, "input graph"),
+        ("kernel_launch", 0.03, "timeline"),
+        ("device_collectives", 0.03, "worker chart"),
+        ("compile", 0.03, "timeline"),
+        ("output", 0.05, "timeline"),
+        ("device_to_device", 0.05, "timeline"),
+        ("host_compute", 0.05, "op table"),
+        ("other", 0.03, "timeline"),
+    ],
+)
+def test_a_part_of_the_step_gets_a_sentence_from_its_limit_on(category: str, limit: float, word: str) -> None:
+    assert said(**{category: limit - 0.001}) == ()
+    (sentence,) = said(**{category: limit})
+    assert word in sentence
+    assert f"({limit * 100:.0f} % of a step)" in sentence
+
+
+def test_what_limits_the_steps_comes_first_then_the_larger_part() -> None:
+    sentences = said(limiter="input", input=0.2, kernel_launch=0.1, device_collectives=0.3)
+    assert [sentence.partition(" (")[0] for sentence in sentences] == [
+        "Waiting for data",
+        "Collectives",
+        "Kernel launch",
+    ]
+
+
+def test_launches_beside_tf_data_name_the_private_threads() -> None:
+    assert "TF_GPU_THREAD_MODE=gpu_private" in said(kernel_launch=0.1)[0]
+    assert "TF_GPU_THREAD_MODE" not in said(kernel_launch=0.1, uses_tf_data=False)[0]
+
+
+def test_waiting_without_tf_data_suggests_tf_data() -> None:
+    assert "feed the model from tf.data" in said(input=0.3, uses_tf_data=False)[0]
+    assert "num_parallel_calls=tf.data.AUTOTUNE" in said(input=0.3)[0]
+
+
+def test_host_ops_are_no_concern_where_there_is_no_device_to_wait() -> None:
+    assert said(device="", host_compute=0.4) == ()
+    assert said(device="", other=0.14) == ()
+    assert said(device="", other=0.15)[0].startswith("No op runs (15 % of a step)")
+
+
+def test_a_step_that_computes_names_its_most_expensive_op() -> None:
+    expected = (
+        "Computing (60 % of a step): see the op table and the kernel table; …/m/dense alone takes 40 % of the op time."
+    )
+    assert said(device_compute=0.6) == (expected,)
+    assert "HLO table" in said(device_compute=0.6, device="TPU")[0]
+
+
+def test_a_long_name_is_cut_to_its_end() -> None:
+    long = pd.DataFrame({"name": [f"a/b/{'c' * 200}/d"], "type": [""], "device": ["Device"], "self_time_ratio": [0.4]})
+    (sentence,) = said(device_compute=0.6, top_ops=long)
+    assert f"…{'c' * 77}/d alone" in sentence
+
+
+def test_an_op_of_the_other_side_is_not_named() -> None:
+    (sentence,) = said(device="", host_compute=0.6)
+    assert sentence == "Computing (60 % of a step): see the op table."
+
+
+@pytest.mark.parametrize(("ratio", "is_said"), [(0.099, True), (0.1, False), (0.0, True), (float("nan"), False)])
+def test_little_16_bit_compute_suggests_mixed_precision(ratio: float, is_said: bool) -> None:
+    assert any("mixed_float16" in sentence for sentence in said(compute_16bit_ratio=ratio)) == is_said
+
+
+def test_eager_ops_are_named_by_side() -> None:
+    assert said(eager={"host": 0.1, "device": 0.0}) == ()
+    assert said(eager={"host": 0.5, "device": 0.2})[0].startswith(
+        "Eager ops take 50 % of host op time and 20 % of device op time"
+    )
+
+
+def test_functions_that_trace_again_are_named_three_at_most() -> None:
+    table = functions(function=list("abcde"), expensive_ratio=[0.9, 0.8, 0.5, 0.3, 0.19])
+    (sentence,) = said(tf_functions=table)
+    assert "a (90 % of 10.0 ms), b (80 % of 10.0 ms), c (50 % of 10.0 ms) and 1 more" in sentence
+    assert "reduce_retracing=True" in sentence
+
+
+def test_a_first_tracing_is_not_called_retracing() -> None:
+    (sentence,) = said(tf_functions=functions(function=["step"], expensive_ratio=[0.9], traced_calls=[1]))
+    assert sentence.startswith("Traced once during the capture: step")
+
+
+SUMMARY = {
+    "allocator": "GPU_0_bfc",
+    "capacity_bytes": 100,
+    "peak_bytes": 95,
+    "free_bytes": 5,
+    "fragmentation_ratio": 0.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "start"),
+    [
+        ({}, "GPU_0_bfc is nearly full: 95 bytes of 100 bytes"),
+        ({"peak_bytes": 89}, None),
+        ({"peak_bytes": 60, "fragmentation_ratio": 0.7, "free_bytes": 40}, "GPU_0_bfc is fragmented: at the peak 70 %"),
+        ({"peak_bytes": 10, "fragmentation_ratio": 0.7}, None),
+        ({"capacity_bytes": float("nan")}, None),
+        ({"capacity_bytes": 0}, None),
+    ],
+)
+def test_memory_is_a_finding_where_it_is_short(changes: dict[str, float], start: str | None) -> None:
+    found = judge_memory(pd.DataFrame([SUMMARY | changes]))
+    assert [sentence.startswith(start or "") for sentence in found] == ([True] if start else [])
+    assert len(said(memory=found)) == len(found)
+
+
+def nearly_full() -> bytes:
+    """A step with an allocation that leaves almost nothing."""
+    memory = event(
+        "MemoryAllocation",
+        2,
+        0,
+        allocator_name="GPU_0_bfc",
+        bytes_reserved=0,
+        bytes_allocated=98,
+        bytes_available=2,
+        fragmentation=0.0,
+        peak_bytes_in_use=98,
+        requested_bytes=98,
+        allocation_bytes=98,
+        addr=U(1),
+        tf_op="m:MatMul",
+    )
+    steps = [event("train", 20 * i, 9, _r=1, step_num=i) for i in range(3)]
+    return space(plane("/host:CPU", line("main", *steps, event("m:MatMul", 1, 5), memory)))
+
+
+def test_short_memory_stands_beside_the_verdict() -> None:
+    overview = Results(read_xspace(nearly_full())).overview
+    assert overview.limiter == "other"
+    assert overview.findings == ("GPU_0_bfc is nearly full: 98 bytes of 100 bytes in use at the peak.",)
+    assert overview.verdict_detail.startswith(overview.findings[0])
+    assert any("memory timeline" in sentence for sentence in overview.next_steps)
+
+
+@pytest.mark.tensorflow
+def test_an_eager_loop_is_told_to_use_tf_function(capture_of: Callable[[str], Path]) -> None:
+    overview = Results(read_xspace(capture_of("eager_loop_marked").read_bytes())).overview
+    assert overview.host_eager_ratio > 0.5
+    assert any("@tf.function" in sentence for sentence in overview.next_steps)
+
+
+@pytest.mark.tensorflow
+def test_eager_ops_before_the_averaged_steps_are_no_advice(capture_of: Callable[[str], Path]) -> None:
+    overview = Results(read_xspace(capture_of("keras_first_step").read_bytes())).overview
+    assert not any("@tf.function" in sentence for sentence in overview.next_steps)
+    assert any(sentence.startswith("Traced once during the capture") for sentence in overview.next_steps)
+
+
+def test_a_real_gpu_step_is_told_of_its_input_and_its_launches(v100_xplane: Path) -> None:
+    sentences = Results(read_xspace(v100_xplane.read_bytes())).overview.next_steps
+    assert sentences[0].startswith("Waiting for data (11 % of a step): see the input graph")
+    assert sentences[1].startswith("Kernel launch (15 % of a step)")
+    assert "TF_GPU_THREAD_MODE" in sentences[1]

@@ -1,0 +1,279 @@
+"""The overview: averages, what they leave out, and the sentence that says what limits a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.builders import Event, U, event, line, plane, session, space, trace
+from tfprof_widgets.analysis.ops.ops import op_occurrences
+from tfprof_widgets.analysis.overview.overview import Overview, compute_overview
+from tfprof_widgets.analysis.overview.top_ops import N_TOP_OPS
+from tfprof_widgets.analysis.overview.verdict import judge
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
+from tfprof_widgets.analysis.wording import number, percent, plural
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+
+def overview_of(whole: Trace) -> Overview:
+    steps = compute_steps(whole)
+    return compute_overview(whole, steps, op_occurrences(whole, grouping=steps.grouping))
+
+
+def steps_of(*lengths_us: float, name: str = "train") -> list[Event]:
+    """Consecutive steps, each with an op in its first half."""
+    events, at = [], 0.0
+    for i, length in enumerate(lengths_us):
+        events += [event(name, at, length, _r=1, step_num=i), event("m/x:MatMul", at, length / 2)]
+        at += length + 1
+    return events
+
+
+def host(*events: Event) -> Trace:
+    return trace(plane("/host:CPU", line("main", *events)))
+
+
+def test_times_are_averaged_over_all_steps() -> None:
+    overview = overview_of(host(*steps_of(10, 12, 14)))
+    assert (overview.n_steps, overview.n_steps_averaged) == (3, 3)
+    assert overview.step_time_avg_ms == pytest.approx(0.012)
+    assert overview.step_time_std_ms == pytest.approx(0.002)
+    assert (overview.step_time_min_ms, overview.step_time_max_ms) == (0.010, 0.014)
+    assert overview.left_out == ""
+
+
+def test_the_breakdown_adds_up_to_the_average_step() -> None:
+    overview = overview_of(host(*steps_of(10, 12, 14)))
+    assert tuple(overview.breakdown["category"]) == STEP_CATEGORIES
+    assert overview.breakdown["ms"].sum() == pytest.approx(overview.step_time_avg_ms)
+    assert overview.breakdown["ratio"].sum() == pytest.approx(1)
+
+
+def test_a_first_step_that_is_an_outlier_is_left_out_and_named() -> None:
+    overview = overview_of(host(*steps_of(100, 10, 10, 10)))
+    assert overview.is_averaged.tolist() == [False, True, True, True]
+    assert overview.step_time_max_ms == 0.010
+    assert overview.left_out == "Left out of averages: step 0 (0.100 ms, is an outlier)."
+
+
+def test_a_slow_step_in_the_middle_is_not_left_out() -> None:
+    assert overview_of(host(*steps_of(10, 100, 10, 10))).n_steps_averaged == 4
+
+
+def test_a_first_step_that_compiles_is_left_out_and_named() -> None:
+    events = steps_of(12, 10, 10)
+    events.insert(2, event("tf.function-graph_building", 7, 3))
+    assert overview_of(host(*events)).left_out == "Left out of averages: step 0 (0.012 ms, compiles)."
+
+
+def test_averages_are_about_one_kind_of_step() -> None:
+    events = steps_of(10, 10, 10) + [event("test", 100 + 10 * i, 5, _r=1, step_num=i) for i in range(2)]
+    overview = overview_of(host(*events))
+    assert (overview.n_steps, overview.n_steps_averaged) == (5, 3)
+    assert overview.left_out == "Left out of averages: 2 test steps."
+
+
+def test_ops_outside_of_the_averaged_steps_are_not_on_top() -> None:
+    overview = overview_of(host(*steps_of(10, 12, 14), event("late/y:Conv2D", 100, 500)))
+    assert overview.top_ops[["name", "occurrences"]].to_numpy().tolist() == [["m/x", 3]]
+    assert overview.top_ops["self_time_ms_per_step"].iloc[0] == pytest.approx(0.006)
+    assert overview.top_ops["self_time_ratio"].iloc[0] == 1
+
+
+def test_a_trace_without_events_says_that_nothing_was_recorded() -> None:
+    overview = overview_of(host())
+    assert overview.verdict == "Nothing was recorded."
+    assert overview.step_time_avg_ms == overview.n_steps == len(overview.top_ops) == 0
+    assert overview.limiter == ""
+
+
+def test_a_trace_without_steps_says_how_to_mark_them() -> None:
+    overview = overview_of(host(event("m/x:MatMul", 0, 5)))
+    assert overview.verdict.startswith("No steps found")
+    assert "tfprof.trace_steps(dataset)" in overview.verdict_detail
+    assert overview.top_ops["name"].tolist() == ["m/x"]
+
+
+def test_eager_time_is_a_share_of_the_time_of_ops() -> None:
+    whole = host(event("EagerExecute", 0, 9, is_func=0), event("a:MatMul", 1, 3), event("b:MatMul", 20, 1))
+    assert overview_of(whole).host_eager_ratio == 0.75
+
+
+def test_an_eager_op_of_which_only_the_call_was_recorded_counts_as_eager() -> None:
+    whole = host(
+        event("EagerExecute", 0, 40, is_func=0),
+        event("EagerLocalExecute: Conv2D", 5, 30),
+        event("EagerExecute", 200, 40, is_func=0),
+        event("EagerLocalExecute: Cast", 205, 30),
+        event("n:Cast", 210, 10),
+        event("EagerExecute", 100, 40, is_func=0),
+        event("EagerLocalExecute: MakeIterator", 105, 30),
+        event("EagerExecute", 50, 40, is_func=1),
+        event("EagerLocalExecute: __inference_step_7", 55, 30),
+        event("a:MatMul", 60, 20),
+    )
+    assert overview_of(whole).host_eager_ratio == pytest.approx(40 / 60)  # a Cast that was recorded counts once
+
+
+def test_the_environment_counts_threads_devices_and_windows() -> None:
+    gpu = plane(
+        "/device:GPU:0",
+        line("Stream #1", event("kern", 0, 1)),
+        device_vendor="Nvidia",
+        compute_cap_major=7,
+        compute_cap_minor=5,
+        memory_size=U(2**33),
+    )
+    idle = plane("/device:GPU:1")
+    cpu = plane("/host:CPU", line("a", event("x", 0, 1)), line("b", event("y", 0, 1)))
+    environment = overview_of(trace(cpu, gpu, idle, session(duration_us=2000), hostnames=["box"])).environment
+    assert environment.device_type == "Nvidia GPU (Turing)"
+    assert (environment.n_devices, environment.n_active_devices, environment.n_threads) == (2, 1, 2)
+    assert environment.device_memory_bytes == 2**33
+    assert environment.captured_ms == 2.0
+
+
+def test_profilers_that_ran_at_once_on_one_host_are_its_tasks() -> None:
+    def task(start_us: float) -> Trace:
+        start_ns = 1_700_000_000_000_000_000 + round(start_us * 1e3)
+        return read_xspace(
+            space(session(start_ns=start_ns), plane("/host:CPU", line("main", event("x", 0, 1))), hostnames=["box"])
+        )
+
+    def tasks_of(*starts_us: float) -> int:
+        return overview_of(merge_traces([task(start) for start in starts_us])).environment.n_tasks_per_host
+
+    assert tasks_of(0) == 1
+    assert tasks_of(0, 500) == 2  # each lasts 1000 us
+    assert tasks_of(0, 5000) == 1
+
+
+def test_versions_and_memory_are_those_that_the_capture_noted() -> None:
+    whole = host(*steps_of(10))
+    steps = compute_steps(whole)
+    occurrences = op_occurrences(whole, grouping=steps.grouping)
+    facts = {"tensorflow": "2.21.0", "memory_bytes": "1024", "n_cpus": "many"}
+    environment = compute_overview(whole, steps, occurrences, facts=facts).environment
+    assert (environment.tensorflow_version, environment.keras_version) == ("2.21.0", "")
+    assert (environment.host_memory_bytes, environment.n_cpus) == (1024, 0)
+
+
+def test_steps_of_a_host_without_a_device_are_left_out_where_others_have_one() -> None:
+    worker = plane("/device:GPU:0", line("Stream #1", event("kern", 0, 5)))
+    files = [
+        space(plane("/host:CPU", line("main", *steps_of(10, 12))), worker, hostnames=["a"]),
+        space(plane("/host:CPU", line("main", *steps_of(50, 50))), hostnames=["chief"]),
+    ]
+    overview = overview_of(merge_traces([read_xspace(content) for content in files]))
+    assert (overview.n_steps, overview.n_steps_averaged) == (4, 2)
+    assert overview.step_time_max_ms == 0.012
+    assert "2 steps of hosts without a device" in overview.left_out
+
+
+def test_the_top_ops_are_of_the_device_where_it_ran_any() -> None:
+    cpu = plane("/host:CPU", line("main", *steps_of(10, 12)))
+    gpu = plane("/device:GPU:0", line("Stream #1", event("kern", 1, 2, tf_op="m/x:MatMul"), event("k", 4, 1)))
+    assert overview_of(trace(cpu, gpu)).top_ops[["name", "device", "self_time_ratio"]].to_numpy().tolist() == [
+        ["m/x", "Device", 1.0]
+    ]
+    assert set(overview_of(trace(cpu)).top_ops["device"]) == {"Host"}
+
+
+def test_there_are_ten_top_ops_at_most() -> None:
+    ops = [event(f"m/op{i:02}:MatMul", 20 * i, i + 1) for i in range(15)]
+    assert overview_of(host(*ops)).top_ops["name"].tolist() == [f"m/op{i:02}" for i in range(14, 4, -1)]
+
+
+@pytest.mark.tensorflow
+def test_the_first_batch_of_a_fresh_model_compiles_and_is_left_out(capture_of: Callable[[str], Path]) -> None:
+    overview = overview_of(read_xspace(capture_of("keras_first_step").read_bytes()))
+    assert not overview.is_averaged[0]
+    assert overview.n_steps_averaged == overview.n_steps - 1 == 24
+    assert "compiles" in overview.left_out
+
+
+def shares(**percent_of_step: float) -> dict[str, float]:
+    """Milliseconds of a step of 100 ms; what is not given is computing on the device."""
+    ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | percent_of_step
+    return ms | {"device_compute": 100 - sum(percent_of_step.values())}
+
+
+@pytest.mark.parametrize(
+    ("ms", "limiter", "start"),
+    [
+        (shares(input=20), "input", "Input-bound: the GPU waits 20.0 of 100 ms a step for data (20 %)."),
+        (shares(input=19.9), "input", "Moderately input-bound: the GPU waits 19.9 of 100 ms"),
+        (shares(input=5), "input", "Moderately input-bound"),
+        (shares(input=4.9), "device_compute", "Compute-bound: the GPU computes in 95.1 of 100 ms a step (95 %)."),
+        (shares(input=25, other=60), "input", "Input-bound"),
+        (shares(other=40), "other", "Host-bound: the GPU idles"),
+        (shares(other=20), "device_compute", "Compute-bound"),
+        (shares(kernel_launch=45, other=20), "kernel_launch", "Launch-bound"),
+        (shares(device_collectives=50), "device_collectives", "Communication-bound"),
+        (shares(compile=70), "compile", "Compile-bound"),
+        (shares(output=50), "output", "Output-bound"),
+        (
+            shares(host_compute=60, input=10),
+            "host_compute",
+            "Host-bound: the GPU waits 60.0 of 100 ms a step for ops on the CPU",
+        ),
+    ],
+)
+def test_the_verdict_names_what_limits_a_step(ms: dict[str, float], limiter: str, start: str) -> None:
+    verdict = judge(ms, 100, has_device=True)
+    assert verdict.limiter == limiter
+    assert verdict.sentence.startswith(start)
+
+
+def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
+    ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 7.61, "other": 0.64}
+    assert (
+        judge(ms, 8.25, has_device=False).sentence
+        == "Compute-bound: the CPU runs ops in 7.61 of 8.25 ms a step (92 %)."
+    )
+    ms |= {"host_compute": 3.0, "other": 5.25}
+    assert judge(ms, 8.25, has_device=False).sentence.startswith("Python-bound: no op runs in 5.25 of 8.25 ms")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.0001, "0"),
+        (0.0123, "0.012"),
+        (0.612, "0.612"),
+        (0.9996, "1.00"),
+        (9.994, "9.99"),
+        (9.996, "10.0"),
+        (13.06, "13.1"),
+        (99.96, "100"),
+        (212.4, "212"),
+        (1502.3, "1,502"),
+        (-13.06, "-13.1"),
+        (float("nan"), "unknown"),
+    ],
+)
+def test_numbers_have_three_significant_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_shares_and_counts_read_as_words() -> None:
+    assert [percent(share) for share in (0, 0.004, 0.01, 0.617, 1)] == ["0 %", "<1 %", "1 %", "62 %", "100 %"]
+    assert [plural(n, "step") for n in (0, 1, 2, 1200)] == ["0 steps", "1 step", "2 steps", "1,200 steps"]
+
+
+@pytest.mark.tensorflow
+def test_the_top_ops_of_a_compiled_step_are_framework_ops(capture_of: Callable[[str], Path]) -> None:
+    results = Results(read_xspace(capture_of("xla_fit").read_bytes()))
+    assert not results.op_shares.is_identity
+    top = results.overview.top_ops
+    assert len(top) == N_TOP_OPS
+    assert set(top["name"]) <= set(results.ops["name"])
+    assert top["self_time_ms"].is_monotonic_decreasing
+    inside_ms = results.ops.set_index("name")["total_self_time_us"] / 1000
+    assert (top["self_time_ms"].to_numpy() <= inside_ms[top["name"]].to_numpy() * (1 + 1e-9)).all()

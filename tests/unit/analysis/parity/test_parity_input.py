@@ -1,0 +1,105 @@
+"""The input pipeline against XProf's input_pipeline_analyzer: op table, categories and conclusion, undoing D1, D3, D4, D5."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.builders import event, line, plane, space
+from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
+from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
+from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
+from tfprof_widgets.analysis.input.input_ops import input_categories, input_ops
+from tfprof_widgets.analysis.input.input_pipeline import compute_input_pipeline
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+CATEGORIES = ("enqueue", "demanded_file_read", "advanced_file_read", "preprocessing", "unclassified_nonequeue")
+OPENINGS = {
+    "Input-bound": "HIGHLY input-bound",
+    "Moderately input-bound": "MODERATELY input-bound",
+    "Probably not input-bound": "POTENTIALLY input-bound",
+    "Not input-bound": "NOT input-bound",
+}
+"""Our word for each of XProf's four conclusions."""
+
+
+def assert_equal_to_xprof(trace: Trace, totals: Mapping[str, OpTotals], table: Mapping[str, Any]) -> None:
+    """The op table and the categories, from ops read with XProf's own stack: D4 and D5 are undone, nothing else."""
+    records = [
+        ("Host", op.type, name, op.occurrences, op.total_ps / 1e6, op.self_ps / 1e6) for name, op in totals.items()
+    ]
+    columns = ["device", "type", "name", "occurrences", "total_time_us", "total_self_time_us"]
+    ours = input_ops(pd.DataFrame(records, columns=columns))
+    theirs = rows(table)
+    assert len(theirs) == len(ours) > 0
+    for row, want in zip(ours.to_dict("records"), theirs, strict=True):
+        assert (row["op"], row["count"], row["category"]) == (want["opName"], want["count"], want["category"])
+        # The same picoseconds; the quotients are rounded in another order.
+        assert row["total_time_ms"] == pytest.approx(want["timeInMs"], rel=1e-14)
+        assert row["self_time_ms"] == pytest.approx(want["selfTimeInMs"], rel=1e-14)
+        assert row["total_time_ratio"] == pytest.approx(want["timeInPercent"], rel=1e-14)
+        assert row["self_time_ratio"] == pytest.approx(want["selfTimeInPercent"], rel=1e-14)
+    times_us = input_categories(trace, ours)["time_ms"] * 1e3
+    for time_us, key in zip(times_us, CATEGORIES, strict=True):
+        assert time_us == pytest.approx(float(table["p"][f"{key}_us"]), abs=0.0005)  # printed with three decimals
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("kind", [*KINDS, "quickstart"])
+def test_input_ops_and_categories_of_a_capture_equal_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
+    case = case_of(kind)
+    assert_equal_to_xprof(case.trace, case.quirky_ops[0], case.theirs["input_pipeline_analyzer"][2])
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("kind", [*MARKED_KINDS, "quickstart"])
+def test_the_conclusion_over_the_same_steps_is_that_of_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
+    case = case_of(kind)
+    steps = shown_by_xprof(case.results.steps.frame)  # D3
+    ours = compute_input_pipeline(case.trace, steps=steps, ops=case.results.ops, tf_data=case.results.tf_data)
+    theirs = case.theirs["overview_page"][3]["p"]["statement"]
+    opening = ours.verdict.split(":", 1)[0]
+    assert f"Your program is {OPENINGS[opening]} because" in theirs
+    shown = float(re.findall(r"([0-9.]+)%", theirs)[0])
+    other_ratio = steps["other_ms"].sum() / steps["step_time_ms"].sum()
+    share = other_ratio if opening.startswith("Probably") else ours.input_ratio
+    assert shown == pytest.approx(100 * share, abs=0.05 + 1e-9)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("kind", ["lstm_fit", "keras_bare"])
+def test_without_steps_xprof_says_nothing_where_we_do(kind: str, case_of: Callable[[str], Case]) -> None:
+    """D2."""
+    case = case_of(kind)
+    assert case.theirs["overview_page"][3]["p"]["statement"].startswith("No step time measured")
+    assert not case.results.input_pipeline.verdict.startswith("No step")
+
+
+def test_drawn_input_ops_equal_xprof() -> None:
+    """Without the stages of TV8: the oracle's stack does not read those."""
+    reader = "Iterator::Root::ParallelMapV2::Prefetch::TextLine"
+    content = space(
+        plane(
+            "/host:CPU",
+            line(
+                "a",
+                event("x:InfeedEnqueueTuple", 0, 10),
+                event("x:InfeedEnqueueTuple", 40, 10),
+                event("y:MatMul", 60, 9),
+            ),
+            line(
+                "b",
+                event(reader, 0, 7),
+                event("Iterator::Root::TFRecord", 10, 5),
+                event("Iterator::Root::TFRecordV2", 20, 3),
+            ),
+        )
+    )
+    table = xprof(content, "input_pipeline_analyzer")["input_pipeline_analyzer"][2]
+    trace = read_xspace(content)
+    assert_equal_to_xprof(trace, host_ops(trace, has_quirks=True)[0], table)

@@ -1,0 +1,276 @@
+"""Which line of a real program each op is charged to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.source.source_entries import NOT_TRACED
+from tfprof_widgets.analysis.source.source_lines import (
+    LINE_PHASES,
+    SOURCE_LINE_COLUMNS,
+    SourceLines,
+    compute_source_lines,
+)
+from tfprof_widgets.store.hlo_parts import Frames
+
+from .source_programs import PROGRAMS, results_of
+
+pytestmark = pytest.mark.tensorflow
+
+ResultsOf = Callable[[str], Results]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> ResultsOf:
+    """The results of a program, which runs once."""
+    known: dict[str, Results] = {}
+
+    def get(name: str) -> Results:
+        if name not in known:
+            known[name] = results_of(name, tmp_path_factory.mktemp(name))
+        return known[name]
+
+    return get
+
+
+def row(lines: SourceLines, code: str) -> pd.Series:
+    """The one row whose code contains a text."""
+    (found,) = [one for _, one in lines.frame.iterrows() if code in one["code"]]
+    return found
+
+
+def ops_at(results: Results, code: str) -> set[str]:
+    """Types of the ops charged to the line that contains a text."""
+    lines = results.source_lines
+    (entry,) = np.flatnonzero(lines.entries["code"].str.contains(code, regex=False))
+    return {results.op_shares.type[i] for i in np.flatnonzero(lines.op_entry == entry)}
+
+
+def own_us(results: Results) -> npt.NDArray[np.float64]:
+    """Self time of each op."""
+    ops = results.ops.set_index(["device", "name"])["total_self_time_us"]
+    keys = zip(np.where(results.op_shares.is_device, "Device", "Host"), results.op_shares.name, strict=True)
+    return np.array([ops.get(key, 0.0) for key in keys])
+
+
+def graph_buckets_us(results: Results) -> pd.Series:
+    """Self time of ops that ran in graphs, by bucket; "" for lines."""
+    bucket = results.source_lines.entries["bucket"].to_numpy()[results.source_lines.op_entry]
+    time_us = pd.Series(np.where(results.op_shares.is_eager, 0.0, own_us(results)))
+    return time_us.groupby(bucket).sum()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_microsecond_of_the_op_table_is_charged_once(ran: ResultsOf, name: str) -> None:
+    results = ran(name)
+    lines, ops = results.source_lines, results.ops
+    assert tuple(lines.frame.columns) == SOURCE_LINE_COLUMNS
+    assert lines.frame["self_time_us"].sum() == pytest.approx(ops["total_self_time_us"].sum(), rel=1e-9)
+    assert lines.frame["occurrences"].sum() == ops["occurrences"].sum()
+    assert lines.frame["n_ops"].sum() == len(ops)
+    parts = lines.frame[["forward_time_us", "backward_time_us", "other_time_us"]].sum(axis=1)
+    np.testing.assert_allclose(parts, lines.frame["self_time_us"])
+    assert len(lines.op_entry) == len(lines.op_phase) == len(results.op_shares.name)
+    if len(ops):
+        assert lines.frame["self_time_ratio"].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["sequential", "functional", "train_step", "loop", "recurrent", "compiled"])
+def test_at_least_95_percent_of_graph_op_time_has_a_line_or_a_part_that_is_named(ran: ResultsOf, name: str) -> None:
+    times = graph_buckets_us(ran(name))
+    assert times.get(NOT_TRACED, 0.0) <= 0.05 * times.sum()
+    assert not times.filter(like="eager").any()
+
+
+@pytest.mark.parametrize("name", ["sequential", "functional", "train_step", "loop", "recurrent", "compiled"])
+def test_ops_of_layers_and_their_gradients_are_at_lines_of_the_user(ran: ResultsOf, name: str) -> None:
+    results = ran(name)
+    layers, lines = results.layers, results.source_lines
+    of_layer = (layers.entries["kind"].to_numpy() == "layer")[layers.op_entry]
+    has_line = (lines.entries["bucket"].to_numpy() == "")[lines.op_entry]
+    own = np.where(results.op_shares.is_eager, 0.0, own_us(results))
+    assert own[of_layer].sum() > 0
+    assert own[of_layer & has_line].sum() >= 0.95 * own[of_layer].sum()
+
+
+def test_a_layer_that_fit_calls_is_at_the_line_that_made_it(ran: ResultsOf) -> None:
+    lines = ran("sequential").source_lines
+    for code in ("L.Conv2D(8", "L.Conv2D(16", "L.Dense(32)", "L.Dense(10)"):
+        assert row(lines, code)["forward_time_us"] > 0
+        assert row(lines, code)["backward_time_us"] > 0
+    assert "Conv2DBackpropInput" in " ".join(ops_at(ran("sequential"), "L.Conv2D(16"))
+    at_fit = np.flatnonzero(lines.entries["code"].str.contains("model.fit"))
+    assert ran("sequential").op_shares.is_eager[np.isin(lines.op_entry, at_fit)].all()
+
+
+def test_what_fit_does_beside_the_layers_has_buckets(ran: ResultsOf) -> None:
+    times = graph_buckets_us(ran("sequential"))
+    assert {"Keras optimizer", "Keras loss/metrics", "Keras library", "tf.data"} <= set(times.index)
+
+
+def test_the_function_of_a_dataset_is_at_its_lambda(ran: ResultsOf) -> None:
+    found = row(ran("sequential").source_lines, ".map(lambda a, b")
+    assert ops_at(ran("sequential"), ".map(lambda a, b") >= {"Sin", "Mul"}
+    assert found["function"] == "<lambda>"
+    assert found["other_time_us"] == found["self_time_us"]
+
+
+def test_a_custom_layer_is_at_the_lines_of_its_call(ran: ResultsOf) -> None:
+    lines = ran("functional").source_lines
+    assert {"_FusedMatMul", "_MklNativeFusedMatMul", "MatMul", "_MklMatMul"} & ops_at(
+        ran("functional"), "h = self.inner(x)"
+    )
+    assert row(lines, "h = self.inner(x)")["backward_time_us"] > 0
+    assert "Sin" in ops_at(ran("functional"), "return h * tf.sin")
+    assert not any("self.inner = " in code for code in lines.entries["code"])
+
+
+def test_layers_that_one_call_makes_in_a_loop_are_at_that_line(ran: ResultsOf) -> None:
+    results = ran("functional")
+    names = {
+        results.op_shares.name[i] for i in np.flatnonzero(results.source_lines.op_entry == _entry(results, "32 + i"))
+    }
+    assert len({name for name in names if "Relu" in name and "Grad" not in name}) == 2
+
+
+def test_a_loss_of_the_users_is_at_its_lines(ran: ResultsOf) -> None:
+    assert {"Sin", "SquaredDifference", "Mean"} & ops_at(ran("functional"), "return tf.reduce_mean(")
+    assert row(ran("functional").source_lines, "return tf.reduce_mean(")["backward_time_us"] > 0
+
+
+def test_a_train_step_of_the_users_is_at_its_lines(ran: ResultsOf) -> None:
+    results = ran("train_step")
+    lines = results.source_lines
+    assert row(lines, "h = self.hidden(")["backward_time_us"] > 0
+    assert row(lines, "self.compute_loss(")["forward_time_us"] > 0
+    applied = (lines.op_entry == _entry(results, "self.optimizer.apply(")) & ~results.op_shares.is_eager
+    assert applied.sum() > 50
+    assert (lines.op_phase[applied] == LINE_PHASES.index("other")).all()
+
+
+def test_converted_code_is_at_the_original_lines(ran: ResultsOf) -> None:
+    results = ran("loop")
+    assert "MatMul" in " ".join(ops_at(results, "x = tf.matmul(x, w)"))
+    assert "Sqrt" in ops_at(results, "x = tf.sqrt(x + 1.0)")
+    assert "Cos" in ops_at(results, "x = x + tf.cos(x)")
+    assert row(results.source_lines, "x = x + tf.cos(x)")["backward_time_us"] > 0
+
+
+def test_a_model_called_by_the_user_is_at_the_lines_of_its_layers(ran: ResultsOf) -> None:
+    lines = ran("loop").source_lines
+    for code in ("L.Dense(256", "L.Dense(128", "L.Dense(10)"):
+        assert row(lines, code)["backward_time_us"] > 0
+    assert row(lines, "optimizer.apply_gradients")["other_time_us"] > 0
+    assert row(lines, "loss = loss_of(y, logits)")["forward_time_us"] > 0
+
+
+def test_the_gradient_of_a_whole_function_is_at_its_forward_lines(ran: ResultsOf) -> None:
+    lines = ran("loop").source_lines
+    assert row(lines, "x = tf.tanh(tf.matmul(x, w))")["backward_time_us"] > 0
+    assert row(lines, "return tf.reduce_sum(x * tf.sin(x))")["backward_time_us"] > 0
+
+
+def test_loops_within_layers_belong_to_the_layer(ran: ResultsOf) -> None:
+    lines = ran("recurrent").source_lines
+    first, second = row(lines, "L.LSTM(32"), row(lines, "L.Bidirectional(L.LSTM(16))")
+    assert first["backward_time_us"] > 0
+    assert second["backward_time_us"] > 0
+    assert {"While", "TensorListReserve", "MatMul", "_MklMatMul"} & ops_at(ran("recurrent"), "L.LSTM(32")
+
+
+def test_a_compiled_step_is_at_the_same_lines(ran: ResultsOf) -> None:
+    lines = ran("compiled").source_lines
+    assert row(lines, "L.Conv2D(8")["forward_time_us"] > 0
+    assert row(lines, "L.Dense(10)")["backward_time_us"] > 0
+
+
+def test_eager_code_has_the_time_of_its_lines_by_samples(ran: ResultsOf) -> None:
+    sampled = ran("eager").source_lines.sampled
+    assert sampled["time_ratio"].sum() == pytest.approx(1.0)
+    assert any("tf.matmul(w, w)" in code for code in sampled["code"].head(2))
+
+
+def test_an_eager_op_that_one_line_runs_is_at_that_line(ran: ResultsOf) -> None:
+    assert "MatMul" in ops_at(ran("eager"), "y = tf.matmul(w, w)")
+
+
+def test_a_capture_without_a_source_map_has_buckets_only(ran: ResultsOf) -> None:
+    results = Results(ran("sequential").trace)
+    lines = results.source_lines
+    assert lines.frame["self_time_us"].sum() == pytest.approx(results.ops["total_self_time_us"].sum())
+    assert (lines.entries["bucket"] != "").all()
+    assert {"Keras optimizer", "tf.data", NOT_TRACED} <= set(lines.entries["bucket"])
+    assert not len(lines.files)
+
+
+def test_what_a_compiled_program_tells_of_the_users_lines_is_taken(ran: ResultsOf) -> None:
+    results = Results(ran("compiled").trace)
+    shares, n = results.op_shares, len(results.op_shares)
+    told = replace(
+        shares,
+        source_file=("/home/me/net.py",) * n,
+        source_line=np.full(n, 7, np.int32),
+        frame=np.full(n, -1, np.int32),
+    )
+    lines = compute_source_lines(results.trace, results.occurrences, told)
+    (entry,) = np.flatnonzero(lines.entries["file"] == "/home/me/net.py")
+    assert lines.entries["line"][entry] == 7
+    charged = {shares.name[i] for i in np.flatnonzero(lines.op_entry == entry)}
+    assert any("conv2d" in name for name in charged)
+    assert not any("adam" in name or "Iterator" in name for name in charged)
+
+
+def test_callers_in_a_compiled_program_lead_to_the_users_line(ran: ResultsOf) -> None:
+    results = Results(ran("compiled").trace)
+    n = len(results.op_shares)
+    frames = Frames(
+        parent=np.array([1, -1, 3, 2], np.int32),
+        file=("/x/site-packages/tensorflow/python/ops/nn.py", "/home/me/net.py", "/a.py", "/b.py"),
+        line=np.array([1, 8, 1, 1], np.int32),
+        function=("matmul", "call", "a", "b"),
+    )
+    told = replace(results.op_shares, frames=frames, frame=np.zeros(n, np.int32))
+    lines = compute_source_lines(results.trace, results.occurrences, told)
+    assert {8} == set(lines.entries["line"][lines.entries["bucket"] == ""])
+    circle = replace(told, frame=np.full(n, 2, np.int32))
+    assert (compute_source_lines(results.trace, results.occurrences, circle).entries["bucket"] != "").all()
+
+
+def test_a_map_without_any_reference_charges_all_to_buckets(ran: ResultsOf) -> None:
+    results = ran("sequential")
+    known = results.source_map
+    assert known is not None
+    cut = replace(
+        known,
+        ops=known.ops.assign(graph=-1, frame=-1),
+        frames=known.frames.assign(file=-1),
+        functions=known.functions.iloc[:0],
+        layers=known.layers.assign(file=-1),
+        samples=known.samples.assign(frame=-1),
+    )
+    lines = Results(results.trace, cut).source_lines
+    assert (lines.entries["bucket"] != "").all()
+    assert lines.frame["self_time_us"].sum() == pytest.approx(results.ops["total_self_time_us"].sum())
+    strange = replace(known, frames=known.frames.assign(file=-1), files=known.files.iloc[:0])
+    strange = replace(strange, functions=known.functions.assign(file=-1), layers=known.layers.assign(file=-1))
+    assert Results(results.trace, strange).source_lines.frame["self_time_ratio"].sum() == pytest.approx(1.0)
+
+
+def test_texts_of_the_users_files_are_there(ran: ResultsOf) -> None:
+    lines = ran("sequential").source_lines
+    (text,) = lines.files["text"]
+    found = row(lines, "L.Conv2D(8")
+    assert text.splitlines()[found["line"] - 1].strip() == found["code"]
+    assert lines.files["file"].tolist() == [found["file"]]
+
+
+def _entry(results: Results, code: str) -> int:
+    (entry,) = np.flatnonzero(results.source_lines.entries["code"].str.contains(code, regex=False))
+    return int(entry)

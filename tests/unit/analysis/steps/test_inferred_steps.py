@@ -1,0 +1,204 @@
+"""Inferred steps: right in number and time where nobody marked any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.builders import Event, event, line, plane, trace
+from tfprof_widgets.analysis.steps.steps import Steps, compute_steps
+from tfprof_widgets.store.trace import Bool, Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+
+def kept(whole: Trace, keep: Bool) -> Trace:
+    """The trace without some of its events, as if they had never been recorded."""
+    columns = ("start_ps", "duration_ps", "name_id", "line_id", "metadata_id", "session_id", "n_occurrences")
+    n_stats = np.diff(whole.stat_offsets)
+    stats = np.repeat(keep, n_stats)
+    return replace(
+        whole,
+        **{name: getattr(whole, name)[keep] for name in columns},
+        **{name: getattr(whole, name)[stats] for name in ("stat_key", "stat_kind", "stat_bits")},
+        stat_offsets=np.append(0, np.cumsum(n_stats[keep])),
+    )
+
+
+def unmarked(whole: Trace) -> Trace:
+    return kept(whole, ~whole.names_matching(["train"]))
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("kind", ["keras_fit", "function_loop_marked", "eager_loop_marked"])
+def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(
+    kind: str, capture_of: Callable[[str], Path]
+) -> None:
+    whole = read_xspace(capture_of(kind).read_bytes())
+    marked, inferred = compute_steps(whole).frame, compute_steps(unmarked(whole)).frame
+    assert set(marked["source"]) == {"marker"}
+    assert set(inferred["source"]) == {"inferred"}
+    assert len(inferred) == len(marked)
+    # What lies between two markers has no owner in a marked run; an inferred step lasts until the next begins. It is about
+    # 1 % of a step, unless the machine was busy elsewhere just then, which must not decide about this test.
+    start, end = marked["start_ps"].to_numpy(), (marked["start_ps"] + marked["duration_ps"]).to_numpy()
+    between_ms = np.append(start[1:] - end[:-1], 0) / 1e9
+    between_ms[inferred["step_time_ms"] < (marked["step_time_ms"] + between_ms) * 0.9] = 0
+    expected = marked["step_time_ms"].mean() + between_ms.mean()
+    assert inferred["step_time_ms"].mean() == pytest.approx(expected, rel=0.05)
+    assert (inferred["step_time_ms"] >= marked["step_time_ms"] * 0.9).mean() >= 0.95
+    for category in ("input_ms", "host_compute_ms"):
+        assert inferred[category].mean() == pytest.approx(marked[category].mean(), rel=0.1, abs=0.02)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("keras_bare", "multi_step_on_iterator"), ("function_loop", "train_step"), ("eager_loop", "step")],
+)
+def test_a_loop_that_nobody_marked_has_one_step_per_batch(
+    kind: str, name: str, capture_of: Callable[[str], Path]
+) -> None:
+    steps = compute_steps(read_xspace(capture_of(kind).read_bytes())).frame
+    assert steps["name"].tolist() == [f"{name} {i}" for i in range(25)]
+    assert set(steps["source"]) == {"inferred"}
+    ends = steps["start_ps"] + steps["duration_ps"]
+    assert (steps["start_ps"].to_numpy()[1:] >= ends.to_numpy()[:-1]).all()
+
+
+def host(*events: Event) -> Trace:
+    return trace(plane("/host:CPU", line("python", *events)))
+
+
+def call(start_us: float, duration_us: float, name: str = "train_step") -> Event:
+    return event(name, start_us, duration_us, tf_function_call="notTraced-nonXla")
+
+
+def fetch(start_us: float, duration_us: float = 2) -> Event:
+    return event("EagerLocalExecute: IteratorGetNext", start_us, duration_us)
+
+
+def times_us(steps: Steps) -> list[tuple[float, float]]:
+    return list(zip(steps.frame["start_ps"] / 1e6, steps.frame["duration_ps"] / 1e6, strict=True))
+
+
+def test_a_step_begins_with_the_fetch_before_the_call() -> None:
+    steps = compute_steps(host(fetch(0), call(3, 6), fetch(10), call(13, 6), fetch(20), call(23, 6)))
+    assert times_us(steps) == [(0, 10), (10, 10), (20, 9)]
+
+
+def test_where_the_function_fetches_itself_a_step_begins_with_its_call() -> None:
+    steps = compute_steps(host(call(0, 8), call(10, 8), call(20, 8)))
+    assert times_us(steps) == [(0, 10), (10, 10), (20, 8)]
+
+
+def test_the_last_fetch_of_an_epoch_that_finds_nothing_is_no_step() -> None:
+    steps = compute_steps(host(fetch(0), call(3, 6), fetch(10), call(13, 6), fetch(20)))
+    assert len(steps) == 2
+
+
+def test_two_fetches_before_a_call_are_one_step() -> None:
+    steps = compute_steps(host(*(one for t in (0, 10, 20) for one in (fetch(t), fetch(t + 2.5), call(t + 5, 4)))))
+    assert times_us(steps) == [(0, 10), (10, 10), (20, 9)]
+
+
+def test_a_pause_between_epochs_is_not_part_of_a_step() -> None:
+    epochs = [one for epoch in (0, 1000) for t in range(epoch, epoch + 50, 10) for one in (fetch(t), call(t + 3, 6))]
+    steps = compute_steps(host(*epochs))
+    assert len(steps) == 10
+    assert steps.frame["duration_ps"].max() == 10e6
+
+
+def test_a_slow_step_keeps_its_whole_time() -> None:
+    slow = [fetch(0), call(3, 6), fetch(10), call(13, 6), fetch(20), call(23, 900), fetch(930), call(933, 6)]
+    steps = compute_steps(host(*slow))
+    assert times_us(steps)[2] == (20, 910)
+
+
+def test_an_eager_loop_has_one_step_per_fetch_that_is_followed_by_work() -> None:
+    def work(start_us: float) -> Event:
+        return event("EagerExecute", start_us, 1, is_func=0)
+
+    events = [one for t in (0, 10, 20) for one in (fetch(t), work(t + 3), work(t + 5))]
+    steps = compute_steps(host(*events, fetch(30)))
+    assert [start for start, _ in times_us(steps)] == [0, 10, 20]
+
+
+def test_a_call_that_happens_once_is_no_loop() -> None:
+    assert len(compute_steps(host(call(0, 5)))) == 0
+
+
+def test_a_while_loop_inside_a_marked_step_does_not_take_its_group() -> None:
+    """XProf either groups by loop iteration or, on `WhileOp-EvalCond`, not at all; either way it shows no step (D2)."""
+    marked = [
+        one
+        for t in (0, 20)
+        for one in (
+            event("train", t, 15, _r=1, step_num=t // 20),
+            event("ExecutorState::Process", t + 1, 5, id=7, iter_num=0),
+            event("WhileOp-EvalCond", t + 2, 1),
+            event("ExecutorState::Process", t + 7, 5, id=7, iter_num=1),
+        )
+    ]
+    steps = compute_steps(host(*marked)).frame
+    assert steps["name"].tolist() == ["train 0", "train 1"]
+    assert (steps["host_compute_ms"] == 0.010).all()
+
+
+def test_windows_of_a_capture_that_are_not_marked_are_inferred_on_their_own() -> None:
+    loop = host(fetch(0), call(3, 6), fetch(10), call(13, 6))
+    assert loop.sessions
+    steps = compute_steps(loop)
+    assert steps.event_step.tolist() == [0, 0, 1, 1]
+
+
+def test_an_annotation_around_every_batch_that_is_no_root_is_where_its_step_begins() -> None:
+    """Keras 3 marks its batches without `_r`, so that XProf sees no step."""
+    batches = [
+        one
+        for t in (0, 20, 40)
+        for one in (event("train", t, 12, step_num=t // 20), call(t + 3, 8), event("x:Add", t + 4, 1))
+    ]
+    steps = compute_steps(host(*batches))
+    assert times_us(steps) == [(0, 20), (20, 20), (40, 12)]
+    assert steps.event_step.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_an_annotation_around_the_whole_loop_is_looked_through() -> None:
+    loop = [event("epoch", 0, 100), *(one for t in (10, 30, 50) for one in (fetch(t), call(t + 3, 8)))]
+    steps = compute_steps(host(*loop))
+    assert times_us(steps) == [(10, 20), (30, 20), (50, 11)]
+    assert steps.event_step.tolist() == [-1, 0, 0, 1, 1, 2, 2]
+
+
+def test_a_loop_over_a_data_set_inside_a_function_has_a_step_per_element() -> None:
+    fetches = [event("ReduceIterator::Root", t, 8 if t < 31 else 1) for t in (1, 11, 21, 31)]
+    ops = [event("x:MatMul", t + 3, 3) for t in (1, 11, 21)]
+    both = sorted([*fetches, *ops], key=lambda one: one.start_ps)
+    reduction = line("tf_data_reduce_dataset/1", event("ReduceDatasetOp::DoCompute", 0, 38), *both)
+    steps = compute_steps(trace(plane("/host:CPU", line("python", call(0, 40, "train_epoch")), reduction)))
+    assert steps.frame["name"].tolist() == ["step 0", "step 1", "step 2"]
+    assert times_us(steps) == [(1, 10), (11, 10), (21, 10)]
+    assert steps.frame["host_compute_ms"].tolist() == [0.008] * 3
+
+
+@pytest.mark.tensorflow
+def test_an_epoch_inside_one_function_has_one_step_per_batch(capture_of: Callable[[str], Path]) -> None:
+    steps = compute_steps(read_xspace(capture_of("function_epoch").read_bytes())).frame
+    assert len(steps) == 25
+    assert set(steps["source"]) == {"inferred"}
+
+
+@pytest.mark.tensorflow
+def test_a_loop_takes_as_long_per_step_whether_it_is_marked_or_not(capture_of: Callable[[str], Path]) -> None:
+    marked, bare = (
+        compute_steps(read_xspace(capture_of(kind).read_bytes())).frame for kind in ("paced_loop_marked", "paced_loop")
+    )
+    assert set(marked["source"]) == {"marker"}
+    assert set(bare["source"]) == {"inferred"}
+    assert len(bare) == len(marked) == 25
+    # Two runs: of medians, so that what else the machine did for a moment does not count.
+    assert bare["step_time_ms"].median() == pytest.approx(marked["step_time_ms"].median(), rel=0.05)

@@ -1,0 +1,86 @@
+"""What of an executor thread's time is launching kernels and what is computing on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.builders import Event, U, event, line, plane, trace
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
+from tfprof_widgets.store.xspace import read_xspace
+
+PROCESS = "ExecutorState::Process"
+
+
+def step(*inside: Event, kernel_us: tuple[float, float] = (90, 5)) -> pd.Series:
+    """A step of 100 us, whose executor runs from 10 to 80 us; the kernel that its first launch started runs at `kernel_us`."""
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), *inside)
+    stream = line("Stream #1(Compute)", event("kern", *kernel_us, correlation_id=U(1), tf_op="m:MatMul"))
+    frame = compute_steps(trace(plane("/host:CPU", main), plane("/device:GPU:0", stream))).frame
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+def us(row: pd.Series, *categories: str) -> tuple[float, ...]:
+    return tuple(round(row[f"{name}_ms"] * 1000, 6) for name in categories)
+
+
+LAUNCH = event("cuLaunchKernel", 22, 4, correlation_id=U(1))
+
+
+def test_an_op_that_launches_a_kernel_is_launching() -> None:
+    row = step(event("m:MatMul", 20, 10), LAUNCH)
+    assert us(row, "kernel_launch", "host_compute", "device_compute", "other") == (70, 0, 5, 25)
+
+
+def test_an_op_that_launches_nothing_computes_on_the_cpu() -> None:
+    row = step(event("m:MatMul", 20, 10), LAUNCH, event("m:StringToNumber", 40, 30))
+    assert us(row, "kernel_launch", "host_compute") == (40, 30)
+
+
+def test_an_op_around_one_that_launches_is_launching() -> None:
+    row = step(event("c:PartitionedCall", 15, 60), event("m:MatMul", 20, 10), LAUNCH)
+    assert us(row, "kernel_launch", "host_compute") == (70, 0)
+
+
+def test_a_cpu_op_inside_an_op_that_launches_is_host_compute() -> None:
+    row = step(event("c:PartitionedCall", 15, 60), event("m:MatMul", 20, 10), LAUNCH, event("m:Range", 50, 8))
+    assert us(row, "kernel_launch", "host_compute") == (62, 8)
+
+
+def test_the_runtime_around_ops_is_launching() -> None:
+    row = step(event("m:MatMul", 20, 10), LAUNCH, event("ExecutorPropagateOutputs", 40, 30))
+    assert us(row, "kernel_launch", "host_compute") == (70, 0)
+
+
+def test_the_device_comes_first() -> None:
+    row = step(event("m:MatMul", 20, 10), LAUNCH, event("m:Range", 50, 8), kernel_us=(45, 9))
+    assert us(row, "device_compute", "host_compute", "kernel_launch") == (9, 4, 57)
+
+
+def test_without_a_device_nothing_is_launched() -> None:
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), event("m:Range", 50, 8))
+    row = compute_steps(trace(plane("/host:CPU", main))).frame.iloc[0]
+    assert us(row, "kernel_launch", "host_compute", "other") == (0, 70, 30)
+
+
+def test_a_real_gpu_step_has_launches_input_and_host_compute_that_add_up(v100_xplane: Path) -> None:
+    results = Results(read_xspace(v100_xplane.read_bytes()))
+    row = results.steps.frame.iloc[0]
+    assert min(us(row, "kernel_launch", "input", "host_compute", "device_compute")) > 0
+    assert results.steps.pieces["duration_ps"].sum() == row["duration_ps"] == 21_310_352_000
+    assert sum(round(row[f"{name}_ms"] * 1e9) for name in STEP_CATEGORIES) == row["duration_ps"]
+    breakdown = results.overview.breakdown.set_index("category")["ms"]
+    assert (breakdown[["kernel_launch", "input", "host_compute"]] > 0).all()
+    assert round(breakdown.sum() * 1e9) == row["duration_ps"]
+
+
+@pytest.mark.tensorflow
+def test_the_parts_of_every_captured_step_add_up_to_the_picosecond(capture_of: Callable[[str], Path]) -> None:
+    frame = compute_steps(read_xspace(capture_of("keras_fit").read_bytes())).frame
+    parts = sum((frame[f"{name}_ms"] * 1e9).round() for name in STEP_CATEGORIES)
+    assert (parts == frame["duration_ps"]).all()

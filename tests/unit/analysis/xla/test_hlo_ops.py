@@ -1,0 +1,226 @@
+"""The `hlo_ops` table: columns, what is carried and what is estimated, sides, order, and its empty form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.builders import U, aggregated, event, line, plane, trace
+from tests.hlo_drawings import Instruction, computation, instruction, metadata_plane, module
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.xla.hlo_cost import estimate_costs
+from tfprof_widgets.analysis.xla.hlo_ops import HLO_OPS_COLUMNS
+from tfprof_widgets.store.hlo import HloModules, read_hlo_modules
+from tfprof_widgets.store.hlo_messages import MESSAGES
+
+PROGRAM = module(
+    "mod",
+    computation(
+        "main",
+        instruction("x", "parameter", (4, 6)),
+        instruction("y", "parameter", (6, 5)),
+        instruction(
+            "d",
+            "dot",
+            (4, 5),
+            reads="x y",
+            op="net/MatMul:MatMul",
+            source="train.py:8",
+            dot_dimensions=MESSAGES["DotDimensions"](lhs_contracting=[1]),
+        ),
+        instruction("a", "add", (4, 5), reads="d d", op="net/Add:AddV2"),
+    ),
+)
+
+
+def run(name: str, at: float, lasts: float, **stats: object) -> object:
+    return event(name, at, lasts, hlo_op=name, hlo_module="mod", program_id=1, **stats)
+
+
+def results_of(*host: object, device: tuple[object, ...] = ()) -> Results:
+    planes = [plane("/host:CPU", line("t", *host))]  # type: ignore[arg-type]
+    if device:
+        planes.append(plane("/device:GPU:0", line("Stream #1", *device)))  # type: ignore[arg-type]
+    return Results(trace(metadata_plane({1: PROGRAM}), *planes))
+
+
+def test_a_row_tells_all_of_an_op() -> None:
+    (row,) = results_of(run("d", 0, 4), run("d", 10, 6)).hlo_ops.frame.to_dict("records")
+    assert list(row) == list(HLO_OPS_COLUMNS)
+    assert row | {"flop_rate_gflops": 0, "memory_bandwidth_gibps": 0} == {
+        "rank": 1,
+        "program_id": 1,
+        "module": "mod",
+        "category": "dot",
+        "name": "d",
+        "expression": "%d = f32[4,5]{1,0} dot(f32[4,6]{1,0} %x, f32[6,5]{1,0} %y)",
+        "op_name": "net/MatMul",
+        "op_type": "MatMul",
+        "device": "Host",
+        "occurrences": 2,
+        "total_time_us": 10.0,
+        "avg_time_us": 5.0,
+        "total_self_time_us": 10.0,
+        "avg_self_time_us": 5.0,
+        "self_time_ratio": 1.0,
+        "cumulative_ratio": 1.0,
+        "flops": 240.0,
+        "bytes_accessed": 296.0,
+        "flop_rate_gflops": 0,
+        "memory_bandwidth_gibps": 0,
+        "source": "train.py:8",
+    }
+    assert row["flop_rate_gflops"] == pytest.approx(480 / 10e-6 / 1e9)
+    assert row["memory_bandwidth_gibps"] == pytest.approx(592 / 10e-6 / 2**30)
+
+
+def test_figures_in_the_trace_go_before_estimates() -> None:
+    results = results_of(run("d", 0, 4, flops=U(100), bytes_accessed=50.0), run("d", 10, 6, flops=200))
+    (row,) = results.hlo_ops.frame.to_dict("records")
+    assert (row["flops"], row["bytes_accessed"]) == (150.0, 50.0)
+    (op,) = results.ops.to_dict("records")
+    assert op["flop_rate_gflops"] == pytest.approx(300 / 10e-6 / 1e9)
+
+
+def test_nothing_is_made_up_for_an_op_that_no_module_describes() -> None:
+    (row,) = results_of(run("custom-call.7", 0, 4)).hlo_ops.frame.to_dict("records")
+    assert (row["category"], row["expression"], row["op_name"], row["source"]) == (
+        "custom-call",
+        "custom-call.7",
+        "",
+        "",
+    )
+    assert np.isnan(row["flops"])
+    assert np.isnan(row["flop_rate_gflops"])
+
+
+def test_sides_have_their_own_rows_ratios_and_units() -> None:
+    results = results_of(run("d", 0, 4), device=(run("d", 0, 1), run("a", 2, 3)))
+    hlo = results.hlo_ops
+    shown = hlo.frame[["rank", "device", "name", "self_time_ratio", "cumulative_ratio"]].to_numpy().tolist()
+    assert shown == [[1, "Device", "a", 0.75, 0.75], [2, "Device", "d", 0.25, 1.0], [3, "Host", "d", 1.0, 1.0]]
+    names = [results.occurrences.name[unit] for unit in np.argsort(hlo.unit_row)[-3:]]
+    assert names == ["a", "d", "d"]
+
+
+def test_ordinary_ops_have_no_row() -> None:
+    results = results_of(event("net/Relu:Relu", 0, 3), run("d", 5, 3))
+    assert results.hlo_ops.unit_row.tolist() == [-1, 0]
+    assert results.occurrences.n_ops == 1
+
+
+def test_without_a_program_the_table_is_empty_with_all_its_columns() -> None:
+    hlo = Results(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))))).hlo_ops
+    assert (len(hlo.frame), list(hlo.frame.columns), hlo.unit_row.tolist()) == (0, list(HLO_OPS_COLUMNS), [-1])
+
+
+def test_programs_are_told_apart_by_id_and_found_by_module_name_without_one() -> None:
+    drawn = trace(
+        metadata_plane({1: PROGRAM, 2: module("mod", computation("main", instruction("d", "copy")))}),
+        plane("/host:CPU", line("t", run("d", 0, 1), event("d", 5, 1, hlo_op="d", hlo_module="mod", program_id=2))),
+    )
+    assert Results(drawn).hlo_ops.frame["category"].tolist() == ["dot", "data formatting"]
+    nameless = trace(
+        metadata_plane({1: PROGRAM}), plane("/host:CPU", line("t", event("d", 0, 1, hlo_op="d", hlo_module="mod")))
+    )
+    (row,) = Results(nameless).hlo_ops.frame.to_dict("records")
+    assert (row["program_id"], row["category"]) == (-1, "dot")
+
+
+def tpu(*events: object) -> Results:
+    return Results(trace(plane("/device:TPU:0", line("XLA Ops", *events))))  # type: ignore[arg-type]
+
+
+def test_a_tpu_op_is_described_by_its_metadata() -> None:
+    metadata = {
+        "program_id": U(3),
+        "symbol_id": U(9),
+        "hlo_category": "convolution fusion",
+        "tf_op": "net/conv/Conv2D:Conv2D",
+        "source": "train.py:4",
+        "flops": U(1000),
+        "bytes_accessed": U(64),
+    }
+    text = "%fusion.2 = f32[8] fusion(...)"
+    results = tpu(event(text, 0, 5, display_name="fusion.2", metadata_stats=metadata))
+    (row,) = results.hlo_ops.frame.to_dict("records")
+    assert (row["name"], row["expression"], row["category"], row["program_id"]) == (
+        "fusion.2",
+        text,
+        "convolution fusion",
+        3,
+    )
+    assert (row["op_name"], row["op_type"], row["source"]) == ("net/conv/Conv2D", "Conv2D", "train.py:4")
+    assert (row["flops"], row["bytes_accessed"]) == (1000.0, 64.0)
+    assert (results.op_shares.source_file, results.op_shares.source_line.tolist()) == (("train.py",), [4])
+
+
+def test_a_tpu_counts_by_its_own_clock_from_where_its_first_op_is_drawn() -> None:
+    us = 1_000_000
+    results = tpu(
+        event("%loop", 10, 99, device_offset_ps=500 * us, device_duration_ps=40 * us),
+        event("%body", 12, 99, device_offset_ps=510 * us, device_duration_ps=10 * us),
+    )
+    occurrences = results.occurrences
+    assert (occurrences.start_ps // us).tolist() == [10, 20]
+    assert (occurrences.self_ps // us).tolist() == [30, 10]
+
+
+def test_aggregated_events_of_a_tpu_are_no_executions() -> None:
+    assert len(tpu(aggregated("%sum", 5, 7), event("%a", 0, 1)).occurrences) == 1
+
+
+def costs(*instructions: Instruction, inner: tuple[Instruction, ...] = ()) -> tuple[float, float]:
+    """Flops and bytes of the last instruction."""
+    drawn = module("m", computation("inner", *inner), computation("main", *instructions))
+    modules: HloModules = read_hlo_modules(trace(metadata_plane({1: drawn})))
+    found = estimate_costs(modules)
+    return float(found.flops[-1]), float(found.bytes_accessed[-1])
+
+
+X = instruction("x", "parameter", (10, 20))
+ADD = (instruction("p", "parameter", ()), instruction("s", "add", (), reads="p p"))
+
+
+@pytest.mark.parametrize(
+    ("last", "want"),
+    [
+        (instruction("o", "add", (10, 20), reads="x x"), (200.0, 2400.0)),
+        (instruction("o", "exponential", (10, 20), reads="x"), (0.0, 1600.0)),
+        (instruction("o", "copy", (10, 20), reads="x"), (0.0, 1600.0)),
+        (instruction("o", "bitcast", (200,), reads="x"), (0.0, 0.0)),
+        (instruction("o", "slice", (5, 20), reads="x"), (0.0, 800.0)),
+        (instruction("o", "reduce", (10,), reads="x x", calls="inner"), (190.0, 1640.0)),
+        (instruction("o", "fusion", (10, 20), reads="x", calls="inner"), (1.0, 1600.0)),
+        (instruction("o", "all-reduce", (10, 20), reads="x", calls="inner"), (200.0, 1600.0)),
+    ],
+)
+def test_costs_are_estimated_by_the_stated_rules(last: Instruction, want: tuple[float, float]) -> None:
+    assert costs(X, last, inner=ADD) == want
+
+
+def test_a_convolution_counts_only_where_its_window_meets_data() -> None:
+    window = MESSAGES["Window"](
+        dimensions=[MESSAGES["WindowDimension"](size=3, stride=1, padding_low=1, padding_high=1)]
+    )
+    numbers = MESSAGES["ConvolutionDimensions"](
+        input_batch=0, input_feature=2, input_spatial=[1], output_batch=0, output_feature=2, output_spatial=[1]
+    )
+    base, kernel = instruction("b", "parameter", (2, 5, 4)), instruction("k", "parameter", (3, 4, 7))
+    last = instruction("c", "convolution", (2, 5, 7), reads="b k", window=window, convolution_dimensions=numbers)
+    # 5 places of a window of 3 over 5 values and a border: 13 meetings rather than 15.
+    assert costs(base, kernel, last)[0] == 2 * 4 * 7 * 2 * 13
+
+
+def test_figures_of_a_tpu_that_cannot_be_are_left_out() -> None:
+    metadata = {"program_id": 0.5, "symbol_id": float("nan"), "flops": float("inf"), "bytes_accessed": -1}
+    stats = {"device_offset_ps": 2**63 - 1, "device_duration_ps": -5}
+    (row,) = tpu(event("%a", 0, 1, metadata_stats=metadata, **stats)).hlo_ops.frame.to_dict("records")
+    assert (row["program_id"], row["total_time_us"]) == (-1, 1.0)
+    assert np.isnan(row["flops"])
+    assert np.isnan(row["bytes_accessed"])
+
+
+def test_a_derived_line_of_a_tpu_runs_nothing() -> None:
+    drawn = trace(plane("/device:TPU:0", line("XLA Ops", event("%a", 0, 1), id=-559038737)))
+    assert len(Results(drawn).occurrences) == 0

@@ -1,0 +1,1 @@
+"""Trace -> the tf.data pipelines: calls, waits, bottlenecks, and what to change."""

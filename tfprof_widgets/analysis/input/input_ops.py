@@ -1,0 +1,118 @@
+"""Host ops -> the input ops among them, their category, and how the time of the input pipeline divides into categories.
+
+Source: semantics 5.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Trace
+from ..ops.op_names import parse_op_names
+from ..units import US_PER_MS
+
+ENQUEUE = "Enqueue"
+DEMANDED_READ = "Demanded file read"
+ADVANCED_READ = "Advanced file read"
+PREPROCESSING = "Preprocessing"
+UNKNOWN = "Unknown"
+UNCLASSIFIED = "Other"
+
+COLUMNS = ["op", "count", "total_time_ms", "total_time_ratio", "self_time_ms", "self_time_ratio", "category"]
+
+_STAGES = {"enqueue": ENQUEUE, "read": DEMANDED_READ, "preprocessing": PREPROCESSING, "unknown": UNKNOWN}
+_READERS = tuple(
+    f"::{name}" for name in ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
+)
+_AHEAD = ("::MemoryReader", "::MemoryWriter", "::Interleave", "::Prefetch", "::ParallelMap")
+_INFEED = "InfeedEnqueue"
+
+
+def input_category(op_type: str, name: str) -> str | None:
+    """The category of a host op, None where it is not an input op.
+
+    Source: semantics 5.3. `TFRecordV2` is preprocessing there, and so it is here.
+    """
+    if op_type.startswith(_INFEED) or op_type == "MemcpyHToD":
+        return ENQUEUE
+    if op_type == "Dataset":
+        if not name.endswith(_READERS):
+            return PREPROCESSING
+        return ADVANCED_READ if any(part in name for part in _AHEAD) else DEMANDED_READ
+    return _STAGES.get(op_type.lower())
+
+
+def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
+    """Pick the input ops out of the `ops` table.
+
+    Args:
+        ops: the columns `device, type, name, occurrences, total_time_us, total_self_time_us`.
+
+    Returns:
+        `op, count, total_time_ms, total_time_ratio, self_time_ms, self_time_ratio, category`, largest self time first.
+        Both ratios are of the self time of all input ops, so those of the total time may add up to more than 1.
+    """
+    host = ops[ops["device"].str.lower() == "host"]
+    pairs = zip(host["type"], host["name"], strict=True)
+    categories = [input_category(op_type, name) for op_type, name in pairs]  # one turn per distinct op
+    is_input = np.array([category is not None for category in categories], np.bool_)
+    found = host[is_input]
+    self_ms = found["total_self_time_us"].to_numpy(np.float64) / US_PER_MS
+    total_ms = found["total_time_us"].to_numpy(np.float64) / US_PER_MS
+    base = float(self_ms.sum())
+    table = pd.DataFrame(
+        {
+            "op": found["name"].to_numpy(),
+            "count": found["occurrences"].to_numpy(),
+            "total_time_ms": total_ms,
+            "total_time_ratio": total_ms / base if base else np.zeros(len(found)),
+            "self_time_ms": self_ms,
+            "self_time_ratio": self_ms / base if base else np.zeros(len(found)),
+            "category": np.array([category for category in categories if category is not None], np.object_),
+        },
+        columns=COLUMNS,
+    )
+    return table.sort_values(["self_time_ms", "op"], ascending=[False, True], kind="stable", ignore_index=True)
+
+
+def input_categories(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
+    """Divide the input time of the host into categories.
+
+    Args:
+        trace: the trace, for the infeed ops of a TPU host.
+        ops: what `input_ops` returned.
+
+    Returns:
+        `category, time_ms, ratio` (of their sum), always the same five rows in the same order.
+
+    Source: semantics 5.3. Where the host does not enqueue to a device by an op, the share of copying is taken as 0.
+    """
+    by_category = ops.groupby("category")["self_time_ms"].sum()
+    enqueue, *work = (
+        float(by_category.get(key, 0.0)) for key in (ENQUEUE, DEMANDED_READ, ADVANCED_READ, PREPROCESSING)
+    )
+    share, known = _enqueue_share(trace), sum(work)
+    rest = enqueue * (1 - share) / share if share else known
+    times = [enqueue, *(rest * part / known if known else 0.0 for part in work)]
+    times.append(0.0 if known else rest)
+    total = sum(times)
+    return pd.DataFrame(
+        {
+            "category": [ENQUEUE, DEMANDED_READ, ADVANCED_READ, PREPROCESSING, UNCLASSIFIED],
+            "time_ms": times,
+            "ratio": [time / total if total else 0.0 for time in times],
+        }
+    )
+
+
+def _enqueue_share(trace: Trace) -> float:
+    """Of the time from one infeed enqueue to the next on the same thread, the part spent enqueueing; 0 to 1."""
+    texts = [text for text in trace.strings if _INFEED in text]
+    types = parse_op_names(texts).type
+    infeeds = [text for text, kind in zip(texts, types, strict=True) if kind.startswith(_INFEED)]
+    rows = np.flatnonzero(trace.names_matching(infeeds))
+    same_line = trace.line_id[rows][1:] == trace.line_id[rows][:-1]
+    busy = int(trace.duration_ps[rows][:-1][same_line].sum())
+    period = int(np.diff(trace.start_ps[rows])[same_line].sum())
+    return min(1.0, busy / period) if period > 0 else 0.0

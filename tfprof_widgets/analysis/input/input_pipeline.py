@@ -1,0 +1,207 @@
+"""Steps, host ops and tf.data -> `InputPipeline`: whether the training waits for data, for what, and what to do.
+
+compute_input_pipeline(trace, steps=frame, ops=frame) -> InputPipeline
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ...store.trace import Trace
+from ..overview.verdict import INPUT_HIGH, INPUT_MODERATE
+from ..units import PS_PER_US
+from ..wording import number, plural
+from .input_ops import (
+    ADVANCED_READ,
+    DEMANDED_READ,
+    ENQUEUE,
+    PREPROCESSING,
+    UNCLASSIFIED,
+    input_categories,
+    input_ops,
+)
+from .input_usage import host_waits, step_waits
+from .pipeline_executions import SLOW_CALL_PS
+from .tf_data import TfData, compute_tf_data
+
+OTHER_RATIO = 0.03
+"""From this share of unattributed step time on, a small input share is no proof. Source: semantics 5.1."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InputPipeline:
+    """What the input of the training costs."""
+
+    verdict: str
+    """One sentence with numbers."""
+    input_ratio: float
+    """Share of the step time in which the training waits for data, in [0, 1]; NaN where there are no steps."""
+    categories: pd.DataFrame
+    """`category, time_ms, ratio`: enqueueing, reading on demand or ahead, preprocessing, other; all host threads."""
+    ops: pd.DataFrame
+    """`op, count, total_time_ms, total_time_ratio, self_time_ms, self_time_ratio, category`, by falling self time."""
+    tf_data: TfData
+    bottleneck: str
+    """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty when there is none."""
+    suggestion: str
+    """What to change, its last line the code; empty when the pipeline keeps up or there is none."""
+    suggestion_code: str
+    """The code line of `suggestion`."""
+    steps: pd.DataFrame
+    """The wait for data against the step number: `step, name, host, start_ms, step_time_ms, input_ms, input_ratio` (share
+    of the step's time), `is_averaged` (whether `input_ratio` of the whole counts it); one row per step, in their order."""
+    hosts: pd.DataFrame
+    """The most input-bound host first, by its slowest call (semantics 8.5): `host, n_pipelines, n_calls, n_slow_calls`
+    (over 50 us), `total_time_ms, max_latency_us, pipeline` (row of `pipelines` of the slowest call, -1 for none),
+    `bottleneck` and `long_name` (the iterator that held that call up), `input_ratio` (of the host's own steps, NaN without
+    any). Hosts on which tf.data did nothing have no row."""
+
+    def __repr__(self) -> str:
+        return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"
+
+    @property
+    def pipelines(self) -> pd.DataFrame:
+        """One row per tf.data pipeline; see `TfData.pipelines`."""
+        return self.tf_data.pipelines
+
+    @property
+    def iterators(self) -> pd.DataFrame:
+        """One row per tf.data iterator; see `TfData.iterators`."""
+        return self.tf_data.iterators
+
+    @property
+    def is_input_bound(self) -> bool:
+        """Whether a host pipeline ever took more than 50 us to hand an element over. Source: semantics 8.5."""
+        slowest = self.tf_data.slowest_calls["max_latency_us"]
+        return bool((slowest > SLOW_CALL_PS / PS_PER_US).any())
+
+    @property
+    def summary(self) -> str:
+        """What that says of tf.data, in one sentence."""
+        return self.tf_data.summary
+
+    def executions(self, pipeline: int) -> pd.DataFrame:
+        """Every execution of a pipeline, slowest first; see `TfData.executions`."""
+        return self.tf_data.executions(pipeline)
+
+    def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
+        """The iterators of one execution of a pipeline, 0 the slowest; see `TfData.execution`."""
+        return self.tf_data.execution(pipeline, rank)
+
+    @property
+    def enqueue_ms(self) -> float:
+        """Time that the host spent handing data to a device."""
+        return self._category_ms(ENQUEUE)
+
+    @property
+    def read_on_demand_ms(self) -> float:
+        """Time spent reading files when somebody already waited."""
+        return self._category_ms(DEMANDED_READ)
+
+    @property
+    def read_in_advance_ms(self) -> float:
+        """Time spent reading files ahead: by a prefetch, an interleave or a parallel map."""
+        return self._category_ms(ADVANCED_READ)
+
+    @property
+    def preprocessing_ms(self) -> float:
+        """Time spent in everything between reading and handing over."""
+        return self._category_ms(PREPROCESSING)
+
+    @property
+    def unclassified_ms(self) -> float:
+        """Time of the input that is none of these."""
+        return self._category_ms(UNCLASSIFIED)
+
+    def _category_ms(self, category: str) -> float:
+        return float(self.categories.loc[self.categories["category"] == category, "time_ms"].iloc[0])
+
+
+def compute_input_pipeline(
+    trace: Trace, *, steps: pd.DataFrame, ops: pd.DataFrame, tf_data: TfData | None = None
+) -> InputPipeline:
+    """Judge the input pipeline.
+
+    Args:
+        trace: the trace.
+        steps: the `steps` table (of it at least `step_time_ms, input_ms, other_ms`); with `is_averaged`, only those rows
+            count.
+        ops: the `ops` table.
+        tf_data: what `compute_tf_data` gave for the trace, when the caller has it already.
+
+    Source: semantics 5.1-5.3.
+    """
+    data = compute_tf_data(trace) if tf_data is None else tf_data
+    table = input_ops(ops)
+    counted = steps[steps["is_averaged"].astype(bool)] if "is_averaged" in steps else steps
+    total_ms = float(counted["step_time_ms"].sum()) if len(counted) else 0.0
+    ratio = float(counted["input_ms"].sum()) / total_ms if total_ms else float("nan")
+    pipeline = _pipeline(data)
+    waits = step_waits(steps)
+    # Averages leave the first step out, in which a shuffle fills its buffer.
+    fills = _fills(pipeline, whole_ms=float(waits["step_time_ms"].sum()))
+    keeps_up = ratio < INPUT_MODERATE and not fills  # False where there are no steps to tell
+    advised = None if keeps_up else pipeline
+    verdict = _verdict(counted, total_ms, data, None if fills else pipeline)
+    return InputPipeline(
+        verdict=f"{verdict} {pipeline['summary']}" if fills and pipeline is not None and total_ms else verdict,
+        input_ratio=ratio,
+        categories=input_categories(trace, table),
+        ops=table,
+        tf_data=data,
+        bottleneck=str(pipeline["bottleneck_name"]) if pipeline is not None else "",
+        suggestion=_suggestion(advised),
+        suggestion_code=str(advised["suggestion_code"]) if advised is not None else "",
+        steps=waits,
+        hosts=host_waits(data.pipelines, data.slowest_calls, waits),
+    )
+
+
+def _pipeline(data: TfData) -> pd.Series | None:
+    """The pipeline that `TfData.bottleneck` lies in."""
+    return None if data.bottleneck < 0 else data.pipelines.iloc[data.iterators["pipeline"].iloc[data.bottleneck]]
+
+
+def _fills(pipeline: pd.Series | None, *, whole_ms: float) -> bool:
+    """Whether the pipeline is held up by a shuffle that fills its buffer, for a share of the steps' time that matters."""
+    if pipeline is None or not pipeline["fill_time_ms"]:
+        return False
+    is_named = pipeline["bottleneck_time_ms"] == pipeline["fill_time_ms"]
+    return bool(is_named and pipeline["fill_time_ms"] >= INPUT_MODERATE * whole_ms)
+
+
+def _suggestion(pipeline: pd.Series | None) -> str:
+    if pipeline is None or not pipeline["suggestion"]:
+        return ""
+    return f"{pipeline['suggestion']}\n{pipeline['suggestion_code']}"
+
+
+def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Series | None) -> str:
+    """The conclusion in one sentence (semantics 5.2, in our words)."""
+    if not total_ms:
+        seen = f" {pipeline['summary']}" if pipeline is not None else f" {data.summary}"
+        return "No step was measured, so the share of the input cannot be told." + seen
+    input_ratio, other_ratio = float(steps["input_ms"].sum()) / total_ms, float(steps["other_ms"].sum()) / total_ms
+    n = len(steps)
+    waits = (
+        f"the model waits {_of(steps['input_ms'].sum() / n, total_ms / n)} a step for data ({100 * input_ratio:.0f} %)"
+    )
+    if input_ratio >= INPUT_MODERATE:
+        word = "Input-bound" if input_ratio >= INPUT_HIGH else "Moderately input-bound"
+        cause = (
+            f", and {data.iterators['name'].iloc[data.bottleneck]} holds the pipeline up"
+            if pipeline is not None
+            else ""
+        )
+        return f"{word}: {waits}{cause}."
+    if other_ratio >= OTHER_RATIO:
+        rest = f"{100 * other_ratio:.0f} % is not attributed, such as Python or file access"
+        return f"Probably not input-bound: {waits}; {rest}."
+    return f"Not input-bound: {waits}."
+
+
+def _of(part_ms: float, whole_ms: float) -> str:
+    """Two times in one unit: "13.1 of 21.3 ms"."""
+    return f"{number(part_ms)} of {number(whole_ms)} ms"

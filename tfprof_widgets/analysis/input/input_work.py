@@ -1,0 +1,36 @@
+"""Executions of ops -> which ops run only within tf.data, that is in the functions mapped over a data set.
+
+input_work(trace, occurrences) -> one bool per unit of `occurrences`
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...store.trace import Bool, Trace
+from ..event_graph import nearest_marked
+from ..ops.op_occurrences import Occurrences
+
+_DATA_THREAD = re.compile(r"tf_data_(private_threadpool|iterator_resource)")
+"""Threads of tf.data's own; on `tf_data_iterator_get_next` the step goes on with what waited for the batch."""
+
+
+def input_work(trace: Trace, occurrences: Occurrences) -> Bool:
+    """Tell the ops of input pipelines from those of the model, which may have the same type and no scope either.
+
+    Returns:
+        For each unit whether every execution of it lay within an iterator's call or on a thread of tf.data's own.
+    """
+    is_data_line = np.array([bool(_DATA_THREAD.match(line.name)) for line in trace.lines], np.bool_)
+    is_iterator = np.array([name.startswith("Iterator::") for name in occurrences.name], np.bool_)
+    n = len(occurrences.name)
+    if not len(occurrences):
+        return np.zeros(n, np.bool_)
+    within = is_data_line[occurrences.line]
+    within |= nearest_marked(occurrences.parent, is_iterator[occurrences.op]) >= 0
+    n_outside = np.bincount(occurrences.op[~within], minlength=n)
+    executed = np.bincount(occurrences.op, minlength=n) > 0
+    work: Bool = executed & (n_outside == 0)
+    return work

@@ -1,0 +1,188 @@
+"""`Usage` -> the `iterators` table of the tf.data graph, with its critical path and bottlenecks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Bool, Int64, StatValue, Trace
+from ..matching import sum_by
+from ..table_types import Types
+from ..units import PS_PER_MS
+from .background_work import busy_meanwhile
+from .iterator_calls import base_name, short_name
+from .iterator_nodes import merged_name
+from .pipeline_usage import Usage
+
+ASYNC_ITERATORS = frozenset(
+    (
+        "Prefetch",
+        "ParallelInterleave",
+        "ParallelMap",
+        "ParseExample",
+        "MapAndBatch",
+        "DataService",
+        "LegacyParallelInterleave",
+        "ParallelBatch",
+    )
+)
+_CRITICAL_SHARE = 0.5
+FILL_SHARE = 2 / 3
+"""A shuffle whose filling takes more than this share of all the time of a pipeline's root calls is the bottleneck. Below
+it, what also holds up the calls after the first is worth more: it fills the buffer faster, too."""
+_NOT_PARAMS = frozenset(
+    ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
+)
+ITERATOR_TYPES: Types = {
+    "id": int,
+    "parent_id": int,
+    "name": object,
+    "long_name": object,
+    "start_ms": float,
+    "total_time_ms": float,
+    "self_time_ms": float,
+    "calls": int,
+    "is_async": bool,
+    "on_critical_path": bool,
+    "is_bottleneck": bool,
+    "params": object,
+    "pipeline": int,
+    "wait_time_ms": float,
+    "n_iterators": int,
+    "event_names": object,
+    "fill_time_ms": float,
+    "parallelism": float,
+    "buffer_size": float,
+    "is_autotuned": bool,
+    "settings": object,
+}
+
+
+def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
+    """One row per iterator; the columns are told in `TfData.iterators`.
+
+    Differs from XProf: `is_async` looks at the name without its version, so `ParallelMapV2` is asynchronous too.
+    """
+    node, n, start = usage.node, usage.n_nodes, usage.start_ps
+    last_call = np.zeros(n, np.int64)
+    by_time = np.argsort(start, kind="stable")
+    last_call[node[by_time]] = usage.calls.event[by_time]
+    first_start = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(first_start, node, start)
+    wait = sum_by(node, np.where(usage.is_counted, usage.waits.wait_ps, 0), n)
+    critical = _critical(usage)
+    event_names = _event_names(trace, usage)
+    params = [_params(trace, event) for event in last_call.tolist()]
+    # One turn per node in what follows.
+    long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
+    short = [short_name(text) for text in long_names]
+    columns = {
+        "id": np.arange(n),
+        "parent_id": usage.nodes.parent,
+        "name": short,
+        "long_name": long_names,
+        "start_ms": first_start / PS_PER_MS,
+        "total_time_ms": sum_by(node, usage.duration_ps, n) / PS_PER_MS,
+        "self_time_ms": sum_by(node, usage.waits.self_ps, n) / PS_PER_MS,
+        "calls": np.bincount(node, minlength=n),
+        "is_async": [base_name(text) in ASYNC_ITERATORS for text in short],
+        "on_critical_path": critical,
+        "is_bottleneck": _bottlenecks(usage, critical, wait, [base_name(text) == "Prefetch" for text in short]),
+        "params": params,
+        "pipeline": usage.nodes.pipeline,
+        "wait_time_ms": wait / PS_PER_MS,
+        "n_iterators": _n_iterators(usage),
+        "event_names": event_names,
+        "fill_time_ms": usage.fill_ps / PS_PER_MS,
+        "parallelism": [_first_number(one, _PARALLELISM) for one in params],
+        "buffer_size": [_first_number(one, _BUFFER_SIZE) for one in params],
+        "is_autotuned": [is_autotuned(one) for one in params],
+        "settings": [settings_text(one) for one in params],
+    }
+    return pd.DataFrame(columns, columns=list(ITERATOR_TYPES))
+
+
+def _n_iterators(usage: Usage) -> Int64:
+    """For each node how many iterator objects it stands for."""
+    n_objects = int(usage.calls.iterator.max()) + 1
+    pairs = np.unique(usage.node * n_objects + usage.calls.iterator)
+    return np.bincount(pairs // n_objects, minlength=usage.n_nodes)
+
+
+def _critical(usage: Usage) -> Bool:
+    """For each node whether the root calls that waited for it make up at least half of the time of all that count."""
+    n, n_calls = usage.n_nodes, len(usage.node)
+    blocking = np.flatnonzero(usage.waits.is_blocking & usage.is_counted)
+    pairs = np.unique(usage.node[blocking] * n_calls + usage.waits.root_call[blocking])
+    waited = sum_by(pairs // n_calls, usage.duration_ps[pairs % n_calls], n)
+    roots = usage.is_root & usage.is_counted
+    root_time = sum_by(usage.pipeline[roots], usage.duration_ps[roots], usage.nodes.n_pipelines)
+    critical: Bool = (waited > 0) & (waited >= _CRITICAL_SHARE * root_time[usage.nodes.pipeline])
+    return critical
+
+
+def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, is_prefetch: list[bool]) -> Bool:
+    """The node of each pipeline that is on the critical path and was waited for longest, if for any time at all.
+
+    Where that is a prefetch whose thread was busy meanwhile, it is what that thread was busy with.
+    A shuffle that takes most of the pipeline's time to fill its buffer comes first, although it fills it in first calls.
+    """
+    pipeline, found = usage.nodes.pipeline, np.zeros(len(wait), np.bool_)
+    root_time = sum_by(usage.pipeline[usage.is_root], usage.duration_ps[usage.is_root], usage.nodes.n_pipelines)
+    fills = usage.fill_ps > FILL_SHARE * root_time[pipeline]
+    cost = np.where(fills, np.iinfo(np.int64).max, wait)
+    candidate = np.flatnonzero(fills | (critical & (wait > 0)))
+    order = candidate[np.lexsort((candidate, -cost[candidate], pipeline[candidate]))]
+    _, first = np.unique(pipeline[order], return_index=True)
+    for node in order[first].tolist():  # one turn per pipeline
+        busy = busy_meanwhile(usage, node) if is_prefetch[node] else -1
+        found[busy if busy >= 0 else node] = True
+    return found
+
+
+def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
+    """For each node the distinct names of its events."""
+    pairs = pd.DataFrame({"node": usage.node, "name": trace.name_id[usage.calls.event]}).drop_duplicates()
+    groups = pairs.sort_values(["node", "name"]).groupby("node")["name"]
+    return [tuple(trace.strings[i] for i in ids) for _, ids in groups]
+
+
+def _params(trace: Trace, event: int) -> dict[str, StatValue]:
+    return {key: value for key, value in trace.stats_of(event).items() if key not in _NOT_PARAMS}
+
+
+_PARALLELISM = ("parallelism", "num_parallel_calls")
+_BUFFER_SIZE = ("buffer_size", "buffer_limit")
+
+
+def is_autotuned(params: Mapping[str, StatValue]) -> bool:
+    """Whether tf.data chooses the iterator's parallelism or buffer size itself."""
+    return str(params.get("autotune")).lower() in ("true", "1")
+
+
+def _first_number(params: Mapping[str, StatValue], keys: tuple[str, ...]) -> float:
+    """The first of some settings that the trace has, NaN for none."""
+    found = (value for key in keys if isinstance(value := params.get(key), int))
+    return float(next(found, np.nan))
+
+
+_SETTINGS = {
+    "parallelism": "{} at once",
+    "num_parallel_calls": "{} at once",
+    "cycle_length": "cycle {}",
+    "block_length": "block {}",
+    "batch_size": "batch {}",
+    "buffer_size": "buffer {}",
+    "buffer_limit": "buffer {}",
+    "threadpool_size": "{} threads",
+}
+
+
+def settings_text(params: dict[str, StatValue]) -> str:
+    """What a reader wants of an iterator's `params`: `2 at once, autotuned, batch 32`; empty where it has none of it."""
+    words = [words.format(params[key]) for key, words in _SETTINGS.items() if key in params]
+    if is_autotuned(params):
+        words.insert(1, "autotuned")
+    return ", ".join(words)

@@ -1,0 +1,190 @@
+"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up.
+
+compute_tf_data(trace) -> TfData
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ...store.trace import Trace
+from ..grouping import Grouping, group_events
+from ..table_types import Types, typed_table
+from ..units import PS_PER_US
+from ..wording import plural
+from .iterator_calls import find_calls
+from .iterator_nodes import merge_iterators
+from .iterator_table import ITERATOR_TYPES, iterator_table
+from .iterator_waits import find_waits
+from .pipeline_executions import SLOW_CALL_PS, execution, executions
+from .pipeline_table import PIPELINE_TYPES, SLOWEST_TYPES, pipeline_table, slowest_calls, time_text
+from .pipeline_usage import Usage, find_usage
+
+CALL_TYPES: Types = {
+    "pipeline": int,
+    "iterator": int,
+    "event": int,
+    "start_ps": int,
+    "duration_ps": int,
+    "self_ps": int,
+    "is_blocking": bool,
+    "root_call": int,
+    "wait_ps": int,
+    "is_startup": bool,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TfData:
+    """What tf.data did during the capture. All frames are empty when it did nothing.
+
+    The bottleneck is decided over all calls of a pipeline's root, weighted by time, without the first call of each
+    epoch: it starts threads and fills buffers, and would hide what holds up the rest. Where there are only first calls
+    they count.
+
+    Source: semantics section 8. Differs from XProf: D11 (it no longer has this analysis); iterators are merged over
+    epochs, windows and the files of an interleave; its bottleneck, that of the slowest call, is in `slowest_calls`.
+    """
+
+    pipelines: pd.DataFrame
+    """One row per pipeline, in order of first use: `id` (row number), `name` (`Host:k`, `Device:k`), `host`,
+    `is_device`; of the calls of its root `n_calls`, `n_slow_calls` (over 50 us), `total_time_ms`,
+    `avg/min/max_latency_us`, `startup_time_ms` (first calls, left out of what follows), `fill_time_ms` (waited while a
+    shuffle filled its buffer), `steady_latency_us` (average of the others); `bottleneck` (row of `iterators`, -1 when
+    none), `bottleneck_name` (long name), `bottleneck_time_ms` (how long the consumer waited for its own work),
+    `suggestion` and `suggestion_code` (empty when it keeps up), `summary` (one sentence)."""
+    iterators: pd.DataFrame
+    """One row per iterator, a consumer before what it consumes: `id` (row number), `parent_id` (row of the consumer,
+    -1 for a root), `name`, `long_name`, `start_ms` of the first call, `total_time_ms` and `self_time_ms` (without the
+    time covered by the calls it waited for) over all calls, `calls`, `is_async`, `on_critical_path` (the root calls in
+    which it was waited for make up at least half of the root's time), `is_bottleneck` (of those, the one with the
+    largest `wait_time_ms`; a shuffle that took most of the time to fill its buffer; or, where it is a prefetch whose
+    thread was busy meanwhile, what that thread spent most time on), `params` (stats of its last call), `pipeline`
+    (row), `wait_time_ms` (part of the self time for which the root call waited, without first calls), `n_iterators`
+    (objects merged), `event_names` (tuple of the event names merged; `long_name` has `[*]` where they differ),
+    `fill_time_ms` (of a shuffle: waited while it filled its buffer), `parallelism` and `buffer_size` (as last seen;
+    NaN where the trace does not tell), `is_autotuned` (tf.data chooses them), `settings` (all of these in words)."""
+    calls: pd.DataFrame
+    """One row per GetNext call in trace order: `pipeline`, `iterator` (rows), `event` (row in the trace), `start_ps`,
+    `duration_ps`, `self_ps`, `is_blocking` (its root call waited for it), `root_call` (row of the execution it belongs
+    to, -1 where its element was not fetched), `wait_ps` (part of its self time for which the root call waited),
+    `is_startup` (it belongs to the first execution of an epoch)."""
+    slowest_calls: pd.DataFrame
+    """XProf's result: for each host pipeline the bottleneck of its slowest call (semantics 8.5), slowest first: `host,
+    pipeline, max_latency_us, bottleneck, long_name, self_time_us`."""
+
+    def __repr__(self) -> str:
+        n_calls, n_iterators = plural(len(self.calls), "call"), plural(len(self.iterators), "iterator")
+        return f"TfData({n_calls} of {n_iterators} in {plural(len(self.pipelines), 'pipeline')})"
+
+    def executions(self, pipeline: int) -> pd.DataFrame:
+        """Every execution of a pipeline, that is every call of its root, slowest first.
+
+        Returns:
+            `rank` (0 is the slowest), `start_ms`, `latency_us`, `is_slow` (over 50 us), `is_startup` (first of an epoch),
+            `bottleneck` (row of `iterators`, -1 for none), `bottleneck_name` (long name), `bottleneck_time_us` (how long the
+            execution waited for the bottleneck's own work), `root_call` (row of `calls`).
+
+        Raises:
+            ValueError: there is no such pipeline.
+        """
+        if not 0 <= pipeline < len(self.pipelines):
+            raise ValueError(f"pipeline {pipeline} is not a row of `pipelines`, which has {len(self.pipelines)}")
+        return executions(self.calls, self.iterators, int(pipeline))
+
+    def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
+        """The iterators that took part in one execution of a pipeline, a consumer before what it consumes.
+
+        Args:
+            pipeline: row of `pipelines`.
+            rank: 0 for the slowest execution, 1 for the next, ...
+
+        Returns:
+            The columns of `iterators`; times, calls, critical path and bottleneck are of this execution alone. Work done ahead
+            of it counts in `total_time_ms`, not in `wait_time_ms`, which adds up to the execution's latency.
+
+        Raises:
+            ValueError: there is no such pipeline, or it was executed fewer times.
+        """
+        ranked = self.executions(pipeline)
+        if not 0 <= rank < len(ranked):
+            raise ValueError(f"rank {rank} is not one of the {len(ranked)} executions of pipeline {pipeline}")
+        return execution(self.calls, self.iterators, int(ranked["root_call"].iloc[rank]))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no iterator call was captured."""
+        return self.iterators.empty
+
+    @property
+    def bottleneck(self) -> int:
+        """Row in `iterators` of the bottleneck of the pipeline that took most time; -1 when there is none.
+
+        Host pipelines come first: a device pipeline only hands on what a host pipeline made.
+        """
+        rows = self.pipelines[self.pipelines["bottleneck"] >= 0]
+        if rows.empty:
+            return -1
+        order = rows.assign(is_host=~rows["is_device"].astype(bool)).sort_values(["is_host", "total_time_ms"])
+        return int(order["bottleneck"].to_numpy()[-1])
+
+    @property
+    def summary(self) -> str:
+        """XProf's conclusion in one sentence, by the slowest call of all host pipelines (semantics 8.5)."""
+        if self.slowest_calls.empty:
+            return "No call of a host tf.data pipeline was captured; capture more steps."
+        slowest = float(self.slowest_calls["max_latency_us"].iloc[0])
+        if slowest > SLOW_CALL_PS / PS_PER_US:
+            return (
+                f"The slowest call of a tf.data pipeline took {time_text(slowest)}; the training waits from 50 us on."
+            )
+        return "No call of a tf.data pipeline took longer than 50 us."
+
+
+def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData:
+    """Find the tf.data pipelines and what holds them up.
+
+    Args:
+        trace: the trace.
+        grouping: the groups of its events, when the caller has them already; they tell training from evaluation.
+    """
+    usage = _usage(trace, grouping)
+    if usage is None:
+        return TfData(
+            pipelines=typed_table((), PIPELINE_TYPES),
+            iterators=typed_table((), ITERATOR_TYPES),
+            calls=typed_table((), CALL_TYPES),
+            slowest_calls=typed_table((), SLOWEST_TYPES),
+        )
+    iterators = iterator_table(trace, usage)
+    return TfData(
+        pipelines=pipeline_table(usage, iterators),
+        iterators=iterators,
+        calls=pd.DataFrame(
+            {
+                "pipeline": usage.pipeline,
+                "iterator": usage.node,
+                "event": usage.calls.event,
+                "start_ps": usage.start_ps,
+                "duration_ps": usage.duration_ps,
+                "self_ps": usage.waits.self_ps,
+                "is_blocking": usage.waits.is_blocking,
+                "root_call": usage.waits.root_call,
+                "wait_ps": usage.waits.wait_ps,
+                "is_startup": usage.is_startup,
+            }
+        ),
+        slowest_calls=slowest_calls(trace, usage),
+    )
+
+
+def _usage(trace: Trace, grouping: Grouping | None) -> Usage | None:
+    calls = find_calls(trace)
+    if not len(calls.event):
+        return None
+    start, end = trace.start_ps[calls.event], trace.end_ps[calls.event]
+    waits = find_waits(start, end, calls.parent, calls.is_root, calls.is_extra_link)
+    nodes = merge_iterators(trace, calls, grouping or group_events(trace))
+    return find_usage(trace, calls, waits, nodes)

@@ -1,0 +1,1 @@
+"""Framework ops -> name scopes and Keras layers, forward, backward and optimizer apart."""

@@ -1,0 +1,72 @@
+"""`MemoryProfile` -> bytes by the op that allocated them: over the whole capture, and live at the highest peak.
+
+memory_by_op(memory) -> OpMemory      # one entry per op name
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...store.trace import Bool, Int64
+from ..matching import sum_by
+from ..memory.memory import MemoryProfile
+from ..memory.memory_live import find_peak
+from ..memory.memory_snapshots import Snapshots
+from ..ops.op_names import parse_op_names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpMemory:
+    """Bytes by op. `name`, `type`, `allocated_bytes` and `peak_bytes` have one entry per op that allocated."""
+
+    name: tuple[str, ...]
+    """Name of the op; "" for allocations that name none."""
+    type: tuple[str, ...]
+    """Its type where the allocation tells, else ""."""
+    allocated_bytes: Int64
+    """All that the op allocated in the capture, of every allocator."""
+    peak_bytes: Int64
+    """What of it was in use at the peak of `allocator`."""
+    allocator: str
+    """The allocator with the largest peak; "" where no memory was recorded."""
+    before_capture_bytes: int
+    """In use at that peak and not seen being allocated."""
+    stack_bytes: int
+    """In use at that peak as stack, which no op is charged for."""
+
+
+def memory_by_op(memory: MemoryProfile) -> OpMemory:
+    """Sum the allocations of each op; `peak_bytes`, `before_capture_bytes` and `stack_bytes` add up to the peak."""
+    table = memory.snapshots
+    if memory.is_empty:
+        none = np.empty(0, np.int64)
+        return OpMemory((), (), none, none, "", 0, 0)
+    summary = memory.summary
+    allocator = str(summary["allocator"][int(summary["peak_bytes"].to_numpy().argmax())])
+    rows = memory.snapshots.rows_of(allocator)
+    peak = find_peak(table, rows).row
+    live = _live_at(table, rows, peak)
+    made = ~table.is_free
+    ids, code = np.unique(table.op, return_inverse=True)
+    parsed = parse_op_names([memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
+    at_peak = np.where(live, table.allocation_bytes, 0)
+    return OpMemory(
+        name=parsed.name,
+        type=tuple(kind or "" for kind in parsed.type),
+        allocated_bytes=sum_by(code.reshape(-1)[made], table.allocation_bytes[made], len(ids)),
+        peak_bytes=sum_by(code.reshape(-1), at_peak, len(ids)),
+        allocator=allocator,
+        before_capture_bytes=int(table.heap_bytes[peak]) - int(at_peak.sum()),
+        stack_bytes=int(table.stack_bytes[peak]),
+    )
+
+
+def _live_at(table: Snapshots, rows: slice, now: int) -> Bool:
+    """Which rows are allocations of one allocator that are in use just after row `now` of it."""
+    row = np.arange(len(table.event))
+    live: Bool = (row >= rows.start) & (row <= now) & ~table.is_free
+    live &= (table.freed_at < 0) | (table.freed_at > now)
+    live &= table.session_id == table.session_id[now]
+    return live

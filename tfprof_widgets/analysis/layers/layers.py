@@ -1,0 +1,189 @@
+"""Framework ops -> time and memory per Keras layer, forward, backward and optimizer apart.
+
+compute_layers(op_scopes(names, types), is_device=..., self_ps=..., occurrences=..., layers=..., memory=...) -> Layers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...store.source_map import SourceMap
+from ...store.trace import Bool, Int32, UInt8
+from ..memory.memory import MemoryProfile
+from ..memory.memory_live import BEFORE_CAPTURE, STACK
+from ..ops.op_shares import OpShares
+from ..ops.op_totals import OpTotals
+from ..wording import plural
+from .layer_memory import OpMemory, memory_by_op
+from .layer_names import KnownLayers, Places, find_layers
+from .op_scopes import OpScopes, op_scopes
+from .traced_roles import traced_roles
+
+PHASES = ("forward", "backward", "optimizer", "other")
+FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
+LAYER_COLUMNS = (
+    "device",
+    "layer",
+    "class_name",
+    "kind",
+    "forward_time_us",
+    "backward_time_us",
+    "optimizer_time_us",
+    "other_time_us",
+    "self_time_us",
+    "self_time_ratio",
+    "n_ops",
+    "occurrences",
+    "allocated_bytes",
+    "peak_bytes",
+)
+ENTRY_COLUMNS = ("layer", "class_name", "kind", "allocated_bytes", "peak_bytes")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Layers:
+    """Which layer each op belongs to, and what each layer costs."""
+
+    frame: pd.DataFrame
+    """One row per side and entry, `LAYER_COLUMNS`, first devices then host, then by self time falling.
+
+    `device` is `Device` or `Host` as in `ops`. `forward_time_us` to `other_time_us` add up to `self_time_us`, and those of all
+    rows to the self time of all ops; `self_time_ratio` is of the side's total.
+
+    Memory is of the entry as a whole and stands on its first row only, so that it adds up: `allocated_bytes` to all bytes
+    allocated in the capture, `peak_bytes` to what was in use at the peak of the allocator whose peak is largest, of which
+    "allocated before the capture" (and "stack", if any) is a row of its own. A compiled program allocates as a whole, for the
+    op that runs it, which is in no layer.
+    """
+    entries: pd.DataFrame
+    """One row per entry, `ENTRY_COLUMNS`. `kind` is `layer`, `loss`, `metrics`, `optimizer`, `input`, or `other` for "not in a
+    layer" and for memory that no op of the capture explains."""
+    op_entry: Int32
+    """For each op its row in `entries`."""
+    op_phase: UInt8
+    """For each op an index into `PHASES`."""
+
+    def __repr__(self) -> str:
+        n = int((self.entries["kind"] == "layer").sum())
+        return f"Layers({plural(n, 'layer')}, {len(self.entries)} entries)"
+
+
+def compute_layers(
+    scopes: OpScopes,
+    totals: OpTotals,
+    *,
+    shares: OpShares | None = None,
+    source_map: SourceMap | None = None,
+    memory: MemoryProfile | None = None,
+) -> Layers:
+    """Attribute every framework op to one entry and one phase.
+
+    The phase is `backward` for an op made by a gradient tape (charged to the layer of the op it is the gradient of; the `AddN`
+    outside any scope by which a tape adds up gradients of one value is in no layer), `optimizer` for one of the optimizer,
+    `forward` for any other op of a layer or of the loss, else `other` (metrics, input, and what is in no layer).
+
+    Args:
+        scopes: the framework ops.
+        totals: their time and executions.
+        shares: the framework ops, with the tracebacks that compiled programs carry.
+        source_map: the layers of the program, without which layers are told from scopes (see `find_layers`), and
+            tracebacks, which tell what ops outside any scope are for.
+        memory: the memory profile, for the two byte columns; without it they are 0.
+    """
+    known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
+    used = memory_by_op(memory) if memory is not None else None
+    listed = _with_allocating(scopes, used) if used is not None else scopes
+    role = traced_roles(listed, shares, source_map)
+    places = find_layers(listed, known, roles=role)
+    entries = _entries(places, used, listed.name)
+    n_ops = len(scopes)
+    op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
+    return Layers(_frame(entries, op_entry, phase, totals), entries, op_entry, phase)
+
+
+def _with_allocating(scopes: OpScopes, used: OpMemory) -> OpScopes:
+    """The ops, and after them those that allocated without being among the ops that ran."""
+    listed = frozenset(scopes.name)
+    extra = [i for i, name in enumerate(used.name) if name not in listed]
+    names = [used.name[i] for i in extra]
+    more = op_scopes(names, [used.type[i] for i in extra], is_input=_beside_input(scopes, names))
+    return OpScopes(
+        name=scopes.name + more.name,
+        type=scopes.type + more.type,
+        scope=scopes.scope + more.scope,
+        leaf=scopes.leaf + more.leaf,
+        is_backward=np.append(scopes.is_backward, more.is_backward),
+        is_optimizer=np.append(scopes.is_optimizer, more.is_optimizer),
+        is_input=np.append(scopes.is_input, more.is_input),
+    )
+
+
+def _beside_input(scopes: OpScopes, names: Sequence[str]) -> Bool:
+    """Which names begin as those of ops of the input do, and none of the model's."""
+    roots: tuple[set[str], set[str]] = (set(), set())
+    for name, is_input in zip(scopes.name, scopes.is_input.tolist(), strict=True):
+        roots[is_input].add(name.partition("/")[0])
+    return np.array([name.partition("/")[0] in roots[1] - roots[0] for name in names], np.bool_)
+
+
+def _phases(scopes: OpScopes, places: Places) -> UInt8:
+    is_sum = [
+        not scope and (kind == "AddN" or leaf.startswith("SimplifyAggregation_"))  # what Grappler makes of such an AddN
+        for kind, scope, leaf in zip(scopes.type, scopes.scope, scopes.leaf, strict=True)
+    ]
+    is_forward = np.array([kind in ("layer", "loss") for kind in places.kind], np.bool_)[places.entry]
+    phase = np.where(is_forward, FORWARD, OTHER)
+    is_optimizer = np.array([kind == "optimizer" for kind in places.kind], np.bool_)[places.entry]
+    phase[is_optimizer] = OPTIMIZER
+    phase[scopes.is_backward | np.array(is_sum, np.bool_)] = BACKWARD
+    phase[scopes.is_input] = OTHER
+    return phase.astype(np.uint8)
+
+
+def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.DataFrame:
+    n = len(places.layer)
+    columns = {"layer": places.layer, "class_name": places.class_name, "kind": places.kind}
+    frame = pd.DataFrame({key: pd.Series(value, dtype=object) for key, value in columns.items()})
+    allocated, peak = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    extra = []
+    if used is not None:
+        entry_of = dict(zip(names, places.entry.tolist(), strict=True))
+        entry = np.array([entry_of[name] for name in used.name], np.int64)
+        np.add.at(allocated, entry, used.allocated_bytes)
+        np.add.at(peak, entry, used.peak_bytes)
+        extra = [(BEFORE_CAPTURE, used.before_capture_bytes), (STACK, used.stack_bytes)]
+    frame["allocated_bytes"], frame["peak_bytes"] = allocated, peak
+    rows = [(name, "", "other", 0, size) for name, size in extra if size]
+    return pd.concat([frame, pd.DataFrame(rows, columns=list(ENTRY_COLUMNS))], ignore_index=True) if rows else frame
+
+
+def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotals) -> pd.DataFrame:
+    n = len(entries)
+    row = np.where(totals.is_device, 0, n) + op_entry  # one row per side and entry, devices first
+    times = [
+        np.bincount(row, np.where(phase == code, totals.self_us, 0.0), minlength=2 * n).astype(np.float64)
+        for code in range(len(PHASES))
+    ]
+    n_ops = np.bincount(row, minlength=2 * n)
+    has_memory = (entries[["allocated_bytes", "peak_bytes"]] != 0).any(axis=1).to_numpy()
+    keep = n_ops > 0
+    keep[n:] |= has_memory & ~keep[:n]
+    is_second = np.zeros(2 * n, np.bool_)
+    is_second[n:] = keep[:n]
+    frame = pd.concat([entries, entries], ignore_index=True)
+    frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
+    frame["order"] = np.repeat([0, 1], n)
+    for name, time in zip(PHASES, times, strict=True):
+        frame[f"{name}_time_us"] = time
+    frame["self_time_us"] = times[FORWARD] + times[BACKWARD] + times[OPTIMIZER] + times[OTHER]
+    whole = frame.groupby("order")["self_time_us"].transform("sum")
+    frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
+    frame["n_ops"] = n_ops
+    frame["occurrences"] = np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64)
+    frame.loc[is_second, ["allocated_bytes", "peak_bytes"]] = 0
+    frame = frame[keep].sort_values(["order", "self_time_us", "layer"], ascending=[True, False, True], kind="stable")
+    return frame[list(LAYER_COLUMNS)].reset_index(drop=True)

@@ -1,0 +1,204 @@
+"""Names of framework ops -> name scope and role of each, with what functions, loops and graph rewriting added taken away.
+
+    op_scopes(names, types) -> OpScopes                            # one entry per op
+    compute_op_scopes(trace, occurrences, shares) -> OpScopes      # of the framework ops of a trace
+
+TensorFlow names an op by the path of scopes it was made in. The executor sees longer names, which this undoes:
+
+- `StatefulPartitionedCall/dense/MatMul`: the call of a function, and `replica_3/`, the copy of a model on one device;
+- `lstm/while/body/_34/lstm/while/add`: a body inlined by TensorFlow repeats the path within its function;
+- `gradient_tape/dense/MatMul/MatMul_1`: the gradient of an op of scope `dense/MatMul`, to which it is charged; within loops
+  `gradient_tape/lstm/while/gradients/lstm/while/MatMul_grad/MatMul`;
+- `dense/ArithmeticOptimizer/AddOpsRewrite_add`: an op that graph rewriting (Grappler) put in the scope of those it replaced;
+- `dense/MatMul/_12`: a copy that the graph partitioner numbered.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...store.source_map import SourceMap
+from ...store.trace import Bool, Trace
+from ..input.input_work import input_work
+from ..ops.op_occurrences import Occurrences
+from ..ops.op_shares import OpShares
+from .scope_words import OPTIMIZERS, REWRITERS
+
+DATA_SCOPE = "tf.data"
+"""The scope of tf.data iterators; `Iterator::Root::Map` lies in `tf.data/Root/Map`."""
+
+_FUNCTION = re.compile(r"(Stateful)?PartitionedCall(_\d+)?|replica_\d+")
+_INSTANCE = re.compile(r"_\d+")
+_NUMBERED = re.compile(r"_\d+\Z")
+_GRADIENT = frozenset(("gradient_tape", "gradients"))
+_BODIES = frozenset(("body", "cond", "then", "else", "branch", *(f"branch{i}" for i in range(100))))
+"""What TensorFlow puts, with a number below it, before the names of a loop's or condition's inlined body."""
+_CONTROL_FLOW = frozenset(("cond", "while", "case", "switch_case", "training", "If", "While"))
+_DATA_TYPE = re.compile(
+    r"Optional(FromValue|GetValue|HasValue|None)|(Make)?Iterator\w*|OneShotIterator|\w+Dataset(V\d+)?|Dataset"
+)
+_APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpScopes:
+    """Where each op was made. All fields have one entry per op, in the order given."""
+
+    name: tuple[str, ...]
+    type: tuple[str, ...]
+    scope: tuple[tuple[str, ...], ...]
+    """The components of the innermost name scope, outermost first, empty for an op outside any scope; of a gradient op that
+    of the forward op. What tf.data runs is in the scope `DATA_SCOPE` and below."""
+    leaf: tuple[str, ...]
+    """The op's own name within its scope."""
+    is_backward: Bool
+    """Whether it computes a gradient."""
+    is_optimizer: Bool
+    """Whether it belongs to the optimizer: by its outermost scope, or because it applies gradients to a variable."""
+    is_input: Bool
+    """Whether tf.data runs it: an iterator, or an op of a function that is mapped over a data set."""
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+def op_scopes(
+    names: Sequence[str],
+    types: Sequence[str],
+    *,
+    is_input: Bool | None = None,
+    optimizers: frozenset[str] = frozenset(),
+) -> OpScopes:
+    """Find the scope and role of each op.
+
+    Args:
+        names: op names without their type; any text is allowed. Costs a few string operations per name.
+        types: op types, as many.
+        is_input: which of them ran only within tf.data (`input_work.py`), where that is known; iterators are found anyway.
+        optimizers: names of optimizers beyond those of TensorFlow and Keras.
+
+    A condition around the optimizer (as loss scaling makes one, to skip steps that overflow) belongs to it, too.
+    """
+    known = OPTIMIZERS | {name.lower() for name in optimizers}
+    given = np.zeros(len(names), np.bool_) if is_input is None else is_input
+    scopes: list[tuple[str, ...]] = []
+    leaves = []
+    backward, optimizer, of_input = (np.zeros(len(names), np.bool_) for _ in range(3))
+    for i, (name, kind, within) in enumerate(
+        zip(names, types, given.tolist(), strict=True)
+    ):  # one turn per unique name
+        if name.startswith("Iterator::"):
+            scopes.append((DATA_SCOPE, *name.split("::")[1:]))
+            leaves.append(name.rpartition("::")[2])
+            of_input[i] = True
+            continue
+        path, backward[i] = _normal(name)
+        leaves.append(path[-1] if path else name)
+        of_input[i] = within or bool(_DATA_TYPE.fullmatch(kind))
+        optimizer[i] = not (backward[i] or of_input[i]) and (bool(_APPLY.match(kind)) or _is_optimizer(path, known))
+        scopes.append((DATA_SCOPE, *path[:-1]) if of_input[i] else tuple(path[:-1]))
+    around = _conditions_around(scopes, optimizer)
+    optimizer |= np.array([scope in around for scope in scopes], np.bool_) & ~backward
+    return OpScopes(tuple(names), tuple(types), tuple(scopes), tuple(leaves), backward, optimizer, of_input)
+
+
+def _conditions_around(scopes: Sequence[tuple[str, ...]], is_optimizer: Bool) -> frozenset[tuple[str, ...]]:
+    """Scopes of control flow alone that an optimizer's ops lie in, and those of control flow within them."""
+    flow = {scope for scope in set(scopes) if scope and all(without_number(part) in _CONTROL_FLOW for part in scope)}
+    outer = set()
+    for scope in {scopes[i] for i in np.flatnonzero(is_optimizer).tolist()}:
+        first = tuple(itertools.takewhile(lambda part: without_number(part) in _CONTROL_FLOW, scope))[:1]
+        outer |= {first} - {()}
+    return frozenset(scope for scope in flow if scope[:1] in outer)
+
+
+def without_number(component: str) -> str:
+    """A scope's name as it was asked for: TensorFlow appends `_1`, `_2`, ... to a name that is taken."""
+    return _NUMBERED.sub("", component)
+
+
+def _normal(name: str) -> tuple[list[str], bool]:
+    """The components of a name as its function's author made them, the op's own last; whether it is a gradient's."""
+    parts = [part for part in name.split("/") if part]
+    while len(parts) > 1 and _INSTANCE.fullmatch(parts[-1]):
+        parts.pop()
+    path = _Path()
+    is_backward = is_restart = False
+    for at, part in enumerate(parts):
+        is_last = at == len(parts) - 1
+        if not is_last and (_FUNCTION.fullmatch(part) or part in REWRITERS):
+            continue
+        if not is_last and part in _GRADIENT:
+            is_backward = is_restart = True
+            continue
+        if not is_last and path.parts and path.parts[-1] in _BODIES and _INSTANCE.fullmatch(part):
+            path.pop()
+            is_restart = True
+            continue
+        if is_restart:
+            path.restart(part)
+            is_restart = False
+        if is_backward:
+            forward = part.removesuffix("_grad") or part
+            path.fold(forward)
+            part = part if is_last else forward
+        path.append(part)
+    return path.parts, is_backward
+
+
+class _Path:
+    """Components, and where each first occurs: keeps names with many restarts linear."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._first: dict[str, int] = {}
+
+    def append(self, part: str) -> None:
+        self._first.setdefault(part, len(self.parts))
+        self.parts.append(part)
+
+    def pop(self) -> None:
+        part = self.parts.pop()
+        if self._first[part] == len(self.parts):
+            del self._first[part]
+
+    def restart(self, part: str) -> None:
+        """Go back to where the path that now begins with `part` began before, if it did."""
+        begin = self._first.get(part)
+        while begin is not None and len(self.parts) > begin:
+            self.pop()
+
+    def fold(self, part: str) -> None:
+        """Turn `a/b/while/a/b`, before another `while`, into `a/b`: names about the gradient of a loop repeat its own."""
+        half = len(self.parts) // 2
+        if without_number(part) not in _CONTROL_FLOW:
+            return
+        if half and len(self.parts) % 2 and self.parts[half] == part and self.parts[:half] == self.parts[half + 1 :]:
+            while len(self.parts) > half:
+                self.pop()
+
+
+def _is_optimizer(path: Sequence[str], known: frozenset[str]) -> bool:
+    """Whether the outermost scope that is no control flow is an optimizer's, or the update of one variable."""
+    for part in path[:-1]:
+        bare = without_number(part)
+        if bare in _CONTROL_FLOW:
+            continue
+        return bare == "update" or bare.lower() in known or part.lower() in known
+    return False
+
+
+def compute_op_scopes(
+    trace: Trace, occurrences: Occurrences, shares: OpShares, source_map: SourceMap | None = None
+) -> OpScopes:
+    """The scopes of the framework ops of a trace, with what threads and live models tell beyond names."""
+    work = np.zeros(len(shares), np.bool_)
+    work[: occurrences.n_ops] = input_work(trace, occurrences)[: occurrences.n_ops]
+    layers = source_map.layers if source_map is not None else None
+    optimizers = frozenset(layers["name"][layers["layer"] == ""]) if layers is not None else frozenset()
+    return op_scopes(shares.name, shares.type, is_input=work, optimizers=optimizers)

@@ -1,0 +1,1 @@
+"""Trace -> memory by allocator: timeline, live set, steps, growth and lifetimes."""

@@ -1,0 +1,292 @@
+"""Trace -> `MemoryProfile`: per allocator the summary, the timeline, and what is live at the peak or at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...store.trace import Trace
+from ..grouping import Grouping, group_events
+from ..table_types import Types, typed_table
+from ..units import PS_PER_MS
+from ..wording import plural
+from .memory_growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
+from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
+from .memory_remedy import memory_remedy
+from .memory_snapshots import Snapshots, read_snapshots
+from .memory_steps import StepSpans, step_table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MemoryProfile:
+    """What TensorFlow's allocators did during the capture.
+
+    Source: semantics section 7. Times are ms after the trace origin.
+    Differs from XProf: its times are offsets within the event's line.
+    """
+
+    allocators: tuple[str, ...]
+    """Names, sorted; prefixed with the host ("host: name") where more than one host recorded memory."""
+    summary: pd.DataFrame
+    """One row per allocator: `allocator, n_allocations, n_deallocations, capacity_bytes, peak_heap_bytes, peak_bytes,
+    peak_at_ms, stack_bytes, heap_bytes, free_bytes, fragmentation_ratio`. `peak_heap_bytes` is the highest mark since
+    the process began, `peak_bytes` the most in use (stack and heap) during the capture, and the columns after it are
+    the state at that moment; `fragmentation_ratio` is in [0, 1].
+
+    Differs from XProf: `peak_heap_bytes` is the largest reported mark, not the one on the last event in line order.
+    """
+    snapshots: Snapshots
+    """The memory events as columns, for views."""
+    strings: tuple[str, ...]
+    """What the string ids of `snapshots` point into."""
+    event_step: npt.NDArray[np.int32] | None
+    """For each event of the trace its row in the `steps` table, where steps were computed."""
+    step_spans: StepSpans
+    """When those steps were; none where steps were not computed."""
+    remedy: str | None
+    """Where nothing useful was recorded: why, what to do, and on the last line the code to paste; else None."""
+
+    def __repr__(self) -> str:
+        n = len(self.snapshots.event)
+        return f"MemoryProfile({plural(n, 'memory event')} of {plural(len(self.allocators), 'allocator')})"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the capture holds no memory event."""
+        return not self.allocators
+
+    def timeline(self, allocator: str) -> pd.DataFrame:
+        """Every memory event of one allocator, in time order; nothing is sampled away.
+
+        Returns:
+            `time_ms, event` ("allocation" or "deallocation"), `requested_bytes, allocation_bytes, op, step, region,
+            dtype, shape`, the state after the event `in_use_bytes` (stack and heap), `stack_bytes, heap_bytes,
+            free_bytes, fragmentation_ratio` in [0, 1], `address`, and `freed_at`: for an allocation the row in which
+            its address is given back, else -1. `step` is the row of the `steps` table (-1 between steps), or XProf's
+            step id where no steps were given.
+
+        Raises:
+            KeyError: no such allocator.
+        """
+        table, rows = self.snapshots, self.snapshots.rows_of(allocator)
+        freed_at = table.freed_at[rows]
+        return pd.DataFrame(
+            {
+                "time_ms": table.time_ps[rows] / PS_PER_MS,
+                "event": np.where(table.is_free[rows], "deallocation", "allocation").astype(np.object_),
+                "requested_bytes": table.requested_bytes[rows],
+                "allocation_bytes": table.allocation_bytes[rows],
+                "op": texts(table.op[rows], self.strings),
+                "step": self._steps_of(rows),
+                "region": texts(table.region[rows], self.strings),
+                "dtype": dtype_names(table.dtype[rows]),
+                "shape": texts(table.shape[rows], self.strings),
+                "in_use_bytes": table.in_use_bytes[rows],
+                "stack_bytes": table.stack_bytes[rows],
+                "heap_bytes": table.heap_bytes[rows],
+                "free_bytes": table.free_bytes[rows],
+                "fragmentation_ratio": table.fragmentation_ratio[rows],
+                "address": table.address[rows],
+                "freed_at": np.where(freed_at >= 0, freed_at - rows.start, -1),
+            }
+        )
+
+    def peak(self, allocator: str) -> pd.DataFrame:
+        """Who holds the memory at the peak, as XProf tells it: the allocations of the peak's step, the rest as one row.
+
+        Returns:
+            `op, allocation_bytes, requested_bytes, occurrences, region, dtype, shape, total_bytes`, largest first; byte
+            counts are of one allocation, `total_bytes` is `allocation_bytes` times `occurrences`.
+
+        Raises:
+            KeyError: no such allocator.
+
+        Differs from XProf: no row is hidden for being small.
+        """
+        return peak_table(self.snapshots, self.snapshots.rows_of(allocator), self.strings)
+
+    def live(self, allocator: str, at_ms: float) -> pd.DataFrame:
+        """Who holds the memory at a time (ms after the trace origin): the true live set, columns as in `peak`.
+
+        The row "allocated before the capture" is what is in use and was not seen being allocated.
+
+        Raises:
+            KeyError: no such allocator.
+        """
+        rows = self.snapshots.rows_of(allocator)
+        return live_table(self.snapshots, rows, self.strings, at_ps=round(at_ms * PS_PER_MS))
+
+    def lifetimes(self, allocator: str) -> pd.DataFrame:
+        """How long each allocation lived, in the order in which they were made; empty where none was.
+
+        Returns:
+            `op, step, region, dtype, shape, allocation_bytes, allocated_at_ms, freed_at_ms, lifetime_ms`; the last two
+            are NaN for what was not given back within the same session. An address that is handed out again counts as
+            given back then. `step` as in `timeline`.
+
+        Raises:
+            KeyError: no such allocator.
+        """
+        table, rows = self.snapshots, self.snapshots.rows_of(allocator)
+        at = np.flatnonzero(~table.is_free[rows]) + rows.start
+        freed_at = table.freed_at[at]
+        freed_ms = np.where(freed_at >= 0, table.time_ps[freed_at] / PS_PER_MS, np.nan)
+        lifetime_ps = np.where(freed_at >= 0, table.time_ps[freed_at] - table.time_ps[at], np.nan)
+        return pd.DataFrame(
+            {
+                "op": texts(table.op[at], self.strings),
+                "step": self._steps_of(rows)[at - rows.start],
+                "region": texts(table.region[at], self.strings),
+                "dtype": dtype_names(table.dtype[at]),
+                "shape": texts(table.shape[at], self.strings),
+                "allocation_bytes": table.allocation_bytes[at],
+                "allocated_at_ms": table.time_ps[at] / PS_PER_MS,
+                "freed_at_ms": freed_ms,
+                "lifetime_ms": lifetime_ps / PS_PER_MS,
+            }
+        )
+
+    def steps(self, allocator: str) -> pd.DataFrame:
+        """What each step did to one allocator, by the time between its begin and its end.
+
+        Returns:
+            `step` (row of the `steps` table), `peak_bytes` (most in use, stack and heap), `peak_at_ms` (the last time
+            it was that high; the begin of the step where it only fell), `start_bytes` and `end_bytes` in use at its
+            begin and end, `growth_bytes` (their difference), `n_allocations, allocated_bytes`. A step of a session in
+            which the allocator reports nothing has no row; empty where there are no steps.
+
+        Raises:
+            KeyError: no such allocator.
+        """
+        return step_table(self.snapshots, self.snapshots.rows_of(allocator), self.step_spans)
+
+    def growth(self, allocator: str) -> MemoryGrowth:
+        """Whether the memory in use at the end of steps keeps growing, which is how a leak shows.
+
+        Raises:
+            KeyError: no such allocator.
+
+        Source: Theil-Sen slope and Mann-Kendall test, see `memory_growth`.
+        """
+        steps, rows = self.steps(allocator), self.snapshots.rows_of(allocator)
+        session = self.step_spans.session[steps["step"].to_numpy(np.int64)]
+        slope, is_significant = measure_growth(steps, session, int(self.snapshots.in_use_bytes[rows].max()))
+        sentence = ""
+        if is_significant:
+            free_bytes = int(self.snapshots.free_bytes[rows.stop - 1])
+            sentence = describe_growth(slope, len(steps), self.unfreed(allocator), free_bytes)
+        return MemoryGrowth(slope, len(steps), is_significant, sentence)
+
+    def unfreed(self, allocator: str, after_steps: int = 2) -> pd.DataFrame:
+        """Which ops allocate in a step what is still held some steps later: variables and caches once, leaks in every step.
+
+        Args:
+            allocator: one of `allocators`.
+            after_steps: how many steps later, at the end of the step; steps too near to the end of their session do
+                not count.
+
+        Returns:
+            `op, n_allocations, n_steps` (in how many steps it made them), `allocated_bytes` (of all of them),
+            `bytes_per_step` (per step that counts), `held_bytes` (the part not given back until the session ends),
+            largest `held_bytes` first. Empty where all is given back in time or there are no steps.
+
+        Raises:
+            KeyError: no such allocator.
+            ValueError: `after_steps` is negative.
+        """
+        if after_steps < 0:
+            raise ValueError(f"after_steps={after_steps}: give 0 (the end of the same step) or more")
+        rows = self.snapshots.rows_of(allocator)
+        n_rows, has_steps = rows.stop - rows.start, len(self.step_spans) > 0
+        step = self._steps_of(rows).astype(np.int64) if has_steps else np.full(n_rows, -1, np.int64)
+        return unfreed_table(self.snapshots, rows, self.strings, self.step_spans, step, after_steps)
+
+    def _steps_of(self, rows: slice) -> npt.NDArray[np.integer]:
+        """For each of some snapshots its row in the `steps` table; XProf's step id where no steps were given."""
+        table = self.snapshots
+        return table.group_step[rows] if self.event_step is None else self.event_step[table.event[rows]]
+
+
+def compute_memory(
+    trace: Trace,
+    *,
+    event_step: npt.NDArray[np.int32] | None = None,
+    steps: pd.DataFrame | None = None,
+    grouping: Grouping | None = None,
+) -> MemoryProfile:
+    """Read the memory events of a trace.
+
+    Args:
+        trace: the trace.
+        event_step: for each event its row in the `steps` table, for the `step` column of the timeline.
+        steps: those steps (`session, start_ps, duration_ps`), for what happened in each.
+        grouping: the groups of the events, when the caller has them already.
+    """
+    snapshots = read_snapshots(trace, _group_numbers(grouping or group_events(trace)))
+    return MemoryProfile(
+        allocators=snapshots.allocators,
+        summary=_summary(snapshots),
+        snapshots=snapshots,
+        strings=trace.strings,
+        event_step=event_step,
+        step_spans=_spans(steps),
+        remedy=memory_remedy(trace, snapshots),
+    )
+
+
+def _spans(steps: pd.DataFrame | None) -> StepSpans:
+    if steps is None:
+        return StepSpans(*(np.empty(0, np.int64) for _ in range(3)))
+    session, start, duration = (steps[name].to_numpy(np.int64) for name in ("session", "start_ps", "duration_ps"))
+    return StepSpans(session, start, start + duration)
+
+
+def _group_numbers(grouping: Grouping) -> npt.NDArray[np.int64]:
+    """XProf's group id of each event, -1 for none."""
+    number = np.append(grouping.groups["number"].to_numpy(np.int64), -1)
+    return number[grouping.group_id]
+
+
+def _summary(table: Snapshots) -> pd.DataFrame:
+    rows = []
+    for name in table.allocators:  # one turn per allocator
+        at = table.rows_of(name)
+        peak = find_peak(table, at)
+        stack, heap, free = (
+            int(column[peak.row]) for column in (table.stack_bytes, table.heap_bytes, table.free_bytes)
+        )
+        n_deallocations = int(table.is_free[at].sum())
+        rows.append(
+            {
+                "allocator": name,
+                "n_allocations": at.stop - at.start - n_deallocations,
+                "n_deallocations": n_deallocations,
+                "capacity_bytes": stack + heap + free,
+                "peak_heap_bytes": int(table.lifetime_peak_bytes[at].max()),
+                "peak_bytes": peak.in_use_bytes,
+                "peak_at_ms": float(table.time_ps[peak.row] / PS_PER_MS),
+                "stack_bytes": stack,
+                "heap_bytes": heap,
+                "free_bytes": free,
+                "fragmentation_ratio": float(table.fragmentation_ratio[peak.row]),
+            }
+        )
+    return typed_table(rows, SUMMARY_TYPES)
+
+
+SUMMARY_TYPES: Types = {
+    "allocator": object,
+    "n_allocations": int,
+    "n_deallocations": int,
+    "capacity_bytes": int,
+    "peak_heap_bytes": int,
+    "peak_bytes": int,
+    "peak_at_ms": float,
+    "stack_bytes": int,
+    "heap_bytes": int,
+    "free_bytes": int,
+    "fragmentation_ratio": float,
+}

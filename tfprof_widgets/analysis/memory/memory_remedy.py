@@ -1,0 +1,36 @@
+"""Trace and `Snapshots` -> what to do where no memory was recorded, or not the memory that matters."""
+
+from __future__ import annotations
+
+from ...store.trace import Trace
+from .memory_snapshots import Snapshots
+
+_CPU_REMEDY = (
+    "{cause} TensorFlow records CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
+    "Restart the kernel, run the line below first (or `%load_ext tfprof_widgets`, which does it), and capture again.\n"
+    'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
+)
+_IDLE_REMEDY = (
+    "Nothing of TensorFlow ran while this capture was on, so no memory was allocated. Put the code that trains inside it:\n"
+    "with tfprof.profile() as prof: model.fit(...)"
+)
+_DEVICE_REMEDY = (
+    "No memory was allocated or given back while this capture ran, so there is nothing to show. "
+    "Capture more steps, the first one included:\n"
+    "with tfprof.profile(steps=range(0, 10)) as prof: ..."
+)
+
+
+def memory_remedy(trace: Trace, snapshots: Snapshots) -> str | None:
+    """Why little or no memory was recorded and what to do, the code on the last line; None where all is there."""
+    if not trace.n_events:
+        return _IDLE_REMEDY
+    has_device = any(plane.is_device for plane in trace.planes)
+    if has_device:
+        return None if snapshots.allocators else _DEVICE_REMEDY
+    if not snapshots.allocators:
+        return _CPU_REMEDY.format(cause="This capture holds no memory events.")
+    if set(snapshots.allocators) == {"mklcpu"}:
+        # Without the BFC allocator oneDNN's scratch allocator still reports, which is a small part of the memory.
+        return _CPU_REMEDY.format(cause="This capture holds only oneDNN's scratch memory (`mklcpu`), not the tensors.")
+    return None

@@ -1,0 +1,1 @@
+"""Trace -> executions of ops and kernels, and their totals per framework op."""

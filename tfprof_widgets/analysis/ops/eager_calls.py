@@ -1,0 +1,46 @@
+"""Trace -> the eager calls that stand for an op, because the op itself left no event.
+
+TensorFlow 2.21 runs an eager op as a function of one op, and inside that the op is not recorded: all that is seen is
+`EagerLocalExecute: MatMul` within an `EagerExecute` that says it is no function.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...store.trace import Bool, Int64, Trace
+from ..event_graph import nearest_marked
+from ..event_names import by_name
+from ..steps.step_spans import on_host
+
+EAGER_SCOPE = "eager/"
+"""Such an op has a type and no name: it is called `eager/MatMul`, one op whatever lines call it."""
+
+_CALL = re.compile(r"EagerLocalExecute: (?!.*(Iterator|Optional|Dataset))")
+"""Eager calls but those that make and read data sets, which no `tf.function` of the user's would take in."""
+
+
+def eager_calls(trace: Trace, is_recorded: Bool) -> Int64:
+    """The events of eager calls of an op, not of a function, within which no op was recorded; ascending.
+
+    Args:
+        trace: the trace.
+        is_recorded: for each event whether it is known to execute an op.
+    """
+    is_call = by_name(trace, lambda names: [_CALL.match(name) is not None for name in names], np.bool_)[trace.name_id]
+    if not is_call.any():
+        return np.empty(0, np.int64)
+    is_call &= on_host(trace) & ~is_recorded
+    parent = trace.nesting.parent.astype(np.int64)
+    around = nearest_marked(parent, is_call)[is_recorded]
+    is_call[around[around >= 0]] = False
+    is_function = np.append(trace.int_stat("is_func", default=1, signed_only=True), 1)
+    call = nearest_marked(parent, trace.names_matching(["EagerExecute"]))
+    return np.flatnonzero(is_call & (is_function[call] == 0))
+
+
+def op_type_of_call(name: str) -> str:
+    """`MatMul` of `EagerLocalExecute: MatMul`."""
+    return name.partition(": ")[2].strip()

@@ -1,0 +1,218 @@
+"""Events of GPU streams -> kernel statistics: each kernel with its launch, its op and whether Tensor Cores serve it.
+
+    compute_kernels(trace, occurrences, op_shares) -> Kernels
+
+Source: semantics 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Bool, Int32, Int64, Trace
+from ..matching import dense_codes, sum_by
+from ..steps.step_spans import on_stream
+from ..units import PS_PER_NS
+from .kernel_details import Launch, is_eligible_einsum, is_eligible_op, on_tensor_cores, parse_launch
+from .op_names import parse_op_names
+from .op_occurrences import Occurrences
+
+if TYPE_CHECKING:
+    from .op_shares import OpShares
+
+KERNEL_COLUMNS = (
+    "rank",
+    "name",
+    "registers_per_thread",
+    "shared_memory_bytes",
+    "block_dim",
+    "grid_dim",
+    "occupancy_pct",
+    "tensor_core_eligible",
+    "uses_tensor_core",
+    "op_name",
+    "occurrences",
+    "total_time_us",
+    "avg_time_us",
+    "min_time_us",
+    "max_time_us",
+    "op_type",
+)
+_NS_PER_US = 1000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernels:
+    """Kernel statistics and the executions that they are made of."""
+
+    frame: pd.DataFrame
+    """The columns `KERNEL_COLUMNS`, most total time first; one row per kernel name, launch and op."""
+    run_kernel: Int32
+    """For each execution its row of `frame`."""
+    run_event: Int64
+    """For each execution its event of the trace, ascending."""
+
+    def within(self, trace: Trace, time_range_ps: tuple[int, int]) -> pd.DataFrame:
+        """The kernels that ran in a time range, in the columns of `frame`; of an execution it cuts the part inside counts."""
+        low, high = time_range_ps
+        start, end = trace.start_ps[self.run_event], trace.end_ps[self.run_event]
+        ns = (np.minimum(end, high) - np.maximum(start, low)) // PS_PER_NS
+        inside = (start < high) & (end > low)
+        ran, code = np.unique(self.run_kernel[inside], return_inverse=True)
+        frame = _with_times(self.frame.iloc[ran].reset_index(drop=True), code, ns[inside], len(ran))
+        frame = frame.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+        return frame.assign(rank=np.arange(1, len(frame) + 1))[list(KERNEL_COLUMNS)]
+
+
+def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares) -> Kernels:
+    """Add up the kernels of all devices.
+
+    A kernel is an event of a device stream with `kernel_details` and some duration. Executions of one name, launch (block,
+    grid, registers, shared memory), op and Tensor Core flags are one row; its occupancy is that of the first of them. Times
+    are whole nanoseconds, and the average is rounded down to one, as in XProf. `op_name` is the framework op with the
+    largest share in the execution, `op_type` its type; both are empty where the trace names none (as in traces of 2020).
+    `tensor_core_eligible` says that Tensor Cores could serve the op, `uses_tensor_core` that this kernel runs on them, both
+    told by name (`op_type` tells more: the name of a Keras convolution ends with `convolution`).
+
+    Args:
+        trace: the trace.
+        occurrences: the executions of the trace's ops.
+        op_shares: which framework ops they stand for.
+
+    Returns:
+        No rows for a trace in which nothing ran on a GPU.
+
+    Differs from XProf: no row is cut off (D7). Devices of several hosts are added up like those of one. A device that does
+    not name its vendor, as in older traces, is read as one of Nvidia (XProf finds no Tensor Core use there); on those of
+    others no use is told. Under XLA a fusion goes by the framework op that it is most of, and an HLO op that names none by
+    the one that it works for, as in `ops` (XProf takes the last instruction of a fusion, and "").
+    """
+    rows = _kernel_events(trace)
+    details, launch_of = np.unique(trace.string_stat("kernel_details")[rows], return_inverse=True)
+    launches = [parse_launch(trace.strings[i]) for i in details.tolist()]  # one a distinct text
+    ops = _ops_of(trace, occurrences, op_shares, rows)
+    uses = on_tensor_cores(trace, rows)
+    is_eligible = ops.is_eligible | _is_annotation_eligible(trace, rows, uses)
+
+    launch = _distinct(launches)[launch_of.reshape(-1)]
+    code, n = dense_codes(trace.name_id[rows], launch, ops.number, uses.astype(np.int8), is_eligible.astype(np.int8))
+    _, first = np.unique(code, return_index=True)
+    frame = pd.DataFrame(
+        {
+            "name": _texts(trace.strings[i] for i in trace.name_id[rows[first]].tolist()),
+            "op_name": _texts(ops.name[i] for i in ops.number[first].tolist()),
+            "op_type": _texts(ops.type[i] for i in ops.number[first].tolist()),
+            "tensor_core_eligible": is_eligible[first],
+            "uses_tensor_core": uses[first],
+        }
+    )
+    frame = _with_launches(frame, [launches[i] for i in launch_of.reshape(-1)[first].tolist()])
+    frame = _with_times(frame, code, trace.duration_ps[rows] // PS_PER_NS, n)
+    order = _order(frame)
+    place = np.empty(n, np.int32)
+    place[order] = np.arange(n)
+    frame = frame.iloc[order].reset_index(drop=True)
+    frame.insert(0, "rank", np.arange(1, n + 1))
+    return Kernels(frame[list(KERNEL_COLUMNS)], place[code], rows)
+
+
+def _kernel_events(trace: Trace) -> Int64:
+    details = trace.string_stat("kernel_details")
+    says_nothing = details == trace.string_ids.get("", -2)
+    return np.flatnonzero(on_stream(trace) & (details >= 0) & ~says_nothing & (trace.duration_ps > 0))
+
+
+@dataclass(frozen=True)
+class _Ops:
+    """The distinct ops of kernels by name, the first one none, and for each execution which, and whether it is eligible."""
+
+    name: tuple[str, ...]
+    type: tuple[str, ...]
+    number: Int64
+    is_eligible: Bool
+
+
+def _ops_of(trace: Trace, occurrences: Occurrences, op_shares: OpShares, rows: Int64) -> _Ops:
+    unit = np.full(trace.n_events, -1, np.int64)
+    unit[occurrences.event] = occurrences.op
+    op = np.append(op_shares.dominant, -1)[unit[rows]]
+    number_of = np.zeros(len(op_shares.name) + 1, np.int64)
+    types = {"": ""}
+    numbers = {"": 0}
+    for row in np.unique(op[op >= 0]).tolist():  # one turn per op
+        number_of[row] = numbers.setdefault(op_shares.name[row], len(numbers))
+        types.setdefault(op_shares.name[row], op_shares.type[row])
+    is_eligible = np.array([is_eligible_op(name) for name in numbers], np.bool_)
+    number = number_of[op]
+    return _Ops(tuple(numbers), tuple(types.values()), number, is_eligible[number])
+
+
+def _is_annotation_eligible(trace: Trace, rows: Int64, uses: Bool) -> Bool:
+    """Whether the op in the annotation around each launch is eligible: by its name, its equation or what the kernel uses."""
+    texts, place = np.unique(trace.string_stat("tf_op")[rows], return_inverse=True)
+    strings = [trace.strings[text] if text >= 0 else "" for text in texts.tolist()]
+    is_named = np.array([text != "" for text in strings], np.bool_)[place.reshape(-1)]
+    known = np.array([is_eligible_op(name) for name in parse_op_names(strings).name], np.bool_)[place.reshape(-1)]
+    found: Bool = is_named & (known | _is_einsum(trace, rows) | uses)
+    return found
+
+
+def _is_einsum(trace: Trace, rows: Int64) -> Bool:
+    """Whether each execution is for an einsum of two operands."""
+    texts, equation = np.unique(trace.string_stat("equation")[rows], return_inverse=True)
+    known = [text >= 0 and is_eligible_einsum(trace.strings[text]) for text in texts.tolist()]
+    found: Bool = np.array(known, np.bool_)[equation.reshape(-1)]
+    return found
+
+
+def _distinct(launches: list[Launch]) -> Int64:
+    """Number launches that differ in more than their occupancy."""
+    numbers: dict[Launch, int] = {}
+    return np.array([numbers.setdefault(one._replace(occupancy_pct=0.0), len(numbers)) for one in launches], np.int64)
+
+
+def _with_launches(frame: pd.DataFrame, launches: list[Launch]) -> pd.DataFrame:
+    """Add what the launches of the rows say; `launch` itself is kept to sort by."""
+    return frame.assign(
+        launch=pd.Series([one._replace(occupancy_pct=0.0) for one in launches], dtype=object),
+        registers_per_thread=np.array([one.registers for one in launches], np.int64),
+        shared_memory_bytes=np.array([one.shared_memory_bytes for one in launches], np.int64),
+        block_dim=_texts(",".join(map(str, one.block)) for one in launches),
+        grid_dim=_texts(",".join(map(str, one.grid)) for one in launches),
+        # A float of 32 bits in XProf's message.
+        occupancy_pct=np.array([one.occupancy_pct for one in launches], np.float32).astype(np.float64),
+    )
+
+
+def _with_times(frame: pd.DataFrame, code: Int64, duration_ns: Int64, n: int) -> pd.DataFrame:
+    count = np.bincount(code, minlength=n).astype(np.int64)
+    total = sum_by(code, duration_ns, n)
+    shortest = np.full(n, np.iinfo(np.int64).max)
+    longest = np.zeros(n, np.int64)
+    np.minimum.at(shortest, code, duration_ns)
+    np.maximum.at(longest, code, duration_ns)
+    return frame.assign(
+        occurrences=count,
+        total_time_us=total / _NS_PER_US,
+        avg_time_us=total // count / _NS_PER_US,
+        min_time_us=shortest / _NS_PER_US,
+        max_time_us=longest / _NS_PER_US,
+        total_ns=total,
+    )
+
+
+def _order(frame: pd.DataFrame) -> Int64:
+    """Rows by total time falling; equal ones by name, launch, Tensor Core use, eligibility and op (semantics 6.2)."""
+    columns = ["name", "launch", "uses_tensor_core", "tensor_core_eligible", "op_name"]
+    keys = list(zip(-frame["total_ns"], *(frame[column] for column in columns), strict=True))
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+
+
+def _texts(texts: Iterable[str]) -> pd.Series:
+    column: list[object] = list(texts)
+    return pd.Series(column, dtype=object)

@@ -1,0 +1,295 @@
+"""Trace -> every execution of every op.
+
+    op_occurrences(trace, grouping=...) -> Occurrences      # arrays, one entry per execution, and the table of units
+
+A unit is what is executed: an ordinary op of TensorFlow, or one HLO op of a compiled program. Which framework ops an HLO op
+stands for is told by `op_shares.py`.
+
+Source: semantics 4.1, 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...store.nesting import nest
+from ...store.trace import Bool, Int32, Int64, Trace, UInt8
+from ..event_names import used_names
+from ..grouping import Grouping, group_events
+from ..steps.step_spans import on_host, on_stream
+from ..xla.hlo_tpu import TpuExecutions
+from ..xla.hlo_units import HloExecutions, HloUnits, hlo_executions
+from .eager_calls import EAGER_SCOPE, eager_calls, op_type_of_call
+from .kernel_details import on_tensor_cores
+from .op_names import parse_op_names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Occurrences:
+    """Executions of units: `op` is a row of the table of units, which `name`, `type`, `is_device` and `is_eager` describe."""
+
+    op: Int32
+    event: Int64
+    """The event of the trace that each execution is."""
+    line: Int32
+    start_ps: Int64
+    duration_ps: Int64
+    span_ps: Int64
+    """`duration_ps`, cut where a later op of the line starts inside it and outlives it."""
+    parent: Int64
+    """The execution that directly encloses it (a row of this table), -1 for none."""
+
+    name: tuple[str, ...]
+    type: tuple[str, ...]
+    """Of an HLO op its category. Ordinary ops come first, hosts before devices; then HLO ops likewise."""
+    is_device: Bool
+    is_eager: Bool
+    """Whether the op was run eagerly: on a host any execution of it, on a device the first (semantics 4.1, 4.2)."""
+    variant: Int32
+    """For each execution, which kernel of its op it is: on a device one op may run several kernels per execution."""
+    hlo: HloUnits
+    """The HLO ops: its row `i` is unit `n_ops + i`."""
+    kernel_use: UInt8
+    """For each execution 1 where it is a kernel that the device described, 2 where that one computes on Tensor Cores."""
+
+    lane: Int32
+    """For each execution what it keeps busy, a row of the table of lanes: a host thread or a whole device."""
+    lane_line: Int32
+    """The table of lanes, all that can be idle: the thread's line, or the first line of the device."""
+    lane_is_device: Bool
+    lane_first_ps: Int64
+    lane_last_ps: Int64
+    """From where to where each lane was observed: a thread from its first to its last op or event that names an op (such
+    as an allocation for it), a device from its first to its last event of any kind."""
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    @property
+    def n_ops(self) -> int:
+        """How many units are ordinary ops; those from there on are HLO ops."""
+        return len(self.name) - len(self.hlo)
+
+    @cached_property
+    def self_ps(self) -> Int64:
+        """`span_ps` less that of the direct children."""
+        inner = self.parent >= 0
+        own = self.span_ps.copy()
+        np.subtract.at(own, self.parent[inner], self.span_ps[inner])
+        return own
+
+
+def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurrences:
+    """Find every execution of an op.
+
+    An event that runs an HLO op (see `hlo_units.py`) is an execution of that. Any other event of a host is an execution
+    when its name parses as an op (semantics 1.7), it carries `tf_op` and is no allocation, or it is the call of an eager op
+    that was not recorded itself (see `eager_calls.py`); any other one of a device when it carries `tf_op`. Executions nest
+    within their thread, and on a TensorCore; kernels of a GPU do not nest.
+
+    Args:
+        trace: the trace.
+        grouping: the result of `group_events(trace)`, for the eager flag, where the caller has it.
+
+    Differs from XProf: a child that ends with its parent, or outlives it, makes nothing vanish (D4); allocations are not
+    executions (D5); HLO ops on a host count, and so do eager ops of which only the call was recorded, which with
+    TensorFlow 2.21 is every one.
+    """
+    grouping = grouping or group_events(trace)
+    hlo = hlo_executions(trace)
+    (host, host_names, host_types), calls = _with_eager_calls(trace, _host_rows(trace, hlo), hlo)
+    device, device_names, device_types = _device_rows(trace, hlo)
+    n_host_ops, n_ops = len(host_names), len(host_names) + len(device_names)
+    host = _with_units(host, hlo.host_event, hlo.host_unit + n_ops, is_sorted=True)
+    stream = _with_units(
+        (device[0], device[1] + n_host_ops), hlo.stream_event, hlo.stream_unit + n_ops, is_sorted=False
+    )
+    rows = np.concatenate([host[0], stream[0], hlo.tpu.event])
+    op = np.concatenate([host[1], stream[1], hlo.tpu_unit + n_ops]).astype(np.int32)
+    nesting = nest(trace.line_id[host[0]], trace.start_ps[host[0]], trace.duration_ps[host[0]])
+    n_flat = len(host[0]) + len(stream[0])
+    is_device = np.concatenate([np.arange(n_ops) >= n_host_ops, hlo.units.is_device])
+    is_eager = _eager(op, grouping.is_eager[rows] | np.isin(rows, calls), is_device)
+    lanes = _lanes(trace, host[0], np.concatenate([stream[0], hlo.tpu.event]), hlo.tpu)
+    return Occurrences(
+        op=op,
+        event=rows,
+        line=trace.line_id[rows],
+        start_ps=np.concatenate([trace.start_ps[rows[:n_flat]], hlo.tpu.start_ps]),
+        duration_ps=np.concatenate([trace.duration_ps[rows[:n_flat]], hlo.tpu.duration_ps]),
+        span_ps=np.concatenate([nesting.span_ps, trace.duration_ps[stream[0]], hlo.tpu.span_ps]),
+        parent=np.concatenate(
+            [nesting.parent, np.full(len(stream[0]), -1), np.where(hlo.tpu.parent >= 0, hlo.tpu.parent + n_flat, -1)]
+        ).astype(np.int64),
+        name=host_names + device_names + hlo.units.name,
+        type=host_types + device_types + hlo.units.category,
+        is_device=is_device,
+        is_eager=is_eager,
+        variant=np.where(op < n_ops, trace.name_id[rows], 0).astype(np.int32),
+        hlo=hlo.units,
+        kernel_use=_kernel_use(trace, rows),
+        lane=lanes[0],
+        lane_line=lanes[1],
+        lane_is_device=lanes[2],
+        lane_first_ps=lanes[3],
+        lane_last_ps=lanes[4],
+    )
+
+
+def _eager(op: Int32, is_eager: Bool, is_device: Bool) -> Bool:
+    """For each op whether it is eager: on a host when any of its executions was, on a device when the first was."""
+    eager = np.zeros(len(is_device), np.bool_)
+    eager[op[is_eager]] = True
+    used, first = np.unique(op, return_index=True)
+    eager[used] = np.where(is_device[used], is_eager[first], eager[used])
+    return eager
+
+
+def _with_units(own: tuple[Int64, Int64], event: Int64, unit: Int64, *, is_sorted: bool) -> tuple[Int64, Int64]:
+    """Executions of ordinary ops and of HLO ops together, as events and units; by event where that is asked for."""
+    if not len(event):
+        return own
+    rows, units = np.concatenate([own[0], event]), np.concatenate([own[1], unit])
+    order = np.argsort(rows, kind="stable") if is_sorted else np.arange(len(rows))
+    return rows[order], units[order]
+
+
+def _kernel_use(trace: Trace, rows: Int64) -> UInt8:
+    use = np.zeros(len(rows), np.uint8)
+    if "kernel_details" in trace.string_ids:
+        is_kernel = trace.has_stat("kernel_details")[rows]
+        use[is_kernel] = 1 + on_tensor_cores(trace, rows[is_kernel])
+    return use
+
+
+def _lanes(trace: Trace, host: Int64, device: Int64, tpu: TpuExecutions) -> tuple[Int32, Int32, Bool, Int64, Int64]:
+    """The lane of each execution, host then device, and line, side, first and last instant of each lane."""
+    is_active = on_host(trace) & trace.has_stat("tf_op")
+    is_active[host] = True
+    active = np.flatnonzero(is_active)
+    threads, first, last = _extent(trace, trace.line_id[active], active)
+    streams = np.flatnonzero(on_stream(trace))
+    planes, device_first, device_last = _extent(trace, trace.plane_id[streams], streams)
+    own = np.searchsorted(threads, trace.line_id[host])
+    device_own = np.searchsorted(planes, trace.plane_id[device]) + len(threads)
+    cores = np.searchsorted(planes, np.array(tpu.planes, np.int64))
+    device_first[cores], device_last[cores] = tpu.first_ps, tpu.last_ps
+    return (
+        np.concatenate([own, device_own]).astype(np.int32),
+        np.concatenate([threads, _first_lines(trace)[planes]]).astype(np.int32),
+        np.arange(len(threads) + len(planes)) >= len(threads),
+        np.concatenate([first, device_first]),
+        np.concatenate([last, device_last]),
+    )
+
+
+_Rows = tuple[tuple[Int64, Int64], tuple[str, ...], tuple[str, ...]]
+
+
+def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
+    """Events of host threads that are ordinary ops, the op of each, and names and types of the ops."""
+    derived = np.array([line.is_derived for line in trace.lines], np.bool_)
+    candidate = on_host(trace) & ~derived[trace.line_id]
+    candidate[hlo.host_event] = False
+    staged = trace.has_stat("_ipl_stage_id")
+    parsed = parse_op_names([trace.strings[i] for i in used_names(trace).tolist()])
+    place = np.cumsum(np.bincount(trace.name_id, minlength=len(trace.strings)) > 0) - 1
+    code = np.where(candidate & ~staged, place[trace.name_id], -1)
+    code[code >= 0] = np.where(parsed.is_op, np.arange(len(parsed.name)), -1)[code[code >= 0]]
+    names, types = list(parsed.name), list(parsed.type)
+
+    tf_op = trace.string_stat("tf_op")
+    tf_op[trace.names_matching(("MemoryAllocation", "MemoryDeallocation"))] = -1
+    rows = np.flatnonzero(candidate & ~staged & (code < 0) & (tf_op >= 0))
+    texts, inverse = np.unique(tf_op[rows], return_inverse=True)
+    by_stat = parse_op_names([trace.strings[i] for i in texts.tolist()])
+    code[rows] = np.where([bool(name) for name in by_stat.name], len(names) + np.arange(len(texts)), -1)[inverse]
+    names, types = names + list(by_stat.name), types + list(by_stat.type)
+
+    # An instrumented stage is an op of its category, whatever its name; without a category it is none (semantics 4.1A).
+    category = trace.string_stat("_ipl_stage_cat")
+    rows = np.flatnonzero(candidate & staged & (category >= 0))
+    pairs, inverse = np.unique(np.stack([trace.name_id[rows], category[rows]], axis=1), axis=0, return_inverse=True)
+    code[rows] = len(names) + inverse.reshape(-1)
+    names += [trace.strings[name] for name, _ in pairs.tolist()]
+    types += [trace.strings[kind] for _, kind in pairs.tolist()]
+    rows = np.flatnonzero(code >= 0)
+    return _number(rows, code[rows], names, types)
+
+
+def _with_eager_calls(trace: Trace, ops: _Rows, hlo: HloExecutions) -> tuple[_Rows, Int64]:
+    """Ops of hosts and the eager calls that stand for one; and the events of these calls."""
+    is_recorded = np.zeros(trace.n_events, np.bool_)
+    is_recorded[ops[0][0]] = True
+    is_recorded[hlo.host_event] = True
+    calls = eager_calls(trace, is_recorded)
+    if not len(calls):
+        return ops, calls
+    ids, called = np.unique(trace.name_id[calls], return_inverse=True)
+    kinds = [op_type_of_call(trace.strings[i]) for i in ids.tolist()]
+    rows = np.concatenate([ops[0][0], calls])
+    code = np.concatenate([ops[0][1], called + len(ops[1])])
+    order = np.argsort(rows, kind="stable")
+    return _number(
+        rows[order], code[order], [*ops[1], *(EAGER_SCOPE + kind for kind in kinds)], [*ops[2], *kinds]
+    ), calls
+
+
+def _number(rows: Int64, code: Int64, names: list[str], types: list[str]) -> _Rows:
+    """Give executions whose names are equal one number; the type is that of the first execution that has one.
+
+    Args:
+        rows: the event of each execution.
+        code: index of each into `names` and `types`.
+        names: op names, which may repeat.
+        types: op types.
+    """
+    first = np.full(len(names), -1, np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    used = np.flatnonzero(first >= 0)
+    number: dict[str, int] = {}
+    op_of_code = np.zeros(len(names), np.int64)
+    op_types: list[str] = []
+    for key in used[np.argsort(first[used])].tolist():  # bounded by the number of unique names
+        op_of_code[key] = number.setdefault(names[key], len(number))
+        if len(op_types) < len(number):
+            op_types.append(types[key])
+        elif not op_types[op_of_code[key]]:
+            op_types[op_of_code[key]] = types[key]
+    return (rows, op_of_code[code]), tuple(number), tuple(op_types)
+
+
+def _device_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
+    """Events of device streams that name the op they run for and are no HLO op."""
+    tf_op = trace.string_stat("tf_op")
+    candidate = on_stream(trace) & (tf_op >= 0)
+    candidate[hlo.stream_event] = False
+    if hlo.tpu.planes:
+        candidate &= ~np.isin(trace.plane_id, hlo.tpu.planes)
+    rows = np.flatnonzero(candidate)
+    keys, inverse = np.unique(tf_op[rows], return_inverse=True)
+    parsed = parse_op_names([trace.strings[key] for key in keys.tolist()])
+    named = np.array([bool(name) for name in parsed.name], np.bool_)[inverse]
+    return _number(rows[named], inverse[named], list(parsed.name), [kind or "unknown" for kind in parsed.type])
+
+
+def _first_lines(trace: Trace) -> Int64:
+    """For each plane its first line."""
+    first = np.full(len(trace.planes), -1, np.int64)
+    for index in range(len(trace.lines) - 1, -1, -1):
+        first[trace.lines[index].plane] = index
+    return first
+
+
+def _extent(trace: Trace, owner: Int32, rows: Int64) -> tuple[Int64, Int64, Int64]:
+    """The owners that occur, and from where to where their events reach."""
+    owners = np.flatnonzero(np.bincount(owner)) if len(owner) else np.empty(0, np.int64)
+    code = np.searchsorted(owners, owner)
+    first = np.full(len(owners), np.iinfo(np.int64).max)
+    last = np.full(len(owners), np.iinfo(np.int64).min)
+    np.minimum.at(first, code, trace.start_ps[rows])
+    np.maximum.at(last, code, trace.end_ps[rows])
+    return owners.astype(np.int64), first, last

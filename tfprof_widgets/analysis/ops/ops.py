@@ -1,0 +1,267 @@
+"""Executions of ops -> totals per op over the whole trace or a time range.
+
+    op_occurrences(trace, grouping=...) -> Occurrences      # in op_occurrences.py
+    aggregate_ops(occurrences, shares=..., time_range_ps=(a, b) | None, idle=False) -> DataFrame of OPS_COLUMNS
+
+Source: semantics 4.1-4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Bool, Float64, Int32, Int64
+from ..matching import sum_by
+from ..units import PS_PER_US
+from .op_occurrences import Occurrences, op_occurrences
+from .op_shares import OpShares
+
+__all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "by_type", "op_occurrences"]
+
+OPS_COLUMNS = (
+    "rank",
+    "device",
+    "type",
+    "name",
+    "occurrences",
+    "total_time_us",
+    "avg_time_us",
+    "total_self_time_us",
+    "avg_self_time_us",
+    "self_time_ratio",
+    "cumulative_ratio",
+    "eager",
+    "flop_rate_gflops",
+    "memory_bandwidth_gibps",
+    "tensor_core_ratio",
+)
+IDLE = "IDLE"
+"""Type and name of the row that stands for the time in which a thread or device ran no op."""
+
+
+def aggregate_ops(
+    occurrences: Occurrences,
+    *,
+    shares: OpShares | None = None,
+    time_range_ps: tuple[int, int] | None = None,
+    idle: bool = False,
+) -> pd.DataFrame:
+    """Totals per framework op, those that cost most of their own time first.
+
+    Args:
+        occurrences: the result of `op_occurrences`.
+        shares: the result of `compute_op_shares`, which turns HLO ops into framework ops; without it every unit, HLO ops
+            included, is a row.
+        time_range_ps: count only the time between these two; an op that overlaps the range counts as executed, one
+            without duration when it lies inside. Total time is then the overlap, self time the overlap of the op's own span
+            less that of its direct children. `None` is the whole trace.
+        idle: add one row `IDLE` per side: time of host threads (summed over threads) and of devices (summed over devices)
+            between their first and last event in which no op ran. A side of which nothing was observed within the range
+            has none; one that was never idle has one of 0, as in XProf (the browser leaves that out).
+
+    Returns:
+        The columns `OPS_COLUMNS`, sorted by (`device` first devices then host, self time falling, name); `device` is
+        `Device` or `Host`; ratios are of the side's total, with or without idle time. `flop_rate_gflops` and
+        `memory_bandwidth_gibps` are over total time, for compiled ops only: from figures in the trace, else from our
+        estimates (`hlo_cost.py`); `tensor_core_ratio` is the part of an op's kernel time on Tensor Cores. All three are NaN
+        where nothing is known. An op that several HLO ops stand for was executed as often as the most frequent of them.
+
+    Differs from XProf: nothing is cut off at 500 ops (D7).
+    """
+    total, own, counted = overlaps(occurrences, time_range_ps)
+    n_units = len(occurrences.name)
+    units = _Totals(
+        count=_counts(occurrences, counted),
+        n_done=n_done_of(occurrences, total, counted),
+        total_ps=sum_by(occurrences.op, total, n_units),
+        self_ps=sum_by(occurrences.op, own, n_units),
+        kernel_ns=_kernel_ns(occurrences, total, at_least=1),
+        tensor_ns=_kernel_ns(occurrences, total, at_least=2),
+    )
+    ops: Occurrences | OpShares = occurrences
+    if shares is not None and not shares.is_identity:
+        ops, units = shares, _shared(units, shares)
+    frame = _frame(ops, units)
+    if idle:
+        frame = pd.concat([frame, _idle_rows(occurrences, own, time_range_ps)], ignore_index=True)
+    return _finish(frame)
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """Per unit or framework op; times are whole picoseconds for units, shares of such for framework ops."""
+
+    count: Int64
+    n_done: Float64
+    """Executions, of those that a range cuts the part within it."""
+    total_ps: Int64 | Float64
+    self_ps: Int64 | Float64
+    kernel_ns: Float64
+    tensor_ns: Float64
+    flops: Float64 | None = None
+    n_bytes: Float64 | None = None
+
+
+def _shared(units: _Totals, shares: OpShares) -> _Totals:
+    """Totals of framework ops from those of the units that stand for them."""
+    n_ops, unit, op = len(shares), shares.unit, shares.op
+    executed = units.count[unit] > 0
+
+    def share(value: Int64 | Float64) -> Float64:
+        return _sums(op, value[unit] * shares.ratio, n_ops)
+
+    def known_share(per_execution: Float64) -> Float64:
+        known = executed & ~np.isnan(per_execution[unit])
+        amount = per_execution[unit[known]] * units.n_done[unit[known]] * shares.ratio[known]
+        total = np.bincount(op[known], weights=amount, minlength=n_ops)
+        return np.where(np.bincount(op[known], minlength=n_ops) > 0, total, np.nan)
+
+    count = np.zeros(n_ops, np.int64)
+    np.maximum.at(count, op, units.count[unit])
+    return _Totals(
+        count=count,
+        n_done=share(units.n_done),
+        total_ps=share(units.total_ps),
+        self_ps=share(units.self_ps),
+        kernel_ns=share(units.kernel_ns),
+        tensor_ns=share(units.tensor_ns),
+        flops=known_share(shares.flops),
+        n_bytes=known_share(shares.bytes_accessed),
+    )
+
+
+def _frame(ops: Occurrences | OpShares, totals: _Totals) -> pd.DataFrame:
+    unknown = np.full(len(totals.count), np.nan)
+    seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
+    flops = unknown if totals.flops is None else totals.flops
+    n_bytes = unknown if totals.n_bytes is None else totals.n_bytes
+    kernel_ns = np.where(totals.kernel_ns > 0, totals.kernel_ns, np.nan)
+    frame = pd.DataFrame(
+        {
+            "device": np.where(ops.is_device, "Device", "Host"),
+            "type": pd.Series(ops.type, dtype=object),
+            "name": pd.Series(ops.name, dtype=object),
+            "occurrences": totals.count,
+            "total_ps": totals.total_ps,
+            "self_ps": totals.self_ps,
+            "eager": ops.is_eager,
+            "flop_rate_gflops": flops / seconds / 1e9,
+            "memory_bandwidth_gibps": n_bytes / seconds / 2**30,
+            "tensor_core_ratio": totals.tensor_ns / kernel_ns,
+        }
+    )
+    return frame[totals.count > 0]
+
+
+def n_done_of(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
+    """Executions per unit; of one that a range cuts the part within it."""
+    lasts = occurrences.duration_ps > 0
+    part = np.where(lasts, total / np.where(lasts, occurrences.duration_ps, 1), counted)
+    return _sums(occurrences.op, part, len(occurrences.name))
+
+
+def _kernel_ns(occurrences: Occurrences, total: Int64, *, at_least: int) -> Float64:
+    """Time of kernels per unit, of each in whole nanoseconds as in XProf (semantics 6.2)."""
+    rows = np.flatnonzero(occurrences.kernel_use >= at_least)
+    return _sums(occurrences.op[rows], total[rows] // 1000, len(occurrences.name))
+
+
+def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
+    return np.asarray(np.bincount(row, weights=value, minlength=n), np.float64)
+
+
+def overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) -> tuple[Int64, Int64, Bool]:
+    """Total and self time of each execution within the range, and whether it counts."""
+    if time_range_ps is None:
+        return occurrences.duration_ps, occurrences.self_ps, np.ones(len(occurrences), np.bool_)
+    low, high = time_range_ps
+    start = occurrences.start_ps
+
+    def overlap(length: Int64) -> Int64:
+        inside = np.minimum(start + length, high) - np.maximum(start, low)
+        positive: Int64 = np.maximum(inside, 0)
+        return positive
+
+    span = overlap(occurrences.span_ps)
+    own = span.copy()
+    inner = occurrences.parent >= 0
+    np.subtract.at(own, occurrences.parent[inner], span[inner])
+    total = overlap(occurrences.duration_ps)
+    point = (occurrences.duration_ps == 0) & (start >= low) & (start < high)
+    return total, own, (total > 0) | point
+
+
+def _counts(occurrences: Occurrences, counted: Bool) -> Int64:
+    """Executions per op; on a device the largest count among its kernels (semantics 4.3)."""
+    n_ops = len(occurrences.name)
+    host = counted & ~occurrences.is_device[occurrences.op]
+    count = np.bincount(occurrences.op[host], minlength=n_ops).astype(np.int64)
+    device = counted & occurrences.is_device[occurrences.op]
+    if device.any():
+        width = int(occurrences.variant.max()) + 1
+        kernels = occurrences.op[device].astype(np.int64) * width + occurrences.variant[device]
+        keys, n_runs = np.unique(kernels, return_counts=True)
+        np.maximum.at(count, keys // width, n_runs)
+    return count
+
+
+def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, int] | None) -> pd.DataFrame:
+    """One row per side. Parallel streams may keep a device busier than time passes; it is then never idle."""
+    first, last = occurrences.lane_first_ps, occurrences.lane_last_ps
+    if time_range_ps is not None:
+        first, last = np.maximum(first, time_range_ps[0]), np.minimum(last, time_range_ps[1])
+    idle = np.maximum(last - first - sum_by(occurrences.lane, own, len(first)), 0)
+    rows = []
+    for is_device, side in ((True, "Device"), (False, "Host")):
+        chosen = (occurrences.lane_is_device == is_device) & (first <= last)
+        if chosen.any():
+            ps = int(idle[chosen].sum())
+            rows.append((side, IDLE, IDLE, 0, ps, ps, False, np.nan, np.nan, np.nan))
+    columns = ["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager", *OPS_COLUMNS[-3:]]
+    frame = pd.DataFrame(rows, columns=columns)
+    whole = {"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_}
+    return frame.astype(whole | dict.fromkeys(OPS_COLUMNS[-3:], np.float64))
+
+
+def _finish(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.sort_values(["device", "self_ps", "name"], ascending=[True, False, True], kind="stable").reset_index(
+        drop=True
+    )
+    side = frame.groupby("device", sort=False)["self_ps"]
+    whole = side.transform("sum")
+    count = frame["occurrences"].where(frame["occurrences"] > 0, 1)
+    executed = frame["occurrences"] > 0
+    frame["rank"] = np.arange(1, len(frame) + 1)
+    frame["total_time_us"] = frame["total_ps"] / PS_PER_US
+    frame["avg_time_us"] = (frame["total_time_us"] / count).where(executed, 0.0)
+    frame["total_self_time_us"] = frame["self_ps"] / PS_PER_US
+    frame["avg_self_time_us"] = (frame["total_self_time_us"] / count).where(executed, 0.0)
+    frame["self_time_ratio"] = (frame["self_ps"] / whole).where(whole > 0, 0.0)
+    frame["cumulative_ratio"] = (side.cumsum() / whole).where(whole > 0, 0.0)
+    return frame[list(OPS_COLUMNS)]
+
+
+def by_type(ops: pd.DataFrame) -> pd.DataFrame:
+    """Add the ops of one type and side up.
+
+    Args:
+        ops: the result of `aggregate_ops`, with or without idle time.
+
+    Returns:
+        `rank, device, type, n_ops, occurrences, total_time_us, avg_time_us, total_self_time_us, avg_self_time_us,
+        self_time_ratio, cumulative_ratio`, sorted as `ops`; averages are over occurrences, 0 where there are none.
+    """
+    sums = {name: (name, "sum") for name in ("occurrences", "total_time_us", "total_self_time_us", "self_time_ratio")}
+    frame = ops.groupby(["device", "type"], as_index=False, sort=False).agg(n_ops=("name", "size"), **sums)
+    frame = frame.sort_values(
+        ["device", "total_self_time_us", "type"], ascending=[True, False, True], kind="stable", ignore_index=True
+    )
+    executed = frame["occurrences"].where(frame["occurrences"] > 0)
+    frame["avg_time_us"] = (frame["total_time_us"] / executed).fillna(0.0)
+    frame["avg_self_time_us"] = (frame["total_self_time_us"] / executed).fillna(0.0)
+    frame["cumulative_ratio"] = frame.groupby("device", sort=False)["self_time_ratio"].cumsum()
+    frame["rank"] = np.arange(1, len(frame) + 1)
+    return frame[["n_ops" if name == "name" else name for name in OPS_COLUMNS[: OPS_COLUMNS.index("eager")]]]

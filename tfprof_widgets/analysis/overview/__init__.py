@@ -1,0 +1,1 @@
+"""Steps, ops and memory -> the figures and sentences a reader wants first."""

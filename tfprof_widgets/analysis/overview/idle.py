@@ -1,0 +1,89 @@
+"""Trace -> the share of time in which devices and host threads ran no op.
+
+    compute_idle(trace, occurrences) -> Idle
+
+Source: semantics 4.1F, 4.2, 10.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...store.trace import Bool, Int64, Trace
+from ..matching import dense_codes, sum_by
+from ..ops.op_occurrences import Occurrences
+from ..steps.step_spans import on_stream
+from ..steps.tpu_categories import on_core_line, on_duty
+from .environment import is_accelerator
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Shares in [0, 1]; NaN where there is nothing to tell of."""
+
+    device_idle_ratio: float
+    """Share of the time between the first and the last event of a device, window by window and over all devices that ran
+    anything, in which nothing ran on it: neither a kernel nor a copy on any stream, on a TPU no op of its TensorCore."""
+    host_idle_ratio: float
+    """Of the host threads that run ops the share of the time between first and last op in which they ran none, summed
+    over threads: most of a pool of threads is idle most of the time, so this is high in a healthy program too."""
+    device_duty_cycle_ratio: float
+    """On a TPU the share of time in which its TensorCores did something else than waiting for the host."""
+
+
+def compute_idle(trace: Trace, occurrences: Occurrences) -> Idle:
+    """How idle devices and host were.
+
+    Differs from XProf: GPUs have an idle share too, for which streams that run at once count once; the duty cycle is told
+    by TensorCore, not by chip.
+    """
+    devices = np.array([is_accelerator(plane) for plane in trace.planes], np.bool_)[trace.plane_id]
+    stream = devices & on_stream(trace)
+    ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
+    modules = on_core_line(trace, "XLA Modules")
+    on_tpu = np.array([plane.name.startswith("/device:TPU") for plane in trace.planes], np.bool_)[trace.plane_id]
+    kernels = stream & ~on_tpu
+    return Idle(
+        device_idle_ratio=1 - _busy_ratio(trace, kernels | ops, kernels | ops | steps),
+        host_idle_ratio=_host_idle(occurrences),
+        device_duty_cycle_ratio=_busy_ratio(trace, on_duty(trace), ops | modules),
+    )
+
+
+def _busy_ratio(trace: Trace, busy: Bool, window: Bool) -> float:
+    """Time covered by `busy` events over the time from the first to the last `window` event, by device and session."""
+    rows = np.flatnonzero(window)
+    if not len(rows):
+        return float("nan")
+    owner, n = dense_codes(trace.plane_id[rows], trace.session_id[rows])
+    first, last = np.full(n, np.iinfo(np.int64).max), np.full(n, np.iinfo(np.int64).min)
+    np.minimum.at(first, owner, trace.start_ps[rows])
+    np.maximum.at(last, owner, trace.end_ps[rows])
+    inside = busy[rows]
+    covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.end_ps[rows[inside]], first)
+    whole = int((last - first).sum())
+    return covered / whole if whole else float("nan")
+
+
+def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:
+    """Length of the union of spans, owner by owner."""
+    if not len(owner):
+        return 0
+    # Owners are laid out one after another, so that a running maximum never reaches from one into the next.
+    room = int((end - first[owner]).max()) + 1
+    low, high = start - first[owner] + owner * room, end - first[owner] + owner * room
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], high[order]
+    reach = np.maximum.accumulate(high)
+    before = np.append(low[0], reach[:-1])
+    return int(np.maximum(reach - np.maximum(low, before), 0).sum())
+
+
+def _host_idle(occurrences: Occurrences) -> float:
+    chosen = ~occurrences.lane_is_device
+    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
+    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
+    whole = int(np.maximum(window, busy).sum())
+    return 1 - int(busy.sum()) / whole if whole else float("nan")

@@ -1,0 +1,218 @@
+"""Steps and ops -> the overview: how long a step takes, how stable it is, what limits it, on what machine.
+
+    compute_overview(trace, steps, occurrences) -> Overview
+
+Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Bool, Trace
+from ..ops.op_occurrences import Occurrences
+from ..steps.averaged_steps import choose_steps
+from ..steps.steps import STEP_CATEGORIES, Steps
+from ..steps.workers import coordinators_of
+from ..wording import number, percent, plural
+from .environment import Environment, compute_environment
+from .idle import compute_idle
+from .next_steps import Findings, suggest_next_steps
+from .tf_functions import compute_tf_functions
+from .top_ops import compute_op_time, top_ops
+from .verdict import judge, judge_memory
+
+if TYPE_CHECKING:
+    from ..ops.op_shares import OpShares
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Overview:
+    """The figures a reader wants first. Without steps, times and ratios of steps are 0 and `verdict` says why."""
+
+    n_steps: int
+    n_steps_averaged: int
+    step_time_avg_ms: float
+    step_time_std_ms: float
+    """Sample standard deviation, 0 for a single step."""
+    step_time_min_ms: float
+    step_time_max_ms: float
+    is_averaged: Bool
+    """For each step whether the averages include it."""
+    left_out: str
+    """Which steps the averages leave out and why; empty where all are in."""
+    is_inferred: bool
+    """Whether any step was inferred rather than marked."""
+    breakdown: pd.DataFrame
+    """`category`, `ms` (average a step), `std_ms`, `ratio` (of the step time), in the order of `STEP_CATEGORIES`."""
+    limiter: str
+    """The category that limits the steps, empty where there are none."""
+    verdict: str
+    """One sentence."""
+    verdict_detail: str
+    """What else the breakdown says, and what the averages are over; or, without steps, what to do."""
+    busy_ratio: float
+    """Share of the step time in which the device (on a machine without one: the CPU) computes."""
+    compute_16bit_ratio: float
+    """Share of 16-bit kernels in device compute time; nan where no device computed, or the trace does not tell (TPU)."""
+    compute_32bit_ratio: float
+    host_time_ratio: float
+    """Share of op time spent on the host; with `device_time_ratio` it adds up to 1, or both are 0 without ops."""
+    device_time_ratio: float
+    host_eager_ratio: float
+    """Share of eagerly run ops in the op time of the host, see `OpTime`."""
+    device_eager_ratio: float
+    device_idle_ratio: float
+    """Share of the time in which nothing ran on the devices, see `Idle`; nan without a device."""
+    host_idle_ratio: float
+    """Share of the time in which host threads ran no op, summed over threads, see `Idle`; nan without host ops."""
+    device_duty_cycle_ratio: float
+    """On a TPU the share of the time in which its cores did something else than waiting for the host; nan elsewhere."""
+    top_ops: pd.DataFrame
+    """The ops that took most time of their own within the averaged steps (the whole trace where there are none), those of
+    devices where any ran ops, else those of the host; columns in `top_ops.top_ops`."""
+    tf_functions: pd.DataFrame
+    """What calls of `tf.function`s cost; columns in `tf_functions.compute_tf_functions`."""
+    findings: tuple[str, ...]
+    """What else is wrong beside what limits the steps: memory that is nearly full or fragmented."""
+    next_steps: tuple[str, ...]
+    """Sentences on where to look and what to change, the most pressing first."""
+    environment: Environment
+
+    def __repr__(self) -> str:
+        return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
+
+
+def compute_overview(
+    trace: Trace,
+    steps: Steps,
+    occurrences: Occurrences,
+    *,
+    shares: OpShares | None = None,
+    memory: pd.DataFrame | None = None,
+    facts: Mapping[str, str] | None = None,
+) -> Overview:
+    """Sum a capture up.
+
+    Args:
+        trace: the trace.
+        steps: its steps.
+        occurrences: executions of its ops.
+        shares: which framework ops each execution stands for; None where each stands for itself.
+        memory: `MemoryProfile.summary`, for a finding on memory.
+        facts: what the capture noted of the machine, see `compute_environment`.
+
+    Differs from XProf: averages are over all complete steps but a first one that compiles or is an outlier, not over all
+    but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
+    """
+    averaged, left_out = choose_steps(steps.frame, coordinators=coordinators_of(trace))
+    chosen = steps.frame[averaged]
+    times = chosen["step_time_ms"]
+    average = float(times.mean()) if len(times) else 0.0
+    breakdown = _breakdown(chosen, average)
+    environment = compute_environment(trace, facts)
+    has_device = bool(chosen["device_compute_ms"].sum() > 0)
+    device = "TPU" if "TPU" in environment.device_type else "GPU"
+    category_ms = dict(zip(breakdown["category"], breakdown["ms"], strict=True))
+    verdict = judge(category_ms, average, has_device=has_device, device=device)
+    op_time, idle, precision = (
+        compute_op_time(occurrences, shares),
+        compute_idle(trace, occurrences),
+        _precision(steps),
+    )
+    findings = Findings(
+        ratio=dict(zip(breakdown["category"], breakdown["ratio"], strict=True)),
+        limiter=verdict.limiter,
+        device=device if has_device else "",
+        uses_tf_data=any(name.startswith("Iterator::") for name in trace.strings),
+        compute_16bit_ratio=precision[0],
+        eager=_eager_in_steps(steps, occurrences, averaged, shares),
+        tf_functions=compute_tf_functions(trace),
+        top_ops=top_ops(occurrences, steps, averaged, shares),
+        memory=judge_memory(memory) if memory is not None else (),
+    )
+    sentence, detail = verdict.sentence, _detail(steps.frame, breakdown, verdict.limiter, left_out)
+    if not len(steps):
+        sentence, detail = _without_steps(trace)
+    return Overview(
+        n_steps=len(steps),
+        n_steps_averaged=len(times),
+        step_time_avg_ms=average,
+        step_time_std_ms=float(times.std(ddof=1)) if len(times) > 1 else 0.0,
+        step_time_min_ms=float(times.min()) if len(times) else 0.0,
+        step_time_max_ms=float(times.max()) if len(times) else 0.0,
+        is_averaged=averaged,
+        left_out=left_out,
+        is_inferred=bool((steps.frame["source"] == "inferred").any()),
+        breakdown=breakdown,
+        limiter=verdict.limiter,
+        verdict=sentence,
+        verdict_detail=" ".join([*findings.memory, detail]),
+        busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
+        compute_16bit_ratio=precision[0],
+        compute_32bit_ratio=precision[1],
+        host_time_ratio=op_time.host_ratio,
+        device_time_ratio=op_time.device_ratio,
+        host_eager_ratio=op_time.host_eager_ratio,
+        device_eager_ratio=op_time.device_eager_ratio,
+        device_idle_ratio=idle.device_idle_ratio,
+        host_idle_ratio=idle.host_idle_ratio,
+        device_duty_cycle_ratio=idle.device_duty_cycle_ratio,
+        top_ops=findings.top_ops,
+        tf_functions=findings.tf_functions,
+        findings=tuple(findings.memory),
+        next_steps=suggest_next_steps(findings),
+        environment=environment,
+    )
+
+
+def _eager_in_steps(
+    steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares | None
+) -> dict[str, float]:
+    """Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once."""
+    counted = np.append(averaged, False)[steps.event_step] if averaged.any() else None
+    op_time = compute_op_time(occurrences, shares, counted=counted)
+    return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
+
+
+def _precision(steps: Steps) -> tuple[float, float]:
+    """Shares of 16-bit and of other kernels in device compute time."""
+    computed = steps.compute_16bit_ps + steps.compute_32bit_ps
+    if not computed:
+        return float("nan"), float("nan")
+    return steps.compute_16bit_ps / computed, steps.compute_32bit_ps / computed
+
+
+def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:
+    columns = chosen[[f"{category}_ms" for category in STEP_CATEGORIES]]
+    ms = columns.mean().to_numpy() if len(columns) else np.zeros(len(STEP_CATEGORIES))
+    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else np.zeros(len(STEP_CATEGORIES))
+    ratio = ms / average if average else np.zeros(len(STEP_CATEGORIES))
+    return pd.DataFrame({"category": list(STEP_CATEGORIES), "ms": ms, "std_ms": std, "ratio": ratio})
+
+
+def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:
+    rest = breakdown[(breakdown["category"] != limiter) & (breakdown["ratio"] >= 0.01)]
+    rest = rest.sort_values("ratio", ascending=False, kind="stable").head(3)
+    figures = zip(rest["category"].tolist(), rest["ms"].tolist(), rest["ratio"].tolist(), strict=True)
+    parts = [f"{name.replace('_', ' ')} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in figures]
+    sentences = [f"Then {', '.join(parts)}."] if parts else []
+    if left_out:
+        sentences.append(left_out)
+    if (frame["source"] == "inferred").any():
+        sentences.append("Steps are inferred from repeated calls; nobody marked them.")
+    return " ".join(sentences)
+
+
+def _without_steps(trace: Trace) -> tuple[str, str]:
+    if not trace.n_events:
+        return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
+    return (
+        "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",
+        "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
+    )

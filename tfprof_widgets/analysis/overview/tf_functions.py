@@ -1,0 +1,70 @@
+"""Calls of `tf.function`s -> one row per function: how often it was traced and what tracing and eager calls cost.
+
+    compute_tf_functions(trace) -> DataFrame
+    EXPENSIVE
+
+Source: semantics 10.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ...store.nesting import nest
+from ...store.trace import Trace
+from ..matching import sum_by
+from ..steps.step_spans import on_host
+from ..units import PS_PER_MS
+
+EXPENSIVE = 0.20
+"""From this share of a function's time in traced or eager calls on, it is worth a word."""
+_MODES = ("eager", "concrete", "traced", "not_traced")
+
+
+def compute_tf_functions(trace: Trace) -> pd.DataFrame:
+    """What calls of functions cost.
+
+    Returns:
+        `function, compiler` (`xla`, `other`, `mixed`; empty for eager calls alone), `tracing_count` (since the process
+        began), `eager_calls, concrete_calls, traced_calls, not_traced_calls, self_time_ms` (duration less that of other
+        function calls inside, on the same thread), `expensive_time_ms, expensive_ratio` (in traced and eager calls), the
+        most expensive time first; empty where no call was recorded.
+    """
+    rows = np.flatnonzero(on_host(trace) & (trace.string_stat("tf_function_call") >= 0))
+    own = nest(trace.line_id[rows], trace.start_ps[rows], trace.duration_ps[rows]).self_ps
+    texts, code = np.unique(trace.string_stat("tf_function_call")[rows], return_inverse=True)
+    modes = [_mode(trace.strings[text]) for text in texts.tolist()]
+    mode = np.array([_MODES.index(name) for name, _ in modes], np.int64)[code]
+    compiler = np.array([kind for _, kind in modes], dtype=object)[code]
+    names, function = np.unique(trace.name_id[rows], return_inverse=True)
+    n = len(names)
+    calls = np.bincount(function * len(_MODES) + mode, minlength=n * len(_MODES)).reshape(n, len(_MODES))
+    costly = np.isin(mode, (_MODES.index("eager"), _MODES.index("traced")))
+    whole, expensive = sum_by(function, own, n), sum_by(function[costly], own[costly], n)
+    count = np.zeros(n, np.int64)
+    np.maximum.at(count, function, trace.int_stat("tracing_count")[rows])
+    frame = pd.DataFrame(
+        {
+            "function": pd.Series([trace.strings[i] for i in names.tolist()], dtype=object),
+            "compiler": pd.Series([_compiler(compiler[function == i]) for i in range(n)], dtype=object),
+            "tracing_count": count,
+            **{f"{name}_calls": calls[:, i] for i, name in enumerate(_MODES)},
+            "self_time_ms": whole / PS_PER_MS,
+            "expensive_time_ms": expensive / PS_PER_MS,
+            "expensive_ratio": expensive / np.maximum(whole, 1),
+        }
+    )
+    return frame.sort_values("expensive_time_ms", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _mode(text: str) -> tuple[str, str]:
+    """`traced-nonXla` -> `traced`, `other`."""
+    kind, _, compiler = text.partition("-")
+    mode = {"traced": "traced", "notTraced": "not_traced", "concrete": "concrete"}.get(kind, "eager")
+    return mode, {"xla": "xla", "nonXla": "other"}.get(compiler, "")
+
+
+def _compiler(kinds: np.ndarray[tuple[int], np.dtype[np.object_]]) -> str:
+    found = sorted({kind for kind in kinds.tolist() if kind})
+    return "mixed" if len(found) > 1 else "".join(found)

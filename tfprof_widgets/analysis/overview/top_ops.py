@@ -1,0 +1,120 @@
+"""Executions of ops -> the ops that cost most, and how op time is spread over host and device, eager and not.
+
+    compute_op_time(occurrences, shares=None) -> OpTime
+    top_ops(occurrences, steps, averaged, shares=None) -> DataFrame
+
+Source: semantics 10.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...store.trace import Bool, Float64, Int64
+from ..matching import sum_by
+from ..ops.op_occurrences import Occurrences
+from ..steps.steps import Steps
+from ..units import PS_PER_MS
+
+if TYPE_CHECKING:
+    from ..ops.op_shares import OpShares
+
+N_TOP_OPS = 10
+
+
+@dataclass(frozen=True)
+class OpTime:
+    """Shares of the time of ops."""
+
+    host_ratio: float
+    """With `device_ratio` it adds up to 1, or both are 0 without ops."""
+    device_ratio: float
+    host_eager_ratio: float
+    """Share of eagerly run ops in the op time of the host."""
+    device_eager_ratio: float
+
+
+def compute_op_time(occurrences: Occurrences, shares: OpShares | None = None, *, counted: Bool | None = None) -> OpTime:
+    """Host and device shares of op time, and of each the share of eager ops.
+
+    Args:
+        occurrences: executions of ops.
+        shares: which framework ops each execution stands for; None where each stands for itself.
+        counted: for each event whether it counts; None for all.
+
+    Differs from XProf: its host and device percentages are of counts, although the label says time (D10).
+    """
+    table = shares or occurrences
+    self_ps = occurrences.self_ps if counted is None else occurrences.self_ps * counted[occurrences.event]
+    own = _by_op(sum_by(occurrences.op, self_ps, len(occurrences.name)), shares)
+    device, eager = table.is_device, table.is_eager
+    host, all_device = float(own[~device].sum()), float(own[device].sum())
+
+    def share(part: float, whole: float) -> float:
+        return part / whole if whole else 0.0
+
+    return OpTime(
+        host_ratio=share(host, host + all_device),
+        device_ratio=share(all_device, host + all_device),
+        host_eager_ratio=share(float(own[~device & eager].sum()), host),
+        device_eager_ratio=share(float(own[device & eager].sum()), all_device),
+    )
+
+
+def top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool, shares: OpShares | None = None) -> pd.DataFrame:
+    """The `N_TOP_OPS` ops with the most time of their own: those of devices, where no device ran any those of the host.
+
+    Args:
+        occurrences: executions of ops.
+        steps: the steps of the trace.
+        averaged: the steps that count; where there are none, the whole trace does.
+        shares: which framework ops each execution stands for; None where each stands for itself.
+
+    Returns:
+        `name, type, device, occurrences` (the largest count among what an op was compiled to), `self_time_ms`,
+        `self_time_ms_per_step`, `self_time_ratio` (of all op time on that side).
+    """
+    table, n_averaged = shares or occurrences, int(averaged.sum())
+    inside = np.ones(len(occurrences), np.bool_)
+    if n_averaged:
+        inside = np.append(averaged, False)[steps.event_step[occurrences.event]]
+    own = _by_op(sum_by(occurrences.op[inside], occurrences.self_ps[inside], len(occurrences.name)), shares)
+    count = _largest_by_op(np.bincount(occurrences.op[inside], minlength=len(occurrences.name)), shares)
+    device = table.is_device
+    side = device == bool(own[device].sum() > 0)
+    whole = max(float(own[side].sum()), 1.0)
+    top = np.flatnonzero(side & (own > 0))
+    top = top[np.argsort(-own[top], kind="stable")][:N_TOP_OPS]
+    return pd.DataFrame(
+        {
+            "name": pd.Series([table.name[i] for i in top.tolist()], dtype=object),
+            "type": pd.Series([table.type[i] for i in top.tolist()], dtype=object),
+            "device": pd.Series(np.where(device[top], "Device", "Host"), dtype=object),
+            "occurrences": count[top],
+            "self_time_ms": own[top] / PS_PER_MS,
+            "self_time_ms_per_step": own[top] / PS_PER_MS / max(n_averaged, 1),
+            "self_time_ratio": own[top] / whole,
+        }
+    )
+
+
+def _by_op(of_unit: Int64, shares: OpShares | None) -> Int64 | Float64:
+    """Times of executed units, spread over the framework ops they stand for."""
+    if shares is None or shares.is_identity:
+        return of_unit
+    total = np.zeros(len(shares.name), np.float64)
+    np.add.at(total, shares.op, of_unit[shares.unit] * shares.ratio)
+    return total
+
+
+def _largest_by_op(of_unit: npt.NDArray[np.integer], shares: OpShares | None) -> Int64:
+    if shares is None or shares.is_identity:
+        return of_unit.astype(np.int64)
+    most = np.zeros(len(shares.name), np.int64)
+    np.maximum.at(most, shares.op, of_unit[shares.unit])
+    return most

@@ -1,0 +1,115 @@
+"""The average composition of a step -> one sentence that says what limits it.
+
+    judge(ms, step_ms, has_device=..., device=...) -> Verdict
+    judge_memory(summary) -> sentences, one per allocator that is nearly full or torn to pieces
+
+Source: semantics 5.1 and 5.2 for the thresholds of step time; the wording is this project's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ..wording import number, percent, size
+
+INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
+OUTPUT_HIGH = 0.20
+OTHER_HIGH = 0.15
+"""Also for kernel launch, collectives and compilation."""
+HOST_HIGH = 0.20
+"""Ops on the CPU, where a device waits for them; XProf has no threshold for this."""
+NEARLY_FULL = 0.90
+"""Share of an allocator's memory at its peak from which the next larger batch may not fit."""
+FRAGMENTED, FRAGMENTED_FROM = 0.50, 0.50
+"""Fragmentation matters where this share of the memory is in use: an allocator that is mostly empty has room anyway."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What limits a step."""
+
+    limiter: str
+    """A name of `STEP_CATEGORIES`; empty where nothing was measured."""
+    sentence: str
+
+
+_HIGH = {
+    "compile": OTHER_HIGH,
+    "kernel_launch": OTHER_HIGH,
+    "device_collectives": OTHER_HIGH,
+    "other": OTHER_HIGH,
+    "output": OUTPUT_HIGH,
+    "host_compute": HOST_HIGH,
+}
+_SENTENCES = {
+    "input": "Input-bound: the {who} waits {part} of {whole} ms a step for data ({share}).",
+    "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms a step ({share}).",
+    "kernel_launch": "Launch-bound: the host spends {part} of {whole} ms a step enqueuing kernels ({share}).",
+    "device_collectives": "Communication-bound: collectives between devices take {part} of {whole} ms a step ({share}).",
+    "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
+    "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
+}
+_OTHER = {
+    True: "Host-bound: the {device} idles and no op runs in {part} of {whole} ms a step ({share}): Python, or waiting.",
+    False: "Python-bound: no op runs in {part} of {whole} ms a step ({share}): Python, or waiting.",
+}
+_COMPUTE = {
+    True: "Compute-bound: the {device} computes in {part} of {whole} ms a step ({share}).",
+    False: "Compute-bound: the CPU runs ops in {part} of {whole} ms a step ({share}).",
+}
+
+
+def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: str = "GPU") -> Verdict:
+    """Name what limits a step: input first, then the largest of what is too much, then moderate input, then compute.
+
+    Too much of anything but input is named only where it is more than half of what computing takes: a step that computes
+    80 % of its time is compute-bound, whatever the rest is.
+
+    Args:
+        ms: average milliseconds a step of each of `STEP_CATEGORIES`.
+        step_ms: average step time.
+        has_device: whether the steps ran anything on a device.
+        device: what to call it.
+    """
+    if step_ms <= 0:
+        return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
+    share = {category: part / step_ms for category, part in ms.items()}
+    compute = "device_compute" if has_device else "host_compute"
+    high = {name: share[name] for name, limit in _HIGH.items() if name != compute and share[name] >= limit}
+    if share["input"] >= INPUT_HIGH:
+        limiter, text = "input", _SENTENCES["input"]
+    elif high and max(high.values()) > share[compute] / 2:
+        limiter = max(high, key=high.__getitem__)
+        text = _OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]
+    elif share["input"] >= INPUT_MODERATE:
+        limiter, text = "input", "Moderately input-bound" + _SENTENCES["input"].removeprefix("Input-bound")
+    else:
+        limiter, text = compute, _COMPUTE[has_device]
+    words = {"part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
+    return Verdict(limiter, text.format(who=device if has_device else "model", device=device, **words))
+
+
+def judge_memory(summary: pd.DataFrame) -> tuple[str, ...]:
+    """A sentence on each allocator whose peak is close to its capacity or whose free memory is in small pieces.
+
+    Args:
+        summary: `MemoryProfile.summary`.
+    """
+    columns = ["allocator", "capacity_bytes", "peak_bytes", "free_bytes", "fragmentation_ratio"]
+    sentences = []
+    for name, capacity, peak, free, fragmentation in zip(
+        *(summary[column].tolist() for column in columns), strict=True
+    ):
+        if not capacity > 0:  # also of NaN: an allocator without a limit is never full
+            continue
+        if peak >= NEARLY_FULL * capacity:
+            sentences.append(f"{name} is nearly full: {size(peak)} of {size(capacity)} in use at the peak.")
+        elif peak >= FRAGMENTED_FROM * capacity and fragmentation >= FRAGMENTED:
+            sentences.append(
+                f"{name} is fragmented: at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
+                "too small for the largest."
+            )
+    return tuple(sentences)

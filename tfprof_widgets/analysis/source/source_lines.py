@@ -1,0 +1,201 @@
+"""Framework ops -> time per line of source code, and in named buckets what no line stands for.
+
+compute_source_lines(trace, occurrences, shares, source_map) -> SourceLines
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...store.source_map import SourceMap, empty_source_map
+from ...store.trace import Float64, Int32, Int64, Trace, UInt8
+from ..ops.op_occurrences import Occurrences
+from ..ops.op_shares import OpShares
+from ..ops.ops import aggregate_ops
+from .sampled_lines import sampled_lines
+from .source_entries import Charges, Place, charge_ops
+
+LINE_PHASES = ("forward", "backward", "other")
+SOURCE_LINE_COLUMNS = (
+    "device",
+    "file",
+    "line",
+    "function",
+    "code",
+    "bucket",
+    "forward_time_us",
+    "backward_time_us",
+    "other_time_us",
+    "self_time_us",
+    "self_time_ratio",
+    "n_ops",
+    "occurrences",
+    "top_op",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SourceLines:
+    """Which line made each op, and what each line costs."""
+
+    frame: pd.DataFrame
+    """One row per side and entry, `SOURCE_LINE_COLUMNS`, first devices then host, then by self time falling. The three times
+    add up to `self_time_us`, which over all rows is the self time of all ops; `self_time_ratio` is of the side's."""
+    entries: pd.DataFrame
+    """`file, line, function, code, bucket`: a line of code (`bucket` is "") or a bucket (`line` is 0, `file` ""), the most
+    costly first."""
+    op_entry: Int32
+    """For each framework op its row in `entries`."""
+    op_phase: UInt8
+    """For each framework op an index into `LINE_PHASES`."""
+    files: pd.DataFrame
+    """`file, title, text` of the user's files and cells whose text is known."""
+    sampled: pd.DataFrame
+    """`file, line, function, code, n_samples, time_ms, time_ratio`: for how long the user's thread was at each line, waiting
+    included, by samples; the longest first. Not added to the other times: it is of Python, whatever the ops cost."""
+
+    def __repr__(self) -> str:
+        n = int((self.entries["bucket"] == "").sum())
+        return f"SourceLines({n} line{'s' * (n != 1)}, {len(self.entries) - n} buckets)"
+
+
+def compute_source_lines(
+    trace: Trace,
+    occurrences: Occurrences,
+    shares: OpShares,
+    source_map: SourceMap | None = None,
+    *,
+    ops: pd.DataFrame | None = None,
+) -> SourceLines:
+    """Charge every framework op to one line of the user's code or to one named bucket.
+
+    The first rule that applies decides:
+
+    1. Iterators and ops that make or read datasets are "tf.data". The functions that the user gave to a dataset are no such
+       ops: they are graphs, and theirs are charged as any graph's, to the line of the lambda.
+    2. An eager op has no traceback. It is charged to the line at which the user's thread was sampled while it had ops of this
+       type executed, if that was one line for four samples in five; else it is "eager op, several lines" or "eager op, line
+       unknown".
+    3. An op of a traced graph has a traceback; a gradient op is charged as the forward op whose gradient it is, in
+       `backward_time_us`. Of its frames
+       a. the innermost one of the user's is charged, whatever library code it called,
+       b. unless Keras' `fit`, `evaluate` or `predict` lie below it: then optimizer and losses or metrics are buckets of these
+          names, and what else the training loop does is "Keras library";
+       c. and ops of layers that Keras called, in `fit` or in a functional or sequential model, are charged to the line that
+          made the layer, or the layer or model around it (found in the user's texts, see `capture/layer_lines.py`), or, where
+          none is known, to the frame of rule a. So is what `fit` does in a layer's scope, such as its first weights.
+       d. Without a frame of the user's the library is the bucket.
+    4. Where no graph is known, the name tells "Keras optimizer" and "Keras loss/metrics".
+    5. Else the compiled program's metadata give the frames, or the file and line, for rule 3, where these are not of TensorFlow.
+    6. All others are "not in a traced graph".
+
+    `other_time_us` is that of optimizers, updates of variables in eager code, metrics, the input and of buckets but the loss;
+    `forward_time_us` is the rest.
+
+    Args:
+        trace: the trace, for its clock.
+        occurrences: executions of its units.
+        shares: the framework ops that units stand for.
+        source_map: what the capture noted; without it rules 1, 4, 5 and 6 remain.
+        ops: the `ops` table, where the caller has it.
+    """
+    source_map = source_map or empty_source_map()
+    charges = charge_ops(trace, shares, source_map)
+    ops = aggregate_ops(occurrences, shares=shares) if ops is None else ops
+    own_us, count = _totals(shares, ops)
+    order, charges = _costly_first(charges, own_us)
+    entries = _entries(order, source_map)
+    frame = _frame(entries, charges, shares, own_us, count)
+    frame["file"] = frame["file"].replace(_cell_titles(source_map))
+    sampled = sampled_lines(trace, source_map)
+    sampled.insert(3, "code", _codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map))
+    return SourceLines(frame, entries, charges.place, charges.phase, _files(source_map), sampled)
+
+
+def _totals(shares: OpShares, ops: pd.DataFrame) -> tuple[Float64, Int64]:
+    """Self time in us and executions of each framework op; 0 for those that did not run."""
+    row = {key: i for i, key in enumerate(zip(shares.is_device.tolist(), shares.name, strict=True))}
+    at = [row[key] for key in zip((ops["device"] == "Device").tolist(), ops["name"], strict=True)]
+    own_us, count = np.zeros(len(shares), np.float64), np.zeros(len(shares), np.int64)
+    own_us[at], count[at] = ops["total_self_time_us"], ops["occurrences"]
+    return own_us, count
+
+
+def _costly_first(charges: Charges, own_us: Float64) -> tuple[list[Place], Charges]:
+    """Entries in order of their time: one per line, named as the function that costs most there."""
+    time_us = np.bincount(charges.place, own_us, minlength=len(charges.places))
+    merged: dict[tuple[str, int, str], list[int]] = {}
+    for i in np.argsort(-time_us, kind="stable").tolist():
+        place = charges.places[i]
+        merged.setdefault((place.file, place.line, place.bucket), []).append(i)
+    groups = sorted(merged.values(), key=lambda group: -sum(time_us[group]))
+    number = np.zeros(len(charges.places), np.int32)
+    chosen = []
+    for n, group in enumerate(groups):
+        number[group] = n
+        named = next((i for i in group if charges.places[i].function), group[0])
+        chosen.append(charges.places[named])
+    return chosen, Charges(tuple(chosen), number[charges.place], charges.phase)
+
+
+def _entries(places: list[Place], source_map: SourceMap) -> pd.DataFrame:
+    files, lines = [place.file for place in places], [place.line for place in places]
+    columns = {
+        "file": files,
+        "line": lines,
+        "function": [place.function for place in places],
+        "code": _codes(files, lines, source_map),
+        "bucket": [place.bucket for place in places],
+    }
+    return pd.DataFrame(
+        {key: pd.Series(one, dtype=np.int64 if key == "line" else object) for key, one in columns.items()}
+    )
+
+
+def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> pd.Series:
+    """The text of each line without its indentation, "" where it is not known."""
+    known = source_map.files
+    texts = {file: text.split("\n") for file, text in zip(known["file"], known["text"], strict=True)}
+    found = []
+    for file, line in zip(files, lines, strict=True):
+        text = texts.get(file, [])
+        found.append(text[line - 1].strip() if 0 < line <= len(text) else "")
+    return pd.Series(found, dtype=object)
+
+
+def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, own_us: Float64, count: Int64) -> pd.DataFrame:
+    n = len(entries)
+    row = np.where(shares.is_device, 0, n) + charges.place  # one row per side and entry, devices first
+    frame = pd.concat([entries, entries], ignore_index=True)
+    frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
+    for code, phase in enumerate(LINE_PHASES):
+        time_us = np.bincount(row, np.where(charges.phase == code, own_us, 0.0), minlength=2 * n)
+        frame[f"{phase}_time_us"] = time_us.astype(np.float64)
+    frame["self_time_us"] = frame[[f"{phase}_time_us" for phase in LINE_PHASES]].sum(axis=1)
+    whole = frame.groupby("device")["self_time_us"].transform("sum")
+    frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
+    frame["n_ops"] = np.bincount(row[count > 0], minlength=2 * n)
+    frame["occurrences"] = np.bincount(row, count, minlength=2 * n).astype(np.int64)
+    top = np.full(2 * n, -1, np.int64)
+    order = np.argsort(own_us, kind="stable")
+    top[row[order]] = order  # of several the last one stays
+    frame["top_op"] = pd.Series([shares.name[i] if i >= 0 else "" for i in top.tolist()], dtype=object)
+    frame = frame[frame["n_ops"] > 0]
+    frame = frame.sort_values(["device", "self_time_us"], ascending=[True, False], kind="stable")
+    return frame[list(SOURCE_LINE_COLUMNS)].reset_index(drop=True)
+
+
+def _cell_titles(source_map: SourceMap) -> dict[str, str]:
+    """From the path of a notebook's cell, which only its kernel knows, to what the notebook shows beside it."""
+    files = source_map.files.drop_duplicates("title", keep=False)
+    cells = files[files["title"].str.fullmatch(r"Cell \[\d+\]")]
+    return dict(zip(cells["file"], cells["title"], strict=True))
+
+
+def _files(source_map: SourceMap) -> pd.DataFrame:
+    files = source_map.files
+    known = files[files["is_user"] & (files["text"] != "")]
+    return known[["file", "title", "text"]].drop_duplicates("file").reset_index(drop=True)

@@ -1,0 +1,163 @@
+"""Frames of tracebacks -> whose code made an op: a line of the user's, a layer, or a named part of a library.
+
+frame_places(table) -> FramePlaces      # one entry per frame, to which ops refer
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...store.hlo_parts import Frames
+from ...store.source_map import SourceMap
+from ...store.trace import Bool, Int32
+
+KERAS_OPTIMIZER = "Keras optimizer"
+KERAS_LOSS = "Keras loss/metrics"
+KERAS = "Keras library"
+TF_DATA = "tf.data"
+TENSORFLOW = "TensorFlow library"
+"""Names of buckets, for ops of library code that no line of the user's stands for."""
+
+_BUCKETS = (
+    (KERAS_OPTIMIZER, re.compile(r"/(tf_)?keras/(src/)?optimizers/")),
+    (KERAS_LOSS, re.compile(r"/(tf_)?keras/(src/)?(losses|metrics)/|/(trainers|engine)/compile_utils\.py$")),
+    (TF_DATA, re.compile(r"/tensorflow/python/data/")),
+    (KERAS, re.compile(r"/(tf_)?keras/")),
+    (TENSORFLOW, re.compile(r"/tensorflow/")),
+)
+_TRAINER = re.compile(r"/(tf_)?keras/(src/)?(backend/\w+/trainer|trainers/trainer|engine/training\w*)\.py$")
+_TRAINING = frozenset(("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"))
+_MODEL = re.compile(r"/(tf_)?keras/(src/)?(models|engine)/(functional|sequential)\.py$")
+_LAYER = re.compile(r"/(tf_)?keras/(src/)?(layers|models|engine)/")
+_PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/.]+)")
+
+
+_LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python\d[^/]*/|/tensorflow/python/|^<frozen ")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrameTable:
+    """Frames of tracebacks, each after the one that called it."""
+
+    parent: tuple[int, ...]
+    path: tuple[str, ...]
+    line: tuple[int, ...]
+    function: tuple[str, ...]
+    is_user: tuple[bool, ...]
+
+    @classmethod
+    def of_map(cls, source_map: SourceMap) -> FrameTable:
+        """Those of a source map; the capture told which files are the user's."""
+        frames, files = source_map.frames, source_map.files
+        path, is_user = [*files["file"], ""], [*files["is_user"].tolist(), False]
+        at = frames["file"].tolist()  # -1 is the entry put last
+        return cls(
+            tuple(frames["parent"].tolist()),
+            tuple(path[i] for i in at),
+            tuple(frames["line"].tolist()),
+            tuple(frames["function"]),
+            tuple(is_user[i] for i in at),
+        )
+
+    @classmethod
+    def of_programs(cls, frames: Frames, user_files: frozenset[str]) -> tuple[FrameTable, Int32]:
+        """Those of compiled programs, and the new row of each; -1 where callers go in a circle, as in a damaged file.
+
+        Args:
+            frames: the frames, in any order.
+            user_files: files known to be the user's; others are where their path is of no library.
+        """
+        n = len(frames.file)
+        parent = [one if 0 <= one < n else -1 for one in frames.parent.tolist()]
+        below: dict[int, list[int]] = {}
+        for row, caller in enumerate(parent):
+            below.setdefault(caller, []).append(row)
+        order, place = list(below.get(-1, [])), np.full(n, -1, np.int32)
+        for row in order:  # grows while it is read; every frame is put in once, below its one caller
+            order += below.get(row, [])
+        place[order] = np.arange(len(order))
+        return cls(
+            tuple(int(place[parent[row]]) if parent[row] >= 0 else -1 for row in order),
+            tuple(frames.file[row] for row in order),
+            tuple(int(frames.line[row]) for row in order),
+            tuple(frames.function[row] for row in order),
+            tuple(is_user_path(frames.file[row], user_files) for row in order),
+        ), place
+
+
+def is_user_path(path: str, user_files: frozenset[str]) -> bool:
+    """Whether a file is the user's, by what is known or else by its path."""
+    return path in user_files or (bool(path) and not _LIBRARY.search(path.replace("\\", "/")))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FramePlaces:
+    """What each frame of a source map stands for, seen as the innermost frame of an op; one entry per frame."""
+
+    user_frame: Int32
+    """The innermost frame of the user's among it and its callers, -1 for none."""
+    bucket: tuple[str, ...]
+    """The part of a library that is in charge, of the code between the user's frame and the op; "" where that is the user."""
+    is_of_layer: Bool
+    """Whether Keras called a layer for the user, so that the line which made the layer stands for it."""
+    is_optimizer: Bool
+    is_metric: Bool
+
+
+def bucket_of_file(path: str) -> str:
+    """The bucket of code in a library's file."""
+    path = path.replace("\\", "/")
+    for name, pattern in _BUCKETS:
+        if pattern.search(path):
+            return name
+    package = _PACKAGE.search(path)
+    return f"{package[1]} library" if package else "Python library"
+
+
+def frame_places(table: FrameTable) -> FramePlaces:
+    """Find what each frame stands for.
+
+    Library code that the user's line called directly is charged to that line: `loss_of(y, model(x))`,
+    `optimizer.apply_gradients(...)`. Two calls hide what the user wrote, and are looked into:
+
+    - `fit` and its kin (from Keras' trainer on nothing is the user's, or their frame would be nearer): optimizer, losses and
+      metrics are buckets, layers stand for themselves, the rest is "Keras library";
+    - a functional or sequential model, which calls the layers that the user made.
+    """
+    n = len(table.parent)
+    user, bucket = np.full(n, -1, np.int32), [""] * n
+    flags = np.zeros((6, n), np.bool_)
+    in_fit, in_model, in_layer, in_optimizer, in_loss, in_metric = flags
+    is_of_layer = np.zeros(n, np.bool_)
+    for i in range(n):  # some hundred frames, some thousand for a large program
+        caller, path = table.parent[i], table.path[i].replace("\\", "/")
+        if table.is_user[i]:
+            user[i] = i
+            continue
+        if caller >= 0:
+            user[i] = user[caller]
+            flags[:, i] = flags[:, caller]  # nothing is noted of the user's own frames
+        part = bucket_of_file(path)
+        in_fit[i] |= table.function[i] in _TRAINING and _TRAINER.search(path) is not None
+        in_model[i] |= _MODEL.search(path) is not None
+        in_layer[i] |= _LAYER.search(path) is not None
+        in_optimizer[i] |= part == KERAS_OPTIMIZER
+        in_loss[i] |= part == KERAS_LOSS
+        in_metric[i] |= "/metrics/" in path
+        is_of_layer[i] = in_model[i] or (in_fit[i] and in_layer[i])
+        if user[i] < 0 or in_fit[i]:
+            bucket[i] = _part(
+                part, is_optimizer=bool(in_optimizer[i]), is_loss=bool(in_loss[i]), in_fit=bool(in_fit[i])
+            )
+    return FramePlaces(user, tuple(bucket), is_of_layer, in_optimizer.copy(), in_metric.copy())
+
+
+def _part(innermost: str, *, is_optimizer: bool, is_loss: bool, in_fit: bool) -> str:
+    if is_optimizer:
+        return KERAS_OPTIMIZER
+    if is_loss:
+        return KERAS_LOSS
+    return KERAS if in_fit else innermost

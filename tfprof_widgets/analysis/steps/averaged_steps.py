@@ -1,0 +1,60 @@
+"""Steps -> which of them the averages are over, and a sentence on the others.
+
+choose_steps(frame, coordinators=...) -> bool per step, sentence
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Bool
+from ..wording import number, plural
+
+_OUTLIER = 3.0
+"""The first step of a session is left out of averages when it takes more than this many medians of the others."""
+_COMPILING = 0.1
+"""A first step that spends this share of its time compiling is left out too."""
+
+
+def choose_steps(frame: pd.DataFrame, *, coordinators: Collection[str] = ()) -> tuple[Bool, str]:
+    """Leave out what is not typical: incomplete steps, other kinds of steps, a first one that compiles or is an outlier.
+
+    Args:
+        frame: the `steps` table.
+        coordinators: hosts whose steps are not the training's (semantics 2.7).
+    """
+    averaged = frame["is_complete"].to_numpy(np.bool_).copy()
+    reasons = [plural(int((~averaged).sum()), "incomplete step")] if not averaged.all() else []
+    coordinating = frame["host"].isin(list(coordinators)).to_numpy(np.bool_)
+    if (averaged & coordinating).any():
+        reasons.append(f"{plural(int((averaged & coordinating).sum()), 'step')} of hosts without a device")
+        averaged &= ~coordinating
+    kinds = np.array([name.rstrip("0123456789").rstrip() for name in frame["name"]], dtype=object)
+    if len(set(kinds[averaged])) > 1:
+        time = frame["step_time_ms"][averaged].groupby(kinds[averaged]).sum()
+        main = time.idxmax()
+        for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
+            reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
+        averaged &= kinds == main
+    reasons += _slow_first_steps(frame, averaged)
+    return averaged, f"Left out of averages: {', '.join(reasons)}." if reasons else ""
+
+
+def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
+    """Take the first step of each session out of `averaged` where it is not like the others, and say why."""
+    reasons = []
+    time_ms, compile_ms = frame["step_time_ms"].to_numpy(), frame["compile_ms"].to_numpy()
+    for _, session in frame[averaged].groupby(["host", "session"]):
+        first, others = session.index[0], session.index[1:]
+        if not len(others):
+            continue
+        compiles = compile_ms[first] >= _COMPILING * time_ms[first]
+        if compiles or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
+            averaged[first] = False
+            why = "compiles" if compiles else "is an outlier"
+            reasons.append(f"step {first} ({number(time_ms[first])} ms, {why})")
+    return reasons

@@ -1,0 +1,93 @@
+"""Groups -> steps: those with a marker of a user or callback, and, where nobody marked any, those with device work.
+
+    marked_steps(trace, grouping, sessions=mask) -> StepTable
+    device_steps(trace, grouping, sessions=mask) -> StepTable
+
+Source: semantics 2.5, 2.6.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...store.trace import Bool, Int64, Trace
+from ..grouping import Grouping
+from .step_spans import longest_device_marker, longest_host_marker, sessions_with_device
+from .step_table import StepTable
+
+
+def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
+    """Steps of the groups of `sessions` (one flag per session) that have a marker on the host.
+
+    A step with device work lasts from its marker's start to the end of its marker or its device work, whichever is later,
+    but starts no sooner than the step before it ended: with kernels queued ahead, step times then add up to the elapsed
+    time instead of counting it twice.
+
+    Differs from XProf: its step is the device work alone (D1).
+    """
+    session = grouping.groups["session"].to_numpy(np.int64)
+    marker = longest_host_marker(trace, grouping)
+    device_start, device_duration = longest_device_marker(trace, grouping)
+    has_device = device_duration >= 0
+    chosen = np.flatnonzero((marker >= 0) & sessions[session])
+    start = np.append(trace.start_ps, 0)[marker]
+    end = np.append(trace.end_ps, 0)[marker]
+    end = np.where(has_device, np.maximum(end, device_start + device_duration), end)
+    start = _without_overlap(start, end, session, chosen, sessions_with_device(trace))
+    return _table(grouping, chosen, start, end, is_complete=_has_its_device_work(session, has_device, chosen))
+
+
+def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
+    """Steps of the groups of `sessions` (one flag per session) that kept a device busy, labelled inferred.
+
+    Each lasts as long as the longest stretch of its work on one device, and bears the number of its group: XProf's steps of
+    a capture without markers.
+    """
+    session = grouping.groups["session"].to_numpy(np.int64)
+    start, duration = longest_device_marker(trace, grouping)
+    chosen = np.flatnonzero((duration >= 0) & sessions[session])
+    return _table(
+        grouping, chosen, start, start + duration, is_complete=np.ones(len(chosen), np.bool_), is_inferred=True
+    )
+
+
+def _table(
+    grouping: Grouping, chosen: Int64, start: Int64, end: Int64, *, is_complete: Bool, is_inferred: bool = False
+) -> StepTable:
+    """The steps of the chosen groups; start and end are of all groups."""
+    row = np.full(len(grouping.groups) + 1, -1, np.int64)
+    row[chosen] = np.arange(len(chosen))
+    groups = grouping.groups.iloc[chosen]
+    names = zip(groups["name"].tolist(), groups["number"].tolist(), strict=True)
+    return StepTable(
+        session=groups["session"].to_numpy(np.int64),
+        start_ps=start[chosen],
+        end_ps=end[chosen],
+        name=tuple(name or str(number) for name, number in names),
+        is_inferred=np.full(len(chosen), is_inferred),
+        is_complete=is_complete,
+        is_tiling=np.zeros(len(chosen), np.bool_),
+        member=row[grouping.group_id],
+    )
+
+
+def _without_overlap(start: Int64, end: Int64, session: Int64, chosen: Int64, with_device: Bool) -> Int64:
+    """Let each step of a session with devices start no sooner than those before it ended."""
+    start = start.copy()
+    for index in np.flatnonzero(with_device).tolist():  # bounded by the number of sessions
+        rows = chosen[session[chosen] == index]
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        before = np.maximum.accumulate(end[rows])[:-1]
+        late = rows[1:]
+        start[late] = np.where(before < end[late], np.maximum(start[late], before), start[late])
+    return start
+
+
+def _has_its_device_work(session: Int64, has_device: Bool, chosen: Int64) -> Bool:
+    """False for a step without device work where most steps of its session have some: it lies outside of the capture."""
+    complete = np.ones(len(chosen), np.bool_)
+    for index in np.unique(session[chosen]).tolist():  # bounded by the number of sessions
+        own = session[chosen] == index
+        if has_device[chosen[own]].mean() > 0.5:
+            complete[own] = has_device[chosen[own]]
+    return complete

@@ -1,0 +1,86 @@
+"""Overlapping typed spans -> the non-overlapping composition of each step.
+
+    resolve(step, start_ps, end_ps, span_type, step_start_ps=, step_end_ps=) -> Pieces
+
+Source: semantics 3.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...store.trace import Int64, UInt8
+
+_N_TYPES = 12
+_HIGHEST_BIT = np.array([max(mask.bit_length() - 1, 0) for mask in range(2**_N_TYPES)], np.uint8)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces that tile each step without overlap, by step, then time."""
+
+    step: Int64
+    start_ps: Int64
+    end_ps: Int64
+    span_type: UInt8
+    """A `SpanType`; `OTHER` where nothing ran."""
+
+    def total_ps(self, n_steps: int) -> Int64:
+        """Time of each step in each type, shape (n_steps, number of types)."""
+        total = np.zeros((n_steps, _N_TYPES), np.int64)
+        np.add.at(total, (self.step, self.span_type), self.end_ps - self.start_ps)
+        return total
+
+
+def resolve(
+    step: Int64, start_ps: Int64, end_ps: Int64, span_type: UInt8, *, step_start_ps: Int64, step_end_ps: Int64
+) -> Pieces:
+    """Clip spans to their steps and give each instant to the largest type that is present.
+
+    Args:
+        step: index of the step each span belongs to.
+        start_ps: start of each span.
+        end_ps: end of each span.
+        span_type: a `SpanType` from 1 to 11 for each span.
+        step_start_ps: start of each step.
+        step_end_ps: end of each step.
+    """
+    start, end = np.maximum(start_ps, step_start_ps[step]), np.minimum(end_ps, step_end_ps[step])
+    kept = start < end
+    step, start, end, kind = _unite(step[kept], start[kept], end[kept], span_type[kept].astype(np.int64))
+    every = np.arange(len(step_start_ps))
+    at = np.concatenate([start, end, step_start_ps, step_end_ps])
+    owner = np.concatenate([step, step, every, every])
+    bit = np.left_shift(1, kind)
+    change = np.concatenate([bit, -bit, np.zeros(2 * len(every), np.int64)])
+    order = np.lexsort((at, owner))
+    at, owner, present = at[order], owner[order], np.cumsum(change[order])
+    inside = (owner[1:] == owner[:-1]) & (at[1:] > at[:-1])
+    winner = _HIGHEST_BIT[present[:-1][inside]]
+    return _merge(owner[:-1][inside], at[:-1][inside], at[1:][inside], winner)
+
+
+def _unite(step: Int64, start: Int64, end: Int64, kind: Int64) -> tuple[Int64, Int64, Int64, Int64]:
+    """The union of the spans of each (step, type), as disjoint spans that do not touch."""
+    if not len(step):
+        return step, start, end, kind
+    times, rank = np.unique(np.concatenate([start, end]), return_inverse=True)
+    key = step * _N_TYPES + kind
+    begin, stop = key * len(times) + rank[: len(step)], key * len(times) + rank[len(step) :]
+    order = np.argsort(begin, kind="stable")
+    reach = np.maximum.accumulate(stop[order])
+    first = np.flatnonzero(np.append(True, begin[order][1:] > reach[:-1]))
+    last = np.append(first[1:], len(order)) - 1
+    rows = order[first]
+    return step[rows], start[rows], times[reach[last] % len(times)], kind[rows]
+
+
+def _merge(step: Int64, start: Int64, end: Int64, kind: UInt8) -> Pieces:
+    """Join neighbours of one step and type."""
+    if not len(step):
+        return Pieces(step, start, end, kind)
+    first = np.flatnonzero(np.append(True, (step[1:] != step[:-1]) | (kind[1:] != kind[:-1])))
+    last = np.append(first[1:], len(step)) - 1
+    return Pieces(step[first], start[first], end[last], kind[first])

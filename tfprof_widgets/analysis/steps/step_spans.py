@@ -1,0 +1,245 @@
+"""Events -> what kind of step time each stands for, and the markers that say where a step begins and ends.
+
+    classify(trace, grouping) -> uint8 per event, a SpanType
+    host_markers(trace, grouping), device_markers(trace, grouping) -> rows / spans that mark steps
+
+Source: semantics 2.5, 3.2, 3.3.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+import numpy as np
+
+from ...store.trace import Bool, Int64, Trace, UInt8
+from ..event_graph import nearest_marked, same_key
+from ..event_names import by_name
+from ..grouping import Grouping
+from ..ops.op_names import OpCategory, parse_op_names
+
+
+class SpanType(IntEnum):
+    """Kinds of step time; where several overlap the largest wins. The order is XProf's (semantics 3.1)."""
+
+    OTHER = 0
+    HOST_COMPUTE = 1
+    COMPILE = 2
+    HOST_TO_HOST = 3
+    HOST_TO_DEVICE = 4
+    KERNEL_LAUNCH = 5
+    COLLECTIVES = 6
+    WAIT_INPUT = 7
+    DEVICE_TO_DEVICE = 8
+    DEVICE_TO_HOST = 9
+    COMPUTE_32 = 10
+    COMPUTE_16 = 11
+    NONE = 255
+    """The event says nothing about step time."""
+
+
+_NOT_COMPUTE = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
+_COMPILE = re.compile(r"tf\.function-graph_building|\w*Compiler::|XlaCompil")
+_MARKERS = ("train", "test", "TraceContext")
+_COPIES = {
+    "memcpyh2d": SpanType.HOST_TO_DEVICE,
+    "memcpyd2h": SpanType.DEVICE_TO_HOST,
+    "memcpyd2d": SpanType.DEVICE_TO_DEVICE,
+    "memcpyp2p": SpanType.DEVICE_TO_DEVICE,
+}
+_PARSED_COPIES = {
+    OpCategory.MEMCPY_HTOD: SpanType.HOST_TO_DEVICE,
+    OpCategory.MEMCPY_DTOH: SpanType.DEVICE_TO_HOST,
+    OpCategory.MEMCPY_DTOD: SpanType.DEVICE_TO_DEVICE,
+}
+_HALF = ("half", "fp16", "bf16", "bfloat16")
+
+
+def on_host(trace: Trace) -> Bool:
+    """For each event whether it lies on a thread of a host CPU."""
+    hosts = [trace.planes[line.plane].is_host for line in trace.lines]
+    return np.array(hosts, np.bool_)[trace.line_id]
+
+
+def on_stream(trace: Trace) -> Bool:
+    """For each event whether it lies on a real (not a derived) line of a device."""
+    streams = [trace.planes[line.plane].is_device and not line.is_derived for line in trace.lines]
+    return np.array(streams, np.bool_)[trace.line_id]
+
+
+def sessions_with_device(trace: Trace) -> Bool:
+    """For each session whether a device ran anything in it."""
+    found = np.zeros(max(len(trace.sessions), 1), np.bool_)
+    found[trace.session_id[on_stream(trace)]] = True
+    return found
+
+
+def classify(trace: Trace, grouping: Grouping) -> UInt8:
+    """The `SpanType` of every event, `NONE` for markers, wrappers, derived lines and other planes.
+
+    Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
+    but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies,
+    not compute (D1); bfloat16 is 16-bit (D9).
+    """
+    host, stream = on_host(trace), on_stream(trace)
+    types = np.full(trace.n_events, SpanType.NONE, np.uint8)
+    types[host] = by_name(trace, _host_types, np.uint8)[trace.name_id[host]]
+    with_device = sessions_with_device(trace)
+    if with_device.any():
+        is_process = by_name(
+            trace, lambda names: [n.lower().startswith("executorstate::process") for n in names], np.bool_
+        )
+        has_correlation = trace.has_stat("correlation_id")
+        launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
+        types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
+        types[stream & has_correlation] = _device_types(trace)[stream & has_correlation]
+    stage = _root_stages(trace, host)
+    types[stage & (types == SpanType.HOST_COMPUTE)] = SpanType.WAIT_INPUT
+    types[host_markers(trace, grouping) | (host & _is_named_marker(trace))] = SpanType.NONE
+    return types
+
+
+def _host_types(names: list[str]) -> list[SpanType]:
+    categories = parse_op_names(names).category.tolist()
+    return [_host_type(name, category) for name, category in zip(names, categories, strict=True)]
+
+
+def _host_type(name: str, category: int) -> SpanType:
+    if name.startswith(_NOT_COMPUTE):
+        return SpanType.NONE
+    if category == OpCategory.MEMCPY_HTOD or (category and name.rpartition(":")[2].startswith("InfeedEnqueue")):
+        return SpanType.HOST_TO_DEVICE
+    if category == OpCategory.MEMCPY_HTOH:
+        return SpanType.HOST_TO_HOST
+    if name.lower().startswith("iteratorgetnext"):
+        return SpanType.WAIT_INPUT
+    return SpanType.COMPILE if _COMPILE.match(name) else SpanType.HOST_COMPUTE
+
+
+def _device_type(name: str, category: int) -> SpanType:
+    low = name.lower()
+    if category in _PARSED_COPIES:
+        return _PARSED_COPIES[OpCategory(category)]
+    if low[:9] in _COPIES:
+        return _COPIES[low[:9]]
+    if low.startswith("nccl"):
+        return SpanType.COLLECTIVES
+    return SpanType.COMPUTE_16 if any(word in name for word in _HALF) else SpanType.COMPUTE_32
+
+
+def _device_types(trace: Trace) -> UInt8:
+    def of_names(names: list[str]) -> list[SpanType]:
+        categories = parse_op_names(names).category.tolist()
+        return [_device_type(name, category) for name, category in zip(names, categories, strict=True)]
+
+    types: UInt8 = by_name(trace, of_names, np.uint8)[trace.name_id]
+    shape = trace.string_stat("shape")
+    shaped = np.flatnonzero((shape >= 0) & (types >= SpanType.COMPUTE_32))
+    if len(shaped):
+        texts, place = np.unique(shape[shaped], return_inverse=True)
+        shapes = [trace.strings[text] for text in texts.tolist()]
+        is_half = np.array([any(word in text for word in ("half", "bf16", "bfloat16")) for text in shapes], np.bool_)
+        is_told = np.array([bool(text) for text in shapes], np.bool_)[place]
+        types[shaped[is_told]] = np.where(is_half[place[is_told]], SpanType.COMPUTE_16, SpanType.COMPUTE_32)
+    return types
+
+
+def _root_stages(trace: Trace, host: Bool) -> Bool:
+    """Outermost stages of an instrumented input pipeline (`_ipl_stage_name`), which the step waits for."""
+    name = trace.string_stat("_ipl_stage_name")
+    stage = host & (name >= 0)
+    if not stage.any():
+        return stage
+    made, used = np.flatnonzero(trace.has_stat("_p") & host), np.flatnonzero(trace.has_stat("_c"))
+    context = same_key(
+        np.concatenate([trace.int_stat("_p")[made], trace.int_stat("_c")[used]]),
+        np.concatenate([trace.int_stat("_pt")[made], trace.int_stat("_ct")[used]]),
+        np.concatenate([trace.session_id[made], trace.session_id[used]]),
+    )
+    fed = np.zeros(trace.n_events, np.bool_)
+    fed[used] = np.isin(context[len(made) :], context[: len(made)])
+    inside = stage | fed
+    parent = trace.nesting.parent.astype(np.int64)
+    above = np.append(nearest_marked(parent, inside), -1)[parent]
+    return stage & ~fed & (above < 0)
+
+
+def _is_named_marker(trace: Trace) -> Bool:
+    """Names that mark a step by convention. A `tf.function` called `train_step` is one of them, here as in XProf: the time
+    around the ops inside it counts as other, that is Python, not as host compute.
+    """
+    named = by_name(trace, lambda names: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
+    return np.asarray(named[trace.name_id])
+
+
+def host_markers(trace: Trace, grouping: Grouping) -> Bool:
+    """For each event whether it marks a step on the host: named like one by convention, or the root of a named group."""
+    grouped = on_host(trace) & (grouping.group_id >= 0)
+    marker = grouped & _is_named_marker(trace)
+    explicit = grouping.groups[~grouping.groups["is_implicit"].to_numpy(np.bool_)]
+    roots = explicit["root"].to_numpy()
+    marker[roots[roots >= 0]] = True
+    return marker | (grouped & (trace.string_stat("step_name") >= 0))
+
+
+def longest_host_marker(trace: Trace, grouping: Grouping) -> Int64:
+    """For each group the row of its longest host marker, the first of equals; -1 for none."""
+    rows = np.flatnonzero(host_markers(trace, grouping))
+    return _longest(grouping.group_id[rows].astype(np.int64), trace.duration_ps[rows], rows, len(grouping.groups))
+
+
+def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int64]:
+    """Start and duration of each group's longest stretch on one device; duration -1 where no device ran for the group.
+
+    A derived line `Steps` is believed where the file has one; otherwise it is made as XProf makes it: consecutive events
+    of one group on one device, in order of time, are one stretch (semantics 1.8b).
+    """
+    is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)
+    is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)
+    has_correlation = trace.has_stat("correlation_id")
+    spans = []
+    for index, plane in enumerate(trace.planes):
+        rows = trace.events_of_plane(index)
+        if plane.is_device and rows.stop > rows.start:
+            line = trace.line_id[rows]
+            typed = ~is_derived[line] & has_correlation[rows]
+            spans.append(_device_stretches(trace, grouping, rows, is_derived[line], is_steps[line], typed))
+    n_groups = len(grouping.groups)
+    group, start, duration = (np.concatenate([np.empty(0, np.int64), *(span[i] for span in spans)]) for i in range(3))
+    best = _longest(group, duration, np.arange(len(group)), n_groups)
+    return np.where(best >= 0, np.append(start, 0)[best], 0), np.where(best >= 0, np.append(duration, 0)[best], -1)
+
+
+def _device_stretches(
+    trace: Trace, grouping: Grouping, plane: slice, is_derived: Bool, is_steps: Bool, is_typed: Bool
+) -> tuple[Int64, Int64, Int64]:
+    """Group, start and duration of the stretches on one device; the flags are of the events of its `plane`."""
+    group_id = grouping.group_id[plane].astype(np.int64)
+    start_ps, duration_ps, end_ps = trace.start_ps[plane], trace.duration_ps[plane], trace.end_ps[plane]
+    grouped = group_id >= 0
+    busy = np.unique(group_id[grouped & is_typed])
+    rows = np.flatnonzero(grouped & is_steps)
+    if len(rows):
+        rows = rows[np.isin(group_id[rows], busy)]
+        return group_id[rows], start_ps[rows], duration_ps[rows]
+    # What merely follows the last step of a loop (an evaluation nobody marked) does not make that step longer.
+    is_explicit = ~grouping.groups["is_implicit"].to_numpy(np.bool_)
+    grouped &= ~(grouping.is_adopted[plane] & np.append(is_explicit, False)[group_id])
+    rows = np.flatnonzero(grouped & ~is_derived)
+    rows = rows[np.lexsort((duration_ps[rows], start_ps[rows]))]
+    if not len(rows):
+        return rows, rows, rows
+    group = group_id[rows]
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    start, end = start_ps[rows[first]], np.maximum.reduceat(end_ps[rows], first)
+    keep = np.isin(group[first], busy)
+    return group[first][keep], start[keep], (end - start)[keep]
+
+
+def _longest(group: Int64, duration: Int64, rows: Int64, n_groups: int) -> Int64:
+    best = np.full(n_groups, -1, np.int64)
+    order = np.lexsort((np.arange(len(group)), -duration, group))
+    first = np.append(True, group[order][1:] != group[order][:-1])[: len(order)]
+    best[group[order[first]]] = rows[order[first]]
+    return best

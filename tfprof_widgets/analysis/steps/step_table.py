@@ -1,0 +1,74 @@
+"""StepTable: when steps ran and which events are theirs, before their time is broken down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...store.trace import Bool, Int64
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """Steps as columns, one entry per step except for `member`."""
+
+    session: Int64
+    start_ps: Int64
+    end_ps: Int64
+    name: tuple[str, ...]
+    is_inferred: Bool
+    is_complete: Bool
+    is_tiling: Bool
+    """Whether the device work that counts for a step is what runs during it, whoever launched it."""
+    member: Int64
+    """For each event of the trace the index of the step whose work it is, -1 for none."""
+
+    @classmethod
+    def empty(cls, n_events: int) -> StepTable:
+        """No steps, for a trace of `n_events` events."""
+        none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
+        return cls(none, none, none, (), no, no, no, np.full(n_events, -1, np.int64))
+
+    def is_tiling_of(self, step: Int64) -> Bool:
+        """`is_tiling` of each of the given steps, False for -1."""
+        flags: Bool = np.append(self.is_tiling, False)[step]
+        return flags
+
+    def joined(self, other: StepTable) -> StepTable:
+        """The steps of both; an event of both stays with the first."""
+        shifted = np.where(other.member >= 0, other.member + len(self.start_ps), -1)
+        return StepTable(
+            session=np.concatenate([self.session, other.session]),
+            start_ps=np.concatenate([self.start_ps, other.start_ps]),
+            end_ps=np.concatenate([self.end_ps, other.end_ps]),
+            name=self.name + other.name,
+            is_inferred=np.concatenate([self.is_inferred, other.is_inferred]),
+            is_complete=np.concatenate([self.is_complete, other.is_complete]),
+            is_tiling=np.concatenate([self.is_tiling, other.is_tiling]),
+            member=np.where(self.member >= 0, self.member, shifted),
+        )
+
+    def sorted(self) -> StepTable:
+        """By start, then session; steps of no duration are left out."""
+        order = np.lexsort((self.session, self.start_ps))
+        order = order[self.end_ps[order] > self.start_ps[order]]
+        place = np.full(len(self.start_ps) + 1, -1, np.int64)
+        place[order] = np.arange(len(order))
+        return StepTable(
+            session=self.session[order],
+            start_ps=self.start_ps[order],
+            end_ps=self.end_ps[order],
+            name=tuple(self.name[i] for i in order.tolist()),
+            is_inferred=self.is_inferred[order],
+            is_complete=self.is_complete[order],
+            is_tiling=self.is_tiling[order],
+            member=place[self.member],
+        )
+
+    def during(self, steps: Int64, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
+        """Every pair of a span and one of `steps` (disjoint, by start) that it overlaps: rows of the spans, and the steps."""
+        first = np.searchsorted(self.end_ps[steps], start_ps, side="right")
+        count = np.maximum(np.searchsorted(self.start_ps[steps], end_ps, side="left") - first, 0)
+        place = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+        return np.repeat(np.arange(len(start_ps)), count), steps[place]

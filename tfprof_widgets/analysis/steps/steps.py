@@ -1,0 +1,242 @@
+"""Trace -> its training steps: when each ran, what its time was made of, and which events belong to it.
+
+    compute_steps(trace) -> Steps           # .frame, .pieces, .event_step, .grouping
+    STEP_CATEGORIES                         # the names behind the *_ms columns, in the order in which they are stacked
+
+Marked steps follow XProf (semantics 2.5, 2.6, 3); sessions without markers get inferred ones (`inferred_steps.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Bool, Int32, Int64, Trace, UInt8
+from ..grouping import Grouping, group_events
+from ..units import PS_PER_MS
+from .inferred_steps import infer_steps
+from .launch_pieces import launch_pieces
+from .marked_steps import device_steps, marked_steps
+from .step_pieces import Pieces, resolve
+from .step_spans import SpanType, classify, on_stream, sessions_with_device
+from .step_table import StepTable
+from .tpu_steps import tpu_pieces, tpu_steps
+
+STEP_CATEGORIES = (
+    "input",
+    "host_compute",
+    "kernel_launch",
+    "device_compute",
+    "device_to_device",
+    "device_collectives",
+    "output",
+    "compile",
+    "other",
+)
+"""What step time is made of; the code of a category is its place here. Also the order of a stack, from the bottom: input
+first, because only the lowest layer has a common baseline."""
+
+_CATEGORY_OF_TYPE = {
+    SpanType.OTHER: "other",
+    SpanType.HOST_COMPUTE: "host_compute",
+    SpanType.COMPILE: "compile",
+    SpanType.HOST_TO_HOST: "other",
+    SpanType.HOST_TO_DEVICE: "input",
+    SpanType.KERNEL_LAUNCH: "kernel_launch",
+    SpanType.COLLECTIVES: "device_collectives",
+    SpanType.WAIT_INPUT: "input",
+    SpanType.DEVICE_TO_DEVICE: "device_to_device",
+    SpanType.DEVICE_TO_HOST: "output",
+    SpanType.COMPUTE_32: "device_compute",
+    SpanType.COMPUTE_16: "device_compute",
+}
+_CATEGORY_CODE = np.array([STEP_CATEGORIES.index(_CATEGORY_OF_TYPE[SpanType(kind)]) for kind in range(12)], np.uint8)
+
+_COLUMNS_MS = (
+    "device_compute",
+    "device_to_device",
+    "device_collectives",
+    "host_compute",
+    "kernel_launch",
+    "input",
+    "output",
+    "compile",
+    "other",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Steps:
+    """The steps of a trace."""
+
+    frame: pd.DataFrame
+    """One row per step, by start: `step` (0, 1, 2, ...: the row), `name` (`train 3`), `host`, `start_ms` (after the trace
+    origin), `step_time_ms`, one `<category>_ms` column each, `source` (`marker` or `inferred`), `is_complete`, `session`,
+    `start_ps`, `duration_ps`. The categories add up to the step time."""
+    pieces: pd.DataFrame
+    """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`,
+    `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
+    event_step: Int32
+    """For each event the row of its step: the one whose group it is in, else the one during which it starts; -1 for none."""
+    grouping: Grouping
+    compute_16bit_ps: int
+    """Device time of 16-bit kernels over all groups, overlaps counted once, inside or outside of steps."""
+    compute_32bit_ps: int
+    """The same of other kernels, where no 16-bit one runs."""
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
+    """Find the steps of a trace and break each down.
+
+    A session with a TPU has that one's steps. Any other has the steps that were marked in it; else those inferred from its
+    loops; else, where functions ran on a device, the stretches of device work that XProf would show.
+
+    Args:
+        trace: the trace.
+        grouping: the result of `group_events(trace)` where the caller has it.
+
+    Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
+    have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8).
+    """
+    grouping = grouping or group_events(trace)
+    table = tpu_steps(trace, grouping)
+    table = table.joined(marked_steps(trace, grouping, sessions=_without_steps(trace, table)))
+    table = table.joined(infer_steps(trace, sessions=_without_steps(trace, table)))
+    table = table.joined(device_steps(trace, grouping, sessions=_without_steps(trace, table)))
+    table = table.sorted()
+    types = classify(trace, grouping)
+    pieces = _pieces(trace, types, table)
+    precision = _precision(trace, types, np.where(grouping.group_id >= 0, grouping.group_id, table.member))
+    return Steps(
+        frame=_frame(trace, table, pieces),
+        pieces=_piece_frame(pieces),
+        event_step=_event_step(trace, table),
+        grouping=grouping,
+        compute_16bit_ps=precision[0],
+        compute_32bit_ps=precision[1],
+    )
+
+
+def _without_steps(trace: Trace, table: StepTable) -> Bool:
+    """For each session whether it has events but no steps yet."""
+    found = np.bincount(trace.session_id, minlength=max(len(trace.sessions), 1)) > 0
+    found[table.session] = False
+    return found
+
+
+def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
+    rows = _outermost_spans(trace, types, table.member)
+    rows = rows[types[rows] != SpanType.KERNEL_LAUNCH]
+    step = table.member[rows]
+    if table.is_tiling.any() and sessions_with_device(trace).any():
+        by_time_rows, by_time = _device_spans_by_time(trace, types, table)
+        kept = ~(table.is_tiling[step] & on_stream(trace)[rows])
+        rows, step = np.concatenate([rows[kept], by_time_rows]), np.concatenate([step[kept], by_time])
+    launch, launch_start, launch_end = launch_pieces(trace, types, table.member)
+    tpu = tpu_pieces(trace, table, types)
+    return resolve(
+        np.concatenate([step, table.member[launch], tpu[0]]),
+        np.concatenate([trace.start_ps[rows], launch_start, tpu[1]]),
+        np.concatenate([trace.end_ps[rows], launch_end, tpu[2]]),
+        np.concatenate([types[rows], types[launch], tpu[3]]),
+        step_start_ps=table.start_ps,
+        step_end_ps=table.end_ps,
+    )
+
+
+def _outermost_spans(trace: Trace, types: UInt8, member: Int64) -> Int64:
+    """Events with a type and a step, less those inside an event of the same type and step, which add nothing."""
+    counted = (types != SpanType.NONE) & (member >= 0) & (trace.duration_ps > 0)
+    parent = trace.nesting.parent
+    repeated = (parent >= 0) & counted[parent] & (types[parent] == types) & (member[parent] == member)
+    return np.flatnonzero(counted & ~repeated)
+
+
+def _device_spans_by_time(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:
+    """Device work paired with every tiling step of its session that it overlaps.
+
+    A step inferred from the host ends where the next begins, while its kernels may still be queued: the device is then busy
+    during the next step, and is shown so.
+    """
+    device = np.flatnonzero(on_stream(trace) & (types != SpanType.NONE) & (trace.duration_ps > 0))
+    rows, steps = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for session in np.unique(table.session[table.is_tiling]).tolist():  # bounded by the number of sessions
+        tiles = np.flatnonzero(table.is_tiling & (table.session == session))
+        own = device[trace.session_id[device] == session]
+        span, step = table.during(tiles, trace.start_ps[own], trace.end_ps[own])
+        rows.append(own[span])
+        steps.append(step)
+    return np.concatenate(rows), np.concatenate(steps)
+
+
+def _precision(trace: Trace, types: UInt8, group: Int64) -> tuple[int, int]:
+    """Device time in 16-bit and in other kernels, by group, not clipped to steps. Source: semantics 3.6."""
+    rows = np.flatnonzero((types >= SpanType.COMPUTE_32) & (types != SpanType.NONE) & (group >= 0))
+    if not len(rows):
+        return 0, 0
+    n_groups = int(group[rows].max()) + 1
+    low, high = np.full(n_groups, trace.start_ps[rows].min()), np.full(n_groups, trace.end_ps[rows].max())
+    spans = trace.start_ps[rows], trace.end_ps[rows]
+    total = (
+        resolve(group[rows], *spans, types[rows], step_start_ps=low, step_end_ps=high).total_ps(n_groups).sum(axis=0)
+    )
+    return int(total[SpanType.COMPUTE_16]), int(total[SpanType.COMPUTE_32])
+
+
+def _frame(trace: Trace, table: StepTable, pieces: Pieces) -> pd.DataFrame:
+    n_steps = len(table.start_ps)
+    by_type = pieces.total_ps(n_steps)
+    by_category = by_type @ (_CATEGORY_CODE[:, None] == np.arange(len(STEP_CATEGORIES))).astype(np.int64)
+    hosts = [session.host for session in trace.sessions] or [""]
+    columns: dict[str, object] = {
+        "step": np.arange(n_steps),
+        "name": pd.Series(table.name, dtype=object),
+        "host": pd.Series([hosts[i] for i in table.session.tolist()], dtype=object),
+        "start_ms": table.start_ps / PS_PER_MS,
+        "step_time_ms": (table.end_ps - table.start_ps) / PS_PER_MS,
+    }
+    for name in _COLUMNS_MS:
+        columns[f"{name}_ms"] = by_category[:, STEP_CATEGORIES.index(name)] / PS_PER_MS
+    columns |= {
+        "source": pd.Series(np.where(table.is_inferred, "inferred", "marker"), dtype=object),
+        "is_complete": table.is_complete,
+        "session": table.session.astype(np.int32),
+        "start_ps": table.start_ps,
+        "duration_ps": table.end_ps - table.start_ps,
+    }
+    return pd.DataFrame(columns)
+
+
+def _piece_frame(pieces: Pieces) -> pd.DataFrame:
+    category = _CATEGORY_CODE[pieces.span_type]
+    first = np.append(True, (pieces.step[1:] != pieces.step[:-1]) | (category[1:] != category[:-1]))[: len(category)]
+    first = np.flatnonzero(first)
+    last = np.append(first[1:], len(category))[: len(first)] - 1
+    return pd.DataFrame(
+        {
+            "step": pieces.step[first].astype(np.int32),
+            "start_ps": pieces.start_ps[first],
+            "duration_ps": pieces.end_ps[last] - pieces.start_ps[first],
+            "category": pd.Categorical.from_codes(
+                category[first].astype(np.int8), categories=pd.Index(STEP_CATEGORIES, dtype=object)
+            ),
+        }
+    )
+
+
+def _event_step(trace: Trace, table: StepTable) -> Int32:
+    result = table.member.copy()
+    # Device work of an inferred step is shown where it runs, not where it was launched.
+    result[on_stream(trace) & table.is_tiling_of(result)] = -1
+    for session in np.unique(table.session).tolist():  # bounded by the number of sessions
+        steps = np.flatnonzero(table.session == session)
+        rows = np.flatnonzero((result < 0) & (trace.session_id == session))
+        at = np.searchsorted(table.start_ps[steps], trace.start_ps[rows], side="right") - 1
+        inside = (at >= 0) & (trace.start_ps[rows] < table.end_ps[steps[at]])
+        result[rows[inside]] = steps[at[inside]]
+    return result.astype(np.int32)

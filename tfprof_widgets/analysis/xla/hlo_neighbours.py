@@ -1,0 +1,100 @@
+"""An HLO instruction that names no framework op -> the nearest one in the flow of data that does.
+
+Neighbours(modules).named(row) -> row of the instruction whose name it takes, -1 for none
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from ...store.hlo import HloModules
+from ...store.trace import Int64
+
+_INLINE = ("fusion", "call", "async-start")
+_MAX_VISITED = 500
+"""A copy has few readers; beyond so many the nearest name says nothing any more."""
+
+
+class Neighbours:
+    """Walks the flow of data of modules, into fusions too."""
+
+    def __init__(self, modules: HloModules) -> None:
+        self._modules = modules
+
+    def named(self, row: int) -> int:
+        """The nearest reader of its result that has a name, in the order of the file; else the nearest it reads from."""
+        found = self._search(row, self._readers)
+        return found if found >= 0 else self._search(row, self._sources)
+
+    def _search(self, row: int, step: Callable[[int], list[int]]) -> int:
+        seen, waiting = {row}, deque([row])
+        while waiting and len(seen) <= _MAX_VISITED:
+            for near in step(waiting.popleft()):
+                if near in seen:
+                    continue
+                if self._modules.op_name[near] and self._modules.opcode[near] not in ("parameter", *_INLINE):
+                    return near
+                seen.add(near)
+                waiting.append(near)
+        return -1
+
+    @cached_property
+    def _read_by(self) -> tuple[Int64, Int64]:
+        """Positions in the operand table by the instruction they read, and where each instruction's begin."""
+        operand = self._modules.operand
+        order = np.argsort(operand, kind="stable")
+        return order, np.searchsorted(operand[order], np.arange(self._modules.n_instructions + 1))
+
+    @cached_property
+    def _caller(self) -> dict[int, int]:
+        """For each computation the last instruction that inlines it."""
+        modules = self._modules
+        found = {}
+        for row, opcode in enumerate(modules.opcode):  # bounded by the size of the programs
+            if opcode in _INLINE:
+                for computation in modules.called[
+                    modules.called_offsets[row] : modules.called_offsets[row + 1]
+                ].tolist():
+                    found[computation] = row
+        return found
+
+    def _readers(self, row: int) -> list[int]:
+        """Instructions that read a result; of a fusion the ones inside it that do, and behind its root those after it."""
+        modules, (order, offsets) = self._modules, self._read_by
+        found = []
+        for position in order[offsets[row] : offsets[row + 1]].tolist():
+            reader = int(modules.operand_offsets.searchsorted(position, side="right")) - 1
+            number = position - int(modules.operand_offsets[reader])
+            found += self._parameters(reader, number) or [reader]
+        computation = int(modules.computation[row])
+        if row == modules.root[computation] and computation in self._caller:
+            found.append(self._caller[computation])
+        return found
+
+    def _parameters(self, row: int, number: int) -> list[int]:
+        """The parameters of the computations which an instruction inlines that hold its operand `number`."""
+        modules = self._modules
+        if modules.opcode[row] not in _INLINE:
+            return []
+        found = []
+        for computation in modules.called[modules.called_offsets[row] : modules.called_offsets[row + 1]].tolist():
+            low, high = modules.instruction_offsets[computation : computation + 2].tolist()
+            found += [inner for inner in range(low, high) if modules.parameter[inner] == number]
+        return found
+
+    def _sources(self, row: int) -> list[int]:
+        """Instructions whose result one reads; of a fusion its root."""
+        modules = self._modules
+        operands = modules.operand[modules.operand_offsets[row] : modules.operand_offsets[row + 1]].tolist()
+        found = []
+        for one in operands:
+            if one < 0:
+                continue
+            called = modules.called[modules.called_offsets[one] : modules.called_offsets[one + 1]].tolist()
+            inner = [int(modules.root[computation]) for computation in called] if modules.opcode[one] in _INLINE else []
+            found += [root for root in inner if root >= 0] or [one]
+        return found

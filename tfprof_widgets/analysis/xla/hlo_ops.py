@@ -1,0 +1,165 @@
+"""Executions of HLO ops -> `HloOps`: one row per op of a compiled program, what it cost and what it stands for.
+
+    compute_hlo_ops(occurrences, shares) -> HloOps
+
+Source: semantics 4.2, 12.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...store.nesting import freeze
+from ...store.trace import Float64, Int32, Int64
+from ..matching import sum_by
+from ..ops.framework_names import framework_op
+from ..ops.op_occurrences import Occurrences
+from ..ops.op_shares import OpShares
+from ..ops.ops import n_done_of, overlaps
+from ..units import PS_PER_US
+from .hlo_text import expression
+from .hlo_units import HloUnits
+
+HLO_OPS_COLUMNS = (
+    "rank",
+    "program_id",
+    "module",
+    "category",
+    "name",
+    "expression",
+    "op_name",
+    "op_type",
+    "device",
+    "occurrences",
+    "total_time_us",
+    "avg_time_us",
+    "total_self_time_us",
+    "avg_self_time_us",
+    "self_time_ratio",
+    "cumulative_ratio",
+    "flops",
+    "bytes_accessed",
+    "flop_rate_gflops",
+    "memory_bandwidth_gibps",
+    "source",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HloOps:
+    """The `hlo_ops` table, and where each unit is in it."""
+
+    frame: pd.DataFrame
+    """The columns `HLO_OPS_COLUMNS`; empty where no compiled program ran."""
+    unit_row: Int32
+    """For each unit of `occurrences` its row of `frame`, -1 for ordinary ops."""
+
+    def __post_init__(self) -> None:
+        """Make the column read-only."""
+        freeze((self.unit_row,))
+
+
+def compute_hlo_ops(
+    occurrences: Occurrences, shares: OpShares, *, time_range_ps: tuple[int, int] | None = None
+) -> HloOps:
+    """Totals per HLO op, those that cost most of their own time first, devices before hosts.
+
+    `flops` and `bytes_accessed` are of one execution, as the trace says, else our estimates (`hlo_cost.py`); NaN where the
+    trace neither says nor holds the program. The rates are over total time. `op_name` and `op_type` are those of the
+    instruction's own metadata (of a fusion: of its root), empty without; who is charged for the time is told by
+    `op_shares.py`. Ratios are of the self time of all HLO ops of a side. `program_id` is -1 where the trace does not say.
+
+    Args:
+        occurrences: the result of `op_occurrences(trace)`.
+        shares: the result of `compute_op_shares(occurrences)`.
+        time_range_ps: count only the time between these two, as `aggregate_ops` does; `None` is the whole trace. An HLO op
+            that did not run in the range keeps its row, with zeros.
+
+    Differs from XProf: its `hlo_stats` shows devices only; it also lists ops that no program compiled (those are in `ops`),
+    drops ops whose instruction the file does not hold, and takes shares of the device's time including idle time.
+    """
+    units, n_ops = occurrences.hlo, occurrences.n_ops
+    n_units = len(occurrences.name)
+    total_ps, own_ps, counted = overlaps(occurrences, time_range_ps)
+    count = np.bincount(occurrences.op[counted], minlength=n_units)[n_ops:]
+    total = sum_by(occurrences.op, total_ps, n_units)[n_ops:]
+    own = sum_by(occurrences.op, own_ps, n_units)[n_ops:]
+    n_done = n_done_of(occurrences, total_ps, counted)[n_ops:]
+    order = np.lexsort((np.array(units.name, dtype=str), -own, ~units.is_device))
+    done = (shares.flops[n_ops:], shares.bytes_accessed[n_ops:], n_done)
+    frame = _frame(units, count, total, own, done)
+    frame = _ranked(frame.iloc[order].reset_index(drop=True))
+    unit_row = np.full(n_units, -1, np.int32)
+    unit_row[n_ops + order] = np.arange(len(order))
+    return HloOps(frame=frame, unit_row=unit_row)
+
+
+def _frame(
+    units: HloUnits, count: Int64, total: Int64, own: Int64, done: tuple[Float64, Float64, Float64]
+) -> pd.DataFrame:
+    flops, n_bytes, n_done = done
+    seconds = np.where(total > 0, total / 1e12, np.nan)
+    executed = np.maximum(count, 1)
+    names = [_framework_op(units, row) for row in range(len(units))]  # bounded by the size of the programs
+    return pd.DataFrame(
+        {
+            "program_id": units.program_id,
+            "module": _texts(units.module),
+            "category": _texts(units.category),
+            "name": _texts(units.name),
+            "expression": _texts(_expression(units, row) for row in range(len(units))),
+            "op_name": _texts(name for name, _ in names),
+            "op_type": _texts(kind for _, kind in names),
+            "device": _texts(np.where(units.is_device, "Device", "Host").tolist()),
+            "occurrences": count,
+            "total_time_us": total / PS_PER_US,
+            "avg_time_us": total / PS_PER_US / executed,
+            "total_self_time_us": own / PS_PER_US,
+            "avg_self_time_us": own / PS_PER_US / executed,
+            "self_ps": own,
+            "flops": flops,
+            "bytes_accessed": n_bytes,
+            "flop_rate_gflops": flops * n_done / seconds / 1e9,
+            "memory_bandwidth_gibps": n_bytes * n_done / seconds / 2**30,
+            "source": _texts(_source(units, row) for row in range(len(units))),
+        }
+    )
+
+
+def _texts(values: Iterable[str]) -> pd.Series:
+    texts: pd.Series = pd.Series(list(values), dtype=object)
+    return texts
+
+
+def _framework_op(units: HloUnits, row: int) -> tuple[str, str]:
+    instruction = int(units.instruction[row])
+    if instruction >= 0 and units.modules.op_name[instruction]:
+        return framework_op(units.modules.op_name[instruction], units.modules.op_type[instruction])
+    if units.provenance[row]:
+        return framework_op(*units.provenance[row].rpartition(":")[::2])
+    return "", ""
+
+
+def _expression(units: HloUnits, row: int) -> str:
+    instruction = int(units.instruction[row])
+    return units.expression[row] or (expression(units.modules, instruction) if instruction >= 0 else units.name[row])
+
+
+def _source(units: HloUnits, row: int) -> str:
+    instruction = int(units.instruction[row])
+    if units.source[row] or instruction < 0 or not units.modules.source_file[instruction]:
+        return units.source[row]
+    return f"{units.modules.source_file[instruction]}:{units.modules.source_line[instruction]}"
+
+
+def _ranked(frame: pd.DataFrame) -> pd.DataFrame:
+    side = frame.groupby("device", sort=False)["self_ps"]
+    whole = side.transform("sum")
+    frame["rank"] = np.arange(1, len(frame) + 1)
+    frame["self_time_ratio"] = (frame["self_ps"] / whole).where(whole > 0, 0.0)
+    frame["cumulative_ratio"] = (side.cumsum() / whole).where(whole > 0, 0.0)
+    return frame[list(HLO_OPS_COLUMNS)]
