@@ -73,11 +73,6 @@ def row(shown: dict[str, Any], code: str) -> dict[str, Any]:
     return found
 
 
-def title(shown: dict[str, Any], file: str) -> str:
-    (found,) = [one["title"] for one in shown["files"] if one["file"] == file]
-    return str(found)
-
-
 @pytest.mark.parametrize(
     ("code", "cell"),
     [
@@ -92,7 +87,7 @@ def test_time_is_at_the_line_that_the_reader_sees(shown: dict[str, Any], code: s
     found = row(shown, code)
     assert found["line"] == line_of(code, cell)
     assert found["self_time_us"] > 0
-    assert title(shown, found["file"]) == f"Cell [{cell + 1}]"
+    assert found["file"] == f"Cell [{cell + 1}]"
 
 
 def test_texts_are_those_of_the_cells(shown: dict[str, Any]) -> None:

@@ -42,11 +42,15 @@ class SourceLines:
     """Which line made each op, and what each line costs."""
 
     frame: pd.DataFrame
-    """One row per side and entry, `SOURCE_LINE_COLUMNS`, first devices then host, then by self time falling. The three times
-    add up to `self_time_us`, which over all rows is the self time of all ops; `self_time_ratio` is of the side's."""
+    """One row per side and entry, `SOURCE_LINE_COLUMNS`, first devices then host, then by self time falling.
+
+    The three times add up to `self_time_us`, which over all rows is the self time of all ops; `self_time_ratio` is of the
+    side's. `file` is a path; of a notebook's cell what the notebook shows beside it, such as `Cell [5]`, where that is known
+    and no other cell's.
+    """
     entries: pd.DataFrame
     """`file, line, function, code, bucket`: a line of code (`bucket` is "") or a bucket (`line` is 0, `file` ""), the most
-    costly first."""
+    costly first; `file` is always the path."""
     op_entry: Int32
     """For each framework op its row in `entries`."""
     op_phase: UInt8
