@@ -191,7 +191,9 @@ class SourceView {
   }
 
   #fillHead(): void {
-    const path = this.#model.files[this.#model.file]?.file ?? "";
+    const { file: path = "", title = "" } = this.#model.files[this.#model.file] ?? {};
+    // The path of a cell is a name that only its kernel knows.
+    const shown = /^(Cell \[\d+\]|<cell>)$/.test(title) ? title : path;
     const columns = h(
       "span",
       { class: "tfp-gut" },
@@ -200,7 +202,7 @@ class SourceView {
       h("span", { class: "v" }, "%"),
       this.#model.hasSamples && h("span", { class: "v smp", title: SAMPLES_TITLE }, "thread %"),
     );
-    this.#head.replaceChildren(columns, h("span", { class: "path", title: path }, path));
+    this.#head.replaceChildren(columns, h("span", { class: "path", title: path }, shown));
   }
 
   #fillSelect(): void {
