@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from ..analysis.results import Results
 from ..analysis.wording import number, percent, size
@@ -11,13 +12,14 @@ from ..analysis.wording import number, percent, size
 _WIDTH = 96
 _BAR = 24
 _N_OPS = 6
+_N_LINES = 5
 _N_ALLOCATORS = 8
 
 
 def summarize(
     results: Results, *, title: str = "", notices: Sequence[str] = (), spent: tuple[float, float, int] | None = None
 ) -> str:
-    """Say how long a step takes, what limits it, which ops cost most, what memory and the input pipeline did.
+    """Say how long a step takes, what limits it, which ops and lines cost most, what memory and the input pipeline did.
 
     Args:
         results: the analyses.
@@ -26,7 +28,8 @@ def summarize(
         spent: seconds to start and to stop the capture and bytes it wrote, where it was captured here.
     """
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices), ""]
-    for part in (_head(results), _breakdown(results), _ops(results), _memory(results), _input(results)):
+    parts = (_head, _breakdown, _ops, _lines, _memory, _input)
+    for part in (tell(results) for tell in parts):
         told = [*part]
         lines += [*told, ""] if told else []
     if spent is not None:
@@ -79,6 +82,20 @@ def _ops(results: Results) -> Iterator[str]:
         op = _cut(f"{row['name']} ({row['type']}, {str(row['device']).lower()})")
         ms, share = number(row["total_self_time_us"] / 1e3), percent(row["self_time_ratio"])
         yield f"  {ms:>9} {share:>6} {row['occurrences']:>8,}  {op}"
+
+
+def _lines(results: Results) -> Iterator[str]:
+    frame = results.source_lines.frame
+    code = frame[frame["bucket"] == ""]
+    if code.empty:
+        return
+    top = code.sort_values("self_time_us", ascending=False, kind="stable").head(_N_LINES)
+    share = code["self_time_us"].sum() / frame["self_time_us"].sum()
+    yield f"Lines by self time of their ops: {len(top)} of {len(code)}, {percent(share)} of op time is charged to your code"
+    for row in top.to_dict("records"):
+        where = f"{PurePath(row['file']).name}:{row['line']}"
+        text = f"{where:<16} {str(row['code']).strip()}"
+        yield f"  {number(row['self_time_us'] / 1e3):>9} {percent(row['self_time_ratio']):>6}  {text[: _WIDTH - 20]}"
 
 
 def _memory(results: Results) -> Iterator[str]:
