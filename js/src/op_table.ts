@@ -6,19 +6,13 @@ import { opRows } from "./core/ops";
 import { opColors, rangedOps } from "./core/ranged_ops";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, h, noOps, segmented } from "./draw/dom";
+import { type Where, whereSwitch } from "./draw/where_switch";
 import { LinkedTable } from "./linked_table";
 import { CSV_HEADER, csvRow, opColumns, opRates, type RankedOp } from "./ops/columns";
 import { createDistribution, type Distribution } from "./ops/distribution";
 import { mountWithTables } from "./tables";
 import type { TraceView } from "./view";
 
-type Where = "both" | "host" | "device";
-
-const WHERE: readonly Choice<Where>[] = [
-  { value: "both", text: "Both" },
-  { value: "host", text: "Host" },
-  { value: "device", text: "Device" },
-];
 const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "op", text: "by op" },
   { value: "type", text: "by type" },
@@ -117,10 +111,9 @@ class OpTable {
       this.#byType = rows === "type";
       this.#table.compute();
     };
-    const { op_device: sides } = this.view.data.meta;
-    const hasBoth = sides.includes(0) && sides.includes(1);
+    const where = whereSwitch(this.view.data.meta.op_device, setWhere, signal);
     return [
-      ...(hasBoth ? [segmented("Where: host, device or both", WHERE, "both", setWhere, signal)] : []),
+      ...(where ? [where] : []),
       segmented("Rows", ROWS, "op", setRows, signal),
       h("span", { class: "seg" }, idle),
       h("span", { class: "seg" }, shares),

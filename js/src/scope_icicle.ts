@@ -8,16 +8,12 @@ import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, h, noOps, segmented } from "./draw/dom";
 import { paced, watchSize } from "./draw/page";
 import { createTip } from "./draw/plot";
+import { type Where, whereSwitch } from "./draw/where_switch";
 import { type CellLook, Icicle } from "./scopes/icicle";
-import { type Part, ScopeModel, type Where } from "./scopes/model";
+import { type Part, ScopeModel } from "./scopes/model";
 import { cellLook, cellTip, costOf } from "./scopes/words";
 import { mount, type TraceView } from "./view";
 
-const WHERE: readonly Choice<Where>[] = [
-  { value: "both", text: "Host and device" },
-  { value: "host", text: "Host" },
-  { value: "device", text: "Device" },
-];
 const PARTS: readonly Choice<Part>[] = [
   { value: "all", text: "All" },
   { value: "forward", text: "Forward" },
@@ -91,9 +87,7 @@ class ScopeIcicle {
 
   #toolbar(): HTMLElement {
     const { signal, data, guard } = this.view;
-    const { op_device: device } = data.meta;
     const { phases } = this.#model;
-    const hasBoth = device.some((side) => side === 1) && device.some((side) => side === 0);
     const parts = PARTS.filter(({ value }) => value === "all" || phases.has(value));
     const setWhere = (where: Where) => {
       this.#model.where = where;
@@ -109,7 +103,7 @@ class ScopeIcicle {
       this.#crumbs,
       this.#say,
       h("span", { class: "sp" }),
-      hasBoth && segmented("Where", WHERE, "both", guard(setWhere), signal),
+      whereSwitch(data.meta.op_device, guard(setWhere), signal),
       phases.has("backward") && segmented("Part of the step", parts, "all", guard(setPart), signal),
     );
   }

@@ -9,19 +9,15 @@ import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, download, emptyState, h, noOps, segmented } from "./draw/dom";
 import { paced, watchSize } from "./draw/page";
 import { createTip } from "./draw/plot";
+import { type Where, whereSwitch } from "./draw/where_switch";
 import { CodeList } from "./lines/code_list";
 import { CSV_HEADER, csvRows } from "./lines/csv";
 import { Details } from "./lines/details";
 import { ElseList, type ElseRow, elseRows } from "./lines/else_list";
 import { type HeatScale, tipLines } from "./lines/heat";
-import { SourceModel, type Unit, type Where } from "./lines/model";
+import { SourceModel, type Unit } from "./lines/model";
 import { mount, type TraceView } from "./view";
 
-const WHERE: readonly Choice<Where>[] = [
-  { value: "both", text: "Host and device" },
-  { value: "host", text: "Host" },
-  { value: "device", text: "Device" },
-];
 const UNITS: readonly Choice<Unit>[] = [
   { value: "step", text: "a step" },
   { value: "all", text: "in all" },
@@ -128,8 +124,6 @@ class SourceView {
       guard(() => this.#open(Number(this.#select.value))),
       { signal },
     );
-    const { op_device: device } = data.meta;
-    const hasBoth = device.some((side) => side === 1) && device.some((side) => side === 0);
     const setWhere = (where: Where) => {
       this.#model.where = where;
       this.#compute();
@@ -144,7 +138,7 @@ class SourceView {
       this.#select,
       this.#say,
       h("span", { class: "sp" }),
-      hasBoth && segmented("Where", WHERE, "both", guard(setWhere), signal),
+      whereSwitch(data.meta.op_device, guard(setWhere), signal),
       (data.table("steps") ?? EMPTY_TABLE).n > 1 && segmented("Time", UNITS, "step", guard(setUnit), signal),
       button("CSV", () => this.#save(), signal, { title: "Save every line and bucket, with full precision" }),
     );

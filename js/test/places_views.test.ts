@@ -133,7 +133,7 @@ describe("source view", () => {
 
   it("counts only the side that is asked for", async () => {
     const { root } = await showWidget(sourceView, scenePlaces());
-    root.querySelectorAll<HTMLButtonElement>('[aria-label="Where"] button')[2].click();
+    root.querySelectorAll<HTMLButtonElement>('[aria-label^="Where"] button')[2].click();
     expect(texts(root, ".tfp-code .ln.hot .no")).toEqual(["5", "6", "7"]);
   });
 });

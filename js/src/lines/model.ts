@@ -17,6 +17,7 @@ import {
 } from "../core/source_lines";
 import { rangeInPs } from "../core/span_text";
 import { EMPTY_TABLE } from "../core/wire";
+import type { Where } from "../draw/where_switch";
 import type { TraceView } from "../view";
 import { bucketNote } from "./buckets";
 import type { Chosen } from "./details";
@@ -25,7 +26,6 @@ import type { HeatScale, LineSamples } from "./heat";
 /** Samples of which more are at one line say nothing. */
 const MOST_AT_ONE_LINE = 0.9;
 
-export type Where = "both" | "host" | "device";
 export type Unit = "step" | "all";
 
 export class SourceModel {

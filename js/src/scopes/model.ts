@@ -8,9 +8,9 @@ import { type ScopeFigures, scopeFigures } from "../core/scope_figures";
 import { type ScopeTimes, type ScopeTree, scopeTimes, scopeTree, WHOLE } from "../core/scopes";
 import { rangeInPs } from "../core/span_text";
 import { EMPTY_TABLE } from "../core/wire";
+import type { Where } from "../draw/where_switch";
 import type { TraceView } from "../view";
 
-export type Where = "both" | "host" | "device";
 export type Part = "all" | Phase;
 
 export class ScopeModel {
