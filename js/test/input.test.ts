@@ -119,6 +119,16 @@ describe("input view", () => {
     expect(root.querySelector("aside h3")?.textContent).toContain("waits 13.1 of 21.3 ms");
   });
 
+  it("says of a range its own finding first, and marks the verdict as that of the whole capture", async () => {
+    const { root, page } = await show();
+    const { columns } = makeScene().tables.steps;
+    const [start, duration] = [columns.start_ps, columns.duration_ps] as Float64Array[];
+    page.link.set("time_range", [start[3] / 1000, (start[3] + duration[3]) / 1000]);
+    await settle();
+    expect(root.querySelector("aside h3")?.textContent).not.toContain("waits 13.1 of 21.3 ms");
+    expect(root.querySelector("aside p")?.textContent).toMatch(/^The whole capture: .*waits 13\.1 of 21\.3 ms/);
+  });
+
   it("shows one execution by its rank, with its own times, and the average again in another range", async () => {
     const { root, page } = await show();
     const ranks = root.querySelector<HTMLSelectElement>('[aria-label="Execution"]') as HTMLSelectElement;

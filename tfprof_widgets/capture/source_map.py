@@ -143,7 +143,7 @@ class SourceRecorder:
         for name, wanted in zip(names, is_user, strict=True):
             whole = text_of(name) if wanted else ""
             text = cut_text(whole, min(room, MAX_FILE_BYTES))
-            room -= len(text)
+            room -= len(text.encode("utf-8", "replace"))
             n_cut += text != whole
             texts.append(text)
         titles = [title_of(name) if wanted else name for name, wanted in zip(names, is_user, strict=True)]

@@ -16,11 +16,11 @@ export interface Finding {
   readonly verdict: string;
 }
 
-/** Fills `aside`: the verdict, the finding, the fix where one is known, and the figures of the pipeline. */
+/** Fills `aside`: the verdict and the finding, the fix where one is known, and the figures of the pipeline. */
 export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
   const { scene, verdict } = finding;
   const { suggestion, suggestion_code: code, bottleneck } = scene.pipeline;
-  const parts: Node[] = verdict ? [h("h3", {}, verdict), h("p", {}, headline(scene))] : [h("h3", {}, headline(scene))];
+  const parts = opening(scene, verdict);
   // The suggestion is about the bottleneck of the whole capture.
   if (scene.slow < 0 || scene.slow === (bottleneck ?? -1)) {
     if (suggestion) parts.push(h("p", {}, suggestion));
@@ -30,6 +30,14 @@ export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSi
     }
   }
   aside.replaceChildren(...parts, facts(finding));
+}
+
+/** First what is shown: of a range its own finding, of the whole capture the verdict. */
+function opening(scene: InputScene, verdict: string): HTMLElement[] {
+  const found = headline(scene);
+  if (!verdict) return [h("h3", {}, found)];
+  if (scene.range === null) return [h("h3", {}, verdict), h("p", {}, found)];
+  return [h("h3", {}, found), h("p", { class: "q" }, `The whole capture: ${verdict}`)];
 }
 
 function headline({ pipeline, rank, range, slow, stats, nBatches }: InputScene): string {
