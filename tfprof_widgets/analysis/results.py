@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from ..store.source_map import SourceMap
 from ..store.trace import Int32, Trace
 from .events import compute_events
 from .input.input_pipeline import InputPipeline, compute_input_pipeline
 from .input.tf_data import TfData, compute_tf_data
+from .layers.layers import Layers, compute_layers
+from .layers.op_scopes import OpScopes, compute_op_scopes
+from .layers.scopes import Scopes, compute_scopes
 from .memory.memory import MemoryProfile, compute_memory
+from .ops.kernels import Kernels, compute_kernels
 from .ops.op_occurrences import Occurrences, op_occurrences
+from .ops.op_shares import OpShares, compute_op_shares
+from .ops.op_totals import OpTotals, op_totals
 from .ops.ops import aggregate_ops
 from .overview.overview import Overview, compute_overview
+from .source.source_lines import SourceLines, compute_source_lines
 from .steps.steps import Steps, compute_steps
-
-if TYPE_CHECKING:
-    from ..store.source_map import SourceMap
-    from .layers.layers import Layers
-    from .layers.op_scopes import OpScopes
-    from .layers.scopes import Scopes
-    from .ops.kernels import Kernels
-    from .ops.op_shares import OpShares
-    from .ops.op_totals import OpTotals
-    from .source.source_lines import SourceLines
-    from .steps.workers import Workers
-    from .xla.hlo_ops import HloOps
+from .steps.workers import Workers, compute_workers
+from .xla.hlo_ops import HloOps, compute_hlo_ops
 
 _INTERNAL_STEP_COLUMNS = ["start_ps", "duration_ps"]
 
@@ -121,43 +118,31 @@ class Results:
     @cached_property
     def op_shares(self) -> OpShares:
         """Which framework ops each executed unit stands for."""
-        from .ops.op_shares import compute_op_shares
-
         return compute_op_shares(self.occurrences)
 
     @cached_property
     def hlo_ops(self) -> HloOps:
         """Ops of XLA programs."""
-        from .xla.hlo_ops import compute_hlo_ops
-
         return compute_hlo_ops(self.occurrences, self.op_shares)
 
     @cached_property
     def kernels(self) -> Kernels:
         """Code that ran on device streams."""
-        from .ops.kernels import compute_kernels
-
         return compute_kernels(self.trace, self.occurrences, self.op_shares)
 
     @cached_property
     def op_totals(self) -> OpTotals:
         """Time and executions of each framework op."""
-        from .ops.op_totals import op_totals
-
         return op_totals(self.ops, self.op_shares)
 
     @cached_property
     def op_scopes(self) -> OpScopes:
         """Name scope and role of each framework op."""
-        from .layers.op_scopes import compute_op_scopes
-
         return compute_op_scopes(self.trace, self.occurrences, self.op_shares, self.source_map)
 
     @cached_property
     def layers(self) -> Layers:
         """Time and memory by Keras layer."""
-        from .layers.layers import compute_layers
-
         return compute_layers(
             self.op_scopes, self.op_totals, shares=self.op_shares, source_map=self.source_map, memory=self.memory
         )
@@ -165,20 +150,14 @@ class Results:
     @cached_property
     def source_lines(self) -> SourceLines:
         """Time by line of source code."""
-        from .source.source_lines import compute_source_lines
-
         return compute_source_lines(self.trace, self.occurrences, self.op_shares, self.source_map, ops=self.ops)
 
     @cached_property
     def scopes(self) -> Scopes:
         """Time by name scope."""
-        from .layers.scopes import compute_scopes
-
         return compute_scopes(self.op_scopes, self.op_totals)
 
     @cached_property
     def workers(self) -> Workers:
         """Steps of each host, side by side."""
-        from .steps.workers import compute_workers
-
         return compute_workers(self.trace, self.steps)

@@ -1,6 +1,6 @@
 """Framework ops -> time and memory per Keras layer, forward, backward and optimizer apart.
 
-compute_layers(op_scopes(names, types), is_device=..., self_ps=..., occurrences=..., layers=..., memory=...) -> Layers
+compute_layers(scopes, totals, shares=..., source_map=..., memory=...) -> Layers
 """
 
 from __future__ import annotations
