@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .event_messages import StatRow, decode_event
 from .string_table import StringTable
 from .trace import StatKind
-from .varints import PADDING, ByteView, Int64, UInt8, UInt64
+from .varints import ByteView, Int64, UInt8, UInt64
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 _COMPRESSED = 8
@@ -44,36 +44,47 @@ class EventColumns:
     stat_bits: UInt64
 
 
-def decode_events(events: bytes, lengths: Int64, strings: StringTable, *, is_slow_path: bool = False) -> EventColumns:
-    """Decode events that are joined without a gap.
+class FoundEvents:
+    """The fields of some events, found in their bytes; their texts are not looked up yet, so threads may find at once."""
 
-    Args:
-        events: the joined events, followed by `PADDING`.
-        lengths: length of each event in bytes.
-        strings: takes up the texts and blobs.
-        is_slow_path: decode every event by the slow path (tests compare the two).
+    def __init__(self, events: bytes, begin: Int64, end: Int64, *, is_slow_path: bool = False) -> None:
+        """Find the fields of events.
 
-    Raises:
-        TraceError: an event is not a readable XEvent; the message says which.
-    """
-    view = ByteView(events)
-    fast = _FastEvents(view, lengths)
-    if is_slow_path:
-        fast.is_irregular[:] = True
-    stats = fast.stats()
-    columns = stats.columns(fast, strings)
-    irregular = np.flatnonzero(fast.is_irregular)
-    return _with_slow_rows(columns, view, fast, irregular, strings) if len(irregular) else columns
+        Args:
+            events: bytes that hold the events, one after the other, and end with `PADDING`.
+            begin: where each event begins.
+            end: where each event ends.
+            is_slow_path: leave every event to the slow path (tests compare the two).
+        """
+        self._view = ByteView(events)
+        self._fast = _FastEvents(self._view, begin, end)
+        if is_slow_path:
+            self._fast.is_irregular[:] = True
+        self._stats = self._fast.stats()
+
+    def columns(self, strings: StringTable) -> EventColumns:
+        """The columns; to be called once.
+
+        Args:
+            strings: takes up the texts and blobs.
+
+        Raises:
+            TraceError: an event is not a readable XEvent; the message says which.
+        """
+        columns = self._stats.columns(self._fast, strings)
+        irregular = np.flatnonzero(self._fast.is_irregular)
+        if not len(irregular):
+            return columns
+        return _with_slow_rows(columns, self._view, self._fast, irregular, strings)
 
 
 class _FastEvents:
     """The fields of each event before and after its stats, and where its stats lie."""
 
-    def __init__(self, view: ByteView, lengths: Int64) -> None:
+    def __init__(self, view: ByteView, begin: Int64, end: Int64) -> None:
         self.view = view
-        self.end = np.cumsum(lengths)
-        self.begin = self.end - lengths
-        self.is_irregular = np.zeros(len(lengths), np.bool_)
+        self.begin, self.end = begin, end
+        self.is_irregular = np.zeros(len(begin), np.bool_)
         self._at = self.begin.copy()
         self.metadata_id = self._field(0x08)
         self.offset_ps = self._field(0x10)
@@ -85,7 +96,7 @@ class _FastEvents:
 
     def _field(self, tag: int) -> Int64:
         """The value of a varint field where it comes next, else 0; moves on behind it."""
-        present = (self.view.octets[self._at] == tag) & (self._at < self.end)
+        present = (self.view.octets.take(self._at) == tag) & (self._at < self.end)
         n_present = np.count_nonzero(present)
         if n_present == len(present):
             value, size = self.view.varints(self._at + 1)
@@ -106,24 +117,23 @@ class _FastEvents:
     def _find_stats(self) -> None:
         """Walk over the stats of all events in step: one round per position in the event."""
         octets, rounds = self.view.octets, []
-        rows = np.flatnonzero((octets[self._at] == 0x22) & (self._at < self.end))
+        rows = np.flatnonzero((octets.take(self._at) == 0x22) & (self._at < self.end))
         at, end = self._at[rows], self.end[rows]
         for _ in range(_MAX_ROUNDS):
             if not len(rows):
                 break
-            length, size = octets[at + 1].astype(np.int64), np.ones_like(at)
-            if (length >= 0x80).any():
-                wide, size = self.view.varints(at + 1)
-                length = np.minimum(wide, np.uint64(len(octets))).astype(np.int64)
-            begin = at + size + 1
-            at = begin + length
+            length, size = self.view.varints(at + 1)
+            begin = at + 1
+            begin += size
+            at = np.minimum(length, np.uint64(len(octets))).view(np.int64)
+            at += begin
             is_inside = (at <= end) & (size > 0)
             if not is_inside.all():
                 self.is_irregular[rows[~is_inside]] = True
                 rows, begin, at, end = rows[is_inside], begin[is_inside], at[is_inside], end[is_inside]
             self._at[rows] = at
             rounds.append((rows, begin, at))
-            goes_on = (at < end) & (octets[at] == 0x22)
+            goes_on = (at < end) & (octets.take(at) == 0x22)
             if not goes_on.all():
                 rows, at, end = rows[goes_on], at[goes_on], end[goes_on]
         self._rounds = rounds
@@ -149,24 +159,31 @@ class _FastStats:
     def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
         self.view, self.n_stats = view, n_stats
         octets = view.octets
-        key, size = view.varints(begin + 1)
         has_key = (octets[begin] == 0x08) & (begin < end)
-        self.key = np.where(has_key, key, 0).view(np.int64)
-        at = begin + np.where(has_key, size + 1, 0)
-        is_regular = (at <= end) & ~(has_key & (size == 0))
+        key, size = view.varints(begin + 1)
+        self.key = key.view(np.int64)
+        at = begin + 1
+        at += size
+        is_regular = (at <= end) & (size != 0)
+        if not has_key.all():
+            self.key = np.where(has_key, self.key, 0)
+            at = np.where(has_key, at, begin)
+            is_regular = (at <= end) & ~(has_key & (size == 0))
         is_unset = at >= end
-        at = np.minimum(at, end)
-        self.kind = _KIND_OF_TAG[octets[at]]
-        self.bits, size = view.varints(at + 1)
-        self.at = at + 1 + size
+        np.minimum(at, end, out=at)
+        self.kind = _KIND_OF_TAG.take(octets.take(at))
+        at += 1
+        self.bits, size = view.varints(at)
+        self.at = at + size
         is_double = self.kind == StatKind.DOUBLE
-        self.bits[is_double] = view.windows[at[is_double] + 1]
+        self.bits[is_double] = view.windows[at[is_double]]
         self.at[is_double] += 8 - size[is_double]
         stop = self.at.copy()
         self.holds_bytes = (self.kind == 5) | (self.kind == 6) | (self.kind == _COMPRESSED)
         stop[self.holds_bytes] += np.minimum(self.bits[self.holds_bytes], np.uint64(len(octets))).astype(np.int64)
-        self.kind[is_unset], self.bits[is_unset], stop[is_unset] = _UNSET, 0, end[is_unset]
-        self.holds_bytes &= ~is_unset
+        if is_unset.any():
+            self.kind[is_unset], self.bits[is_unset], stop[is_unset] = _UNSET, 0, end[is_unset]
+            self.holds_bytes &= ~is_unset
         is_regular &= (self.kind != _NOT_A_VALUE) & (stop == end) & (is_unset | is_double | (size > 0))
         self.is_regular = is_regular
 
@@ -234,8 +251,3 @@ def _mixed(fast: npt.NDArray[Scalar], slow: list[int], is_slow: npt.NDArray[np.b
     whole[~is_slow] = fast
     whole[is_slow] = np.array(slow, fast.dtype)
     return whole
-
-
-def join_events(parts: list[bytes]) -> bytes:
-    """Serialised events, one after the other, as `decode_events` wants them."""
-    return b"".join([*parts, PADDING])

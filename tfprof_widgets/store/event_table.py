@@ -1,19 +1,33 @@
-"""Columns of events and stats, block by block and in any order -> one table sorted by (line, start, longest first)."""
+"""Columns of events and their stats, block by block and in any order -> one table sorted by (line, start, longest first)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .trace import Int32, Int64, UInt8, UInt64
+from .stat_table import Stats, StatTable, StatTableBuilder
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Column = npt.NDArray[Any]
+
+_COLUMNS = {
+    "start_ps": np.int64,
+    "duration_ps": np.int64,
+    "line_id": np.int32,
+    "metadata_id": np.int32,
+    "session_id": np.int32,
+    "n_occurrences": np.int32,
+}
 
 
 @dataclass(frozen=True)
 class EventTable:
-    """The per-event and per-stat columns of a `Trace`, with the number of stats of each event in place of offsets."""
+    """The per-event columns of a `Trace`, and the stats of the events."""
 
     start_ps: Int64
     duration_ps: Int64
@@ -21,49 +35,66 @@ class EventTable:
     metadata_id: Int32
     session_id: Int32
     n_occurrences: Int32
-    n_stats: Int64
-    stat_key: Int32
-    stat_kind: UInt8
-    stat_bits: UInt64
-
-    @property
-    def stat_offsets(self) -> Int64:
-        """The stats of event `i` are rows `stat_offsets[i]:stat_offsets[i + 1]`."""
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.n_stats)])
+    stats: StatTable
 
 
-_DTYPES = {
-    "start_ps": np.int64,
-    "duration_ps": np.int64,
-    "line_id": np.int32,
-    "metadata_id": np.int32,
-    "session_id": np.int32,
-    "n_occurrences": np.int32,
-    "n_stats": np.int64,
-    "stat_key": np.int32,
-    "stat_kind": np.uint8,
-    "stat_bits": np.uint64,
-}
-
-
-class EventTableParts:
-    """Tables to be joined. It holds columns, not tables, so that joining one column can release its parts."""
+class EventTableBuilder:
+    """Collects the blocks of a table, with nothing in memory twice."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _DTYPES}
+        """Start with no events."""
+        self._columns = {name: _GrowingColumn(dtype) for name, dtype in _COLUMNS.items()}
+        self._stats = StatTableBuilder()
 
-    def add(self, table: EventTable) -> None:
-        """Append the rows of a table."""
-        for name, parts in self._parts.items():
-            parts.append(getattr(table, name))
+    def add(self, columns: Mapping[str, Column], *stats: Stats) -> None:
+        """Append events: their columns, and their stats in one or more parts."""
+        for name, column in columns.items():
+            self._columns[name].append(column)
+        for part in stats:
+            self._stats.add(part)
 
-    def joined(self) -> EventTable:
-        """One table of all rows in the order they were added; to be called once."""
-        columns = {}
-        for name, dtype in _DTYPES.items():
-            parts = self._parts.pop(name)
-            columns[name] = np.concatenate(parts, dtype=dtype) if parts else np.empty(0, dtype)
-        return EventTable(**columns)
+    def table(self) -> EventTable:
+        """All events in the order in which they were added; to be called once."""
+        return EventTable(**{name: self._columns.pop(name).taken() for name in _COLUMNS}, stats=self._stats.table())
+
+
+class _GrowingColumn:
+    """A column that takes no memory while all its values are equal, and else grows in place, an eighth at a time."""
+
+    def __init__(self, dtype: type) -> None:
+        self._values: Column = np.empty(0, dtype)
+        self._n = 0
+        self._n_constant = 0
+
+    def append(self, values: Column) -> None:
+        if not self._n and self._is_constant(values):
+            self._n_constant += len(values)
+            return
+        if self._n_constant:
+            constant, self._n_constant = np.full(self._n_constant, self._values[0]), 0
+            self._append(constant)
+        self._append(values)
+
+    def _is_constant(self, values: Column) -> bool:
+        if not len(values):
+            return True
+        if not self._n_constant:
+            self._values = values[:1].astype(self._values.dtype)
+        return bool((values == self._values[0]).all())
+
+    def _append(self, values: Column) -> None:
+        n = self._n + len(values)
+        if n > len(self._values):
+            self._values.resize(n + n // 8, refcheck=False)
+        self._values[self._n : n] = values
+        self._n = n
+
+    def taken(self) -> Column:
+        """The column; it must not be added to any more."""
+        if self._n_constant or not self._n:
+            return np.broadcast_to(self._values[:1], self._n_constant) if self._n_constant else self._values[:0]
+        self._values.resize(self._n, refcheck=False)
+        return self._values
 
 
 def in_order(table: EventTable) -> EventTable:
@@ -75,29 +106,27 @@ def in_order(table: EventTable) -> EventTable:
     if not (line[1:] >= line[:-1]).all():
         table = _taken(table, np.argsort(line, kind="stable"))
         line = table.line_id
-    start, longest = table.start_ps, -table.duration_ps
-    falls_back = (start[1:] < start[:-1]) | ((start[1:] == start[:-1]) & (longest[1:] < longest[:-1]))
-    wrong_lines = np.unique(line[1:][falls_back & (line[1:] == line[:-1])])
+    start, duration = table.start_ps, table.duration_ps
+    falls_back = start[1:] == start[:-1]
+    falls_back &= duration[1:] > duration[:-1]
+    falls_back |= start[1:] < start[:-1]
+    falls_back &= line[1:] == line[:-1]
+    wrong_lines = np.unique(line[1:][falls_back])
     if not len(wrong_lines):
         return table
     order = np.arange(len(line))
     first, last = np.searchsorted(line, wrong_lines), np.searchsorted(line, wrong_lines, side="right")
     for low, high in zip(first.tolist(), last.tolist(), strict=True):
-        order[low:high] = low + np.lexsort((longest[low:high], start[low:high]))
+        order[low:high] = low + np.lexsort((-duration[low:high], start[low:high]))
     return _taken(table, order)
 
 
-def _taken(table: EventTable, order: npt.NDArray[np.int64]) -> EventTable:
+def _taken(table: EventTable, order: Int64) -> EventTable:
     """The events in the order given, each with its stats."""
-    old_offsets = table.stat_offsets[:-1][order]
-    n_stats = table.n_stats[order]
-    shift = old_offsets - (np.cumsum(n_stats) - n_stats)
-    stat_order = np.arange(len(table.stat_key)) + np.repeat(shift, n_stats)
-    per_event = ("start_ps", "duration_ps", "line_id", "metadata_id", "session_id", "n_occurrences")
-    per_stat = ("stat_key", "stat_kind", "stat_bits")
-    return replace(
-        table,
-        n_stats=n_stats,
-        **{name: getattr(table, name)[order] for name in per_event},
-        **{name: getattr(table, name)[stat_order] for name in per_stat},
-    )
+    columns = {name: _moved(getattr(table, name), order) for name in _COLUMNS}
+    return replace(table, stats=table.stats.taken(order), **columns)
+
+
+def _moved(column: Column, order: Int64) -> Column:
+    """`column[order]`; a constant column stays without memory of its own."""
+    return column if column.strides == (0,) and len(order) == len(column) else column[order]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import TraceError
-from .event_table import EventTable, EventTableParts, in_order
+from .event_table import EventTableBuilder, in_order
+from .stat_table import Stats
 from .trace import Int32, Int64, Line, Plane, Session, StatKind, Trace, UInt8, UInt64
 from .xspace_clock import MAX_PS
 
@@ -92,7 +93,7 @@ class _Merger:
         self.planes: dict[tuple[str, str], Plane] = {}
         self.lines: dict[tuple[int, int], Line] = {}
         self.sessions: list[Session] = []
-        self.columns = EventTableParts()
+        self.columns = EventTableBuilder()
         self.metadata: list[_Metadata] = []
         self.n_metadata = 0
         self.warnings: list[str] = []
@@ -102,18 +103,23 @@ class _Merger:
         text_ids, blob_ids = self.texts.of(trace.strings), self.blobs.of(trace.blobs)
         plane_ids = self._plane_ids(trace)
         self.columns.add(
-            EventTable(
-                start_ps=trace.start_ps + shift_ps,
-                duration_ps=trace.duration_ps,
-                line_id=_taken(self._line_ids(trace, plane_ids), trace.line_id),
-                metadata_id=trace.metadata_id + np.int32(self.n_metadata),
-                session_id=trace.session_id + np.int32(len(self.sessions)),
-                n_occurrences=trace.n_occurrences,
-                n_stats=np.diff(trace.stat_offsets),
-                stat_key=_taken(text_ids, trace.stat_key),
-                stat_kind=trace.stat_kind,
-                stat_bits=_moved_bits(trace.stat_kind, trace.stat_bits, text_ids, blob_ids),
-            )
+            {
+                "start_ps": trace.start_ps + shift_ps,
+                "duration_ps": trace.duration_ps,
+                "line_id": _taken(self._line_ids(trace, plane_ids), trace.line_id),
+                "metadata_id": trace.metadata_id.astype(np.int32) + np.int32(self.n_metadata),
+                "session_id": trace.session_id + np.int32(len(self.sessions)),
+                "n_occurrences": trace.n_occurrences,
+            },
+            *(
+                Stats(
+                    n=stats.n,
+                    key=_taken(text_ids, stats.key),
+                    kind=stats.kind,
+                    bits=_moved_bits(stats.kind, stats.bits, text_ids, blob_ids),
+                )
+                for stats in trace.stats.parts()
+            ),
         )
         self.metadata.append(_moved_metadata(trace, text_ids, blob_ids, plane_ids))
         self.n_metadata += len(trace.display_name_id)
@@ -166,7 +172,7 @@ class _Merger:
         order = sorted(range(len(lines)), key=lambda number: lines[number].plane)
         final = np.empty(len(lines), np.int64)
         final[order] = np.arange(len(lines))
-        table = self.columns.joined()
+        table = self.columns.table()
         table = in_order(replace(table, line_id=_taken(final, table.line_id)))
         metadata = _joined(self.metadata)
         return Trace(
@@ -183,10 +189,7 @@ class _Merger:
             metadata_id=table.metadata_id,
             session_id=table.session_id,
             n_occurrences=table.n_occurrences,
-            stat_offsets=table.stat_offsets,
-            stat_key=table.stat_key,
-            stat_kind=table.stat_kind,
-            stat_bits=table.stat_bits,
+            stats=table.stats,
             display_name_id=metadata.display_name_id,
             metadata_name_id=metadata.name_id,
             metadata_plane_id=metadata.plane_id,

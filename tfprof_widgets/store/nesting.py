@@ -11,13 +11,17 @@ import numpy.typing as npt
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
+_PIECE_EVENTS = 2**17
+_MAX_SMALL_DEPTH = 2**14
+"""Deeper than this needs 32 bits; there is room above it, so that adding one to an int16 never wraps."""
+
 
 @dataclass(frozen=True)
 class Nesting:
     """How events nest within their line; arrays of one entry per event, in the order of the input."""
 
-    depth: Int32
-    """How many events enclose it, 0 for the outermost."""
+    depth: npt.NDArray[np.int16] | Int32
+    """How many events enclose it, 0 for the outermost; int16 unless events nest deeper than that."""
     parent: Int32
     """Row of the innermost enclosing event, -1 for the outermost."""
     span_ps: Int64
@@ -50,24 +54,61 @@ def nest(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> Nesting:
         duration_ps: duration of each event, not negative; `start_ps + duration_ps` must fit in an int64.
 
     Returns:
-        Arrays as long as the input. The `self_ps` of a line add up to the time that the line's events cover.
+        Arrays as long as the input; `span_ps` is a view of `duration_ps` where no event is cut. The `self_ps` of a line
+        add up to the time that the line's events cover.
 
     Differs from XProf: a child that ends exactly with its parent, or overlaps its end, loses nothing (D4).
     """
+    n = len(line_id)
+    depth, parent = np.empty(n, np.int16), np.empty(n, np.int32)
+    span_ps, self_ps = duration_ps.view(), np.empty(n, np.int64)
+    is_cut = False
+    for rows in _pieces(line_id):
+        part_depth, part_parent, part_span = _nest_lines(line_id[rows], start_ps[rows], duration_ps[rows])
+        if part_depth.max() > _MAX_SMALL_DEPTH:
+            depth = depth.astype(np.int32)
+        depth[rows] = part_depth
+        if part_span is not None:
+            span_ps, is_cut = (span_ps if is_cut else span_ps.copy()), True
+            span_ps[rows] = part_span
+        has_parent = np.flatnonzero(part_parent >= 0)
+        own = self_ps[rows]
+        own[:] = span_ps[rows]
+        np.subtract.at(own, part_parent[has_parent], span_ps[rows][has_parent])
+        part_parent[has_parent] += rows.start
+        parent[rows] = part_parent
+    return Nesting(depth=depth, parent=parent, span_ps=span_ps, self_ps=self_ps)
+
+
+def _pieces(line_id: Int32) -> list[slice]:
+    """The rows cut between lines into pieces that hold one long line or many short ones: they fit in a cache."""
+    if not len(line_id):
+        return []
+    ends = [*(np.flatnonzero(line_id[1:] != line_id[:-1]) + 1).tolist(), len(line_id)]
+    pieces, low = [], 0
+    for end, next_end in zip(ends, [*ends[1:], 2 * len(line_id) + _PIECE_EVENTS], strict=True):
+        if next_end - low > _PIECE_EVENTS:
+            pieces.append(slice(low, end))
+            low = end
+    return pieces
+
+
+def _nest_lines(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> tuple[Int32, Int32, Int64 | None]:
+    """Depth, parent and span of the events of some lines; None for the span where it is the duration throughout."""
     end_ps = start_ps + duration_ps
     depth = _count_enclosing(line_id, start_ps, end_ps)
     parent = _latest_one_level_up(depth, duration_ps > 0)
-    outlives = (parent >= 0) & (end_ps > end_ps[parent])
+    inner = np.flatnonzero(parent >= 0)
+    outlives = inner[end_ps[inner] > end_ps[parent[inner]]]
+    if not len(outlives):
+        return depth, parent, None
     span_ps = duration_ps.copy()
     for line in np.unique(line_id[outlives]).tolist():  # only the lines whose events overlap without nesting
         low, high = np.searchsorted(line_id, [line, line + 1])
         rows = slice(int(low), int(high))
         depth[rows], line_parent, span_ps[rows] = _nest_overlapping(start_ps[rows], end_ps[rows])
         parent[rows] = np.where(line_parent >= 0, line_parent + low, -1)
-    self_ps = span_ps.copy()
-    has_parent = parent >= 0
-    np.subtract.at(self_ps, parent[has_parent], span_ps[has_parent])
-    return Nesting(depth=depth, parent=parent, span_ps=span_ps, self_ps=self_ps)
+    return depth, parent, span_ps
 
 
 def _count_enclosing(line_id: Int32, start_ps: Int64, end_ps: Int64) -> Int32:

@@ -1,4 +1,4 @@
-"""A path (file, run directory, logdir or glob) -> the trace in it, and the other runs beside it."""
+"""A path (file, run directory, logdir, saved profile or glob) -> the trace in it, and the other runs beside it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import EmptyTraceError, TraceError
+from .chrome_trace import read_chrome_trace
+from .file_content import FileContent
 from .merge import merge_traces, with_host
-from .source_map import SourceMap, empty_source_map, merge_source_maps, read_source_map
+from .saved import SavedProfile, read_saved
+from .source_map import SIDECAR, SourceMap, empty_source_map, merge_source_maps, read_source_map
 from .trace import Trace
 from .xspace import read_xspace
 
 SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
+CHROME_SUFFIXES = (".json", ".json.gz")
+RUNS = Path("plugins") / "profile"
+"""Where TensorBoard looks for runs below a log directory."""
 MAX_UNPACKED_BYTES = 512 * 2**20
 """How large a compressed trace may become."""
 _RUN_PATTERNS = ("plugins/profile/*", "profile/*", "*", "*/plugins/profile/*")
@@ -35,14 +41,25 @@ class Opened:
     """Run directories of the same logdir that were not read, the newest first."""
     source_map: SourceMap = field(default_factory=empty_source_map)
     """What was noted beside the traces; empty for traces that other tools captured. Its warnings are the trace's too."""
+    saved: SavedProfile | None = None
+    """What `Profile.save` or `Profile.to_chrome_trace` put beside the events; None for anything else."""
+    stamps: tuple[tuple[int, int], ...] = ()
+    """`stamp_of` each file when it was read."""
+
+
+def stamp_of(file: Path) -> tuple[int, int]:
+    """What tells one content of a file from the next: its size, and when it was written."""
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def open_traces(path: str | os.PathLike[str]) -> Opened:
     """Open what `path` names.
 
     Args:
-        path: an `*.xplane.pb` or `*.xplane.pb.gz` file; a run directory (all its hosts are merged); a logdir (its
-            newest run is read, the others are listed); or a glob of files and run directories (all are merged).
+        path: an `*.xplane.pb` or `*.xplane.pb.gz` file; a Chrome trace (`*.json`, `*.json.gz`); a run directory (all its
+            hosts are merged); a logdir (its newest run is read, the others are listed; of a directory that
+            `Profile.save` wrote all runs are read); or a glob of files and run directories (all are merged).
 
     Raises:
         EmptyTraceError: the directory holds no trace, or a file is empty.
@@ -54,7 +71,7 @@ def open_traces(path: str | os.PathLike[str]) -> Opened:
         if place.is_dir():
             return _with_sources(_open_directory(place))
         if place.exists():
-            return _with_sources(Opened(_read_file(place), (place,)))
+            return _with_sources(_open_file(place))
         if glob.has_magic(text):
             return _with_sources(_open_glob(text))
     except OSError as error:
@@ -75,11 +92,13 @@ def open_runs(run_dirs: Iterable[Path]) -> Opened:
         merge_traces([run.trace for run in opened]),
         tuple(path for run in opened for path in run.paths),
         source_map=merge_source_maps([run.source_map for run in opened]),
+        stamps=tuple(stamp for run in opened for stamp in run.stamps),
     )
 
 
 def _with_sources(opened: Opened) -> Opened:
-    """The same with the source maps beside its files, each run's once."""
+    """The same with the stamps of its files and the source maps beside them, each run's once."""
+    opened = replace(opened, stamps=tuple(map(stamp_of, opened.paths)))
     runs = dict.fromkeys(path.parent for path in opened.paths)
     source_map = merge_source_maps([read_source_map(run) for run in runs])
     if not source_map.warnings:
@@ -89,6 +108,8 @@ def _with_sources(opened: Opened) -> Opened:
 
 
 def _open_directory(place: Path) -> Opened:
+    if (saved := read_saved(place)) is not None and saved.runs:
+        return _open_saved(place, saved)
     files = trace_files(place)
     if files:
         return Opened(_read_run(files), files)
@@ -102,10 +123,23 @@ def _open_directory(place: Path) -> Opened:
     return Opened(_read_run(files), files, runs[1:])
 
 
+def _open_saved(place: Path, saved: SavedProfile) -> Opened:
+    """The runs of a saved profile, and what was saved beside them."""
+    parts = []
+    for run in (place / RUNS / name for name in saved.runs):
+        files = trace_files(run) or _chrome_files(run)
+        if not files:
+            raise TraceError(f"{run} holds no trace, though {place} was saved with it. Save or copy the profile again.")
+        parts.append(Opened(_read_run(files), files))
+    trace = merge_traces([part.trace for part in parts])
+    return Opened(trace, tuple(file for part in parts for file in part.paths), saved=saved)
+
+
 def _open_glob(pattern: str) -> Opened:
     matches = sorted(Path(match) for match in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns too
     directories = [match for match in matches if match.is_dir()]
-    files = [match for match in matches if match.name.endswith(SUFFIXES) and match.is_file()]
+    names = SUFFIXES + CHROME_SUFFIXES if pattern.endswith(CHROME_SUFFIXES) else SUFFIXES
+    files = [match for match in matches if match.name.endswith(names) and match.is_file()]
     files = list(dict.fromkeys(files + [file for run in directories for file in trace_files(run)]))
     if not files:
         what = f"no *.xplane.pb among what it matches, {len(matches)} in all" if matches else "it matches nothing"
@@ -121,6 +155,12 @@ def trace_files(run: Path) -> tuple[Path, ...]:
     if not run.is_dir():
         return ()
     return tuple(sorted(file for file in run.iterdir() if file.name.endswith(SUFFIXES) and file.is_file()))
+
+
+def _chrome_files(run: Path) -> tuple[Path, ...]:
+    """The Chrome traces directly in a directory, by name."""
+    names = sorted(file for file in run.glob("*") if file.name.endswith(CHROME_SUFFIXES) and file.is_file())
+    return tuple(file for file in names if file.name != SIDECAR)
 
 
 def newest_first(places: Iterable[Path]) -> tuple[Path, ...]:
@@ -147,14 +187,37 @@ def _read_run(files: Sequence[Path]) -> Trace:
 
 
 def _read_file(file: Path) -> Trace:
+    return _open_file(file).trace
+
+
+def _open_file(file: Path) -> Opened:
+    if file.name.endswith(CHROME_SUFFIXES):
+        return _open_chrome(file)
     try:
-        trace = read_xspace(_content(file), source=str(file))
-    except TraceError as error:
-        # Only now: the first two bytes of a good trace can be a line feed and a brace.
+        trace = _read_content(file)
+    except TraceError:
+        # Only now: the first two bytes of a good XSpace can be a line feed and a brace.
         if _looks_like_json(file):
-            raise TraceError(f"{file} is JSON, not an XSpace. Give the *.xplane.pb file beside it.") from error
+            return _open_chrome(file)
         raise
+    return Opened(_of_some_host(trace, file), (file,))
+
+
+def _open_chrome(file: Path) -> Opened:
+    chrome = read_chrome_trace(_content(file), source=str(file))
+    return Opened(_of_some_host(chrome.trace, file), (file,), saved=chrome.saved)
+
+
+def _of_some_host(trace: Trace, file: Path) -> Trace:
     return trace if any(session.host for session in trace.sessions) else with_host(trace, _host_of(file))
+
+
+def _read_content(file: Path) -> Trace:
+    """The trace of a file, read in pieces unless it must be unpacked first."""
+    with FileContent(file) as content:
+        if content.size and content.read(0, min(content.size, 2)) != b"\x1f\x8b":
+            return read_xspace(content, source=str(file))
+    return read_xspace(_content(file), source=str(file))
 
 
 def _content(file: Path) -> bytes:
@@ -168,7 +231,7 @@ def _content(file: Path) -> bytes:
 
 
 def _looks_like_json(file: Path) -> bool:
-    return _content(file)[:64].lstrip()[:1] in (b"{", b"[")
+    return _content(file)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
 def _unpacked(content: bytes, file: Path) -> bytes:
@@ -194,7 +257,8 @@ def _unpacked(content: bytes, file: Path) -> bytes:
 def _host_of(file: Path) -> str:
     """The host that a file's name says wrote it."""
     name = printable(file.name)
-    return next((name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if name.endswith(suffix)), file.stem)
+    known = (*reversed(SUFFIXES), ".trace.json.gz", ".trace.json", *reversed(CHROME_SUFFIXES))
+    return next((name.removesuffix(suffix) for suffix in known if name.endswith(suffix)), file.stem)
 
 
 def printable(name: str) -> str:

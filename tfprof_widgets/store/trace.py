@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .nesting import Nesting, freeze, nest
+from .stat_table import KeyedStats, StatTable
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -24,6 +26,12 @@ StatValue = float | int | str | bytes
 DERIVED_LINE_BASE = -559038737
 """The id of the first derived line (0xdeadbeef as int32); Source: semantics 1.8."""
 DERIVED_LINE_COUNT = 390
+
+
+_FEW_NAMES = 8
+"""So many are looked for one by one, which is faster than a table."""
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 class StatKind(IntEnum):
@@ -89,8 +97,9 @@ class Session:
 class Trace:
     """All events of all planes, sorted by (plane, line, start, longest first).
 
-    Every per-event array has length `n_events`; times are picoseconds after the trace origin. Stats are a CSR table:
-    the stats of event `i` are rows `stat_offsets[i]:stat_offsets[i + 1]`. Strings live once, in `strings`.
+    Every per-event array has length `n_events`; times are picoseconds after the trace origin. Strings live once, in
+    `strings`. What a capture of ten million events must not keep twice is made when asked for: `end_ps` and the columns
+    of the stats (`stat_offsets`, `stat_key`, `stat_kind`, `stat_bits`), which `stats` holds packed.
     """
 
     planes: tuple[Plane, ...]
@@ -107,18 +116,15 @@ class Trace:
     """Index into `strings`: the metadata name."""
     line_id: Int32
     """Index into `lines` (not the id in the file)."""
-    metadata_id: Int32
-    """Index into the metadata table: `display_name_id` and `metadata_stat_offsets`."""
+    metadata_id: Int32 | npt.NDArray[np.uint16]
+    """Index into the metadata table: `display_name_id` and `metadata_stat_offsets`; in 16 bits where they do."""
     session_id: Int32
     """Index into `sessions`: ids such as `_p`, `group_id`, iterator `id` are unique only within one session."""
     n_occurrences: Int32
     """0 for a timed event; for an aggregated event how often it ran (`start_ps` is then its line's start)."""
 
-    stat_offsets: Int64
-    stat_key: Int32
-    """Index into `strings`."""
-    stat_kind: UInt8
-    stat_bits: UInt64
+    stats: StatTable
+    """The stats of all events, packed. Keys are indices into `strings`."""
 
     display_name_id: Int32
     """One per metadata row: index into `strings`, -1 where there is none."""
@@ -127,7 +133,7 @@ class Trace:
     metadata_plane_id: Int32
     """One per metadata row: the plane whose it is, -1 for the row that stands for missing metadata."""
     metadata_stat_offsets: Int64
-    """CSR over metadata rows, as `stat_offsets` is over events."""
+    """The stats of metadata row `i` are rows `metadata_stat_offsets[i]:metadata_stat_offsets[i + 1]`."""
     metadata_stat_key: Int32
     metadata_stat_kind: UInt8
     metadata_stat_bits: UInt64
@@ -147,21 +153,60 @@ class Trace:
         """How many events the trace holds."""
         return len(self.start_ps)
 
-    @cached_property
+    @property
     def end_ps(self) -> Int64:
-        """`start_ps + duration_ps`."""
-        return self.start_ps + self.duration_ps
+        """`start_ps + duration_ps`, anew each time; `ends` for some events."""
+        return _frozen(self.start_ps + self.duration_ps)
+
+    def ends(self, events: npt.NDArray[np.integer] | slice) -> Int64:
+        """`end_ps` of some events."""
+        return self.start_ps[events] + self.duration_ps[events]
 
     @cached_property
-    def plane_id(self) -> Int32:
+    def plane_id(self) -> npt.NDArray[np.int16]:
         """For each event the index of its plane."""
-        planes = np.array([line.plane for line in self.lines], np.int32)
-        return planes[self.line_id] if len(planes) else np.empty(0, np.int32)
+        planes = np.array([line.plane for line in self.lines], np.int16)
+        used = np.unique(planes[np.diff(self.line_offsets) > 0])
+        if len(used) <= 1:  # no memory for what is the same everywhere
+            return np.broadcast_to(used if len(used) else np.zeros(1, np.int16), self.n_events)
+        return planes[self.line_id]
+
+    @property
+    def stat_offsets(self) -> Int64:
+        """The stats of event `i` are rows `stat_offsets[i]:stat_offsets[i + 1]`; made anew each time, as those below."""
+        return _frozen(self.stats.offsets)
+
+    @property
+    def stat_key(self) -> Int32:
+        """For each stat an index into `strings`."""
+        return _frozen(self.stats.row_key)
+
+    @property
+    def stat_kind(self) -> UInt8:
+        """For each stat a `StatKind`."""
+        return _frozen(self.stats.row_kind)
+
+    @property
+    def stat_bits(self) -> UInt64:
+        """For each stat its value, to be read as its kind says."""
+        return _frozen(self.stats.all_stats().bits)
 
     @cached_property
     def line_offsets(self) -> Int64:
         """The events of line `k` are rows `line_offsets[k]:line_offsets[k + 1]`."""
         return np.searchsorted(self.line_id, np.arange(len(self.lines) + 1)).astype(np.int64)
+
+    def on_lines(self, lines: Sequence[bool] | Bool) -> Bool:
+        """For each event whether its line is one of those; `lines` has a flag per line."""
+        found = np.zeros(self.n_events, np.bool_)
+        offsets = self.line_offsets.tolist()
+        for line in np.flatnonzero(lines).tolist():  # as many turns as lines
+            found[offsets[line] : offsets[line + 1]] = True
+        return found
+
+    def on_planes(self, planes: Sequence[bool] | Bool) -> Bool:
+        """For each event whether its plane is one of those; `planes` has a flag per plane."""
+        return self.on_lines([bool(planes[line.plane]) for line in self.lines])
 
     def events_of_plane(self, plane: int) -> slice:
         """The rows of the events of a plane; planes are contiguous."""
@@ -174,10 +219,12 @@ class Trace:
 
         An aggregated event is nowhere on the time axis: it encloses nothing and has no self time.
         """
-        return nest(self.line_id, self.start_ps, np.where(self.n_occurrences > 0, 0, self.duration_ps))
+        aggregated = self.n_occurrences > 0
+        duration_ps = np.where(aggregated, 0, self.duration_ps) if aggregated.any() else self.duration_ps
+        return nest(self.line_id, self.start_ps, duration_ps)
 
     @property
-    def depth(self) -> Int32:
+    def depth(self) -> npt.NDArray[np.int16] | Int32:
         """How many events of the same line enclose each event."""
         return self.nesting.depth
 
@@ -186,37 +233,34 @@ class Trace:
         """From a string to its index in `strings`."""
         return {text: i for i, text in enumerate(self.strings)}
 
+    @cached_property
+    def used_names(self) -> Int64:
+        """Ids of the strings that name at least one event, ascending."""
+        return np.flatnonzero(np.bincount(self.name_id, minlength=len(self.strings)))
+
     def names_matching(self, names: Sequence[str]) -> Bool:
         """For each event, whether its name is exactly one of `names`."""
-        ids = [self.string_ids[name] for name in names if name in self.string_ids]
-        return np.isin(self.name_id, ids)
+        ids = [self.string_ids[name] for name in dict.fromkeys(names) if name in self.string_ids]
+        if len(ids) > _FEW_NAMES:
+            return np.isin(self.name_id, ids)
+        found = np.zeros(self.n_events, np.bool_)
+        for id_ in ids:
+            found |= self.name_id == id_
+        return found
 
-    @cached_property
-    def _stat_rows_by_key(self) -> dict[int, tuple[Int64, Int64]]:
-        counts = np.bincount(self.stat_key)
-        keys = np.flatnonzero(counts)
-        # Few keys occur: ranks of 16 bits sort by radix, ten times faster than the ids themselves.
-        rank = np.zeros(len(counts), np.uint16 if len(keys) < 2**16 else np.int32)
-        rank[keys] = np.arange(len(keys))
-        rows = np.argsort(rank[self.stat_key], kind="stable")
-        events = np.repeat(np.arange(self.n_events), np.diff(self.stat_offsets))[rows]
-        freeze((rows, events))
-        spans = {
-            key: slice(high - n, high)
-            for key, n, high in zip(keys.tolist(), counts[keys], np.cumsum(counts[keys]), strict=True)
-        }
-        return {key: (events[span], rows[span]) for key, span in spans.items()}
+    def keyed_stats(self, key: str) -> KeyedStats:
+        """All stats of one key: the event, kind and bits of each, in the order of the events; empty when none has it."""
+        return self.stats.of_key(self.string_ids.get(key, -1))
 
     def stat_rows(self, key: str) -> tuple[Int64, Int64]:
-        """The events with this stat and its rows in the stat table, both ascending; empty when no event has it."""
-        none = np.empty(0, np.int64)
-        return self._stat_rows_by_key.get(self.string_ids.get(key, -1), (none, none))
+        """The events with this stat and its rows in the columns of all stats, both ascending; empty when no event has it."""
+        events = self.keyed_stats(key).event
+        rows = np.flatnonzero(self.stat_key == self.string_ids.get(key, -1)) if len(events) else events
+        return events, rows
 
     def has_stat(self, key: str) -> Bool:
         """For each event, whether it carries this stat."""
-        found = np.zeros(self.n_events, np.bool_)
-        found[self.stat_rows(key)[0]] = True
-        return found
+        return self.stats.holds(self.string_ids.get(key, -1))
 
     def int_stat(self, key: str, *, default: int = 0, signed_only: bool = False) -> Int64:
         """An integer stat as a column; `default` where it is missing, the last one where it is repeated.
@@ -227,47 +271,48 @@ class Trace:
             signed_only: read a uint64-encoded value as 0, as XProf's `IntValue` does (semantics 1.2.4).
         """
         column = np.full(self.n_events, default, np.int64)
-        events, rows = self.stat_rows(key)
-        kind = self.stat_kind[rows]
-        value = self.stat_bits[rows].view(np.int64).copy()
+        found = self.keyed_stats(key)
+        value = found.bits.view(np.int64)
         if signed_only:
-            value[kind != StatKind.INT64] = 0
-            column[events] = value
+            column[found.event] = np.where(found.kind == StatKind.INT64, value, 0)
         else:
-            whole = (kind == StatKind.INT64) | (kind == StatKind.UINT64)
-            column[events[whole]] = value[whole]
+            whole = (found.kind == StatKind.INT64) | (found.kind == StatKind.UINT64)
+            column[found.event[whole]] = value[whole]
         return column
 
     def float_stat(self, key: str, *, default: float = np.nan) -> Float64:
         """A double stat as a column; `default` where it is missing or of another kind."""
         column = np.full(self.n_events, default, np.float64)
-        events, rows = self.stat_rows(key)
-        real = self.stat_kind[rows] == StatKind.DOUBLE
-        column[events[real]] = self.stat_bits[rows[real]].view(np.float64)
+        found = self.keyed_stats(key)
+        real = found.kind == StatKind.DOUBLE
+        column[found.event[real]] = found.bits[real].view(np.float64)
         return column
 
     def string_stat(self, key: str) -> Int32:
         """A string stat as a column of indices into `strings`; -1 where it is missing or of another kind."""
         column = np.full(self.n_events, -1, np.int32)
-        events, rows = self.stat_rows(key)
-        text = self.stat_kind[rows] == StatKind.STRING
-        column[events[text]] = self.stat_bits[rows[text]].astype(np.int32)
+        found = self.keyed_stats(key)
+        text = found.kind == StatKind.STRING
+        column[found.event[text]] = found.bits[text].astype(np.int32)
         return column
 
-    def stats_of(self, event: int) -> dict[str, StatValue]:
-        """All stats of one event, those of its metadata first; a later one replaces an earlier one of the same name."""
-        metadata = int(self.metadata_id[event])
+    def metadata_stats_of(self, metadata: int) -> dict[str, StatValue]:
+        """All stats of one metadata row; a later one replaces an earlier one of the same name."""
         low, high = self.metadata_stat_offsets[metadata : metadata + 2]
-        values = {
+        return {
             self.strings[self.metadata_stat_key[row]]: self._value(
                 self.metadata_stat_kind[row], self.metadata_stat_bits[row]
             )
             for row in range(low, high)
         }
-        low, high = self.stat_offsets[event : event + 2]
+
+    def stats_of(self, event: int) -> dict[str, StatValue]:
+        """All stats of one event, those of its metadata first; a later one replaces an earlier one of the same name."""
+        values = self.metadata_stats_of(int(self.metadata_id[event]))
+        own = self.stats.of(np.array([event]))
         values |= {
-            self.strings[self.stat_key[row]]: self._value(self.stat_kind[row], self.stat_bits[row])
-            for row in range(low, high)
+            self.strings[key]: self._value(kind, bits)
+            for key, kind, bits in zip(own.key, own.kind, own.bits, strict=True)
         }
         return values
 
@@ -279,3 +324,9 @@ class Trace:
         if kind == StatKind.DOUBLE:
             return float(bits.view(np.float64))
         return int(bits.view(np.int64)) if kind == StatKind.INT64 else int(bits)
+
+
+def _frozen(column: Array) -> Array:
+    """The array, read-only: what is made when asked for must not look as if writing to it changed the trace."""
+    freeze((column,))
+    return column

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..errors import EmptyTraceError, TraceError
-from .event_columns import decode_events, join_events
+from .event_columns import FoundEvents
+from .event_framing import EventBytes
 from .event_messages import stat_rows
-from .event_table import EventTable, EventTableParts, in_order
+from .event_table import EventTable, EventTableBuilder, in_order
+from .file_content import BytesContent, Content
 from .plane_tables import IdMap, MetadataTable, resolved, resolved_columns, stat_name_map
+from .stat_table import Stats
 from .string_table import StringTable
-from .trace import Int64, Line, Plane, Session, StatValue, Trace
+from .trace import Int32, Int64, Line, Plane, Session, StatValue, Trace
+from .varints import PADDING
 from .xspace_clock import MAX_PS, Clock, read_clock
-from .xspace_messages import parse_space
+from .xspace_parts import LinePart, PlanePart, SpaceParts, space_parts
 
 _BLOCK_EVENTS = 2**14
 """Lines are decoded together until they hold this many events: enough to make NumPy's overhead vanish, few enough to
 keep the temporary arrays small beside the result."""
 
 
-def read_xspace(data: bytes, *, host: str = "", source: str = "", is_slow_path: bool = False) -> Trace:
+def read_xspace(data: bytes | Content, *, host: str = "", source: str = "", is_slow_path: bool = False) -> Trace:
     """Read an XSpace.
 
     Args:
-        data: content of the file.
+        data: content of the file; of a `FileContent` only pieces are in memory at a time.
         host: name of the host that wrote it; by default the one the file names, if it names one.
         source: what to call the file in an error message.
         is_slow_path: decode every event message by message; same result, for tests.
@@ -41,12 +46,12 @@ def read_xspace(data: bytes, *, host: str = "", source: str = "", is_slow_path: 
     Source: semantics 1.1-1.4.
     """
     where = source or "The trace"
-    if not data:
+    content = BytesContent(data) if isinstance(data, bytes) else data
+    if not content.size:
         raise EmptyTraceError(f"{where} is empty (0 bytes): the capture wrote nothing. Capture again.")
     try:
         reader = _Reader(is_slow_path=is_slow_path)
-        reader.read(parse_space(data), host)  # the messages are gone before the columns are joined
-        del data
+        reader.read(space_parts(content), host)
         return reader.trace()
     except TraceError as error:
         raise type(error)(f"{where}: {error}") from error.__cause__
@@ -61,21 +66,21 @@ class _Reader:
         self.metadata = MetadataTable()
         self.planes: list[Plane] = []
         self.lines: list[Line] = []
-        self.columns = EventTableParts()
+        self.columns = EventTableBuilder()
         self.n_out_of_range = 0
         self.host = ""
         self.warnings: tuple[str, ...] = ()
 
-    def read(self, space: Any, host: str) -> None:
+    def read(self, space: SpaceParts, host: str) -> None:
         texts = {
-            name: tuple(raw.decode("utf-8", "backslashreplace") for raw in getattr(space, name))
+            name: tuple(raw.decode("utf-8", "backslashreplace") for raw in getattr(space.message, name))
             for name in ("hostnames", "errors", "warnings")
         }
         self.host = host or (texts["hostnames"][0] if texts["hostnames"] else "")
         self.warnings = texts["errors"] + texts["warnings"]
-        stat_names = [stat_name_map(plane.stat_metadata, self.strings) for plane in space.planes]
+        stat_names = [stat_name_map(plane.message.stat_metadata, self.strings) for plane in space.planes]
         for plane, names in zip(space.planes, stat_names, strict=True):
-            self.planes.append(Plane(_text(plane.name), self.host, self._plane_stats(plane, names)))
+            self.planes.append(Plane(_text(plane.message.name), self.host, self._plane_stats(plane.message, names)))
         environment = next((plane.stats for plane in self.planes if plane.name == "Task Environment"), {})
         self.clock = read_clock(space.planes, environment)
         for i, (plane, names) in enumerate(zip(space.planes, stat_names, strict=True)):
@@ -85,49 +90,57 @@ class _Reader:
         rows = resolved(stat_rows(plane.stats, self.strings), names)
         return {self.strings.texts[key]: self.strings.value(kind, bits) for key, kind, bits in rows}
 
-    def _read_plane(self, index: int, plane: Any, names: IdMap) -> None:
-        metadata_rows = self.metadata.add_plane(index, plane.event_metadata, names, self.strings)
+    def _read_plane(self, index: int, plane: PlanePart, names: IdMap) -> None:
+        metadata_rows = self.metadata.add_plane(index, plane.message.event_metadata, names, self.strings)
+        for block in self._blocks(index, plane):
+            self._take_up(block, self._found(block), plane, metadata_rows, names)
+
+    def _blocks(self, index: int, plane: PlanePart) -> Iterator[_Block]:
+        """The events of a plane, some lines or a part of a line at a time; takes up its lines on the way."""
         line_of_id: dict[int, int] = {}
         block = _Block()
         for line in plane.lines:
             line_id = line_of_id.setdefault(line.id, len(self.lines))
             if line_id == len(self.lines):
                 self.lines.append(Line(index, line.id, _text(line.name), _text(line.display_name)))
-            start_ps = self.clock.line_start_ps(line.timestamp_ns)
-            if abs(start_ps) > MAX_PS:
-                self.n_out_of_range += len(line.events)
-                start_ps = max(-MAX_PS, min(start_ps, MAX_PS))
-            for first in range(0, len(line.events), _BLOCK_EVENTS):
-                block.add(line_id, start_ps, line.events[first : first + _BLOCK_EVENTS])
-                if block.n_events >= _BLOCK_EVENTS:
-                    self._decode(block, plane, metadata_rows, names)
-                    block = _Block()
-        self._decode(block, plane, metadata_rows, names)
+            start_ps = self._line_start_ps(line)
+            for events in line.events():
+                for first in range(0, len(events), _BLOCK_EVENTS):
+                    block.add(line_id, start_ps, events.part(first, min(first + _BLOCK_EVENTS, len(events))))
+                    if block.n_events >= _BLOCK_EVENTS:
+                        yield block
+                        block = _Block()
+        if block.n_events:
+            yield block
 
-    def _decode(self, block: _Block, plane: Any, metadata_rows: IdMap, names: IdMap) -> None:
-        if not block.n_events:
-            return
-        joined, lengths = block.joined()
+    def _found(self, block: _Block) -> FoundEvents:
+        events = block.joined()
+        return FoundEvents(events.raw, events.begin, events.end, is_slow_path=self.is_slow_path)
+
+    def _line_start_ps(self, line: LinePart) -> int:
+        start_ps = self.clock.line_start_ps(line.timestamp_ns)
+        if abs(start_ps) > MAX_PS:
+            self.n_out_of_range += line.n_events
+        return max(-MAX_PS, min(start_ps, MAX_PS))
+
+    def _take_up(self, block: _Block, found: FoundEvents, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
         try:
-            events = decode_events(joined, lengths, self.strings, is_slow_path=self.is_slow_path)
+            events = found.columns(self.strings)
         except TraceError as error:
-            raise TraceError(f"plane {_text(plane.name)!r}, lines {block.line_ids}: {error}") from error.__cause__
+            where = f"plane {_text(plane.message.name)!r}, lines {block.line_ids}"
+            raise TraceError(f"{where}: {error}") from error.__cause__
         line_id, line_start = block.per_event()
-        start = line_start + self._in_range(events.offset_ps, low=-MAX_PS)
         kind, bits = resolved_columns(events.stat_kind, events.stat_bits, names)
         self.columns.add(
-            EventTable(
-                start_ps=start,
-                duration_ps=self._in_range(events.duration_ps, low=0),
-                line_id=line_id,
-                metadata_id=metadata_rows.of(events.metadata_id),
-                session_id=np.zeros(len(start), np.int32),
-                n_occurrences=np.clip(events.n_occurrences, 0, 2**31 - 1).astype(np.int32),
-                n_stats=events.n_stats,
-                stat_key=names.of(events.stat_key),
-                stat_kind=kind,
-                stat_bits=bits,
-            )
+            {
+                "start_ps": line_start + self._in_range(events.offset_ps, low=-MAX_PS),
+                "duration_ps": self._in_range(events.duration_ps, low=0),
+                "line_id": line_id,
+                "metadata_id": metadata_rows.of(events.metadata_id),
+                "session_id": np.zeros(len(line_id), np.int32),
+                "n_occurrences": np.clip(events.n_occurrences, 0, 2**31 - 1).astype(np.int32),
+            },
+            Stats(events.n_stats, names.of(events.stat_key), kind, bits),
         )
 
     def _in_range(self, times_ps: Int64, *, low: int) -> Int64:
@@ -138,7 +151,7 @@ class _Reader:
 
     def trace(self) -> Trace:
         """The trace of all that was read."""
-        table = in_order(self.columns.joined())
+        table = in_order(self.columns.table())
         warnings = self.warnings
         if self.n_out_of_range:
             warnings += (f"{self.n_out_of_range} times were negative or over 13 days long and were cut to that range.",)
@@ -154,13 +167,10 @@ class _Reader:
             duration_ps=table.duration_ps,
             name_id=np.array(metadata.name_ids, np.int32)[table.metadata_id],
             line_id=table.line_id,
-            metadata_id=table.metadata_id,
+            metadata_id=_small(table.metadata_id, len(metadata.name_ids)),
             session_id=table.session_id,
             n_occurrences=table.n_occurrences,
-            stat_offsets=table.stat_offsets,
-            stat_key=table.stat_key,
-            stat_kind=table.stat_kind,
-            stat_bits=table.stat_bits,
+            stats=table.stats,
             display_name_id=np.array(metadata.display_name_ids, np.int32),
             metadata_name_id=np.array(metadata.name_ids, np.int32),
             metadata_plane_id=np.array(metadata.plane_ids, np.int32),
@@ -180,20 +190,24 @@ class _Block:
         self.line_ids: list[int] = []
         self._starts: list[int] = []
         self._counts: list[int] = []
-        self._lengths: list[Int64] = []
-        self._parts: list[bytes] = []
+        self._parts: list[EventBytes] = []
 
-    def add(self, line_id: int, start_ps: int, events: list[bytes]) -> None:
+    def add(self, line_id: int, start_ps: int, events: EventBytes) -> None:
         self.line_ids.append(line_id)
         self._starts.append(start_ps)
         self._counts.append(len(events))
-        self._lengths.append(np.fromiter(map(len, events), np.int64, len(events)))
-        self._parts.append(b"".join(events))
+        self._parts.append(events)
         self.n_events += len(events)
 
-    def joined(self) -> tuple[bytes, Int64]:
-        """All events one after the other, and the length of each."""
-        return join_events(self._parts), np.concatenate(self._lengths)
+    def joined(self) -> EventBytes:
+        """All events one after the other, and `PADDING`; to be called once."""
+        parts, self._parts = self._parts, []
+        before = np.cumsum([0, *(len(part.raw) for part in parts)]).tolist()
+        return EventBytes(
+            b"".join([*(part.raw for part in parts), PADDING]),
+            np.concatenate([part.begin + n for part, n in zip(parts, before, strict=False)]),
+            np.concatenate([part.end + n for part, n in zip(parts, before, strict=False)]),
+        )
 
     def per_event(self) -> tuple[np.ndarray[Any, np.dtype[np.int32]], Int64]:
         """The line of each event and when that line starts."""
@@ -208,6 +222,11 @@ def _session(host: str, clock: Clock, table: EventTable) -> Session:
     if not len(table.start_ps):
         return Session(host, 0, 0)
     return Session(host, int(table.start_ps.min()), int((table.start_ps + table.duration_ps).max()))
+
+
+def _small(ids: Int32, n: int) -> Int32 | np.ndarray[Any, np.dtype[np.uint16]]:
+    """Ids below `n` in 16 bits where they fit."""
+    return ids.astype(np.uint16) if n <= 2**16 and ids.strides != (0,) else ids
 
 
 def _text(raw: bytes) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .trace import StatValue
+from .xspace_parts import PlanePart
 
 _LOOKS_ABSOLUTE_NS = 10**15
 """Eleven days. A line timestamp beyond it counts from 1970, not from the start of a capture."""
@@ -32,19 +32,19 @@ class Clock:
         return (timestamp_ns - self.origin_ns if is_absolute else timestamp_ns) * 1000
 
 
-def read_clock(planes: Sequence[Any], environment: dict[str, StatValue]) -> Clock:
+def read_clock(planes: Sequence[PlanePart], environment: dict[str, StatValue]) -> Clock:
     """The clock of a space.
 
     Args:
-        planes: the XPlane messages.
+        planes: the planes of the file.
         environment: stats of the plane `Task Environment`, where the profiler notes its start and stop.
 
     Source: semantics 1.3.
     """
     start, stop = environment.get("profile_start_time"), environment.get("profile_stop_time")
-    if isinstance(start, int) and start > 0:
+    if isinstance(start, int) and 0 < start < 2**63:  # a start that no clock can show is not one
         duration_ps = (stop - start) * 1000 if isinstance(stop, int) and stop >= start else None
         return Clock(start, None if duration_ps is None else min(duration_ps, MAX_PS))
-    timestamps = [line.timestamp_ns for plane in planes for line in plane.lines if line.events]
+    timestamps = [line.timestamp_ns for plane in planes for line in plane.lines if line.n_events]
     absolute = [timestamp for timestamp in timestamps if timestamp > _LOOKS_ABSOLUTE_NS]
     return Clock(min(absolute), None) if absolute else Clock(0, None)

@@ -81,28 +81,37 @@ def parse_space(data: bytes) -> Any:
     """
     from google.protobuf.message import DecodeError
 
-    if data.startswith(_GZIP):
-        raise TraceError("It is compressed by gzip: give the path (tfprof.load unpacks *.gz), or unpack it first.")
-    if len(data) > MAX_BYTES:
-        raise TraceError(f"It has {len(data)} bytes, more than {MAX_BYTES}, protobuf's limit. Capture fewer steps.")
     try:
-        space = message_class("Space").FromString(data)
+        return message_class("Space").FromString(data)
     except DecodeError as error:
         raise TraceError(f"Not a whole XSpace: {describe_damage(data)}") from error
-    _check_is_space(space, data)
-    return space
 
 
-def _check_is_space(space: Any, data: bytes) -> None:
-    """Refuse what parses by chance: protobuf takes any field it does not know."""
-    planes = space.planes
-    has_content = any(plane.name or plane.lines or plane.event_metadata or plane.stats for plane in planes)
-    if not has_content and not (space.errors or space.warnings or space.hostnames):
-        raise TraceError(
-            f"Not an XSpace: {len(data)} bytes that start with {data[:8].hex(' ')} hold no plane. "
-            "Is it an *.xplane.pb file?"
-        )
-    n_lines = sum(len(plane.lines) for plane in planes) if len(planes) <= MAX_PLANES else 0
-    if len(planes) > MAX_PLANES or n_lines > MAX_LINES:
-        what = f"{n_lines} lines, more than {MAX_LINES}" if n_lines else f"{len(planes)} planes, more than {MAX_PLANES}"
+def check_start(start: bytes, size: int) -> None:
+    """Refuse what protobuf need not look at, by its first bytes or its size.
+
+    Raises:
+        TraceError: it is compressed, or larger than protobuf's limit.
+    """
+    if start.startswith(_GZIP):
+        raise TraceError("It is compressed by gzip: give the path (tfprof.load unpacks *.gz), or unpack it first.")
+    if size > MAX_BYTES:
+        raise TraceError(f"It has {size} bytes, more than {MAX_BYTES}, protobuf's limit. Capture fewer steps.")
+
+
+def check_counts(n_planes: int, n_lines: int) -> None:
+    """Refuse more planes or lines than any profiler writes.
+
+    Raises:
+        TraceError: the message says how many of what.
+    """
+    if n_planes > MAX_PLANES or n_lines > MAX_LINES:
+        what = f"{n_lines} lines, more than {MAX_LINES}" if n_lines else f"{n_planes} planes, more than {MAX_PLANES}"
         raise TraceError(f"The trace holds {what}: no profiler writes that. Capture it again.")
+
+
+def not_an_xspace(start: bytes, size: int) -> TraceError:
+    """The error for what parses by chance: protobuf takes any field it does not know."""
+    return TraceError(
+        f"Not an XSpace: {size} bytes that start with {start[:8].hex(' ')} hold no plane. Is it an *.xplane.pb file?"
+    )

@@ -134,10 +134,10 @@ def test_a_glob_without_a_trace_says_so(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (b"", "is empty"),
-        (b'{"traceEvents": []}', "is JSON"),
+        (b'{"events": []}', "is JSON without traceEvents"),
         (b'\n {"cells": []}', "is JSON"),
         (b"# Notes\n", "Not a"),
-        (gzip.compress(b'{"traceEvents": []}'), "is JSON"),
+        (gzip.compress(b'{"events": []}'), "is JSON"),
         (gzip.compress(b"x" * 1000)[:-6], "end inside the gzip stream"),
         (b"\x1f\x8bnot gzip at all", "is not whole"),
     ],
