@@ -10,36 +10,41 @@ without its context, so that it leads nowhere; those are not made here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..store.nesting import nest
-from ..store.trace import Bool, Int32, Int64, Trace
+from ..store.trace import Bool, Int32, Int64, StatKind, Trace
 from .event_names import by_name
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
 from .ops.op_names import OpCategory, parse_op_names
 
+Integers = TypeVar("Integers", Int32, Int64)
+
 _CROWD = 64
 """A context with this many producers and this many consumers links nothing (semantics 2.3)."""
+_WIDE = 2
+"""Values that are spread over more than so many times their number are sorted to be numbered."""
 
 
 @dataclass(frozen=True)
 class EventGraph:
     """A forest of enclosing events plus links; nodes are the events of the trace."""
 
-    up: Int64
+    up: Int32
     """For each event the innermost event of its line that includes it, -1 for none. Both ends inclusive, as in XProf."""
     link_from: Int64
     link_to: Int64
     """Links across lines: event `link_from[k]` makes event `link_to[k]`."""
 
-    def reach(self, seeds: Int64, labels: Int64, *, nearest: bool) -> Int64:
+    def reach(self, seeds: Int64, labels: Int64, *, nearest: bool) -> Int32:
         """Label every event that a seed leads to.
 
         Args:
             seeds: events, unique.
-            labels: one label >= 0 per seed.
+            labels: one label >= 0 per seed, below 2**31.
             nearest: keep the label of the nearest seed; otherwise the smallest label of all seeds that lead there.
 
         Returns:
@@ -55,20 +60,21 @@ class EventGraph:
         source = np.concatenate([above, anchor[self.link_from]])
         target = np.concatenate([entries, self.link_to])
         known = source >= 0
-        label = np.full(n_nodes + 1, -1, np.int64)
+        label = np.full(n_nodes + 1, -1, np.int32)
         label[seeds] = labels
         _spread(label, seeds, source[known], target[known], nearest=nearest)
-        return label[anchor]
+        reached: Int32 = label[anchor]
+        return reached
 
 
-def _spread(label: Int64, seeds: Int64, source: Int64, target: Int64, *, nearest: bool) -> None:
+def _spread(label: Int32, seeds: Int64, source: Int64, target: Int64, *, nearest: bool) -> None:
     """Carry labels along edges until nothing changes. One round is one hop between threads; each edge is used a few times."""
     order = np.argsort(source, kind="stable")
-    target = target[order]
-    offsets = np.append(0, np.cumsum(np.bincount(source, minlength=len(label))))
-    front = seeds
+    source, target = source[order], target[order]
+    front = _distinct(seeds)  # ascending, so that the search stays in cache
     while len(front):
-        low, count = offsets[front], offsets[front + 1] - offsets[front]
+        low = np.searchsorted(source, front)
+        count = np.searchsorted(source, front, side="right") - low
         edges = np.repeat(low - (np.cumsum(count) - count), count) + np.arange(count.sum())
         reached, new = target[edges], np.repeat(label[front], count)
         better = label[reached] < 0 if nearest else (label[reached] < 0) | (new < label[reached])
@@ -76,12 +82,19 @@ def _spread(label: Int64, seeds: Int64, source: Int64, target: Int64, *, nearest
         # Written in falling order of the label, so that of several the smallest stays.
         falling = np.argsort(-new, kind="stable")
         label[reached[falling]] = new[falling]
-        front = np.unique(reached)
+        front = _distinct(reached)
 
 
-def nearest_marked(up: Int64, marked: Bool) -> Int64:
+def _distinct(values: Int64) -> Int64:
+    """The values once each, ascending: `np.unique` hashes them first, which takes several times as long."""
+    ordered = np.sort(values)
+    distinct: Int64 = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return distinct
+
+
+def nearest_marked(up: Integers, marked: Bool) -> Integers:
     """For each node of a forest itself or its nearest ancestor that is marked, -1 for none, by doubling jumps."""
-    at = np.where(marked, np.arange(len(up)), up)
+    at = np.where(marked, np.arange(len(up), dtype=up.dtype), up)
     moving = np.flatnonzero((at >= 0) & ~marked[at])
     while len(moving):
         reached = at[at[moving]]
@@ -92,7 +105,9 @@ def nearest_marked(up: Int64, marked: Bool) -> Int64:
 
 def build_graph(trace: Trace) -> EventGraph:
     """Connect all events of a trace: nesting, producer/consumer contexts and kernel launches."""
-    links = [_context_links(trace), *_stat_links(trace)]
+    made, used, key = context_ends(trace)
+    left, right = _join(key[: len(made)], key[len(made) :])
+    links = [(made[left], used[right]), *_fetch_links(trace), launch_links(trace)]
     return EventGraph(
         up=_enclosing(trace),
         link_from=np.concatenate([a for a, _ in links]),
@@ -100,30 +115,30 @@ def build_graph(trace: Trace) -> EventGraph:
     )
 
 
-def _enclosing(trace: Trace) -> Int64:
+def _enclosing(trace: Trace) -> Int32:
     """For each event the innermost earlier event of its line that includes it, both ends inclusive; -1 for none.
 
     Events with `_a` (asynchronous) neither enclose nor are enclosed.
     """
     is_async = trace.int_stat("_a") != 0 if "_a" in trace.string_ids else np.zeros(trace.n_events, np.bool_)
     if not is_async.any():
-        return _touching(trace.nesting.parent.astype(np.int64), trace.line_id, trace.start_ps, trace.end_ps)
+        return _touching(trace.nesting.parent, trace.line_id, trace.start_ps, trace.duration_ps)
     rows = np.flatnonzero(~is_async)
     line, start, duration = trace.line_id[rows], trace.start_ps[rows], trace.duration_ps[rows]
-    inner = _touching(nest(line, start, duration).parent.astype(np.int64), line, start, start + duration)
-    parent = np.full(trace.n_events, -1, np.int64)
+    inner = _touching(nest(line, start, duration).parent, line, start, duration)
+    parent = np.full(trace.n_events, -1, np.int32)
     parent[rows] = np.where(inner >= 0, rows[inner], -1)
     return parent
 
 
-def _touching(parent: Int64, line: Int32, start: Int64, end: Int64) -> Int64:
+def _touching(parent: Int32, line: Int32, start: Int64, duration: Int64) -> Int32:
     """Move zero-length events that lie exactly on the end of an earlier one into it: `Nesting` is half-open, XProf is not."""
     result = parent.copy()
-    moving = np.flatnonzero((start == end) & (np.arange(len(start)) > 0))
+    moving = np.flatnonzero(duration[1:] == 0) + 1
     moving = moving[line[moving - 1] == line[moving]]
     at = moving - 1
     while len(moving):
-        outside = end[at] < end[moving]
+        outside = start[at] + duration[at] < start[moving]
         result[moving[~outside]] = at[~outside]
         moving, at = moving[outside], parent[at[outside]]
         result[moving[at < 0]] = -1
@@ -131,21 +146,39 @@ def _touching(parent: Int64, line: Int32, start: Int64, end: Int64) -> Int64:
     return result
 
 
-def _context_links(trace: Trace) -> tuple[Int64, Int64]:
-    """Producers (`_pt`, `_p`) to consumers (`_ct`, `_c`) of the same context within a session and process."""
+def context_ends(trace: Trace) -> tuple[Int64, Int64, Int64]:
+    """Events that produce (`_pt`, `_p`), events that consume (`_ct`, `_c`), and a key of those, then of these.
+
+    Of equal key are those of the same context within a session and process.
+    """
     pid = np.array([_process_id(trace, plane) for plane in range(len(trace.planes))], np.int64)
-    own_pid = pid[trace.plane_id] if len(pid) else np.empty(0, np.int64)
     made = np.flatnonzero(trace.has_stat("_p") & trace.has_stat("_pt"))
     used = np.flatnonzero(trace.has_stat("_c") & trace.has_stat("_ct"))
-    used_pid = np.where(trace.has_stat("_pid"), trace.int_stat("_pid"), own_pid)[used]
+    both = np.concatenate([made, used])
+    own_pid = pid[trace.plane_id[both]]
+    used_pid = int_stat_at(trace, "_pid", used, default=own_pid[len(made) :])
     key = same_key(
-        np.concatenate([trace.int_stat("_p")[made], trace.int_stat("_c")[used]]),
-        np.concatenate([trace.session_id[made], trace.session_id[used]]),
-        np.concatenate([trace.int_stat("_pt")[made], trace.int_stat("_ct")[used]]),
-        np.concatenate([own_pid[made], used_pid]),
+        np.concatenate([int_stat_at(trace, "_p", made), int_stat_at(trace, "_c", used)]),
+        trace.session_id[both],
+        np.concatenate([int_stat_at(trace, "_pt", made), int_stat_at(trace, "_ct", used)]),
+        np.concatenate([own_pid[: len(made)], used_pid]),
     )
-    left, right = _join(key[: len(made)], key[len(made) :])
-    return made[left], used[right]
+    return made, used, key
+
+
+def int_stat_at(trace: Trace, key: str, events: Int64, *, default: Int64 | int = 0) -> Int64:
+    """`Trace.int_stat` of some events alone, which spares a column as long as the trace; `default` where it is missing."""
+    found = trace.keyed_stats(key)
+    event, value = found.event, found.bits.view(np.int64)
+    is_whole = (found.kind == StatKind.INT64) | (found.kind == StatKind.UINT64)
+    if not is_whole.all():
+        event, value = event[is_whole], value[is_whole]
+    if not len(event):
+        return np.zeros(len(events), np.int64) + default
+    if np.array_equal(event, events):
+        return value
+    at = np.maximum(np.searchsorted(event, events, side="right") - 1, 0)  # of several of one event the last
+    return np.where(event[at] == events, value[at], default)
 
 
 def _process_id(trace: Trace, plane: int) -> int:
@@ -154,24 +187,33 @@ def _process_id(trace: Trace, plane: int) -> int:
     return (value + 2**63) % 2**64 - 2**63 if isinstance(value, int) else 0
 
 
-def _stat_links(trace: Trace) -> list[tuple[Int64, Int64]]:
-    """`ExecutorState::Process` to the iterator kernel it runs, kernel launch to kernel; of equal keys the last parent wins."""
+def _fetch_links(trace: Trace) -> list[tuple[Int64, Int64]]:
+    """`ExecutorState::Process` to the iterator kernel it runs; of equal keys the last parent wins."""
     links = []
     process = np.flatnonzero(trace.names_matching(["ExecutorState::Process"]))
+    made = [int_stat_at(trace, key, process) for key in ("id", "iter_num")]
     for name in GET_NEXT:
         fetch = np.flatnonzero(trace.names_matching([name]))
         both = np.concatenate([process, fetch])
-        key = same_key(trace.int_stat("id")[both], trace.session_id[both], trace.int_stat("iter_num")[both])
+        id_, number = (
+            np.concatenate([own, int_stat_at(trace, key, fetch)])
+            for own, key in zip(made, ("id", "iter_num"), strict=True)
+        )
+        key = same_key(id_, trace.session_id[both], number)
         links.append(_last_parent(process, fetch, key))
+    return links
+
+
+def launch_links(trace: Trace) -> tuple[Int64, Int64]:
+    """Kernel launches to the kernels they enqueue, by `correlation_id`; of equal keys the last launch wins."""
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)
-    rows = np.unique(trace.stat_rows("correlation_id")[0])
+    rows = np.unique(trace.keyed_stats("correlation_id").event)
     rows = rows[~_recognised(trace, rows)] if len(rows) else rows
     device = on_device[trace.plane_id[rows]]
     launch, kernel = rows[~device], rows[device]
     both = np.concatenate([launch, kernel])
     key = same_key(trace.int_stat("correlation_id")[both], trace.session_id[both])
-    links.append(_last_parent(launch, kernel, key))
-    return links
+    return _last_parent(launch, kernel, key)
 
 
 def _recognised(trace: Trace, rows: Int64) -> Bool:
@@ -196,12 +238,28 @@ def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, In
 
 def same_key(first: npt.NDArray[np.int64], *others: npt.NDArray[np.integer]) -> Int64:
     """Columns -> one integer a row from 0, equal exactly where all columns are equal."""
-    key = np.unique(first, return_inverse=True)[1].astype(np.int64)
+    key, _ = _numbered(first)
     for column in others:
-        values, code = np.unique(column, return_inverse=True)
-        if len(values) > 1:
-            key = np.unique(key * len(values) + code, return_inverse=True)[1].astype(np.int64)
+        code, n_values = _numbered(column)
+        if n_values > 1:
+            key, _ = _numbered(key * n_values + code)
     return key
+
+
+def _numbered(column: npt.NDArray[np.integer]) -> tuple[Int64, int]:
+    """The number of each value among the distinct ones in their order, and how many those are."""
+    if not len(column):
+        return np.empty(0, np.int64), 0
+    low, high = int(column.min()), int(column.max())
+    if high - low > _WIDE * len(column) + _WIDE:
+        values, code = np.unique(column, return_inverse=True)
+        return code.astype(np.int64), len(values)
+    # Ids that count up lie close together: a table of them takes a tenth of the time of sorting.
+    at = column.astype(np.int64) - low
+    is_there = np.zeros(high - low + 1, np.bool_)
+    is_there[at] = True
+    number = np.cumsum(is_there, dtype=np.int64) - 1
+    return number[at], int(number[-1]) + 1
 
 
 def _join(left: Int64, right: Int64) -> tuple[Int64, Int64]:

@@ -16,7 +16,7 @@ from ..store.trace import Int64, Trace
 
 def used_names(trace: Trace) -> Int64:
     """Ids of the strings that name at least one event, ascending."""
-    return np.flatnonzero(np.bincount(trace.name_id, minlength=len(trace.strings)))
+    return trace.used_names
 
 
 def by_name(

@@ -6,6 +6,7 @@ compute_events(trace, event_step) -> DataFrame of EVENTS_COLUMNS
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ..store.trace import Float64, Int32, Int64, Trace
@@ -40,9 +41,10 @@ def compute_events(trace: Trace, event_step: Int32 | None = None) -> pd.DataFram
             "start_ns": _ns(trace.start_ps),
             "duration_ns": _ns(trace.duration_ps),
             "self_ns": _ns(trace.nesting.self_ps),
-            "depth": trace.depth,
-            "step": step,
-        }
+            "depth": trace.depth.astype(np.int32),
+            "step": step.copy(),
+        },
+        copy=False,
     )
 
 
@@ -50,7 +52,7 @@ def _ns(ps: Int64) -> Float64:
     return ps / PS_PER_NS
 
 
-def _categorical(codes: Int32, labels: list[str]) -> pd.Categorical:
+def _categorical(codes: npt.NDArray[np.integer], labels: list[str]) -> pd.Categorical:
     """Codes into labels that may repeat -> a categorical, whose labels may not."""
     unique = dict.fromkeys(labels)
     place = {label: i for i, label in enumerate(unique)}

@@ -47,7 +47,7 @@ def group_events(trace: Trace) -> Grouping:
     Source: semantics 2.1-2.4. TPU grouping is not implemented.
     """
     given = np.zeros(max(len(trace.sessions), 1), np.bool_)
-    given[trace.session_id[trace.stat_rows("group_id")[0]]] = True
+    given[trace.session_id[trace.keyed_stats("group_id").event]] = True
     if trace.n_events and given[trace.session_id].all():
         return _groups_of_file(trace)
     graph = build_graph(trace)
@@ -75,9 +75,9 @@ def _roots(trace: Trace, given: Bool) -> pd.DataFrame:
     return frame.sort_values(["level", "start"], ascending=[False, True], kind="stable")
 
 
-def _assign(graph: EventGraph, roots: pd.DataFrame) -> tuple[Int64, Int64]:
+def _assign(graph: EventGraph, roots: pd.DataFrame) -> tuple[Int32, Int64]:
     """Group of every event (an index into the second result), and the root event of every group."""
-    group = np.full(len(graph.up), -1, np.int64)
+    group = np.full(len(graph.up), -1, np.int32)
     numbered: list[Int64] = []
     n_groups = 0
     for _, level in roots.groupby("level", sort=False):
@@ -103,19 +103,19 @@ def _strictly_below(graph: EventGraph, rows: Int64) -> Bool:
     return inside
 
 
-def _describe(trace: Trace, graph: EventGraph, group: Int64, roots: Int64) -> Grouping:
+def _describe(trace: Trace, graph: EventGraph, group: Int32, roots: Int64) -> Grouping:
     session = trace.session_id[roots].astype(np.int64)
     order = np.argsort(session, kind="stable")
-    rank = np.empty(len(roots), np.int64)
+    rank = np.full(len(roots) + 1, -1, np.int32)  # the last stands for no group
     rank[order] = np.arange(len(roots))
     number = np.arange(len(roots)) - np.searchsorted(session[order], session[order])
     groups = _name_groups(trace, graph, roots[order], number)
-    linked = np.where(group >= 0, np.append(rank, -1)[group], -1)
+    linked = rank[group]
     group = _ungrouped_device_events(trace, linked)
     return Grouping(
-        group_id=group.astype(np.int32),
+        group_id=group,
         is_eager=_eager(trace, graph),
-        is_adopted=group != linked,
+        is_adopted=np.zeros(trace.n_events, np.bool_) if group is linked else group != linked,
         groups=groups,
     )
 
@@ -155,8 +155,10 @@ def _of_nearest(graph: EventGraph, roots: Int64, values: Int64, *, absent: int) 
     return found
 
 
-def _ungrouped_device_events(trace: Trace, group: Int64) -> Int64:
+def _ungrouped_device_events(trace: Trace, group: Int32) -> Int32:
     """On a device plane an event without a group joins the group of the event before it in time (semantics 1.8a)."""
+    if not any(plane.is_device for plane in trace.planes):
+        return group
     group = group.copy()
     derived = np.array([line.is_derived for line in trace.lines], np.bool_)
     for index, plane in enumerate(trace.planes):
@@ -181,7 +183,7 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
     is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
     under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
     is_op = by_name(trace, lambda names: parse_op_names(names).category == OpCategory.TENSORFLOW, np.bool_)
-    on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)[trace.plane_id]
+    on_device = trace.on_planes([plane.is_device for plane in trace.planes])
     eager: Bool = (under == 1) & (is_op[trace.name_id] | on_device)
     return eager
 
@@ -199,7 +201,7 @@ def _groups_of_file(trace: Trace) -> Grouping:
 
 def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
     """Add the groups that the file itself carries; a name is the last `step_name` of an event of the host."""
-    rows = np.unique(trace.stat_rows("group_id")[0])
+    rows = np.unique(trace.keyed_stats("group_id").event)
     number = trace.int_stat("group_id", default=-1, signed_only=True)[rows]
     rows, number = rows[number >= 0], number[number >= 0]
     keys = pd.DataFrame({"session": trace.session_id[rows], "number": number})
@@ -208,7 +210,7 @@ def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
     ids = index.get_indexer(pd.MultiIndex.from_frame(keys)) + len(grouping.groups)
     group_id = grouping.group_id.copy()
     group_id[rows] = ids
-    is_host = np.array([plane.is_host for plane in trace.planes], np.bool_)[trace.plane_id]
+    is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     step_name = trace.string_stat("step_name")
     named = np.flatnonzero(is_host & (step_name >= 0) & (group_id >= len(grouping.groups)))
     text = np.full(len(groups), -1, np.int64)

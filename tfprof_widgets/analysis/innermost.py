@@ -21,7 +21,7 @@ def innermost(trace: Trace, chosen: Bool) -> tuple[Int64, Int64, Int64]:
     Returns:
         Event, start and end of each stretch, by line, then time.
     """
-    parent = trace.nesting.parent.astype(np.int64)
+    parent = trace.nesting.parent
     span_ps = trace.nesting.span_ps
     rows = np.flatnonzero(chosen & (span_ps > 0))
     above = np.append(nearest_marked(parent, chosen), -1)[parent[rows]]

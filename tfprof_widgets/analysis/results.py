@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pandas as pd
 
 from ..store.source_map import SourceMap
 from ..store.trace import Int32, Trace
+from .counters import Counters, compute_counters
 from .events import compute_events
+from .flows import Flows, compute_flows
 from .input.input_pipeline import InputPipeline, compute_input_pipeline
 from .input.tf_data import TfData, compute_tf_data
 from .layers.layers import Layers, compute_layers
@@ -28,6 +31,7 @@ from .steps.steps import Steps, compute_steps
 from .steps.workers import Workers, compute_workers
 from .xla.hlo_ops import HloOps, compute_hlo_ops
 
+_MANY_EVENTS = 1_000_000
 _INTERNAL_STEP_COLUMNS = ["start_ps", "duration_ps"]
 
 
@@ -38,6 +42,8 @@ class Results:
     trace: Trace
     source_map: SourceMap | None = None
     """Which source line and which layer made each graph op; None where nobody recorded it."""
+    system: pd.DataFrame | None = None
+    """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
 
     @cached_property
     def steps(self) -> Steps:
@@ -71,10 +77,28 @@ class Results:
         """The `ops` table of the whole trace, without idle time."""
         return aggregate_ops(self.occurrences, shares=self.op_shares)
 
-    @cached_property
+    @property
     def events(self) -> pd.DataFrame:
-        """The `events` table."""
+        """The `events` table. It doubles what a trace takes, so of a long one it lives only as long as somebody holds it."""
+        if self.trace.n_events <= _MANY_EVENTS:
+            return self._events
+        frame = self._held_events.get("events")
+        if frame is None:
+            frame = self._held_events["events"] = compute_events(self.trace, self.steps.event_step)
+        return frame
+
+    @cached_property
+    def _events(self) -> pd.DataFrame:
         return compute_events(self.trace, self.steps.event_step)
+
+    @cached_property
+    def _held_events(self) -> WeakValueDictionary[str, pd.DataFrame]:
+        return WeakValueDictionary()
+
+    @cached_property
+    def flows(self) -> Flows:
+        """Which event made which other start."""
+        return compute_flows(self.trace)
 
     @cached_property
     def memory(self) -> MemoryProfile:
@@ -90,6 +114,11 @@ class Results:
     def tf_data(self) -> TfData:
         """tf.data pipelines and iterators."""
         return compute_tf_data(self.trace, grouping=self.steps.grouping)
+
+    @cached_property
+    def counters(self) -> Counters:
+        """What rose and fell: memory in use, tf.data buffers, counters of devices, the machine."""
+        return compute_counters(self.trace, self.memory, self.tf_data, self.system)
 
     @cached_property
     def input_pipeline(self) -> InputPipeline:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.builders import Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
+from tfprof_widgets.analysis.flows import flow_table
 from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
@@ -83,6 +84,7 @@ def tables_of(results: Results) -> dict[str, pd.DataFrame]:
     found = {
         "steps": results.step_frame,
         "events": results.events,
+        "flows": flow_table(results.trace, results.flows),
         "ops": results.ops,
         "ops with idle": aggregate_ops(results.occurrences, shares=results.op_shares, idle=True),
         "hlo_ops": results.hlo_ops.frame,

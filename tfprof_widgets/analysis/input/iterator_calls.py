@@ -22,8 +22,10 @@ GENERATOR = "Iterator::Prefetch::Generator"
 _MAKE_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator")
 """Events that begin an epoch: a new iterator object for a dataset."""
 _ASYNC_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
-_PRODUCE = tuple(stage + "Produce" for stage in _ASYNC_STAGES)
-_CONSUME = tuple(stage + "Consume" for stage in _ASYNC_STAGES)
+PRODUCE = tuple(stage + "Produce" for stage in _ASYNC_STAGES)
+"""Events in which an asynchronous stage makes an element ahead."""
+CONSUME = tuple(stage + "Consume" for stage in _ASYNC_STAGES)
+"""Events in which its consumer takes it."""
 _VERSION = re.compile(r"V\d+\Z")
 
 
@@ -68,10 +70,10 @@ def find_calls(trace: Trace) -> IteratorCalls:
     its `parent_id`; a call whose element nobody took is linked to the consumer's call that was going on when it ended; an
     element is linked to one consumer. The first three carry `is_extra_link`.
     """
-    is_host = np.array([plane.is_host for plane in trace.planes], np.bool_)
     is_name = np.array([text.startswith(PREFIX) for text in trace.strings], np.bool_)
-    found = is_name[trace.name_id] & is_host[trace.plane_id] if trace.n_events else np.empty(0, np.bool_)
-    event = np.flatnonzero(found & trace.has_stat("id"))
+    is_host = trace.on_planes([plane.is_host for plane in trace.planes])
+    event = np.flatnonzero(is_host & trace.has_stat("id"))
+    event = event[is_name[trace.name_id[event]]]
     columns = _Columns(
         event=event,
         session=trace.session_id[event].astype(np.int64),
@@ -127,10 +129,10 @@ def _link(trace: Trace, calls: _Columns) -> tuple[Int64, Bool]:
     event, n = calls.event, len(calls.event)
     call_of_event = np.full(trace.n_events + 1, -1, np.int64)  # the last entry answers for row -1
     call_of_event[event] = np.arange(n)
-    above = trace.nesting.parent.astype(np.int64)
+    above = trace.nesting.parent
     direct = call_of_event[above[event]]
     # The innermost enclosing event that says who asked: an iterator call or a produce event.
-    marked = trace.names_matching(_PRODUCE) & trace.has_stat("element_id")
+    marked = trace.names_matching(PRODUCE) & trace.has_stat("element_id")
     marked[event] = True
     enclosing = np.append(nearest_marked(above, marked), -1)
     asked_by = enclosing[above[event]]
@@ -157,7 +159,7 @@ def _consumers(trace: Trace, calls: _Columns, call_of_event: Int64, made: Int64,
     consumption after the production counts, the last one when there is none.
     """
     element = trace.int_stat("element_id")
-    consume = np.flatnonzero(trace.names_matching(_CONSUME) & trace.has_stat("element_id"))
+    consume = np.flatnonzero(trace.names_matching(CONSUME) & trace.has_stat("element_id"))
     taker = call_of_event[trace.nesting.parent[consume]]
     consume, taker = consume[taker >= 0], taker[taker >= 0]
     found = match_in_time(
@@ -175,7 +177,7 @@ def _waiting(trace: Trace, calls: _Columns, made: Int64, produce: Int64) -> Int6
 
     That is who waited for the call that finds the end of the data: it makes no element for anybody to take.
     """
-    ended = trace.end_ps[produce]
+    ended = trace.ends(produce)
     found = match_in_time(
         (calls.session[made], calls.parent_key[made]),
         ended,
@@ -183,7 +185,7 @@ def _waiting(trace: Trace, calls: _Columns, made: Int64, produce: Int64) -> Int6
         calls.start_ps,
         prefers_later=False,
     )
-    is_going_on = (found >= 0) & (calls.start_ps[found] <= ended) & (trace.end_ps[calls.event[found]] >= ended)
+    is_going_on = (found >= 0) & (calls.start_ps[found] <= ended) & (trace.ends(calls.event[found]) >= ended)
     return np.where(is_going_on, found, -1)
 
 

@@ -90,7 +90,7 @@ def _pipelines(trace: Trace, calls: IteratorCalls, grouping: Grouping, top: Int6
     n = len(sample)
     begin, end = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
     np.minimum.at(begin, object_of_call, trace.start_ps[event])
-    np.maximum.at(end, object_of_call, trace.end_ps[event])
+    np.maximum.at(end, object_of_call, trace.ends(event))
     hosts = sorted({plane.host for plane in trace.planes})
     host = np.array([hosts.index(plane.host) for plane in trace.planes], np.int64)[trace.plane_id[event[sample]]]
     described = [trace.string_stat(key)[event[sample]] for key in ("name", "shapes", "types")]

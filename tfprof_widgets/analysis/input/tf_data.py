@@ -184,7 +184,7 @@ def _usage(trace: Trace, grouping: Grouping | None) -> Usage | None:
     calls = find_calls(trace)
     if not len(calls.event):
         return None
-    start, end = trace.start_ps[calls.event], trace.end_ps[calls.event]
+    start, end = trace.start_ps[calls.event], trace.ends(calls.event)
     waits = find_waits(start, end, calls.parent, calls.is_root, calls.is_extra_link)
     nodes = merge_iterators(trace, calls, grouping or group_events(trace))
     return find_usage(trace, calls, waits, nodes)

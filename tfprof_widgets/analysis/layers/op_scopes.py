@@ -19,6 +19,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,6 +44,10 @@ _DATA_TYPE = re.compile(
     r"Optional(FromValue|GetValue|HasValue|None)|(Make)?Iterator\w*|OneShotIterator|\w+Dataset(V\d+)?|Dataset"
 )
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_ADDED = re.compile(
+    rf"(?:\A|/)(?:_\d+|(?:Stateful)?PartitionedCall(?:_\d+)?|replica_\d+|{'|'.join(sorted(_GRADIENT | REWRITERS))})(?:/|\Z)"
+)
+"""A component without which a name is as its function's author made it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,24 +102,35 @@ def op_scopes(
             leaves.append(name.rpartition("::")[2])
             of_input[i] = True
             continue
-        path, backward[i] = _normal(name)
+        path, is_gradient = (
+            _normal(name) if _ADDED.search(name) else ([part for part in name.split("/") if part], False)
+        )
         leaves.append(path[-1] if path else name)
-        of_input[i] = within or bool(_DATA_TYPE.fullmatch(kind))
-        optimizer[i] = not (backward[i] or of_input[i]) and (bool(_APPLY.match(kind)) or _is_optimizer(path, known))
-        scopes.append((DATA_SCOPE, *path[:-1]) if of_input[i] else tuple(path[:-1]))
+        backward[i] = is_gradient
+        is_data, is_apply = _roles_of_type(kind)
+        of_input[i] = is_data = within or is_data
+        optimizer[i] = not (is_gradient or is_data) and (is_apply or _is_optimizer(path, known))
+        scopes.append((DATA_SCOPE, *path[:-1]) if is_data else tuple(path[:-1]))
     around = _conditions_around(scopes, optimizer)
-    optimizer |= np.array([scope in around for scope in scopes], np.bool_) & ~backward
+    if around:
+        optimizer |= np.array([scope in around for scope in scopes], np.bool_) & ~backward
     return OpScopes(tuple(names), tuple(types), tuple(scopes), tuple(leaves), backward, optimizer, of_input)
 
 
 def _conditions_around(scopes: Sequence[tuple[str, ...]], is_optimizer: Bool) -> frozenset[tuple[str, ...]]:
     """Scopes of control flow alone that an optimizer's ops lie in, and those of control flow within them."""
-    flow = {scope for scope in set(scopes) if scope and all(without_number(part) in _CONTROL_FLOW for part in scope)}
     outer = set()
     for scope in {scopes[i] for i in np.flatnonzero(is_optimizer).tolist()}:
         first = tuple(itertools.takewhile(lambda part: without_number(part) in _CONTROL_FLOW, scope))[:1]
         outer |= {first} - {()}
-    return frozenset(scope for scope in flow if scope[:1] in outer)
+    within = {scope for scope in scopes if scope[:1] in outer} if outer else ()
+    return frozenset(scope for scope in within if all(without_number(part) in _CONTROL_FLOW for part in scope))
+
+
+@lru_cache(maxsize=4096)
+def _roles_of_type(op_type: str) -> tuple[bool, bool]:
+    """Whether ops of a type are of tf.data, and whether they apply gradients."""
+    return _DATA_TYPE.fullmatch(op_type) is not None, _APPLY.match(op_type) is not None
 
 
 def without_number(component: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,8 @@ PREALLOCATED = "unused preallocated device memory"
 """XProf's word for bytes in use at the peak that were not allocated in the peak's step."""
 STACK = "stack"
 _GROUP = ["allocation_bytes", "requested_bytes", "op", "region", "dtype", "shape"]
-_ORDER_ASCENDING = [False, False, True, True, True, True]
+_NUMBERS = frozenset(("allocation_bytes", "requested_bytes", "occurrences"))
+_COLUMNS = ["op", "allocation_bytes", "requested_bytes", "occurrences", "region", "dtype", "shape", "total_bytes"]
 
 
 @dataclass(frozen=True)
@@ -122,27 +124,55 @@ def _special(op: str, region: str, size: int) -> tuple[int, int, str, str, str, 
 def _table(
     snapshots: Snapshots, rows: Int64, strings: tuple[str, ...], special: list[tuple[int, int, str, str, str, str]]
 ) -> pd.DataFrame:
-    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name."""
-    codes = pd.DataFrame(
+    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name.
+
+    Without pandas until the end: there may be thousands of allocators, each with a few rows.
+    """
+    codes = (
+        snapshots.allocation_bytes[rows],
+        snapshots.requested_bytes[rows],
+        snapshots.op[rows],
+        snapshots.region[rows],
+        snapshots.dtype[rows],
+        snapshots.shape[rows],
+    )
+    first, count = _distinct_rows(codes)
+    size, requested, op, region, dtype, shape = (column[first] for column in codes)
+    named = [texts(op, strings), texts(region, strings), dtype_names(dtype), texts(shape, strings)]
+    merged = zip(size.tolist(), requested.tolist(), *(column.tolist() for column in named), count.tolist(), strict=True)
+    table = sorted([*merged, *((*row, 1) for row in special)], key=_largest_first)
+    columns = list(zip(*table, strict=True)) or [()] * (len(_GROUP) + 1)
+    frame = pd.DataFrame(
         {
-            "allocation_bytes": snapshots.allocation_bytes[rows],
-            "requested_bytes": snapshots.requested_bytes[rows],
-            "op": snapshots.op[rows],
-            "region": snapshots.region[rows],
-            "dtype": snapshots.dtype[rows],
-            "shape": snapshots.shape[rows],
+            name: _numbers(column) if name in _NUMBERS else np.array(column, np.object_)
+            for name, column in zip((*_GROUP, "occurrences"), columns, strict=True)
         }
     )
-    merged = codes.groupby(_GROUP, sort=False).size().rename("occurrences").reset_index()
-    for column in ("op", "region", "shape"):
-        merged[column] = texts(merged[column].to_numpy(), strings)
-    merged["dtype"] = dtype_names(merged["dtype"].to_numpy())
-    extra = pd.DataFrame([(*row, 1) for row in special], columns=[*_GROUP, "occurrences"])
-    table = pd.concat([frame for frame in (merged, extra) if len(frame)] or [merged], ignore_index=True)
-    table = table.sort_values(_GROUP, ascending=_ORDER_ASCENDING, kind="stable", ignore_index=True)
-    table["total_bytes"] = table["allocation_bytes"] * table["occurrences"]
-    names = ["op", "allocation_bytes", "requested_bytes", "occurrences", "region", "dtype", "shape", "total_bytes"]
-    return table[names]
+    frame["total_bytes"] = frame["allocation_bytes"] * frame["occurrences"]
+    return frame[_COLUMNS]
+
+
+def _distinct_rows(columns: tuple[npt.NDArray[np.integer], ...]) -> tuple[Int64, Int64]:
+    """The first of each group of rows that are equal in all columns, ascending, and how many rows are in its group."""
+    order = np.lexsort(columns)
+    is_new = np.ones(len(order), np.bool_)
+    if len(order):
+        is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
+    begin = np.flatnonzero(is_new)
+    count = np.diff(np.append(begin, len(order)))
+    by_row = np.argsort(order[begin])
+    return order[begin][by_row], count[by_row]
+
+
+def _numbers(values: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Integers of 64 bits; what a damaged trace adds up to beyond those is the nearest double."""
+    fits = max(values, default=0) < 2**63
+    return np.array(values, np.int64 if fits else np.float64)
+
+
+def _largest_first(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    size, requested, *named, _ = row
+    return (-size, -requested, *named)
 
 
 def texts(ids: npt.NDArray[np.integer], strings: tuple[str, ...]) -> npt.NDArray[np.object_]:

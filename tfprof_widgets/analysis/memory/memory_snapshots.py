@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...store.trace import Trace
+from ...store.packed_column import PackedColumn, packed_column
+from ...store.trace import StatKind, Trace
 from .dtypes import MISSING
 
 Int32 = npt.NDArray[np.int32]
@@ -19,6 +20,21 @@ Bool = npt.NDArray[np.bool_]
 HOST_PLANE = "/host:CPU"
 ALLOCATION = "MemoryAllocation"
 DEALLOCATION = "MemoryDeallocation"
+
+
+@dataclass(frozen=True, eq=False)
+class PackedColumns:
+    """Columns of `Snapshots` that are read one at a time and mostly span few bytes."""
+
+    requested_bytes: PackedColumn
+    allocation_bytes: PackedColumn
+    stack_bytes: PackedColumn
+    heap_bytes: PackedColumn
+    free_bytes: PackedColumn
+    lifetime_peak_bytes: PackedColumn
+    address: PackedColumn
+    group_step: PackedColumn
+    freed_at: PackedColumn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,30 +49,65 @@ class Snapshots:
     """Names, sorted; prefixed with the host where more than one host recorded memory."""
     allocator_offsets: Int64
     """The snapshots of allocator `k` are rows `allocator_offsets[k]:allocator_offsets[k + 1]`."""
-    event: Int64
+    event: Int32
     """Row in the trace."""
     allocator_id: Int32
     session_id: Int32
     time_ps: Int64
     is_free: Bool
-    requested_bytes: Int64
-    allocation_bytes: Int64
-    stack_bytes: Int64
-    heap_bytes: Int64
-    free_bytes: Int64
     fragmentation_ratio: Float64
-    lifetime_peak_bytes: Int64
-    """The allocator's own highest mark since the process began, as the event reports it."""
-    address: Int64
+    packed: PackedColumns
+    """The columns of 64 bits, which are properties below."""
     op: Int32
     region: Int32
     dtype: Int32
     """TensorFlow's `DataType` number, -1 where the event does not say."""
     shape: Int32
-    group_step: Int64
-    """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
-    freed_at: Int64
-    """For an allocation the row where its address is given back (or handed out again, if that was lost); else -1."""
+
+    @property
+    def requested_bytes(self) -> Int64:
+        """What was asked for; unpacked anew each time, as the next ones."""
+        return self.packed.requested_bytes.values()
+
+    @property
+    def allocation_bytes(self) -> Int64:
+        """What was given."""
+        return self.packed.allocation_bytes.values()
+
+    @property
+    def stack_bytes(self) -> Int64:
+        """Reserved by the program."""
+        return self.packed.stack_bytes.values()
+
+    @property
+    def heap_bytes(self) -> Int64:
+        """Allocated."""
+        return self.packed.heap_bytes.values()
+
+    @property
+    def free_bytes(self) -> Int64:
+        """Left to the allocator."""
+        return self.packed.free_bytes.values()
+
+    @property
+    def lifetime_peak_bytes(self) -> Int64:
+        """The allocator's own highest mark since the process began, as the event reports it."""
+        return self.packed.lifetime_peak_bytes.values()
+
+    @property
+    def address(self) -> Int64:
+        """Where the memory lies."""
+        return self.packed.address.values()
+
+    @property
+    def group_step(self) -> Int64:
+        """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
+        return self.packed.group_step.values()
+
+    @property
+    def freed_at(self) -> Int64:
+        """For an allocation the row where its address is given back (or handed out again, if that was lost); else -1."""
+        return self.packed.freed_at.values()
 
     @property
     def in_use_bytes(self) -> Int64:
@@ -88,7 +139,13 @@ def read_snapshots(trace: Trace, group_id: npt.NDArray[np.integer]) -> Snapshots
     event, allocators, allocator_id = _memory_events(trace)
     is_free = trace.names_matching((DEALLOCATION,))[event]
 
+    ascending = np.sort(event)
+    place = np.searchsorted(ascending, event)
+
     def integer(key: str, default: int = 0) -> Int64:
+        found = trace.keyed_stats(key)
+        if np.array_equal(found.event, ascending) and (found.kind == StatKind.INT64).all():
+            return found.bits.view(np.int64)[place]  # spares a column as long as the trace
         return trace.int_stat(key, default=default, signed_only=True)[event]
 
     address, session_id = integer("addr"), trace.session_id[event]
@@ -96,33 +153,34 @@ def read_snapshots(trace: Trace, group_id: npt.NDArray[np.integer]) -> Snapshots
     return Snapshots(
         allocators=allocators,
         allocator_offsets=np.searchsorted(allocator_id, np.arange(len(allocators) + 1)).astype(np.int64),
-        event=event,
+        event=event.astype(np.int32),
         allocator_id=allocator_id,
         session_id=session_id,
         time_ps=trace.start_ps[event],
         is_free=is_free,
-        requested_bytes=integer("requested_bytes"),
-        allocation_bytes=integer("allocation_bytes"),
-        stack_bytes=integer("bytes_reserved"),
-        heap_bytes=integer("bytes_allocated"),
-        free_bytes=integer("bytes_available"),
         fragmentation_ratio=trace.float_stat("fragmentation", default=0.0)[event],
-        lifetime_peak_bytes=integer("peak_bytes_in_use"),
-        address=address,
+        packed=PackedColumns(
+            requested_bytes=packed_column(integer("requested_bytes")),
+            allocation_bytes=packed_column(integer("allocation_bytes")),
+            stack_bytes=packed_column(integer("bytes_reserved")),
+            heap_bytes=packed_column(integer("bytes_allocated")),
+            free_bytes=packed_column(integer("bytes_available")),
+            lifetime_peak_bytes=packed_column(integer("peak_bytes_in_use")),
+            address=packed_column(address),
+            group_step=packed_column(_fill_steps(session_id, allocator_id, group_id[event].astype(np.int64))),
+            freed_at=packed_column(freed_at),
+        ),
         op=trace.string_stat("tf_op")[event][source],
         region=trace.string_stat("region_type")[event][source],
         dtype=integer("data_type", MISSING).astype(np.int32)[source],
         shape=trace.string_stat("shape")[event][source],
-        group_step=_fill_steps(session_id, allocator_id, np.asarray(group_id, np.int64)[event]),
-        freed_at=freed_at,
     )
 
 
 def _memory_events(trace: Trace) -> tuple[Int64, tuple[str, ...], Int32]:
     """Rows of the memory events by allocator and time, the names of the allocators, and the one each is about."""
-    is_host = np.array([plane.name == HOST_PLANE for plane in trace.planes], np.bool_)
     found = trace.names_matching((ALLOCATION, DEALLOCATION))
-    event = np.flatnonzero(found & is_host[trace.plane_id]) if trace.n_events else np.empty(0, np.int64)
+    event = np.flatnonzero(found & trace.on_planes([plane.name == HOST_PLANE for plane in trace.planes]))
     allocators, allocator_id = _allocators(trace, event)
     order = np.lexsort((event, trace.start_ps[event], allocator_id))
     return event[order], allocators, allocator_id[order]
@@ -132,8 +190,9 @@ def _allocators(trace: Trace, event: Int64) -> tuple[tuple[str, ...], Int32]:
     """Names of the allocators and, for each event, which one it is about (the last of the stats that name one wins)."""
     text = trace.string_stat("allocator_name")[event].astype(np.int64)
     number, is_number = np.zeros(len(event), np.int64), np.zeros(len(event), np.bool_)
-    last = _last_stat_row(trace, "allocator_name")[event]
-    for key in ("index_on_host", "device_ordinal"):
+    numbered = [key for key in ("index_on_host", "device_ordinal") if trace.has_stat(key)[event].any()]
+    last = _last_stat_row(trace, "allocator_name")[event] if numbered else np.empty(0, np.int64)
+    for key in numbered:
         row = _last_stat_row(trace, key)[event]
         number = np.where(row > last, trace.int_stat(key, signed_only=True)[event], number)
         is_number |= row > last

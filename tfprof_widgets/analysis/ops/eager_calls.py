@@ -33,7 +33,7 @@ def eager_calls(trace: Trace, is_recorded: Bool) -> Int64:
     if not is_call.any():
         return np.empty(0, np.int64)
     is_call &= on_host(trace) & ~is_recorded
-    parent = trace.nesting.parent.astype(np.int64)
+    parent = trace.nesting.parent
     around = nearest_marked(parent, is_call)[is_recorded]
     is_call[around[around >= 0]] = False
     is_function = np.append(trace.int_stat("is_func", default=1, signed_only=True), 1)

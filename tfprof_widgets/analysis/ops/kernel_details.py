@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...store.trace import Bool, Int64, Trace
-from ..event_names import by_name
 
 _NVIDIA = "Nvidia"
 _UINT32_MAX = 2**32 - 1
@@ -124,9 +123,10 @@ def uses_tensor_core(kernel: str) -> bool:
 
 def on_tensor_cores(trace: Trace, rows: Int64) -> Bool:
     """Which kernels, events `rows` of the trace, compute on Tensor Cores: by name, on devices of Nvidia or of no known vendor."""
-    by_kernel = by_name(trace, lambda names: [uses_tensor_core(name) for name in names], np.bool_)
+    used, of_row = np.unique(trace.name_id[rows], return_inverse=True)
+    by_kernel = np.array([uses_tensor_core(trace.strings[i]) for i in used.tolist()], np.bool_)
     by_device = np.array([plane.stats.get("device_vendor", _NVIDIA) == _NVIDIA for plane in trace.planes], np.bool_)
-    found: Bool = by_kernel[trace.name_id[rows]] & by_device[trace.plane_id[rows]]
+    found: Bool = by_kernel[of_row] & by_device[trace.plane_id[rows]]
     return found
 
 

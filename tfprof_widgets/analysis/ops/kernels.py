@@ -60,7 +60,7 @@ class Kernels:
     def within(self, trace: Trace, time_range_ps: tuple[int, int]) -> pd.DataFrame:
         """The kernels that ran in a time range, in the columns of `frame`; of an execution it cuts the part inside counts."""
         low, high = time_range_ps
-        start, end = trace.start_ps[self.run_event], trace.end_ps[self.run_event]
+        start, end = trace.start_ps[self.run_event], trace.ends(self.run_event)
         ns = (np.minimum(end, high) - np.maximum(start, low)) // PS_PER_NS
         inside = (start < high) & (end > low)
         ran, code = np.unique(self.run_kernel[inside], return_inverse=True)

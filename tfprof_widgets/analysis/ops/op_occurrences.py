@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from ...store.nesting import nest
 from ...store.trace import Bool, Int32, Int64, Trace, UInt8
@@ -191,8 +192,7 @@ _Rows = tuple[tuple[Int64, Int64], tuple[str, ...], tuple[str, ...]]
 
 def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
     """Events of host threads that are ordinary ops, the op of each, and names and types of the ops."""
-    derived = np.array([line.is_derived for line in trace.lines], np.bool_)
-    candidate = on_host(trace) & ~derived[trace.line_id]
+    candidate = on_host(trace) & ~trace.on_lines([line.is_derived for line in trace.lines])
     candidate[hlo.host_event] = False
     staged = trace.has_stat("_ipl_stage_id")
     parsed = parse_op_names([trace.strings[i] for i in used_names(trace).tolist()])
@@ -284,12 +284,12 @@ def _first_lines(trace: Trace) -> Int64:
     return first
 
 
-def _extent(trace: Trace, owner: Int32, rows: Int64) -> tuple[Int64, Int64, Int64]:
+def _extent(trace: Trace, owner: npt.NDArray[np.integer], rows: Int64) -> tuple[Int64, Int64, Int64]:
     """The owners that occur, and from where to where their events reach."""
     owners = np.flatnonzero(np.bincount(owner)) if len(owner) else np.empty(0, np.int64)
     code = np.searchsorted(owners, owner)
     first = np.full(len(owners), np.iinfo(np.int64).max)
     last = np.full(len(owners), np.iinfo(np.int64).min)
     np.minimum.at(first, code, trace.start_ps[rows])
-    np.maximum.at(last, code, trace.end_ps[rows])
+    np.maximum.at(last, code, trace.ends(rows))
     return owners.astype(np.int64), first, last

@@ -74,7 +74,7 @@ def aggregate_ops(
     total, own, counted = overlaps(occurrences, time_range_ps)
     n_units = len(occurrences.name)
     units = _Totals(
-        count=_counts(occurrences, counted),
+        count=counts_of(occurrences, counted),
         n_done=n_done_of(occurrences, total, counted),
         total_ps=sum_by(occurrences.op, total, n_units),
         self_ps=sum_by(occurrences.op, own, n_units),
@@ -194,7 +194,7 @@ def overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) ->
     return total, own, (total > 0) | point
 
 
-def _counts(occurrences: Occurrences, counted: Bool) -> Int64:
+def counts_of(occurrences: Occurrences, counted: Bool) -> Int64:
     """Executions per op; on a device the largest count among its kernels (semantics 4.3)."""
     n_ops = len(occurrences.name)
     host = counted & ~occurrences.is_device[occurrences.op]

@@ -39,11 +39,11 @@ def compute_idle(trace: Trace, occurrences: Occurrences) -> Idle:
     Differs from XProf: GPUs have an idle share too, for which streams that run at once count once; the duty cycle is told
     by TensorCore, not by chip.
     """
-    devices = np.array([is_accelerator(plane) for plane in trace.planes], np.bool_)[trace.plane_id]
+    devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
     stream = devices & on_stream(trace)
     ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
     modules = on_core_line(trace, "XLA Modules")
-    on_tpu = np.array([plane.name.startswith("/device:TPU") for plane in trace.planes], np.bool_)[trace.plane_id]
+    on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
     kernels = stream & ~on_tpu
     return Idle(
         device_idle_ratio=1 - _busy_ratio(trace, kernels | ops, kernels | ops | steps),
@@ -60,9 +60,9 @@ def _busy_ratio(trace: Trace, busy: Bool, window: Bool) -> float:
     owner, n = dense_codes(trace.plane_id[rows], trace.session_id[rows])
     first, last = np.full(n, np.iinfo(np.int64).max), np.full(n, np.iinfo(np.int64).min)
     np.minimum.at(first, owner, trace.start_ps[rows])
-    np.maximum.at(last, owner, trace.end_ps[rows])
+    np.maximum.at(last, owner, trace.ends(rows))
     inside = busy[rows]
-    covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.end_ps[rows[inside]], first)
+    covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.ends(rows[inside]), first)
     whole = int((last - first).sum())
     return covered / whole if whole else float("nan")
 

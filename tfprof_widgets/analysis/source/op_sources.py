@@ -53,8 +53,10 @@ def match_ops(names: Sequence[str], types: Sequence[str], scopes: OpScopes, sour
         names: names of the framework ops, each once; any text.
         types: their types.
         scopes: the result of `op_scopes(names, types)`.
-        source_map: the graphs.
+        source_map: the graphs; where none of their ops has a frame, none is found.
     """
+    if not (source_map.ops["frame"] >= 0).any():  # nobody can tell more than the names
+        return OpMatch(np.full(len(names), -1, np.int32), scopes.is_backward)
     index = GraphIndex(source_map)
     found = [index.find(name) for name in names]
     ran: Counter[tuple[str, int]] = Counter()

@@ -60,7 +60,7 @@ def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
     low, high = trace.line_offsets[loop.line : loop.line + 2].tolist()
     rows: Int64 = np.arange(low, high, dtype=np.int64)
     begun = trace.start_ps[loop.rows]
-    n_held = np.searchsorted(begun, trace.end_ps[rows]) - np.searchsorted(begun, trace.start_ps[rows])
+    n_held = np.searchsorted(begun, trace.ends(rows)) - np.searchsorted(begun, trace.start_ps[rows])
     parent = trace.nesting.parent[rows]
     is_around = n_held > 1
     is_top = ~is_around & ((parent < 0) | is_around[np.maximum(parent - low, 0)]) & (trace.session_id[rows] == session)
@@ -75,10 +75,10 @@ def _ends(trace: Trace, loop: Loop, top: Int64, start: Int64) -> Int64:
     What comes between two epochs (a validation, a pause) makes the repetition before it look long. Such a one ends with
     its body and as many events as the median repetition has.
     """
-    end: Int64 = np.append(start[1:], trace.end_ps[top].max())
+    end: Int64 = np.append(start[1:], trace.ends(top).max())
     first = np.searchsorted(trace.start_ps[top], start)
     usual = int(np.median(np.diff(first)))
-    usual_end = np.maximum.accumulate(trace.end_ps[top])[np.minimum(first + usual, len(top)) - 1]
+    usual_end = np.maximum.accumulate(trace.ends(top))[np.minimum(first + usual, len(top)) - 1]
     early = np.minimum(np.maximum(usual_end, loop.body_end_ps), end)
     is_long = (end - start > _PAUSE * np.median(np.diff(start))) & (early - start < (end - start) / 2)
     is_long[-1] = True

@@ -76,12 +76,12 @@ def _function(trace: Trace, inside: Bool) -> Loop | None:
     if total[best] < 0:
         return None
     rows = rows[code == best]
-    return Loop(int(trace.line_id[rows[0]]), trace.strings[trace.name_id[rows[0]]], rows, trace.end_ps[rows])
+    return Loop(int(trace.line_id[rows[0]]), trace.strings[trace.name_id[rows[0]]], rows, trace.ends(rows))
 
 
 def _is_within(trace: Trace, rows: Int64, marked: Bool) -> Bool:
     """Whether an event that encloses each of `rows` is marked."""
-    parent = trace.nesting.parent.astype(np.int64)
+    parent = trace.nesting.parent
     within: Bool = np.append(nearest_marked(parent, marked), -1)[parent[rows]] >= 0
     return within
 
@@ -95,7 +95,7 @@ def _is_body(trace: Trace, loop: Loop) -> bool:
 def _from_fetch(trace: Trace, loop: Loop, fetches: Int64) -> Loop:
     """The same loop, each repetition beginning with the first fetch since the call before, where there is one."""
     fetched = np.append(trace.start_ps[fetches], np.iinfo(np.int64).max)
-    first = np.searchsorted(fetched, np.append(-1, trace.end_ps[loop.rows[:-1]]), side="left")
+    first = np.searchsorted(fetched, np.append(-1, trace.ends(loop.rows[:-1])), side="left")
     earlier = fetched[first] < trace.start_ps[loop.rows]
     rows = np.where(earlier, np.append(fetches, -1)[first], loop.rows)
     return Loop(loop.line, loop.name, rows, loop.body_end_ps)
@@ -109,7 +109,7 @@ def _eager_loop(trace: Trace, inside: Bool, fetch: Bool) -> Loop | None:
     rows = rows[trace.line_id[rows] == line]
     work = np.flatnonzero(trace.names_matching(["EagerExecute"]) & inside & (trace.line_id == line))
     rows = _followed_by_work(trace, rows, work)
-    return Loop(line, "step", rows, trace.end_ps[rows]) if len(rows) >= _MIN_REPETITIONS else None
+    return Loop(line, "step", rows, trace.ends(rows)) if len(rows) >= _MIN_REPETITIONS else None
 
 
 def _reductions(trace: Trace, inside: Bool) -> list[Loop]:
@@ -132,8 +132,8 @@ def _followed_by_work(trace: Trace, fetches: Int64, work: Int64) -> Int64:
     So neither a loop over two data sets nor the last fetch of an epoch, which finds nothing, adds a step. What encloses a
     fetch, or lies within one, is not work.
     """
-    start, end = trace.start_ps[fetches], trace.end_ps[fetches]
-    low, high = trace.start_ps[work], trace.end_ps[work]
+    start, end = trace.start_ps[fetches], trace.ends(fetches)
+    low, high = trace.start_ps[work], trace.ends(work)
     holds_fetch = np.searchsorted(start, high) > np.searchsorted(start, low)
     before = np.searchsorted(start, low, side="right") - 1
     in_fetch = (before >= 0) & (low < end[before])

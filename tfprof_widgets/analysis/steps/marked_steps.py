@@ -30,8 +30,9 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     device_start, device_duration = longest_device_marker(trace, grouping)
     has_device = device_duration >= 0
     chosen = np.flatnonzero((marker >= 0) & sessions[session])
-    start = np.append(trace.start_ps, 0)[marker]
-    end = np.append(trace.end_ps, 0)[marker]
+    is_marked = marker >= 0
+    start, end = np.zeros(len(marker), np.int64), np.zeros(len(marker), np.int64)
+    start[is_marked], end[is_marked] = trace.start_ps[marker[is_marked]], trace.ends(marker[is_marked])
     end = np.where(has_device, np.maximum(end, device_start + device_duration), end)
     start = _without_overlap(start, end, session, chosen, sessions_with_device(trace))
     return _table(grouping, chosen, start, end, is_complete=_has_its_device_work(session, has_device, chosen))
@@ -55,7 +56,7 @@ def _table(
     grouping: Grouping, chosen: Int64, start: Int64, end: Int64, *, is_complete: Bool, is_inferred: bool = False
 ) -> StepTable:
     """The steps of the chosen groups; start and end are of all groups."""
-    row = np.full(len(grouping.groups) + 1, -1, np.int64)
+    row = np.full(len(grouping.groups) + 1, -1, np.int32)
     row[chosen] = np.arange(len(chosen))
     groups = grouping.groups.iloc[chosen]
     names = zip(groups["name"].tolist(), groups["number"].tolist(), strict=True)

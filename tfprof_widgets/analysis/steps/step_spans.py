@@ -58,14 +58,12 @@ _HALF = ("half", "fp16", "bf16", "bfloat16")
 
 def on_host(trace: Trace) -> Bool:
     """For each event whether it lies on a thread of a host CPU."""
-    hosts = [trace.planes[line.plane].is_host for line in trace.lines]
-    return np.array(hosts, np.bool_)[trace.line_id]
+    return trace.on_planes([plane.is_host for plane in trace.planes])
 
 
 def on_stream(trace: Trace) -> Bool:
     """For each event whether it lies on a real (not a derived) line of a device."""
-    streams = [trace.planes[line.plane].is_device and not line.is_derived for line in trace.lines]
-    return np.array(streams, np.bool_)[trace.line_id]
+    return trace.on_lines([trace.planes[line.plane].is_device and not line.is_derived for line in trace.lines])
 
 
 def sessions_with_device(trace: Trace) -> Bool:
@@ -160,7 +158,7 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
     fed = np.zeros(trace.n_events, np.bool_)
     fed[used] = np.isin(context[len(made) :], context[: len(made)])
     inside = stage | fed
-    parent = trace.nesting.parent.astype(np.int64)
+    parent = trace.nesting.parent
     above = np.append(nearest_marked(parent, inside), -1)[parent]
     return stage & ~fed & (above < 0)
 
@@ -216,7 +214,7 @@ def _device_stretches(
 ) -> tuple[Int64, Int64, Int64]:
     """Group, start and duration of the stretches on one device; the flags are of the events of its `plane`."""
     group_id = grouping.group_id[plane].astype(np.int64)
-    start_ps, duration_ps, end_ps = trace.start_ps[plane], trace.duration_ps[plane], trace.end_ps[plane]
+    start_ps, duration_ps, end_ps = trace.start_ps[plane], trace.duration_ps[plane], trace.ends(plane)
     grouped = group_id >= 0
     busy = np.unique(group_id[grouped & is_typed])
     rows = np.flatnonzero(grouped & is_steps)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64
+from ...store.trace import Bool, Int32, Int64
 
 
 @dataclass(frozen=True)
@@ -21,23 +21,27 @@ class StepTable:
     is_complete: Bool
     is_tiling: Bool
     """Whether the device work that counts for a step is what runs during it, whoever launched it."""
-    member: Int64
+    member: Int32
     """For each event of the trace the index of the step whose work it is, -1 for none."""
 
     @classmethod
     def empty(cls, n_events: int) -> StepTable:
         """No steps, for a trace of `n_events` events."""
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return cls(none, none, none, (), no, no, no, np.full(n_events, -1, np.int64))
+        return cls(none, none, none, (), no, no, no, np.broadcast_to(np.int32(-1), n_events))
 
-    def is_tiling_of(self, step: Int64) -> Bool:
+    def is_tiling_of(self, step: Int32) -> Bool:
         """`is_tiling` of each of the given steps, False for -1."""
         flags: Bool = np.append(self.is_tiling, False)[step]
         return flags
 
     def joined(self, other: StepTable) -> StepTable:
         """The steps of both; an event of both stays with the first."""
-        shifted = np.where(other.member >= 0, other.member + len(self.start_ps), -1)
+        if not len(other.start_ps):
+            return self
+        if not len(self.start_ps):
+            return other
+        shifted = np.where(other.member >= 0, other.member + np.int32(len(self.start_ps)), np.int32(-1))
         return StepTable(
             session=np.concatenate([self.session, other.session]),
             start_ps=np.concatenate([self.start_ps, other.start_ps]),
@@ -53,7 +57,7 @@ class StepTable:
         """By start, then session; steps of no duration are left out."""
         order = np.lexsort((self.session, self.start_ps))
         order = order[self.end_ps[order] > self.start_ps[order]]
-        place = np.full(len(self.start_ps) + 1, -1, np.int64)
+        place = np.full(len(self.start_ps) + 1, -1, np.int32)
         place[order] = np.arange(len(order))
         return StepTable(
             session=self.session[order],

@@ -67,6 +67,9 @@ _COLUMNS_MS = (
 )
 
 
+_PIECE_EVENTS = 2**18
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Steps:
     """The steps of a trace."""
@@ -142,19 +145,21 @@ def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
     return resolve(
         np.concatenate([step, table.member[launch], tpu[0]]),
         np.concatenate([trace.start_ps[rows], launch_start, tpu[1]]),
-        np.concatenate([trace.end_ps[rows], launch_end, tpu[2]]),
+        np.concatenate([trace.ends(rows), launch_end, tpu[2]]),
         np.concatenate([types[rows], types[launch], tpu[3]]),
         step_start_ps=table.start_ps,
         step_end_ps=table.end_ps,
     )
 
 
-def _outermost_spans(trace: Trace, types: UInt8, member: Int64) -> Int64:
+def _outermost_spans(trace: Trace, types: UInt8, member: Int32) -> Int64:
     """Events with a type and a step, less those inside an event of the same type and step, which add nothing."""
     counted = (types != SpanType.NONE) & (member >= 0) & (trace.duration_ps > 0)
-    parent = trace.nesting.parent
-    repeated = (parent >= 0) & counted[parent] & (types[parent] == types) & (member[parent] == member)
-    return np.flatnonzero(counted & ~repeated)
+    rows = np.flatnonzero(counted)
+    parent = trace.nesting.parent[rows]
+    repeated = (parent >= 0) & counted[parent] & (types[parent] == types[rows]) & (member[parent] == member[rows])
+    outermost: Int64 = rows[~repeated]
+    return outermost
 
 
 def _device_spans_by_time(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:
@@ -168,23 +173,23 @@ def _device_spans_by_time(trace: Trace, types: UInt8, table: StepTable) -> tuple
     for session in np.unique(table.session[table.is_tiling]).tolist():  # bounded by the number of sessions
         tiles = np.flatnonzero(table.is_tiling & (table.session == session))
         own = device[trace.session_id[device] == session]
-        span, step = table.during(tiles, trace.start_ps[own], trace.end_ps[own])
+        span, step = table.during(tiles, trace.start_ps[own], trace.ends(own))
         rows.append(own[span])
         steps.append(step)
     return np.concatenate(rows), np.concatenate(steps)
 
 
-def _precision(trace: Trace, types: UInt8, group: Int64) -> tuple[int, int]:
+def _precision(trace: Trace, types: UInt8, group: Int32) -> tuple[int, int]:
     """Device time in 16-bit and in other kernels, by group, not clipped to steps. Source: semantics 3.6."""
     rows = np.flatnonzero((types >= SpanType.COMPUTE_32) & (types != SpanType.NONE) & (group >= 0))
     if not len(rows):
         return 0, 0
     n_groups = int(group[rows].max()) + 1
-    low, high = np.full(n_groups, trace.start_ps[rows].min()), np.full(n_groups, trace.end_ps[rows].max())
-    spans = trace.start_ps[rows], trace.end_ps[rows]
-    total = (
-        resolve(group[rows], *spans, types[rows], step_start_ps=low, step_end_ps=high).total_ps(n_groups).sum(axis=0)
-    )
+    low, high = np.full(n_groups, trace.start_ps[rows].min()), np.full(n_groups, trace.ends(rows).max())
+    spans = trace.start_ps[rows], trace.ends(rows)
+    own = group[rows].astype(np.int64)
+    work = resolve(own, *spans, types[rows], step_start_ps=low, step_end_ps=high)
+    total = work.total_ps(n_groups).sum(axis=0)
     return int(total[SpanType.COMPUTE_16]), int(total[SpanType.COMPUTE_32])
 
 
@@ -232,11 +237,14 @@ def _piece_frame(pieces: Pieces) -> pd.DataFrame:
 def _event_step(trace: Trace, table: StepTable) -> Int32:
     result = table.member.copy()
     # Device work of an inferred step is shown where it runs, not where it was launched.
-    result[on_stream(trace) & table.is_tiling_of(result)] = -1
+    if table.is_tiling.any():
+        result[on_stream(trace) & table.is_tiling_of(result)] = -1
     for session in np.unique(table.session).tolist():  # bounded by the number of sessions
         steps = np.flatnonzero(table.session == session)
-        rows = np.flatnonzero((result < 0) & (trace.session_id == session))
-        at = np.searchsorted(table.start_ps[steps], trace.start_ps[rows], side="right") - 1
-        inside = (at >= 0) & (trace.start_ps[rows] < table.end_ps[steps[at]])
-        result[rows[inside]] = steps[at[inside]]
-    return result.astype(np.int32)
+        for first in range(0, trace.n_events, _PIECE_EVENTS):  # in pieces, so that what lies between stays small
+            piece = slice(first, first + _PIECE_EVENTS)
+            rows = first + np.flatnonzero((result[piece] < 0) & (trace.session_id[piece] == session))
+            at = np.searchsorted(table.start_ps[steps], trace.start_ps[rows], side="right") - 1
+            inside = (at >= 0) & (trace.start_ps[rows] < table.end_ps[steps[at]])
+            result[rows[inside]] = steps[at[inside]]
+    return result

@@ -37,9 +37,7 @@ def tensor_cores(trace: Trace) -> list[int]:
 def on_core_line(trace: Trace, name: str) -> Bool:
     """For each event whether it lies on the line of that name (`Steps`, `XLA Modules`, `XLA Ops`) of a TensorCore."""
     cores = set(tensor_cores(trace))
-    lines = np.array([line.plane in cores and line.name == name for line in trace.lines], np.bool_)
-    found: Bool = lines[trace.line_id] if len(lines) else np.zeros(0, np.bool_)
-    return found
+    return trace.on_lines([line.plane in cores and line.name == name for line in trace.lines])
 
 
 def tpu_span_types(trace: Trace) -> UInt8:

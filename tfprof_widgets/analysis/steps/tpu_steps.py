@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Int64, Trace, UInt8
+from ...store.trace import Int32, Int64, Trace, UInt8
 from ..grouping import Grouping
 from ..innermost import innermost
 from .step_spans import SpanType
@@ -54,7 +54,7 @@ def _session_steps(trace: Trace, grouping: Grouping, rows: Int64, *, is_marked: 
     return StepTable(
         session=trace.session_id[longest].astype(np.int64),
         start_ps=trace.start_ps[longest],
-        end_ps=trace.end_ps[longest],
+        end_ps=trace.ends(longest),
         name=tuple(_name(trace, grouping, row) for row in longest.tolist()),
         is_inferred=np.full(n_steps, not is_marked),
         is_complete=np.ones(n_steps, np.bool_),
@@ -77,16 +77,16 @@ def _name(trace: Trace, grouping: Grouping, row: int) -> str:
     return name or trace.strings[trace.name_id[row]]
 
 
-def _members(trace: Trace, rows: Int64) -> Int64:
+def _members(trace: Trace, rows: Int64) -> Int32:
     """For each event the step (an index into the step events `rows`) during which it starts on the core of that step."""
-    member = np.full(trace.n_events, -1, np.int64)
+    member = np.full(trace.n_events, -1, np.int32)
     for core in np.unique(trace.plane_id[rows]).tolist():  # bounded by the number of cores
         own = np.flatnonzero(trace.plane_id[rows] == core)
         own = own[np.argsort(trace.start_ps[rows[own]], kind="stable")]
         events = np.arange(trace.n_events)[trace.events_of_plane(core)]
         events = events[trace.session_id[events] == trace.session_id[rows[0]]]
         at = np.searchsorted(trace.start_ps[rows[own]], trace.start_ps[events], side="right") - 1
-        inside = (at >= 0) & (trace.start_ps[events] < trace.end_ps[rows[own[at]]])
+        inside = (at >= 0) & (trace.start_ps[events] < trace.ends(rows[own[at]]))
         member[events[inside]] = own[at[inside]]
     return member
 
@@ -113,7 +113,7 @@ def tpu_pieces(trace: Trace, table: StepTable, host_types: UInt8) -> tuple[Int64
     return (
         np.concatenate([table.member[event], step]),
         np.concatenate([start, trace.start_ps[wait]]),
-        np.concatenate([end, trace.end_ps[wait]]),
+        np.concatenate([end, trace.ends(wait)]),
         # Of all input this kind gives way to whatever the core does.
         np.concatenate([types[event], np.full(len(wait), SpanType.HOST_TO_DEVICE, np.uint8)]),
     )
@@ -127,7 +127,7 @@ def _waits_of_host(trace: Trace, table: StepTable, types: UInt8, host_types: UIn
     for session in np.setdiff1d(trace.session_id[on_tpu], fed).tolist():  # bounded by the number of sessions
         waits = np.flatnonzero((host_types == SpanType.WAIT_INPUT) & (trace.session_id == session))
         waits = waits[trace.duration_ps[waits] > 0]
-        span, step = table.during(np.flatnonzero(table.session == session), trace.start_ps[waits], trace.end_ps[waits])
+        span, step = table.during(np.flatnonzero(table.session == session), trace.start_ps[waits], trace.ends(waits))
         rows.append(waits[span])
         steps.append(step)
     return np.concatenate(rows), np.concatenate(steps)

@@ -118,7 +118,7 @@ def _device_times(trace: Trace, events: Int64) -> tuple[Int64, Int64]:
 
 def _units(trace: Trace, events: Int64) -> tuple[Int64, Int64]:
     """The number of each event's op, and for each op the metadata row that describes it."""
-    used, of_event = np.unique(trace.metadata_id[events], return_inverse=True)
+    used, of_event = np.unique(trace.metadata_id[events].astype(np.int32), return_inverse=True)
     number = _Numbers(trace)
     program = number.ids("program_id", used, default=NO_PROGRAM)
     symbol = number.ids("symbol_id", used, default=0)
@@ -147,7 +147,7 @@ def _extents(
     steps = np.flatnonzero(on_core_line(trace, "Steps"))
     plane = np.concatenate([trace.plane_id[events], trace.plane_id[steps]])
     low = np.concatenate([start, trace.start_ps[steps]])
-    high = np.concatenate([end, trace.end_ps[steps]])
+    high = np.concatenate([end, trace.ends(steps)])
     planes = np.unique(trace.plane_id[events]).tolist()
     return (
         tuple(planes),

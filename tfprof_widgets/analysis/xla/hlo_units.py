@@ -77,9 +77,8 @@ def hlo_executions(trace: Trace) -> HloExecutions:
 
     Differs from XProf: ops on a host count too; an op whose instruction the trace does not hold is kept.
     """
-    keyed, rows = trace.stat_rows("hlo_op")
+    keyed = np.unique(trace.keyed_stats("hlo_op").event)
     text = trace.string_stat("hlo_op")
-    keyed = np.unique(keyed) if len(rows) else keyed
     keyed = keyed[text[keyed] >= 0]
     host = keyed[on_host(trace)[keyed]] if len(keyed) else keyed
     tpu = tpu_executions(trace)
@@ -140,10 +139,10 @@ def _means(trace: Trace, rows: Int64, unit: Int64, n_units: int) -> _Means:
 
 
 def _mean_stat(trace: Trace, key: str, rows: Int64, unit: Int64, n_units: int) -> Float64:
-    events, at = trace.stat_rows(key)
+    found = trace.keyed_stats(key)
+    events, kind, bits = found.event, found.kind, found.bits
     if not len(events) or not n_units:
         return np.full(n_units, np.nan)
-    kind, bits = trace.stat_kind[at], trace.stat_bits[at]
     column = np.full(trace.n_events, np.nan)
     real = kind == StatKind.DOUBLE
     whole = (kind == StatKind.INT64) | (kind == StatKind.UINT64)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfprof_widgets.analysis.layers.op_scopes import op_scopes
+from tfprof_widgets.analysis.source import op_sources
 from tfprof_widgets.analysis.source.op_sources import match_ops
 from tfprof_widgets.store.source_map import SourceMap, empty_source_map
 
@@ -127,7 +128,7 @@ TYPES = st.one_of(st.sampled_from(["Relu", "ReluGrad", "Mul", "Conv2DBackpropFil
 def test_any_names_are_matched_to_a_row_or_none(
     graph_ops: list[tuple[int, str, str]], ran: list[tuple[str, str]]
 ) -> None:
-    ops = pd.DataFrame(graph_ops, columns=["graph", "op", "type"]).assign(frame=-1)
+    ops = pd.DataFrame(graph_ops, columns=["graph", "op", "type"]).assign(frame=range(len(graph_ops)))
     names, types = [name for name, _ in ran], [kind for _, kind in ran]
     match = match_ops(names, types, op_scopes(names, types), replace(empty_source_map(), ops=ops))
     assert len(match.row) == len(ran)
@@ -137,3 +138,11 @@ def test_any_names_are_matched_to_a_row_or_none(
 def test_a_name_as_long_as_a_file_is_matched_like_any_other() -> None:
     names = ("a/" * 50_000 + "b:Mul", "/_1" * 50_000 + "x:Mul", "gradient_tape/" * 20_000 + "Relu:ReluGrad")
     assert len(matched(STEP, *names)) == len(names)
+
+
+def test_without_a_traceback_no_graph_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_sources, "GraphIndex", None)
+    one = replace(empty_source_map(), ops=drawn(STEP).ops.assign(frame=-1))
+    names, types = ["gradient_tape/a/Mul", "a/Mul"], ["Mul", "Mul"]
+    match = match_ops(names, types, op_scopes(names, types), one)
+    assert (match.row.tolist(), match.is_backward.tolist()) == ([-1, -1], [True, False])

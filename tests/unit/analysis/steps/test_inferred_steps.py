@@ -18,13 +18,10 @@ from tfprof_widgets.store.xspace import read_xspace
 def kept(whole: Trace, keep: Bool) -> Trace:
     """The trace without some of its events, as if they had never been recorded."""
     columns = ("start_ps", "duration_ps", "name_id", "line_id", "metadata_id", "session_id", "n_occurrences")
-    n_stats = np.diff(whole.stat_offsets)
-    stats = np.repeat(keep, n_stats)
     return replace(
         whole,
         **{name: getattr(whole, name)[keep] for name in columns},
-        **{name: getattr(whole, name)[stats] for name in ("stat_key", "stat_kind", "stat_bits")},
-        stat_offsets=np.append(0, np.cumsum(n_stats[keep])),
+        stats=whole.stats.taken(np.flatnonzero(keep)),
     )
 
 
