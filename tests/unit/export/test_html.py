@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html.parser
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, space
+from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export.html import framed, html_page, json_safe, script_safe
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- x", "]]>", "\u2028'\"\\"]
@@ -89,3 +91,22 @@ def test_a_framed_page_is_one_element() -> None:
 
 def test_code_cannot_close_its_script_element_in_capitals_either() -> None:
     assert script_safe("a = '</SCRIPT>'") == "a = '<\\/SCRIPT>'"
+
+
+def test_a_page_that_cannot_be_written_leaves_the_one_that_was_there(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    (tmp_path / "h.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", event("op", 0, 1)))))
+    prof = tfprof.load(tmp_path)
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(TfProfError, match=r"page\.html cannot be written"):
+            prof.to_html(page)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert page.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["h.xplane.pb", "page.html"]

@@ -1,0 +1,157 @@
+"""Results -> one CSV or Parquet file per table, and `index.json`, which says what is in each."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from ..analysis.flows import flow_table
+from ..analysis.results import Results
+from ..errors import TfProfError
+from .atomic import replacing
+
+INDEX = "index.json"
+_ROWS = 100_000
+"""Written at once: some 10 MB of text."""
+_UNITS = {
+    "ps": "picoseconds",
+    "ns": "nanoseconds",
+    "us": "microseconds",
+    "ms": "milliseconds",
+    "s": "seconds",
+    "bytes": "bytes",
+    "pct": "percent",
+    "ratio": "ratio, 1 is all",
+}
+"""By the last word of a column's name."""
+
+
+def tables(results: Results) -> dict[str, pd.DataFrame]:
+    """Every table of a profile by the name of its file; tables without rows are among them."""
+    memory, pipeline = results.memory, results.input_pipeline
+    return {
+        "events": results.events,
+        "flows": flow_table(results.trace, results.flows),
+        "steps": results.step_frame,
+        "ops": results.ops,
+        "kernels": results.kernels.frame,
+        "hlo_ops": results.hlo_ops.frame,
+        "layers": results.layers.frame,
+        "source_lines": results.source_lines.frame,
+        "scopes": results.scopes.frame,
+        "workers": results.workers.frame,
+        "memory_summary": memory.summary,
+        "memory_timeline": _by_allocator(memory.allocators, memory.timeline),
+        "memory_peak": _by_allocator(memory.allocators, memory.peak),
+        "input_categories": pipeline.categories,
+        "input_ops": pipeline.ops,
+        "input_pipelines": pipeline.pipelines,
+        "input_iterators": pipeline.iterators,
+        "counters": results.counters.frame,
+        "system": pd.DataFrame() if results.system is None else results.system,
+    }
+
+
+def write_tables(
+    directory: Path, found: Mapping[str, pd.DataFrame], *, kind: str, on_rows: Callable[[int], object] = lambda _: None
+) -> None:
+    """Write the tables.
+
+    Args:
+        directory: made where it is not there; files of the same names are replaced.
+        found: tables by name.
+        kind: `"csv"` (UTF-8 with a header, numbers that read back the same, empty where a value is missing) or
+            `"parquet"`.
+        on_rows: is told how many more rows were written.
+
+    Raises:
+        TfProfError: pyarrow is missing for Parquet, or a file cannot be written.
+    """
+    write = _write_csv if kind == "csv" else _parquet_writer()
+    for name, table in found.items():
+        with replacing(directory / f"{name}.{kind}") as file:
+            write(file, _flat(table), on_rows)
+    index = {"tables": {name: _described(table, f"{name}.{kind}") for name, table in found.items()}}
+    with replacing(directory / INDEX) as file:
+        file.write(json.dumps(index, indent=1).encode())
+
+
+def _by_allocator(allocators: Iterable[str], table: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    parts = [table(allocator) for allocator in allocators]
+    if not parts:
+        return pd.DataFrame()
+    labels = [part.assign(allocator=allocator) for part, allocator in zip(parts, allocators, strict=True)]
+    joined = pd.concat(labels, ignore_index=True)
+    return joined[["allocator", *joined.columns.drop("allocator")]]
+
+
+def _described(table: pd.DataFrame, file: str) -> dict[str, Any]:
+    columns = [
+        {"name": str(name), "type": _type_of(table[name]), "unit": _UNITS.get(str(name).rsplit("_", 1)[-1], "")}
+        for name in table.columns
+    ]
+    return {"file": file, "n_rows": len(table), "columns": columns}
+
+
+def _type_of(column: pd.Series[Any]) -> str:
+    if pd.api.types.is_bool_dtype(column):
+        return "boolean"
+    if pd.api.types.is_integer_dtype(column):
+        return "integer"
+    return "number" if pd.api.types.is_float_dtype(column) else "text"
+
+
+def _flat(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with lists and objects in cells as JSON, which one column of a file can hold."""
+    nested = [name for name in table.columns if table[name].dtype == object and not _is_text(table[name])]
+    cells: dict[str, Any] = {name: [_cell(value) for value in table[name]] for name in nested}
+    return table.assign(**cells)
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    return pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty")
+
+
+def _cell(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _write_csv(file: BinaryIO, table: pd.DataFrame, on_rows: Callable[[int], object]) -> None:
+    text = io.TextIOWrapper(file, "utf-8", errors="backslashreplace", newline="", write_through=True)
+    try:
+        for low in range(0, max(len(table), 1), _ROWS):
+            part = table.iloc[low : low + _ROWS]
+            part.to_csv(text, index=False, header=low == 0)
+            on_rows(len(part))
+    finally:
+        text.detach()
+
+
+def _parquet_writer() -> Callable[[BinaryIO, pd.DataFrame, Callable[[int], object]], None]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise TfProfError(
+            'Parquet files need pyarrow, which is not installed: pip install "tfprof-widgets[parquet]". '
+            "to_csv writes the same tables without it."
+        ) from error
+
+    def write(file: BinaryIO, table: pd.DataFrame, on_rows: Callable[[int], object]) -> None:
+        schema = pa.Schema.from_pandas(table, preserve_index=False)
+        with pq.ParquetWriter(file, schema) as writer:
+            for low in range(0, max(len(table), 1), _ROWS):
+                part = table.iloc[low : low + _ROWS]
+                writer.write_table(pa.Table.from_pandas(part, schema=schema, preserve_index=False))
+                on_rows(len(part))
+
+    return write
