@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
+from .cells import add_view, note_shown
 from .data import TraceData
-from .library import STATIC
+from .library import STATIC, view_js
 from .link import LinkModel
+from .saved_page import publish_after_cell
 
 
 def built(file_name: str) -> str:
@@ -35,6 +37,11 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
 
     entry: ClassVar[str]
 
+    _esm = built("loader.js")
+
+    script = anywidget.WidgetTrait().tag(sync=True)
+    """The `Library` with the module of this kind of view. Not `_esm`: that would be in the state of every widget, and a
+    browser keeps each module that it ever imported."""
     link = anywidget.WidgetTrait().tag(sync=True)
     """The `LinkModel` shared by all views of a profile."""
     data = anywidget.WidgetTrait().tag(sync=True)
@@ -43,13 +50,19 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
     """JSON settings of the view. A string, because saved notebooks sort the keys of a dict."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Take `_esm` and `_css` from the built files of `entry`."""
+        """Take `_css` from the built file of `entry`."""
         if "entry" in cls.__dict__:
-            cls._esm = built(f"{cls.entry}.js")
             cls._css = built(f"{cls.entry}.css")
         super().__init_subclass__(**kwargs)
 
     def __init__(
         self, *, link: LinkModel, data: TraceData, options: dict[str, Any] | None = None, **traits: Any
     ) -> None:
-        super().__init__(link=link, data=data, options=json.dumps(options or {}), **traits)
+        script = view_js(self.entry, built(f"{self.entry}.js"))
+        super().__init__(script=script, link=link, data=data, options=json.dumps(options or {}), **traits)
+        add_view(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        note_shown(self)
+        publish_after_cell()
+        return super()._repr_mimebundle_(**kwargs)  # type: ignore[no-any-return]

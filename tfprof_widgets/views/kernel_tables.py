@@ -13,25 +13,25 @@ from ..analysis.ops.op_families import FAMILIES, families
 from ..store.trace import Int64, Trace
 from .meta import records
 from .tables import as_f8
-from .wire import Table
+from .wire import Rows, Table
 
 _OF_A_RANGE = ("rank", "occurrences", "total_time_us", "avg_time_us", "min_time_us", "max_time_us")
 """What the browser adds up itself, from `kernel_runs`."""
 
 
-def kernel_meta(kernels: Kernels) -> dict[str, Any]:
-    """`kernels`, one object per kernel: what it is and how it was launched; `family` colours it.
+def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
+    """One object per kernel: what it is and how it was launched; `family` colours it.
 
     `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type.
     """
-    frame = kernels.frame[[column for column in KERNEL_COLUMNS if column not in _OF_A_RANGE]]
+    frame = kernels.frame[[column for column in KERNEL_COLUMNS if column not in _OF_A_RANGE]].iloc[rows]
     # The op says more about a kernel than its name where the name is of no known family.
     runtime = FAMILIES.index("runtime")
     of_name = _families(frame["name"])
     of_op = _families(frame["op_name"] + ":" + frame["op_type"])
     family = np.where(of_name == runtime, of_op, of_name)
     could_use = frame["tensor_core_eligible"] | frame["op_type"].map(is_eligible_type).astype(bool)
-    return {"kernels": records(frame.assign(family=family, could_use_tensor_core=could_use))}
+    return records(frame.assign(family=family, could_use_tensor_core=could_use))
 
 
 def _families(names: pd.Series) -> Int64:
@@ -40,12 +40,12 @@ def _families(names: pd.Series) -> Int64:
     return np.asarray(families(distinct.tolist()), np.int64)[codes]
 
 
-def kernel_run_table(trace: Trace, kernels: Kernels) -> Table:
+def kernel_run_table(trace: Trace, kernels: Kernels, rows: Rows) -> Table:
     """Every execution of every kernel, so that the browser can add up any time range."""
-    events = kernels.run_event
+    events = kernels.run_event[rows]
     return Table(
         {
-            "kernel": (kernels.run_kernel, "i4"),
+            "kernel": (kernels.run_kernel[rows], "i4"),
             "start_ps": (as_f8(trace.start_ps[events]), "f8"),
             "duration_ps": (as_f8(trace.duration_ps[events]), "f8"),
         }

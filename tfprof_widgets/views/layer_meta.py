@@ -8,6 +8,6 @@ from ..analysis.layers.layers import Layers
 from .meta import records
 
 
-def layer_meta(layers: Layers) -> dict[str, Any]:
-    """`layers`, one object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null."""
-    return {"layers": records(layers.entries[["layer", "class_name", "kind", "allocated_bytes", "peak_bytes"]])}
+def layer_list(layers: Layers, rows: slice) -> list[dict[str, Any]]:
+    """One object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null."""
+    return records(layers.entries[["layer", "class_name", "kind", "allocated_bytes", "peak_bytes"]].iloc[rows])

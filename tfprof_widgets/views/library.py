@@ -6,7 +6,9 @@ module is in the state of each of its widgets.
 
 from __future__ import annotations
 
+import hashlib
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import ipywidgets
@@ -49,10 +51,20 @@ def tabulator_js() -> Library:
     return _library("tabulator", version, script)
 
 
+def view_js(entry: str, text: str) -> Library:
+    """The module of one kind of view, which all its widgets load from here."""
+    return _model(f"tfprof_widgets {entry}", hashlib.sha256(text.encode()).hexdigest()[:16], text.encode())
+
+
 def _library(name: str, version: str, script: Path) -> Library:
-    """The one model of this kernel; a new one when the last was closed (as `Widget.close_all()` does)."""
+    return _model(name, version, script.read_bytes)
+
+
+def _model(name: str, version: str, script: bytes | Callable[[], bytes]) -> Library:
+    """The one model of this kernel; a new one when the last was closed (as by `Widget.close_all()`) or is of another version."""
     model = _models.get(name)
-    if model is None or model.comm is None:
-        model = Library(name=name, version=version, source=as_text(zlib.compress(script.read_bytes(), 9)))
+    if model is None or model.comm is None or model.version != version:
+        text = script if isinstance(script, bytes) else script()
+        model = Library(name=name, version=version, source=as_text(zlib.compress(text, 6)))
         _models[name] = model
     return model

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import ipywidgets
 import traitlets
+
+from .names import Cutter
+
+
+def _cut_names(names: Iterable[str], link: LinkModel) -> list[str]:
+    """The names as the browser knows them."""
+    return [link.cutter(name) for name in names]
+
+
+def _whole_names(names: Iterable[object], link: LinkModel) -> tuple[str, ...]:
+    """The names of the trace, from those that the browser knows."""
+    return tuple(link.cutter.whole(str(name)) for name in names)
 
 
 class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
@@ -14,12 +28,25 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
 
     time_range = traitlets.Tuple(default_value=()).tag(sync=True)
     """`(t0_ns, t1_ns)` after the trace origin, or `()` for the whole capture. One trait, because two would tear."""
-    selection = traitlets.Tuple(default_value=()).tag(sync=True)
-    """Names of the selected ops; an iterator is selected by its long name, any other event by its own."""
+    selection = traitlets.Tuple(default_value=()).tag(sync=True, to_json=_cut_names, from_json=_whole_names)
+    """Names of the selected ops; an iterator is selected by its long name, any other event by its own. They are whole here,
+    and cut like all others on their way to the browser."""
     hover = traitlets.Unicode("").tag(sync=True)
     """Name of the op under the pointer, or empty. The browser does not save it to the kernel."""
     step = traitlets.Int(-1).tag(sync=True)
     """Row of the selected step in `Profile.steps`, or -1."""
+
+    def __init__(self) -> None:
+        """Know no names yet."""
+        self.cutter = Cutter()
+        super().__init__()
+
+    def use(self, cutter: Cutter) -> None:
+        """Cut names from now on as those are that the browser has."""
+        is_other = any(cutter(name) != self.cutter(name) for name in self.selection)
+        self.cutter = cutter
+        if is_other:
+            self.send_state("selection")
 
     @traitlets.validate("time_range")  # type: ignore[untyped-decorator]
     def _check_time_range(self, proposal: dict[str, tuple[float, ...]]) -> tuple[int, ...]:

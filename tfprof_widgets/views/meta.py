@@ -13,9 +13,15 @@ import pandas as pd
 from ..analysis.results import Results
 from ..analysis.steps.steps import STEP_CATEGORIES
 from ..store.trace import Plane, Trace
-from .tables import Names
+from .counters import counter_meta
+from .positions import Positions
+from .scope_meta import scope_note
+from .source_meta import source_meta
+from .worker_tables import worker_meta
 
-VERSION = 1
+VERSION = 2
+MAX_PLANES = 4096
+"""Of more only those travel of which a line does."""
 _OVERVIEW_RATIOS = (
     "compute_16bit_ratio",
     "compute_32bit_ratio",
@@ -33,32 +39,36 @@ _NODE_LEFT_OUT = ["start_ms", "is_bottleneck", "n_iterators", "fill_time_ms", "p
 """Columns of the tables that no view reads."""
 
 
-def meta_of(results: Results, names: Names, *, title: str, notices: Sequence[str]) -> dict[str, Any]:
-    """Everything but the columns; JSON-safe. Strings that the trace does not have are added to `names`."""
-    trace, ops = results.trace, results.op_shares
+def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequence[str]) -> dict[str, Any]:
+    """Everything but the columns, the names and the lists that grow with the program; JSON-safe."""
+    trace = results.trace
+    lines = positions.lines.tolist()
+    planes = _planes(trace, lines)
     return {
         "version": VERSION,
         "title": title,
         "duration_ps": int(trace.end_ps.max()) if trace.n_events else 0,
         "n_events": trace.n_events,
-        "planes": [{"name": plane.name, "host": plane.host, "kind": _kind(plane)} for plane in trace.planes],
-        "lines": _lines(trace),
-        "op_name": names.ids(ops.name).tolist(),
-        "op_type": names.ids(ops.type).tolist(),
-        "op_device": ops.is_device.astype(int).tolist(),
-        "op_eager": ops.is_eager.astype(int).tolist(),
-        "n_units": len(ops.dominant),
-        "step_names": results.steps.frame["name"].tolist(),
+        "n_events_sent": positions.n_events,
+        "planes": [
+            {"name": plane.name, "host": plane.host, "kind": _kind(plane)}
+            for plane in (trace.planes[i] for i in planes)
+        ],
+        "n_lines": len(trace.lines),
+        "lines": _lines(trace, lines, {plane: i for i, plane in enumerate(planes)}),
+        "n_units": len(results.op_shares.dominant),
+        "n_ops": len(results.op_shares),
         "categories": list(STEP_CATEGORIES),
         "sessions": [dataclasses.asdict(session) for session in trace.sessions],
-        "allocators": list(results.memory.allocators),
         "n_memory": len(results.memory.snapshots.event),
         "memory_remedy": results.memory.remedy,
-        "memory_summary": records(results.memory.summary),
-        "pipelines": _pipelines(results),
         "input": _input(results),
         "overview": _overview(results),
         "notices": list(notices),
+        "source_samples": source_meta(results.source_lines)["source_samples"],
+        "scope_note": scope_note(results.scopes),
+        **worker_meta(results.workers),
+        **counter_meta(results),
     }
 
 
@@ -66,20 +76,29 @@ def _kind(plane: Plane) -> str:
     return "host" if plane.is_host else "device" if plane.is_device else "other"
 
 
-def _lines(trace: Trace) -> list[dict[str, Any]]:
-    top = trace.nesting.depth == 0
-    busy = np.bincount(trace.line_id[top], weights=trace.nesting.span_ps[top], minlength=len(trace.lines))
-    count = np.diff(trace.line_offsets)
-    return [
-        {
-            "plane": line.plane,
-            "name": line.display_name or line.name or f"line {line.id}",
-            "n_events": int(count[i]),
-            "busy_ps": int(busy[i]),
-            "is_derived": line.is_derived,
-        }
-        for i, line in enumerate(trace.lines)
-    ]
+def _planes(trace: Trace, lines: list[int]) -> list[int]:
+    """All planes, or of too many those of which a line travels."""
+    if len(trace.planes) <= MAX_PLANES:
+        return list(range(len(trace.planes)))
+    return sorted({trace.lines[i].plane for i in lines})
+
+
+def _lines(trace: Trace, chosen: list[int], plane_numbers: dict[int, int]) -> list[dict[str, Any]]:
+    offsets = trace.line_offsets
+    found = []
+    for i in chosen:
+        line, rows = trace.lines[i], slice(int(offsets[i]), int(offsets[i + 1]))
+        found.append(
+            {
+                "plane": plane_numbers[line.plane],
+                "name": line.display_name or line.name or f"line {line.id}",
+                "n_events": rows.stop - rows.start,
+                # Self times add up to the time that the outermost events cover.
+                "busy_ps": int(trace.nesting.self_ps[rows].sum()),
+                "is_derived": line.is_derived,
+            }
+        )
+    return found
 
 
 def _overview(results: Results) -> dict[str, Any]:
@@ -107,7 +126,8 @@ def _overview(results: Results) -> dict[str, Any]:
     }
 
 
-def _pipelines(results: Results) -> list[dict[str, Any]]:
+def pipeline_list(results: Results) -> list[dict[str, Any]]:
+    """The input pipelines with their iterators, each node with the place of its consumer among them."""
     pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
     nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
     place: dict[int, int] = {}
@@ -134,7 +154,9 @@ def _input(results: Results) -> dict[str, Any]:
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a small frame as JSON-safe dicts."""
-    return [{str(key): plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+    names = [str(name) for name in frame.columns]
+    columns = [[plain(value) for value in frame[name].tolist()] for name in frame.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def plain(value: Any) -> Any:

@@ -7,22 +7,17 @@ from typing import Any
 from ..analysis.layers.scopes import Scopes
 
 
-def scope_meta(scopes: Scopes) -> dict[str, Any]:
-    """`scopes`, one `{name, parent}` per scope: the last part of its path, and the row of the scope around it or -1.
-
-    `scope_note` says which ops are charged to a scope around their own; "" where none are.
-    """
-    entries = scopes.entries
-    return {
-        "scopes": [
-            {"name": str(name), "parent": int(parent)}
-            for name, parent in zip(entries["name"], entries["parent"], strict=True)
-        ],
-        "scope_note": _note(scopes),
-    }
+def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
+    """One `{name, parent}` per scope: the last part of its path, and the row of the scope around it or -1."""
+    entries = scopes.entries.iloc[rows]
+    return [
+        {"name": str(name), "parent": int(parent)}
+        for name, parent in zip(entries["name"], entries["parent"], strict=True)
+    ]
 
 
-def _note(scopes: Scopes) -> str:
+def scope_note(scopes: Scopes) -> str:
+    """Which ops are charged to a scope around their own; "" where none are."""
     if not scopes.n_folded_ops:
         return ""
     n, m = scopes.n_folded_ops, len(scopes.op_entry)

@@ -9,7 +9,7 @@ import ipywidgets
 
 from .base import View
 
-_DROPPED = ("_esm", "_css", "layout", "tabbable", "tooltip", "_dom_classes")
+_DROPPED = ("_esm", "_css", "script", "layout", "tabbable", "tooltip", "_dom_classes")
 
 
 def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

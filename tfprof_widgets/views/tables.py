@@ -1,56 +1,22 @@
-"""Analysis results -> the tables of a pack; `js/src/core/meta.ts` and the views read them by these names."""
+"""Analysis results -> the tables of a pack, any rows of each; `js/src/core/meta.ts` and the views read them by these names."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from ..analysis.memory.dtypes import dtype_name
-from ..analysis.ops.op_families import FAMILIES, families, hlo_families
+from ..analysis.ops.op_families import hlo_families
+from ..analysis.ops.unit_totals import UnitTotals
 from ..analysis.results import Results
 from ..analysis.steps.steps import STEP_CATEGORIES
-from ..store.trace import StatKind, Trace
-from .wire import Table
+from .names import Names
+from .positions import Positions
+from .tiles import Tiles
+from .wire import Rows, Table
 
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
-
-
-class Names:
-    """The strings of a pack: those of the trace under their own ids, and what the analyses add behind them."""
-
-    def __init__(self, strings: Iterable[str]) -> None:
-        self.strings = list(strings)
-        self._n_of_trace = len(self.strings)
-        self._ids: dict[str, int] = {}
-        for i, text in enumerate(self.strings):
-            self._ids.setdefault(text, i)
-
-    def ids(self, texts: Iterable[str]) -> Int64:
-        """The id of each text; new ones are added."""
-        found = []
-        for text in texts:  # bounded by the number of ops, dtypes and iterators
-            if text not in self._ids:
-                self._ids[text] = len(self.strings)
-                self.strings.append(text)
-            found.append(self._ids[text])
-        return np.array(found, np.int64)
-
-    def table(self, drawn: Int64, told: Mapping[int, int] | None = None) -> Table:
-        """The slice family of every string; worked out only for those `drawn`, ids of event names, and for added ones.
-
-        Args:
-            drawn: string ids.
-            told: families by string id that are known better than the string tells.
-        """
-        chosen = np.union1d(drawn, np.arange(self._n_of_trace, len(self.strings)))
-        family = np.full(len(self.strings), FAMILIES.index("runtime"), np.uint8)
-        family[chosen] = families([self.strings[i] for i in chosen.tolist()])
-        for name, known in (told or {}).items():
-            family[name] = known
-        return Table({"family": (family, "u1")})
 
 
 def as_f8(values: npt.NDArray[np.integer]) -> Float64:
@@ -58,58 +24,24 @@ def as_f8(values: npt.NDArray[np.integer]) -> Float64:
     return values.astype(np.float64)
 
 
-def event_table(results: Results, rows: Int64) -> Table:
-    """The events at `rows` (ascending), each with the framework op it is most of, its step and the number of its stats.
-
-    In a compiled run also with its unit, for which `op_share_table` has all framework ops.
-    """
-    trace = results.trace
-    unit = {} if results.op_shares.is_identity else {"unit": (results.event_unit[rows], "i4")}
-    return Table(
-        {
-            **unit,
-            "start_ps": (as_f8(trace.start_ps[rows]), "f8"),
-            "duration_ps": (as_f8(trace.duration_ps[rows]), "f8"),
-            "self_ps": (as_f8(trace.nesting.self_ps[rows]), "f8"),
-            "name": (trace.name_id[rows], "i4"),
-            "line": (trace.line_id[rows], "i4"),
-            "depth": (trace.nesting.depth[rows], "u4"),
-            "op": (results.event_op[rows], "i4"),
-            "step": (results.steps.event_step[rows], "i4"),
-            "n_stats": (trace.stat_offsets[rows + 1] - trace.stat_offsets[rows], "u4"),
-        }
-    )
-
-
-def stat_table(trace: Trace, begin: int, end: int) -> Table:
-    """The stats of the events from `begin` to before `end`, in their order; of bytes only the length travels."""
-    rows = slice(int(trace.stat_offsets[begin]), int(trace.stat_offsets[end]))
-    kind, bits = trace.stat_kind[rows], trace.stat_bits[rows]
-    opaque = np.flatnonzero(kind == StatKind.BYTES)
-    if len(opaque):
-        bits = bits.copy()
-        bits[opaque] = [len(trace.blobs[blob]) for blob in bits[opaque].tolist()]  # blobs are few
-    return Table({"key": (trace.stat_key[rows], "i4"), "kind": (kind, "u1"), "bits": (bits, "u8")})
-
-
-def step_table(results: Results) -> Table:
+def step_table(results: Results, rows: Rows) -> Table:
     """One row per step; its categories in ms."""
-    frame = results.steps.frame
+    frame = results.steps.frame.iloc[rows]
     columns: dict[str, tuple[npt.ArrayLike, str]] = {
         "start_ps": (as_f8(frame["start_ps"].to_numpy()), "f8"),
         "duration_ps": (as_f8(frame["duration_ps"].to_numpy()), "f8"),
         "source": ((frame["source"] == "inferred").to_numpy(), "u1"),
         "is_complete": (frame["is_complete"].to_numpy(np.bool_), "u1"),
-        "is_averaged": (results.overview.is_averaged, "u1"),
+        "is_averaged": (results.overview.is_averaged[rows], "u1"),
         "session": (frame["session"].to_numpy(), "i4"),
     }
     columns |= {f"{category}_ms": (frame[f"{category}_ms"].to_numpy(), "f8") for category in STEP_CATEGORIES}
     return Table(columns)
 
 
-def piece_table(results: Results) -> Table:
+def piece_table(results: Results, rows: Rows) -> Table:
     """What each step was made of, in time order."""
-    pieces = results.steps.pieces
+    pieces = results.steps.pieces.iloc[rows]
     return Table(
         {
             "step": (pieces["step"].to_numpy(), "i4"),
@@ -120,33 +52,64 @@ def piece_table(results: Results) -> Table:
     )
 
 
-def occurrence_table(results: Results) -> Table:
+def occurrence_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
     """Every execution of every unit, so that the browser can add up any time range; `line` is where its idle time counts.
 
     `op` is the unit; `op_share_table` says which framework ops that is. `variant` is there only where a device ran ops:
     it numbers the kernels of each, of which the most frequent says how often the op was executed.
+
+    Args:
+        results: of the trace.
+        rows: which executions.
+        lines: for each line of the trace its number in the browser.
     """
     occurrences = results.occurrences
+    op = occurrences.op[rows]
     columns: dict[str, tuple[npt.ArrayLike, str]] = {
-        "op": (occurrences.op, "i4"),
-        "line": (occurrences.lane_line[occurrences.lane], "i4"),
-        "start_ps": (as_f8(occurrences.start_ps), "f8"),
-        "duration_ps": (as_f8(occurrences.duration_ps), "f8"),
-        "span_ps": (as_f8(occurrences.span_ps), "f8"),
-        "parent": (occurrences.parent, "i4"),
+        "op": (op, "i4"),
+        "line": (lines[occurrences.lane_line[occurrences.lane[rows]]], "i4"),
+        "start_ps": (as_f8(occurrences.start_ps[rows]), "f8"),
+        "duration_ps": (as_f8(occurrences.duration_ps[rows]), "f8"),
+        "span_ps": (as_f8(occurrences.span_ps[rows]), "f8"),
+        "parent": (occurrences.parent[rows], "i4"),
     }
-    on_device = occurrences.is_device[occurrences.op] & (occurrences.op < occurrences.n_ops)
-    if on_device.any():
-        columns["variant"] = (np.where(on_device, occurrences.variant, -1), "i4")
+    if occurrences.is_device[: occurrences.n_ops].any():
+        on_device = occurrences.is_device[op] & (op < occurrences.n_ops)
+        columns["variant"] = (np.where(on_device, occurrences.variant[rows], -1), "i4")
     return Table(columns)
 
 
-def op_share_table(results: Results) -> Table | None:
-    """Which framework ops each unit stands for; None where each stands for itself."""
+def op_table(results: Results, names: Names, rows: Rows) -> Table:
+    """The framework ops: name and type as numbers of names, and where they ran."""
     shares = results.op_shares
-    if shares.is_identity:
-        return None
-    return Table({"unit": (shares.unit, "i4"), "op": (shares.op, "i4"), "ratio": (shares.ratio, "f8")})
+    return Table(
+        {
+            "name": (names.numbers(names.ids(shares.name[rows])), "i4"),
+            "type": (names.numbers(names.ids(shares.type[rows])), "i4"),
+            "is_device": (shares.is_device[rows], "u1"),
+            "is_eager": (shares.is_eager[rows], "u1"),
+        }
+    )
+
+
+def unit_total_table(totals: UnitTotals, rows: Rows) -> Table:
+    """Executions and time of each unit over the whole capture."""
+    return Table(
+        {
+            "unit": (totals.unit[rows], "i4"),
+            "occurrences": (as_f8(totals.count[rows]), "f8"),
+            "total_ps": (as_f8(totals.total_ps[rows]), "f8"),
+            "self_ps": (as_f8(totals.self_ps[rows]), "f8"),
+        }
+    )
+
+
+def op_share_table(results: Results, rows: Rows) -> Table:
+    """Which framework ops each unit stands for."""
+    shares = results.op_shares
+    return Table(
+        {"unit": (shares.unit[rows], "i4"), "op": (shares.op[rows], "i4"), "ratio": (shares.ratio[rows], "f8")}
+    )
 
 
 def hlo_name_families(results: Results) -> dict[int, int]:
@@ -163,53 +126,54 @@ def hlo_name_families(results: Results) -> dict[int, int]:
     return dict(zip(names.tolist(), found.tolist(), strict=True))
 
 
-def op_line_table(results: Results) -> Table:
+def op_line_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
     """What can be idle, a host thread or a whole device under its first line, and from where to where it was observed."""
     occurrences = results.occurrences
     return Table(
         {
-            "line": (occurrences.lane_line, "i4"),
-            "device": (occurrences.lane_is_device, "u1"),
-            "first_ps": (as_f8(occurrences.lane_first_ps), "f8"),
-            "last_ps": (as_f8(occurrences.lane_last_ps), "f8"),
+            "line": (lines[occurrences.lane_line[rows]], "i4"),
+            "device": (occurrences.lane_is_device[rows], "u1"),
+            "first_ps": (as_f8(occurrences.lane_first_ps[rows]), "f8"),
+            "last_ps": (as_f8(occurrences.lane_last_ps[rows]), "f8"),
         }
     )
 
 
-def memory_table(results: Results, names: Names) -> Table:
+def memory_table(results: Results, names: Names, rows: Rows) -> Table:
     """Every allocation and deallocation, with the state of its allocator after it."""
     snapshots = results.memory.snapshots
-    dtypes, place = np.unique(snapshots.dtype, return_inverse=True)
+    dtypes, place = np.unique(snapshots.dtype[rows], return_inverse=True)
+    dtype_names = names.numbers(names.ids(dtype_name(code) for code in dtypes.tolist()))
     return Table(
         {
-            "allocator": (snapshots.allocator_id, "i4"),
-            "session": (snapshots.session_id, "i4"),
-            "time_ps": (as_f8(snapshots.time_ps), "f8"),
-            "is_free": (snapshots.is_free, "u1"),
-            "requested_bytes": (as_f8(snapshots.requested_bytes), "f8"),
-            "allocation_bytes": (as_f8(snapshots.allocation_bytes), "f8"),
-            "in_use_bytes": (as_f8(snapshots.in_use_bytes), "f8"),
-            "stack_bytes": (as_f8(snapshots.stack_bytes), "f8"),
-            "heap_bytes": (as_f8(snapshots.heap_bytes), "f8"),
-            "free_bytes": (as_f8(snapshots.free_bytes), "f8"),
-            "fragmentation_ratio": (snapshots.fragmentation_ratio, "f8"),
-            "op": (snapshots.op, "i4"),
-            "step": (results.steps.event_step[snapshots.event], "i4"),
-            "region": (snapshots.region, "i4"),
-            "dtype": (names.ids(dtype_name(code) for code in dtypes.tolist())[place], "i4"),
-            "shape": (snapshots.shape, "i4"),
-            "freed_at": (snapshots.freed_at, "i4"),
+            "allocator": (snapshots.allocator_id[rows], "i4"),
+            "session": (snapshots.session_id[rows], "i4"),
+            "time_ps": (as_f8(snapshots.time_ps[rows]), "f8"),
+            "is_free": (snapshots.is_free[rows], "u1"),
+            "requested_bytes": (as_f8(snapshots.requested_bytes[rows]), "f8"),
+            "allocation_bytes": (as_f8(snapshots.allocation_bytes[rows]), "f8"),
+            "in_use_bytes": (as_f8(snapshots.stack_bytes[rows] + snapshots.heap_bytes[rows]), "f8"),
+            "stack_bytes": (as_f8(snapshots.stack_bytes[rows]), "f8"),
+            "heap_bytes": (as_f8(snapshots.heap_bytes[rows]), "f8"),
+            "free_bytes": (as_f8(snapshots.free_bytes[rows]), "f8"),
+            "fragmentation_ratio": (snapshots.fragmentation_ratio[rows], "f8"),
+            "op": (names.numbers(snapshots.op[rows]), "i4"),
+            "step": (results.steps.event_step[snapshots.event[rows]], "i4"),
+            "region": (names.numbers(snapshots.region[rows]), "i4"),
+            "dtype": (dtype_names[place], "i4"),
+            "shape": (names.numbers(snapshots.shape[rows]), "i4"),
+            "freed_at": (snapshots.freed_at[rows], "i4"),
         }
     )
 
 
-def iterator_call_table(results: Results) -> Table:
+def iterator_call_table(results: Results, rows: Rows) -> Table:
     """Every call of every tf.data iterator; `node` counts within the pipeline, as in the meta object.
 
     `root` is the row of the root call that it was made for (-1 where none was captured), of which it `is_blocking` when
     that one waited for it, for `wait_ps` of its own work; `is_startup` calls belong to the first execution of an epoch.
     """
-    calls = results.input_pipeline.tf_data.calls
+    calls = results.input_pipeline.tf_data.calls.iloc[rows]
     return Table(
         {
             "pipeline": (calls["pipeline"].to_numpy(np.int64), "i4"),
@@ -231,3 +195,22 @@ def node_in_pipeline(results: Results) -> Int64:
     if iterators.empty:
         return np.empty(0, np.int64)
     return np.asarray(iterators.groupby("pipeline").cumcount(), np.int64)
+
+
+def row_table(positions: Positions) -> Table:
+    """The rows of events in the order of positions."""
+    return Table(
+        {
+            "line": (positions.row_line, "i4"),
+            "depth": (positions.row_depth, "u4"),
+            "n": (np.diff(positions.row_offsets), "u4"),
+            "is_filled": (positions.row_is_filled, "u1"),
+        }
+    )
+
+
+def tile_table(tiles: Tiles) -> Table:
+    """The windows of time in which events travel, and how many start in each."""
+    return Table(
+        {"t0_ps": (tiles.edges_ps[:-1], "f8"), "t1_ps": (tiles.edges_ps[1:], "f8"), "n": (tiles.counts(), "u4")}
+    )

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from ..analysis.steps.steps import STEP_CATEGORIES
 from ..analysis.steps.workers import Workers
-from .wire import Table
+from .wire import Rows, Table
 
 
-def worker_step_table(workers: Workers) -> Table:
+def worker_step_table(workers: Workers, rows: Rows) -> Table:
     """One row per aligned step and host: `host` in `worker_hosts`, `step` among the aligned ones, `row` in the steps table."""
-    frame = workers.frame
+    frame = workers.frame.iloc[rows]
     place = {host: i for i, host in enumerate(workers.hosts)}
     columns: dict[str, tuple[npt.ArrayLike, str]] = {
         "host": (np.array([place[host] for host in frame["host"]], np.int64), "i4"),

@@ -45,9 +45,9 @@ def results() -> Results:
 
 def shared(meta: dict[str, Any], tables: Any, self_ps: Any) -> dict[str, float]:
     """What a browser adds up: self time of units, by share, under the names of framework ops."""
-    shares, total = tables["op_shares"], np.zeros(len(meta["op_name"]))
+    shares, total = tables["op_shares"], np.zeros(meta["n_ops"])
     np.add.at(total, shares["op"], self_ps[shares["unit"]] * shares["ratio"])
-    return {meta["names"][name]: float(ps) for name, ps in zip(meta["op_name"], total, strict=True)}
+    return {meta["names"][name]: float(ps) for name, ps in zip(tables["ops"]["name"], total, strict=True)}
 
 
 def test_units_and_shares_give_the_browser_the_same_table_as_python(results: Results) -> None:
@@ -64,9 +64,9 @@ def test_units_and_shares_give_the_browser_the_same_table_as_python(results: Res
 
 def test_an_event_points_to_the_framework_op_it_is_most_of(results: Results) -> None:
     meta, tables = unpack(build_payload(results).overview)
-    events = tables["events"]
+    events = tables["events:0"]
     shown = [
-        (meta["names"][name], meta["names"][meta["op_name"][op]])
+        (meta["names"][name], meta["names"][tables["ops"]["name"][op]])
         for name, op in zip(events["name"], events["op"], strict=True)
         if op >= 0
     ]
@@ -89,7 +89,7 @@ def test_an_uncompiled_run_has_no_table_of_shares() -> None:
     plain = Results(trace(plane("/host:CPU", line("t", event("a:A", 0, 1)))))
     meta, tables = unpack(build_payload(plain).overview)
     assert "op_shares" not in tables
-    assert meta["n_units"] == len(meta["op_name"]) == 1
+    assert meta["n_units"] == meta["n_ops"] == len(tables["ops"]["name"]) == 1
 
 
 def test_kernels_of_device_ops_travel_so_that_executions_can_be_counted() -> None:

@@ -10,11 +10,12 @@ import numpy as np
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.store.xspace import read_xspace
 from tfprof_widgets.views.meta import meta_of
-from tfprof_widgets.views.tables import Names, iterator_call_table
+from tfprof_widgets.views.positions import compute_positions
+from tfprof_widgets.views.tables import iterator_call_table
 
 
 def column(results: Results, name: str) -> np.ndarray:
-    values, _ = iterator_call_table(results).columns[name]
+    values, _ = iterator_call_table(results, slice(None)).columns[name]
     return np.asarray(values)
 
 
@@ -42,7 +43,7 @@ def test_the_meta_object_has_the_verdict_the_categories_and_the_category_of_each
     capture_of: Callable[[str], Path],
 ) -> None:
     results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
-    meta = meta_of(results, Names(results.trace.strings), title="", notices=())["input"]
+    meta = meta_of(results, compute_positions(results.trace), title="", notices=())["input"]
     assert meta["verdict"] == results.input_pipeline.verdict
     assert [part["category"] for part in meta["categories"]] == results.input_pipeline.categories["category"].tolist()
     assert {op for op, _ in meta["ops"]} == set(results.input_pipeline.ops["op"])

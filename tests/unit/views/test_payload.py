@@ -1,22 +1,29 @@
-"""The payload: complete for a small trace, a truthful sample with detail in chunks for a large one."""
+"""The first pack: everything of a small trace, what is needed first of a large one, and never more than 1 MiB of base64."""
 
 from __future__ import annotations
 
-import base64
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.builders import event, line, plane, trace
+from tests.builders import Event, Plane, event, line, plane, trace
+from tests.unit.views.received import receive
+from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.views import names as names_module
 from tfprof_widgets.views import payload as payload_module
-from tfprof_widgets.views.data import TraceData
-from tfprof_widgets.views.payload import build_payload
-from tfprof_widgets.views.sampling import sample_events
-from tfprof_widgets.views.wire import unpack
+from tfprof_widgets.views.payload import PART_BYTES, build_payload
+from tfprof_widgets.views.wire import as_text, unpack
 
+CPU = "/host:CPU"
 N_STEPS = 200
+MIB = 2**20
 
 
 @pytest.fixture(scope="module")
@@ -27,101 +34,201 @@ def drawn() -> Trace:
         for i in range(N_STEPS)
         for e in (event("train", 10 * i, 9, _r=1, step_num=i), event("a/foo:MatMul", 10 * i + 2, 4, flops=i))
     ]
-    return trace(plane("/host:CPU", line("main", *steps, id=1), line("other", event("Long", 5, 1500), id=2)))
+    return trace(plane(CPU, line("main", *steps, id=1), line("other", event("Long", 5, 1500), id=2)))
 
 
-def test_a_small_trace_travels_whole(drawn: Trace) -> None:
+def test_a_small_trace_travels_whole_in_the_first_pack(drawn: Trace) -> None:
     made = build_payload(Results(drawn), title="t", notices=["n"])
     meta, tables = unpack(made.overview)
     assert made.is_complete
-    assert made.n_chunks == 0
-    assert meta["n_events"] == len(tables["events"]["start_ps"]) == drawn.n_events
-    np.testing.assert_array_equal(tables["events"]["start_ps"], drawn.start_ps)
-    names = [meta["names"][i] for i in tables["events"]["name"]]
-    assert names == [drawn.strings[i] for i in drawn.name_id]
+    assert made.keys == ()
+    assert all(state["is_here"] for state in meta["sections"].values())
+    assert meta["n_events"] == meta["n_events_sent"] == len(tables["events:0"]["start_ps"]) == drawn.n_events
+    assert len(tables["sample"]["position"]) == 0
     assert (meta["title"], meta["notices"]) == ("t", ["n"])
     assert len(tables["names"]["family"]) == len(meta["names"])
 
 
 def test_every_event_is_followed_by_its_own_stats(drawn: Trace) -> None:
-    meta, tables = unpack(build_payload(Results(drawn)).overview)
-    events, stats = tables["events"], tables["stats"]
-    offsets = np.concatenate([[0], np.cumsum(events["n_stats"], dtype=np.int64)])
-    matmuls = [k for k, name in enumerate(events["name"]) if meta["names"][name] == "a/foo:MatMul"]
+    got = receive(build_payload(Results(drawn)))
+    matmuls = [k for k, name in enumerate(got.events["name"]) if got.text(name) == "a/foo:MatMul"]
     assert len(matmuls) == N_STEPS
-    for i, k in enumerate(matmuls[:20]):
-        rows = slice(offsets[k], offsets[k + 1])
-        found = {
-            meta["names"][key]: int(bits) for key, bits in zip(stats["key"][rows], stats["bits"][rows], strict=True)
-        }
-        assert found == {"flops": i}
+    for i, k in enumerate(matmuls):
+        assert [(got.text(key), bits) for key, _, bits in got.stats[k]] == [("flops", i)]
 
 
 def test_op_step_and_family_of_an_event_agree_with_the_analyses(drawn: Trace) -> None:
     results = Results(drawn)
-    meta, tables = unpack(build_payload(results).overview)
-    k = next(k for k, name in enumerate(tables["events"]["name"]) if meta["names"][name] == "a/foo:MatMul")
-    op = tables["events"]["op"][k]
-    assert meta["names"][meta["op_name"][op]] == "a/foo"
-    assert meta["names"][meta["op_type"][op]] == "MatMul"
-    assert tables["events"]["step"][k] == results.steps.event_step[k] == 0
+    got = receive(build_payload(results))
+    ops, k = got.tables["ops"], [got.text(name) for name in got.events["name"]].index("a/foo:MatMul")
+    op = got.events["op"][k]
+    assert (got.text(ops["name"][op]), got.text(ops["type"][op])) == ("a/foo", "MatMul")
+    assert (ops["is_device"][op], got.events["step"][k]) == (0, 0)
 
 
-def test_a_large_trace_sends_a_sample_then_everything_in_chunks(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload_module, "_SAMPLED_EVENTS", 50)
-    monkeypatch.setattr(payload_module, "_CHUNK_EVENTS", 60)
-    made = build_payload(Results(drawn), max_events=100)
-    _, tables = unpack(made.overview)
-    assert not made.is_complete
-    assert len(tables["events"]["start_ps"]) <= 50
-    assert "stats" not in tables
-    assert len(tables["occurrences"]["op"]) == N_STEPS
-    chunks = [unpack(made.chunk(i))[1] for i in range(made.n_chunks)]
-    np.testing.assert_array_equal(np.concatenate([c["events"]["start_ps"] for c in chunks]), drawn.start_ps)
-    np.testing.assert_array_equal(np.concatenate([c["stats"]["bits"] for c in chunks]), drawn.stat_bits)
-    for chunk in chunks:
-        assert len(chunk["stats"]["bits"]) == chunk["events"]["n_stats"].sum()
+def rounds(n: int, digits: int = 9) -> str:
+    return "".join(random.Random(n).choices("abcdefghijklmnopqrstuvwxyz_/0123456789", k=digits))
 
 
-def test_a_sample_keeps_every_track_and_the_longest_event(drawn: Trace) -> None:
-    rows = sample_events(drawn, n_wanted=30)
-    assert len(rows) <= 30
-    assert (np.diff(rows) > 0).all()
-    assert set(drawn.line_id[rows]) == set(drawn.line_id)
-    assert int(np.argmax(drawn.duration_ps)) in rows
+def many_names() -> list[Plane]:
+    return [plane(CPU, line("m", *(event(f"{rounds(i, 20)}:MatMul", i, 0.9) for i in range(30_000))))]
 
 
-def test_a_sample_of_a_small_trace_is_the_trace(drawn: Trace) -> None:
-    np.testing.assert_array_equal(sample_events(drawn, n_wanted=10_000), np.arange(drawn.n_events))
+def many_lines() -> list[Plane]:
+    return [plane(CPU, *(line(rounds(i, 50), event("a:MatMul", i % 1000, 1)) for i in range(6_000)))]
 
 
-def test_an_empty_trace_has_a_payload_too() -> None:
-    meta, tables = unpack(build_payload(Results(trace(plane("/host:CPU")))).overview)
-    assert meta["n_events"] == 0
-    assert len(tables["events"]["start_ps"]) == 0
-    assert meta["overview"]["verdict"]
+def many_planes() -> list[Plane]:
+    return [plane(f"/device:{rounds(i, 200)}", line(rounds(-i, 300), event("k", 1, 1))) for i in range(5_000)]
 
 
-@pytest.mark.parametrize("encoding", ["binary", "base64"])
-def test_the_browser_gets_the_chunks_it_asks_for(drawn: Trace, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
-    monkeypatch.setattr(payload_module, "_CHUNK_EVENTS", 100)
-    made = build_payload(Results(drawn), max_events=10)
-    model = TraceData(made)
-    sent: list[tuple[dict[str, object], list[bytes] | None]] = []
-    monkeypatch.setattr(model, "send", lambda content, buffers=None: sent.append((content, buffers)))
-    model._handle_custom_msg({"kind": "detail?", "encoding": encoding, "from": 1}, [])
-    assert [content["index"] for content, _ in sent] == list(range(1, made.n_chunks))
-    content, buffers = sent[0]
-    data = buffers[0] if encoding == "binary" else base64.b64decode(str(content["data"]))  # type: ignore[index]
-    np.testing.assert_array_equal(unpack(data)[1]["events"]["start_ps"], drawn.start_ps[100:200])
+def many_steps() -> list[Plane]:
+    both = (
+        e
+        for i in range(20_000)
+        for e in (event("train", 10 * i, 9, _r=1, step_num=i), event("a/foo:MatMul", 10 * i + 2, 4))
+    )
+    return [plane(CPU, line("main", *both))]
 
 
-def test_a_failure_while_sending_reaches_the_browser_as_a_message(
-    drawn: Trace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = TraceData(build_payload(Results(drawn), max_events=10))
-    sent: list[dict[str, object]] = []
-    monkeypatch.setattr(model, "send", lambda content, buffers=None: sent.append(content))
-    monkeypatch.setattr(model._payload, "chunk", lambda index: 1 / 0)
-    model._handle_custom_msg({"kind": "detail?"}, [])
-    assert sent == [{"kind": "error", "message": "ZeroDivisionError: division by zero"}]
+def many_allocators() -> list[Plane]:
+    made = (event("MemoryAllocation", i, 0, allocator_name=rounds(i), bytes_allocated=i, addr=i) for i in range(4_000))
+    return [plane(CPU, line("main", *made))]
+
+
+def many_stats() -> list[Plane]:
+    number = random.Random(1)
+    drawn = (Event("a", i, 1, tuple((f"k{j}", number.getrandbits(62)) for j in range(30))) for i in range(20_000))
+    return [plane(CPU, line("m", *drawn))]
+
+
+def deep() -> list[Plane]:
+    return [plane(CPU, *(line(f"t{k}", *(Event("a", i, 3 * 10_000 - 2 * i) for i in range(10_000))) for k in range(6)))]
+
+
+def huge_texts() -> list[Plane]:
+    long = "x" * 10**7
+    return [
+        plane(CPU, line(long, event(f"{long}:A", 0, 1, foo=f"{long}y"), event(f"{long}z:A", 2, 1), display_name=long))
+    ]
+
+
+HOSTILE = (many_names, many_lines, many_planes, many_steps, many_allocators, many_stats, deep, huge_texts)
+
+
+@pytest.mark.parametrize("drawing", HOSTILE, ids=lambda drawing: drawing.__name__)
+def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], list[Plane]]) -> None:
+    made = build_payload(Results(trace(*drawing())), title="t" * 10**6, notices=["n" * 10**6])
+    assert len(as_text(made.overview)) <= MIB
+    for key in made.keys:
+        assert len(made.part(key)) <= PART_BYTES, key
+    got = receive(made)
+    json.dumps(got.meta, allow_nan=False)
+    for name, state in got.meta["sections"].items():
+        rows = got.tables[name]["family"] if name == "names" else None
+        assert rows is None or len(rows) == state["n_rows"]
+    assert got.n_events == got.meta["n_events_sent"] == got.tables["rows"]["n"].sum()
+
+
+def test_of_too_many_lines_the_busiest_travel_and_the_meta_object_says_of_how_many() -> None:
+    lines = [line(f"line {i}", event("a:A", 0, 5 + i % 7)) for i in range(4_500)]
+    drawn = trace(plane(CPU, *lines))
+    got = receive(build_payload(Results(drawn)))
+    assert (got.meta["n_lines"], len(got.meta["lines"])) == (4_500, 4_096)
+    assert (got.meta["n_events"], got.meta["n_events_sent"]) == (4_500, 4_096)
+    left_out = {f"line {i}" for i in range(4_500)} - {one["name"] for one in got.meta["lines"]}
+    assert {int(name.split()[1]) % 7 for name in left_out} == {0}, "the least busy ones"
+    # Executions on lines that do not travel count all the same, on lines of numbers of their own.
+    numbers = got.tables["occurrences"]["line"]
+    assert sorted(numbers.tolist()) == list(range(4_500))
+    names = [got.meta["lines"][k]["name"] for k in numbers.tolist() if k < 4_096]
+    assert len(set(names)) == 4_096
+    assert sorted(got.tables["op_lines"]["line"].tolist()) == list(range(4_500))
+
+
+def test_of_a_trace_nested_too_deep_the_outer_events_of_every_line_travel() -> None:
+    deep_line = line("deep", *(Event("a", i, 3 * 40_000 - 2 * i) for i in range(40_000)))
+    got = receive(build_payload(Results(trace(plane(CPU, deep_line, line("flat", event("b", 0, 1)))))))
+    assert got.tables["rows"]["depth"].max() == 32_766
+    assert (got.meta["n_events"], got.meta["n_events_sent"]) == (40_001, 32_768)
+    assert [one["n_events"] for one in got.meta["lines"]] == [40_000, 1]
+    assert got.tables["rows"]["is_filled"][-2:].tolist() == [0, 0]
+
+
+def test_long_strings_are_cut_alike_everywhere_and_stay_different() -> None:
+    long = "x" * 5_000
+    drawn = trace(plane(CPU, line("m", event(f"{long}a:MatMul", 0, 1), event(f"{long}b:MatMul", 2, 1))))
+    got = receive(build_payload(Results(drawn)))
+    names = [got.text(got.tables["ops"]["name"][op]) for op in got.events["op"]]
+    assert len(set(names)) == 2
+    for name in names:
+        assert name.startswith("x" * 1000)
+        assert name.endswith("… (5,001 characters)")
+        assert len(name) < 1050
+    assert len(set(got.meta["names"])) == len(got.meta["names"])
+    cut = names_module.Cutter()
+    assert cut("y" * 2000) == cut("y" * 2000)
+    assert cut("y" * 1000) == "y" * 1000
+
+
+def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -> None:
+    counted = Event("x", 0, 5, (("k", 1),) * 70_000)
+    got = receive(build_payload(Results(trace(plane(CPU, line("main", counted, event("y", 9, 1, last=7)))))))
+    counts = got.tiles[0]["stat_counts"]
+    assert counts["n"].tolist() == [65_535, 1]
+    assert counts["n_all"].tolist() == [70_000, 1]
+    assert got.stats[1][0][2] == 7
+
+
+def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = build_payload(Results(trace(*many_stats())))
+    monkeypatch.setattr(payload_module, "PART_BYTES", 2**20)
+    monkeypatch.setattr("tfprof_widgets.views.event_tables._MAX_STATS", 100_000)
+    _, tables = unpack(made.part("stats:0"))
+    assert set(tables["stat_counts"]["n"].tolist()) == {5}
+    assert set(tables["stat_counts"]["n_all"].tolist()) == {30}
+    assert len(tables["stats"]["bits"]) == 5 * 20_000
+
+
+def test_names_drawn_first_come_first() -> None:
+    drawn = [
+        event(f"{rounds(i, 40)}:MatMul", 10 * i, 9 if i % 1000 == 0 else 0.001, note=rounds(-i, 40))
+        for i in range(40_000)
+    ]
+    made = build_payload(Results(trace(plane(CPU, line("m", *drawn)))))
+    meta, tables = unpack(made.overview)
+    assert not meta["sections"]["names"]["is_here"]
+    assert 0 < len(meta["names"]) < meta["sections"]["names"]["n_rows"]
+    sample = tables["sample"]
+    long = sample["name"][sample["duration_ps"] > 10**6]
+    assert len(long) >= 40
+    assert long.max() < len(meta["names"])
+    got = receive(made)
+    assert {got.text(name) for name in long} <= {f"{rounds(i, 40)}:MatMul" for i in range(0, 40_000, 1000)}
+    assert len(set(got.meta["names"])) == meta["sections"]["names"]["n_rows"] == len(got.tables["names"]["count"])
+
+
+def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfprof_widgets.views.first_pack._MOST_EVENTS", 10)
+    made = build_payload(Results(drawn))
+    assert not {"events", "stats"} & made.is_here
+    got = receive(made)
+    sample = got.tables["sample"]
+    assert (np.diff(sample["position"].astype(np.int64)) > 0).all()
+    for name in ("start_ps", "duration_ps", "self_ps", "name", "op", "step"):
+        np.testing.assert_array_equal(sample[name], got.events[name][sample["position"]])
+
+
+@pytest.mark.parametrize("n_events", [10_000, 100_000, 1_000_000])
+def test_the_first_pack_of_a_real_run_is_small_at_any_length(capture_of: Callable[[str], Path], n_events: int) -> None:
+    once = read_xspace(capture_of("keras_fit").read_bytes())
+    results = Results(repeated(once, -(-n_events // once.n_events)))
+    made = build_payload(results)
+    assert results.trace.n_events >= n_events
+    assert len(as_text(made.overview)) <= MIB
+    meta, tables = unpack(made.overview)
+    # The picture of the whole and the totals are there from the start.
+    assert {"names", "ops", "unit_totals", "steps"} <= made.is_here
+    assert tables["rows"]["n"].sum() == tables["tiles"]["n"].sum() == meta["n_events"] == results.trace.n_events
+    assert "events" in made.is_here or len(tables["sample"]["position"]) > 5_000
+    assert max(len(made.part(key)) for key in [*made.keys[:3], *made.keys[-3:]]) <= PART_BYTES

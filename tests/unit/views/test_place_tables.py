@@ -19,11 +19,12 @@ from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.open import open_traces
 from tfprof_widgets.store.xspace import read_xspace
 from tfprof_widgets.views.place_tables import op_place_table
-from tfprof_widgets.views.scope_meta import scope_meta
+from tfprof_widgets.views.scope_meta import scope_list, scope_note
 from tfprof_widgets.views.source_meta import source_meta
 from tfprof_widgets.views.wire import Table
 from tfprof_widgets.views.worker_tables import worker_meta, worker_step_table
 
+ALL = slice(None)
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
@@ -61,13 +62,13 @@ def self_us(results: Results) -> np.ndarray:
 
 
 def test_every_op_has_one_place_of_each_kind(results: Results) -> None:
-    table, n_ops = op_place_table(results), len(results.op_shares.name)
+    table, n_ops = op_place_table(results, ALL), len(results.op_shares.name)
     sizes = {
         "layer": len(results.layers.entries),
         "phase": len(PHASES),
         "line": len(source_meta(results.source_lines)["source_lines"]),
         "line_phase": len(LINE_PHASES),
-        "scope": len(scope_meta(results.scopes)["scopes"]),
+        "scope": len(scope_list(results.scopes, ALL)),
     }
     assert table.n == n_ops
     for name, size in sizes.items():
@@ -76,7 +77,7 @@ def test_every_op_has_one_place_of_each_kind(results: Results) -> None:
 
 
 def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Results) -> None:
-    table, entries = op_place_table(results), source_meta(results.source_lines)["source_lines"]
+    table, entries = op_place_table(results, ALL), source_meta(results.source_lines)["source_lines"]
     by_phase = np.zeros((len(entries), len(LINE_PHASES)))
     np.add.at(by_phase, (column(table, "line"), column(table, "line_phase")), self_us(results))
     frame = results.source_lines.frame.assign(function=lambda rows: rows["function"].fillna(""))
@@ -91,7 +92,7 @@ def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Results
 
 
 def test_what_the_browser_adds_up_by_scope_is_the_table_of_scopes(results: Results) -> None:
-    table, scopes = op_place_table(results), scope_meta(results.scopes)["scopes"]
+    table, scopes = op_place_table(results, ALL), scope_list(results.scopes, ALL)
     own = np.bincount(column(table, "scope"), weights=self_us(results), minlength=len(scopes))
     path = [""] * len(scopes)
     for row, scope in enumerate(scopes):
@@ -104,14 +105,14 @@ def test_what_the_browser_adds_up_by_scope_is_the_table_of_scopes(results: Resul
 
 def test_a_gradient_is_charged_to_the_scope_of_its_forward_op() -> None:
     results = drawn()
-    table, names = op_place_table(results), list(results.op_shares.name)
+    table, names = op_place_table(results, ALL), list(results.op_shares.name)
     forward, backward = (
         next(i for i, name in enumerate(names) if part in name) for part in ("Call/net", "gradient_tape")
     )
     backward_phase = PHASES.index("backward")
     assert column(table, "phase")[backward] == backward_phase
     assert column(table, "phase")[forward] != backward_phase
-    scopes = scope_meta(results.scopes)["scopes"]
+    scopes = scope_list(results.scopes, ALL)
 
     def path(row: int) -> list[str]:
         return [] if row < 0 else [*path(scopes[row]["parent"]), scopes[row]["name"]]
@@ -122,9 +123,9 @@ def test_a_gradient_is_charged_to_the_scope_of_its_forward_op() -> None:
 
 def test_ops_shown_in_a_scope_around_their_own_are_told() -> None:
     scopes = drawn().scopes
-    assert scope_meta(scopes)["scope_note"] == ""
+    assert scope_note(scopes) == ""
     folded = dataclasses.replace(scopes, n_folded_ops=1)
-    assert scope_meta(folded)["scope_note"].startswith(f"1 of {len(scopes.op_entry)} ops lie too deep")
+    assert scope_note(folded).startswith(f"1 of {len(scopes.op_entry)} ops lie too deep")
 
 
 def lines(entries: list[tuple[str, int, str, str, str]], files: list[tuple[str, str, str]]) -> SourceLines:
@@ -182,7 +183,7 @@ def results_of(*files: bytes) -> Results:
 def test_steps_of_hosts_name_their_host_and_their_row_among_the_steps() -> None:
     results = results_of(gpu_host("a", 5, 0), gpu_host(HOSTILE, 5, 2, kernel_us=6))
     workers = compute_workers(results.trace, results.steps)
-    table, hosts = worker_step_table(workers), worker_meta(workers)["worker_hosts"]
+    table, hosts = worker_step_table(workers, ALL), worker_meta(workers)["worker_hosts"]
     frame = results.steps.frame
     assert hosts == ["a", HOSTILE]
     assert table.n == 2 * workers.n_steps > 0
@@ -195,9 +196,9 @@ def test_steps_of_hosts_name_their_host_and_their_row_among_the_steps() -> None:
 def test_without_steps_the_tables_are_empty() -> None:
     results = Results(trace(plane("/host:CPU")))
     workers = compute_workers(results.trace, results.steps)
-    assert worker_step_table(workers).n == 0
+    assert worker_step_table(workers, ALL).n == 0
     assert worker_meta(workers)["worker_hosts"] == []
-    assert op_place_table(results).n == 0
+    assert op_place_table(results, ALL).n == 0
 
 
 def test_an_unaligned_host_is_told_of() -> None:

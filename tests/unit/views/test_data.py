@@ -1,0 +1,176 @@
+"""The shared data model: parts and answers for whoever asks, in either encoding, and what a saved notebook keeps."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.builders import event, line, plane, trace
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.views import data as data_module
+from tfprof_widgets.views import tiles
+from tfprof_widgets.views.data import TraceData
+from tfprof_widgets.views.payload import Payload, build_payload
+
+Sent = list[tuple[dict[str, Any], list[bytes] | None]]
+
+
+@pytest.fixture
+def payload(monkeypatch: pytest.MonkeyPatch) -> Payload:
+    """Five tiles, none of which is in the first pack."""
+    monkeypatch.setattr(tiles, "TILE_EVENTS", 100)
+    monkeypatch.setattr("tfprof_widgets.views.first_pack._MOST_EVENTS", 10)
+    events = [event("a/foo:MatMul", 10 * i, 4, flops=i) for i in range(500)]
+    return build_payload(Results(trace(plane("/host:CPU", line("main", *events)))))
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    """What models send."""
+    found: Sent = []
+    monkeypatch.setattr(TraceData, "send", lambda _, content, buffers=None: found.append((content, buffers)))
+    return found
+
+
+@pytest.mark.parametrize("encoding", ["binary", "base64"])
+def test_the_browser_gets_the_parts_it_asks_for_in_that_order(payload: Payload, sent: Sent, encoding: str) -> None:
+    model = TraceData(payload)
+    model._handle_custom_msg({"kind": "parts?", "keys": ["stats:1", "events:4"], "encoding": encoding}, [])
+    assert [(head["kind"], head["key"]) for head, _ in sent] == [("part", "stats:1"), ("part", "events:4")]
+    for head, buffers in sent:
+        if encoding == "binary":
+            assert "data" not in head
+            assert buffers == [payload.part(head["key"])]
+        else:
+            assert buffers is None
+            assert base64.b64decode(head["data"]) == payload.part(head["key"])
+
+
+def test_a_part_that_is_not_there_is_refused_and_the_others_still_come(payload: Payload, sent: Sent) -> None:
+    model = TraceData(payload)
+    model._handle_custom_msg({"kind": "parts?", "keys": ["events:9", None, {}, "events:0"]}, [])
+    assert [(head["kind"], head["key"]) for head, _ in sent[::3]] == [("error", "events:9"), ("part", "events:0")]
+    assert "no part 'events:9'" in sent[0][0]["message"]
+
+
+def test_a_failure_while_sending_reaches_the_browser_as_a_message(
+    payload: Payload, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = TraceData(payload)
+    model.embedded = []
+    monkeypatch.setattr(payload, "part", lambda key: 1 / 0)
+    model._handle_custom_msg({"kind": "parts?", "keys": ["events:0"]}, [])
+    assert sent == [({"kind": "error", "key": "events:0", "message": "ZeroDivisionError: division by zero"}, None)]
+
+
+def test_a_part_that_a_notebook_keeps_is_not_packed_again(
+    payload: Payload, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, part = TraceData(payload), payload.part("events:2")
+    monkeypatch.setattr(payload, "part", lambda key: 1 / 0)
+    model._handle_custom_msg({"kind": "parts?", "keys": ["events:2"]}, [])
+    assert sent == [({"kind": "part", "key": "events:2"}, [part])]
+
+
+@pytest.mark.parametrize("encoding", ["binary", "base64"])
+def test_a_call_is_answered_with_its_id(payload: Payload, sent: Sent, encoding: str) -> None:
+    model = TraceData(payload)
+    model.calls["double"] = lambda message: ({"value": 2 * message["value"], "id": "x"}, [b"one", b"two"])
+    model._handle_custom_msg({"kind": "call", "id": 7, "name": "double", "value": 21, "encoding": encoding}, [])
+    [(head, buffers)] = sent
+    assert (head["kind"], head["id"], head["value"]) == ("reply", 7, 42)
+    if encoding == "binary":
+        assert buffers == [b"one", b"two"]
+    else:
+        assert [base64.b64decode(text) for text in head["data"]] == [b"one", b"two"]
+
+
+def test_a_call_that_nobody_knows_or_that_fails_is_answered_too(payload: Payload, sent: Sent) -> None:
+    model = TraceData(payload)
+    model.calls["bad"] = lambda message: message["nothing"]
+    for name in ("unknown", "bad"):
+        model._handle_custom_msg({"kind": "call", "id": name, "name": name}, [])
+    assert [(head["kind"], head["id"]) for head, _ in sent] == [("error", "unknown"), ("error", "bad")]
+    assert "no call 'unknown'; there are: bad" in sent[0][0]["message"]
+
+
+def test_other_messages_are_left_alone(payload: Payload, sent: Sent) -> None:
+    model = TraceData(payload)
+    for message in ({}, {"kind": "hello"}, {"kind": "parts?"}):
+        model._handle_custom_msg(message, [])
+    assert sent == []
+
+
+def test_outside_ipython_everything_that_is_kept_is_there_at_once(payload: Payload) -> None:
+    model = TraceData(payload)
+    assert {key for key, _ in model.embedded} == set(payload.keys)
+    assert (model.n_left_out, model.is_offline) == (0, False)
+
+
+class Events:
+    """IPython's, as far as they are used."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+
+    def register(self, name: str, function: Any) -> None:
+        assert name == "post_run_cell"
+        self.waiting.append(function)
+
+    def unregister(self, name: str, function: Any) -> None:
+        self.waiting.remove(function)
+
+    def end_cell(self) -> None:
+        for function in list(self.waiting):
+            function(SimpleNamespace(success=True))
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Events:
+    events = Events()
+    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(events=events, kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    return events
+
+
+def test_what_a_notebook_keeps_is_put_in_once_after_the_output_of_the_cell(payload: Payload, shell: Events) -> None:
+    model = TraceData(payload)
+    changes: list[Any] = []
+    model.observe(lambda change: changes.append(change["new"]), "embedded")
+    assert (model.embedded, model.n_left_out) == ([], -1)
+    shell.end_cell()
+    assert {key for key, _ in model.embedded} == set(payload.keys)
+    assert model.n_left_out == 0
+    shell.end_cell()
+    assert (len(changes), shell.waiting) == (1, [])
+
+
+def test_a_failure_to_embed_does_not_fail_the_cell(
+    payload: Payload, shell: Events, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(data_module, "embed", lambda *_, **__: 1 / 0)
+    model = TraceData(payload)
+    shell.end_cell()
+    assert (model.embedded, model.n_left_out) == ([], -1)
+    assert "could not put parts" in caplog.text
+
+
+def test_a_whole_trace_has_nothing_to_put_in_later(shell: Events) -> None:
+    model = TraceData(build_payload(Results(trace(plane("/host:CPU", line("main", event("a", 0, 1)))))))
+    assert (model.embedded, model.n_left_out, shell.waiting) == ([], 0, [])
+
+
+def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "TILE_EVENTS", 4_000)
+    monkeypatch.setattr(data_module, "EMBEDDED_BYTES", 700_000)
+    events = (event(f"op{i % 50}:MatMul", 2 * i, 1 + (i * 7919 % 997) / 1000, flops=i * 7919) for i in range(110_000))
+    made = build_payload(Results(trace(plane("/host:CPU", line("main", *events)))))
+    model = TraceData(made)
+    state = model.get_state()
+    assert len(state["overview"]) + sum(len(key) + len(text) for key, text in state["embedded"]) <= 700_000 + 1000
+    assert 0 < model.n_left_out < len(made.keys)
+    assert any(key.startswith("events:") for key, _ in model.embedded)

@@ -1,0 +1,186 @@
+"""What a saved notebook or an exported page holds: no more than it may, complete within its window, nothing dangling."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.views import first_pack as first_pack_module
+from tfprof_widgets.views import tiles
+from tfprof_widgets.views.embedding import EMBEDDED_BYTES, Embedded, embed
+from tfprof_widgets.views.payload import Payload, build_payload
+from tfprof_widgets.views.sections import ListSection
+from tfprof_widgets.views.window import rows_within, window_pack
+from tfprof_widgets.views.wire import as_text, unpack
+
+CUT = {"step_pieces", "iterator_calls", "kernel_runs", "counters", "occurrences", "memory"}
+
+
+@pytest.fixture(scope="module")
+def payload(capture_of: Callable[[str], Path]) -> Payload:
+    """A real capture in small tiles, with a first pack in which little has room."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "TILE_EVENTS", 1500)
+        patch.setattr(first_pack_module, "MAX_BYTES", 60_000)
+        patch.setattr("tfprof_widgets.views.contents._SAMPLED_EVENTS", 800)
+        return build_payload(Results(read_xspace(capture_of("keras_fit").read_bytes())))
+
+
+def size(payload: Payload, embedded: Embedded) -> int:
+    return len(as_text(payload.overview)) + sum(len(text) for _, text in embedded.parts)
+
+
+def test_all_parts_are_embedded_where_there_is_room(payload: Payload) -> None:
+    assert len(payload.keys) > 10
+    for max_bytes in (None, 2**30):
+        embedded = embed(payload, max_bytes=max_bytes)
+        assert {key for key, _ in embedded.parts} == set(payload.keys)
+        assert (embedded.n_left_out, embedded.n_events) == (0, payload.n_events)
+        for key, text in embedded.parts:
+            assert base64.b64decode(text) == payload.part(key)
+
+
+@pytest.mark.parametrize("max_bytes", [1, 100_000, 150_000, 250_000, 400_000])
+def test_no_more_is_embedded_than_may_be(payload: Payload, max_bytes: int) -> None:
+    embedded = embed(payload, max_bytes=max_bytes)
+    assert size(payload, embedded) <= max(max_bytes, len(as_text(payload.overview)))
+    keys = {key for key, _ in embedded.parts}
+    assert keys <= {*payload.keys, "window"}
+    assert embedded.n_left_out == len(set(payload.keys) - keys) > 0
+    counts = payload.contents.tiles.counts()
+    assert embedded.n_events == sum(counts[int(key.partition(":")[2])] for key in keys if key.startswith("events:"))
+
+
+def test_more_room_means_more_events_around_the_typical_steps(payload: Payload) -> None:
+    some = [embed(payload, max_bytes=n) for n in (150_000, 250_000, 400_000)]
+    n_events = [one.n_events for one in some]
+    assert n_events == sorted(n_events)
+    assert 0 < n_events[-1] < payload.n_events
+    home, edges = payload.contents.home_ps, payload.contents.tiles.edges_ps
+    for one in some:
+        here = sorted(int(key.partition(":")[2]) for key, _ in one.parts if key.startswith("events:"))
+        if here:
+            assert here == list(range(here[0], here[-1] + 1))
+            assert edges[here[0]] < home[1]
+            assert edges[here[-1] + 1] > home[0]
+            window, _ = window_of(one)
+            assert window == [edges[here[0]], edges[here[-1] + 1]]
+
+
+def window_of(embedded: Embedded) -> tuple[list[float], dict[str, dict[str, np.ndarray]]]:
+    text = dict(embedded.parts)["window"]
+    meta, tables = unpack(base64.b64decode(text))
+    return meta["window"], tables
+
+
+def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payload) -> None:
+    embedded = embed(payload, max_bytes=250_000)
+    window, tables = window_of(embedded)
+    whole = payload.is_here | {key.partition(":")[0] for key, _ in embedded.parts}
+    assert set(tables) == CUT & set(payload.contents.sections) - whole
+    assert tables
+    for name, columns in tables.items():
+        section = payload.contents.sections[name]
+        everything = {c: v for c, (v, _) in section.build(slice(0, section.n_rows)).columns.items()}
+        rows = rows_within(section, (window[0], window[1]))
+        start = everything.get("start_ps", everything.get("time_ps"))
+        inside = (start >= window[0]) & (start < window[1])
+        assert set(np.flatnonzero(inside).tolist()) <= set(rows.tolist())
+        assert 0 < len(rows) < section.n_rows
+        for column, values in columns.items():
+            if column != section.refers:
+                np.testing.assert_array_equal(values, everything[column][rows], err_msg=f"{name}.{column}")
+
+
+def test_references_within_the_window_point_to_the_same_rows_as_before(payload: Payload) -> None:
+    span = payload.contents.home_ps
+    _, tables = unpack(window_pack([payload.contents.sections[name] for name in ("occurrences", "memory")], span))
+    for name, columns in tables.items():
+        section = payload.contents.sections[name]
+        rows = rows_within(section, span)
+        before = section.build(slice(0, section.n_rows)).columns[section.refers][0][rows]
+        after = columns[section.refers]
+        assert after.max(initial=-1) < len(rows)
+        is_kept = after >= 0
+        np.testing.assert_array_equal(rows[after[is_kept]], before[is_kept])
+        assert not np.isin(before[~is_kept], rows).any()
+        assert is_kept.any()
+
+
+def test_memory_that_is_held_in_a_window_is_in_it_however_old(payload: Payload) -> None:
+    section, span = payload.contents.sections["memory"], payload.contents.home_ps
+    table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
+    time, freed = table["time_ps"], table["freed_at"]
+    held = (table["is_free"] == 0) & (time < span[1]) & np.where(freed >= 0, time[freed] > span[0], True)
+    assert (time[held] < span[0]).any()
+    assert set(np.flatnonzero(held).tolist()) <= set(rows_within(section, span).tolist())
+
+
+def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(payload: Payload) -> None:
+    section, span = payload.contents.sections["counters"], payload.contents.home_ps
+    table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
+    rows = rows_within(section, span)
+    for counter in np.unique(table["counter"]):
+        of_it = np.flatnonzero(table["counter"] == counter)
+        before = of_it[table["time_ps"][of_it] <= span[0]]
+        inside = of_it[(table["time_ps"][of_it] > span[0]) & (table["time_ps"][of_it] < span[1])]
+        assert set(rows.tolist()) & set(of_it.tolist()) == {*before[-1:].tolist(), *inside.tolist()}
+
+
+def test_without_events_it_is_the_typical_steps_that_are_embedded(payload: Payload) -> None:
+    embedded = embed(payload, max_bytes=250_000, events=False)
+    assert not any(key.startswith(("events:", "stats:")) for key, _ in embedded.parts)
+    window, _ = window_of(embedded)
+    assert window == pytest.approx(list(payload.contents.home_ps))
+
+
+def test_the_state_of_a_page_says_that_nobody_will_answer(payload: Payload) -> None:
+    embedded = embed(payload, max_bytes=250_000)
+    state = embedded.state(payload)
+    assert (state["is_offline"], state["n_left_out"]) == (True, embedded.n_left_out)
+    assert [tuple(part) for part in state["embedded"]] == list(embedded.parts)
+    assert base64.b64decode(state["overview"]) == payload.overview
+
+
+@pytest.fixture
+def packed(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The parts that are packed."""
+    found: list[str] = []
+    part = payload.part
+    monkeypatch.setattr(payload, "part", lambda key: (found.append(key), part(key))[1])
+    return found
+
+
+def test_tiles_that_do_not_fit_are_not_packed_to_find_that_out(
+    payload: Payload, packed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = (payload.contents.tiles.edges_ps[0], payload.contents.tiles.edges_ps[-1])
+    monkeypatch.setattr(payload, "contents", dataclasses.replace(payload.contents, home_ps=whole))
+    embedded = embed(payload, max_bytes=200_000)
+    events = [key for key in packed if key.startswith("events:")]
+    n_kept = sum(key.startswith("events:") for key, _ in embedded.parts)
+    assert 0 < n_kept < payload.contents.tiles.n / 2
+    assert len(events) == len(set(events)) <= n_kept + 1
+
+
+def test_what_a_notebook_keeps_is_chosen_once_for_its_pages_too(payload: Payload, packed: list[str]) -> None:
+    first = embed(payload, max_bytes=EMBEDDED_BYTES)
+    n_packed = len(packed)
+    assert embed(payload, max_bytes=EMBEDDED_BYTES) is first
+    assert len(packed) == n_packed > 0
+
+
+def test_rows_of_a_list_are_made_once_however_often_their_part_is_asked_for() -> None:
+    built: list[tuple[int, int]] = []
+    section = ListSection("kernels", 25, lambda a, b: (built.append((a, b)), list(range(a, b)))[1], rows_per_part=10)
+    parts = [section.part(k) for k in (0, 1, 2, 0, 1, 2)]
+    assert [unpack(part)[0]["kernels"] for part in parts[:3]] == [[*range(10)], [*range(10, 20)], [*range(20, 25)]]
+    assert parts[:3] == parts[3:]
+    assert built == [(0, 10), (10, 20), (20, 25)]

@@ -1,0 +1,190 @@
+"""First pack and parts together give the browser exactly the events, stats, flows and tables that the analyses have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.builders import event, line, plane, trace
+from tests.unit.views.received import Received, positions_of, receive
+from tfprof_widgets.analysis.flows import compute_flows
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.trace import StatKind
+from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.views import first_pack as first_pack_module
+from tfprof_widgets.views import sections, tiles
+from tfprof_widgets.views.payload import Payload, build_payload
+from tfprof_widgets.views.wire import unpack
+
+
+@pytest.fixture(params=["whole", "in parts"])
+def build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[Results], Payload]:
+    """Payloads of the same trace: with everything in the first pack, and with next to nothing in it."""
+    if request.param == "in parts":
+        monkeypatch.setattr(tiles, "TILE_EVENTS", 700)
+        monkeypatch.setattr(sections, "PART_BYTES", 2**16 + 3000)
+        monkeypatch.setattr(first_pack_module, "MAX_BYTES", 30_000)
+    return build_payload
+
+
+@pytest.fixture(scope="module", params=["keras_fit", "v100"])
+def results(request: pytest.FixtureRequest) -> Results:
+    if request.param == "v100":
+        return Results(read_xspace(request.getfixturevalue("v100_xplane").read_bytes()))
+    capture_of: Callable[[str], Path] = request.getfixturevalue("capture_of")
+    return Results(read_xspace(capture_of(request.param).read_bytes()))
+
+
+def order_of(results: Results) -> np.ndarray:
+    """The rows of the trace in the order of positions."""
+    trace = results.trace
+    return np.lexsort((np.arange(trace.n_events), trace.nesting.depth, trace.line_id))
+
+
+def test_all_events_arrive_in_the_order_of_rows_with_their_own_values(
+    results: Results, build: Callable[[Results], Payload]
+) -> None:
+    got, order, trace = receive(build(results)), order_of(results), results.trace
+    for name, values in {
+        "start_ps": trace.start_ps,
+        "duration_ps": trace.duration_ps,
+        "self_ps": trace.nesting.self_ps,
+        "op": results.event_op,
+        "step": results.steps.event_step,
+    }.items():
+        np.testing.assert_array_equal(got.events[name], values[order], err_msg=name)
+    assert [got.text(name) for name in got.events["name"]] == [trace.strings[i] for i in trace.name_id[order]]
+    rows = got.tables["rows"]
+    np.testing.assert_array_equal(np.repeat(rows["line"], rows["n"]), trace.line_id[order])
+    np.testing.assert_array_equal(np.repeat(rows["depth"], rows["n"]), trace.nesting.depth[order])
+
+
+def test_all_stats_arrive_with_their_events(results: Results, build: Callable[[Results], Payload]) -> None:
+    got, trace = receive(build(results)), results.trace
+    for position, row in enumerate(order_of(results).tolist()):
+        low, high = trace.stat_offsets[row : row + 2].tolist()
+        want = [readable(trace.strings, trace, k) for k in range(low, high)]
+        found = [
+            (got.text(key), kind, got.text(bits) if kind == StatKind.STRING else bits)
+            for key, kind, bits in got.stats[position]
+        ]
+        assert found == want
+
+
+def readable(strings: tuple[str, ...], trace: Any, row: int) -> tuple[str, int, Any]:
+    kind, bits = int(trace.stat_kind[row]), int(trace.stat_bits[row])
+    value = strings[bits] if kind == StatKind.STRING else len(trace.blobs[bits]) if kind == StatKind.BYTES else bits
+    return strings[trace.stat_key[row]], kind, value
+
+
+def test_all_flows_arrive_from_both_sides(results: Results, build: Callable[[Results], Payload]) -> None:
+    got, flows = receive(build(results)), compute_flows(results.trace)
+    position = np.argsort(order_of(results))
+    want = sorted(
+        zip(position[flows.from_event].tolist(), position[flows.to_event].tolist(), flows.kind.tolist(), strict=True)
+    )
+    for table, here in (("flows_out", "from"), ("flows_in", "to")):
+        found = []
+        for tile in got.tiles:
+            columns = [tile[table][name].tolist() for name in ("from", "to", "kind")]
+            assert set(tile[table][here].tolist()) <= set(positions_of(tile).tolist())
+            assert (np.diff(tile[table][here].astype(np.int64)) >= 0).all()
+            found += zip(*columns, strict=True)
+        assert sorted(found) == want
+
+
+def test_every_table_arrives_whole(results: Results, build: Callable[[Results], Payload]) -> None:
+    payload = build(results)
+    got = receive(payload)
+    for name, section in payload.contents.sections.items():
+        if name in got.tables:
+            for column, (values, _) in section.build(slice(0, section.n_rows)).columns.items():
+                np.testing.assert_array_equal(got.tables[name][column], values, err_msg=f"{name}.{column}")
+        else:
+            assert got.meta[name] == section.build(0, section.n_rows)
+        assert got.meta["sections"][name]["n_rows"] == section.n_rows
+
+
+def test_what_is_said_of_parts_is_what_can_be_asked_for(results: Results, build: Callable[[Results], Payload]) -> None:
+    payload = build(results)
+    said = receive(payload).meta["sections"]
+    keys = {f"{name}:{k}" for name, state in said.items() if not state["is_here"] for k in range(state["n_parts"])}
+    assert set(payload.keys) == keys
+    assert payload.is_complete == (not keys)
+    with pytest.raises(KeyError, match=r"no part 'events:99'.*events \("):
+        payload.part("events:99")
+    for key in ("events:-1", "events:", "nothing:0", "events:0:0", "window"):
+        with pytest.raises(KeyError):
+            payload.part(key)
+
+
+def test_tiles_follow_each_other_and_hold_the_events_that_start_in_them(
+    results: Results, build: Callable[[Results], Payload]
+) -> None:
+    got = receive(build(results))
+    tiles = got.tables["tiles"]
+    np.testing.assert_array_equal(tiles["t1_ps"][:-1], tiles["t0_ps"][1:])
+    assert tiles["t0_ps"][0] <= 0
+    assert tiles["t1_ps"][-1] > (got.events["start_ps"] + got.events["duration_ps"]).max()
+    for k, tile in enumerate(got.tiles):
+        start = tile["events"]["start_ps"]
+        assert len(start) == tiles["n"][k]
+        assert ((start >= tiles["t0_ps"][k]) & (start < tiles["t1_ps"][k])).all()
+
+
+def test_names_tell_how_many_events_they_have(results: Results, build: Callable[[Results], Payload]) -> None:
+    got, trace = receive(build(results)), results.trace
+    count = dict(zip(got.meta["names"], got.tables["names"]["count"].tolist(), strict=True))
+    ids, n = np.unique(trace.name_id, return_counts=True)
+    assert {name: k for name, k in count.items() if k} == {
+        trace.strings[i]: k for i, k in zip(ids.tolist(), n.tolist(), strict=True)
+    }
+
+
+def test_totals_of_units_are_those_of_all_executions(results: Results) -> None:
+    got = receive(build_payload(results))
+    totals, occurrences = got.tables["unit_totals"], got.tables["occurrences"]
+    n_units = got.meta["n_units"]
+    total = np.bincount(occurrences["op"], weights=occurrences["duration_ps"], minlength=n_units)
+    np.testing.assert_allclose(total[totals["unit"]], totals["total_ps"], rtol=1e-12)
+    assert total.sum() == pytest.approx(totals["total_ps"].sum())
+    own = np.bincount(occurrences["op"], weights=occurrences["span_ps"], minlength=n_units)
+    inner = occurrences["parent"] >= 0
+    np.subtract.at(own, occurrences["op"][occurrences["parent"][inner]], occurrences["span_ps"][inner])
+    np.testing.assert_allclose(own[totals["unit"]], totals["self_ps"], atol=1)
+
+
+def test_idle_time_is_that_of_the_op_statistics(results: Results) -> None:
+    from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
+
+    ops = aggregate_ops(results.occurrences, shares=results.op_shares, idle=True)
+    idle = ops[ops["type"] == IDLE].set_index("device")["total_self_time_us"]
+    host, device = receive(build_payload(results)).meta["idle_ps"]
+    assert host / 1e6 == pytest.approx(idle.get("Host", 0))
+    assert device / 1e6 == pytest.approx(idle.get("Device", 0))
+
+
+def test_an_empty_trace_has_a_payload_too() -> None:
+    got: Received = receive(build_payload(Results(trace(plane("/host:CPU")))))
+    assert (got.n_events, got.meta["tiles"], got.meta["overview"]["verdict"] != "") == (0, 0, True)
+    assert len(got.tables["sample"]["position"]) == 0
+
+
+def test_bytes_in_a_stat_travel_as_their_length() -> None:
+    drawn = trace(plane("/host:CPU", line("main", *(event("x", i, 1, raw=b"b" * (i + 1), n=9) for i in range(5)))))
+    got = receive(build_payload(Results(drawn)))
+    assert [[bits for _, _, bits in stats] for stats in got.stats] == [[n, 9] for n in range(1, 6)]
+
+
+def test_the_details_of_an_event_have_what_its_metadata_tells_of_all_of_its_kind() -> None:
+    told = event("fusion", 0, 1, metadata_stats={"hlo_category": "loop fusion", "flops": 7}, a=9)
+    results = Results(trace(plane("/device:TPU:0", line("XLA Ops", told, event("plain", 5, 1, a=1)))))
+    meta, tables = unpack(build_payload(results).overview)
+    n = tables["stat_counts:0"]["n"].tolist()
+    names = [meta["names"][key] for key in tables["stats:0"]["key"].tolist()]
+    assert (n, names) == ([3, 1], ["hlo_category", "flops", "a", "a"])
+    assert tables["stats:0"]["bits"][1:].tolist() == [7, 9, 1]

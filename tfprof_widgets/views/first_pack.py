@@ -1,0 +1,136 @@
+"""The contents of a payload -> its first pack: what a reader needs first, as much as fits 768 KiB (1 MiB as base64)."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .contents import Contents
+from .counters import counter_sample
+from .names import cut_texts
+from .sections import ListSection
+from .tables import row_table, tile_table
+from .wire import Segment, Table, pack
+
+MAX_BYTES = 768 * 2**10
+"""The first pack is a trait, of base64: 1 MiB at most, whatever the size of the trace."""
+_MAX_META_BYTES = 320 * 2**10
+_MAX_CHARACTERS = (100, 24)
+"""Of a string of the meta object where there are so many that the first paint would wait for them."""
+_MOST_EVENTS = 100_000
+"""Of more it is not tried whether all fit."""
+
+
+def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
+    """Pack what fits, in the order in which it is needed: with all events, else with a sample of them.
+
+    Returns:
+        The pack, at most `MAX_BYTES` long, and the names of what it holds whole: sections, `names`, `events`, `stats`.
+    """
+    meta, base = _meta(contents), _base(contents)
+    if contents.positions.n_events <= _MOST_EVENTS:
+        draft = _Draft(contents, meta, base)
+        draft.add({"sample": _sample(contents, np.empty(0, np.int64))})
+        draft.add_sections()
+        if draft.add_tiles("events", contents.events.tile):
+            draft.add_tiles("stats", contents.events.stats)
+            return draft.packed(), frozenset(draft.is_here)
+    draft = _Draft(contents, meta, base)
+    draft.add({"sample": _sample(contents, contents.sample)})
+    draft.add_sections()
+    return draft.packed(), frozenset(draft.is_here)
+
+
+class _Draft:
+    """A pack that takes tables as long as there is room."""
+
+    def __init__(self, contents: Contents, meta: dict[str, Any], base: dict[str, Segment]) -> None:
+        self._contents = contents
+        self._meta = dict(meta)
+        self._segments = dict(base)
+        self._left = MAX_BYTES - _json_bytes(meta) - sum(_cost(name, segment) for name, segment in base.items())
+        self.is_here: set[str] = {"names"} if contents.names.n_parts == 0 else set()
+
+    def add(self, segments: dict[str, Segment]) -> bool:
+        """Put tables in if there is room for all of them."""
+        cost = sum(_cost(name, segment) for name, segment in segments.items())
+        fits = cost <= self._left
+        if fits:
+            self._segments |= segments
+            self._left -= cost
+        return fits
+
+    def add_sections(self) -> None:
+        """Put each section in that fits, and an outline of the counters where they do not."""
+        for name, section in self._contents.sections.items():
+            if not section.fits(self._left):
+                continue
+            if isinstance(section, ListSection):
+                self._meta[name] = section.whole
+                self._left -= section.n_bytes
+                self.is_here.add(name)
+            elif self.add({name: section.whole}):
+                self.is_here.add(name)
+        if "counters" in self._contents.sections and "counters" not in self.is_here:
+            self.add({"counter_sample": Segment(counter_sample(self._contents.results))})
+
+    def add_tiles(self, name: str, tables: Callable[[int], dict[str, Table]]) -> bool:
+        """Put the tables of all tiles in, each under its name and the tile's number, if there is room for all."""
+        segments: dict[str, Segment] = {}
+        for tile in range(self._contents.tiles.n):
+            segments |= {f"{table}:{tile}": Segment(columns) for table, columns in tables(tile).items()}
+            if sum(_cost(key, segment) for key, segment in segments.items()) > self._left:
+                return False
+        self.is_here.add(name)
+        return self.add(segments)
+
+    def packed(self) -> bytes:
+        """The pack."""
+        n_parts = self._contents.n_parts()
+        sections = {
+            name: {"n_rows": n, "n_parts": n_parts[name], "is_here": name in self.is_here}
+            for name, n in self._contents.n_rows().items()
+        }
+        return pack({**self._meta, "sections": sections}, self._segments)
+
+
+def _base(contents: Contents) -> dict[str, Segment]:
+    return {
+        "rows": Segment(row_table(contents.positions)),
+        "tiles": Segment(tile_table(contents.tiles)),
+        "names": Segment(contents.names.table(0, contents.names.n_first)),
+    }
+
+
+def _sample(contents: Contents, positions: np.ndarray) -> Segment:
+    columns = contents.events.at(positions)
+    return Segment(Table({"position": (positions, "u4"), **columns}))
+
+
+def _meta(contents: Contents) -> dict[str, Any]:
+    """The meta object, with room for sections; its strings are cut as short as it takes."""
+    meta = cut_texts(contents.meta, contents.names.cut)
+    for n_characters in _MAX_CHARACTERS:
+        if _json_bytes(meta) <= _MAX_META_BYTES:
+            break
+        meta = cut_texts(meta, partial(_shortened, n_characters))
+    lists: dict[str, Any] = {name: [] for name, one in contents.sections.items() if isinstance(one, ListSection)}
+    return {**meta, **lists, "names": contents.names.texts()}
+
+
+def _shortened(n_characters: int, text: str) -> str:
+    return text if len(text) <= n_characters else f"{text[:n_characters]}…"
+
+
+def _json_bytes(value: object) -> int:
+    return len(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1))
+
+
+def _cost(name: str, segment: Segment) -> int:
+    """Bytes that a table takes: its columns, and what the header and the list of sections say of it."""
+    return len(segment.data) + len(name) + 60 + sum(len(column) + 40 for column in segment.columns) // 2

@@ -1,0 +1,36 @@
+"""A cell that showed a view -> one more output of it, empty to look at: the script that draws the view where no manager does.
+
+nbconvert puts the state of widgets into its page and leaves the drawing to a widget manager that the page fetches. Without
+a network nothing would appear. `js/src/saved_page.ts` draws the views from that state; in a live front end it does nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from .cells import after_the_cell, shell
+from .library import STATIC
+
+_waiting: set[int] = set()
+"""Shells in whose running cell a view was shown."""
+
+
+def publish_after_cell() -> None:
+    """Have the script published when the running cell ends, once a cell; nothing happens outside a kernel."""
+    found: Any = shell()
+    if found is None or id(found) in _waiting:
+        return
+    _waiting.add(id(found))
+
+    def publish() -> None:
+        _waiting.discard(id(found))
+        found.display_pub.publish({"text/html": _script(), "text/plain": ""})
+
+    after_the_cell(publish)
+
+
+@cache
+def _script() -> str:
+    code = (STATIC / "standalone.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    return f'<script type="module">{code}</script>'
