@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .views.dashboard import Dashboard
-    from .views.payload import Payload
+    from .views.embedding import Embedded
 
 _NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "selection": [], "hover": "", "step": -1}
 
@@ -20,19 +22,25 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def dashboard_page(dashboard: Dashboard, payload: Payload, *, title: str) -> str:
+def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> str:
     """The dashboard as one self-contained page that needs no kernel and no network.
 
     Args:
         dashboard: gives the views and their settings; what is selected in it stays behind.
-        payload: what the page draws from, in place of the widgets' own.
+        embedded: what the page holds besides the first pack.
         title: of the page.
     """
     from .export.html import html_page
     from .views.base import built
     from .views.snapshot import snapshot
 
-    replacing = {dashboard.data.model_id: payload.offline_state(), dashboard.link.model_id: _NOTHING_SELECTED}
+    options = json.loads(dashboard.options)
+    notices = [*options.get("notices", ()), *_left_out(embedded, n_events=dashboard.data.payload.n_events)]
+    replacing = {
+        dashboard.data.model_id: embedded.state(dashboard.data.payload),
+        dashboard.link.model_id: _NOTHING_SELECTED,
+        dashboard.model_id: {"options": json.dumps({**options, "notices": notices})},
+    }
     state = snapshot(dashboard, replacing)
     entries = sorted({model["entry"] for model in state["models"].values() if model["entry"]})
     return html_page(
@@ -42,3 +50,12 @@ def dashboard_page(dashboard: Dashboard, payload: Payload, *, title: str) -> str
         styles={entry: built(f"{entry}.css") for entry in entries},
         host=built("standalone.js"),
     )
+
+
+def _left_out(embedded: Embedded, *, n_events: int) -> Iterator[str]:
+    """What a page says of its limits, and how to get one that has none."""
+    if embedded.n_left_out:
+        yield (
+            f"To stay small, this page holds {embedded.n_events:,} of {n_events:,} events in full and a sample of the others; "
+            'prof.to_html(path, embed="full") keeps all.'
+        )

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import CaptureError, EmptyTraceError, TfProfError
+from .profile_exports import ProfileExports
 from .profile_views import ProfileViews
 
 if TYPE_CHECKING:
@@ -23,19 +24,16 @@ if TYPE_CHECKING:
     from .capture.record import CaptureCost, CaptureRecord
     from .store.open import Opened
     from .store.trace import Trace
+    from .views.embedding import Embedded
 
 logger = logging.getLogger(__name__)
 
-_HTML_EVENTS = 1_000_000
-"""A page of this many events is some 20 MB; beyond it the page shows the longest events and says so."""
-_FALLBACK_EVENTS = 10_000
-"""Of the page that goes into each displayed output, for front ends with no widgets."""
 _FRAME_PX = 920
 _MOST_WARNINGS = 5
 """Of what the profiler and the reader report about a trace, a view shows so many; `trace.warnings` has all."""
 
 
-class Profile(ProfileViews):
+class Profile(ProfileExports, ProfileViews):
     """One profiled run. All data is computed when first asked for and kept.
 
     Made by `profile()`, `%%tfprofile`, `ProfileCallback` or `load()`. Inside the `with` block of `profile()` it is
@@ -58,13 +56,17 @@ class Profile(ProfileViews):
     # ---- data -------------------------------------------------------------------------------------------------------
 
     @cached_property
+    def _opened(self) -> Opened:
+        if self._open_files is None:
+            raise CaptureError("this profile is still being captured: its data is there after the `with` block ends")
+        return self._open_files()
+
+    @cached_property
     def _results(self) -> Results:
         from .analysis.results import Results
 
-        if self._open_files is None:
-            raise CaptureError("this profile is still being captured: its data is there after the `with` block ends")
-        opened = self._open_files()
-        return Results(opened.trace, opened.source_map)
+        opened = self._opened
+        return Results(opened.trace, opened.source_map, self._samples(opened.trace.origin_ns))
 
     @property
     def trace(self) -> Trace:
@@ -80,6 +82,14 @@ class Profile(ProfileViews):
     def events(self) -> pd.DataFrame:
         """One row per event: `plane, line, name, start_ns, duration_ns, self_ns, depth, step`; in the order of `trace`."""
         return self._results.events
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """One row per event that made another start: `kind, from_event, to_event, from_name, to_name, delay_ns`; the events
+        are rows of `events`, the kinds `launch`, `producer`, `pool`, `tf_data` and `send_recv`."""
+        from .analysis.flows import flow_table
+
+        return flow_table(self.trace, self._results.flows)
 
     @property
     def steps(self) -> pd.DataFrame:
@@ -158,25 +168,45 @@ class Profile(ProfileViews):
 
     @property
     def cost(self) -> CaptureCost | None:
-        """What the capture itself took: seconds to start and to stop, bytes and events; None for a loaded trace."""
-        return None if self._record is None else replace(self._record.cost, n_events=self.trace.n_events)
+        """What the capture itself took: seconds to start and to stop, bytes and events; None for a trace loaded without it."""
+        cost = self._saved_cost() if self._record is None else self._record.cost
+        return None if cost is None else replace(cost, n_events=self.trace.n_events)
 
     @property
     def system(self) -> pd.DataFrame:
         """Samples of the machine, ten a second: `time_ms` after the trace origin, CPU, memory, disk, network and GPU.
 
-        The columns are those of `CaptureRecord.system`; no rows when none were taken, as for a loaded trace.
+        The columns are those of `CaptureRecord.system`; no rows when none were taken, as for a trace
+        that was loaded without them.
         """
+        return self._samples(self.trace.origin_ns)
+
+    def _samples(self, origin_ns: int) -> pd.DataFrame:
         from .capture.sampler import no_samples, on_trace_clock
 
-        samples = no_samples() if self._record is None else self._record.system
-        return on_trace_clock(samples, self.trace.origin_ns)
+        if self._record is not None:
+            samples = self._record.system
+        else:
+            saved = self._opened.saved
+            samples = no_samples() if saved is None or saved.system.empty else saved.system
+        return on_trace_clock(samples, origin_ns)
+
+    @property
+    def counters(self) -> pd.DataFrame:
+        """What rose and fell, one row per change: `counter, unit, time_ms, value`; by counter, then time.
+
+        Bytes in use of each allocator, buffers of tf.data iterators, counters that a device recorded, and the samples of
+        `system`, totals as rates. A value holds until the next one of its counter.
+        """
+        return self._results.counters.frame
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader must know first, such as a capture cut short or a damaged trace; one sentence each."""
         told = self._notices + (self._record.notices if self._record is not None else ())
         try:
+            saved = self._opened.saved
+            told += tuple(text for text in (saved.notices if saved is not None else ()) if text not in told)
             # A capture writes its notices beside the trace too, for whoever opens it later.
             new = tuple(text for text in self.trace.warnings + self._results.notices if text not in told)
             return told + new[:_MOST_WARNINGS]
@@ -206,23 +236,41 @@ class Profile(ProfileViews):
 
     # ---- out --------------------------------------------------------------------------------------------------------
 
-    def to_html(self, path: str | Path) -> Path:
+    def to_html(self, path: str | Path, *, embed: int | Literal["full"] = 4 * 2**20) -> Path:
         """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path.
 
         The page holds the text of the cells and files whose lines made ops: who gets the page gets that code.
+
+        Args:
+            path: of the page.
+            embed: how many bytes of the trace the page may hold, besides some 1.5 MB of scripts. Of a larger trace it has
+                every event around the typical steps and a sample of the others, and says so. `"full"` keeps everything.
+
+        Raises:
+            ValueError: `embed` is neither "full" nor a positive number.
+            TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
         """
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        page = self._page(max_events=_HTML_EVENTS)
-        target.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
+        from .export.atomic import replacing
+        from .views.embedding import embed as choose
+
+        if embed != "full" and not (isinstance(embed, int) and embed > 0):
+            raise ValueError(f'embed={embed!r} is no size: give a number of bytes, or "full" for everything')
+        target = Path(path).expanduser()
+        page = self._page(choose(self._data.payload, max_bytes=None if embed == "full" else embed))
+        with replacing(target, packs=False) as file:
+            file.write(page.encode("utf-8", "xmlcharrefreplace"))
         return target
 
-    def _page(self, *, max_events: int) -> str:
+    def _page(self, embedded: Embedded) -> str:
         from .display import dashboard_page
-        from .views.payload import build_payload
 
-        payload = build_payload(self._results, title=self.title, notices=self.notices, max_events=max_events)
-        return dashboard_page(self.dashboard(), payload, title=self.title or "tfprof")
+        return dashboard_page(self.dashboard(), embedded, title=self.title or "tfprof")
+
+    def _fallback(self) -> str:
+        """A small page that goes into each output beside the widgets, for front ends that have none."""
+        from .views.embedding import FALLBACK_BYTES, embed
+
+        return self._page(embed(self._data.payload, max_bytes=FALLBACK_BYTES, events=False))
 
     def summary(self) -> str:
         """The profile in some thirty lines of text, as a terminal shows it."""
@@ -250,14 +298,19 @@ class Profile(ProfileViews):
 
         if self._open_files is None:
             return {"text/plain": repr(self)}
+        text = ""
         try:
-            bundle: dict[str, Any] = {"text/plain": self.summary()}
-            if in_notebook():
-                bundle |= self.dashboard()._repr_mimebundle_()[0] | {"text/plain": bundle["text/plain"]}
-                bundle["text/html"] = framed(self._page(max_events=_FALLBACK_EVENTS), height_px=_FRAME_PX)
-        except TfProfError as error:  # a display must not turn a finished training cell into a failed one
-            return {"text/plain": f"tfprof: {error}"}
-        return bundle
+            text = self.summary()
+            if not in_notebook():
+                return {"text/plain": text}
+            fallback = framed(self._fallback(), height_px=_FRAME_PX)
+            return {**self.dashboard()._repr_mimebundle_()[0], "text/plain": text, "text/html": fallback}
+        except TfProfError as error:
+            return {"text/plain": f"{text}\ntfprof: {error}".strip()}
+        except Exception as error:  # a display must not turn a finished training cell into a failed one
+            logger.exception("the dashboard cannot be shown")
+            reason = f"tfprof: the dashboard cannot be shown: {type(error).__name__}: {error}"
+            return {"text/plain": f"{text}\n{reason}".strip()}
 
 
 def _open_captured(record: CaptureRecord) -> Opened:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .analysis.results import Results
     from .views.base import View
+    from .views.bookmarks import Bookmark
     from .views.dashboard import Dashboard
-    from .views.data import TraceData
+    from .views.data import Call, TraceData
     from .views.hlo_table import HloTable
     from .views.input_graph import InputGraph
     from .views.kernel_table import KernelTable
@@ -43,6 +44,14 @@ class ProfileViews:
         """What a reader must know first; one sentence each."""
         raise NotImplementedError
 
+    def _calls(self) -> dict[str, Call]:
+        """What the views may ask the kernel for besides their data."""
+        return {}
+
+    def _loaded_bookmarks(self) -> tuple[Bookmark, ...]:
+        """What the timeline is marked with from the start."""
+        return ()
+
     @cached_property
     def link(self) -> LinkModel:
         """The selection that all views of this profile share."""
@@ -55,18 +64,25 @@ class ProfileViews:
         from .views.data import TraceData
         from .views.payload import build_payload
 
-        return TraceData(build_payload(self._results, title=self.title, notices=self.notices))
+        data = TraceData(build_payload(self._results, title=self.title, notices=self.notices))
+        data.calls |= self._calls()
+        self.link.use(data.payload.contents.names.cut)
+        return data
 
     def _view(self, kind: type[Any], **traits: Any) -> Any:
         if kind not in self._views:
             self._views[kind] = kind(link=self.link, data=self._data, **traits)
+        if self._views[kind].comm is None:  # closed, as a cell that showed it was run again
+            from .views.cells import open_again
+
+            open_again(self._data)
         return self._views[kind]
 
     def timeline(self) -> Timeline:
         """The trace timeline."""
         from .views.timeline import Timeline
 
-        return self._view(Timeline)  # type: ignore[no-any-return]
+        return self._view(Timeline, bookmarks=self._loaded_bookmarks())  # type: ignore[no-any-return]
 
     def memory_timeline(self) -> MemoryTimeline:
         """Memory in use and fragmentation against time."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,26 +17,63 @@ if TYPE_CHECKING:
     from .capture.record import CaptureOptions, CaptureRecord
 
 _N_RUNS_NAMED = 5
+_SLOW_S = 1.0
 
 StepChoice = range | Callable[[int], bool] | None
 
 
 def load(path: str | Path) -> Profile:
-    """Open a profile from disk: an `.xplane.pb` file, a run directory, a log directory (its newest run) or a glob.
+    """Open a profile from disk: an `.xplane.pb` file, a Chrome trace (`.json`, `.json.gz`), a run directory, a log directory
+    (its newest run; all of one that `Profile.save` wrote), or a glob.
 
     Raises:
         TraceError: nothing readable is there; the message says what was found instead.
     """
+    from .store.file_content import watched_reading
     from .store.open import open_traces, printable
 
-    opened = open_traces(path)
+    bar = _ReadingBar()
+    try:
+        with watched_reading(bar.tell):
+            opened = open_traces(path)
+    finally:
+        bar.close()
     notices = []
     if opened.others:
         names = ", ".join(printable(run.name) for run in opened.others[:_N_RUNS_NAMED])
         more = f" and {len(opened.others) - _N_RUNS_NAMED} more" if len(opened.others) > _N_RUNS_NAMED else ""
         notices.append(f"This is the newest of {len(opened.others) + 1} runs. The others are {names}{more}.")
-    title = printable(opened.paths[0].absolute().parent.name)
+    title = (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
     return Profile(lambda: opened, title=title, notices=tuple(notices))
+
+
+class _ReadingBar:
+    """A progress bar of what is read, once that takes over a second and where a person watches."""
+
+    def __init__(self) -> None:
+        self._since_s = time.monotonic()
+        self._n_read = self._n_all = 0
+        self._bar: Any = None
+
+    def tell(self, n_read: int, n_more: int) -> None:
+        """Take up bytes that were read, and bytes that will be."""
+        self._n_read, self._n_all = self._n_read + n_read, self._n_all + n_more
+        if self._bar is None and time.monotonic() - self._since_s > _SLOW_S and _is_watched():
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=self._n_all, desc="Reading", unit="B", unit_scale=True, leave=False)
+        if self._bar is not None:
+            self._bar.total = self._n_all
+            self._bar.update(min(self._n_read, self._n_all) - self._bar.n)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _is_watched() -> bool:
+    return in_notebook() or sys.stderr.isatty()
 
 
 @contextlib.contextmanager
