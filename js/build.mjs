@@ -15,13 +15,14 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const SRC = join(HERE, "src");
 const OUT = join(HERE, "..", "tfprof_widgets", "static");
 
-/** One per Python view of the same name; `standalone` is the host of exported HTML, `tabulator` a library that views share. */
+/** One per Python view of the same name; `loader` gets them to a page, `standalone` is the host of exported HTML, `tabulator` a library that views share. */
 const ENTRIES = [
   "dashboard",
   "hlo_table",
   "input_graph",
   "kernel_table",
   "layer_table",
+  "loader",
   "memory_timeline",
   "op_table",
   "overview_panel",

@@ -5,6 +5,7 @@ import { formatCount } from "./core/format";
 import type { TraceMeta } from "./core/meta";
 import { describeRange } from "./core/span_text";
 import { button, h } from "./draw/dom";
+import { drawn } from "./draw/page";
 import { SHOW_VIEW } from "./draw/view_links";
 import { mount, type TraceView } from "./view";
 
@@ -16,16 +17,24 @@ interface Tab {
 }
 
 const TABS: readonly Tab[] = [
-  { trait: "op_table", title: "Ops", count: (meta) => meta.op_name.length },
+  { trait: "op_table", title: "Ops", count: (meta) => meta.n_ops ?? meta.op_name.length },
   { trait: "source_view", title: "Lines" },
   { trait: "layer_table", title: "Layers" },
   { trait: "scope_icicle", title: "Scopes" },
   { trait: "memory_timeline", title: "Memory" },
   { trait: "input_graph", title: "Input pipeline" },
-  { trait: "kernel_table", title: "Kernels", count: (meta) => meta.kernels?.length ?? 0 },
-  { trait: "hlo_table", title: "HLO ops", count: (meta) => meta.hlo_ops?.length ?? 0 },
+  { trait: "kernel_table", title: "Kernels", count: (meta) => rowsOf(meta, "kernels") },
+  { trait: "hlo_table", title: "HLO ops", count: (meta) => rowsOf(meta, "hlo_ops") },
   { trait: "worker_chart", title: "Workers", count: (meta) => meta.worker_hosts?.length ?? 0 },
 ];
+
+/** The timeline may have to wait for its kernel; the others do not wait for it that long. */
+const PATIENCE_MS = 1000;
+
+/** Rows of a list, here or still to come. */
+function rowsOf(meta: TraceMeta, name: "kernels" | "hlo_ops"): number {
+  return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
+}
 
 /** Draws the child of a trait into `el`; a child that cannot be drawn says so there and leaves the others alone. */
 async function renderChild(view: TraceView, trait: string, el: HTMLElement): Promise<void> {
@@ -61,6 +70,8 @@ class Tabs {
   readonly panels: HTMLElement[];
   readonly #buttons: HTMLButtonElement[];
   readonly #drawn = new Set<number>();
+  #chosen = 0;
+  #isHeld = true;
 
   constructor(readonly view: TraceView) {
     const id = Math.random().toString(36).slice(2);
@@ -89,13 +100,25 @@ class Tabs {
     this.bar = h("div", { class: "tfp-tabs" }, list);
   }
 
+  /** Draws the tab that is open, and from now on each when it is opened. */
+  start(): void {
+    this.#isHeld = false;
+    this.#draw();
+  }
+
   choose(chosen: number): void {
     this.#buttons.forEach((element, i) => {
       element.setAttribute("aria-selected", String(i === chosen));
       element.tabIndex = i === chosen ? 0 : -1;
       this.panels[i].hidden = i !== chosen;
     });
-    if (this.#drawn.has(chosen)) return;
+    this.#chosen = chosen;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const chosen = this.#chosen;
+    if (this.#isHeld || this.#drawn.has(chosen)) return;
     this.#drawn.add(chosen);
     void renderChild(this.view, TABS[chosen].trait, this.panels[chosen]);
   }
@@ -176,9 +199,10 @@ export default mount("dashboard", async (view) => {
   view.root.addEventListener(SHOW_VIEW, show, { signal: view.signal });
   const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
   tabs.choose(Math.max(0, wanted));
-  await Promise.all([
-    renderChild(view, "overview_panel", overview),
-    renderChild(view, "step_chart", steps),
-    renderChild(view, "timeline", timeline),
-  ]);
+  const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];
+  // The libraries of charts and tables take longer to start than the timeline takes to draw: it goes first.
+  await Promise.race([Promise.all(first).then(drawn), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
+  if (view.signal.aborted) return;
+  tabs.start();
+  await Promise.all([...first, renderChild(view, "step_chart", steps)]);
 });

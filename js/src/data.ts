@@ -1,45 +1,65 @@
 /**
- * Turns the shared TraceData model into decoded tables, once per page.
+ * Turns the shared TraceData model into what views draw from: tables, and events that arrive tile by tile.
  *
- * The overview comes with the model's state; the rest is asked for chunk by chunk and replaces the overview's tables when
- * the last chunk is there. Views share one store per trace: each has its own copy of this module, so the store lives on
- * globalThis. Every connected view feeds it, hence any one of them may be closed while chunks arrive.
+ * The first pack comes with the model's state. Everything else comes as parts, in the order in which the reader needs it:
+ * see data/store.ts for the order and data/transport.ts for the messages. Views share one store per trace: each has its
+ * own copy of this module, so the store lives on globalThis.
  */
 import type { AnyModel, Host } from "./afm";
+import type { Events } from "./core/events";
+import type { EventsState } from "./core/left_out";
 import type { TraceMeta } from "./core/meta";
-import { concatTables, decodePack, fromBase64, type Pack, type Table } from "./core/wire";
+import type { Span } from "./core/viewport";
+import type { Table } from "./core/wire";
+import { type Change, Store } from "./data/store";
+import type { Reply } from "./data/transport";
+
+export type { Reply } from "./data/transport";
 
 export interface TraceData {
   readonly meta: TraceMeta;
+  /** A table as a whole; while it is not, its rows in the window of a capped page; undefined where there are none. */
   table(name: string): Table | undefined;
-  /** Whether all rows of the trace are here, or still only the overview's. */
+  isWhole(name: string): boolean;
+  /** Rows that a table has as a whole. */
+  nRows(name: string): number;
+  /** Of a capped page: the span of time of which every table has all rows. */
+  readonly window: Span | null;
+  /** Whether everything that was asked for is here. */
   readonly isComplete: boolean;
-  /** Share of the detail that has arrived, 0 to 1. */
+  /** Share of the events (or else of the parts) that have arrived, 0 to 1. */
   readonly progress: number;
-  /** Why the detail cannot come, in words for the reader; "" while nothing is wrong. */
+  /** Why something cannot come, in words for the reader; "" while nothing is wrong. */
   readonly problem: string;
-  /** Calls `listener` when more arrived, when everything is here and when a problem came up. */
+  /** Grows when names arrive that were "" before. */
+  readonly namesGeneration: number;
+  /** Calls `listener` when anything arrived, and when a problem came up. */
   onChange(listener: () => void, signal: AbortSignal): void;
+  /** Calls `listener` when a table or list (of those named, if any are) became whole that was not before. */
+  onTables(listener: () => void, signal: AbortSignal, names?: readonly string[]): void;
+  /** From the first use on, events are loaded. */
+  readonly events: Events;
+  /** Rows of the table `stats` (key, kind, bits) of one event. */
+  stats(position: number): Promise<Table>;
+  /** Tiles in this span come first. */
+  wantSpan(span: Span): void;
+  /** Resolves when the tables and lists are whole, or when a capped page holds no more of them than their window. */
+  ready(names: readonly string[]): Promise<void>;
+  /** Parts of some tables that have arrived, and of how many. */
+  arrived(names: readonly string[]): readonly [number, number];
+  /** Whether there is no kernel, and never will be, as in an exported page. */
+  readonly isOffline: boolean;
+  /** Whether the kernel has answered at all. */
+  readonly hasKernel: boolean;
+  /** What becomes of the events that are not here. */
+  readonly eventsState: EventsState;
+  call(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply>;
 }
+
+/** So long a kernel may take to send what a page has only a window of. */
+const WINDOW_AFTER_MS = 2500;
 
 const STORES_KEY = Symbol.for("tfprof_widgets.data");
-const STALL_MS = 5000;
-
-/** Plain data: module copies of one version share it. */
-interface Store {
-  n_views: number;
-  overview: Promise<Pack>;
-  pack: Pack | null;
-  tables: Record<string, Table>;
-  chunks: Map<number, Pack>;
-  n_chunks: number;
-  is_complete: boolean;
-  problem: string;
-  encoding: "binary" | "base64";
-  asked_at: number;
-  heard_at: number;
-  listeners: Set<() => void>;
-}
 
 function stores(): Map<string, Store> {
   const page = globalThis as unknown as Record<symbol, Map<string, Store> | undefined>;
@@ -50,155 +70,139 @@ function stores(): Map<string, Store> {
 export async function connectData(host: Host, ref: string, signal: AbortSignal): Promise<TraceData> {
   const model = await host.getModel(ref, { signal });
   signal.throwIfAborted();
-  const id = String(model.get("data_id"));
-  const store = acquire(id, model, signal);
-  store.pack ??= await store.overview;
-  if (!store.is_complete) listen(store, model, signal);
-  return new StoreData(store, store.pack.meta as unknown as TraceMeta);
+  const store = acquire(String(model.get("data_id")), model, signal);
+  await store.whenReady;
+  signal.throwIfAborted();
+  if (!store.isOffline) store.transport.join(model, signal);
+  return new StoreData(store);
 }
 
 function acquire(id: string, model: AnyModel, signal: AbortSignal): Store {
   const all = stores();
-  const store = all.get(id) ?? newStore(model);
+  const store = all.get(id) ?? new Store(model);
   all.set(id, store);
-  store.n_views += 1;
-  signal.addEventListener(
-    "abort",
-    () => {
-      store.n_views -= 1;
-      if (store.n_views === 0 && all.get(id) === store) all.delete(id);
-    },
-    { once: true },
-  );
+  store.nViews += 1;
+  const leave = () => {
+    store.nViews -= 1;
+    if (store.nViews > 0 || all.get(id) !== store) return;
+    all.delete(id);
+    store.close();
+  };
+  signal.addEventListener("abort", leave, { once: true });
   return store;
 }
 
-function newStore(model: AnyModel): Store {
-  return {
-    n_views: 0,
-    overview: decodePack(fromBase64(String(model.get("overview")))),
-    pack: null,
-    tables: {},
-    chunks: new Map(),
-    n_chunks: Number(model.get("n_chunks") ?? 0),
-    is_complete: Boolean(model.get("is_complete")),
-    problem: "",
-    encoding: "binary",
-    asked_at: 0,
-    heard_at: 0,
-    listeners: new Set(),
-  };
-}
-
-/** Takes chunks for as long as the view lives, and asks for what is missing. */
-function listen(store: Store, model: AnyModel, signal: AbortSignal) {
-  const ask = () => {
-    store.asked_at = Date.now();
-    let from = 0;
-    while (store.chunks.has(from)) from += 1;
-    model.send({ kind: "detail?", encoding: store.encoding, from });
-  };
-  const onMessage = (message: DetailMessage, buffers?: unknown[]) => {
-    if (message?.kind === "error") {
-      store.problem = String(message.message ?? "The kernel could not send the details.");
-      notify(store);
-    } else if (message?.kind === "detail") {
-      store.heard_at = Date.now();
-      const bytes = message.data ? fromBase64(message.data) : asBytes(buffers?.[0]);
-      // Some front ends drop binary buffers: the first view that notices asks again for text.
-      if (bytes) void take(store, message.index, message.count, bytes);
-      else if (store.encoding === "binary") {
-        store.encoding = "base64";
-        ask();
-      }
-    }
-  };
-  model.on("msg:custom", onMessage);
-  // A kernel that is busy answers later, so silence is no reason to ask again; a stream that stopped half-way is.
-  const timer = setInterval(() => {
-    if (store.is_complete) clearInterval(timer);
-    else if (store.heard_at > store.asked_at && Date.now() - store.heard_at > STALL_MS) ask();
-  }, 1000);
-  signal.addEventListener(
-    "abort",
-    () => {
-      model.off("msg:custom", onMessage);
-      clearInterval(timer);
-    },
-    { once: true },
-  );
-  if (Date.now() - Math.max(store.asked_at, store.heard_at) > STALL_MS) ask();
-}
-
-interface DetailMessage {
-  kind: string;
-  index: number;
-  count: number;
-  data?: string;
-  message?: string;
-}
-
-/** Keeps a chunk; with the last one the detail replaces the overview's tables of the same names. */
-async function take(store: Store, index: number, count: number, bytes: Uint8Array) {
-  if (store.is_complete || store.chunks.has(index)) return;
-  try {
-    const pack = await decodePack(bytes);
-    if (store.is_complete || store.chunks.has(index)) return;
-    store.chunks.set(index, pack);
-    store.n_chunks = count;
-    if (store.chunks.size === count) finish(store);
-  } catch (error) {
-    store.problem = `Chunk ${index + 1} of ${count} of the details is unreadable: ${String(error)}`;
-  }
-  notify(store);
-}
-
-function finish(store: Store) {
-  const parts: Record<string, Table[]> = {};
-  for (let i = 0; i < store.n_chunks; i++) {
-    const chunk = store.chunks.get(i);
-    if (!chunk) throw new Error(`chunk ${i} is missing`);
-    for (const [name, table] of Object.entries(chunk.tables)) {
-      parts[name] ??= [];
-      parts[name].push(table);
-    }
-  }
-  store.tables = Object.fromEntries(Object.entries(parts).map(([name, tables]) => [name, concatTables(tables)]));
-  store.chunks.clear();
-  store.is_complete = true;
-}
-
-function notify(store: Store) {
-  for (const listener of [...store.listeners]) listener();
-}
-
-function asBytes(buffer: unknown): Uint8Array | null {
-  if (buffer instanceof ArrayBuffer) return new Uint8Array(buffer);
-  if (ArrayBuffer.isView(buffer)) return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-  return null;
-}
-
 class StoreData implements TraceData {
-  constructor(
-    readonly store: Store,
-    readonly meta: TraceMeta,
-  ) {}
-  table(name: string): Table | undefined {
-    return this.store.tables[name] ?? this.store.pack?.tables[name];
+  constructor(readonly store: Store) {}
+
+  get meta() {
+    return this.store.meta;
   }
-  get isComplete() {
-    return this.store.is_complete;
+  get events() {
+    return this.store.events;
   }
-  get progress() {
-    if (this.store.is_complete) return 1;
-    return this.store.n_chunks > 0 ? this.store.chunks.size / this.store.n_chunks : 0;
+  get window() {
+    return this.store.sections.window;
   }
   get problem() {
     return this.store.problem;
   }
+  get isComplete() {
+    return this.store.isComplete;
+  }
+  get namesGeneration() {
+    return this.store.names.generation;
+  }
+  get isOffline() {
+    return this.store.isOffline;
+  }
+  get hasKernel() {
+    return this.store.transport.hasAnswered;
+  }
+  get eventsState(): EventsState {
+    const { isOffline, hasKernel, problem } = this;
+    return { isOffline, hasKernel, problem, isFull: this.store.isOverBudget };
+  }
+  get progress() {
+    if (this.store.hasEvents) return this.events.n > 0 ? this.events.nLoaded / this.events.n : 1;
+    const [here, all] = this.arrived(this.store.sections.names);
+    return all > 0 ? here / all : 1;
+  }
+  table(name: string): Table | undefined {
+    return name === "names" ? this.store.names.table : this.store.sections.table(name);
+  }
+  isWhole(name: string) {
+    return this.store.sections.isWhole(name);
+  }
+  nRows(name: string) {
+    return this.store.sections.nRows(name);
+  }
+  arrived(names: readonly string[]) {
+    return this.store.sections.count(names);
+  }
+
   onChange(listener: () => void, signal: AbortSignal) {
+    this.#listen(() => listener(), signal);
+  }
+  onTables(listener: () => void, signal: AbortSignal, names: readonly string[] = []) {
+    this.#listen((change, name) => {
+      const isMeant = names.length === 0 || name === "window" || names.includes(name);
+      if (change === "tables" && isMeant) listener();
+    }, signal);
+  }
+  #listen(listener: (change: Change, name: string) => void, signal: AbortSignal) {
     if (signal.aborted) return;
     this.store.listeners.add(listener);
     signal.addEventListener("abort", () => this.store.listeners.delete(listener), { once: true });
+  }
+
+  async ready(names: readonly string[]): Promise<void> {
+    const { store } = this;
+    const areWhole = () => names.every((name) => store.sections.isWhole(name));
+    if (areWhole() || (store.isOffline && store.sections.hasWindow)) return;
+    for (const name of names) store.needed.add(name);
+    await new Promise<void>((resolve) => {
+      // Whether a kernel will answer is not known: a page that was saved has its window, if that is all there will be.
+      const timer = setTimeout(() => store.sections.hasWindow && end(), WINDOW_AFTER_MS);
+      const listener = () => {
+        if (areWhole()) end();
+      };
+      const end = () => {
+        clearTimeout(timer);
+        store.listeners.delete(listener);
+        resolve();
+      };
+      store.listeners.add(listener);
+      store.transport.pump();
+    });
+  }
+
+  wantSpan(span: Span) {
+    const { store } = this;
+    if (store.wanted?.t0 === span.t0 && store.wanted.t1 === span.t1) return;
+    store.wanted = span;
+    if (!store.events.isComplete) store.transport.pump();
+  }
+
+  async stats(position: number): Promise<Table> {
+    const { store, events } = this;
+    const tile = events.tileOf(position);
+    store.wantStats(tile);
+    const isHere = () => store.stats.has(tile) && events.isLoaded(tile);
+    if (!isHere()) {
+      await new Promise<void>((resolve) => {
+        const listener = () => {
+          if (!isHere()) return;
+          store.listeners.delete(listener);
+          resolve();
+        };
+        store.listeners.add(listener);
+      });
+    }
+    return store.stats.of(events, position);
+  }
+
+  call(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal) {
+    return this.store.transport.call(name, args, signal);
   }
 }

@@ -4,6 +4,7 @@ import "./hlo_table.css";
 import { formatPercent, plural } from "./core/format";
 import { FAMILIES, type TraceMeta } from "./core/meta";
 import type { RangePs } from "./core/ops";
+import { wholeTotals } from "./core/ranged_ops";
 import { N_SHARES } from "./core/top_shares";
 import { type Choice, emptyState, noOps, segmented } from "./draw/dom";
 import { createShareBar, type ShareLook, shareSegments } from "./draw/share_bar";
@@ -95,7 +96,7 @@ class HloTable {
         bar.set(shareSegments(this.#categories, (row) => row.selfPs, SHARE_LOOK));
       },
       titles: () => ({ name: { op: "HLO op", category: "HLO ops", program: "Program" }[this.#grouping] }),
-      empty: () => (this.#hlos.length === 0 && data.isComplete ? noPrograms(data.meta, signal) : null),
+      empty: () => (this.#hlos.length === 0 ? noPrograms(data.meta, signal) : null),
     });
   }
 
@@ -106,7 +107,12 @@ class HloTable {
 
   #rows(range: RangePs): HloRow[] {
     const { data } = this.view;
-    const totals = hloTotals((name) => data.table(name), this.#hlos.length, range);
+    const totals = hloTotals(
+      (name) => data.table(name),
+      this.#hlos.length,
+      range,
+      wholeTotals(data.table("unit_totals"), data.meta),
+    );
     this.#categories = hloRows(this.#hlos, totals, "category");
     this.#regroup = (keep) => {
       const occurrences = keep ? totals.occurrences.map((n, hlo) => (keep(hlo) ? n : 0)) : totals.occurrences;
@@ -166,6 +172,10 @@ function noPrograms(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   );
 }
 
-export default mountWithTables("hlo_table", (view) => {
-  new HloTable(view);
-});
+export default mountWithTables(
+  "hlo_table",
+  (view) => {
+    new HloTable(view);
+  },
+  { needs: ["hlo_ops", "hlo_units", "steps"], forRange: ["occurrences"] },
+);

@@ -82,7 +82,7 @@ class InputView {
       },
       signal,
     );
-    data.onChange(() => data.isComplete && update(), signal);
+    data.onTables(update, signal, ["iterator_calls", "occurrences", "steps"]);
     this.#choose("graph");
   }
 
@@ -241,15 +241,19 @@ function slowest(pipelines: readonly PipelineMeta[]): number {
   return time.indexOf(Math.max(...time));
 }
 
-export default mountWithTables("input_graph", (view) => {
-  view.root.classList.add("tfp-input_graph");
-  if (!view.data.meta.pipelines?.length) {
-    const reason =
-      "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:";
-    const code =
-      "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
-    view.root.append(emptyState("No input pipeline in this capture", reason, code, view.signal));
-    return;
-  }
-  new InputView(view);
-});
+export default mountWithTables(
+  "input_graph",
+  (view) => {
+    view.root.classList.add("tfp-input_graph");
+    if (!view.data.meta.pipelines?.length) {
+      const reason =
+        "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:";
+      const code =
+        "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
+      view.root.append(emptyState("No input pipeline in this capture", reason, code, view.signal));
+      return;
+    }
+    new InputView(view);
+  },
+  { needs: ["pipelines", "iterator_calls", "steps"], forRange: ["occurrences"] },
+);

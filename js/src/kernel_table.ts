@@ -111,6 +111,10 @@ function noKernels(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   );
 }
 
-export default mountWithTables("kernel_table", (view) => {
-  new KernelTable(view);
-});
+export default mountWithTables(
+  "kernel_table",
+  (view) => {
+    new KernelTable(view);
+  },
+  { needs: ["kernels", "kernel_runs", "steps"] },
+);

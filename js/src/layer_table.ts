@@ -115,6 +115,10 @@ function noLayers({ data, signal }: TraceView): HTMLElement {
   );
 }
 
-export default mountWithTables("layer_table", (view) => {
-  new LayerTable(view);
-});
+export default mountWithTables(
+  "layer_table",
+  (view) => {
+    new LayerTable(view);
+  },
+  { needs: ["layers", "op_places", "steps"], forRange: ["occurrences"] },
+);

@@ -8,7 +8,7 @@ import { describeRange, rangeInPs } from "./core/span_text";
 import { button, download, h } from "./draw/dom";
 import { createGrid, type Grid } from "./draw/grid";
 import type { GridColumn } from "./draw/grid_column";
-import { inFrame, paced, textFits } from "./draw/page";
+import { inFrame, MANY_ROWS, paced, textFits } from "./draw/page";
 import type { TraceView } from "./view";
 
 /** A column whose texts are cut to its width, so that no two different ones look alike. */
@@ -52,6 +52,10 @@ export interface LinkedTableOptions<R> {
   /** Heads that change with the range, by column. */
   readonly titles?: () => Readonly<Record<string, string>>;
   readonly onSelection?: (chosen: ReadonlySet<string>) => void;
+  /** What a click on a row does; selecting its ops when left out. */
+  readonly onPick?: (row: R) => void;
+  /** What the rows are about, where that is not the linked range. */
+  readonly about?: () => string;
   /** Shown instead of everything else, when it gives something. */
   readonly empty?: () => HTMLElement | null;
 }
@@ -81,7 +85,7 @@ export class LinkedTable<R> {
     this.#grid = createGrid<R>(columns, {
       ...{ label: options.label, key: options.key, attributes: options.attributes, sortBy: options.sortBy },
       ...{ placeholder: "", signal },
-      onPick: (row) => this.pick(options.opsOf(row)),
+      onPick: (row) => (options.onPick ? options.onPick(row) : this.pick(options.opsOf(row))),
       onWidths: () => this.#filter(),
     });
     this.#filter = inFrame(
@@ -89,7 +93,7 @@ export class LinkedTable<R> {
       signal,
     );
     this.compute = view.guard(() => this.#compute());
-    const later = paced(this.compute, signal);
+    const later = paced(this.compute, signal, () => data.nRows("occurrences") > MANY_ROWS);
     const above = options.above ?? [];
     view.root.append(h("div", { class: "tfp-fill tfp-linked" }, this.#toolbar(), ...above, this.#grid.element));
     link.on("time_range", later, signal);
@@ -98,7 +102,7 @@ export class LinkedTable<R> {
       view.guard(() => this.#followSelection(true)),
       signal,
     );
-    data.onChange(() => data.isComplete && later(), signal);
+    data.onTables(later, signal, ["occurrences", "kernel_runs", "steps"]);
     this.compute();
     this.#followSelection(true);
   }
@@ -181,7 +185,8 @@ export class LinkedTable<R> {
     const all = sum(this.#all);
     const parts = [`${formatCount(this.#shown.length)} of ${formatCount(this.#all.length)} ${noun()}`];
     if (all > 0) parts.push(`${formatPercent(sum(this.#shown) / all)} of ${weightNoun}`);
-    const about = this.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), this.range)}`;
+    const linked = () => (this.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), this.range)}`);
+    const about = this.options.about?.() ?? linked();
     const text = error ? `Filter not applied: ${error}` : parts.join(" · ");
     this.#count.replaceChildren(text, error ? "" : h("span", { class: "tfp-about" }, about));
     // Where there is no room the text is cut.

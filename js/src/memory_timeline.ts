@@ -9,7 +9,7 @@ import type { RangePs } from "./core/ops";
 import { rangeInPs, stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, copyButton, emptyState, h } from "./draw/dom";
-import { paced } from "./draw/page";
+import { MANY_ROWS, paced } from "./draw/page";
 import { MemoryChart } from "./memory/chart";
 import { growthWords, showFacts } from "./memory/facts";
 import { Panes } from "./memory/panes";
@@ -47,6 +47,7 @@ class MemoryTimeline {
     const update = paced(
       view.guard(() => this.#update()),
       signal,
+      () => this.#events.end - this.#events.begin > MANY_ROWS,
     );
     link.on(
       "time_range",
@@ -57,8 +58,10 @@ class MemoryTimeline {
       signal,
     );
     link.on("selection", update, signal);
-    data.onChange(() => {
-      if (!data.isComplete) return;
+    let table = data.table("memory");
+    data.onTables(() => {
+      if (table === data.table("memory")) return;
+      table = data.table("memory");
       this.#events = this.#read();
       update();
     }, signal);
@@ -160,7 +163,8 @@ class MemoryTimeline {
     const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
     const kept = this.#kept();
     const rest = kept ? h("span", { class: "q" }, `· ${kept}`) : "";
-    this.#say.replaceChildren(h("b", {}, `${formatBytes(used)}${of}`), ` at the peak${where} `, rest);
+    const peakOf = kept ? "at the peak of what is here" : "at the peak";
+    this.#say.replaceChildren(h("b", {}, `${formatBytes(used)}${of}`), ` ${peakOf}${where} `, rest);
     this.#say.title = this.#say.textContent ?? "";
   }
 
@@ -201,15 +205,19 @@ function notice(view: TraceView): HTMLElement | null {
   return h("div", { class: "note", role: "status", title: code }, h("span", {}, reason), copy);
 }
 
-export default mountWithTables("memory_timeline", async (view) => {
-  view.root.classList.add("tfp-memory_timeline");
-  const { meta } = view.data;
-  if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0 && view.data.isComplete) {
-    const isCpu = !meta.planes.some((plane) => plane.kind === "device");
-    const [reason, code] = remedy(meta.memory_remedy);
-    const title = `No allocation recorded${isCpu ? " on this CPU run" : ""}`;
-    view.root.append(emptyState(title, reason || "No allocator reported to the profiler.", code, view.signal));
-    return;
-  }
-  await new MemoryTimeline(view).build();
-});
+export default mountWithTables(
+  "memory_timeline",
+  async (view) => {
+    view.root.classList.add("tfp-memory_timeline");
+    const { meta } = view.data;
+    if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0) {
+      const isCpu = !meta.planes.some((plane) => plane.kind === "device");
+      const [reason, code] = remedy(meta.memory_remedy);
+      const title = `No allocation recorded${isCpu ? " on this CPU run" : ""}`;
+      view.root.append(emptyState(title, reason || "No allocator reported to the profiler.", code, view.signal));
+      return;
+    }
+    await new MemoryTimeline(view).build();
+  },
+  { needs: ["memory", "steps"] },
+);

@@ -4,7 +4,6 @@ import "./op_table.css";
 import type { OpNames, OpRow, OpTotals, RangePs } from "./core/ops";
 import { opRows } from "./core/ops";
 import { opColors, rangedOps } from "./core/ranged_ops";
-import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, h, noOps, segmented } from "./draw/dom";
 import { type Where, whereSwitch } from "./draw/where_switch";
 import { LinkedTable } from "./linked_table";
@@ -168,9 +167,13 @@ function ranked(rows: readonly OpRow[]): RankedOp[] {
 }
 
 function isEmpty({ data }: TraceView): boolean {
-  return (data.table("occurrences") ?? EMPTY_TABLE).n === 0 && data.isComplete;
+  return data.nRows("occurrences") === 0;
 }
 
-export default mountWithTables("op_table", (view) => {
-  new OpTable(view);
-});
+export default mountWithTables(
+  "op_table",
+  (view) => {
+    new OpTable(view);
+  },
+  { needs: ["op_rates", "steps"], forRange: ["occurrences"] },
+);

@@ -132,8 +132,7 @@ function breakdown(view: TraceView): HTMLElement {
       h(
         "div",
         { class: `tfp-cat${emphasis}`, title },
-        swatch,
-        h("dt", {}, CATEGORY_LABELS[category] ?? category),
+        h("dt", {}, swatch, CATEGORY_LABELS[category] ?? category),
         ...values,
       ),
     );
@@ -142,7 +141,11 @@ function breakdown(view: TraceView): HTMLElement {
   return box;
 }
 
-export default mount("overview_panel", (view) => {
-  view.root.classList.add("tfp-overview_panel");
-  view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
-});
+export default mount(
+  "overview_panel",
+  (view) => {
+    view.root.classList.add("tfp-overview_panel");
+    view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
+  },
+  { needs: ["steps"] },
+);

@@ -6,7 +6,7 @@ import { FAMILIES, FAMILY_LABELS } from "./core/meta";
 import { type Cell, layoutScopes, opsUnder, pathOf, type Rect, WHOLE } from "./core/scopes";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, h, noOps, segmented } from "./draw/dom";
-import { paced, watchSize } from "./draw/page";
+import { MANY_ROWS, paced, watchSize } from "./draw/page";
 import { createTip } from "./draw/plot";
 import { type Where, whereSwitch } from "./draw/where_switch";
 import { type CellLook, Icicle } from "./scopes/icicle";
@@ -64,6 +64,7 @@ class ScopeIcicle {
     const compute = paced(
       guard(() => this.#compute()),
       signal,
+      () => this.view.data.nRows("occurrences") > MANY_ROWS,
     );
     link.on("time_range", compute, signal);
     link.on(
@@ -73,7 +74,7 @@ class ScopeIcicle {
       }),
       signal,
     );
-    data.onChange(() => data.isComplete && compute(), signal);
+    data.onTables(compute, signal, ["occurrences", "steps"]);
     watchSize(
       this.#icicle.element,
       guard((width: number) => {
@@ -222,9 +223,13 @@ class ScopeIcicle {
   }
 }
 
-export default mount("scope_icicle", (view) => {
-  view.root.classList.add("tfp-scope_icicle");
-  const hasOps = (view.data.table("occurrences") ?? EMPTY_TABLE).n > 0 && (view.data.meta.scopes ?? []).length > 0;
-  if (hasOps) new ScopeIcicle(view);
-  else view.root.append(noOps(view.signal));
-});
+export default mount(
+  "scope_icicle",
+  (view) => {
+    view.root.classList.add("tfp-scope_icicle");
+    const hasOps = (view.data.table("occurrences") ?? EMPTY_TABLE).n > 0 && (view.data.meta.scopes ?? []).length > 0;
+    if (hasOps) new ScopeIcicle(view);
+    else view.root.append(noOps(view.signal));
+  },
+  { needs: ["scopes", "op_places", "steps"], forRange: ["occurrences"] },
+);

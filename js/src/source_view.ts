@@ -7,7 +7,7 @@ import { codeLines, coverage, type Heat, hottestLine } from "./core/source_lines
 import { describeRange } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
 import { button, type Choice, download, emptyState, h, noOps, segmented } from "./draw/dom";
-import { paced, watchSize } from "./draw/page";
+import { MANY_ROWS, paced, watchSize } from "./draw/page";
 import { createTip } from "./draw/plot";
 import { type Where, whereSwitch } from "./draw/where_switch";
 import { CodeList } from "./lines/code_list";
@@ -78,6 +78,7 @@ class SourceView {
     const compute = paced(
       guard(() => this.#compute()),
       signal,
+      () => this.view.data.nRows("occurrences") > MANY_ROWS,
     );
     link.on("time_range", compute, signal);
     link.on(
@@ -93,7 +94,7 @@ class SourceView {
       }),
       signal,
     );
-    data.onChange(() => data.isComplete && compute(), signal);
+    data.onTables(compute, signal, ["occurrences", "steps"]);
     // The names of ops are cut to the width of the pane, which a hidden one has not.
     let width = 0;
     watchSize(
@@ -269,12 +270,16 @@ const EMPTY_CODE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
 const NO_LINES =
   "A trace file alone does not say which line of code made which op. tfprof notes that while the program runs, in the process that builds the model, and keeps it beside the trace. Profile the run with it:";
 
-export default mount("source_view", (view) => {
-  view.root.classList.add("tfp-source_view");
-  const { data, signal } = view;
-  const hasOps = (data.table("occurrences") ?? EMPTY_TABLE).n > 0;
-  const hasLines = (data.meta.source_files ?? []).length > 0;
-  if (!hasOps) view.root.append(noOps(signal));
-  else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
-  else new SourceView(view);
-});
+export default mount(
+  "source_view",
+  (view) => {
+    view.root.classList.add("tfp-source_view");
+    const { data, signal } = view;
+    const hasOps = (data.table("occurrences") ?? EMPTY_TABLE).n > 0;
+    const hasLines = (data.meta.source_files ?? []).length > 0;
+    if (!hasOps) view.root.append(noOps(signal));
+    else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
+    else new SourceView(view);
+  },
+  { needs: ["source_files", "source_lines", "op_places", "steps"], forRange: ["occurrences"] },
+);

@@ -61,7 +61,17 @@ class StepChart {
       view.guard(() => this.#showRange()),
       signal,
     );
-    link.on("time_range", update, signal);
+    // The chart draws itself anew for the wash, which takes it as long as a frame: that waits until a drag rests.
+    const wash = paced(
+      view.guard(() => this.#showWash()),
+      signal,
+      () => true,
+    );
+    const onRange = () => {
+      update();
+      wash();
+    };
+    link.on("time_range", onRange, signal);
     link.on("step", update, signal);
     this.#sayStep();
   }
@@ -115,27 +125,35 @@ class StepChart {
       const now = chart.frame();
       if (Math.round(now.right - now.left) !== width) this.#redraw();
       this.#showRange();
+      this.#showWash();
       drawLabels(this.#labels, stepLabels(chart, scene));
     };
     requestAnimationFrame(this.view.guard(words));
   }
 
+  /** Left and right on the axis of the bars. */
+  get #sides(): readonly [number, number] | null {
+    const range = this.view.link.timeRange;
+    if (range === null || this.#chart === null) return null;
+    const side = (ns: number) => stepToBarAxis(this.#bars, timeToStepAxis(this.#steps, ns * 1000));
+    return [side(range[0]), side(range[1])];
+  }
+
   #showRange(): void {
     this.#sayStep();
-    const range = this.view.link.timeRange;
-    const chart = this.#chart;
-    this.#edges.hidden = range === null;
-    if (chart === null) return;
-    if (range === null) {
-      chart.get("range").setv({ visible: false });
-      return;
-    }
-    const [left, right] = range.map((ns) => stepToBarAxis(this.#bars, timeToStepAxis(this.#steps, ns * 1000)));
-    chart.get("range").setv({ left, right, visible: true });
-    const [x0, x1] = [Math.round(chart.xToPx(left)), Math.round(chart.xToPx(right))];
+    const sides = this.#sides;
+    this.#edges.hidden = this.view.link.timeRange === null;
+    if (sides === null || this.#chart === null) return;
+    const [x0, x1] = sides.map((side) => Math.round(this.#chart?.xToPx(side) ?? 0));
     this.#edges.style.left = `${x0}px`;
     this.#edges.style.width = `${Math.max(2, x1 - x0)}px`;
-    this.#edges.style.height = `${chart.frame().bottom}px`;
+    this.#edges.style.height = `${this.#chart.frame().bottom}px`;
+  }
+
+  #showWash(): void {
+    const sides = this.#sides;
+    const [left, right] = sides ?? [0, 0];
+    this.#chart?.get("range").setv(sides === null ? { visible: false } : { left, right, visible: true });
   }
 
   #rowAt(px: number, side: -1 | 0 | 1): number {
@@ -212,11 +230,15 @@ class StepChart {
   }
 }
 
-export default mount("step_chart", async (view) => {
-  view.root.classList.add("tfp-step_chart");
-  if ((view.data.table("steps") ?? EMPTY_TABLE).n === 0) {
-    view.root.append(emptyState("No steps in this capture", NO_STEPS_REASON, NO_STEPS_CODE, view.signal));
-    return;
-  }
-  await new StepChart(view).build();
-});
+export default mount(
+  "step_chart",
+  async (view) => {
+    view.root.classList.add("tfp-step_chart");
+    if ((view.data.table("steps") ?? EMPTY_TABLE).n === 0) {
+      view.root.append(emptyState("No steps in this capture", NO_STEPS_REASON, NO_STEPS_CODE, view.signal));
+      return;
+    }
+    await new StepChart(view).build();
+  },
+  { needs: ["steps"] },
+);

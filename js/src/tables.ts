@@ -3,15 +3,27 @@
 import type { WidgetModule } from "./afm";
 import { useTabulator } from "./draw/grid";
 import { loadLibrary, type Script } from "./library";
-import { mount, type TraceView } from "./view";
+import { mount, type Needs, type TraceView } from "./view";
 
 /** As `mount`, for views that make grids. */
-export function mountWithTables(name: string, build: (view: TraceView) => void | Promise<void>): WidgetModule {
-  return mount(name, async (view) => {
-    const { host, model, signal } = view;
-    useTabulator(await loadLibrary(host, String(model.get("tabulator")), runModule, signal));
-    if (!signal.aborted) await build(view);
-  });
+export function mountWithTables(
+  name: string,
+  build: (view: TraceView) => void | Promise<void>,
+  needs: Needs = {},
+): WidgetModule {
+  return mount(
+    name,
+    async (view) => {
+      await loadTables(view);
+      if (!view.signal.aborted) await build(view);
+    },
+    needs,
+  );
+}
+
+/** Loads the table library, once a page; for a view that makes a grid only when the reader asks for it. */
+export async function loadTables({ host, model, signal }: TraceView): Promise<void> {
+  useTabulator(await loadLibrary(host, String(model.get("tabulator")), runModule, signal));
 }
 
 async function runModule({ text }: Script): Promise<Parameters<typeof useTabulator>[0]> {

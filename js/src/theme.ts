@@ -36,10 +36,11 @@ export function readPalette(root: HTMLElement): Palette {
   const probe = root.ownerDocument.createElement("span");
   probe.hidden = true;
   root.append(probe);
-  const color = (name: string) => {
-    probe.style.color = `var(--${name})`;
+  const mixed = (value: string) => {
+    probe.style.color = value;
     return getComputedStyle(probe).color;
   };
+  const color = (name: string) => mixed(`var(--${name})`);
   const palette: Palette = {
     bg: color("bg"),
     bg2: color("bg-2"),
@@ -52,6 +53,7 @@ export function readPalette(root: HTMLElement): Palette {
     sliceInk: color("s-ink"),
     memoryHeap: color("m-heap"),
     categories: CATEGORIES.map((name) => color(`c-${name}`)),
+    categoryFills: CATEGORIES.map((name) => mixed(`color-mix(in srgb, var(--c-${name}) 38%, var(--bg))`)),
     fills: FAMILIES.map((name) => color(`s-${name}`)),
     edges: FAMILIES.map((name) => color(`e-${name}`)),
     font: getComputedStyle(root).fontFamily,

@@ -2,25 +2,29 @@
 
 import "./timeline.css";
 import { formatCount, formatInstant } from "./core/format";
-import { timeAt } from "./core/viewport";
+import { eventsWords } from "./core/left_out";
 import { h } from "./draw/dom";
 import { TRACKS_TOP_PX } from "./draw/frame";
 import { inFrame, watchSize } from "./draw/page";
-import { Help, Toolbar } from "./timeline/bar";
 import { Details } from "./timeline/details";
 import { eventUnder } from "./timeline/hit";
 import { listenToKeys } from "./timeline/keys";
-import { TrackLabels } from "./timeline/labels";
 import { exposeToTests, type TimelineElement } from "./timeline/locate";
 import { Painter } from "./timeline/paint";
+import { Panes } from "./timeline/panes";
+import { PerfettoLink } from "./timeline/perfetto";
 import { listenToPointer } from "./timeline/pointer";
 import { SearchBox } from "./timeline/search_box";
 import { TimelineState } from "./timeline/state";
+import { Help } from "./timeline/toolbar";
 import { Tooltip } from "./timeline/tooltip";
+import { Workbench } from "./timeline/workbench";
 import { mount, type TraceView } from "./view";
 
-const HEIGHT_PX = 360;
+/** With the toolbar and the strip of colours. */
+const HEIGHT_PX = 380;
 const BAR_PX = 28;
+const FOOT_PX = 20;
 const NARROW_PX = 1100;
 const LABEL_PX = { wide: 164, narrow: 128 };
 
@@ -28,7 +32,6 @@ class Timeline {
   readonly #view: TraceView;
   readonly #state: TimelineState;
   readonly #painter: Painter;
-  readonly #labels: TrackLabels;
   readonly #details: Details;
   readonly #search: SearchBox;
   readonly #tooltip: Tooltip;
@@ -36,7 +39,8 @@ class Timeline {
   readonly #scroller = h("div", { class: "tl-scroll" });
   readonly #area = h("div", { class: "tlc" });
   readonly #help: Help;
-  readonly #bar: Toolbar;
+  readonly #bench: Workbench;
+  readonly #panes: Panes;
   readonly #section = h("section", {
     class: "tl",
     tabindex: 0,
@@ -46,14 +50,16 @@ class Timeline {
   readonly #height: number;
   /** Where the pointer is in the canvas, null when it is elsewhere. */
   #pointer: { x: number; y: number } | null = null;
-  #hoveredView: unknown = null;
+  /** What of the picture was last looked at under a resting pointer. */
+  #hoveredIn: readonly unknown[] = [];
+  #namesGeneration = 0;
   /** Frames asked for by a constructor that then failed must not draw. */
   #isBuilt = false;
 
   constructor(view: TraceView) {
     this.#view = view;
     const { signal, root, options } = view;
-    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX;
+    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX - FOOT_PX;
     const repaint = inFrame(
       view.guard(() => this.#paint()),
       signal,
@@ -62,17 +68,21 @@ class Timeline {
     this.#painter = new Painter(this.#canvas, root, this.#state);
     this.#tooltip = new Tooltip(this.#state);
     this.#search = new SearchBox(this.#state, () => this.#section.focus(), signal);
-    const column = h("div", { class: "tl-labels" });
-    this.#labels = new TrackLabels(column, this.#state, signal);
     this.#help = new Help(() => this.#section.focus({ preventScroll: true }), signal);
-    const fit = () => this.#state.setView(this.#state.bounds);
-    this.#bar = new Toolbar(this.#search.element, () => this.#help.toggle(), fit, signal);
     const pane = h("aside", { class: "det", "aria-label": "Details of the selection", tabindex: 0 });
     const live = h("div", { class: "sr", "aria-live": "polite" });
-    this.#details = new Details(pane, live, this.#state, signal);
-    this.#scroller.append(column);
+    const places = { section: this.#section, area: this.#area, scroller: this.#scroller, live };
     this.#area.append(this.#canvas, this.#scroller, this.#tooltip.element);
-    this.#section.append(this.#bar.element, h("div", { class: "tlg" }, this.#area, pane), live, this.#help.element);
+    this.#bench = new Workbench(this.#state, this.#painter, { ...places, help: () => this.#help.toggle() }, signal);
+    this.#bench.bar.find.append(this.#search.element);
+    const perfetto = new PerfettoLink(view.data, this.#state.meta.title, signal);
+    this.#bench.bar.addMore(() => perfetto.panel());
+    this.#panes = new Panes(view, this.#state, signal, () => this.#section.focus({ preventScroll: true }));
+    this.#bench.bar.mode.append(this.#panes.element);
+    this.#area.append(this.#painter.arrows.canvas, this.#panes.place);
+    this.#details = new Details(pane, live, this.#state, signal);
+    const grid = h("div", { class: "tlg" }, this.#area, pane);
+    this.#section.prepend(this.#bench.bar.element, grid, this.#bench.legend.element, live, this.#help.element);
     root.append(this.#section);
     this.#area.style.height = `${this.#height}px`;
     pane.style.height = `${this.#height}px`;
@@ -88,6 +98,7 @@ class Timeline {
     watchSize(this.#area, (width) => this.#resize(width), signal);
     this.#view.onTheme(() => {
       this.#painter.forgetColors();
+      this.#panes.forgetColors();
       state.invalidate();
     });
     this.#scroller.addEventListener("scroll", () => state.invalidate(), { signal });
@@ -107,6 +118,11 @@ class Timeline {
       this.#view.guard(() => this.#onData()),
       signal,
     );
+    data.onTables(
+      this.#view.guard(() => state.readTables()),
+      signal,
+      ["steps", "step_pieces"],
+    );
   }
 
   #listenToInput() {
@@ -123,6 +139,7 @@ class Timeline {
         arm: () => this.#section.focus({ preventScroll: true }),
         onHover: (event, place) => {
           this.#pointer = place;
+          this.#bench.cursor.point(place?.x ?? null, place?.y ?? 0);
           this.#hover(event, place?.x ?? 0, place?.y ?? 0);
         },
         onRangeCleared: () => this.#clearRange(),
@@ -133,11 +150,13 @@ class Timeline {
       this.#section,
       state,
       {
-        focusSearch: () => this.#search.focus(),
+        search: this.#search,
+        panes: this.#panes,
         toggleHelp: () => this.#help.toggle(),
         escape: () => this.#escape(),
         scrollBy: (px) => this.#scroller.scrollBy({ top: px }),
-        pointerTime: () => this.#pointerTime(),
+        pointerTime: () => this.#state.board.cursor,
+        bench: this.#bench,
       },
       signal,
     );
@@ -148,23 +167,27 @@ class Timeline {
     this.#section.style.setProperty("--w-label", `${this.#painter.labelWidth}px`);
     this.#painter.resize(width, this.#height);
     this.#scroller.style.top = `${TRACKS_TOP_PX}px`;
-    this.#scroller.style.height = `${this.#painter.tracksBottom - TRACKS_TOP_PX}px`;
-    this.#state.tracksHeight = this.#painter.tracksBottom - TRACKS_TOP_PX;
     this.#state.invalidate();
   }
 
   #paint() {
     if (!this.#isBuilt) return;
     const state = this.#state;
-    this.#labels.update();
+    this.#bench.place();
     if (state.scrollTo >= 0) {
       this.#scroller.scrollTop = state.scrollTo;
       state.scrollTo = -1;
     }
     state.scrollTop = this.#scroller.scrollTop;
+    this.#bench.label();
     this.#hoverAgain();
+    this.#view.data.wantSpan(this.#panes.span);
+    if (state.advance()) state.invalidate();
     this.#painter.paint();
     this.#details.update();
+    this.#bench.update();
+    this.#panes.update(TRACKS_TOP_PX, this.#painter.height - TRACKS_TOP_PX);
+    this.#search.update();
     this.#describe();
   }
 
@@ -174,25 +197,26 @@ class Timeline {
     const { data } = this.#view;
     const resolution = Math.max(1e3, 10 ** Math.floor(Math.log10((view.t1 - view.t0) / 20)));
     const number = (time: number) => formatInstant(time, resolution).replace(/ m?s$/, "");
-    let count = `${formatCount(meta.n_events)} events`;
-    if (events.n < meta.n_events) {
-      count = `${formatCount(events.n)} of ${count}`;
-      if (data.problem) count += ", the others could not be loaded";
-      else if (data.progress > 0) count += `, loading ${Math.floor(data.progress * 100)} %`;
-    }
+    const { count, why } = eventsWords({
+      ...data.eventsState,
+      nLoaded: events.nLoaded,
+      n: events.n,
+      nAll: meta.n_events,
+    });
     const whole = formatInstant(bounds.t1, resolution);
-    const text = `${number(view.t0)}–${number(view.t1)} of ${whole} · ${count}`;
-    this.#bar.say(text, data.problem);
+    const range = `${number(view.t0)}–${number(view.t1)} of ${whole}`;
+    const text = `${range} · ${count}`;
+    this.#bench.bar.say(range, ` · ${count}`, why);
     const label = `Timeline, ${text}, ${formatCount(steps.n)} steps, ${formatCount(meta.lines.length)} lines. Find slices with the search field.`;
     if (this.#canvas.getAttribute("aria-label") !== label) this.#canvas.setAttribute("aria-label", label);
   }
 
   #hover(event: number, x: number, y: number) {
     const state = this.#state;
-    this.#tooltip.show(event, x, y, this.#area.clientWidth, this.#area.clientHeight);
+    this.#tooltip.show(event, x, y, this.#painter.width, this.#painter.height);
     if (event === state.hover) return;
     state.hover = event;
-    this.#view.link.setHover(event >= 0 ? state.meta.names[state.events.key[event]] : "");
+    this.#view.link.setHover(event >= 0 ? state.meta.names[state.events.keyOf(event)] : "");
     state.invalidate();
   }
 
@@ -202,19 +226,15 @@ class Timeline {
     this.#state.invalidate();
   }
 
-  /** Keys move the picture under a resting pointer: what it points at is another slice then. */
+  /** Keys move the picture, or its tracks, under a resting pointer: what it points at is another slice then. */
   #hoverAgain() {
     const state = this.#state;
-    if (this.#hoveredView === state.view) return;
-    this.#hoveredView = state.view;
+    const picture = [state.view, state.layout, state.scrollTop];
+    if (picture.every((part, k) => part === this.#hoveredIn[k])) return;
+    this.#hoveredIn = picture;
     if (!this.#pointer || state.hover < 0) return;
     const { x, y } = this.#pointer;
     this.#hover(eventUnder(state, this.#painter, x, y), x, y);
-  }
-
-  #pointerTime(): number | null {
-    const x = (this.#pointer?.x ?? 0) - this.#painter.labelWidth;
-    return x > 0 ? timeAt(this.#state.view, this.#painter.plotWidth, x) : null;
   }
 
   /** A range that another view chose comes into the window; our own is there already. */
@@ -233,8 +253,9 @@ class Timeline {
 
   #onData() {
     const { data } = this.#view;
-    if (data.isComplete && this.#state.events.n !== (data.table("events")?.n ?? 0)) {
-      this.#state.load();
+    if (this.#namesGeneration !== data.namesGeneration) {
+      this.#namesGeneration = data.namesGeneration;
+      this.#painter.forgetColors();
       this.#search.refresh();
     }
     this.#state.invalidate();
@@ -248,7 +269,8 @@ class Timeline {
   #escape() {
     const { link } = this.#view;
     if (this.#help.isOpen) this.#help.toggle();
-    else if (this.#search.clear()) return;
+    else if (this.#bench.escape() || this.#search.clear()) return;
+    else if (this.#panes.mode !== "tracks") this.#panes.show("tracks");
     else if (link.selection.length > 0) this.#state.select(-1);
     else if (link.timeRange) this.#clearRange();
     else this.#section.blur();

@@ -2,6 +2,7 @@
 import type { AnyModel, Host, RenderProps, WidgetModule } from "./afm";
 import { connectData, type TraceData } from "./data";
 import { connectLink, type Link } from "./link";
+import { sayWhatIsMissing, waitFor } from "./missing";
 import { watchTheme } from "./theme";
 
 /** What every view is built from. */
@@ -27,14 +28,33 @@ export interface TraceView extends View {
   readonly data: TraceData;
 }
 
-/** A widget module for a view with the `link` and `data` references. */
-export function mount(name: string, build: (view: TraceView) => void | Promise<void>): WidgetModule {
+export interface Needs {
+  /** Tables and lists without which the view cannot be built. */
+  readonly needs?: readonly string[];
+  /** Those that it reads only where a time range is set. */
+  readonly forRange?: readonly string[];
+}
+
+/** What every view reads. */
+const ALWAYS = ["ops", "op_shares"];
+
+/** A widget module for a view with the `link` and `data` references; it is built when what it needs is here. */
+export function mount(
+  name: string,
+  build: (view: TraceView) => void | Promise<void>,
+  { needs = [], forRange = [] }: Needs = {},
+): WidgetModule {
   return mountPlain(name, async (view) => {
     const [link, data] = await Promise.all([
       connectLink(view.host, String(view.model.get("link")), view.signal),
       connectData(view.host, String(view.model.get("data")), view.signal),
     ]);
-    if (!view.signal.aborted) await build({ ...view, link, data });
+    if (view.signal.aborted) return;
+    const traceView = { ...view, link, data };
+    await waitFor(traceView, [...ALWAYS, ...needs]);
+    if (view.signal.aborted) return;
+    await build(traceView);
+    sayWhatIsMissing(traceView, needs, forRange);
   });
 }
 

@@ -224,19 +224,25 @@ class WorkerChart {
 const SEVERAL_CODE = 'tfprof.load("logs/plugins/profile/2026_11_20")  # a run folder with one file a host';
 const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
 
-export default mount("worker_chart", (view) => {
-  view.root.classList.add("tfp-worker_chart");
-  const { data, signal } = view;
-  const hosts = data.meta.worker_hosts ?? [];
-  if ((data.table("worker_steps") ?? EMPTY_TABLE).n === 0) {
-    const note = data.meta.worker_note || "This capture has no steps that hosts could be compared by.";
-    view.root.append(emptyState("No steps to compare", `${note} Mark the steps of your loop:`, NO_STEPS_CODE, signal));
-    return;
-  }
-  new WorkerChart(view);
-  if (hosts.length > 1) return;
-  const reason =
-    "This view compares the steps of several hosts and names the slowest. It fills when the folder of a run holds the traces of two or more:";
-  const place = view.root.querySelector(".tfp-workers-place");
-  place?.append(emptyState("One host in this capture", reason, SEVERAL_CODE, signal));
-});
+export default mount(
+  "worker_chart",
+  (view) => {
+    view.root.classList.add("tfp-worker_chart");
+    const { data, signal } = view;
+    const hosts = data.meta.worker_hosts ?? [];
+    if ((data.table("worker_steps") ?? EMPTY_TABLE).n === 0) {
+      const note = data.meta.worker_note || "This capture has no steps that hosts could be compared by.";
+      view.root.append(
+        emptyState("No steps to compare", `${note} Mark the steps of your loop:`, NO_STEPS_CODE, signal),
+      );
+      return;
+    }
+    new WorkerChart(view);
+    if (hosts.length > 1) return;
+    const reason =
+      "This view compares the steps of several hosts and names the slowest. It fills when the folder of a run holds the traces of two or more:";
+    const place = view.root.querySelector(".tfp-workers-place");
+    place?.append(emptyState("One host in this capture", reason, SEVERAL_CODE, signal));
+  },
+  { needs: ["worker_steps", "steps"] },
+);

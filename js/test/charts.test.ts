@@ -134,8 +134,7 @@ describe("step chart", () => {
     const { page, plot, bokeh } = await show(stepChart);
     drag(plot, 18.6 * PX, 12.4 * PX);
     expect(page.link.get("time_range")).toEqual(rangeOf(12, 18));
-    await settle();
-    expect(bokeh.model("range")).toMatchObject({ visible: true });
+    await vi.waitFor(() => expect(bokeh.model("range")).toMatchObject({ visible: true }));
     expect(bokeh.model("range").left).toBeCloseTo(12, 3);
     expect(bokeh.model("range").right).toBeCloseTo(19, 3);
   });
@@ -164,7 +163,7 @@ describe("step chart", () => {
     const { bokeh } = await show(stepChart, { nSteps: 900 });
     expect(bokeh.data("bars").x.length).toBe(WIDTH);
     expect(bokeh.data("whiskers").x.length).toBe(WIDTH);
-  });
+  }, 30_000);
 
   it("takes its chart and its document away with the view", async () => {
     const { bokeh, controller, page } = await show(stepChart);

@@ -1,26 +1,32 @@
 import { describe, expect, it } from "vitest";
-import { filledRows } from "../src/core/bands";
-import { buildPostings, buildRows, readEvents } from "../src/core/events";
-import { SliceBuffer } from "../src/core/lod";
+import { newArrangement } from "../src/core/arrangement";
+import { newColorScheme } from "../src/core/colors";
+import { Marks } from "../src/core/marks";
 import type { TraceMeta } from "../src/core/meta";
 import { RunBuffer } from "../src/core/pieces";
+import { RowLayouts } from "../src/core/row_layouts";
 import { readSteps } from "../src/core/steps";
-import { layoutTracks, newTrackState } from "../src/core/tracks";
+import { layoutTracks } from "../src/core/tracks";
 import { xAt } from "../src/core/viewport";
-import { drawFlows } from "../src/draw/arrows";
-import type { Frame } from "../src/draw/frame";
-import { drawSessionGaps } from "../src/draw/gaps";
-import { drawRangeBracket, drawRuler, drawSteps } from "../src/draw/head";
+import { drawArrows } from "../src/draw/arrows";
+import { type Frame, TRACKS_TOP_PX } from "../src/draw/frame";
+import { drawSampled, drawSessionGaps, nameSampled } from "../src/draw/gaps";
+import { drawRangeBracket, drawRuler, drawSteps, rangeLabelSpan } from "../src/draw/head";
 import { LabelCache } from "../src/draw/label_cache";
-import { markFound, outlineIds } from "../src/draw/outlines";
+import { markFound, outlineHovered, outlineMarked } from "../src/draw/outlines";
 import type { Palette } from "../src/draw/palette";
 import { drawTracks } from "../src/draw/slices";
+import { flagsOfKeys } from "../src/timeline/chosen";
 import { trainingRun } from "./fixtures";
+import { loading } from "./loading";
 
 const run = trainingRun();
 const meta = run.meta as unknown as TraceMeta;
-const events = readEvents(run.tables.events, meta);
-const rows = buildRows(events, meta.lines.length);
+const { events } = loading(run, { nTiles: 4 });
+const { rows } = events;
+const family = run.tables.names.columns.family as Uint8Array;
+const lineNames = meta.lines.map((line) => line.name);
+const work = (line: number) => meta.lines[line].busy_ps;
 const steps = readSteps(run.tables.steps, run.tables.step_pieces, meta);
 const CHAR_PX = 6;
 
@@ -60,6 +66,7 @@ const palette: Palette = {
   sliceInk: "slice-ink",
   memoryHeap: "heap",
   categories: [...meta.categories],
+  categoryFills: [...meta.categories],
   fills: ["tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python"].map((f) => `fill ${f}`),
   edges: ["tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python"].map((f) => `edge ${f}`),
   font: "sans-serif",
@@ -78,17 +85,27 @@ function frame(ctx: CanvasRenderingContext2D, change: Partial<Frame> = {}): Fram
     uncaptured: [],
     meta,
     events,
-    rows,
     steps,
-    family: run.tables.names.columns.family as Uint8Array,
+    colors: newColorScheme("family", events, family, new Uint8Array(meta.names.length)),
+    fills: palette.fills,
+    edges: palette.edges,
+    shownColors: new Uint8Array(16),
+    counters: [],
+    yOf: (y) => TRACKS_TOP_PX + y - (change.scrollTop ?? 0),
+    tracksTop: TRACKS_TOP_PX,
+    only: null,
+    hoveredIds: new Int32Array(),
+    hovered: [],
     labels: new LabelCache(meta.names),
-    slices: new SliceBuffer(850),
+    layouts: new RowLayouts(850),
     runs: new RunBuffer(850),
-    layout: layoutTracks(meta, rows, filledRows(events, rows), newTrackState()),
+    layout: layoutTracks({ meta, rows, work, lineNames, counterNames: [] }, newArrangement()),
     scrollTop: 0,
     tracksBottom: 332,
     range: null,
     rangeLabel: "",
+    flags: [],
+    sampled: [],
     ...change,
   };
 }
@@ -103,6 +120,18 @@ describe("slices", () => {
     const fills = calls.filter((c) => c.name === "fillRect" && c.fillStyle === "fill tfdata");
     expect(fills.length).toBeGreaterThan(2);
     expect(calls.some((c) => c.name === "fillRect" && c.fillStyle === "edge tfdata" && c.args[2] === 1)).toBe(true);
+  });
+
+  it("dims what the search does not match, and leaves its name out, where only matches are shown", () => {
+    const { ctx, calls } = recorder();
+    const relu = meta.names.indexOf("sequential/conv2d/Relu");
+    const only = new Marks(events, flagsOfKeys(meta, [relu]));
+    only.advance();
+    drawTracks(frame(ctx, { only }));
+    expect(texts(calls)).not.toContain("Iterator::Root::BatchV2");
+    const all = recorder();
+    drawTracks(frame(all.ctx));
+    expect(texts(all.calls)).toContain("Iterator::Root::BatchV2");
   });
 
   it("draws children over the wrapper that they fill, in one band", () => {
@@ -133,8 +162,7 @@ describe("slices", () => {
   it("draws a whole capture with rectangles in proportion to pixels", () => {
     const { ctx, calls } = recorder();
     drawTracks(frame(ctx, { view: { t0: 0, t1: meta.duration_ps }, tracksBottom: 1000 }));
-    const nRows = rows.offset.length - 1;
-    expect(calls.filter((c) => c.name === "fillRect").length).toBeLessThan(nRows * 850 * 2);
+    expect(calls.filter((c) => c.name === "fillRect").length).toBeLessThan(rows.n * 850 * 2);
     expect(calls.filter((c) => c.name === "fillRect").length).toBeGreaterThan(500);
   });
 
@@ -146,35 +174,42 @@ describe("slices", () => {
 });
 
 describe("outlines", () => {
-  const byKey = buildPostings(events.key, meta.names.length);
-  const id = meta.names.indexOf("Iterator::Root::BatchV2");
+  const idOf = (name: string) => meta.names.indexOf(name);
+  const marked = (ids: readonly number[]) => {
+    const marks = new Marks(events, flagsOfKeys(meta, Int32Array.from(ids)));
+    marks.advance();
+    return marks;
+  };
 
-  it("marks every visible slice of an op on its place", () => {
+  it("mark every visible slice of an op on its place", () => {
     const { ctx, calls } = recorder();
     const view = { t0: steps.start[12], t1: steps.end[18] };
-    outlineIds(frame(ctx, { view }), byKey, [id], "ink", 1);
+    const marks = marked([idOf("Iterator::Root::BatchV2")]);
+    outlineMarked(frame(ctx, { view }), marks, "ink", 1);
     expect(calls.filter((c) => c.name === "stroke")).toHaveLength(7);
     const first = calls.find((c) => c.name === "lineTo");
-    const event = [...byKey.order].find((e) => events.key[e] === id && events.step[e] === 12) ?? -1;
+    let event = marks.next(0, events.n);
+    while (events.step[event] !== 12) event = marks.next(event + 1, events.n);
     expect(Number(first?.args[0])).toBeCloseTo(Math.round(xAt(view, 850, events.start[event])) + 0.5, 5);
   });
 
-  it("draws one outline per pixel column, however many slices there are", () => {
+  it("are one per pixel column, however many slices there are", () => {
     const { ctx, calls } = recorder();
-    const map = meta.names.indexOf("Iterator::Root::BatchV2::Zip[0]::Map");
-    outlineIds(frame(ctx, { view: { t0: 0, t1: 50 * meta.duration_ps } }), byKey, [map], "ink", 1);
+    const marks = marked([idOf("Iterator::Root::BatchV2::Zip[0]::Map")]);
+    outlineMarked(frame(ctx, { view: { t0: 0, t1: 50 * meta.duration_ps } }), marks, "ink", 1);
     const strokes = calls.filter((c) => c.name === "stroke").length;
     expect(strokes).toBeGreaterThan(5);
     expect(strokes).toBeLessThan(20);
   });
 
-  it("outlines found slices that are wide and ticks narrow ones at the bottom of their row, one per column", () => {
-    const byName = buildPostings(events.name, meta.names.length);
+  it("surround found slices that are wide, and ticks stand for narrow ones at the bottom of their row", () => {
     const long = new Set(Array.from(events.name).filter((_, e) => events.duration[e] > meta.duration_ps / 10));
-    const found = [...meta.names.keys()].filter((name) => !long.has(name));
+    const names = Uint8Array.from(meta.names, (_, name) => (long.has(name) ? 0 : 1));
+    const marks = new Marks(events, { names, ops: null });
+    marks.advance();
     const draw = (t0: number, t1: number) => {
       const { ctx, calls } = recorder();
-      markFound(frame(ctx, { view: { t0, t1 } }), byName, found, "act");
+      markFound(frame(ctx, { view: { t0, t1 } }), marks, "act");
       return { strokes: calls.filter((c) => c.name === "stroke"), ticks: calls.filter((c) => c.name === "fillRect") };
     };
     expect(draw(steps.start[14], steps.end[14]).strokes.length).toBeGreaterThan(0);
@@ -184,22 +219,63 @@ describe("outlines", () => {
     expect(far.ticks.every((c) => c.fillStyle === "act" && c.args[2] === 2 && c.args[3] === 2)).toBe(true);
     expect(new Set(far.ticks.map((c) => `${c.args[0]} ${c.args[1]}`)).size).toBe(far.ticks.length);
   });
+
+  it("show where the hovered name is among the wide slices, and look at no others", () => {
+    const { ctx, calls } = recorder();
+    const hoveredIds = Int32Array.of(idOf("Iterator::Root::BatchV2"));
+    const near = frame(ctx, { view: { t0: steps.start[12], t1: steps.end[18] }, hoveredIds });
+    drawTracks(near);
+    const before = calls.filter((c) => c.name === "stroke").length;
+    outlineHovered(near, "ink");
+    expect(calls.filter((c) => c.name === "stroke").length - before).toBe(7);
+    const far = frame(ctx, { view: { t0: 0, t1: 500 * meta.duration_ps }, hoveredIds });
+    drawTracks(far);
+    expect(far.hovered).toEqual([]);
+  });
 });
 
 describe("arrows", () => {
+  /** Positions of an op in a step on two lines: its launch and its kernel. */
+  function launchAndKernel(): readonly [number, number] {
+    const relu = meta.names.indexOf("sequential/conv2d/Relu");
+    const isOf = (e: number, line: number) =>
+      events.lineOf(e) === line && events.step[e] === 14 && events.keyOf(e) === relu;
+    const of = (line: number) => [...events.start.keys()].find((e) => isOf(e, line)) as number;
+    return [of(2), of(16)];
+  }
+
+  it("end at the head of a plane whose tracks are closed, and are dashed there", () => {
+    const { ctx, calls } = recorder();
+    const [launch, kernel] = launchAndKernel();
+    const closed = newArrangement();
+    const plane = meta.lines[events.lineOf(kernel)].plane;
+    closed.closedPlanes.add(plane);
+    const layout = layoutTracks({ meta, rows, work, lineNames, counterNames: [] }, closed);
+    const head = layout.tracks.find((track) => track.kind === "plane" && track.plane === plane);
+    drawArrows(frame(ctx, { tracksBottom: 1000, layout }), [{ from: launch, to: kernel, kind: 0, hop: 1 }], "ink");
+    const [, tip] = calls.filter((c) => c.name === "moveTo");
+    expect(tip.args[1]).toBe(TRACKS_TOP_PX + (head?.y ?? 0) + (head?.height ?? 0) / 2);
+    expect(calls.find((c) => c.name === "setLineDash")?.args[0]).not.toEqual([]);
+  });
+
+  it("are not drawn to a track that is hidden with its plane", () => {
+    const { ctx, calls } = recorder();
+    const [launch, kernel] = launchAndKernel();
+    const arrangement = newArrangement();
+    arrangement.hidden.add(`p${meta.lines[events.lineOf(kernel)].plane}`);
+    const layout = layoutTracks({ meta, rows, work, lineNames, counterNames: [] }, arrangement);
+    drawArrows(frame(ctx, { tracksBottom: 1000, layout }), [{ from: launch, to: kernel, kind: 0, hop: 1 }], "ink");
+    expect(calls.filter((c) => c.name === "stroke")).toEqual([]);
+  });
+
   it("go from the launch to the start of its kernel", () => {
     const { ctx, calls } = recorder();
-    const [launch, kernel] = [2, 16].map((line) =>
-      [...events.key.keys()].find(
-        (e) =>
-          events.line[e] === line && events.step[e] === 14 && meta.names[events.key[e]] === "sequential/conv2d/Relu",
-      ),
-    ) as [number, number];
+    const [launch, kernel] = launchAndKernel();
     const shown = frame(ctx, { tracksBottom: 1000 });
-    drawFlows(shown, kernel, { from: [launch], to: [] }, "ink");
-    const tip = calls.filter((c) => c.name === "moveTo")[1];
+    drawArrows(shown, [{ from: launch, to: kernel, kind: 0, hop: 1 }], "ink");
+    const [tail, tip] = calls.filter((c) => c.name === "moveTo");
     expect(Number(tip.args[0])).toBeCloseTo(xAt(shown.view, 850, events.start[kernel]), 5);
-    expect(Number(calls[1].args[1])).toBeLessThan(Number(tip.args[1]));
+    expect(Number(tail.args[1])).toBeLessThan(Number(tip.args[1]));
   });
 });
 
@@ -229,6 +305,36 @@ describe("head", () => {
     for (const call of calls.filter((c) => c.name === "fillText" && /ms$/.test(String(c.args[0])))) {
       if (call !== label) expect(Math.abs(Number(call.args[1]) - Number(label?.args[1]))).toBeGreaterThan(60);
     }
+  });
+
+  it("moves the words of the range, and ticks, beside the flags of bookmarks", () => {
+    const { ctx, calls } = recorder();
+    const range = { t0: steps.start[14], t1: steps.end[20] };
+    const flags = [{ t0: 400, t1: 460 }];
+    const change = { range, rangeLabel: "steps 14–20 · 149 ms", flags };
+    expect(rangeLabelSpan(frame(ctx, change))?.t0).toBeGreaterThan(460);
+    drawRuler(frame(ctx, { flags }), 300);
+    const inWay = calls.filter((c) => c.name === "fillText" && Number(c.args[1]) > 400 && Number(c.args[1]) < 460);
+    expect(inWay).toEqual([]);
+  });
+
+  it("names every so many of steps that are too thin for their names, beginning with a whole number of them", () => {
+    const { ctx, calls } = recorder();
+    drawSteps(frame(ctx, { view: { t0: 0, t1: meta.duration_ps * 4 } }), -1);
+    const named = texts(calls)
+      .filter((text) => /^\d+$/.test(text))
+      .map(Number);
+    expect(named.length).toBeGreaterThan(1);
+    expect(new Set(named.slice(1).map((name, k) => name - named[k])).size).toBe(1);
+  });
+
+  it("tints the time of which a page has only a sample, and says so where there is room", () => {
+    const { ctx, calls } = recorder();
+    const change = { sampled: [{ t0: 0, t1: steps.end[14] }] };
+    drawSampled(frame(ctx, change), 71, 300);
+    expect(calls.some((c) => c.name === "fillRect" && c.fillStyle === palette.bg2 && c.args[2] === 850)).toBe(true);
+    nameSampled(frame(ctx, change), 300);
+    expect(texts(calls)).toContain("only the longest slices are in this page");
   });
 
   it("marks the time between sessions as not captured", () => {

@@ -2,6 +2,7 @@
 import { setMaxListeners } from "node:events";
 import type { AnyModel, Host, Listener } from "../src/afm";
 import { encodePack, type Pack } from "../src/core/wire";
+import { tiled } from "./tiling";
 
 // A view hangs dozens of listeners on its one signal; Node takes more than ten for a leak.
 setMaxListeners(0);
@@ -59,15 +60,16 @@ async function tableLibrary(): Promise<FakeModel> {
   return new FakeModel({ name: "tabulator", version: "test", source: "" });
 }
 
-export async function fakePage(pack: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
+/** A pack with all events in one table is sent as views/payload.py would send it. */
+export async function fakePage(given: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
   nPages += 1;
+  const pack = given.tables.events ? tiled(given).first : given;
   const models: Record<string, FakeModel> = {
     link: new FakeModel({ time_range: [], selection: [], hover: "", step: -1 }),
     data: new FakeModel({
       data_id: `data${nPages}`,
       overview: Buffer.from(await encodePack(pack)).toString("base64"),
-      is_complete: true,
-      n_chunks: 0,
+      embedded: [],
       ...data,
     }),
   };

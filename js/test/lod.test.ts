@@ -1,33 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { gallop, gallopIn, lowerBound, upperBound } from "../src/core/bisect";
-import { buildPostings, buildRows, endOfSubtree, parentOf, type Rows, readEvents } from "../src/core/events";
-import { coveredTime, eventAt, firstVisible, layoutRow, SliceBuffer } from "../src/core/lod";
-import type { TraceMeta } from "../src/core/meta";
-import type { Table } from "../src/core/wire";
-
-const META = { op_name: [] as number[] } as unknown as TraceMeta;
-
-/** Events of one row per line from (line, start, duration) triples, sorted. */
-function eventsTable(
-  rows: readonly (readonly [line: number, depth: number, start: number, duration: number])[],
-): Table {
-  const column = (k: number) => rows.map((row) => row[k]);
-  return {
-    n: rows.length,
-    columns: {
-      line: Int32Array.from(column(0)),
-      depth: Uint16Array.from(column(1)),
-      start_ps: Float64Array.from(column(2)),
-      duration_ps: Float64Array.from(column(3)),
-      name: Uint32Array.from(rows.map((_, i) => i % 7)),
-    },
-  };
-}
+import { gallop, lowerBound, lowerBoundNear, upperBound } from "../src/core/bisect";
+import type { Events } from "../src/core/events";
+import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/core/lod";
+import { RowLayouts } from "../src/core/row_layouts";
+import { nextFrom } from "../src/core/runs";
+import { zoomAt } from "../src/core/viewport";
+import { loading, packOfRows } from "./loading";
 
 /** A single row of separate events. */
 const singleRows = fc
-  .array(fc.tuple(fc.integer({ min: 0, max: 2000 }), fc.integer({ min: 0, max: 2000 })), { maxLength: 300 })
+  .array(fc.tuple(fc.integer({ min: 0, max: 2000 }), fc.integer({ min: 0, max: 2000 })), {
+    minLength: 1,
+    maxLength: 300,
+  })
   .map((steps) => {
     let at = 0;
     const rows = steps.map(([gap, duration]) => {
@@ -36,24 +22,23 @@ const singleRows = fc
       at += duration;
       return row;
     });
-    return buildRows(readEvents(eventsTable(rows), META), 1);
-  })
-  .filter((rows) => rows.event.length > 0);
+    return loading(packOfRows(rows)).events;
+  });
 
 const windows = fc
   .tuple(fc.integer({ min: 0, max: 300_000 }), fc.integer({ min: 10, max: 600_000 }))
   .map(([t0, length]) => ({ t0, t1: t0 + length }));
 
-function visible(rows: Rows, view: { t0: number; t1: number }): number[] {
-  return [...rows.event.keys()].filter((p) => rows.start[p] < view.t1 && rows.end[p] > view.t0);
+function visible(events: Events, view: { t0: number; t1: number }): number[] {
+  return [...events.start.keys()].filter((p) => events.start[p] < view.t1 && events.endOf(p) > view.t0);
 }
 
 describe("level of detail", () => {
   it("draws no more than one item per pixel column", () => {
     fc.assert(
-      fc.property(singleRows, windows, (rows, view) => {
+      fc.property(singleRows, windows, (events, view) => {
         const out = new SliceBuffer(200);
-        layoutRow(rows, 0, view, 200, () => 0, out);
+        layoutRow(events, 0, view, 200, () => 0, out);
         expect(out.n).toBeLessThanOrEqual(202);
       }),
     );
@@ -61,116 +46,200 @@ describe("level of detail", () => {
 
   it("accounts for every visible event exactly once, in order", () => {
     fc.assert(
-      fc.property(singleRows, windows, (rows, view) => {
+      fc.property(singleRows, windows, (events, view) => {
         const out = new SliceBuffer(200);
-        layoutRow(rows, 0, view, 200, (p) => p % 3, out);
+        layoutRow(events, 0, view, 200, (p) => p % 3, out);
         const seen: number[] = [];
         for (let k = 0; k < out.n; k++) for (let p = out.first[k]; p <= out.last[k]; p++) seen.push(p);
         expect(new Set(seen).size).toBe(seen.length);
         expect(seen).toEqual([...seen].sort((a, b) => a - b));
-        for (const p of visible(rows, view)) expect(seen).toContain(p);
+        for (const p of visible(events, view)) expect(seen).toContain(p);
       }),
     );
   });
 
   it("keeps items in order and free of overlap", () => {
     fc.assert(
-      fc.property(singleRows, windows, (rows, view) => {
+      fc.property(singleRows, windows, (events, view) => {
         const out = new SliceBuffer(200);
-        layoutRow(rows, 0, view, 200, () => 0, out);
+        layoutRow(events, 0, view, 200, () => 0, out);
         for (let k = 1; k < out.n; k++) expect(out.x0[k]).toBeGreaterThanOrEqual(out.x1[k - 1] - 0.01);
       }),
     );
   });
 
   it("leaves a slice of three pixels or more its exact edges", () => {
-    const rows = buildRows(readEvents(eventsTable([[0, 0, 100, 50]]), META), 1);
+    const { events } = loading(packOfRows([[0, 0, 100, 50]]));
     const out = new SliceBuffer(200);
-    layoutRow(rows, 0, { t0: 0, t1: 1000 }, 200, () => 0, out);
+    layoutRow(events, 0, { t0: 0, t1: 1000 }, 200, () => 0, out);
     expect([out.n, out.x0[0], out.x1[0], out.shade[0]]).toEqual([1, 20, 30, 0]);
   });
 
-  it("costs pixels, not events: a million events make at most one item a column", () => {
-    const n = 1_000_000;
-    const table = {
-      n,
-      columns: {
-        start_ps: Float64Array.from({ length: n }, (_, i) => i * 10),
-        duration_ps: new Float64Array(n).fill(5),
-      },
-    };
-    const rows = buildRows(readEvents(table, META), 1);
+  it("makes at most one item a column of a hundred thousand events", () => {
+    const rows = Array.from({ length: 100_000 }, (_, i) => [0, 0, i * 10, 5] as const);
+    const { events } = loading(packOfRows(rows));
     const out = new SliceBuffer(800);
-    const started = performance.now();
-    for (let k = 0; k < 100; k++) layoutRow(rows, 0, { t0: 0, t1: n * 10 }, 800, () => 0, out);
-    expect((performance.now() - started) / 100).toBeLessThan(5);
+    layoutRow(events, 0, { t0: 0, t1: 1_000_000 }, 800, () => 0, out);
     expect(out.n).toBeLessThanOrEqual(801);
+    expect([out.first[0], out.last[out.n - 1]]).toEqual([0, 99_999]);
+  });
+
+  it("keeps the time under the cursor when it zooms, and the slice there", () => {
+    fc.assert(
+      fc.property(singleRows, windows, fc.double({ min: 0.05, max: 0.95, noNaN: true }), (events, view, at) => {
+        const time = view.t0 + at * (view.t1 - view.t0);
+        const bounds = { t0: -1e9, t1: 1e9 };
+        const next = zoomAt(view, time, 0.5, bounds);
+        expect((time - next.t0) / (next.t1 - next.t0)).toBeCloseTo(at, 6);
+        expect(eventAt(events, 0, time, 0)).toBe(eventAt(events, 0, next.t0 + at * (next.t1 - next.t0), 0));
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it("moves the picture instead of reshuffling it when panned by whole pixels", () => {
     const starts = Array.from({ length: 500 }, (_, i) => [0, 0, i * 7 + (i % 3), 2] as const);
-    const rows = buildRows(readEvents(eventsTable(starts), META), 1);
+    const { events } = loading(packOfRows(starts));
     const [a, b] = [new SliceBuffer(100), new SliceBuffer(100)];
-    layoutRow(rows, 0, { t0: 1000, t1: 2000 }, 100, (p) => p % 2, a);
-    layoutRow(rows, 0, { t0: 1010, t1: 2010 }, 100, (p) => p % 2, b);
+    layoutRow(events, 0, { t0: 1000, t1: 2000 }, 100, (p) => p % 2, a);
+    layoutRow(events, 0, { t0: 1010, t1: 2010 }, 100, (p) => p % 2, b);
     const firsts = (out: SliceBuffer) => [...out.first.subarray(0, out.n)];
     expect(firsts(b).slice(1, -2)).toEqual(firsts(a).filter((p) => firsts(b).slice(1, -2).includes(p)));
   });
 });
 
-describe("rows", () => {
-  const table = eventsTable([
-    [0, 0, 0, 100],
-    [0, 1, 10, 30],
-    [0, 2, 12, 5],
-    [0, 1, 50, 20],
-    [0, 0, 200, 10],
-    [2, 0, 5, 5],
-  ]);
-  const events = readEvents(table, META);
-  const rows = buildRows(events, 3);
-
-  it("has one row per line and depth, none for a line without events", () => {
-    expect([...rows.firstRow]).toEqual([0, 3, 3, 4]);
-    expect([...rows.event]).toEqual([0, 4, 1, 3, 2, 5]);
+describe("the layouts of a view at rest", () => {
+  const rows = Array.from({ length: 300 }, (_, i) => [0, i % 2, i * 10, 5] as const);
+  const colors = {};
+  const source = (change = {}) => ({
+    events: loading(packOfRows(rows)).events,
+    view: { t0: 0, t1: 3000 },
+    width: 100,
+    colors,
+    ...change,
   });
 
-  it("cuts an event where the next of its row starts", () => {
-    const crossing = buildRows(
-      readEvents(
-        eventsTable([
-          [0, 0, 0, 100],
-          [0, 0, 60, 100],
-        ]),
-        META,
-      ),
-      1,
+  it("are made once a row, and again when the view, the width, the colours or the events change", () => {
+    const layouts = new RowLayouts(100);
+    let n = 0;
+    const colorOf = () => Math.min(1, n++);
+    const first = source();
+    const isNew = (next: ReturnType<typeof source>) => {
+      n = 0;
+      layouts.of(next, 0, colorOf);
+      return n > 0;
+    };
+    expect([isNew(first), isNew(first), isNew({ ...first, view: { t0: 0, t1: 3000 } })]).toEqual([true, false, false]);
+    expect(isNew({ ...first, view: { t0: 0, t1: 2000 } })).toBe(true);
+    expect(isNew(first)).toBe(true);
+    expect(isNew({ ...first, width: 90 })).toBe(true);
+    expect(isNew({ ...first, width: 90, colors: {} })).toBe(true);
+    expect(isNew(source())).toBe(true);
+    layouts.clear();
+    expect(isNew(first)).toBe(true);
+  });
+
+  it("are those of their rows, however many rows there are", () => {
+    const many = Array.from({ length: 600 }, (_, i) => [0, i, i, 5] as const);
+    const layouts = new RowLayouts(100);
+    const whole = source({ events: loading(packOfRows(many)).events });
+    for (const round of [0, 1]) {
+      for (let row = 0; row < 600; row++) {
+        const slices = layouts.of(whole, row, () => round);
+        expect([slices.n, whole.events.rowOf(slices.first[0])]).toEqual([1, row]);
+      }
+    }
+  });
+});
+
+describe("a search over blocks of events", () => {
+  const gaps = fc.array(fc.nat(40), { minLength: 1, maxLength: 500 });
+
+  it("finds the first event from a moment on, as a look at all of them does", () => {
+    fc.assert(
+      fc.property(gaps, fc.nat(499), fc.nat(12_000), (list, at, time) => {
+        let start = 0;
+        const { events } = loading(
+          packOfRows(
+            list.map((gap) => {
+              start += gap;
+              return [0, 0, start, 0] as const;
+            }),
+          ),
+        );
+        const index = at % list.length;
+        // It is asked for what comes after the event, whose own start lies before the moment.
+        fc.pre(events.start[index] < time);
+        const found = events.start.findIndex((own, k) => k >= index && own >= time);
+        expect(nextFrom(events, time, index, events.n)).toBe(found < 0 ? events.n : found);
+      }),
     );
-    expect([...crossing.end]).toEqual([60, 160]);
   });
 
-  it("finds the event under a point, the nearest long one within the tolerance, or none", () => {
-    expect(eventAt(rows, 1, 15, 0)).toBe(1);
-    expect(eventAt(rows, 1, 45, 2)).toBe(-1);
-    expect(eventAt(rows, 1, 48, 3)).toBe(3);
+  it("gives the same from any guess", () => {
+    fc.assert(
+      fc.property(gaps, fc.nat(499), fc.nat(60), (list, at, value) => {
+        const sorted = [...list].sort((a, b) => a - b);
+        expect(lowerBoundNear(sorted, value, at % list.length, 0, list.length)).toBe(lowerBound(sorted, value));
+      }),
+    );
   });
 
-  it("measures the time covered inside a window, cut at its edges", () => {
-    expect(coveredTime(rows, 0, { t0: 50, t1: 205 })).toBe(55);
-    expect(coveredTime(rows, 0, { t0: 100, t1: 200 })).toBe(0);
-    expect(firstVisible(rows, 0, 100)).toBe(1);
+  it("shows the longest event of a column of many", () => {
+    const rows = Array.from({ length: 4000 }, (_, i) => [0, 0, i * 10, i === 2600 ? 9 : 1] as const);
+    const { events } = loading(packOfRows(rows));
+    const out = new SliceBuffer(10);
+    layoutRow(events, 0, { t0: 0, t1: 40_000 }, 10, (p) => p % 200, out);
+    expect([...out.shown.subarray(0, out.n)]).toContain(2600);
+  });
+});
+
+describe("rows", () => {
+  const { events } = loading(
+    packOfRows([
+      [0, 0, 0, 100],
+      [0, 1, 10, 30],
+      [0, 2, 12, 5],
+      [0, 1, 50, 20],
+      [0, 0, 200, 10],
+      [2, 0, 5, 5],
+    ]),
+  );
+
+  it("are one per line and depth, none for a line without events", () => {
+    expect([...events.rows.firstRow]).toEqual([0, 3, 3, 4]);
+    expect([...events.start]).toEqual([0, 200, 10, 50, 12, 5]);
+    expect([0, 2, 4, 5].map((p) => [events.lineOf(p), events.depthOf(p)])).toEqual([
+      [0, 0],
+      [0, 1],
+      [0, 2],
+      [2, 0],
+    ]);
   });
 
-  it("knows descendants and parents", () => {
-    expect(endOfSubtree(events, 0)).toBe(4);
-    expect(endOfSubtree(events, 1)).toBe(3);
-    expect([0, 1, 2, 3].map((i) => parentOf(events, i))).toEqual([-1, 0, 1, 0]);
+  it("cut an event where the next of its row starts", () => {
+    const rows = [
+      [0, 0, 0, 100],
+      [0, 0, 60, 100],
+    ] as const;
+    for (const nTiles of [1, 2]) {
+      const crossing = loading(packOfRows(rows), { nTiles }).events;
+      expect(coveredTime(crossing, 0, { t0: 0, t1: 1000 })).toBe(160);
+      expect([59, 60, 159, 160].map((time) => eventAt(crossing, 0, time, 0))).toEqual([0, 1, 1, -1]);
+    }
   });
 
-  it("lists events by an id column in order", () => {
-    const postings = buildPostings([2, 0, 2, 1], 3);
-    const of = (id: number) => [...postings.order.subarray(postings.offset[id], postings.offset[id + 1])];
-    expect([of(0), of(1), of(2)]).toEqual([[1], [3], [0, 2]]);
+  it("give the event under a point, the nearest long one within the tolerance, or none", () => {
+    expect(eventAt(events, 1, 15, 0)).toBe(2);
+    expect(eventAt(events, 1, 45, 2)).toBe(-1);
+    expect(eventAt(events, 1, 48, 3)).toBe(3);
+  });
+
+  it("measure the time covered inside a window, cut at its edges", () => {
+    expect(coveredTime(events, 0, { t0: 50, t1: 205 })).toBe(55);
+    expect(coveredTime(events, 0, { t0: 100, t1: 200 })).toBe(0);
+    expect(visibleFrom(events, 0, 100)).toBe(1);
+    expect(visibleFrom(events, 0, 500)).toBe(-1);
   });
 });
 
@@ -180,11 +249,9 @@ describe("search in sorted columns", () => {
   it("agrees with a linear search, galloping or not", () => {
     fc.assert(
       fc.property(sorted, fc.integer({ min: -1, max: 51 }), (values, value) => {
-        const order = values.map((_, i) => i);
         const expected = values.filter((v) => v < value).length;
         expect(lowerBound(values, value)).toBe(expected);
         expect(gallop(values, value, 0, values.length)).toBe(expected);
-        expect(gallopIn(values, order, value, 0, values.length)).toBe(expected);
         expect(upperBound(values, value)).toBe(values.filter((v) => v <= value).length);
       }),
     );

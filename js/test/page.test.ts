@@ -25,6 +25,26 @@ describe("paced", () => {
     expect(seen.length).toBe(n);
   });
 
+  it("waits for a drag to rest where it is slow, and does the last of it", () => {
+    const seen: number[] = [];
+    let value = 0;
+    const slow = () => {
+      seen.push(value);
+      vi.advanceTimersByTime(30);
+    };
+    const update = paced(slow, new AbortController().signal, () => true);
+    for (const end of [20, 40]) {
+      for (; value < end; value++) {
+        update();
+        vi.advanceTimersByTime(16);
+      }
+      expect(seen.at(-1)).not.toBe(value);
+      vi.advanceTimersByTime(300);
+      expect(seen.at(-1)).toBe(value);
+    }
+    expect(seen).toHaveLength(2);
+  });
+
   it("stops with its view", () => {
     const controller = new AbortController();
     const run = vi.fn();

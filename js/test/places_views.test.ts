@@ -152,7 +152,7 @@ describe("list of code", () => {
 describe("scope icicle", () => {
   const cell = (root: HTMLElement, name: string) =>
     [...root.querySelectorAll<HTMLElement>(".cell")].find((one) =>
-      one.getAttribute("aria-label")?.startsWith(`${name}:`),
+      one.getAttribute("aria-description")?.startsWith(`${name}:`),
     );
   const crumbs = (root: HTMLElement) => texts(root, ".tfp-crumbs button");
   const press = (key: string) =>
@@ -182,7 +182,7 @@ describe("scope icicle", () => {
     expect(selection(page).length).toBe(1);
     page.link.set("selection", [CONV]);
     const marked = [...root.querySelectorAll('.cell.op[aria-pressed="true"]')];
-    expect(marked.every((one) => one.getAttribute("aria-label")?.startsWith("convolution:"))).toBe(true);
+    expect(marked.every((one) => one.getAttribute("aria-description")?.startsWith("convolution:"))).toBe(true);
     expect(marked.length).toBeGreaterThan(0);
   });
 
@@ -190,19 +190,19 @@ describe("scope icicle", () => {
     const { root } = await showWidget(scopeIcicle, scenePlaces());
     root.querySelector<HTMLElement>(".cell")?.focus();
     press("ArrowDown");
-    expect(document.activeElement?.getAttribute("aria-label")).toMatch(/^Iterator|^sequential/);
+    expect(document.activeElement?.getAttribute("aria-description")).toMatch(/^Iterator|^sequential/);
     press("ArrowRight");
     press("ArrowUp");
-    expect(document.activeElement?.getAttribute("aria-label")).toMatch(/^all ops/);
+    expect(document.activeElement?.getAttribute("aria-description")).toMatch(/^all ops/);
   });
 
   it("shows forward or backward alone", async () => {
     const { root } = await showWidget(scopeIcicle, scenePlaces());
-    const whole = cell(root, "all ops")?.getAttribute("aria-label");
+    const whole = cell(root, "all ops")?.getAttribute("aria-description");
     const buttons = [...root.querySelectorAll<HTMLButtonElement>('[aria-label="Part of the step"] button')];
     expect(buttons.map((one) => one.textContent)).toEqual(["All", "Forward", "Backward", "Optimizer"]);
     buttons[2].click();
-    expect(cell(root, "all ops")?.getAttribute("aria-label")).not.toBe(whole);
+    expect(cell(root, "all ops")?.getAttribute("aria-description")).not.toBe(whole);
     expect(root.querySelectorAll(".cell.op").length).toBe(root.querySelectorAll(".cell.op .bw").length);
   });
 

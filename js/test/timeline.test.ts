@@ -1,10 +1,11 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Pack, Table } from "../src/core/wire";
+import { encodePack, type Pack } from "../src/core/wire";
 import timeline from "../src/timeline";
 import type { TimelineElement } from "../src/timeline/locate";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";
+import { tiled } from "./tiling";
 
 const WIDTH = 1000;
 const LABEL = 128;
@@ -125,7 +126,7 @@ describe("timeline", () => {
     for (const part of [BATCH, "13.", "of step", "step14", "40 ×", "Inside it", "39 steps", "group_id14"]) {
       expect(text).toContain(part);
     }
-    expect(root.querySelector("[aria-live]")?.textContent).toMatch(
+    expect(root.querySelector(".sr[aria-live]")?.textContent).toMatch(
       /^Selected Iterator::Root::BatchV2, 1\d\.\d ms, step 14$/,
     );
   });
@@ -342,25 +343,27 @@ describe("timeline", () => {
     expect(root.querySelector(".tl-plane")?.getAttribute("aria-expanded")).toBe("false");
   });
 
-  it("says how much of the trace is here, and keeps the selected slice when the rest comes", async () => {
-    const full = RUN;
-    const n = 2000;
-    const columns = Object.entries(full.tables.events.columns).map(([name, values]) => [name, values.slice(0, n)]);
-    const capped: Table = { n, columns: Object.fromEntries(columns) };
-    const { stats: _, ...tables } = full.tables;
-    const { page, root, area } = await show(
-      { meta: full.meta, tables: { ...tables, events: capped } },
-      { is_complete: false, n_chunks: 1 },
-    );
-    expect(root.querySelector(".tl-about")?.textContent).toContain("2,000 of 7,173 events");
+  it("draws what is here, says how much that is, and keeps the selected slice when the tiles come", async () => {
+    const { first, parts } = tiled(RUN, { nTiles: 4, isWhole: false, sampleEvery: 3 });
+    const { page, root, area } = await show(first);
+    const about = () => root.querySelector(".tl-about")?.textContent;
+    expect(about()).toContain("0 of 7,173 events, waiting for the kernel");
     await click(area, root.tfprofLocate(BATCH, 2));
-    expect(details(root)).not.toContain("Stats in the trace");
-    const { encodePack } = await import("../src/core/wire");
-    const bytes = await encodePack({ meta: {}, tables: { events: full.tables.events, stats: full.tables.stats } });
-    page.data.emit("msg:custom", { kind: "detail", index: 0, count: 1 }, [bytes]);
+    expect(details(root)).toContain("duration");
+    const step = /step\d+/.exec(details(root))?.[0] ?? "no step";
+    const answered = new Set<string>();
+    await vi.waitFor(async () => {
+      const keys = page.data.sent.flatMap((message) => (message as { keys?: string[] }).keys ?? []);
+      for (const key of keys.filter((one) => !answered.has(one))) {
+        answered.add(key);
+        page.data.emit("msg:custom", { kind: "part", key }, [await encodePack(parts.get(key) as Pack)]);
+      }
+      await frame();
+      expect(about()).toContain("· 7,173 events");
+    });
     await vi.waitFor(() => expect(details(root)).toContain("Stats in the trace"));
-    expect(root.querySelector(".tl-about")?.textContent).toContain("· 7,173 events");
-    expect(details(root)).toContain("step2");
+    expect(details(root)).toContain(step);
+    expect(page.link.state.selection).toHaveLength(1);
   });
 
   it("shows an error in its own place", async () => {

@@ -1,91 +1,74 @@
 import { describe, expect, it } from "vitest";
-import { findSame, insideOf, summarizeKey, timePerStep } from "../src/core/event_summary";
-import { buildPostings, buildRows, readEvents } from "../src/core/events";
-import { flowsOf } from "../src/core/flows";
 import { findGaps, gapsIn } from "../src/core/idle";
+import { Inside, KeyFigures } from "../src/core/key_figures";
+import { Marks } from "../src/core/marks";
 import type { TraceMeta } from "../src/core/meta";
 import { layoutPieces, RunBuffer } from "../src/core/pieces";
-import { eventsByTime, flagged, matchNames, neighbour } from "../src/core/search";
 import { timeInside, uncapturedSpans } from "../src/core/sessions";
 import { statsOfEvent, statText } from "../src/core/stats";
 import { readSteps, stepAt, typicalSteps } from "../src/core/steps";
+import { flagsOfKeys } from "../src/timeline/chosen";
 import { trainingRun } from "./fixtures";
+import { loading, packOfRows } from "./loading";
 
 const run = trainingRun();
 const meta = run.meta as unknown as TraceMeta;
-const events = readEvents(run.tables.events, meta);
-const rows = buildRows(events, meta.lines.length);
+const { events } = loading(run, { nTiles: 3 });
+const { rows } = events;
 const steps = readSteps(run.tables.steps, run.tables.step_pieces, meta);
-const byKey = buildPostings(events.key, meta.names.length);
 const idOf = (name: string) => meta.names.indexOf(name);
 const BATCH = "Iterator::Root::BatchV2";
 
-describe("search", () => {
-  it("finds text in any case and regular expressions, nothing for nothing", () => {
-    const names = ["Conv2D", "conv2d_1/Relu", "MatMul"];
-    expect([...matchNames(names, { text: "CONV", isRegex: false })]).toEqual([1, 1, 0]);
-    expect([...matchNames(names, { text: "^mat|Relu$", isRegex: true })]).toEqual([0, 1, 1]);
-    expect([...matchNames(names, { text: "", isRegex: true })]).toEqual([0, 0, 0]);
-    expect([...matchNames(names, { text: "2d.", isRegex: false })]).toEqual([0, 0, 0]);
-    expect(() => matchNames(names, { text: "(", isRegex: true })).toThrow(SyntaxError);
-    expect([...flagged(Uint8Array.of(0, 1, 0, 1))]).toEqual([1, 3]);
-  });
+function marksOf(name: string): Marks {
+  const marks = new Marks(events, flagsOfKeys(meta, [idOf(name)]));
+  marks.advance();
+  return marks;
+}
 
-  it("walks matches of several lines in the order of time and wraps around", () => {
-    const byName = buildPostings(events.name, meta.names.length);
-    const found = eventsByTime(
-      events,
-      byName,
-      flagged(matchNames(meta.names, { text: "conv2d/Relu:Relu", isRegex: false })),
-    );
-    expect(found).toHaveLength(80);
-    for (let i = 1; i < found.length; i++)
-      expect(events.start[found[i]]).toBeGreaterThanOrEqual(events.start[found[i - 1]]);
-    expect(neighbour(events, found, found[79], 1)).toBe(0);
-    expect(neighbour(events, found, found[0], -1)).toBe(79);
-    expect(neighbour(events, found, -1, 1, events.start[found[10]])).toBe(10);
-    expect(neighbour(events, new Uint32Array(), -1, 1)).toBe(-1);
-  });
-});
+function figuresOf(name: string, span: { t0: number; t1: number } | null = null, limit = 400): KeyFigures {
+  const options = { span, nSteps: steps.n, counts: () => true, limit };
+  const figures = new KeyFigures(events, marksOf(name), idOf(name), options);
+  expect(figures.step()).toBe(true);
+  return figures;
+}
 
 describe("details", () => {
   it("sums the slices of an op, all of them or those that overlap a range", () => {
-    const all = summarizeKey(events, byKey, idOf(BATCH), null);
+    const all = figuresOf(BATCH);
     expect(all.count).toBe(40);
-    const seven = summarizeKey(events, byKey, idOf(BATCH), { t0: steps.start[12], t1: steps.end[18] });
+    const seven = figuresOf(BATCH, { t0: steps.start[12], t1: steps.end[18] });
     expect(seven.count).toBe(7);
     expect(seven.totalPs).toBeLessThan(all.totalPs);
-    const first = byKey.order[byKey.offset[idOf(BATCH)]];
+    const first = marksOf(BATCH).next(0, events.n);
     const [start, duration] = [events.start[first], events.duration[first]];
-    const part = summarizeKey(events, byKey, idOf(BATCH), { t0: start + duration / 4, t1: start + duration / 2 });
+    const part = figuresOf(BATCH, { t0: start + duration / 4, t1: start + duration / 2 });
     expect(part.count).toBe(1);
     expect(part.totalPs).toBeCloseTo(duration / 4, 0);
-    const durations = [...byKey.order.subarray(byKey.offset[idOf(BATCH)], byKey.offset[idOf(BATCH) + 1])].map(
-      (event) => events.duration[event],
-    );
+    const marks = marksOf(BATCH);
+    const durations: number[] = [];
+    for (let p = marks.next(0, events.n); p >= 0; p = marks.next(p + 1, events.n)) durations.push(events.duration[p]);
     expect(events.duration[all.longest]).toBe(Math.max(...durations));
+    expect([all.minPs, all.maxPs]).toEqual([Math.min(...durations), Math.max(...durations)]);
+    expect(all.durations).toHaveLength(40);
+    expect(figuresOf(BATCH, null, 10).durations).toHaveLength(10);
   });
 
   it("splits a slice into the self times inside it, itself included, without losing any", () => {
-    const batch = byKey.order[byKey.offset[idOf(BATCH)]];
-    const inside = insideOf(events, batch);
+    const batch = marksOf(BATCH).next(0, events.n);
+    const job = new Inside(events, batch);
+    job.step();
+    const inside = job.rows();
     expect(inside.map((row) => meta.names[row.name])).toContain("DecodeJpeg:DecodeJpeg");
     expect(inside.find((row) => meta.names[row.name] === BATCH)?.count).toBe(1);
     expect(inside.reduce((sum, row) => sum + row.selfPs, 0)).toBeCloseTo(events.duration[batch], -2);
   });
 
   it("gives an op's time in each step, and nothing for events without steps", () => {
-    const times = timePerStep(events, byKey, idOf(BATCH), steps.n);
+    const times = figuresOf(BATCH).perStep;
     expect(times).toHaveLength(40);
     expect(times.every((t) => t > 12e9 && t < 15e9)).toBe(true);
-    expect(timePerStep(events, byKey, idOf("ThreadpoolListener::Record"), steps.n)).toHaveLength(0);
-  });
-
-  it("finds a slice again in a larger table", () => {
-    const k = 1234;
-    const old = { line: events.line[k], start: events.start[k], name: events.name[k] };
-    expect(findSame(events, old)).toBe(k);
-    expect(findSame(events, { ...old, start: old.start + 1 })).toBe(-1);
+    expect(figuresOf(BATCH).hasSteps).toBe(true);
+    expect(figuresOf("ThreadpoolListener::Record").hasSteps).toBe(false);
   });
 
   it("decodes stats exactly, 64-bit integers included", () => {
@@ -96,59 +79,19 @@ describe("details", () => {
     expect(statText(4, 2n ** 64n - 1n, names)).toBe("-1");
     expect(statText(5, 0n, names)).toBe("Relu");
     expect(statText(6, 2048n, names)).toBe("2.00 KiB of binary data");
-    const first = statsOfEvent(run.tables.stats, meta.names, events, 0);
-    expect(first).toEqual([
+    const table = {
+      n: 2,
+      columns: {
+        key: Int32Array.of(1, 2),
+        kind: Uint8Array.of(4, 3),
+        bits: BigUint64Array.of(0n, 18446744073709551600n),
+      },
+    };
+    expect(statsOfEvent(table, ["Relu", "group_id", "_c"])).toEqual([
       { key: "group_id", value: "0" },
       { key: "_c", value: "18446744073709551600" },
     ]);
-    expect(statsOfEvent(undefined, meta.names, events, 0)).toEqual([]);
-  });
-});
-
-describe("flows", () => {
-  const windowed = trainingRun({ isWindowed: true, nSteps: 20 });
-  const its = windowed.meta as unknown as TraceMeta;
-  const all = readEvents(windowed.tables.events, its);
-  const lineOf = (name: string) => its.lines.findIndex((line) => line.name === name);
-  const onLine = (line: string, step: number) =>
-    [...Array(all.n).keys()].filter(
-      (e) => all.line[e] === lineOf(line) && all.step[e] === step && its.names[all.key[e]] === "sequential/conv2d/Relu",
-    );
-
-  it("leads from a launch to its kernel and back, within the session only", () => {
-    for (const step of [2, 7, 17]) {
-      const [launch] = onLine("tf_Compute/0", step);
-      const [kernel] = onLine("Stream #13 Compute", step);
-      expect(flowsOf(its, windowed.tables.stats, all, launch)).toEqual({ from: [], to: [kernel] });
-      expect(flowsOf(its, windowed.tables.stats, all, kernel)).toEqual({ from: [launch], to: [] });
-    }
-  });
-
-  it("leads from a producer to the consumers of its id and type", () => {
-    const stat = (key: string, value: number) => [key, value] as const;
-    const lists = [
-      [stat("_pt", 1), stat("_p", 7)],
-      [stat("_ct", 1), stat("_c", 7)],
-      [stat("_ct", 2), stat("_c", 7)],
-    ];
-    const names = ["_pt", "_p", "_ct", "_c"];
-    const flat = lists.flat();
-    const stats = {
-      n: flat.length,
-      columns: {
-        key: Int32Array.from(flat, ([key]) => names.indexOf(key)),
-        kind: new Uint8Array(flat.length).fill(3),
-        bits: BigUint64Array.from(flat, ([, value]) => BigInt(value)),
-      },
-    };
-    const small = readEvents(
-      { n: 3, columns: { start_ps: Float64Array.of(0, 5, 6), n_stats: Uint16Array.of(2, 2, 2) } },
-      meta,
-    );
-    expect(flowsOf({ ...meta, names }, stats, small, 0)).toEqual({ from: [], to: [1] });
-    expect(flowsOf({ ...meta, names }, stats, small, 1)).toEqual({ from: [0], to: [] });
-    expect(flowsOf({ ...meta, names }, stats, small, 2)).toEqual({ from: [], to: [] });
-    expect(flowsOf({ ...meta, names }, undefined, small, 0)).toEqual({ from: [], to: [] });
+    expect(statsOfEvent({ n: 0, columns: {} }, [])).toEqual([]);
   });
 });
 
@@ -199,10 +142,22 @@ describe("steps and sessions", () => {
 
   it("measures how long a stream waits", () => {
     const row = rows.firstRow[16];
-    const gaps = findGaps(rows, row, 1e9, []);
+    const gaps = findGaps(events, row, 1e9, []);
     expect(gaps.start).toHaveLength(39);
     const { count, meanPs } = gapsIn(gaps, { t0: steps.start[10], t1: steps.end[12] });
     expect([count, Math.round(meanPs / 1e9)]).toEqual([3, 15]);
-    expect(findGaps(rows, row, 1e9, [{ t0: 0, t1: 1e15 }]).start).toHaveLength(0);
+    expect(findGaps(events, row, 1e9, [{ t0: 0, t1: 1e15 }]).start).toHaveLength(0);
+  });
+
+  it("finds the gaps of a long row that is busy nearly always", () => {
+    const isLate = (i: number) => i % 700 === 650 || i === 1 || i === 127 || i === 128;
+    let at = 0;
+    const rows = Array.from({ length: 5000 }, (_, i) => {
+      at += isLate(i) ? 100 : 10;
+      return [0, 0, at, 9] as const;
+    });
+    const { events } = loading(packOfRows(rows));
+    const late = rows.filter((_, i) => isLate(i)).map(([, , start]) => start);
+    expect([...findGaps(events, 0, 50, []).end]).toEqual(late);
   });
 });

@@ -1,127 +1,249 @@
 import { describe, expect, it } from "vitest";
-import { bandsOf, filledRows } from "../src/core/bands";
-import { extremeInSpan, newCounter } from "../src/core/counter";
-import { buildRows, readEvents } from "../src/core/events";
+import { moveTo, newArrangement, togglePin } from "../src/core/arrangement";
+import { bandsOf } from "../src/core/bands";
 import { shortName } from "../src/core/labels";
-import type { TraceMeta } from "../src/core/meta";
-import { layoutTracks, lineLabels, newTrackState, reveal, trackAt, yOfRow } from "../src/core/tracks";
-import { trainingRun } from "./fixtures";
+import type { LineMeta, PlaneMeta, TraceMeta } from "../src/core/meta";
+import { contentY, pinning, screenY } from "../src/core/pinning";
+import type { Rows } from "../src/core/rows";
+import { lineLabels } from "../src/core/track_names";
+import { layoutTracks, reveal, type Track, type TrackSource, trackAt, yOfRow } from "../src/core/tracks";
 
-const run = trainingRun();
-const meta = run.meta as unknown as TraceMeta;
-const events = readEvents(run.tables.events, meta);
-const rows = buildRows(events, meta.lines.length);
+/** Lines by plane, each as [name, busy time, depths]. */
+function drawn(planes: Record<string, [string, number, number][]>, counters: string[] = []): TrackSource {
+  const metas: PlaneMeta[] = [];
+  const lines: LineMeta[] = [];
+  const firstRow = [0];
+  for (const [name, own] of Object.entries(planes)) {
+    const kind = name.startsWith("/device") ? "device" : "host";
+    metas.push({ name, host: "h", kind });
+    for (const [line, busy_ps, depths] of own) {
+      lines.push({ plane: metas.length - 1, name: line, n_events: 1, busy_ps, is_derived: line === "Steps" });
+      firstRow.push(firstRow[firstRow.length - 1] + depths);
+    }
+  }
+  const nRows = firstRow[firstRow.length - 1];
+  const rows = { firstRow: Uint32Array.from(firstRow), isFilled: new Uint8Array(nRows), n: nRows } as unknown as Rows;
+  const meta = { planes: metas, lines } as unknown as TraceMeta;
+  return { meta, rows, work: (l) => lines[l].busy_ps, lineNames: lineLabels(meta), counterNames: counters };
+}
+
+const threads = (n: number): [string, number, number][] =>
+  Array.from({ length: n }, (_, k) => [`worker/${k}`, 1000 - k, 2]);
+
+const run = drawn(
+  {
+    "/host:CPU": [
+      ["python", 900, 2],
+      ["tf_data", 500, 8],
+      ["tf_Compute", 300, 3],
+      ["idle a", 1, 1],
+      ["idle b", 1, 1],
+    ],
+    "/device:GPU:0": [
+      ["Stream #13", 400, 1],
+      ["Steps", 999, 1],
+    ],
+  },
+  ["GPU_0_bfc in use", "Prefetch buffer"],
+);
+
+function names(source: TrackSource, tracks: readonly Track[]): string[] {
+  return tracks.map((track) => {
+    if (track.kind === "line") return source.meta.lines[track.line].name;
+    if (track.kind === "counter") return source.counterNames[track.counter];
+    return `${track.kind} ${track.lines.length}`;
+  });
+}
+const shown = (state = newArrangement(), source = run) => names(source, layoutTracks(source, state).tracks);
 
 describe("tracks", () => {
-  const layout = layoutTracks(meta, rows, filledRows(events, rows), newTrackState());
+  it("gives the first screen to the threads that work in the first window, however busy others are elsewhere", () => {
+    const source = { ...run, work: (line: number) => (run.meta.lines[line].name === "tf_Compute" ? 300 : 0) };
+    expect(shown(newArrangement(), source).slice(0, 3)).toEqual(["plane 5", "tf_Compute", "fold 4"]);
+  });
 
   it("puts the busiest threads first and folds the idle ones with their number", () => {
-    const names = layout.tracks.map((t) =>
-      t.kind === "line" ? meta.lines[t.line].name : `${t.kind} ${t.lines.length}`,
-    );
-    expect(names).toEqual([
-      "plane 15",
+    expect(shown()).toEqual([
+      "plane 5",
       "python",
-      "tf_data_iterator_get_next",
-      "tf_Compute/0",
-      "fold 12",
-      "plane 3",
-      "Stream #13 Compute",
-      "Stream #14 Memcpy",
-      "TensorFlow Ops",
+      "tf_data",
+      "tf_Compute",
+      "fold 2",
+      "plane 2",
+      "Stream #13",
+      "Steps",
+      "group 2",
+      "GPU_0_bfc in use",
+      "Prefetch buffer",
     ]);
   });
 
   it("puts devices that did next to nothing after the others", () => {
-    const planes = ["GPU:0", "GPU:1", "GPU:2"].map((name) => ({ name, host: "", kind: "device" as const }));
-    const busy = [1, 100, 90];
-    const lines = busy.map((busy_ps, plane) => ({ plane, name: "s", n_events: 1, busy_ps, is_derived: false }));
-    const one = { start_ps: new Float64Array(3), duration_ps: Float64Array.from(busy), line: Int32Array.of(0, 1, 2) };
-    const own = readEvents({ n: 3, columns: one }, meta);
-    const ownRows = buildRows(own, 3);
-    const order = layoutTracks({ ...meta, planes, lines }, ownRows, filledRows(own, ownRows), newTrackState()).tracks;
-    expect(order.flatMap((t) => (t.kind === "plane" ? [planes[t.plane].name] : []))).toEqual([
-      "GPU:1",
-      "GPU:2",
-      "GPU:0",
-    ]);
-  });
-
-  it("names threads without their long ids, and numbers what that makes equal", () => {
-    const lines = ["tf_Compute/-4638255601", "tf_Compute/346699663", "python", "tf_data/12345678"].map((name) => ({
-      ...meta.lines[0],
-      name,
-    }));
-    expect(lineLabels({ ...meta, lines })).toEqual(["tf_Compute 1", "tf_Compute 2", "python", "tf_data"]);
+    const source = drawn({
+      "/device:GPU:0": [["s", 1, 1]],
+      "/device:GPU:1": [["s", 100, 1]],
+      "/device:GPU:2": [["s", 90, 1]],
+    });
+    const { tracks } = layoutTracks(source, newArrangement());
+    expect(tracks.flatMap((t) => (t.kind === "plane" ? [t.plane] : []))).toEqual([1, 2, 0]);
   });
 
   it("finds the track at every height", () => {
+    const layout = layoutTracks(run, newArrangement());
     for (const track of layout.tracks) expect(trackAt(layout, track.y + 1)).toBe(track);
     expect(trackAt(layout, layout.height + 1)).toBeNull();
+    expect(trackAt(layout, -1)).toBeNull();
   });
 
-  it("opens what hides a slice that was asked for", () => {
-    const state = newTrackState();
+  it("opens what hides a slice that was asked for: closed, folded, hidden, filtered or flat", () => {
+    const state = newArrangement();
     state.closedPlanes.add(0);
-    const closed = layoutTracks(meta, rows, filledRows(events, rows), state);
-    expect(yOfRow(closed, 9, 0)).toBeNull();
-    expect(reveal(meta, closed, state, 9, 0)).toBe(true);
-    const open = layoutTracks(meta, rows, filledRows(events, rows), state);
-    expect(yOfRow(open, 9, 0)).not.toBeNull();
-    expect(reveal(meta, open, state, 9, 0)).toBe(false);
+    state.hidden.add("l3");
+    state.filter = "stream";
+    state.flatLines.add(1);
+    for (const [line, depth] of [
+      [3, 0],
+      [1, 7],
+    ]) {
+      for (let i = 0; i < 2; i++) reveal(run.meta, layoutTracks(run, state), state, line, depth);
+      expect(yOfRow(layoutTracks(run, state), line, depth)).not.toBeNull();
+    }
+  });
+
+  it("moves a pinned line to the top and a pinned counter to the bottom, once each", () => {
+    const state = newArrangement();
+    togglePin(state, "l5");
+    togglePin(state, "c0");
+    const layout = layoutTracks(run, state);
+    expect(names(run, layout.tracks).filter((name) => name === "Stream #13")).toHaveLength(1);
+    expect(layout.tracks[0]).toMatchObject({ kind: "line", line: 5, y: 0, isPinned: true });
+    expect(layout.pinnedHeight).toBe(layout.tracks[0].height);
+    expect(names(run, layout.dock)).toEqual(["GPU_0_bfc in use"]);
+    expect(names(run, layout.tracks)).not.toContain("GPU_0_bfc in use");
+  });
+
+  it("has room for three counters at the bottom and says when there is no more", () => {
+    const state = newArrangement();
+    expect(["c0", "c1", "c2", "c3"].map((key) => togglePin(state, key))).toEqual([true, true, true, false]);
+  });
+
+  it("keeps what was hidden out and counts it", () => {
+    const state = newArrangement();
+    state.hidden.add("l1").add("c1").add("p1");
+    const layout = layoutTracks(run, state);
+    expect(names(run, layout.tracks)).toEqual([
+      "plane 5",
+      "python",
+      "tf_Compute",
+      "fold 2",
+      "group 1",
+      "GPU_0_bfc in use",
+    ]);
+    expect(layout.nShown).toBe(5);
+    expect(layout.nTracks).toBe(9);
+    expect(layout.nHidden).toBe(3);
+  });
+
+  it("shows of a filter every line it names, folded or closed ones too, and counts them", () => {
+    const state = newArrangement();
+    state.closedPlanes.add(0);
+    state.filter = "IDLE";
+    expect(shown(state)).toEqual(["plane 5", "idle a", "idle b"]);
+    state.filter = "gpu:0 stream";
+    expect(shown(state)).toEqual(["plane 2", "Stream #13"]);
+    state.filter = "nothing at all";
+    const layout = layoutTracks(run, state);
+    expect([layout.tracks.length, layout.nShown, layout.nTracks]).toEqual([0, 0, 9]);
+  });
+
+  it("keeps the order that the reader gave to lines, planes and counters", () => {
+    const state = newArrangement();
+    moveTo(state, "p0", ["l0", "l1", "l2"], "l2", 0);
+    moveTo(state, "root", ["p0", "p1"], "p1", 0);
+    moveTo(state, "counters", ["c0", "c1"], "c0", 1);
+    expect(shown(state).filter((name) => !name.includes(" "))).toEqual(["Steps", "tf_Compute", "python", "tf_data"]);
+    expect(shown(state).slice(-2)).toEqual(["Prefetch buffer", "GPU_0_bfc in use"]);
+    expect(shown(state)[0]).toBe("plane 2");
+  });
+
+  it("draws one depth of a line that the reader closed, and all of one that was opened", () => {
+    const state = newArrangement();
+    const height = () => layoutTracks(run, state).tracks.find((t) => t.kind === "line" && t.line === 1)?.height;
+    const usual = Number(height());
+    state.flatLines.add(1);
+    expect(height()).toBeLessThan(usual);
+    state.flatLines.clear();
+    state.deepLines.add(1);
+    expect(height()).toBeGreaterThan(usual);
+  });
+
+  it("lays out 5,000 lines with every line either shown or folded, and finds each by its height", () => {
+    const source = drawn({ "/host:CPU": threads(5000) });
+    const state = newArrangement();
+    state.openFolds.add(0);
+    const layout = layoutTracks(source, state);
+    const lines = layout.tracks.filter((t) => t.kind === "line");
+    expect(lines).toHaveLength(5000);
+    const last = layout.tracks[layout.tracks.length - 1];
+    expect(trackAt(layout, layout.height - 1)).toBe(last);
+    expect(layout.height).toBe(last.y + last.height);
+    state.filter = "worker/4999";
+    expect(layoutTracks(source, state).nShown).toBe(1);
+  });
+});
+
+describe("pinned tracks", () => {
+  const state = newArrangement(["l0", "l1"]);
+  const layout = layoutTracks(run, state);
+
+  it("stay while the others scroll under them", () => {
+    const height = 600;
+    expect(screenY(layout, 0, height, 5)).toBe(5);
+    expect(screenY(layout, 200, height, 5)).toBe(5);
+    expect(screenY(layout, 200, height, layout.pinnedHeight + 250)).toBe(layout.pinnedHeight + 50);
+  });
+
+  it("scroll first where they would take the room of all others", () => {
+    const height = 100;
+    const { shown: room } = pinning(layout, 0, height);
+    expect(room).toBeLessThan(layout.pinnedHeight);
+    expect(contentY(layout, 1000, height, 0)).toBe(layout.pinnedHeight - room);
+    expect(contentY(layout, 1000, height, room)).toBe(room + 1000);
+  });
+
+  it("are met at the height at which they are drawn", () => {
+    for (const height of [100, 300, 600]) {
+      for (const scroll of [0, 10, 80, 400]) {
+        for (let y = 0; y < height; y += 7) {
+          const content = contentY(layout, scroll, height, y);
+          if (content < layout.pinnedHeight && y >= pinning(layout, scroll, height).shown) continue;
+          expect(screenY(layout, scroll, height, content)).toBe(y);
+        }
+      }
+    }
+  });
+});
+
+describe("names of tracks", () => {
+  it("are without the long ids of threads, and numbered where that leaves them the same", () => {
+    const lines = ["tf_Compute/-4638255601", "tf_Compute/346699663", "python", "tf_data/12345678"];
+    const { meta } = drawn({ "/host:CPU": lines.map((name) => [name, 1, 1]) });
+    expect(lineLabels(meta)).toEqual(["tf_Compute 1", "tf_Compute 2", "python", "tf_data"]);
   });
 });
 
 describe("bands", () => {
-  /** [depth, start, duration] on one line. */
-  const bands = (...list: [number, number, number][]) => {
-    const column = (k: number) => Float64Array.from(list, (row) => row[k]);
-    const small = readEvents(
-      { n: list.length, columns: { depth: Uint16Array.from(column(0)), start_ps: column(1), duration_ps: column(2) } },
-      meta,
-    );
-    const smallRows = buildRows(small, 1);
-    return bandsOf(smallRows, filledRows(small, smallRows), 0, true);
+  const bands = (...isFilled: number[]) => {
+    const rows = { firstRow: Uint32Array.of(0, isFilled.length), isFilled: Uint8Array.from(isFilled) };
+    return bandsOf(rows as unknown as Rows, 0, true);
   };
 
-  it("folds a wrapper and the children that fill it into one band", () => {
-    expect(bands([0, 0, 100], [1, 1, 98], [2, 10, 20])).toEqual([[0, 1], [2]]);
+  it("fold a wrapper and the children that fill it into one", () => {
+    expect(bands(1, 0, 0)).toEqual([[0, 1], [2]]);
   });
 
-  it("leaves a parent with work of its own its band", () => {
-    expect(bands([0, 0, 100], [1, 1, 60])).toEqual([[0], [1]]);
-  });
-
-  it("folds wrappers although others of their level have no children", () => {
-    expect(bands([0, 0, 100], [1, 1, 98], [0, 200, 500])).toEqual([[0, 1]]);
-  });
-});
-
-describe("memory counter", () => {
-  it("gives the extremes of a column, with what was in use before it", () => {
-    const n = 1000;
-    const time = Float64Array.from({ length: n }, (_, i) => i * 10);
-    const value = Float64Array.from({ length: n }, (_, i) => (i * 7919) % 1000);
-    const counter = newCounter("bfc", time, value, 7);
-    for (const [from, to] of [
-      [0, 1000],
-      [3, 900],
-      [500, 501],
-      [64, 128],
-    ]) {
-      expect(extremeInSpan(counter, "max", from * 10, to * 10)).toBe(Math.max(...value.subarray(from, to)));
-      expect(extremeInSpan(counter, "min", from * 10, to * 10)).toBe(Math.min(...value.subarray(from, to)));
-    }
-    expect(extremeInSpan(counter, "max", 15, 16)).toBe(value[1]);
-    expect(counter.max).toBe(999);
-    const late = newCounter(
-      "bfc",
-      time.map((t) => t + 5),
-      value,
-      7,
-    );
-    expect(extremeInSpan(late, "max", 0, 5)).toBe(7);
-    expect(extremeInSpan(late, "min", 0, 6)).toBe(Math.min(7, value[0]));
+  it("leave a parent with work of its own its own", () => {
+    expect(bands(0, 0)).toEqual([[0], [1]]);
   });
 });
 

@@ -6,7 +6,7 @@ import inputGraph from "../src/input_graph";
 import memoryTimeline from "../src/memory_timeline";
 import opTable from "../src/op_table";
 import overviewPanel from "../src/overview_panel";
-import { makeHost, makeModel } from "../src/standalone";
+import { makeHost, makeModel } from "../src/page_host";
 import stepChart from "../src/step_chart";
 import type { FakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
@@ -168,11 +168,17 @@ describe("overview panel", () => {
 });
 
 describe("dashboard", () => {
+  /** Traits in the order in which they were drawn. */
+  let order: string[] = [];
   const child = (fail: string) => (page: FakePage) => ({
     ...page.host,
     getWidget: async (ref: string) => {
       if (ref === fail) throw new Error("<b>broken</b>");
-      return { render: async ({ el }: { el: HTMLElement }) => el.append(`drawn ${ref}`) };
+      const render = async ({ el }: { el: HTMLElement }) => {
+        order.push(ref);
+        el.append(`drawn ${ref}`);
+      };
+      return { render };
     },
   });
   const refs = [
@@ -204,6 +210,13 @@ describe("dashboard", () => {
     expect(root.querySelector("[role=alert]")?.textContent).toContain("<b>broken</b>");
     for (const name of ["overview_panel", "step_chart", "op_table"])
       expect(root.textContent).toContain(`drawn ${name}`);
+  });
+
+  it("draws the timeline before what needs the large libraries", async () => {
+    order = [];
+    await showAll();
+    expect(order.slice(0, 2).sort()).toEqual(["overview_panel", "timeline"]);
+    expect(order.slice(2).sort()).toEqual(["op_table", "step_chart"]);
   });
 
   it("draws a tab when it is first chosen, by keys as well", async () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { concatTables, decodePack, encodePack, fromBase64, parsePack } from "../src/core/wire";
+import { decodePack, encodePack, fromBase64, parsePack } from "../src/core/wire";
+import { GrowingTable } from "../src/data/growing_table";
 
 describe("Pack", () => {
   it("gives back what was put in, for every dtype", async () => {
@@ -56,10 +57,15 @@ describe("Pack", () => {
     expect(() => parsePack(raw.subarray(0, 4))).toThrow(/shorter than its header/);
   });
 
-  it("joins chunks in order and refuses one without a column", () => {
-    const part = (...values: number[]) => ({ n: values.length, columns: { a: Float64Array.from(values) } });
-    expect(concatTables([part(1), part(2, 3)])).toEqual(part(1, 2, 3));
-    expect(() => concatTables([part(1), { n: 1, columns: {} }])).toThrow(/column a/);
+  it("grows part by part to as many rows as were said, all with the same columns", () => {
+    const part = (...a: number[]) => ({ n: a.length, columns: { a: Int32Array.from(a), b: Float64Array.from(a) } });
+    const growing = new GrowingTable(part(1), 3);
+    growing.append(part(1));
+    growing.append(part(2, 3));
+    expect(growing.table).toEqual(part(1, 2, 3));
+    expect(() => growing.append(part(4))).toThrow("4 rows of 3");
+    const empty = { n: 0, columns: {} };
+    expect(() => new GrowingTable(part(1), 3).append(empty)).toThrow("a part without column a");
   });
 
   it("reads base64 of any byte", () => {

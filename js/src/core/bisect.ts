@@ -37,25 +37,15 @@ export function gallop(values: Numbers, value: number, low: number, high: number
   return lowerBound(values, value, lo, Math.min(high, lo + step + 1));
 }
 
-/** As lowerBound over `values[order[i]]`: a sorted selection of rows of a column. */
-export function lowerBoundIn(values: Numbers, order: Numbers, value: number, low: number, high: number): number {
-  let lo = low;
-  let hi = high;
-  while (lo < hi) {
-    const middle = (lo + hi) >>> 1;
-    if (values[order[middle]] < value) lo = middle + 1;
-    else hi = middle;
-  }
-  return lo;
-}
-
-/** As gallop over `values[order[i]]`. */
-export function gallopIn(values: Numbers, order: Numbers, value: number, low: number, high: number): number {
+/** As lowerBound; costs the logarithm of how far `guess`, which lies in [low, high), is from the answer. */
+export function lowerBoundNear(values: Numbers, value: number, guess: number, low: number, high: number): number {
   let step = 1;
-  let lo = low;
-  while (lo + step < high && values[order[lo + step]] < value) {
-    lo += step;
-    step *= 2;
+  if (values[guess] < value) {
+    let lo = guess + 1;
+    for (; guess + step < high && values[guess + step] < value; step *= 2) lo = guess + step + 1;
+    return lowerBound(values, value, lo, Math.min(high, guess + step));
   }
-  return lowerBoundIn(values, order, value, lo, Math.min(high, lo + step + 1));
+  let hi = guess;
+  for (; guess - step >= low && values[guess - step] >= value; step *= 2) hi = guess - step;
+  return lowerBound(values, value, Math.max(low, guess - step + 1), hi);
 }

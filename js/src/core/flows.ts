@@ -1,87 +1,113 @@
+/** Turns the flows of events into arrows: what made an event start, what it made start, and so on in both directions. */
+import { type Events, parentOf, subtreeOf } from "./events";
+
+/** In the order of the numbers in the tables of flows; `analysis/flows.py` says what each is. */
+export const FLOW_KINDS = ["launch", "producer", "pool", "tf_data", "send_recv"] as const;
+export const FLOW_LABELS = ["kernel launch", "runtime hand-over", "thread pool", "tf.data element", "send / receive"];
+/** For a switch that has little room. */
+export const FLOW_SHORT = ["launch", "runtime", "pool", "tf.data", "send/recv"];
+
+export interface Arrow {
+  /** Positions. */
+  readonly from: number;
+  readonly to: number;
+  readonly kind: number;
+  /** How many hops from the event that was asked about; 1 next to it. */
+  readonly hop: number;
+}
+
+export interface Chain {
+  readonly arrows: readonly Arrow[];
+  /** Arrows that the limit left out, at least. */
+  readonly nMore: number;
+  /** Ends that have not arrived, which nothing can be said of. */
+  readonly nAbsent: number;
+}
+
+export const NO_CHAIN: Chain = { arrows: [], nMore: 0, nAbsent: 0 };
+
+export type Direction = "up" | "down";
+
+/** Events inside another that are asked for their flows, and how many of those are taken. */
+const MAX_INSIDE = 256;
+const MAX_FROM_INSIDE = 12;
+
 /**
- * Turns the ids in events' stats into arrows: which event made another one start.
+ * The arrows next to an event of the kinds that are shown, in the order of time.
  *
- * A host call and the kernel it launched share a `correlation_id`; a producer's `_p` is its consumer's `_c`, of the same
- * type `_pt` = `_ct`. Looked up by one pass over the stats when an event is chosen: no index to build or keep.
+ * Up: those of the nearest event around it that has any, as a slice is run when what is around it is. Down: its own and
+ * a few of the events inside it, as a launch is inside the op that launches.
  */
-import { upperBound } from "./bisect";
-import type { Events } from "./events";
-import type { TraceMeta } from "./meta";
-import type { Table } from "./wire";
-
-export interface Flows {
-  /** Events that made the event start, and those that it made start; in the order of time. */
-  readonly from: readonly number[];
-  readonly to: readonly number[];
+export function arrowsAt(events: Events, position: number, direction: Direction, shown: ArrayLike<number>): Arrow[] {
+  const found = direction === "up" ? arrowsUp(events, position, shown) : arrowsDown(events, position, shown);
+  const end = direction === "up" ? ({ from }: Arrow) => from : ({ to }: Arrow) => to;
+  const time = (arrow: Arrow) => (events.has(end(arrow)) ? events.start[end(arrow)] : Number.POSITIVE_INFINITY);
+  return found.sort((a, b) => time(a) - time(b) || end(a) - end(b));
 }
 
-export const NO_FLOWS: Flows = { from: [], to: [] };
-/** One call may wake a whole pool; more arrows than this say nothing. */
-const MAX_PARTNERS = 16;
-
-/** Ids are only unique within one session of one host. */
-export function flowsOf(meta: TraceMeta, stats: Table | undefined, events: Events, event: number): Flows {
-  const { key, bits } = stats?.columns ?? {};
-  if (!stats || !key || !(bits instanceof BigUint64Array)) return NO_FLOWS;
-  const lookup = new Lookup(meta, key as ArrayLike<number>, bits, events, stats.n);
-  const same = lookup.partners(event, "correlation_id", "correlation_id", null);
-  const isLater = (other: number) => events.start[other] >= events.start[event];
-  const from = [...same.filter((other) => !isLater(other)), ...lookup.partners(event, "_c", "_p", ["_ct", "_pt"])];
-  const to = [...same.filter(isLater), ...lookup.partners(event, "_p", "_c", ["_pt", "_ct"])];
-  const inTime = (list: number[]) => list.sort((a, b) => events.start[a] - events.start[b]).slice(0, MAX_PARTNERS);
-  return { from: inTime(from), to: inTime(to) };
-}
-
-class Lookup {
-  /** Two 32-bit halves per value: comparing them makes no BigInt per row. */
-  readonly #halves: Uint32Array;
-
-  constructor(
-    readonly meta: TraceMeta,
-    readonly key: ArrayLike<number>,
-    bits: BigUint64Array,
-    readonly events: Events,
-    readonly n: number,
-  ) {
-    this.#halves = new Uint32Array(bits.buffer, bits.byteOffset, bits.length * 2);
+function arrowsUp(events: Events, position: number, shown: ArrayLike<number>): Arrow[] {
+  for (let at = position; at >= 0; at = parentOf(events, at)) {
+    const flows = events.flowsTo(at).filter(({ kind }) => shown[kind]);
+    if (flows.length > 0) return flows.map(({ other, kind }) => ({ from: other, to: at, kind, hop: 1 }));
   }
+  return [];
+}
 
-  /** Other events of the session whose stat `theirs` equals this event's `own`, and likewise for the types. */
-  partners(event: number, own: string, theirs: string, types: readonly [string, string] | null): number[] {
-    const row = this.#statOf(event, own);
-    const theirKey = this.meta.names.indexOf(theirs);
-    if (row < 0 || theirKey < 0) return [];
-    const low = this.#halves[2 * row];
-    const high = this.#halves[2 * row + 1];
-    const found: number[] = [];
-    for (let r = 0; r < this.n && found.length < MAX_PARTNERS; r++) {
-      if (this.#halves[2 * r] !== low || this.#halves[2 * r + 1] !== high || this.key[r] !== theirKey) continue;
-      const other = upperBound(this.events.statOffset, r) - 1;
-      if (other === event || this.#session(other) !== this.#session(event)) continue;
-      if (!types || this.#isSame(event, types[0], other, types[1])) found.push(other);
+function arrowsDown(events: Events, position: number, shown: ArrayLike<number>): Arrow[] {
+  const arrowsOf = (from: number) =>
+    events.flowsFrom(from).flatMap(({ other, kind }) => (shown[kind] ? [{ from, to: other, kind, hop: 1 }] : []));
+  const own = arrowsOf(position);
+  const inside: Arrow[] = [];
+  let looked = 0;
+  for (const { low, high } of subtreeOf(events, position)) {
+    for (let p = low; p < high && looked < MAX_INSIDE && inside.length < MAX_FROM_INSIDE; p++, looked++) {
+      if (p !== position) inside.push(...arrowsOf(p));
     }
-    return found;
   }
+  return [...own, ...inside.slice(0, MAX_FROM_INSIDE)];
+}
 
-  #isSame(a: number, keyOfA: string, b: number, keyOfB: string): boolean {
-    const [rowA, rowB] = [this.#statOf(a, keyOfA), this.#statOf(b, keyOfB)];
-    if (rowA < 0 || rowB < 0) return rowA === rowB;
-    const half = this.#halves;
-    return half[2 * rowA] === half[2 * rowB] && half[2 * rowA + 1] === half[2 * rowB + 1];
-  }
+/** All arrows that lead to an event and away from it, hop by hop, nearest first, at most `most` in each direction. */
+export function chainOf(events: Events, position: number, shown: ArrayLike<number>, most: number): Chain {
+  const up = walk(events, position, "up", shown, most);
+  const down = walk(events, position, "down", shown, most);
+  const arrows = [...up.arrows, ...down.arrows];
+  return { arrows, nMore: up.nMore + down.nMore, nAbsent: up.nAbsent + down.nAbsent };
+}
 
-  /** Row of an event's stat, -1 without it. */
-  #statOf(event: number, name: string): number {
-    const id = this.meta.names.indexOf(name);
-    const stop = Math.min(this.n, this.events.statOffset[event + 1]);
-    for (let r = this.events.statOffset[event]; r < stop; r++) if (this.key[r] === id) return r;
-    return -1;
+function walk(events: Events, from: number, direction: Direction, shown: ArrayLike<number>, most: number): Chain {
+  const arrows: Arrow[] = [];
+  const seen = new Set([from]);
+  const drawn = new Set<string>();
+  let front = [from];
+  let [nMore, nAbsent] = [0, 0];
+  for (let hop = 1; front.length > 0 && nMore === 0; hop++) {
+    const next: number[] = [];
+    for (const position of front) {
+      for (const arrow of arrowsAt(events, position, direction, shown)) {
+        const key = `${arrow.from}>${arrow.to}`;
+        const end = direction === "up" ? arrow.from : arrow.to;
+        if (drawn.has(key)) continue;
+        drawn.add(key);
+        if (!events.has(end)) nAbsent += 1;
+        else if (arrows.length === most) nMore += 1;
+        else {
+          arrows.push({ ...arrow, hop });
+          if (!seen.has(end)) next.push(end);
+          seen.add(end);
+        }
+      }
+    }
+    front = next;
   }
+  return { arrows, nMore, nAbsent };
+}
 
-  #session(event: number): number {
-    const { sessions, planes, lines } = this.meta;
-    const host = planes[lines[this.events.line[event]].plane].host;
-    const start = this.events.start[event];
-    return sessions.findIndex((s) => s.host === host && start >= s.start_ps && start <= s.stop_ps);
+/** Where a key leads from an event: the first one that made it start, or the first that it made start; -1 for nowhere. */
+export function follow(events: Events, position: number, direction: Direction, shown: ArrayLike<number>): number {
+  for (const { from, to } of arrowsAt(events, position, direction, shown)) {
+    const end = direction === "up" ? from : to;
+    if (events.has(end)) return end;
   }
+  return -1;
 }

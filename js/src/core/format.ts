@@ -9,13 +9,25 @@ const PS_UNITS: readonly [number, string][] = [
 ];
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
+/** One a number of decimals: to make one takes longer than all else that a frame says. */
+const FIXED: Intl.NumberFormat[] = [];
+
+/** "1,234.50": with exactly so many decimals. */
+export function formatFixed(value: number, decimals: number): string {
+  FIXED[decimals] ??= new Intl.NumberFormat("en-US", {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+  return FIXED[decimals].format(value);
+}
+
 /** Three significant digits, never an exponent: 0.00123, 1.23, 12.3, 123, 1,234. */
 export function formatNumber(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   const magnitude = Math.floor(Math.log10(Math.abs(Number(value.toPrecision(digits)))));
   const decimals = Math.max(0, Math.min(12, digits - 1 - magnitude));
-  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return formatFixed(value, decimals);
 }
 
 /** A duration in ps: "12.3 ms". Seconds are kept up to any length; zero is "0 ms". */
@@ -49,7 +61,7 @@ export function formatBytes(bytes: number): string {
 
 /** A whole number with separators: "61,204". */
 export function formatCount(count: number): string {
-  return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
+  return Number.isFinite(count) ? formatFixed(Math.round(count), 0) : "–";
 }
 
 /** A ratio as per cent: "62 %", "0.4 %", "<0.1 %". */
@@ -71,7 +83,7 @@ export function plural(count: number, noun: string): string {
 export function formatInstant(ps: number, resolutionPs = 1e6): string {
   const [scale, unit] = instantUnit(resolutionPs);
   const decimals = Math.max(0, Math.min(9, Math.ceil(Math.log10(scale / Math.max(1, resolutionPs)) - 1e-9)));
-  return `${(ps / scale).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })} ${unit}`;
+  return `${formatFixed(ps / scale, decimals)} ${unit}`;
 }
 
 /** One unit per axis, hence chosen by the resolution alone. */

@@ -1,6 +1,7 @@
 /** Turns a row into the gaps between its events, with running totals: how often and how long a stream waits in a window. */
 import { lowerBound } from "./bisect";
-import type { Rows } from "./events";
+import { type Events, endAt } from "./events";
+import { BLOCK, type Run } from "./runs";
 import { timeInside } from "./sessions";
 import type { Span } from "./viewport";
 
@@ -11,18 +12,34 @@ export interface Gaps {
   readonly total: Float64Array;
 }
 
-/** Gaps of a row longer than `leastPs`, without those in which nothing was captured. */
-export function findGaps(rows: Rows, row: number, leastPs: number, uncaptured: readonly Span[]): Gaps {
-  const found: number[] = [];
-  for (let p = rows.offset[row] + 1; p < rows.offset[row + 1]; p++) {
-    const isLong = rows.start[p] - rows.end[p - 1] > leastPs;
-    if (isLong && timeInside(uncaptured, { t0: rows.end[p - 1], t1: rows.start[p] }) === 0) found.push(p);
+/** Gaps of a row longer than `leastPs`, without those in which nothing was captured; only where the events are loaded. */
+export function findGaps(events: Events, row: number, leastPs: number, uncaptured: readonly Span[]): Gaps {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  for (const run of events.runs) {
+    if (run.isSample) continue;
+    for (let p = run.low[row] + 1; p < run.high[row]; p++) {
+      while (isBusy(run, row, p, leastPs)) p += BLOCK;
+      if (p >= run.high[row]) break;
+      const t0 = endAt(run, row, p - 1);
+      const t1 = events.start[p];
+      if (t1 - t0 <= leastPs || timeInside(uncaptured, { t0, t1 }) > 0) continue;
+      starts.push(t0);
+      ends.push(t1);
+    }
   }
-  const start = Float64Array.from(found, (p) => rows.end[p - 1]);
-  const end = Float64Array.from(found, (p) => rows.start[p]);
-  const total = new Float64Array(found.length + 1);
-  for (let i = 0; i < found.length; i++) total[i + 1] = total[i] + end[i] - start[i];
-  return { start, end, total };
+  const total = new Float64Array(starts.length + 1);
+  for (let i = 0; i < starts.length; i++) total[i + 1] = total[i] + ends[i] - starts[i];
+  return { start: Float64Array.from(starts), end: Float64Array.from(ends), total };
+}
+
+/** Whether the events at the next `BLOCK` indices leave so little time free that no gap of theirs is long. */
+function isBusy(run: Run, row: number, index: number, leastPs: number): boolean {
+  const last = index + BLOCK - 1;
+  if (last >= run.high[row]) return false;
+  const { start, covered } = run.times;
+  const idle = start[last] - endAt(run, row, index - 1) - (covered[last - 1] - covered[index - 1]);
+  return idle < leastPs / 2;
 }
 
 /** Number and mean length of the gaps that begin in a window. */

@@ -20,14 +20,25 @@ export interface MemoryStep {
 
 /** Rows of the events by session, each in time order. */
 function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
-  const found = new Map<number, number[]>();
-  for (let i = events.begin; i < events.end; i++) {
+  const count = new Map<number, number>();
+  for (let i = events.begin; i < events.end; ) {
+    // A session's events come in long stretches: the map is asked once for each.
+    const from = i;
     const session = events.session[i];
-    const rows = found.get(session);
-    if (rows === undefined) found.set(session, [i]);
-    else rows.push(i);
+    while (i < events.end && events.session[i] === session) i += 1;
+    count.set(session, (count.get(session) ?? 0) + i - from);
   }
-  return new Map([...found].map(([session, rows]) => [session, Int32Array.from(rows)]));
+  const found = new Map([...count].map(([session, n]) => [session, { rows: new Int32Array(n), n: 0 }]));
+  let last = Number.NaN;
+  let own: { rows: Int32Array; n: number } | undefined;
+  for (let i = events.begin; i < events.end; i++) {
+    if (events.session[i] !== last) {
+      last = events.session[i];
+      own = found.get(last);
+    }
+    if (own) own.rows[own.n++] = i;
+  }
+  return new Map([...found].map(([session, { rows }]) => [session, rows]));
 }
 
 /** One entry per step of a session in which the allocator reports; an event at a border belongs to the later step. */
@@ -57,7 +68,9 @@ export function memorySteps(events: MemoryEvents, steps: Table): MemoryStep[] {
 }
 
 function timesOf(events: MemoryEvents, rows: Int32Array): Float64Array {
-  return Float64Array.from(rows, (row) => events.time[row]);
+  const times = new Float64Array(rows.length);
+  for (let k = 0; k < rows.length; k++) times[k] = events.time[rows[k]];
+  return times;
 }
 
 /** The level after `k` of the session's rows; before the first one, that one is undone. */

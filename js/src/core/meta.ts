@@ -133,6 +133,18 @@ export interface HloMeta {
   family: number;
 }
 
+/** Something that rose and fell during the capture; its values are in the tables `counter_sample` and `counters`. */
+export interface CounterMeta {
+  name: string;
+  /** "bytes", "bytes/s", "%", "elements", ...; "" unknown. */
+  unit: string;
+  kind: "memory" | "input" | "device" | "system";
+  min: number;
+  max: number;
+  /** What it was before the first value; null where nobody knows. */
+  before: number | null;
+}
+
 /** A Keras layer, or what else ops belong to. */
 export interface LayerMeta {
   layer: string;
@@ -150,10 +162,30 @@ export interface TraceMeta {
   n_events: number;
   planes: PlaneMeta[];
   lines: LineMeta[];
+  /** Lines of the capture, where `lines` has only the busiest. */
+  n_lines?: number;
+  /** What `counter` of the tables of counters counts. */
+  counters?: CounterMeta[];
+  /** Counters of the capture, where `counters` has only some. */
+  n_counters?: number;
   /** Every string of the trace; all name ids point here. */
   names: string[];
+  /** Windows of time in which events travel. */
+  tiles?: number;
+  n_names?: number;
+  /** Tables and lists that may come later. */
+  sections?: Record<string, { n_rows: number; n_parts: number; is_here: boolean }>;
+  /** The window that the reader sees first. */
+  home?: readonly [number, number];
+  /** Idle time of the whole capture, of host lines and of device lines. */
+  idle_ps?: readonly [number, number];
+  /** Share of equal bins of the capture in which hosts' and devices' lines are busy. */
+  activity?: { host: number[]; device: number[] };
+  /** Of a capped page: the span of time of which every table has all rows. */
+  window?: readonly [number, number];
   /** How many units `occurrences.op` counts; without compiled programs as many as there are framework ops. */
   n_units?: number;
+  n_ops?: number;
   /** Indexed by framework op. */
   op_name: number[];
   op_type: number[];

@@ -25,9 +25,11 @@ export function meanFigure(meanMs: number, deviationMs: number): Figure {
   const decimals = decimalsOf(meanMs / scale);
   const deviation = deviationMs / scale;
   const rounded = deviation.toFixed(decimals);
+  // Below that it is the rounding of the sum, not of the steps.
+  const isReal = deviation > (meanMs / scale) * 1e-9;
   return {
     value: formatNumber(meanMs / scale),
-    deviation: deviation > 0 && Number(rounded) === 0 ? formatNumber(deviation, 1) : rounded,
+    deviation: isReal && Number(rounded) === 0 ? formatNumber(deviation, 1) : rounded,
     unit,
   };
 }
@@ -75,9 +77,16 @@ export interface TopOps {
  * The ops of one side (0 host, 1 device) with the most self time during the steps that the averages count, so that one
  * compiling step does not hide them.
  */
-export function topOps(meta: TraceMeta, table: (name: string) => Table | undefined, most: number, side: 0 | 1): TopOps {
+export function topOps(
+  meta: TraceMeta,
+  table: (name: string) => Table | undefined,
+  most: number,
+  side: 0 | 1,
+  hasOccurrences = true,
+): TopOps {
   const steps = table("steps") ?? EMPTY_TABLE;
-  const [range, nSteps] = averagedRange(steps);
+  // Until all executions are here only the sums of the whole capture are known.
+  const [range, nSteps] = hasOccurrences ? averagedRange(steps) : [null, steps.n];
   const totals = rangedOps(meta, table, range);
   const names = {
     names: meta.names,

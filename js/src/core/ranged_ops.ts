@@ -1,5 +1,6 @@
 /** The tables of a pack and a time range -> what each framework op took in it. */
 
+import { numbers } from "./column";
 import type { TraceMeta } from "./meta";
 import { type OpTotals, opCategory, opFamily, opTotals, type RangePs, shareTotals } from "./ops";
 import { stepsOfRange } from "./span_text";
@@ -10,8 +11,28 @@ type Tables = (name: string) => Table | undefined;
 /** Totals per framework op. */
 export function rangedOps(meta: TraceMeta, table: Tables, range: RangePs): OpTotals {
   const nOps = meta.op_name.length;
+  if (range === null) {
+    const whole = wholeTotals(table("unit_totals"), meta);
+    if (whole) return shareTotals(whole, table("op_shares"), nOps);
+  }
   const totals = opTotals(table("occurrences") ?? EMPTY_TABLE, table("op_lines"), meta.n_units ?? nOps, range);
   return shareTotals(totals, table("op_shares"), nOps);
+}
+
+/** Totals per unit of the whole capture as they were worked out before; null where they were not. */
+export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals | null {
+  if (!table) return null;
+  const nUnits = meta.n_units ?? meta.op_name.length;
+  const unit = numbers(table, "unit");
+  const [total, self, count] = ["total_ps", "self_ps", "occurrences"].map((name) => numbers(table, name));
+  const totals = [0, 1, 2].map(() => new Float64Array(nUnits));
+  for (let i = 0; i < table.n; i++) {
+    totals[0][unit[i]] = total[i];
+    totals[1][unit[i]] = self[i];
+    totals[2][unit[i]] = count[i];
+  }
+  const [totalPs, selfPs, occurrences] = totals;
+  return { totalPs, selfPs, occurrences, idlePs: meta.idle_ps ?? [0, 0] };
 }
 
 /** Family and step-time category of framework ops, for their colours. */

@@ -1,7 +1,8 @@
 /** A time range and the steps -> the words that say what a view is about: "steps 12–18 · 149 ms". */
 
+import { lowerBound } from "./bisect";
 import { numbers } from "./column";
-import { formatTime, plural } from "./format";
+import { formatFixed, formatTime, plural } from "./format";
 import type { TraceMeta } from "./meta";
 import type { RangePs } from "./ops";
 import { capturedPs } from "./sessions";
@@ -32,6 +33,19 @@ export function stepLabel(stepNames: readonly string[], row: number): string {
   return number === "" ? String(row) : number;
 }
 
+/** Steps of several hosts or sessions need not follow each other. Found out once: a drag asks with every frame. */
+const SORTED = new WeakMap<object, boolean>();
+
+function areSorted(times: ArrayLike<number> & object): boolean {
+  let isSorted = SORTED.get(times);
+  if (isSorted === undefined) {
+    isSorted = true;
+    for (let i = 1; isSorted && i < times.length; i++) isSorted = times[i - 1] <= times[i];
+    SORTED.set(times, isSorted);
+  }
+  return isSorted;
+}
+
 /** The first and last step that a range covers whole, when it covers nothing else; null otherwise. */
 export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly [number, number] | null {
   if (range === null || steps === undefined || steps.n === 0) return null;
@@ -39,7 +53,9 @@ export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly
   const duration = numbers(steps, "duration_ps");
   let first = -1;
   let last = -1;
-  for (let i = 0; i < steps.n; i++) {
+  const isSorted = areSorted(start);
+  for (let i = isSorted ? lowerBound(start, range[0] - SLACK_PS) : 0; i < steps.n; i++) {
+    if (isSorted && start[i] > range[1] + SLACK_PS) break;
     const end = start[i] + duration[i];
     if (start[i] < range[0] - SLACK_PS || end > range[1] + SLACK_PS) continue;
     if (first < 0) first = i;
@@ -95,15 +111,14 @@ export function describeRange(meta: TraceMeta, steps: Table | undefined, range: 
 function formatBounds(range: readonly [number, number]): string {
   const span = Math.max(1, range[1] - range[0]);
   const decimals = Math.max(0, Math.min(6, Math.ceil(2 - Math.log10(span / 1e9))));
-  const text = (ps: number) =>
-    (ps / 1e9).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  const text = (ps: number) => formatFixed(ps / 1e9, decimals);
   return `${text(range[0])}–${text(range[1])} ms`;
 }
 
 /** A moment with the decimals that a step of `resolutionPs` needs: "483.4 ms". */
 export function formatInstantOn(ps: number, resolutionPs: number): string {
   const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(1, resolutionPs) / 1e9) - 1e-9)));
-  return `${(ps / 1e9).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })} ms`;
+  return `${formatFixed(ps / 1e9, decimals)} ms`;
 }
 
 /** A sentence in parts, of which every second one is a number with its unit ("(62 %)."), not to be broken over lines. */

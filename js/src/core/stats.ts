@@ -1,5 +1,4 @@
 /** Turns rows of the `stats` table into text: exact for 64-bit integers. */
-import type { Events } from "./events";
 import { formatBytes, formatCount, formatNumber } from "./format";
 import type { Table } from "./wire";
 
@@ -10,20 +9,14 @@ export interface Stat {
   readonly value: string;
 }
 
-export function statsOfEvent(
-  table: Table | undefined,
-  names: readonly string[],
-  events: Events,
-  event: number,
-): Stat[] {
-  const { key, kind, bits } = table?.columns ?? {};
-  if (!table || !key || !kind || !(bits instanceof BigUint64Array)) return [];
-  const stats: Stat[] = [];
-  const stop = Math.min(table.n, events.statOffset[event + 1]);
-  for (let row = events.statOffset[event]; row < stop; row++) {
-    stats.push({ key: names[Number(key[row])] ?? "?", value: statText(Number(kind[row]), bits[row], names) });
-  }
-  return stats;
+/** `table`: the rows of one event. */
+export function statsOfEvent(table: Table, names: readonly string[]): Stat[] {
+  const { key, kind, bits } = table.columns;
+  if (!key || !kind || !(bits instanceof BigUint64Array)) return [];
+  return Array.from(bits, (value, row) => ({
+    key: names[Number(key[row])] ?? "?",
+    value: statText(Number(kind[row]), value, names),
+  }));
 }
 
 /** Value of one stat as text: ids and other integers digit by digit, doubles with six significant digits. */

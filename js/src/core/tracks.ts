@@ -1,150 +1,297 @@
-/** Turns planes and lines into the vertical layout of the timeline: which track is where, what is folded away. */
+/** Turns planes, lines and counters into the vertical layout of the timeline: which track is where, what is folded away. */
+import { type Arrangement, arranged, COUNTERS, keyOf, ROOT, type TrackKey } from "./arrangement";
 import { bandsOf } from "./bands";
-import type { Rows } from "./events";
-import { coveredTime } from "./lod";
-import type { LineMeta, TraceMeta } from "./meta";
-import type { Span } from "./viewport";
+import { linesByPlane, planeOrder, splitLines } from "./line_order";
+import type { TraceMeta } from "./meta";
+import type { Rows } from "./rows";
 
 export const ROW_PX = 15;
 export const SLICE_PX = 14;
+export const COUNTER_TRACK_PX = 34;
 const GROUP_PX = 18;
 const FOLD_PX = 17;
 const LINE_PAD_PX = 3;
 /** Bands shown of a line until the reader opens it. */
 const DEFAULT_BANDS = 6;
-/** Lines of a plane that together did this share of its work are shown, at most MAX_LINES; the others are folded. */
-const SHOWN_WORK_RATIO = 0.98;
+/** Lines of a plane shown until the reader opens the others. */
 const MAX_LINES = 10;
 /** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
 const MAX_HOST_LINES_BESIDE_DEVICE = 3;
-/** A plane that did less than this share of the busiest one's work comes after the others of its kind. */
-const IDLE_PLANE_RATIO = 0.05;
 
-export type Track =
-  | { kind: "plane"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] }
-  | LineTrack
-  | { kind: "fold"; plane: number; y: number; height: number; isOpen: boolean; lines: readonly number[] };
-
-export interface LineTrack {
-  kind: "line";
-  line: number;
-  y: number;
-  height: number;
+interface Placed {
+  readonly key: TrackKey;
+  readonly y: number;
+  readonly height: number;
+  readonly isPinned: boolean;
+}
+interface Head extends Placed {
+  readonly isOpen: boolean;
+  /** Lines (of a head of counters: counters) that it stands for. */
+  readonly lines: readonly number[];
+}
+export interface PlaneTrack extends Head {
+  readonly kind: "plane";
+  readonly plane: number;
+  /** Lines that the reader hid. */
+  readonly nHidden: number;
+}
+export interface FoldTrack extends Head {
+  readonly kind: "fold";
+  readonly plane: number;
+}
+export interface GroupTrack extends Head {
+  readonly kind: "group";
+}
+export interface CounterTrack extends Placed {
+  readonly kind: "counter";
+  readonly counter: number;
+}
+export interface LineTrack extends Placed {
+  readonly kind: "line";
+  readonly line: number;
   /** Row of the line's depth 0. */
-  firstRow: number;
+  readonly firstRow: number;
   /** Depths drawn in each band, outermost first; bands are ROW_PX high. */
-  bands: readonly (readonly number[])[];
+  readonly bands: readonly (readonly number[])[];
   /** Depths that are folded into others or left out. */
-  nHidden: number;
+  readonly nHidden: number;
 }
+export type Track = PlaneTrack | LineTrack | FoldTrack | GroupTrack | CounterTrack;
 
-/** What the reader opened and closed. */
-export interface TrackState {
-  readonly closedPlanes: Set<number>;
-  readonly openFolds: Set<number>;
-  /** Lines shown with all their depths. */
-  readonly deepLines: Set<number>;
-  /** Lines shown although they would be folded, because something in them was asked for. */
-  readonly calledLines: Set<number>;
-}
-
-export function newTrackState(): TrackState {
-  return { closedPlanes: new Set(), openFolds: new Set(), deepLines: new Set(), calledLines: new Set() };
+/** What there is to lay out. */
+export interface TrackSource {
+  readonly meta: TraceMeta;
+  readonly rows: Rows;
+  /** Time that a line worked in the window that the reader sees first. */
+  readonly work: (line: number) => number;
+  /** By line and by counter: what the label column calls them. */
+  readonly lineNames: readonly string[];
+  readonly counterNames: readonly string[];
 }
 
 export interface TrackLayout {
+  /** In the order of y, without gaps; the pinned ones first. */
   readonly tracks: readonly Track[];
   readonly height: number;
+  /** Height of the pinned ones. */
+  readonly pinnedHeight: number;
+  /** Pinned counters, drawn below the tracks; y from the top of the first. */
+  readonly dock: readonly CounterTrack[];
+  /** Lines and counters that pass the filter and are not hidden, of all that the capture has. */
+  readonly nShown: number;
+  readonly nTracks: number;
+  /** Tracks that the reader hid. */
+  readonly nHidden: number;
+  readonly ofLine: ReadonlyMap<number, LineTrack>;
+  /** Of the dock too. */
+  readonly byKey: ReadonlyMap<TrackKey, Track>;
 }
 
-/** `isFilled`: see filledRows. `home`: the window that the reader sees first; without one the whole capture counts. */
-export function layoutTracks(
-  meta: TraceMeta,
-  rows: Rows,
-  isFilled: Uint8Array,
-  state: TrackState,
-  home: Span | null = null,
-): TrackLayout {
-  const tracks: Track[] = [];
-  const pushLine = (line: number, y: number) => {
-    const track = lineTrack(rows, isFilled, state, line, y);
-    tracks.push(track);
-    return y + track.height;
-  };
-  const hasDevice = meta.lines.some((line) => line.n_events > 0 && meta.planes[line.plane].kind === "device");
-  let y = 0;
-  const work = (line: number) => (home ? coveredTime(rows, rows.firstRow[line], home) : meta.lines[line].busy_ps);
-  for (const plane of planeOrder(meta, work)) {
-    const lines = meta.lines.flatMap((line, id) => (line.plane === plane && line.n_events > 0 ? [id] : []));
-    if (lines.length === 0) continue;
-    const isCrowded = hasDevice && meta.planes[plane].kind === "host";
-    const most = isCrowded ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
-    const { shown, folded } = splitLines(meta.lines, lines, state.calledLines, most);
-    const isOpen = !state.closedPlanes.has(plane);
-    tracks.push({ kind: "plane", plane, y, height: GROUP_PX, isOpen, lines });
-    y += GROUP_PX;
-    if (!isOpen) continue;
-    for (const line of shown) y = pushLine(line, y);
-    if (folded.length === 0) continue;
+/** Key in `closedPlanes` of the head of the counters. */
+export const COUNTER_GROUP = -1;
+
+export function layoutTracks(source: TrackSource, state: Arrangement): TrackLayout {
+  return new Layouter(source, state).layout();
+}
+
+class Layouter {
+  readonly #tracks: Track[] = [];
+  readonly #ofLine = new Map<number, LineTrack>();
+  readonly #pinned: ReadonlySet<TrackKey>;
+  readonly #words: readonly string[];
+  #y = 0;
+  #nShown = 0;
+
+  constructor(
+    readonly source: TrackSource,
+    readonly state: Arrangement,
+  ) {
+    this.#pinned = new Set(state.pinned);
+    this.#words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  }
+
+  layout(): TrackLayout {
+    const { meta, counterNames } = this.source;
+    const { hidden } = this.state;
+    const planes = linesByPlane(meta);
+    const all = planes.flat();
+    const counters = counterNames.map((_, id) => id);
+    const isShown = (id: number) => this.#isCounterShown(id);
+    const dock = this.#dock(isShown);
+    this.#pushPinned();
+    const pinnedHeight = this.#y;
+    const free = counters.filter((id) => isShown(id) && !this.#pinned.has(keyOf("counter", id)));
+    this.#nShown = all.filter((line) => this.#isShown(line)).length + counters.filter(isShown).length;
+    const order = planeOrder(meta, planes, this.source.work);
+    for (const plane of arranged(order, (id) => keyOf("plane", id), this.state.order.get(ROOT))) {
+      this.#pushPlane(plane, planes[plane]);
+    }
+    this.#pushCounters(free);
+    const exists = (key: TrackKey) => (key[0] === "c" ? Number(key.slice(1)) < counters.length : true);
+    return {
+      tracks: this.#tracks,
+      height: this.#y,
+      pinnedHeight,
+      dock,
+      nShown: this.#nShown,
+      nTracks: Math.max(all.length, meta.n_lines ?? 0) + Math.max(counters.length, meta.n_counters ?? 0),
+      nHidden: [...hidden].filter(exists).length,
+      ofLine: this.#ofLine,
+      byKey: new Map([...this.#tracks, ...dock].map((track) => [track.key, track])),
+    };
+  }
+
+  #passes(name: string): boolean {
+    const text = name.toLowerCase();
+    return this.#words.every((word) => text.includes(word));
+  }
+
+  #isCounterShown(id: number): boolean {
+    const key = keyOf("counter", id);
+    return !this.state.hidden.has(key) && (this.#pinned.has(key) || this.#passes(this.source.counterNames[id]));
+  }
+
+  /** What is pinned is shown whatever the filter says. */
+  #isShown(line: number): boolean {
+    const { meta, lineNames } = this.source;
+    const { plane, name } = meta.lines[line];
+    const { hidden } = this.state;
+    if (hidden.has(keyOf("line", line)) || hidden.has(keyOf("plane", plane))) return false;
+    if (this.#words.length === 0 || this.#pinned.has(keyOf("line", line))) return true;
+    return this.#passes(`${lineNames[line]} ${name} ${meta.planes[plane].name}`);
+  }
+
+  /** Pinned counters at the bottom; alone it has more room. */
+  #dock(isShown: (id: number) => boolean): CounterTrack[] {
+    const keys = this.state.pinned.filter((key) => key[0] === "c" && isShown(Number(key.slice(1))));
+    const known = keys.filter((key) => Number(key.slice(1)) < this.source.counterNames.length);
+    return known.map((key, k) => ({
+      kind: "counter",
+      counter: Number(key.slice(1)),
+      key,
+      y: k * COUNTER_TRACK_PX,
+      height: COUNTER_TRACK_PX,
+      isPinned: true,
+    }));
+  }
+
+  #pushPinned() {
+    for (const key of this.state.pinned) {
+      const line = Number(key.slice(1));
+      if (key[0] === "l" && this.source.meta.lines[line]?.n_events > 0 && this.#isShown(line))
+        this.#pushLine(line, true);
+    }
+  }
+
+  #pushPlane(plane: number, lines: readonly number[]) {
+    const { meta } = this.source;
+    const { state } = this;
+    const visible = lines.filter((line) => this.#isShown(line) && !this.#pinned.has(keyOf("line", line)));
+    const nHidden = lines.filter((line) => state.hidden.has(keyOf("line", line))).length;
+    const isPlaneHidden = state.hidden.has(keyOf("plane", plane));
+    if (isPlaneHidden || (visible.length === 0 && (this.#words.length > 0 || nHidden === 0))) return;
+    const isFiltered = this.#words.length > 0;
+    const isOpen = isFiltered || !state.closedPlanes.has(plane);
+    const height = GROUP_PX;
+    const isPinned = false;
+    this.#push({
+      kind: "plane",
+      plane,
+      key: keyOf("plane", plane),
+      y: this.#y,
+      height,
+      isOpen,
+      isPinned,
+      lines,
+      nHidden,
+    });
+    if (!isOpen) return;
+    const most = this.#isCrowded(plane) ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
+    const order = state.order.get(keyOf("plane", plane));
+    const { shown, folded } = splitLines(
+      meta.lines,
+      visible,
+      this.source.work,
+      state.calledLines,
+      isFiltered ? visible.length : most,
+      order,
+    );
+    for (const line of arranged(shown, (id) => keyOf("line", id), order)) this.#pushLine(line, false);
+    if (folded.length === 0) return;
     const isFoldOpen = state.openFolds.has(plane);
-    tracks.push({ kind: "fold", plane, y, height: FOLD_PX, isOpen: isFoldOpen, lines: folded });
-    y += FOLD_PX;
-    if (isFoldOpen) for (const line of folded) y = pushLine(line, y);
+    const key = keyOf("fold", plane);
+    this.#push({ kind: "fold", plane, key, y: this.#y, height: FOLD_PX, isOpen: isFoldOpen, isPinned, lines: folded });
+    if (isFoldOpen) for (const line of folded) this.#pushLine(line, false);
   }
-  return { tracks, height: y };
-}
 
-function lineTrack(rows: Rows, isFilled: Uint8Array, state: TrackState, line: number, y: number): LineTrack {
-  const isDeep = state.deepLines.has(line);
-  const all = bandsOf(rows, isFilled, line, !isDeep);
-  const bands = isDeep ? all : all.slice(0, DEFAULT_BANDS);
-  const nDepths = all.reduce((sum, band) => sum + band.length, 0);
-  const height = Math.max(1, bands.length) * ROW_PX + LINE_PAD_PX;
-  return { kind: "line", line, y, height, firstRow: rows.firstRow[line], bands, nHidden: nDepths - bands.length };
-}
-
-/** Hosts before devices before the rest; within a kind as in the trace, but those that did next to nothing last. */
-function planeOrder(meta: TraceMeta, work: (line: number) => number): number[] {
-  const kinds = ["host", "device", "other"];
-  const busy = meta.planes.map(() => 0);
-  meta.lines.forEach((line, id) => {
-    if (!line.is_derived && line.n_events > 0) busy[line.plane] += work(id);
-  });
-  const most = kinds.map((kind) => Math.max(...busy.filter((_, id) => meta.planes[id].kind === kind)));
-  const rank = meta.planes.map(({ kind }, id) => {
-    const place = kinds.indexOf(kind);
-    return 2 * place + Number(busy[id] < most[place] * IDLE_PLANE_RATIO);
-  });
-  return meta.planes.map((_, id) => id).sort((a, b) => rank[a] - rank[b] || a - b);
-}
-
-/** Busiest lines first, derived ones (which repeat the work of others) after them; the many that did little are folded. */
-function splitLines(all: readonly LineMeta[], ids: readonly number[], called: ReadonlySet<number>, most: number) {
-  const sorted = [...ids].sort(
-    (a, b) => Number(all[a].is_derived) - Number(all[b].is_derived) || all[b].busy_ps - all[a].busy_ps || a - b,
-  );
-  const work = ids.reduce((sum, id) => sum + (all[id].is_derived ? 0 : all[id].busy_ps), 0);
-  const shown: number[] = [];
-  const folded: number[] = [];
-  let done = 0;
-  for (const id of sorted) {
-    const isNotable = all[id].is_derived || (done < work * SHOWN_WORK_RATIO && shown.length < most);
-    (isNotable || called.has(id) ? shown : folded).push(id);
-    if (!all[id].is_derived) done += all[id].busy_ps;
+  #isCrowded(plane: number): boolean {
+    const { lines, planes } = this.source.meta;
+    return planes[plane].kind === "host" && lines.some((l) => l.n_events > 0 && planes[l.plane].kind === "device");
   }
-  // One folded thread saves no room.
-  if (folded.length === 1) shown.push(folded.pop() as number);
-  return { shown, folded };
+
+  #pushCounters(ids: readonly number[]) {
+    if (ids.length === 0) return;
+    const { state } = this;
+    const isOpen = this.#words.length > 0 || !state.closedPlanes.has(COUNTER_GROUP);
+    this.#push({ kind: "group", key: COUNTERS, y: this.#y, height: GROUP_PX, isOpen, isPinned: false, lines: ids });
+    if (!isOpen) return;
+    for (const counter of arranged(ids, (id) => keyOf("counter", id), state.order.get(COUNTERS))) {
+      const key = keyOf("counter", counter);
+      this.#push({ kind: "counter", counter, key, y: this.#y, height: COUNTER_TRACK_PX, isPinned: false });
+    }
+  }
+
+  #pushLine(line: number, isPinned: boolean) {
+    const { rows } = this.source;
+    const isDeep = this.state.deepLines.has(line);
+    const all = bandsOf(rows, line, !isDeep);
+    const most = this.state.flatLines.has(line) ? 1 : isDeep ? all.length : DEFAULT_BANDS;
+    const bands = all.slice(0, most);
+    const nDepths = all.reduce((sum, band) => sum + band.length, 0);
+    const nHidden = nDepths - bands.length;
+    const height = Math.max(1, bands.length) * ROW_PX + LINE_PAD_PX;
+    const key = keyOf("line", line);
+    this.#push({
+      kind: "line",
+      line,
+      key,
+      y: this.#y,
+      height,
+      firstRow: rows.firstRow[line],
+      bands,
+      nHidden,
+      isPinned,
+    });
+  }
+
+  #push(track: Track) {
+    this.#tracks.push(track);
+    if (track.kind === "line") this.#ofLine.set(track.line, track);
+    this.#y += track.height;
+  }
 }
 
-/** The track at a height, null below the last one. */
+/** The track at a height of the content, null below the last one. */
 export function trackAt(layout: TrackLayout, y: number): Track | null {
-  return layout.tracks.find((track) => y >= track.y && y < track.y + track.height) ?? null;
+  const track = layout.tracks[firstTrackBelow(layout, y)];
+  return track && y >= track.y ? track : null;
+}
+
+/** Index of the first track that ends below a height. */
+export function firstTrackBelow(layout: TrackLayout, y: number): number {
+  let low = 0;
+  for (let high = layout.tracks.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    const track = layout.tracks[middle];
+    if (track.y + track.height <= y) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The track of a line, undefined when it is folded away. */
-function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
-  return layout.tracks.find((track): track is LineTrack => track.kind === "line" && track.line === line);
+export function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
+  return layout.ofLine.get(line);
 }
 
 /** Where the slices of a depth are drawn, from the top of the track; -1 when they are not. */
@@ -153,7 +300,7 @@ export function yOfDepth(track: LineTrack, depth: number): number {
   return band < 0 ? -1 : band * ROW_PX;
 }
 
-/** Where a row (line and depth) is drawn, null when it is folded away. */
+/** Where a row (line and depth) is drawn in the content, null when it is folded away. */
 export function yOfRow(layout: TrackLayout, line: number, depth: number): number | null {
   const track = lineTrackOf(layout, line);
   const y = track ? yOfDepth(track, depth) : -1;
@@ -161,23 +308,15 @@ export function yOfRow(layout: TrackLayout, line: number, depth: number): number
 }
 
 /** Opens what hides a row; true when something had to be opened. */
-export function reveal(meta: TraceMeta, layout: TrackLayout, state: TrackState, line: number, depth: number): boolean {
+export function reveal(meta: TraceMeta, layout: TrackLayout, state: Arrangement, line: number, depth: number): boolean {
   if (yOfRow(layout, line, depth) !== null) return false;
-  state.closedPlanes.delete(meta.lines[line].plane);
+  const { plane } = meta.lines[line];
+  state.closedPlanes.delete(plane);
+  state.hidden.delete(keyOf("line", line));
+  state.hidden.delete(keyOf("plane", plane));
+  state.filter = "";
+  state.flatLines.delete(line);
   state.calledLines.add(line);
   if (lineTrackOf(layout, line)) state.deepLines.add(line);
   return true;
-}
-
-/** What the label column calls each line: without the thread's long id, numbered where that leaves several the same. */
-export function lineLabels(meta: TraceMeta): string[] {
-  const short = meta.lines.map((line) => line.name.replace(/\/-?\d{5,}$/, "") || "unnamed");
-  const seen = new Map<string, number>();
-  return short.map((name, id) => {
-    const isSame = (other: string, k: number) => other === name && meta.lines[k].plane === meta.lines[id].plane;
-    if (name === meta.lines[id].name || short.filter(isSame).length === 1) return name;
-    const key = `${meta.lines[id].plane}|${name}`;
-    seen.set(key, (seen.get(key) ?? 0) + 1);
-    return `${name} ${seen.get(key)}`;
-  });
 }

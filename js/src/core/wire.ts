@@ -105,25 +105,6 @@ export async function encodePack(pack: Pack): Promise<Uint8Array> {
   return pipe(raw, new CompressionStream("deflate"));
 }
 
-/** The rows of several tables of the same columns, one after the other. */
-export function concatTables(tables: readonly Table[]): Table {
-  if (tables.length === 1) return tables[0];
-  const n = tables.reduce((sum, table) => sum + table.n, 0);
-  const columns: Record<string, TypedArray> = {};
-  for (const [name, first] of Object.entries(tables[0]?.columns ?? {})) {
-    const joined = new (first.constructor as new (length: number) => TypedArray)(n);
-    let at = 0;
-    for (const table of tables) {
-      const part = table.columns[name];
-      if (!part) throw new Error(`chunk without column ${name}`);
-      joined.set(part as never, at);
-      at += table.n;
-    }
-    columns[name] = joined;
-  }
-  return { n, columns };
-}
-
 function dtypeOf(values: TypedArray): Dtype {
   const found = Object.entries(CONSTRUCTORS).find(([, Constructor]) => values instanceof Constructor);
   if (!found) throw new TypeError(`no wire type for ${values.constructor.name}`);

@@ -1,39 +1,64 @@
-/** Turns a memory counter into the filled curve under the tracks: one column a pixel, its smallest and largest value. */
-import { type Counter, extremeInSpan } from "../core/counter";
-import { formatBytes } from "../core/format";
-import { COUNTER_PX, type Frame, fillRect, fillText } from "./frame";
+/** Turns a counter into a filled curve: one column a pixel, from 0 to its smallest and its largest value there. */
+import { axisTop, type Counter, extremeInSpan } from "../core/counters";
+import type { Span } from "../core/viewport";
+import { type Frame, fillRect, fillText } from "./frame";
 
-const PLOT_PX = COUNTER_PX - 4;
+/** Above and below the curve. */
+const PAD_PX = 3;
 
-/** Draws the counter with its top at `y`. The axis starts at 0. */
-export function drawCounter(frame: Frame, counter: Counter, y: number) {
-  const { ctx, palette, width, labelWidth } = frame;
-  const bottom = y + PLOT_PX;
-  fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
-  fillText(ctx, fitLabel(ctx, counter.name, labelWidth - 18), 15 - labelWidth, y + 8, palette.ink2);
-  fillText(ctx, `0 to ${formatBytes(counter.max)} in use`, 15 - labelWidth, y + 22, palette.ink2);
+/** Draws the counter into the track with its top at `y`. The axis starts at 0. */
+export function drawCounter(frame: Frame, counter: Counter, y: number, height: number) {
+  const { ctx, palette, width } = frame;
+  const bottom = y + height - PAD_PX;
+  const room = height - 2 * PAD_PX;
   ctx.fillStyle = palette.memoryHeap;
   // Where a pixel holds many changes: what was always in use is dark, what was reached at times is pale.
+  const curve = curveOf(counter, frame.view, width);
+  const scale = room / axisTop(counter);
   ctx.globalAlpha = 0.5;
-  fillCurve(frame, counter, "max", bottom);
+  fillCurve(frame, curve.max, scale, bottom, room);
   ctx.globalAlpha = 1;
-  fillCurve(frame, counter, "min", bottom);
+  fillCurve(frame, curve.min, scale, bottom, room);
   fillRect(ctx, 0, bottom, width, 1, palette.rule2);
 }
 
-function fillCurve(frame: Frame, counter: Counter, which: "min" | "max", bottom: number) {
-  const { ctx, view, width } = frame;
+/** The extremes of a counter by pixel column, kept while the view rests: most frames move something else. */
+interface Curve {
+  readonly view: Span;
+  readonly min: Float64Array;
+  readonly max: Float64Array;
+}
+
+const CURVES = new WeakMap<Counter, Curve>();
+
+function curveOf(counter: Counter, view: Span, width: number): Curve {
+  const known = CURVES.get(counter);
+  const n = Math.ceil(width);
+  if (known && known.view.t0 === view.t0 && known.view.t1 === view.t1 && known.min.length === n) return known;
+  const curve = { view, min: new Float64Array(n), max: new Float64Array(n) };
   const column = (view.t1 - view.t0) / width;
-  let before = -1;
+  for (const which of ["min", "max"] as const) {
+    const cursor = { index: 0 };
+    for (let x = 0; x < n; x++) {
+      const t0 = view.t0 + x * column;
+      curve[which][x] = extremeInSpan(counter, which, t0, t0 + column, cursor);
+    }
+  }
+  CURVES.set(counter, curve);
+  return curve;
+}
+
+function fillCurve({ ctx, width }: Frame, values: Float64Array, scale: number, bottom: number, room: number) {
+  let before = bottom;
   ctx.beginPath();
   ctx.moveTo(0, bottom);
   for (let x = 0; x < width; x++) {
-    const t0 = view.t0 + x * column;
-    const value = extremeInSpan(counter, which, t0, t0 + column);
-    const top = bottom - (value / (counter.max || 1)) * (PLOT_PX - 2);
-    // Steps, not slopes: memory in use changes at once.
+    const value = values[x];
+    // Nothing is drawn where nothing is known. A level that is not 0 is seen, however small beside the peak.
+    const top = value > 0 ? bottom - Math.max(1, Math.min(room, value * scale)) : bottom;
+    // Steps, not slopes: what is counted changes at once.
     if (top === before) continue;
-    if (before >= 0) ctx.lineTo(x, before);
+    ctx.lineTo(x, before);
     ctx.lineTo(x, top);
     before = top;
   }
@@ -43,17 +68,10 @@ function fillCurve(frame: Frame, counter: Counter, which: "min" | "max", bottom:
   ctx.fill();
 }
 
-/** Says that there is no counter, with its top at `y`. */
+/** Says that no memory was recorded, with its top at `y`. */
 export function drawNoCounter(frame: Frame, y: number) {
   const { ctx, palette, width, labelWidth } = frame;
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
   fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
   fillText(ctx, "Not recorded on this run. The memory view says how to record it.", 6, y + 8, palette.ink);
-}
-
-function fitLabel(ctx: CanvasRenderingContext2D, text: string, px: number): string {
-  if (ctx.measureText(text).width <= px) return text;
-  let length = text.length - 1;
-  while (length > 3 && ctx.measureText(`${text.slice(0, length)}…`).width > px) length -= 1;
-  return `${text.slice(0, length)}…`;
 }

@@ -1,8 +1,11 @@
 /** What every drawing function of the timeline is given, and the measures that they share. */
-import type { Events, Rows } from "../core/events";
-import type { SliceBuffer } from "../core/lod";
+import type { ColorScheme } from "../core/colors";
+import type { Counter } from "../core/counters";
+import type { Events } from "../core/events";
+import type { Marks } from "../core/marks";
 import type { TraceMeta } from "../core/meta";
 import type { RunBuffer } from "../core/pieces";
+import type { RowLayouts } from "../core/row_layouts";
 import type { Steps } from "../core/steps";
 import type { TrackLayout } from "../core/tracks";
 import type { Span } from "../core/viewport";
@@ -15,7 +18,6 @@ export const RULER_PX = 19;
 export const STEPS_TOP_PX = RULER_TOP_PX + RULER_PX;
 export const STEPS_PX = 24;
 export const TRACKS_TOP_PX = STEPS_TOP_PX + STEPS_PX;
-export const COUNTER_PX = 38;
 /** The line that says why there is no counter. */
 export const NO_COUNTER_PX = 20;
 
@@ -33,19 +35,36 @@ export interface Frame {
   readonly uncaptured: readonly Span[];
   readonly meta: TraceMeta;
   readonly events: Events;
-  readonly rows: Rows;
   readonly steps: Steps;
-  /** Family by name id. */
-  readonly family: Uint8Array;
+  /** What the colours mean, and by number of the colour what is drawn and that it was. */
+  readonly colors: ColorScheme;
+  readonly fills: readonly string[];
+  readonly edges: readonly string[];
+  readonly shownColors: Uint8Array;
+  readonly counters: readonly Counter[];
   readonly labels: LabelCache;
-  readonly slices: SliceBuffer;
+  readonly layouts: RowLayouts;
   readonly runs: RunBuffer;
   readonly layout: TrackLayout;
   readonly scrollTop: number;
+  /** A height of the content -> in the canvas, pinned or not. */
+  readonly yOf: (y: number) => number;
+  /** Where the tracks of this pass begin: those that are not pinned under those that are. */
+  readonly tracksTop: number;
   /** Where the tracks end: above the counter. */
   readonly tracksBottom: number;
   readonly range: Span | null;
   readonly rangeLabel: string;
+  /** Pixels of the ruler that flags of bookmarks take. */
+  readonly flags: readonly Span[];
+  /** Time of which only the longest slices are here, and will ever be. */
+  readonly sampled: readonly Span[];
+  /** What is not among these is dimmed; null dims nothing. */
+  readonly only: Marks | null;
+  /** Key ids that are hovered, here or in another view. */
+  readonly hoveredIds: Int32Array;
+  /** Filled while slices are drawn: x0, x1, y of the wide ones among them that are hovered. */
+  readonly hovered: number[];
 }
 
 export function fillText(

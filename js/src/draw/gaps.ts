@@ -1,22 +1,25 @@
 /** Turns idle time into labels: gaps on a device's main stream, and time between sessions, where nothing was captured. */
 
 import { formatNumber, formatTime } from "../core/format";
+import type { SliceBuffer } from "../core/lod";
 import { timeInside } from "../core/sessions";
 import { SLICE_PX } from "../core/tracks";
 import { xAt } from "../core/viewport";
-import { type Frame, fillRect, fillText } from "./frame";
+import { type Frame, fillRect, fillText, setFont } from "./frame";
 
 const GAP_MIN_PX = 30;
 
-/** Labels the gaps of the row that `frame.slices` holds; one wording per width of gap. */
-export function drawIdleGaps(frame: Frame, y: number) {
-  const { slices, rows, width } = frame;
+/** Labels the gaps between the items of a row; one wording per width of gap. */
+export function drawIdleGaps(frame: Frame, slices: SliceBuffer, y: number) {
+  const { events, width } = frame;
   for (let k = 0; k + 1 < slices.n; k++) {
     const x0 = Math.max(0, slices.x1[k]) + 3;
     const x1 = Math.min(width, slices.x0[k + 1]) - 3;
     if (x1 - x0 < GAP_MIN_PX) continue;
-    const t0 = rows.end[slices.last[k]];
-    const t1 = rows.start[slices.first[k + 1]];
+    const t0 = events.endOf(slices.last[k]);
+    const t1 = events.start[slices.first[k + 1]];
+    // Of what is not loaded the sample knows the longest slices, not what is between them.
+    if (!events.isLoaded(events.tileAt(t0)) || !events.isLoaded(events.tileAt(t1))) continue;
     if (timeInside(frame.uncaptured, { t0, t1 }) === 0) drawGap(frame, x0, x1, y, t1 - t0);
   }
 }
@@ -48,5 +51,32 @@ export function drawSessionGaps(frame: Frame, top: number, bottom: number) {
     const fits = (text: string) => ctx.measureText(text).width + 8 < x1 - x0;
     const text = [`not captured, ${formatTime(t1 - t0)}`, "not captured"].find(fits);
     if (text) fillText(ctx, text, (x0 + x1) / 2, top + 9, palette.ink2, "center");
+  }
+}
+
+/** Tints the time of which only a sample is here: few slices there do not mean that little ran. */
+export function drawSampled(frame: Frame, top: number, bottom: number) {
+  const { ctx, palette, view, width } = frame;
+  for (const { t0, t1 } of frame.sampled) {
+    const x0 = Math.max(0, xAt(view, width, t0));
+    const x1 = Math.min(width, xAt(view, width, t1));
+    if (x1 - x0 >= 1) fillRect(ctx, x0, top, x1 - x0, bottom - top, palette.bg2);
+  }
+}
+
+/** Says so at the bottom of the tracks, over them. */
+export function nameSampled(frame: Frame, bottom: number) {
+  const { ctx, palette, view, width } = frame;
+  setFont(frame);
+  for (const { t0, t1 } of frame.sampled) {
+    const x0 = Math.max(0, xAt(view, width, t0));
+    const x1 = Math.min(width, xAt(view, width, t1));
+    const text = ["only the longest slices are in this page", "longest slices only"].find(
+      (words) => ctx.measureText(words).width + 16 < x1 - x0,
+    );
+    if (!text) continue;
+    const px = ctx.measureText(text).width + 8;
+    fillRect(ctx, (x0 + x1 - px) / 2, bottom - 15, px, 15, palette.bg2);
+    fillText(ctx, text, (x0 + x1) / 2, bottom - 7, palette.ink2, "center");
   }
 }

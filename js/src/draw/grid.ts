@@ -139,6 +139,8 @@ class TabulatorGrid<R> implements Grid<R> {
   setRows(rows: readonly R[]): void {
     const own = rows.map((row) => toEntry(row, this.columns, this.options.key));
     this.#entries = own;
+    // A group of no rows is incomplete in the eyes of a screen reader.
+    this.element.querySelector(".tabulator-tableholder")?.setAttribute("aria-busy", String(own.length === 0));
     void this.#whenBuilt.then(() => {
       if (own === this.#entries) this.#apply();
       // A page that hides everything for part of a frame (a change of theme) tells no observer.
@@ -186,7 +188,11 @@ export function createGrid<R>(columns: readonly GridColumn<R>[], options: GridOp
 function label(element: HTMLElement, text: string): void {
   element.setAttribute("aria-label", text);
   const holder = element.querySelector(".tabulator-tableholder");
+  // Tabulator leaves what takes the focus without a role, which nothing in a grid may be.
+  holder?.setAttribute("role", "rowgroup");
+  holder?.setAttribute("aria-busy", "true");
   holder?.setAttribute("aria-label", `${text}: arrow keys select a row`);
+  holder?.querySelector(".tabulator-table")?.setAttribute("role", "presentation");
   holder?.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 

@@ -1,8 +1,8 @@
 /** Turns the view into the fixed head of the timeline: overview strip with its window, ruler with the range, step row. */
 
 import { formatInstant, formatTime } from "../core/format";
-import { coveredTime } from "../core/lod";
-import { layoutPieces } from "../core/pieces";
+import { layoutPieces, RunBuffer } from "../core/pieces";
+import type { Steps } from "../core/steps";
 import { type Span, tickStep, xAt } from "../core/viewport";
 import {
   type Frame,
@@ -17,41 +17,47 @@ import {
 } from "./frame";
 
 const TICK_MIN_PX = 90;
+const FLAG_GAP_PX = 2;
+/** Where steps are too thin for their names, one in so many is named. */
+const STEP_STRIDES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] as const;
 
-/** Share of each pixel column of the whole capture in which a set of lines is busy, 0 to 1 (mean over the lines). */
-export function busyColumns(frame: Frame, lines: readonly number[]): Float32Array {
-  const { width, bounds, rows } = frame;
-  const columns = new Float32Array(Math.max(1, Math.floor(width)));
-  const step = (bounds.t1 - bounds.t0) / columns.length;
-  for (const line of lines) {
-    const row = rows.firstRow[line];
-    if (rows.firstRow[line + 1] === row) continue;
-    for (let x = 0; x < columns.length; x++) {
-      const t0 = bounds.t0 + x * step;
-      columns[x] += coveredTime(rows, row, { t0, t1: t0 + step }) / step / lines.length;
-    }
-  }
-  return columns;
-}
-
-/** The whole capture: the steps' categories above, how busy the device (or the host's threads) was below. */
-export function drawOverview(frame: Frame, busy: Float32Array, busyLabel: string) {
-  const { ctx, palette, labelWidth, width, steps, bounds, runs } = frame;
+/** The whole capture: the steps' categories above, how busy (by bin) the device or the host's threads were below. */
+export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: string) {
+  const { ctx, palette, labelWidth, width, steps } = frame;
+  const runs = wholeRuns(frame);
   setFont(frame);
   fillText(ctx, "Whole capture", -labelWidth, 7, palette.ink2);
   if (steps.n > 0) fillText(ctx, "steps", -6, 7, palette.ink2, "right");
   fillText(ctx, busyLabel, -6, 19, palette.ink2, "right");
-  layoutPieces(steps.piece, bounds, width, runs);
   for (let k = 0; k < runs.n; k++) {
     fillRect(ctx, runs.x0[k], 2, runs.x1[k] - runs.x0[k], 10, palette.categories[runs.category[k]]);
   }
   const peak = busy.reduce((a, b) => Math.max(a, b), 1e-9);
   ctx.fillStyle = busyLabel === "device" ? palette.categories[3] : palette.edges[7];
-  for (let x = 0; x < busy.length; x++) {
-    const height = Math.ceil((busy[x] / peak) * 11);
-    if (busy[x] > 0) ctx.fillRect(x, 25 - height, 1, height);
+  const columns = Math.floor(width);
+  for (let x = 0, from = 0, last = 0; x <= columns; x++) {
+    const height = x < columns ? Math.ceil(((busy[Math.floor((x / columns) * busy.length)] ?? 0) / peak) * 11) : 0;
+    if (height === last && x < columns) continue;
+    if (last > 0) ctx.fillRect(from, 25 - last, x - from, last);
+    from = x;
+    last = height;
   }
   drawWindow(frame);
+}
+
+/** The pieces over the whole capture, which change only with the width. */
+const WHOLE = new WeakMap<
+  Steps["piece"],
+  { readonly bounds: Span; readonly width: number; readonly runs: RunBuffer }
+>();
+
+function wholeRuns({ steps, bounds, width }: Frame): RunBuffer {
+  const known = WHOLE.get(steps.piece);
+  if (known?.bounds === bounds && known.width === width) return known.runs;
+  const runs = new RunBuffer(width);
+  layoutPieces(steps.piece, bounds, width, runs);
+  WHOLE.set(steps.piece, { bounds, width, runs });
+  return runs;
 }
 
 function drawWindow(frame: Frame) {
@@ -74,13 +80,14 @@ export function drawRuler(frame: Frame, bottom: number) {
   const { ctx, palette, view, width, labelWidth } = frame;
   setFont(frame);
   const step = tickStep(view, width, TICK_MIN_PX);
-  const hole = rangeLabelSpan(frame);
+  const label = rangeLabelSpan(frame);
+  const holes = label ? [label, ...frame.flags] : frame.flags;
   for (let t = Math.ceil(view.t0 / step) * step; t < view.t1; t += step) {
     const x = Math.round(xAt(view, width, t));
     fillRect(ctx, x, RULER_TOP_PX + 14, 1, bottom - RULER_TOP_PX - 14, palette.rule);
     const text = formatInstant(t, step);
     const right = x + 3 + text.length * 6;
-    const isFree = !hole || right < hole.t0 || x > hole.t1;
+    const isFree = !holes.some((hole) => right >= hole.t0 && x <= hole.t1);
     if (right < width && isFree) fillText(ctx, text, x + 3, RULER_TOP_PX + 8, palette.ink2);
   }
   fillRect(ctx, -labelWidth, RULER_TOP_PX + RULER_PX - 2, labelWidth + width, 1, palette.rule2);
@@ -125,17 +132,38 @@ function shownLabel(frame: Frame): string {
   return `${range.t0 < view.t0 ? "◂ " : ""}${rangeLabel}${range.t1 > view.t1 ? " ▸" : ""}`;
 }
 
-/** Pixels that the range's label takes on the ruler, kept inside the plot; null without a range. */
-function rangeLabelSpan(frame: Frame): Span | null {
-  const { ctx, range, view, width } = frame;
+/** Pixels that the range's label takes on the ruler, inside the plot and beside the flags; null without a range. */
+export function rangeLabelSpan(frame: Frame): Span | null {
+  const { range, view, width, flags } = frame;
   if (!range) return null;
-  setFont(frame, 600);
-  const half = ctx.measureText(shownLabel(frame)).width / 2 + 5;
-  setFont(frame);
+  const px = boldWidth(frame, shownLabel(frame)) + 10;
   const left = Math.max(0, xAt(view, width, range.t0));
   const right = Math.min(width, xAt(view, width, range.t1));
-  const middle = Math.min(width - half, Math.max(half, (left + right) / 2));
-  return { t0: middle - half, t1: middle + half };
+  const at = (x: number) => {
+    const t0 = Math.min(width - px, Math.max(0, x));
+    return { t0, t1: t0 + px };
+  };
+  const inWay = (place: Span) => flags.filter((flag) => flag.t0 < place.t1 && flag.t1 > place.t0);
+  const middle = at((left + right - px) / 2);
+  const near = inWay(middle);
+  if (near.length === 0) return middle;
+  const beside = [
+    at(Math.max(...near.map(({ t1 }) => t1)) + FLAG_GAP_PX),
+    at(Math.min(...near.map(({ t0 }) => t0)) - px - FLAG_GAP_PX),
+  ];
+  return beside.find((place) => inWay(place).length === 0) ?? middle;
+}
+
+/** The text that was measured last: a change of font costs more than all else in the head. */
+let measured = { text: "", font: "", px: 0 };
+
+function boldWidth(frame: Frame, text: string): number {
+  const { ctx, palette } = frame;
+  if (measured.text === text && measured.font === palette.font) return measured.px;
+  setFont(frame, 600);
+  measured = { text, font: palette.font, px: ctx.measureText(text).width };
+  setFont(frame);
+  return measured.px;
 }
 
 /** Names and times of the steps, and under them each step's own composition in the order of time. */
@@ -156,24 +184,47 @@ export function drawSteps(frame: Frame, chosen: number) {
 function drawStepNames(frame: Frame, chosen: number) {
   const { ctx, palette, steps, view, width } = frame;
   let written = -1;
-  for (let i = firstStep(frame); i < steps.n && steps.start[i] < view.t1; i++) {
+  const first = firstStep(frame);
+  const stride = stepStride(frame, first);
+  for (let i = first; i < steps.n && steps.start[i] < view.t1; i++) {
     const left = xAt(view, width, steps.start[i]);
     const x0 = Math.max(0, left);
     const x1 = Math.min(width, xAt(view, width, steps.end[i]));
+    if (stride > 1 && i % stride === 0 && left >= 0) {
+      const right = x0 + 4 + ctx.measureText(steps.names[i]).width;
+      fillRect(ctx, x0, STEPS_TOP_PX, 1, STEPS_PX - 4, palette.rule2);
+      if (right < width) fillText(ctx, steps.names[i], x0 + 4, STEPS_TOP_PX + 8, palette.ink);
+    }
     // Steps thinner than a mark and its gap would only make a bar of marks.
-    if (x1 - x0 >= 4 && left >= 0) fillRect(ctx, x0, STEPS_TOP_PX, 1, STEPS_PX - 4, palette.rule2);
+    const isMarked = stride === 1 && x1 - x0 >= 4 && left >= 0;
+    if (isMarked) fillRect(ctx, x0, STEPS_TOP_PX, 1, STEPS_PX - 4, palette.rule2);
     if (i === chosen) {
       ctx.strokeStyle = palette.ink;
       ctx.lineWidth = 1;
       ctx.strokeRect(Math.round(x0) + 0.5, STEPS_TOP_PX + 0.5, Math.max(1, Math.round(x1 - x0) - 1), STEPS_PX - 5);
     }
-    if (x1 - x0 < 20 || x0 < written) continue;
+    if (stride > 1 || x1 - x0 < 20 || x0 < written) continue;
     const full = `${steps.names[i]} · ${formatTime(steps.end[i] - steps.start[i])}`;
     const text = [full, steps.names[i]].find((t) => ctx.measureText(t).width + 8 < x1 - x0);
     if (!text) continue;
     fillText(ctx, text, x0 + 4, STEPS_TOP_PX + 8, palette.ink);
     written = x0 + 4 + ctx.measureText(text).width;
   }
+}
+
+/** 1 where the steps on screen have room for their names, else which of them are named. */
+function stepStride({ ctx, steps, view, width }: Frame, first: number): number {
+  let last = steps.n;
+  for (let low = first; low < last; ) {
+    const middle = (low + last) >>> 1;
+    if (steps.start[middle] < view.t1) low = middle + 1;
+    else last = middle;
+  }
+  const n = last - first;
+  if (n < 2) return 1;
+  const px = (xAt(view, width, steps.end[last - 1]) - xAt(view, width, steps.start[first])) / n;
+  const needed = ctx.measureText(steps.names[last - 1]).width + 12;
+  return STEP_STRIDES.find((stride) => stride * px >= needed) ?? STEP_STRIDES[STEP_STRIDES.length - 1];
 }
 
 function firstStep(frame: Frame): number {

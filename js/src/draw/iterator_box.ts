@@ -50,13 +50,15 @@ export function nodeBox(
     tabindex: 0,
     role: "button",
     "aria-pressed": "false",
-    "aria-label": [node.name, settings, spokenCost(perBatch(cost))].filter(Boolean).join("; "),
+    "aria-description": spokenCost(perBatch(cost)),
   });
   group.setAttribute("data-op-name", node.long_name);
-  group.append(
-    svg("title", {}, [node.long_name, settings, sums, started(cost)].filter(Boolean).join("\n")),
-    ...boxParts(name, cutNames([settings], fits).get(settings) ?? "", cost, place),
-  );
+  const parts = boxParts(name, cutNames([settings], fits).get(settings) ?? "", cost, place);
+  const title = [node.long_name, settings, sums, started(cost)].filter(Boolean).join("\n");
+  // A name that holds all that can be read in the box, in that order; without the blanks its texts run into each other.
+  for (const part of parts) if (part.textContent) part.append(" ");
+  group.setAttribute("aria-label", [title, ...parts.map((part) => part.textContent)].join(" "));
+  group.append(svg("title", {}, title), ...parts);
   return group;
 }
 

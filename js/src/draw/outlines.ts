@@ -1,7 +1,8 @@
-/** Turns chosen events (hovered, selected, found) into outlines on every visible track. */
-import { gallopIn, lowerBoundIn } from "../core/bisect";
-import type { Events, Postings } from "../core/events";
-import { type LineTrack, ROW_PX, SLICE_PX, type Track, yOfDepth, yOfRow } from "../core/tracks";
+/** Turns chosen events (hovered, selected, found) into outlines on every visible track: at most one thin mark per pixel column. */
+import { gallop, lowerBound } from "../core/bisect";
+import { firstVisible, type Run } from "../core/events";
+import type { Marks } from "../core/marks";
+import { type LineTrack, SLICE_PX, type Track, yOfDepth, yOfRow } from "../core/tracks";
 import { xAt } from "../core/viewport";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
@@ -12,82 +13,113 @@ const TICK_PX = 2;
 /** Draws the mark of one event at a y; `isThin`: it is the only thin one there. */
 type Mark = (event: number, y: number, isThin: boolean) => void;
 
-/** Outlines all visible events of some ids; of thin ones that share a pixel column, whatever their ids, one. */
-export function outlineIds(frame: Frame, postings: Postings, ids: ArrayLike<number>, color: string, lineWidth: number) {
+/** Outlines all visible marked events; of thin ones that share a pixel column one. */
+export function outlineMarked(frame: Frame, marks: Marks, color: string, lineWidth: number) {
   frame.ctx.strokeStyle = color;
   frame.ctx.lineWidth = lineWidth;
-  markIds(frame, postings, ids, 1, (event, y) => outlineBox(frame, event, y, lineWidth));
+  markTracks(frame, marks, 1, (event, y) => outlineSlice(frame, event, y, lineWidth));
 }
 
 /** Outlines what a search found; narrow slices get a tick at the bottom of their row, one per pixel column. */
-export function markFound(frame: Frame, postings: Postings, ids: ArrayLike<number>, color: string) {
+export function markFound(frame: Frame, marks: Marks, color: string) {
   const { ctx, events, view, width } = frame;
   ctx.strokeStyle = color;
   ctx.fillStyle = color;
   ctx.lineWidth = 1;
-  markIds(frame, postings, ids, TICK_UP_TO_PX, (event, y, isThin) => {
+  markTracks(frame, marks, TICK_UP_TO_PX, (event, y, isThin) => {
     const x = Math.max(0, Math.floor(xAt(view, width, events.start[event])));
     if (isThin) ctx.fillRect(x, y + SLICE_PX - TICK_PX, TICK_PX, TICK_PX);
-    else outlineBox(frame, event, y, 1);
+    else outlineSlice(frame, event, y, 1);
   });
 }
 
-/** Of slices thinner than `thinPx` that start in one pixel column and band, marks one. */
-function markIds(frame: Frame, postings: Postings, ids: ArrayLike<number>, thinPx: number, mark: Mark) {
-  for (const track of frame.layout.tracks) {
+/** Outlines the wide slices that were found to be hovered while they were drawn. */
+export function outlineHovered(frame: Frame, color: string) {
+  const { ctx, hovered } = frame;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1;
+  for (let k = 0; k < hovered.length; k += 3) outlineBox(frame, hovered[k], hovered[k + 1], hovered[k + 2], 1);
+}
+
+function markTracks(frame: Frame, marks: Marks, thinPx: number, mark: Mark) {
+  const { events, layout, scrollTop, view } = frame;
+  const taken = new Uint8Array(Math.ceil(frame.width + 1));
+  const first = events.runAt(view.t0);
+  for (const track of layout.tracks) {
     if (track.kind !== "line" || !isOnScreen(frame, track)) continue;
-    const taken = new Uint8Array(Math.ceil(frame.width + 1) * track.bands.length);
-    for (let k = 0; k < ids.length; k++) markOnLine(frame, postings, ids[k], track, thinPx, taken, mark);
+    let lastY = -1;
+    for (const depth of track.bands.flat()) {
+      const y = TRACKS_TOP_PX + track.y - scrollTop + yOfDepth(track, depth);
+      // Depths of one band share their marks.
+      if (y !== lastY) taken.fill(0);
+      lastY = y;
+      // What began before the first run is at most one event a row.
+      for (let k = Math.max(0, first - 1); k < events.runs.length && events.runs[k].span.t0 < view.t1; k++) {
+        markRun(frame, marks, events.runs[k], rowOf(track, depth), y, thinPx, taken, mark);
+      }
+    }
   }
 }
 
-/** `taken`: by band and pixel column, where a thin slice has its mark. */
-function markOnLine(
+function rowOf(track: LineTrack, depth: number): number {
+  return track.firstRow + depth;
+}
+
+/** `taken`: the pixel columns where a thin slice has its mark. */
+function markRun(
   frame: Frame,
-  postings: Postings,
-  id: number,
-  track: LineTrack,
+  marks: Marks,
+  run: Run,
+  row: number,
+  y: number,
   thinPx: number,
   taken: Uint8Array,
   mark: Mark,
 ) {
-  const { events, view, width, scrollTop } = frame;
+  const { view, width } = frame;
+  const { start, duration } = run.times;
   const column = (view.t1 - view.t0) / width;
-  const { order } = postings;
-  const low = lowerBoundIn(events.line, order, track.line, postings.offset[id], postings.offset[id + 1]);
-  const high = lowerBoundIn(events.line, order, track.line + 1, low, postings.offset[id + 1]);
-  let p = Math.max(low, lowerBoundIn(events.start, order, view.t0, low, high) - 1);
-  while (p < high && events.start[order[p]] < view.t1) {
-    const event = order[p];
-    const depth = events.depth[event];
-    const y = yOfDepth(track, depth);
-    const x = Math.max(0, Math.floor((events.start[event] - view.t0) / column));
-    const place = x * track.bands.length + y / ROW_PX;
-    const isThin = events.duration[event] < thinPx * column;
-    if (y >= 0 && endOf(events, event) > view.t0 && !(isThin && taken[place])) {
-      if (isThin) taken[place] = 1;
-      mark(event, TRACKS_TOP_PX + track.y - scrollTop + y, isThin);
+  const high = lowerBound(start, view.t1, run.low[row], run.high[row]);
+  let i = nextMarked(marks, run, firstVisible(run, row, view.t0), high);
+  while (i >= 0) {
+    const x = Math.max(0, Math.floor((start[i] - view.t0) / column));
+    const isThin = duration[i] < thinPx * column;
+    if (!(isThin && taken[x])) {
+      if (isThin) taken[x] = 1;
+      mark(run.positionOf(i), y, isThin);
     }
-    p = Math.max(p + 1, gallopIn(events.start, order, events.start[event] + column, p, high));
+    i = nextMarked(marks, run, Math.max(i + 1, gallop(start, start[i] + column, i, high)), high);
   }
+}
+
+/** Index of the next marked event of a run in [from, high), -1 for none. */
+function nextMarked(marks: Marks, run: Run, from: number, high: number): number {
+  if (!run.isSample) return from < high ? marks.next(from, high) : -1;
+  for (let i = from; i < high; i++) if (marks.has(run.positionOf(i))) return i;
+  return -1;
 }
 
 /** Outline of one event wherever it is shown. */
 export function outlineEvent(frame: Frame, event: number, color: string, lineWidth: number) {
   const { ctx, events, layout, scrollTop } = frame;
-  const y = yOfRow(layout, events.line[event], events.depth[event]);
+  const y = yOfRow(layout, events.lineOf(event), events.depthOf(event));
   if (y === null) return;
   ctx.strokeStyle = color;
   ctx.lineWidth = lineWidth;
-  outlineBox(frame, event, TRACKS_TOP_PX + y - scrollTop, lineWidth);
+  outlineSlice(frame, event, TRACKS_TOP_PX + y - scrollTop, lineWidth);
+}
+
+function outlineSlice(frame: Frame, event: number, y: number, lineWidth: number) {
+  const { events, view, width } = frame;
+  const left = xAt(view, width, events.start[event]);
+  outlineBox(frame, left, xAt(view, width, events.endOf(event)), y, lineWidth);
 }
 
 /** Open at the side where the window cuts the slice. */
-function outlineBox(frame: Frame, event: number, y: number, lineWidth: number) {
-  const { ctx, events, view, width } = frame;
+function outlineBox(frame: Frame, left: number, end: number, y: number, lineWidth: number) {
+  const { ctx, width } = frame;
   const half = lineWidth / 2;
-  const left = xAt(view, width, events.start[event]);
-  const right = Math.max(left + 2, xAt(view, width, endOf(events, event)));
+  const right = Math.max(left + 2, end);
   if (right < 0 || left > width) return;
   const x0 = left < 0 ? 0 : Math.round(left) + half;
   const x1 = right > width ? width : Math.max(x0 + 1, Math.round(right) - half);
@@ -103,9 +135,5 @@ function outlineBox(frame: Frame, event: number, y: number, lineWidth: number) {
 
 function isOnScreen(frame: Frame, track: Track): boolean {
   const y = TRACKS_TOP_PX + track.y - frame.scrollTop;
-  return y + track.height >= TRACKS_TOP_PX && y <= frame.tracksBottom;
-}
-
-function endOf(events: Events, event: number): number {
-  return events.start[event] + events.duration[event];
+  return y + track.height >= frame.tracksTop && y <= frame.tracksBottom;
 }

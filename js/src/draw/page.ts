@@ -15,16 +15,47 @@ export function inFrame(fn: () => void, signal: AbortSignal): () => void {
 
 /** Between two updates of what is costly to draw, so that a drag of the range stays fluid. */
 const PACE_MS = 50;
+/** What takes longer than half a frame waits until the drag rests for `REST_MS`. */
+const SLOW_MS = 8;
+const REST_MS = 120;
+const UNSEEN_MS = 300;
+/** To add up more rows of a table takes longer than a frame has. */
+export const MANY_ROWS = 100_000;
 
-/** As `inFrame`, at once at first and then at most every `PACE_MS`; the last of many calls is never lost. */
-export function paced(fn: () => void, signal: AbortSignal): () => void {
+/**
+ * As `inFrame`, at once at first and then at most every `PACE_MS`, or where `fn` is slow when the calls rest; the last of
+ * many calls is never lost.
+ *
+ * @param isSlow whether `fn` is known to be slow, or to cause what is
+ */
+export function paced(fn: () => void, signal: AbortSignal, isSlow: () => boolean = () => false): () => void {
   let last = Number.NEGATIVE_INFINITY;
+  let asked = 0;
+  let took = 0;
   const next = inFrame(() => {
-    if (performance.now() - last < PACE_MS) return next();
+    const began = performance.now();
+    const mustRest = took > SLOW_MS || isSlow();
+    if (mustRest ? began - asked < REST_MS : began - last < PACE_MS) return next();
     fn();
     last = performance.now();
+    took = last - began;
   }, signal);
-  return next;
+  return () => {
+    asked = performance.now();
+    next();
+  };
+}
+
+/** Resolves when the page has had the time to draw what is in it now; soon where nothing is drawn, as in a hidden tab. */
+export function drawn(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, UNSEEN_MS);
+    const end = () => {
+      clearTimeout(timer);
+      setTimeout(resolve);
+    };
+    requestAnimationFrame(() => requestAnimationFrame(end));
+  });
 }
 
 /** Calls `onSize` with the content box of an element, first when it has one and then whenever it changes. */

@@ -13,6 +13,8 @@ export interface Palette {
   memoryHeap: string;
   /** By category id. */
   categories: string[];
+  /** The same, pale enough to write on. */
+  categoryFills: string[];
   /** By family id. */
   fills: string[];
   edges: string[];

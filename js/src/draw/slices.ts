@@ -1,7 +1,8 @@
 /** Turns the visible tracks into rectangles and names. */
-import { firstVisible, layoutRow } from "../core/lod";
-import { ROW_PX, SLICE_PX } from "../core/tracks";
+import { type SliceBuffer, visibleFrom } from "../core/lod";
+import { type CounterTrack, firstTrackBelow, ROW_PX, SLICE_PX } from "../core/tracks";
 import { xAt } from "../core/viewport";
+import { drawCounter } from "./counter";
 import { type Frame, fillRect, setFont, TRACKS_TOP_PX } from "./frame";
 import { drawIdleGaps } from "./gaps";
 
@@ -9,25 +10,44 @@ import { drawIdleGaps } from "./gaps";
 const TEXT_MIN_PX = 26;
 /** Opacity by shade: even a column that is mostly empty must be seen. */
 const SHADE_ALPHA = [1, 0.45, 0.65, 0.82, 1];
+/** Opacity of what the search does not match, where only matches are shown. */
+const DIM_ALPHA = 0.18;
 /** Gap between neighbours, so that two slices of one colour are two. */
 const GAP_PX = 0.5;
 
 export function drawTracks(frame: Frame) {
-  const { ctx, layout, scrollTop, width, labelWidth, palette, tracksBottom } = frame;
+  const { ctx, layout, scrollTop, width, labelWidth, palette, tracksTop, tracksBottom, meta, colors } = frame;
+  const onHost = (position: number) => colors.of(position, false);
+  const onDevice = (position: number) => colors.of(position, true);
   setFont(frame);
-  for (const track of layout.tracks) {
+  for (let k = firstTrackBelow(layout, tracksTop - TRACKS_TOP_PX + scrollTop); k < layout.tracks.length; k++) {
+    const track = layout.tracks[k];
     const y = TRACKS_TOP_PX + track.y - scrollTop;
-    if (y + track.height < TRACKS_TOP_PX || y > tracksBottom) continue;
+    if (y > tracksBottom) break;
+    if (track.kind === "counter") drawCounterTrack(frame, track, y);
     if (track.kind !== "line") continue;
+    const colorAt = meta.planes[meta.lines[track.line].plane].kind === "device" ? onDevice : onHost;
     for (let band = 0; band < track.bands.length; band++) {
       const bandY = y + band * ROW_PX;
-      if (bandY + ROW_PX < TRACKS_TOP_PX || bandY > tracksBottom) continue;
+      if (bandY + ROW_PX < tracksTop || bandY > tracksBottom) continue;
       const depths = track.bands[band];
-      for (const depth of depths) drawRow(frame, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
-      if (band === 0 && isMainStream(frame, track.line)) drawIdleGaps(frame, bandY);
+      for (const depth of depths) {
+        drawRow(frame, colorAt, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
+      }
+      if (band === 0 && isMainStream(frame, track.line)) {
+        drawIdleGaps(frame, itemsOf(frame, colorAt, track.firstRow + depths[depths.length - 1]), bandY);
+      }
     }
     fillRect(ctx, -labelWidth, y + track.height - 2, labelWidth + width, 1, palette.rule);
   }
+}
+
+/** A counter with its hairline, its top at `y`. */
+export function drawCounterTrack(frame: Frame, track: CounterTrack, y: number) {
+  const { ctx, counters, labelWidth, width, palette } = frame;
+  const counter = counters[track.counter];
+  if (counter) drawCounter(frame, counter, y, track.height - 1);
+  fillRect(ctx, -labelWidth, y + track.height - 2, labelWidth + width, 1, palette.rule);
 }
 
 /** The busiest stream of a device: its gaps are the finding. */
@@ -38,58 +58,74 @@ function isMainStream(frame: Frame, line: number): boolean {
   return first?.kind === "line" && first.line === line;
 }
 
-/** Lays one row out into `frame.slices` and draws it with its top at `y`; `isUnder` when the next row is drawn over it. */
-function drawRow(frame: Frame, row: number, y: number, isUnder = false) {
-  const { rows, events, family, slices, width, view } = frame;
-  const familyAt = (position: number) => family[events.name[rows.event[position]]];
-  if (row >= rows.offset.length - 1) return;
-  layoutRow(rows, row, view, width, familyAt, slices);
-  drawRectangles(frame, y, familyAt);
-  drawNames(frame, y, isUnder ? row + 1 : -1);
+type ColorAt = (position: number) => number;
+
+/** What is drawn of a row; it may have been laid out for an earlier frame. */
+function itemsOf(frame: Frame, colorAt: ColorAt, row: number): SliceBuffer {
+  return frame.layouts.of(frame, row, colorAt);
 }
 
-function drawRectangles(frame: Frame, y: number, familyAt: (position: number) => number) {
-  const { ctx, slices, palette, width } = frame;
+/** Draws one row with its top at `y`; `isUnder` when the next row is drawn over it. */
+function drawRow(frame: Frame, colorAt: ColorAt, row: number, y: number, isUnder = false) {
+  if (row >= frame.events.rows.n) return;
+  const slices = itemsOf(frame, colorAt, row);
+  drawRectangles(frame, slices, y);
+  drawNames(frame, slices, y, isUnder ? row + 1 : -1);
+  if (frame.hoveredIds.length > 0) collectHovered(frame, slices, y);
+}
+
+/** Thin slices of a hovered name would cost a look at each event; the wide ones are enough to see it. */
+function collectHovered({ events, hoveredIds, hovered }: Frame, slices: SliceBuffer, y: number) {
   for (let k = 0; k < slices.n; k++) {
-    const x0 = Math.max(-1, slices.x0[k]);
-    const x1 = Math.min(width + 1, slices.x1[k]);
-    const color = familyAt(slices.shown[k]);
-    const shade = slices.shade[k];
-    if (shade === 0) {
-      ctx.fillStyle = palette.fills[color];
-      ctx.fillRect(x0, y, x1 - x0 - GAP_PX, SLICE_PX);
-      ctx.fillStyle = palette.edges[color];
-      ctx.fillRect(x0, y, 1, SLICE_PX);
-    } else {
-      ctx.globalAlpha = SHADE_ALPHA[shade];
-      ctx.fillStyle = palette.edges[color];
-      ctx.fillRect(x0, y, Math.max(0.6, x1 - x0 - (slices.first[k] === slices.last[k] ? 0.4 : 0)), SLICE_PX);
-      ctx.globalAlpha = 1;
-    }
+    if (slices.shade[k] !== 0 || !hoveredIds.includes(events.keyOf(slices.shown[k]))) continue;
+    hovered.push(slices.x0[k], slices.x1[k], y);
   }
 }
 
-function drawNames(frame: Frame, y: number, rowOver: number) {
-  const { ctx, slices, palette, width, labels, events, rows } = frame;
+function drawRectangles(frame: Frame, slices: SliceBuffer, y: number) {
+  const { ctx, fills, edges, shownColors, width, only } = frame;
+  for (let k = 0; k < slices.n; k++) {
+    const x0 = Math.max(-1, slices.x0[k]);
+    const x1 = Math.min(width + 1, slices.x1[k]);
+    const color = slices.color[k];
+    shownColors[color] = 1;
+    const shade = slices.shade[k];
+    const alpha = only && !only.any(slices.first[k], slices.last[k]) ? DIM_ALPHA : 1;
+    if (shade === 0) {
+      ctx.globalAlpha = alpha;
+      ctx.fillStyle = fills[color];
+      ctx.fillRect(x0, y, x1 - x0 - GAP_PX, SLICE_PX);
+      ctx.fillStyle = edges[color];
+      ctx.fillRect(x0, y, 1, SLICE_PX);
+    } else {
+      ctx.globalAlpha = SHADE_ALPHA[shade] * alpha;
+      ctx.fillStyle = edges[color];
+      ctx.fillRect(x0, y, Math.max(0.6, x1 - x0 - (slices.first[k] === slices.last[k] ? 0.4 : 0)), SLICE_PX);
+    }
+    ctx.globalAlpha = 1;
+  }
+}
+
+function drawNames(frame: Frame, slices: SliceBuffer, y: number, rowOver: number) {
+  const { ctx, palette, width, labels, events, only } = frame;
   ctx.fillStyle = palette.sliceInk;
   ctx.textAlign = "left";
   for (let k = 0; k < slices.n; k++) {
-    if (slices.shade[k] !== 0) continue;
+    if (slices.shade[k] !== 0 || (only && !only.has(slices.shown[k]))) continue;
     const x0 = Math.max(0, slices.x0[k]);
     let room = Math.min(width, slices.x1[k]) - x0;
     if (room < TEXT_MIN_PX) continue;
     if (rowOver >= 0) room = Math.min(room, roomBefore(frame, rowOver, slices.shown[k], x0));
     if (room < TEXT_MIN_PX) continue;
-    const text = labels.fit(ctx, events.name[rows.event[slices.shown[k]]], room - 7);
+    const text = labels.fit(ctx, events.name[slices.shown[k]], room - 7);
     if (text !== "") ctx.fillText(text, x0 + 4, y + SLICE_PX / 2 + 0.5);
   }
 }
 
 /** Pixels from `x0` to where the row that is drawn over this slice covers it. */
 function roomBefore(frame: Frame, rowOver: number, position: number, x0: number): number {
-  const { rows, view, width } = frame;
-  const time = Math.max(view.t0, rows.start[position]);
-  const over = firstVisible(rows, rowOver, time);
-  if (over >= rows.offset[rowOver + 1] || rows.start[over] >= rows.end[position]) return Number.POSITIVE_INFINITY;
-  return xAt(view, width, rows.start[over]) - x0;
+  const { events, view, width } = frame;
+  const over = visibleFrom(events, rowOver, Math.max(view.t0, events.start[position]));
+  if (over < 0 || events.start[over] >= events.endOf(position)) return Number.POSITIVE_INFINITY;
+  return xAt(view, width, events.start[over]) - x0;
 }

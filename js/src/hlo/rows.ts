@@ -32,10 +32,17 @@ export interface HloRow {
 type Totals = Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">;
 
 /** Totals per row of `hlo_ops` from those of its units. */
-export function hloTotals(tables: (name: string) => Table | undefined, nHlos: number, range: RangePs): Totals {
+export function hloTotals(
+  tables: (name: string) => Table | undefined,
+  nHlos: number,
+  range: RangePs,
+  /** Totals per unit of the whole capture, where they are known. */
+  whole: OpTotals | null = null,
+): Totals {
   const units = tables("hlo_units") ?? EMPTY_TABLE;
   const row = numbers(units, "hlo");
-  const totals = opTotals(tables("occurrences") ?? EMPTY_TABLE, undefined, units.n, range);
+  const added = () => opTotals(tables("occurrences") ?? EMPTY_TABLE, undefined, units.n, range);
+  const totals = (range === null && whole) || added();
   const sums = {
     totalPs: new Float64Array(nHlos),
     selfPs: new Float64Array(nHlos),

@@ -75,10 +75,10 @@ export class CodeList {
       row.gutter.show(now, scale);
       row.element.classList.toggle("hot", now !== undefined);
       if (now === undefined) {
-        for (const name of ["role", "tabindex", "aria-pressed", "aria-label"]) row.element.removeAttribute(name);
+        for (const name of ["role", "tabindex", "aria-pressed", "aria-description"]) row.element.removeAttribute(name);
       } else {
         row.element.setAttribute("role", "button");
-        row.element.setAttribute("aria-label", `line ${line}: ${costText(now, scale)}: ${now.code.trim()}`);
+        row.element.setAttribute("aria-description", `line ${line}: ${costText(now, scale)}: ${now.code.trim()}`);
       }
     }
     if (this.#rows.get(this.#current)?.heat === undefined) this.#current = hottest(this.#rows);

@@ -81,8 +81,7 @@ export class ElseList {
       const attributes = {
         type: "button",
         class: "ln hot",
-        "aria-label": label,
-        "aria-description": what || undefined,
+        "aria-description": what ? `${label}. ${what}` : label,
       };
       const element = h("button", attributes, gutter.element, name, h("span", { class: "q" }, row.note));
       return { element, row };

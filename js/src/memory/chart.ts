@@ -2,6 +2,7 @@
 
 import { type Chart, createChart } from "../bokeh";
 import { formatCount } from "../core/format";
+import { keptPart } from "../core/left_out";
 import { envelope, heldBy, isFreeInformative, type MemoryEvents, rowAt, stepCurves } from "../core/memory";
 import type { MemoryStep } from "../core/memory_steps";
 import type { RangePs } from "../core/ops";
@@ -89,7 +90,11 @@ export class MemoryChart {
     const { meta } = this.view.data;
     const { sessions } = meta;
     const session = sessions[this.#peakSession()];
-    if (session === undefined) return this.#shown?.range ?? [0, meta.duration_ps];
+    if (session === undefined) {
+      const { data } = this.view;
+      // Beyond what a capped page holds the last value would look like a constant one.
+      return keptPart(this.#shown?.range ?? [0, meta.duration_ps], data.isWhole("memory") ? null : data.window);
+    }
     const { events, peak } = this.#shown as Shown;
     return [session.start_ps, Math.max(session.stop_ps, events.time[peak])];
   }

@@ -40,7 +40,7 @@ export class TopOps {
       view.guard(() => this.#followSelection()),
       view.signal,
     );
-    view.data.onChange(() => view.data.isComplete && draw(), view.signal);
+    view.data.onTables(draw, view.signal, ["occurrences", "steps"]);
     watchSize(this.list, draw, view.signal);
     this.draw();
   }
@@ -48,7 +48,13 @@ export class TopOps {
   draw(): void {
     if (this.list.hidden) return;
     const { data } = this.view;
-    const top = topOps(data.meta, (name) => data.table(name), N_TOP_OPS, this.#isDevice ? 1 : 0);
+    const top = topOps(
+      data.meta,
+      (name) => data.table(name),
+      N_TOP_OPS,
+      this.#isDevice ? 1 : 0,
+      data.isWhole("occurrences"),
+    );
     const unit = top.nSteps > 0 ? "self time, ms a step · %" : "self time, ms · %";
     this.unit.textContent = unit;
     if (top.rows.length === 0) {

@@ -159,7 +159,9 @@ function cellElement(
   const element = h("button", {
     type: "button",
     class: `cell ${cell.kind}${look.selected === "some" ? " some" : ""}`,
-    "aria-label": look.spoken,
+    // The name is what can be read on it; what there is no room for describes it.
+    "aria-label": px < MIN_LABEL_PX ? look.spoken : undefined,
+    "aria-description": look.spoken,
     "aria-pressed": cell.kind === "rest" ? undefined : String(look.selected === "all"),
   });
   element.style.left = `${x0 * 100}%`;
@@ -172,7 +174,7 @@ function cellElement(
     const room = px - PADDING_PX;
     const text = cutLabel(cell, look.label, (cut) => widthOf(cut) <= room);
     element.append(h("span", { class: "name" }, text));
-    if (widthOf(text) + widthOf(look.figure) + 14 < room) element.append(h("span", { class: "v" }, look.figure));
+    if (widthOf(text) + widthOf(look.figure) + 14 < room) element.append(h("span", { class: "v" }, ` ${look.figure}`));
   }
   if (look.backwardRatio > 0 && px >= MIN_FILL_PX) {
     const strip = h("i", { class: "bw" });

@@ -1,22 +1,34 @@
 /** Turns the selected slice (or the op selected in another view) into the details pane. */
-import { insideOf, sampleDurations, summarizeKey, timePerStep } from "../core/event_summary";
-import { formatCount, formatInstant, formatPercent, formatTime, plural } from "../core/format";
+import { formatInstant, formatPercent, formatTime, plural } from "../core/format";
 import { shortName } from "../core/labels";
 import { FAMILIES, FAMILY_LABELS } from "../core/meta";
 import { statsOfEvent } from "../core/stats";
 import { stepAt } from "../core/steps";
-import { button, type Child, h, svg } from "../draw/dom";
+import { button, copyButton, h } from "../draw/dom";
+import { type Filling, insideRows, sameSlices, usualStrip } from "./detail_figures";
+import { flowRows, flowSwitch } from "./detail_flows";
+import { originRows, viewLink } from "./detail_origin";
+import { heading, keyValues, type Pair, title } from "./detail_parts";
+import { alongRow, toSameOp } from "./moves";
 import type { TimelineState } from "./state";
 
-const MAX_INSIDE = 5;
-const LONG_NAME = 110;
-const MAX_FLOWS = 3;
-const MAX_DOTS = 400;
+const MAX_COMPILED = 5;
+const MAX_IDS = 5;
+/** Part of a frame that the figures may take. */
+const FILL_MS = 4;
+/** Stats that take longer are said not to be here. */
+const STATS_MS = 700;
 /** Ids that only link events inside the file tell the reader nothing by themselves; they come last. */
 const INTERNAL_STAT = /^_|^(correlation_id|group_id|id|producer_id|consumer_id)$/;
 
 export class Details {
-  #shown = "";
+  #about = "";
+  #range = "";
+  #arrows = "";
+  /** What depends on the range, and what does not; filled in parts of frames. */
+  #inRange: (() => Filling) | null = null;
+  #places: { readonly place: HTMLElement; filling: Filling; isDone: boolean }[] = [];
+  #arrowsPlace: HTMLElement | null = null;
 
   constructor(
     readonly pane: HTMLElement,
@@ -27,36 +39,68 @@ export class Details {
 
   /** Brings the pane up to date; cheap when the selection, the range and the data are as before. */
   update() {
-    const { focus, events, selectedIds, range, link } = this.state;
-    const about = [focus, events.n, selectedIds.join(), link.selection.join("\n")].join("|");
-    const key = [about, range?.t0, range?.t1].join("|");
-    if (key === this.#shown) return;
-    // A new range changes figures, not what is read.
-    if (!this.#shown.startsWith(about)) this.pane.scrollTop = 0;
-    this.#shown = key;
+    const { state } = this;
+    const { focus, events, selectedIds, range, link, steps, finding } = state;
+    // While tiles arrive the figures follow in a few steps.
+    const tenth = Math.floor((10 * events.nLoaded) / Math.max(1, events.n));
+    const about = [focus, selectedIds.join(), link.selection.join("\n"), steps.n].join("|");
+    const isNew = about !== this.#about;
+    if (isNew) this.#show(focus);
+    this.#about = about;
+    const inRange = `${range?.t0}|${range?.t1}|${tenth}`;
+    if (!isNew && inRange !== this.#range) this.#refill();
+    this.#range = inRange;
+    const arrows = `${finding.shownKinds.join("")}|${tenth}`;
+    if (focus >= 0 && !isNew && arrows !== this.#arrows) this.#showArrows(focus);
+    this.#arrows = arrows;
+    this.#fill();
+  }
+
+  #show(focus: number) {
+    this.pane.scrollTop = 0;
+    this.#places = [];
+    this.#inRange = null;
+    this.#arrowsPlace = null;
     if (focus >= 0) this.#showEvent(focus);
-    else if (link.selection.length > 0) this.#showSelection();
+    else if (this.state.link.selection.length > 0) this.#showSelection();
     else this.#showNothing();
+  }
+
+  /** A place for figures that come in a moment. */
+  #placeFor(filling: Filling): HTMLElement {
+    const place = h("div", {}, filling.element);
+    this.#places.push({ place, filling, isDone: false });
+    return place;
+  }
+
+  /** The figures of the range anew; the old ones stay until they are there. */
+  #refill() {
+    const [first] = this.#places;
+    if (!this.#inRange || !first) return;
+    first.filling = this.#inRange();
+    first.isDone = false;
+  }
+
+  #fill() {
+    const stop = performance.now() + FILL_MS;
+    const isOver = () => performance.now() > stop;
+    for (const one of this.#places) {
+      if (one.isDone) continue;
+      one.isDone = one.filling.step(isOver);
+      if (one.isDone) one.place.replaceChildren(one.filling.element);
+      else this.state.invalidate();
+    }
   }
 
   #showNothing() {
     this.live.textContent = "";
+    const hint =
+      "Click a slice for its op, time and stats. Drag over the ruler to select a range: the other views are then about that range.";
     this.pane.replaceChildren(
       h("h2", {}, "Nothing selected"),
-      h(
-        "p",
-        { class: "q" },
-        "Click a slice for its op, time and stats. Drag over the ruler to select a range: the other views are then about that range.",
-      ),
-      h("div", { class: "sub" }, "Legend of the slices"),
-      ...FAMILIES.map((family) =>
-        h(
-          "div",
-          { class: "tl-legend" },
-          h("i", { style: `background:var(--s-${family});border-left:2px solid var(--e-${family})` }),
-          FAMILY_LABELS[family],
-        ),
-      ),
+      h("p", { class: "q" }, hint),
+      heading("Arrows of the selected slice"),
+      flowSwitch(this.state, this.signal),
     );
   }
 
@@ -68,219 +112,147 @@ export class Details {
     const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
     const share = step >= 0 ? ` · ${formatPercent(duration / (steps.end[step] - steps.start[step]))} of step` : "";
     this.live.textContent = `Selected ${name}, ${formatTime(duration)}${step >= 0 ? `, step ${steps.names[step]}` : ""}`;
-    const rows: [string, Child, Child?][] = [
-      ["type", typeOf(state, event)],
+    const rows: Pair[] = [
+      ["type", ...typeOf(state, event, this.signal)],
       ["duration", h("b", {}, formatTime(duration)), share],
       ["self", formatTime(events.self[event])],
       ["start", formatInstant(events.start[event], 1e6)],
     ];
     if (step >= 0) rows.push(["step", `${steps.names[step]}${steps.isInferred ? " (inferred)" : ""}`]);
-    rows.push(this.#inRange(events.key[event], event));
-    const line = events.line[event];
+    const line = events.lineOf(event);
     rows.push(["thread", h("span", { title: meta.lines[line].name }, state.lineNames[line])]);
+    const key = events.keyOf(event);
+    this.#inRange = () => sameSlices(state, key, event, this.signal);
+    this.#arrowsPlace = h("div", {});
     this.pane.replaceChildren(
       ...title(name),
+      this.#moves(name),
       keyValues(rows),
+      this.#placeFor(this.#inRange()),
+      ...originRows(state, event, this.signal),
       ...this.#compiled(event),
-      ...this.#flows(event),
-      ...this.#inside(event),
-      ...this.#strip(events.key[event], event),
+      this.#arrowsPlace,
+      this.#placeFor(insideRows(state, event)),
+      this.#placeFor(usualStrip(state, key, event)),
       ...this.#stats(event),
     );
+    this.#showArrows(event);
+  }
+
+  /** Neighbours on the row and of the same op, for those who do not use keys. */
+  #moves(name: string): HTMLElement {
+    const { state, signal } = this;
+    const step = (text: string, label: string, go: () => void) =>
+      button(text, go, signal, { title: label, "aria-label": label });
+    return h(
+      "div",
+      { class: "tl-moves" },
+      h(
+        "span",
+        {},
+        step("◂", "Previous slice of the row  Shift + ←", () => alongRow(state, -1)),
+        " row ",
+        step("▸", "Next slice of the row  Shift + →", () => alongRow(state, 1)),
+      ),
+      h(
+        "span",
+        {},
+        step("◂", "Previous slice of the same op  [", () => toSameOp(state, -1)),
+        " same op ",
+        step("▸", "Next slice of the same op  ]", () => toSameOp(state, 1)),
+      ),
+      copyButton("Copy", () => name, signal),
+    );
+  }
+
+  #showArrows(event: number) {
+    this.#arrowsPlace?.replaceChildren(...flowRows(this.state, event, this.signal));
   }
 
   /** An op that another view selected: how often and how long, and the way to its longest slice. */
   #showSelection() {
     const { state } = this;
-    const { link, meta, byKey, events, range, selectedIds } = state;
+    const { link, meta, selectedIds } = state;
     this.live.textContent = `Selected ${link.selection.join(", ")}`;
     const children: Node[] = [
       ...title(link.selection.length === 1 ? link.selection[0] : plural(link.selection.length, "op")),
     ];
     const drawn = selectedIds.filter((id) => state.isDrawn(id));
-    if (selectedIds.length === 0) {
-      children.push(h("p", { class: "q" }, "No slice of this trace has this name."));
-    } else if (drawn.length > 0 && drawn.length < selectedIds.length) {
-      const cut = drawn.length > MAX_INSIDE ? `; ${MAX_INSIDE} of ${drawn.length} are listed` : "";
-      children.push(
-        h(
-          "p",
-          { class: "q" },
-          `XLA compiled it together with other ops. Marked are the slices with a share of it${cut}:`,
-        ),
+    const say = (text: string) => children.push(h("p", { class: "q" }, text));
+    const cut = drawn.length > MAX_IDS ? `; ${MAX_IDS} of ${drawn.length} are listed` : "";
+    if (selectedIds.length === 0) say("No slice of this trace has this name.");
+    else if (drawn.length > 0 && drawn.length < selectedIds.length)
+      say(`XLA compiled it together with other ops. Marked are the slices with a share of it${cut}:`);
+    const shown = [...(drawn.length > 0 ? drawn : selectedIds)].slice(0, MAX_IDS);
+    const figures = () =>
+      all(
+        shown.map((id) => named(selectedIds.length > 1 ? meta.names[id] : "", sameSlices(state, id, -1, this.signal))),
       );
+    if (selectedIds.length > 0) {
+      this.#inRange = figures;
+      children.push(this.#placeFor(figures()));
     }
-    for (const id of (drawn.length > 0 ? drawn : selectedIds).slice(0, MAX_INSIDE)) {
-      const { longest, totalPs, count } = summarizeKey(events, byKey, id, range, this.#peersOf(-1));
-      if (selectedIds.length > 1) children.push(h("div", { class: "sub" }, meta.names[id]));
-      const rows: [string, Child][] = [this.#inRange(id, -1)];
-      if (count > 0) rows.push(["average", formatTime(totalPs / count)]);
-      if (longest >= 0) {
-        const go = () => {
-          state.select(longest);
-          state.show(longest);
-        };
-        rows.push(["longest", button(formatTime(events.duration[longest]), go, this.signal, { class: "link" })]);
-      }
-      children.push(keyValues(rows));
-      if (selectedIds.length === 1) children.push(...this.#strip(id, -1));
-    }
+    if (selectedIds.length === 1) children.push(this.#placeFor(usualStrip(state, selectedIds[0], -1)));
     this.pane.replaceChildren(...children);
-  }
-
-  /** Events that count together with an event: the same side of the op, and not its copies on derived lines. */
-  #peersOf(event: number): (other: number) => boolean {
-    const { events, meta } = this.state;
-    const isDerived = (e: number) => meta.lines[events.line[e]].is_derived;
-    if (event < 0) return (other) => !isDerived(other);
-    return (other) => events.op[other] === events.op[event] && isDerived(other) === isDerived(event);
-  }
-
-  #inRange(id: number, event: number): [string, string] {
-    const { events, byKey, range } = this.state;
-    const { count, totalPs } = summarizeKey(events, byKey, id, range, this.#peersOf(event));
-    return [range ? "in range" : "in all", `${formatCount(count)} × · ${formatTime(totalPs)}`];
-  }
-
-  /** What started it and what it started, to go there; with the time that passed in between. */
-  #flows(event: number): Node[] {
-    const { state } = this;
-    const { events, meta } = state;
-    const { from, to } = state.flowsOf(event);
-    const row = (label: string, other: number, waited: number): readonly [string, Child, Child] => {
-      const name = meta.names[events.name[other]];
-      const go = () => {
-        state.select(other);
-        state.show(other);
-      };
-      const link = button(shortName(name), go, this.signal, { class: "link", title: name });
-      return [label, link, ` ${waited >= 0 ? `+${formatTime(waited)}` : ""}`];
-    };
-    const rows = [
-      ...from.slice(0, MAX_FLOWS).map((other) => row("started by", other, events.start[event] - events.start[other])),
-      ...to.slice(0, MAX_FLOWS).map((other) => row("starts", other, events.start[other] - events.start[event])),
-    ];
-    return rows.length > 0 ? [keyValues(rows)] : [];
   }
 
   /** The framework ops that a slice of a compiled program stands for, and how much of it each is. */
   #compiled(event: number): Node[] {
-    const { state } = this;
-    const { events, meta, shares, link } = state;
+    const { events, meta, shares, link } = this.state;
     const found = events.op[event] >= 0 ? shares.ofUnit(events.unit[event]) : [];
     if (found.length === 0 || (found.length === 1 && meta.op_name[found[0].op] === events.name[event])) return [];
-    const rows = found.slice(0, MAX_INSIDE).map(({ op, ratio }): readonly [string, Child] => {
+    const rows = found.slice(0, MAX_COMPILED).map(({ op, ratio }): Pair => {
       const name = meta.names[meta.op_name[op]];
       const go = () => link.setSelection([name]);
       return [formatPercent(ratio), button(shortName(name), go, this.signal, { class: "link", title: name })];
     });
     const cut = found.length > rows.length ? ` (${rows.length} of ${found.length})` : "";
-    return [h("div", { class: "sub" }, `Compiled from${cut}`), keyValues(rows)];
+    return [heading(`Compiled from${cut}`), keyValues(rows)];
   }
 
-  #inside(event: number): Node[] {
-    const { events, meta, family } = this.state;
-    const rows = insideOf(events, event);
-    if (rows.length < 2) return [];
-    const shown = rows.slice(0, MAX_INSIDE);
-    const rest = rows.slice(MAX_INSIDE);
-    const most = shown[0].selfPs || 1;
-    const labels = distinctLabels(shown.map((row) => meta.names[row.name]));
-    const lines = shown.map(({ name, count, selfPs }, i) => {
-      const label = count > 1 ? `${labels[i]} × ${formatCount(count)}` : labels[i];
-      const bar = h("i", {
-        style: `width:${Math.max(1, (selfPs / most) * 100)}%;background:var(--e-${FAMILIES[family[name]]})`,
-      });
-      return h(
-        "div",
-        { class: "ib", title: meta.names[name] },
-        h("span", {}, label),
-        bar,
-        h("span", {}, formatTime(selfPs)),
-      );
-    });
-    if (rest.length > 0) {
-      const time = rest.reduce((sum, row) => sum + row.selfPs, 0);
-      lines.push(
-        h("div", { class: "ib" }, h("span", {}, `${rest.length} more`), h("i", {}), h("span", {}, formatTime(time))),
-      );
-    }
-    return [h("div", { class: "sub" }, "Inside it, self time"), ...lines];
-  }
-
-  /** Dots on one time axis: is this slice usual? */
-  #strip(id: number, event: number): Node[] {
-    const { events, byKey, steps } = this.state;
-    const perStep = timePerStep(events, byKey, id, steps.n, this.#peersOf(event));
-    const ownStep = event < 0 ? -1 : events.step[event];
-    // Steps left out of the averages (the first compiles) would squeeze the others into one dot.
-    const isShown = (t: number, step: number) => !Number.isNaN(t) && (steps.isAveraged[step] === 1 || step === ownStep);
-    const times = perStep.length > 0 ? perStep.filter(isShown) : sampleDurations(events, byKey, id, MAX_DOTS);
-    if (times.length < 3) return [];
-    const own = event < 0 ? Number.NaN : perStep.length > 0 ? perStep[ownStep] : events.duration[event];
-    const heading =
-      perStep.length > 0
-        ? `This op in ${times.length === steps.n ? "all " : ""}${plural(times.length, "step")}, time a step`
-        : `All ${formatCount(byKey.offset[id + 1] - byKey.offset[id])} slices of this op, duration`;
-    return [h("div", { class: "sub" }, heading), dotStrip(times, own)];
-  }
-
+  /** Stats come later: they are inflated when they are asked for. */
   #stats(event: number): Node[] {
-    const { trace, meta, events } = this.state;
-    const stats = statsOfEvent(trace.data.table("stats"), meta.names, events, event);
-    if (stats.length === 0) return [];
-    stats.sort((a, b) => Number(INTERNAL_STAT.test(a.key)) - Number(INTERNAL_STAT.test(b.key)));
-    return [
-      h("div", { class: "sub" }, "Stats in the trace"),
-      keyValues(stats.map(({ key, value }) => [key, h("span", { class: "tl-stat" }, value)])),
-    ];
+    const { trace, meta } = this.state;
+    const place = h("div", {});
+    const say = () => {
+      if (place.childElementCount === 0)
+        place.append(heading("Stats in the trace"), h("div", { class: "q" }, "not here"));
+    };
+    setTimeout(say, STATS_MS);
+    const fill = async () => {
+      const stats = statsOfEvent(await trace.data.stats(event), meta.names);
+      // Nothing to show is also an answer.
+      if (stats.length === 0) place.replaceChildren(h("span", {}));
+      if (stats.length === 0) return;
+      stats.sort((a, b) => Number(INTERNAL_STAT.test(a.key)) - Number(INTERNAL_STAT.test(b.key)));
+      const rows = stats.map(({ key, value }): Pair => [key, h("span", { class: "tl-stat" }, value)]);
+      place.replaceChildren(heading("Stats in the trace"), keyValues(rows));
+    };
+    trace.guard(fill)();
+    return [place];
   }
 }
 
-/** The name; of one that would fill the pane (C++ kernels) the telling part, and the whole in a box of its own. */
-function title(name: string): Node[] {
-  if (name.length <= LONG_NAME) return [h("h2", {}, name)];
-  return [h("h2", {}, shortName(name)), h("div", { class: "tl-full", tabindex: 0, "aria-label": "Full name" }, name)];
+function named(name: string, filling: Filling): Filling {
+  const element = h("div", {}, name ? heading(name) : null, filling.element);
+  return { element, step: (isOver) => filling.step(isOver) };
 }
 
-function typeOf(state: TimelineState, event: number): string {
+/** Several fillings as one: they appear together. */
+function all(fillings: readonly Filling[]): Filling {
+  let next = 0;
+  const step = (isOver: () => boolean) => {
+    while (next < fillings.length && fillings[next].step(isOver)) next += 1;
+    return next === fillings.length;
+  };
+  return { element: h("div", {}, ...fillings.map(({ element }) => element)), step };
+}
+
+function typeOf(state: TimelineState, event: number, signal: AbortSignal): [Node | string, string?] {
   const { events, meta, family } = state;
   const op = events.op[event];
-  if (op >= 0) {
-    const where = meta.op_device[op] === 1 ? "device" : "host";
-    return `${meta.names[meta.op_type[op]]} · ${where} op${meta.op_eager[op] === 1 ? ", eager" : ""}`;
-  }
-  return FAMILY_LABELS[FAMILIES[family[events.name[event]]]];
-}
-
-/** Short names, but never the same one for two different names. */
-function distinctLabels(names: readonly string[]): string[] {
-  const short = names.map(shortName);
-  return short.map((label, i) => (short.indexOf(label) === short.lastIndexOf(label) ? label : names[i]));
-}
-
-function keyValues(rows: readonly (readonly [string, Child, Child?])[]): HTMLElement {
-  return h("div", { class: "kv" }, ...rows.flatMap(([key, ...value]) => [h("span", {}, key), h("div", {}, ...value)]));
-}
-
-function dotStrip(times: Float64Array, own: number): SVGElement {
-  const stride = Math.max(1, Math.ceil(times.length / MAX_DOTS));
-  const low = times.reduce((a, b) => Math.min(a, b));
-  const high = times.reduce((a, b) => Math.max(a, b));
-  const x = (time: number) => (high > low ? 4 + ((time - low) / (high - low)) * 172 : 90).toFixed(1);
-  const label = `From ${formatTime(low)} to ${formatTime(high)}${Number.isNaN(own) ? "" : `, this one ${formatTime(own)}`}`;
-  const strip = svg("svg", {
-    class: "tl-dots",
-    viewBox: "0 0 180 34",
-    width: 180,
-    height: 34,
-    role: "img",
-    "aria-label": label,
-  });
-  strip.append(svg("line", { x1: 4, x2: 176, y1: 20.5, y2: 20.5, class: "axis" }));
-  for (let i = 0; i < times.length; i += stride) strip.append(svg("circle", { cx: x(times[i]), cy: 14, r: 2 }));
-  if (!Number.isNaN(own)) strip.append(svg("path", { d: `M${x(own)} 20v-12`, class: "own" }));
-  strip.append(svg("text", { x: 4, y: 32 }, formatTime(low)));
-  if (high > low) strip.append(svg("text", { x: 176, y: 32, "text-anchor": "end" }, formatTime(high)));
-  return strip;
+  if (op < 0) return [FAMILY_LABELS[FAMILIES[family[events.name[event]]]]];
+  const where = meta.op_device[op] === 1 ? "device" : "host";
+  const link = viewLink(state, meta.names[meta.op_type[op]], "op_table", signal, "Show it among all ops");
+  return [link as Node, ` · ${where} op${meta.op_eager[op] === 1 ? ", eager" : ""}`];
 }

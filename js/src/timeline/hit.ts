@@ -1,5 +1,6 @@
 /** Turns a point on the canvas into what is there: zone, time, event, edge. */
 import { eventAt } from "../core/lod";
+import { contentY, isInSight, screenY } from "../core/pinning";
 import { ROW_PX, trackAt, yOfRow } from "../core/tracks";
 import { type Span, timeAt, xAt } from "../core/viewport";
 import { OVERVIEW_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
@@ -28,17 +29,17 @@ export function timeUnder(state: TimelineState, painter: Painter, x: number, zon
 
 export function eventUnder(state: TimelineState, painter: Painter, x: number, y: number): number {
   if (x < painter.labelWidth || zoneAt(painter, y) !== "tracks") return -1;
-  const content = y - TRACKS_TOP_PX + state.scrollTop;
+  const content = contentY(state.layout, state.scrollTop, state.tracksHeight, y - TRACKS_TOP_PX);
   const track = trackAt(state.layout, content);
   if (track?.kind !== "line") return -1;
   const depths = track.bands[Math.floor((content - track.y) / ROW_PX)] ?? [];
-  const { view, rows } = state;
+  const { view, events } = state;
   const tolerance = ((view.t1 - view.t0) / painter.plotWidth) * TOLERANCE_PX;
   const time = timeAt(view, painter.plotWidth, x - painter.labelWidth);
   // The innermost slice lies on top; only when none is met exactly the nearest counts.
   for (const reach of [0, tolerance]) {
     for (const depth of depths.toReversed()) {
-      const event = eventAt(rows, track.firstRow + depth, time, reach);
+      const event = eventAt(events, track.firstRow + depth, time, reach);
       if (event >= 0) return event;
     }
   }
@@ -58,10 +59,10 @@ export function edgeUnder(painter: Painter, span: Span | null, within: Span, x: 
 /** A point of the canvas where an event is met, its visible middle if that is free; null when it is not on screen. */
 export function placeOf(state: TimelineState, painter: Painter, event: number): { x: number; y: number } | null {
   const { events, view, layout, scrollTop } = state;
-  const row = yOfRow(layout, events.line[event], events.depth[event]);
+  const row = yOfRow(layout, events.lineOf(event), events.depthOf(event));
   if (row === null) return null;
-  const y = TRACKS_TOP_PX + row - scrollTop + ROW_PX / 2;
-  if (y < TRACKS_TOP_PX || y > painter.tracksBottom) return null;
+  const y = TRACKS_TOP_PX + screenY(layout, scrollTop, state.tracksHeight, row) + ROW_PX / 2;
+  if (!isInSight(layout, scrollTop, state.tracksHeight, row, ROW_PX / 2)) return null;
   const t0 = Math.max(view.t0, events.start[event]);
   const t1 = Math.min(view.t1, events.start[event] + events.duration[event]);
   if (t1 < t0 || events.start[event] > view.t1) return null;

@@ -1,11 +1,16 @@
 /** Turns keys into moves; the same table gives the help. Keys act only while the timeline has the focus. */
-import { endOfSubtree, parentOf } from "../core/events";
-import { neighbour } from "../core/search";
 import { fitRange, panBy, type Span, zoomAt } from "../core/viewport";
+import { actOnBench, type KeyHelp, MARK_HELP, TRACK_HELP, VIEW_HELP } from "./bench_keys";
+import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./moves";
+import type { Panes } from "./panes";
+import type { SearchBox } from "./search_box";
 import type { TimelineState } from "./state";
+import type { Workbench } from "./workbench";
 
 export interface KeyActions {
-  readonly focusSearch: () => void;
+  readonly bench: Workbench;
+  readonly search: SearchBox;
+  readonly panes: Panes;
   readonly toggleHelp: () => void;
   /** Closes, clears or leaves, one thing at a time. */
   readonly escape: () => void;
@@ -18,30 +23,49 @@ const ZOOM_STEP = 1.5;
 const PAN_RATIO = 0.15;
 const SCROLL_PX = 45;
 
-/** Key caps and what they do, in the order of the help. */
-export const KEY_HELP: readonly (readonly [string, string])[] = [
-  ["W / S", "zoom in / out at the pointer"],
-  ["A / D, ← / →", "pan"],
-  ["↑ / ↓", "scroll the tracks"],
-  ["F", "fit the selected slice, else the range, else the whole capture"],
-  ["0", "fit the whole capture"],
-  ["M", "mark: the selected slice becomes the time range"],
-  ["[ / ]", "previous / next slice of the same op"],
-  ["Shift + ← / →", "previous / next slice of the row"],
-  ["Shift + ↑ / ↓", "to the enclosing slice / the first slice inside"],
-  ["/", "find slices; Enter next, Shift + Enter previous"],
-  ["Esc", "close this, clear the selection, clear the range, leave"],
-  ["Ctrl + wheel", "zoom; after a click the wheel alone zooms"],
-  ["Shift + wheel", "pan"],
-  ["drag", "pan; on the ruler: select a range; on the steps: select steps; above: move the window"],
+/** Key caps and what they do, by what the reader wants, in the order of the help. */
+export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
+  [
+    "Look around",
+    [
+      ["W / S", "zoom in / out at the pointer"],
+      ["A / D, ← / →", "pan"],
+      ["↑ / ↓", "scroll the tracks"],
+      ["F", "fit the selected slice, else the range, else the whole capture"],
+      ["0", "fit the whole capture"],
+      ["Ctrl + wheel", "zoom; after a click the wheel alone zooms"],
+      ["Shift + wheel", "pan"],
+      ["drag", "pan; on the ruler: select a range; on the steps: select steps; above: move the window"],
+      ...VIEW_HELP,
+    ],
+  ],
+  [
+    "Find and follow",
+    [
+      ["/", "find slices; Enter next, Shift + Enter previous match, here as well"],
+      ["[ / ]", "previous / next slice of the same op"],
+      ["Shift + ← / →", "previous / next slice of the row"],
+      ["Shift + ↑ / ↓", "to the enclosing slice / the first slice inside"],
+      ["< / >", "along the arrows: to what started the slice / to what it started"],
+    ],
+  ],
+  ["Select and mark", [["M", "the selected slice becomes the time range, which all views are about"], ...MARK_HELP]],
+  ["Tracks", TRACK_HELP],
+  [
+    "Views",
+    [
+      ["G", "tracks, flame or table of slices"],
+      ["Esc", "close this, clear the selection, clear the range, leave"],
+    ],
+  ],
 ];
 
 export function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
   section.addEventListener(
     "keydown",
     (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isOwnKeyOf(event.target, event.key)) return;
-      if (!act(event, state, actions)) return;
+      if (event.ctrlKey || event.metaKey || isOwnKeyOf(event.target, event.key)) return;
+      if (!actOnBench(event, actions.bench) && (event.altKey || !act(event, state, actions))) return;
       event.preventDefault();
       event.stopPropagation();
     },
@@ -51,13 +75,14 @@ export function listenToKeys(section: HTMLElement, state: TimelineState, actions
 
 /** Keys that the focused part needs for itself: typing, pressing a button, scrolling the details. */
 function isOwnKeyOf(target: EventTarget | null, key: string): boolean {
-  if (target instanceof HTMLInputElement) return true;
+  if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return true;
   if (target instanceof HTMLButtonElement) return key === "Enter" || key === " ";
   return target instanceof HTMLElement && target.closest("aside") !== null && /^(Arrow|Page|Home|End)/.test(key);
 }
 
 function act(event: KeyboardEvent, state: TimelineState, actions: KeyActions): boolean {
   if (event.shiftKey && event.key.startsWith("Arrow")) return walk(state, event.key);
+  if (event.key === "Enter") return actions.search.go(event.shiftKey ? -1 : 1);
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const action = KEYS[key];
   if (!action) return false;
@@ -80,9 +105,12 @@ const KEYS: Readonly<Record<string, (state: TimelineState, actions: KeyActions) 
     const span = focusSpan(state);
     if (span) state.setRange(span);
   },
-  "[": (state) => sameOp(state, -1),
-  "]": (state) => sameOp(state, 1),
-  "/": (_, actions) => actions.focusSearch(),
+  "[": (state) => toSameOp(state, -1),
+  "]": (state) => toSameOp(state, 1),
+  "<": (state) => alongFlow(state, "up"),
+  ">": (state) => alongFlow(state, "down"),
+  "/": (_, actions) => actions.search.focus(),
+  g: (_, actions) => actions.panes.next(),
   "?": (_, actions) => actions.toggleHelp(),
   Escape: (_, actions) => actions.escape(),
 };
@@ -103,42 +131,11 @@ function focusSpan(state: TimelineState): Span | null {
   return { t0: events.start[focus], t1: events.start[focus] + Math.max(1000, events.duration[focus]) };
 }
 
-/** The slice before or after of the same op; without a selected slice the nearest of the selected op. */
-function sameOp(state: TimelineState, direction: 1 | -1) {
-  const { events, focus, byKey, selectedIds } = state;
-  const id = focus >= 0 ? events.key[focus] : (selectedIds[0] ?? -1);
-  if (id < 0) return;
-  const ordered = byKey.order
-    .slice(byKey.offset[id], byKey.offset[id + 1])
-    .sort((a, b) => events.start[a] - events.start[b] || a - b);
-  if (ordered.length === 0) return;
-  goTo(state, ordered[neighbour(events, ordered, focus, direction, state.view.t0)]);
-}
-
-function goTo(state: TimelineState, event: number) {
-  state.select(event);
-  state.show(event);
-}
-
 /** Moves the selection to a neighbour in the nesting of the line. */
 function walk(state: TimelineState, key: string): boolean {
-  const { events, focus } = state;
-  if (focus < 0) return false;
-  let next = -1;
-  if (key === "ArrowUp") next = parentOf(events, focus);
-  else if (key === "ArrowDown") next = endOfSubtree(events, focus) > focus + 1 ? focus + 1 : -1;
-  else if (key === "ArrowRight") next = ofRow(state, 1);
-  else next = ofRow(state, -1);
-  if (next >= 0) goTo(state, next);
+  if (state.focus < 0) return false;
+  if (key === "ArrowUp") toEnclosing(state);
+  else if (key === "ArrowDown") toFirstInside(state);
+  else alongRow(state, key === "ArrowRight" ? 1 : -1);
   return true;
-}
-
-function ofRow(state: TimelineState, direction: 1 | -1): number {
-  const { events, focus } = state;
-  let k = focus + direction;
-  while (k >= 0 && k < events.n && events.line[k] === events.line[focus]) {
-    if (events.depth[k] === events.depth[focus]) return k;
-    k += direction;
-  }
-  return -1;
 }

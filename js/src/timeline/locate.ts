@@ -17,10 +17,13 @@ export function exposeToTests(
   state: TimelineState,
   painter: Painter,
 ) {
+  /** By line and time, so that the nth is the nth from the left. */
   const named = (name: string) => {
-    const id = state.meta.names.indexOf(name);
-    const { offset, order } = state.byName;
-    return id < 0 ? [] : [...order.subarray(offset[id], offset[id + 1])];
+    const { events, meta } = state;
+    const id = meta.names.indexOf(name);
+    const found: number[] = [];
+    if (id >= 0) for (let p = 0; p < events.n; p++) if (events.name[p] === id && events.has(p)) found.push(p);
+    return found.sort((a, b) => events.lineOf(a) - events.lineOf(b) || events.start[a] - events.start[b]);
   };
   root.tfprofLocate = (name, nth = 0) => {
     const place = named(name).flatMap((event) => placeOf(state, painter, event) ?? [])[nth];

@@ -1,28 +1,37 @@
 /** Turns the state into one frame on the canvas. */
-import { SliceBuffer } from "../core/lod";
 import { RunBuffer } from "../core/pieces";
+import { pinning, screenY } from "../core/pinning";
+import { RowLayouts } from "../core/row_layouts";
 import { describeRange } from "../core/span_text";
-import { drawFlows } from "../draw/arrows";
-import { drawCounter, drawNoCounter } from "../draw/counter";
-import { COUNTER_PX, type Frame, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
-import { drawSessionGaps } from "../draw/gaps";
-import { busyColumns, drawOverview, drawRangeBracket, drawRangeWash, drawRuler, drawSteps } from "../draw/head";
+import type { Span } from "../core/viewport";
+import { drawNoCounter } from "../draw/counter";
+import { type Frame, fillRect, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
+import { drawSampled, drawSessionGaps, nameSampled } from "../draw/gaps";
+import { drawOverview, drawRangeBracket, drawRangeWash, drawRuler, drawSteps, rangeLabelSpan } from "../draw/head";
 import { LabelCache } from "../draw/label_cache";
-import { markFound, outlineEvent, outlineIds } from "../draw/outlines";
-import { drawTracks } from "../draw/slices";
+import { markFound, outlineEvent, outlineHovered, outlineMarked } from "../draw/outlines";
+import { drawCounterTrack, drawTracks } from "../draw/slices";
+import { drawStepLines } from "../draw/step_lines";
 import { type Palette, readPalette } from "../theme";
+import { ArrowLayer } from "./arrow_layer";
 import type { TimelineState } from "./state";
 
 export class Painter {
   readonly #ctx: CanvasRenderingContext2D;
   readonly #labels: LabelCache;
   #palette: Palette | null = null;
-  #slices = new SliceBuffer();
+  #layouts = new RowLayouts();
   #runs = new RunBuffer();
-  #busy: { key: string; columns: Float32Array } = { key: "", columns: new Float32Array() };
   #width = 0;
   #height = 0;
   labelWidth = 164;
+  #described: Span & { readonly steps: unknown; readonly text: string } = { t0: 0, t1: 0, steps: null, text: "" };
+  /** Lies over the tracks. */
+  readonly arrows = new ArrowLayer();
+  /** Pixels of the plot that the words of the range took on the ruler. */
+  rangeLabel: Span | null = null;
+  /** Pixels of it that flags of bookmarks take. */
+  flags: readonly Span[] = [];
 
   constructor(
     readonly canvas: HTMLCanvasElement,
@@ -35,6 +44,16 @@ export class Painter {
     this.#labels = new LabelCache(state.meta.names);
   }
 
+  /** Of the canvas, in px. */
+  get height() {
+    return this.#height;
+  }
+
+  /** Of the canvas, in px. */
+  get width() {
+    return this.#width;
+  }
+
   /** Width of the plot, without the label column, in px. */
   get plotWidth() {
     return Math.max(1, this.#width - this.labelWidth);
@@ -42,15 +61,17 @@ export class Painter {
 
   /** Where the tracks end in the canvas. */
   get tracksBottom() {
-    const { counter, meta } = this.state;
-    return this.#height - (counter ? COUNTER_PX : meta.memory_remedy ? NO_COUNTER_PX : 0);
+    const { layout, meta } = this.state;
+    const docked = layout.dock.reduce((sum, track) => sum + track.height, 0);
+    const isMissing = docked === 0 && meta.memory_remedy && !meta.counters?.some(({ kind }) => kind === "memory");
+    return this.#height - (docked > 0 ? docked + 1 : isMissing ? NO_COUNTER_PX : 0);
   }
 
   resize(width: number, height: number) {
     this.#width = width;
     this.#height = height;
-    if (this.#slices.capacity < width) {
-      this.#slices = new SliceBuffer(width);
+    if (this.#layouts.capacity < width) {
+      this.#layouts = new RowLayouts(width);
       this.#runs = new RunBuffer(width);
     }
   }
@@ -59,6 +80,7 @@ export class Painter {
   forgetColors() {
     this.#palette = null;
     this.#labels.clear();
+    this.#layouts.clear();
   }
 
   paint() {
@@ -74,58 +96,66 @@ export class Painter {
     ctx.textBaseline = "middle";
     this.#paintHead(frame);
     this.#paintTracks(frame);
-    if (this.state.counter) {
-      drawCounter(frame, this.state.counter, this.tracksBottom + 2);
-      drawSessionGaps(frame, this.tracksBottom, this.#height);
-    } else if (this.state.meta.memory_remedy) {
-      drawNoCounter(frame, this.tracksBottom + 2);
-    }
+    nameSampled(frame, this.tracksBottom);
+    this.#paintDock(frame);
     drawRangeBracket(frame, this.#height);
+    this.rangeLabel = rangeLabelSpan(frame);
     ctx.restore();
   }
 
   #paintHead(frame: Frame) {
     const { state } = this;
     const isDevice = state.meta.planes.some((plane) => plane.kind === "device");
-    drawOverview(frame, this.#busyColumns(frame, isDevice), isDevice ? "device" : "threads");
+    const busy = state.meta.activity?.[isDevice ? "device" : "host"] ?? [];
+    drawOverview(frame, busy, isDevice ? "device" : "threads");
     drawRuler(frame, this.#height);
     drawRangeWash(frame, this.#height);
     drawSteps(frame, state.link.step);
+    drawSampled(frame, TRACKS_TOP_PX, this.tracksBottom);
     drawSessionGaps(frame, STEPS_TOP_PX, this.tracksBottom);
+    drawStepLines(frame, TRACKS_TOP_PX, this.#height);
   }
 
+  /** Counters pinned below the tracks, or why there is none. */
+  #paintDock(frame: Frame) {
+    const { dock } = this.state.layout;
+    const top = this.tracksBottom;
+    if (dock.length > 0) {
+      fillRect(frame.ctx, -this.labelWidth, top - 1, this.#width, 1, frame.palette.rule2);
+      for (const track of dock) drawCounterTrack(frame, track, top + 1 + track.y);
+      drawSessionGaps(frame, top, this.#height);
+    } else if (top < this.#height) drawNoCounter(frame, top + 2);
+  }
+
+  /** Those that scroll, then the pinned ones over them. */
   #paintTracks(frame: Frame) {
     const { ctx, palette } = frame;
     const { state } = this;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(-this.labelWidth, TRACKS_TOP_PX, this.#width, this.tracksBottom - TRACKS_TOP_PX);
-    ctx.clip();
-    drawTracks(frame);
-    ctx.beginPath();
-    ctx.rect(0, TRACKS_TOP_PX, frame.width, this.tracksBottom - TRACKS_TOP_PX);
-    ctx.clip();
-    if (state.foundIds.length > 0) markFound(frame, state.byName, state.foundIds, palette.act);
-    if (state.hoveredIds.length > 0) outlineIds(frame, state.byKey, state.hoveredIds, palette.ink, 1);
-    if (state.selectedIds.length > 0) outlineIds(frame, state.byKey, state.selectedIds, palette.ink, 1);
-    if (state.hover >= 0) outlineEvent(frame, state.hover, palette.ink, 1);
-    if (state.focus >= 0) outlineEvent(frame, state.focus, palette.ink, 2);
-    for (const event of new Set([state.hover, state.focus])) drawFlows(frame, event, state.flowsOf(event), palette.ink);
-    ctx.restore();
+    const { shown, scroll } = pinning(state.layout, state.scrollTop, state.tracksHeight);
+    const border = TRACKS_TOP_PX + shown;
+    this.#paintPart({ ...frame, tracksTop: border });
+    if (shown > 0) {
+      this.#paintPart({ ...frame, tracksBottom: border, scrollTop: scroll });
+      fillRect(ctx, -this.labelWidth, border - 1, this.#width, 1, palette.ink2);
+    }
+    const near = state.hover === state.focus ? [] : state.finding.arrowsOf(state.hover);
+    this.arrows.paint(frame, [...state.finding.chainOf(state.focus).arrows, ...near]);
   }
 
-  #busyColumns(frame: Frame, isDevice: boolean): Float32Array {
+  #paintPart(frame: Frame) {
+    const { ctx, palette } = frame;
     const { state } = this;
-    const key = `${frame.width}|${state.events.n}`;
-    if (this.#busy.key !== key) {
-      const { lines, planes } = state.meta;
-      const kind = isDevice ? "device" : "host";
-      const ids = lines.flatMap((l, id) =>
-        planes[l.plane].kind === kind && !l.is_derived && l.n_events > 0 ? [id] : [],
-      );
-      this.#busy = { key, columns: busyColumns(frame, ids) };
-    }
-    return this.#busy.columns;
+    ctx.save();
+    clipTo(ctx, -this.labelWidth, frame.tracksTop, this.#width, frame.tracksBottom);
+    drawTracks(frame);
+    clipTo(ctx, 0, frame.tracksTop, frame.width, frame.tracksBottom);
+    if (state.found) markFound(frame, state.found, palette.act);
+    outlineHovered(frame, palette.ink);
+    if (state.selected) outlineMarked(frame, state.selected, palette.ink, 1);
+    if (state.hover >= 0) outlineEvent(frame, state.hover, palette.ink, 1);
+    if (state.focus >= 0) outlineEvent(frame, state.focus, palette.ink, 2);
+    frame.hovered.length = 0;
+    ctx.restore();
   }
 
   #fitCanvas() {
@@ -141,7 +171,9 @@ export class Painter {
 
   #frame(palette: Palette): Frame {
     const { state } = this;
-    const { meta, events, rows, steps, family, layout, view, bounds, uncaptured, scrollTop, range } = state;
+    const { meta, events, steps, layout, view, bounds, uncaptured, scrollTop, range, board } = state;
+    const colors = board.colors(state.family);
+    board.shownColors.fill(0);
     return {
       ctx: this.#ctx,
       palette,
@@ -153,22 +185,52 @@ export class Painter {
       uncaptured,
       meta,
       events,
-      rows,
       steps,
-      family,
+      colors,
+      fills: colors.source.map((id) => (colors.isCategory ? palette.categoryFills : palette.fills)[id]),
+      edges: colors.source.map((id) => (colors.isCategory ? palette.categories : palette.edges)[id]),
+      shownColors: board.shownColors,
+      counters: board.counters,
       labels: this.#labels,
-      slices: this.#slices,
+      layouts: this.#layouts,
       runs: this.#runs,
       layout,
       scrollTop,
+      yOf: (y) => TRACKS_TOP_PX + screenY(layout, scrollTop, state.tracksHeight, y),
+      tracksTop: TRACKS_TOP_PX,
       tracksBottom: this.tracksBottom,
       range,
-      rangeLabel: range ? this.#describe(range.t0, range.t1) : "",
+      rangeLabel: range ? this.#describe(range) : "",
+      flags: this.flags,
+      sampled: this.#sampled(),
+      hoveredIds: state.hoveredIds,
+      only: state.finding.isOnlyFound ? state.found : null,
+      hovered: [],
     };
   }
 
-  #describe(t0: number, t1: number): string {
-    const { meta, trace } = this.state;
-    return describeRange(meta, trace.data.table("steps"), [t0, t1]);
+  /** Only where no more is to come: while events load, the words above the tracks say so. */
+  #sampled(): Span[] {
+    const { events, trace } = this.state;
+    const { isOffline, isFull } = trace.data.eventsState;
+    if (events.n === 0 || (!isOffline && !isFull)) return [];
+    return events.runs.filter(({ isSample }) => isSample).map(({ span }) => span);
   }
+
+  /** To find the steps of a range takes a look at all of them: once a range. */
+  #describe({ t0, t1 }: Span): string {
+    const { meta, trace, steps } = this.state;
+    const last = this.#described;
+    if (last.t0 === t0 && last.t1 === t1 && last.steps === steps) return last.text;
+    const text = describeRange(meta, trace.data.table("steps"), [t0, t1]);
+    this.#described = { t0, t1, steps, text };
+    return text;
+  }
+}
+
+/** From `top` to `bottom`; inside what is clipped already. */
+function clipTo(ctx: CanvasRenderingContext2D, x: number, top: number, width: number, bottom: number) {
+  ctx.beginPath();
+  ctx.rect(x, top, width, Math.max(0, bottom - top));
+  ctx.clip();
 }

@@ -1,6 +1,7 @@
 /** Turns mouse and pen into panning, zooming, brushing and selecting. */
 import { stepAt } from "../core/steps";
-import { panBy, type Span, zoomAt } from "../core/viewport";
+import { panBy, zoomAt } from "../core/viewport";
+import { ordered, snappedTime } from "./cursor";
 import { edgeUnder, eventUnder, timeUnder, type Zone, zoneAt } from "./hit";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
@@ -36,11 +37,11 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
   let press = { x: 0, y: 0, hasMoved: false };
   const at = (event: MouseEvent) => placeOn(places.canvas, event);
   const onDown = (event: PointerEvent) => {
-    if (event.button !== 0 || (event.target as Element).closest("button")) return;
+    if (event.button !== 0 || (event.target as Element).closest("button, .tl-head")) return;
     places.arm();
     const { x, y } = at(event);
     press = { x, y, hasMoved: false };
-    drag = startDrag(state, painter, places, x, y);
+    drag = startDrag(state, painter, places, x, y, event);
     if (drag) area.setPointerCapture(event.pointerId);
   };
   const onMove = (event: PointerEvent) => {
@@ -50,6 +51,7 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
       return;
     }
     if (!press.hasMoved && Math.hypot(x - press.x, y - press.y) < CLICK_PX) return;
+    if (!press.hasMoved) places.onHover(-1, null);
     press.hasMoved = true;
     drag(x, y);
   };
@@ -74,12 +76,20 @@ function placeOn(canvas: HTMLCanvasElement, event: MouseEvent): { x: number; y: 
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-function startDrag(state: TimelineState, painter: Painter, places: PointerPlaces, x: number, y: number): Drag | null {
+function startDrag(
+  state: TimelineState,
+  painter: Painter,
+  places: PointerPlaces,
+  x: number,
+  y: number,
+  { shiftKey }: PointerEvent,
+): Drag | null {
   const zone = zoneAt(painter, y);
   if (x < painter.labelWidth) return null;
   if (zone === "overview") return dragWindow(state, painter, x);
   if (zone === "ruler") return dragRange(state, painter, x);
-  if (zone === "steps") return dragSteps(state, painter, x);
+  if (zone === "steps" && !shiftKey) return dragSteps(state, painter, x);
+  if (shiftKey) return dragArea(state, painter, x, y);
   const { view } = state;
   const top = places.scroller.scrollTop;
   return (toX, toY) => {
@@ -114,6 +124,15 @@ function dragRange(state: TimelineState, painter: Painter, x: number): Drag {
   };
 }
 
+/** Over the tracks with Shift: from edge to edge. */
+function dragArea(state: TimelineState, painter: Painter, x: number, y: number): Drag {
+  const from = snappedTime(state, painter, x, y);
+  return (toX, toY) => {
+    state.setRange(ordered(from, snappedTime(state, painter, toX, toY)));
+    state.invalidate();
+  };
+}
+
 /** On the step row: whole steps. */
 function dragSteps(state: TimelineState, painter: Painter, x: number): Drag {
   const { steps } = state;
@@ -123,10 +142,6 @@ function dragSteps(state: TimelineState, painter: Painter, x: number): Drag {
     if (first < 0 || last < 0) return;
     state.setRange({ t0: steps.start[Math.min(first, last)], t1: steps.end[Math.max(first, last)] });
   };
-}
-
-function ordered(a: number, b: number): Span {
-  return a < b ? { t0: a, t1: b } : { t0: b, t1: Math.max(a, b + 1) };
 }
 
 function click(

@@ -1,17 +1,20 @@
-/** Turns the trace and the link into the state of one timeline: what is loaded, in view, chosen, found and open. */
-import { filledRows } from "../core/bands";
-import { type Counter, fullestAllocator } from "../core/counter";
-import { findSame } from "../core/event_summary";
-import { buildPostings, buildRows, type Events, type Postings, type Rows, readEvents } from "../core/events";
-import { type Flows, flowsOf, NO_FLOWS } from "../core/flows";
+/** Turns the trace and the link into the state of one timeline: what is here, in view, chosen, found and open. */
+import type { Events, Rows } from "../core/events";
 import { findGaps, type Gaps } from "../core/idle";
+import { coveredTime } from "../core/lod";
+import { Marks } from "../core/marks";
 import { Shares } from "../core/op_shares";
-import { eventsByTime, flagged, matchNames, type Query } from "../core/search";
+import { isInSight } from "../core/pinning";
+import { countFlagged, flagged, matchNames, type Query } from "../core/search";
 import { isSparse, uncapturedSpans } from "../core/sessions";
 import { readSteps, type Steps, typicalSteps } from "../core/steps";
-import { layoutTracks, lineLabels, newTrackState, ROW_PX, reveal, type TrackLayout, yOfRow } from "../core/tracks";
+import { lineLabels } from "../core/track_names";
+import { layoutTracks, ROW_PX, reveal, type TrackLayout, yOfRow } from "../core/tracks";
 import { clamp, fitRange, type Span, shows } from "../core/viewport";
 import type { TraceView } from "../view";
+import { Board } from "./board";
+import { drawnKeys, flagsOfKeys, longestMarked } from "./chosen";
+import { Finding } from "./finding";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
@@ -19,18 +22,24 @@ const PS_PER_NS = 1000;
 const FIRST_STEPS = 8;
 /** Gaps of a device shorter than this are launch latency, not waiting. */
 const GAP_PS = 1e9;
+/** Part of a frame in which marks go on. */
+const MARK_MS = 4;
+/** Gaps are looked for again when so much more of the events is here. */
+const GAP_RATIO = 0.1;
 
 export class TimelineState {
-  events!: Events;
-  rows!: Rows;
+  readonly events: Events;
+  readonly rows: Rows;
   steps!: Steps;
-  counter!: Counter | null;
-  family!: Uint8Array;
+  readonly family: Uint8Array;
   layout!: TrackLayout;
-  readonly tracks = newTrackState();
+  /** What the reader set up and marked. */
+  readonly board: Board;
+  /** Told when the cursor moved: that paints nothing. */
+  onCursor: () => void = () => {};
   bounds!: Span;
   /** Time between sessions. */
-  uncaptured: readonly Span[] = [];
+  readonly uncaptured: readonly Span[];
   /** What is on screen. */
   view!: Span;
   /** Event whose details are shown, -1 for none. */
@@ -40,23 +49,28 @@ export class TimelineState {
   /** Key ids: of the linked selection, and of what is hovered in any view. */
   selectedIds: Int32Array = NONE;
   hoveredIds: Int32Array = NONE;
-  /** Name ids that the search matches, and the matching events in the order of time. */
+  /** Events of the selection; null without one. */
+  selected: Marks | null = null;
+  /** Name ids that the search matches, and their events; null without a search. */
   foundIds: Int32Array = NONE;
-  found: Uint32Array = new Uint32Array();
+  found: Marks | null = null;
+  /** Matches in the whole capture, here or not. */
+  nFound = 0;
+  readonly finding: Finding;
   /** Height of the visible part of the tracks, kept by the view. */
   tracksHeight = 200;
   /** Asked for by `show`: the tracks scroll there with the next frame; -1 for nowhere. */
   scrollTo = -1;
   scrollTop = 0;
-  #byKey: Postings | null = null;
-  #byName: Postings | null = null;
   #home: Span | null = null;
-  #isFilled: Uint8Array = new Uint8Array();
+  /** The selection came from elsewhere and has not been scrolled to yet. */
+  #isScrollDue = false;
   /** What the label column calls the lines. */
   readonly lineNames: readonly string[];
-  readonly #flows = new Map<number, Flows>();
-  readonly #gaps = new Map<number, Gaps>();
+  readonly #gaps = new Map<number, { readonly gaps: Gaps; readonly nLoaded: number }>();
   readonly #idOfName = new Map<string, number>();
+  #namesGeneration = -1;
+  readonly #drawn: Uint8Array;
   /** Which framework ops the slices of compiled programs stand for. */
   readonly shares: Shares;
 
@@ -65,12 +79,17 @@ export class TimelineState {
     /** Asks for a new frame. */
     readonly invalidate: () => void,
   ) {
-    this.meta.names.forEach((name, id) => {
-      this.#idOfName.set(name, id);
-    });
+    const { data } = trace;
+    this.events = data.events;
+    this.rows = this.events.rows;
+    this.family = (data.table("names")?.columns.family as Uint8Array | undefined) ?? new Uint8Array();
+    this.uncaptured = uncapturedSpans(this.meta.sessions);
     this.lineNames = lineLabels(this.meta);
-    this.shares = new Shares(trace.data.table("op_shares"), this.meta);
-    this.load();
+    this.shares = new Shares(data.table("op_shares"), this.meta);
+    this.#drawn = drawnKeys(data, this.shares);
+    this.finding = new Finding(this.events, this.meta);
+    this.board = new Board(trace, () => this.relayout());
+    this.readTables();
     this.view = this.#home ?? this.bounds;
     this.readSelection();
   }
@@ -81,39 +100,25 @@ export class TimelineState {
   get link() {
     return this.trace.link;
   }
-
-  /** Reads the tables: once at the start, once more when the details have come. */
-  load() {
-    const { data } = this.trace;
-    const before = this.focus >= 0 ? this.#identity(this.focus) : null;
-    this.events = readEvents(data.table("events"), this.meta);
-    this.rows = buildRows(this.events, this.meta.lines.length);
-    this.#isFilled = filledRows(this.events, this.rows);
-    this.steps = readSteps(data.table("steps"), data.table("step_pieces"), this.meta);
-    this.counter = fullestAllocator(data.table("memory"), this.meta);
-    this.family = (data.table("names")?.columns.family as Uint8Array | undefined) ?? new Uint8Array();
-    if (this.family.length < this.meta.names.length) this.family = new Uint8Array(this.meta.names.length).fill(7);
-    this.#byKey = null;
-    this.#byName = null;
-    this.#gaps.clear();
-    this.#flows.clear();
-    this.hover = -1;
-    this.focus = before ? findSame(this.events, before) : -1;
-    const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
-    this.bounds = { t0: 0, t1: Math.max(1e6, this.meta.duration_ps, lastStep) };
-    this.uncaptured = uncapturedSpans(this.meta.sessions);
-    this.relayout();
+  get tracks() {
+    return this.board.tracks;
   }
 
-  #identity(event: number) {
-    const { line, start, name } = this.events;
-    return { line: line[event], start: start[event], name: name[event] };
+  /** Reads what may come after the first frame: steps, memory. */
+  readTables() {
+    const { data } = this.trace;
+    this.steps = readSteps(data.table("steps"), data.table("step_pieces"), this.meta);
+    const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
+    this.bounds = { t0: 0, t1: Math.max(1e6, this.meta.duration_ps, lastStep) };
+    this.relayout();
   }
 
   /** The linked range; else a few typical steps, in which the reader sees who waits for whom; else the whole capture. */
   #firstView(): Span {
     const { range, steps, bounds } = this;
+    const { home } = this.meta;
     if (range) return fitRange(range, bounds);
+    if (home) return clamp({ t0: home[0], t1: home[1] }, bounds);
     const typical = typicalSteps(steps, FIRST_STEPS);
     if (typical) {
       const few = { t0: steps.start[typical[0]], t1: steps.end[typical[1]] };
@@ -124,36 +129,30 @@ export class TimelineState {
     return isSparse(this.meta) ? fitRange({ t0: first.start_ps, t1: first.stop_ps }, bounds, 0.05) : bounds;
   }
 
-  get byKey(): Postings {
-    this.#byKey ??= buildPostings(this.events.key, this.meta.names.length);
-    return this.#byKey;
-  }
-  get byName(): Postings {
-    this.#byName ??= buildPostings(this.events.name, this.meta.names.length);
-    return this.#byName;
-  }
-
-  /** What made an event start, and what it made start; looked up once per event. */
-  flowsOf(event: number): Flows {
-    if (event < 0) return NO_FLOWS;
-    let flows = this.#flows.get(event);
-    if (!flows) {
-      flows = flowsOf(this.meta, this.trace.data.table("stats"), this.events, event);
-      // Only the hovered and the selected one are asked for again and again.
-      if (this.#flows.size > 8) this.#flows.clear();
-      this.#flows.set(event, flows);
+  /** Marks go on for a part of a frame; whether there is more to mark. */
+  advance(): boolean {
+    const stop = performance.now() + MARK_MS;
+    const isOver = () => performance.now() > stop;
+    let isMore = false;
+    for (const marks of [this.selected, this.found]) {
+      marks?.advance(isOver);
+      isMore ||= marks !== null && !marks.isUpToDate;
     }
-    return flows;
+    if (this.#isScrollDue && this.selected) this.#scrollToSelection(this.selected, !isMore);
+    return isMore;
   }
 
-  /** Gaps over 1 ms of a row, found once. */
+  /** Gaps over 1 ms of a row, of the events that were here when enough of them had come. */
   gapsOf(row: number): Gaps {
-    let gaps = this.#gaps.get(row);
-    if (!gaps) {
-      gaps = findGaps(this.rows, row, GAP_PS, this.uncaptured);
-      this.#gaps.set(row, gaps);
+    const { events } = this;
+    let known = this.#gaps.get(row);
+    const isOld = (nLoaded: number) =>
+      nLoaded < events.nLoaded && (events.isComplete || events.nLoaded - nLoaded > GAP_RATIO * events.n);
+    if (!known || isOld(known.nLoaded)) {
+      known = { gaps: findGaps(events, row, GAP_PS, this.uncaptured), nLoaded: events.nLoaded };
+      this.#gaps.set(row, known);
     }
-    return gaps;
+    return known.gaps;
   }
 
   /** The linked time range in ps. */
@@ -173,50 +172,61 @@ export class TimelineState {
 
   relayout() {
     this.#home ??= this.#firstView();
-    this.layout = layoutTracks(this.meta, this.rows, this.#isFilled, this.tracks, this.#home);
+    const home = this.#home;
+    const { meta, rows, lineNames, events } = this;
+    const work = (line: number) => coveredTime(events, rows.firstRow[line], home);
+    this.layout = layoutTracks({ meta, rows, work, lineNames, counterNames: this.board.counterNames }, this.tracks);
     this.invalidate();
   }
 
   /** Key ids of names; of an op that no slice is most of, those of the slices that it is fused into. */
   idsOf(names: readonly string[]): Int32Array {
+    this.#readNames();
     const ids = names.flatMap((name) => this.#idOfName.get(name) ?? []);
     if (this.shares.isEmpty) return Int32Array.from(ids);
     return Int32Array.from(new Set(ids.flatMap((id) => (this.isDrawn(id) ? [id] : [id, ...this.shares.drawnAs(id)]))));
   }
 
+  /** Names that came late are found from then on. */
+  #readNames() {
+    const { namesGeneration } = this.trace.data;
+    if (this.#namesGeneration === namesGeneration) return;
+    this.#namesGeneration = namesGeneration;
+    for (let id = 0; id < this.meta.names.length; id++) this.#idOfName.set(this.meta.names[id], id);
+  }
+
   /** Whether slices have this key. */
   isDrawn(id: number): boolean {
-    return this.byKey.offset[id + 1] > this.byKey.offset[id];
+    return this.#drawn[id] === 1;
   }
 
   /** Takes the linked selection; the shown event goes when it is no longer part of it. */
   readSelection() {
     this.selectedIds = this.idsOf(this.link.selection);
-    if (this.focus >= 0 && !this.selectedIds.includes(this.events.key[this.focus])) this.focus = -1;
-    if (this.focus < 0) this.#scrollToSelection();
+    this.selected =
+      this.selectedIds.length > 0 ? new Marks(this.events, flagsOfKeys(this.meta, this.selectedIds)) : null;
+    if (this.focus >= 0 && !this.selectedIds.includes(this.events.keyOf(this.focus))) this.focus = -1;
+    this.#isScrollDue = this.focus < 0 && this.selected !== null;
     this.invalidate();
   }
 
   /** What another view selected must be seen if it is in the window at all: scrolls, but does not pan. */
-  #scrollToSelection() {
-    const { events, view, layout, scrollTop, tracksHeight } = this;
-    let longest = -1;
-    for (const id of this.selectedIds) {
-      for (let p = this.byKey.offset[id]; p < this.byKey.offset[id + 1]; p++) {
-        const event = this.byKey.order[p];
-        if (events.start[event] >= view.t1 || events.start[event] + events.duration[event] < view.t0) continue;
-        const y = yOfRow(layout, events.line[event], events.depth[event]);
-        if (y !== null && y >= scrollTop && y + ROW_PX <= scrollTop + tracksHeight) return;
-        if (longest < 0 || events.duration[event] > events.duration[longest]) longest = event;
-      }
-    }
+  #scrollToSelection(selected: Marks, isLast: boolean) {
+    const { layout, scrollTop, tracksHeight, events } = this;
+    const longest = longestMarked(events, selected, this.view, (row) => {
+      const y = yOfRow(layout, events.rows.line[row], events.rows.depth[row]);
+      return y !== null && isInSight(layout, scrollTop, tracksHeight, y, ROW_PX);
+    });
+    if (longest === "seen") this.#isScrollDue = false;
+    if (longest === "seen" || !isLast) return;
+    this.#isScrollDue = false;
     if (longest >= 0) this.scrollToTrack(longest);
   }
 
   /** Makes an event the selected one, here and in the other views; -1 selects nothing. */
   select(event: number) {
     this.focus = event;
-    this.link.setSelection(event >= 0 ? [this.meta.names[this.events.key[event]]] : []);
+    this.link.setSelection(event >= 0 ? [this.meta.names[this.events.keyOf(event)]] : []);
     this.invalidate();
   }
 
@@ -231,11 +241,12 @@ export class TimelineState {
   scrollToTrack(event: number) {
     const { events } = this;
     // Twice: a line that was folded away may then still hide the depth.
+    const [line, depth] = [events.lineOf(event), events.depthOf(event)];
     for (let i = 0; i < 2; i++) {
-      if (reveal(this.meta, this.layout, this.tracks, events.line[event], events.depth[event])) this.relayout();
+      if (reveal(this.meta, this.layout, this.tracks, line, depth)) this.relayout();
     }
-    const y = yOfRow(this.layout, events.line[event], events.depth[event]);
-    if (y !== null && (y < this.scrollTop || y + ROW_PX > this.scrollTop + this.tracksHeight)) {
+    const y = yOfRow(this.layout, line, depth);
+    if (y !== null && !isInSight(this.layout, this.scrollTop, this.tracksHeight, y, ROW_PX)) {
       this.scrollTo = Math.max(0, y - this.tracksHeight / 3);
     }
   }
@@ -251,10 +262,11 @@ export class TimelineState {
     }
   }
 
-  /** Takes a search; throws a SyntaxError for a regular expression that is none. */
-  search(query: Query) {
-    this.foundIds = flagged(matchNames(this.meta.names, query));
-    this.found = eventsByTime(this.events, this.byName, this.foundIds);
+  /** Takes a search; `names`: which it matches, one flag each. */
+  search(query: Query, names = matchNames(this.meta.names, query)) {
+    this.foundIds = flagged(names);
+    this.found = this.foundIds.length > 0 ? new Marks(this.events, { names, ops: null }) : null;
+    this.nFound = countFlagged(names, this.trace.data.table("names")?.columns.count as Uint32Array);
     this.invalidate();
   }
 }

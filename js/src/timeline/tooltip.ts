@@ -5,12 +5,15 @@ import { h } from "../draw/dom";
 import type { TimelineState } from "./state";
 
 const OFFSET_PX = 12;
+/** It is never larger. */
+const MOST_PX = { width: 560, height: 120 };
 
 export class Tooltip {
   readonly element = h("div", { class: "tl-tip", "aria-hidden": "true" });
   readonly #name = h("b", {});
   readonly #figures = h("div", { class: "q" });
   #event = -1;
+  #box: { readonly width: number; readonly height: number } | null = null;
 
   constructor(readonly state: TimelineState) {
     this.element.append(this.#name, this.#figures);
@@ -25,13 +28,21 @@ export class Tooltip {
       return;
     }
     if (event !== this.#event) this.#fill(event);
-    const box = this.element.getBoundingClientRect();
+    const box = this.#sizeNear(x, y, width, height);
     const left = x + OFFSET_PX + box.width > width ? Math.max(0, x - OFFSET_PX - box.width) : x + OFFSET_PX;
     const top = y + OFFSET_PX + box.height > height ? y - OFFSET_PX - box.height : y + OFFSET_PX;
     this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 
+  /** Measured once an event and only near an edge: to measure makes the page lay out. */
+  #sizeNear(x: number, y: number, width: number, height: number) {
+    if (x + OFFSET_PX + MOST_PX.width <= width && y + OFFSET_PX + MOST_PX.height <= height) return MOST_PX;
+    this.#box ??= this.element.getBoundingClientRect();
+    return this.#box;
+  }
+
   #fill(event: number) {
+    this.#box = null;
     const { events, meta, steps, lineNames } = this.state;
     this.#event = event;
     this.#name.textContent = meta.names[events.name[event]];
@@ -42,7 +53,7 @@ export class Tooltip {
       events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",
       `at ${formatInstant(events.start[event], 1e6)}`,
       step >= 0 ? `step ${steps.names[step]}` : "",
-      lineNames[events.line[event]],
+      lineNames[events.lineOf(event)],
     ]
       .filter(Boolean)
       .join(" · ");

@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import { Marks } from "../src/core/marks";
+import { countFlagged, matchNames, nextMarked, placeOf } from "../src/core/search";
+import { type Drawing, draw, randomSlices } from "./drawn_events";
+
+const ALL = { time: Number.NEGATIVE_INFINITY, position: -1 };
+
+function marksOf(drawing: Drawing, names: readonly number[]): Marks {
+  const flags = new Uint8Array(64);
+  for (const name of names) flags[name] = 1;
+  const marks = new Marks(drawing.events, { names: flags, ops: null });
+  marks.advance();
+  return marks;
+}
+
+/** Positions of slices of these names that are here, in the order of time. */
+function byTime({ placed, events }: Drawing, names: readonly number[]): number[] {
+  const found = placed.flatMap((slice, p) => (names.includes(slice.name) && events.has(p) ? [p] : []));
+  return found.sort((a, b) => placed[a].start - placed[b].start || a - b);
+}
+
+function walk(drawing: Drawing, marks: Marks, n: number, direction: 1 | -1): number[] {
+  const found: number[] = [];
+  let from = direction === 1 ? ALL : { time: Number.POSITIVE_INFINITY, position: -1 };
+  for (let k = 0; k < n; k++) {
+    const position = nextMarked(drawing.events, marks, from, direction);
+    found.push(position);
+    from = { time: drawing.events.start[position], position };
+  }
+  return found;
+}
+
+const drawings = [1, 2, 3, 4, 5].map((seed) => randomSlices(seed, 1500, 2000));
+
+describe("marks", () => {
+  it("say of any stretch of positions how many marked events lie in it", () => {
+    for (const slices of drawings) {
+      const drawing = draw(slices, { edges: [300, 700, 1500] });
+      const marks = marksOf(drawing, [2, 7]);
+      const isMarked = drawing.placed.map(({ name }) => name === 2 || name === 7);
+      for (let low = 0; low < drawing.events.n; low += 37) {
+        for (const high of [low, low + 1, low + 40, low + 700]) {
+          const stop = Math.min(high, drawing.events.n);
+          const expected = isMarked.slice(low, stop).filter(Boolean).length;
+          expect(marks.count(low, stop)).toBe(expected);
+          if (stop > low) expect(marks.any(low, stop - 1)).toBe(expected > 0);
+          expect(marks.next(low, stop)).toBe(expected > 0 ? isMarked.indexOf(true, low) : -1);
+          expect(marks.previous(low, stop)).toBe(expected > 0 ? isMarked.lastIndexOf(true, stop - 1) : -1);
+        }
+      }
+    }
+  });
+
+  it("find what is rare past long stretches without any", () => {
+    const slices = Array.from({ length: 5000 }, (_, k) => ({ start: k, duration: 1, name: k === 4200 ? 1 : 0 }));
+    const marks = marksOf(draw(slices), [1]);
+    expect([marks.next(3, 5000), marks.previous(0, 5000), marks.next(4201, 5000)]).toEqual([4200, 4200, -1]);
+  });
+
+  it("take events by the name of their op where they have one", () => {
+    const drawing = draw([
+      { start: 0, duration: 1, name: 1, op: 5 },
+      { start: 2, duration: 1, name: 1 },
+    ]);
+    const ops = new Uint8Array(64);
+    ops[5] = 1;
+    const marks = new Marks(drawing.events, { names: new Uint8Array(64), ops });
+    marks.advance();
+    expect([marks.has(0), marks.has(1)]).toEqual([true, false]);
+  });
+
+  it("mark tiles one by one until the time is over", () => {
+    const drawing = draw(drawings[0], { edges: [300, 700, 1500] });
+    const marks = new Marks(drawing.events, { names: new Uint8Array(64).fill(1), ops: null });
+    const counts: number[] = [];
+    while (marks.advance(() => true)) counts.push(marks.n);
+    expect(counts).toHaveLength(4);
+    expect(counts.at(-1)).toBe(drawing.events.n);
+    expect(counts).toEqual([...counts].sort((a, b) => a - b));
+  });
+
+  it("take events of tiles that arrive later", () => {
+    const drawing = draw(drawings[1], { edges: [600, 1200], arrived: [2] });
+    const marks = marksOf(drawing, [4]);
+    expect(marks.n).toBe(byTime(drawing, [4]).length);
+    drawing.arrive(0);
+    drawing.arrive(1);
+    expect(marks.isUpToDate).toBe(false);
+    marks.advance();
+    expect(marks.n).toBe(drawing.placed.filter(({ name }) => name === 4).length);
+  });
+});
+
+describe("walking matches", () => {
+  it("goes through all of them in the order of time, both ways, and begins again", () => {
+    for (const slices of drawings) {
+      for (const arrived of [[0, 1, 2, 3], [1, 3], [2], []]) {
+        const drawing = draw(slices, { edges: [300, 700, 1500], arrived });
+        const names = [1, 3, 8];
+        const expected = byTime(drawing, names);
+        const marks = marksOf(drawing, names);
+        const n = expected.length;
+        if (n === 0) continue;
+        expect(walk(drawing, marks, n + 1, 1)).toEqual([...expected, expected[0]]);
+        expect(walk(drawing, marks, n + 1, -1)).toEqual([...expected.toReversed(), expected[n - 1]]);
+      }
+    }
+  });
+
+  it("finds nothing where nothing is marked", () => {
+    const drawing = draw(drawings[0], { edges: [700] });
+    expect(nextMarked(drawing.events, marksOf(drawing, [40]), ALL, 1)).toBe(-1);
+  });
+
+  it("tells which of all matches one is", () => {
+    const drawing = draw(drawings[2], { edges: [300, 700] });
+    const names = [0, 5];
+    const marks = marksOf(drawing, names);
+    const ordered = byTime(drawing, names);
+    for (const [place, position] of ordered.entries()) expect(placeOf(drawing.events, marks, position)).toBe(place);
+  });
+});
+
+describe("matching names", () => {
+  const names = ["MatMul", "BiasAdd", "gradient_tape/MatMul", ""];
+  it("takes text in either case, and expressions", () => {
+    expect([...matchNames(names, { text: "matmul", isRegex: false })]).toEqual([1, 0, 1, 0]);
+    expect([...matchNames(names, { text: "^mat", isRegex: true })]).toEqual([1, 0, 0, 0]);
+    expect([...matchNames(names, { text: "", isRegex: false })]).toEqual([0, 0, 0, 0]);
+    expect(() => matchNames(names, { text: "(", isRegex: true })).toThrow(SyntaxError);
+  });
+  it("counts matches in the whole capture", () => {
+    expect(countFlagged(matchNames(names, { text: "matmul", isRegex: false }), [3, 9, 4, 1])).toBe(7);
+  });
+});

@@ -1,0 +1,147 @@
+// @vitest-environment jsdom
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { eventsWords, keptPart, windowWords } from "../src/core/left_out";
+import type { TraceMeta } from "../src/core/meta";
+import { encodePack, type Pack, type Table, type TypedArray } from "../src/core/wire";
+import { mount } from "../src/view";
+import { type FakePage, fakePage } from "./fake_host";
+
+function table(columns: Record<string, TypedArray>): Table {
+  return { n: Object.values(columns)[0]?.length ?? 0, columns };
+}
+
+const STEPS = table({ start_ps: Float64Array.of(0, 10, 20, 30), duration_ps: new Float64Array(4).fill(10) });
+const FIRST: Pack = {
+  meta: {
+    names: [],
+    lines: [],
+    step_names: ["0", "1", "2", "3"],
+    sections: {
+      steps: { n_rows: 4, n_parts: 1, is_here: true },
+      memory: { n_rows: 2, n_parts: 2, is_here: false },
+      occurrences: { n_rows: 1, n_parts: 1, is_here: false },
+    },
+  },
+  tables: { steps: STEPS },
+};
+const part = (name: string): Pack => ({ meta: {}, tables: { [name]: table({ time_ps: Float64Array.of(1) }) } });
+
+async function show(page: FakePage, needs: Parameters<typeof mount>[2]) {
+  const el = document.body.appendChild(document.createElement("div"));
+  const built: string[] = [];
+  const build = ({ root }: { root: HTMLElement }) => {
+    built.push("built");
+    root.append("the view");
+  };
+  const done = mount("op_table", build, needs).render({
+    model: page.view,
+    el,
+    host: page.host,
+    signal: new AbortController().signal,
+  });
+  const text = (selector: string) => el.querySelector(selector)?.textContent ?? "";
+  return { el, built, done, text };
+}
+
+async function answer(page: FakePage, key: string) {
+  const name = key.split(":")[0];
+  page.data.emit("msg:custom", { kind: "part", key }, [
+    new DataView((await encodePack(part(name))).buffer as ArrayBuffer),
+  ]);
+}
+
+async function embedded(window: readonly [number, number]) {
+  const pack: Pack = { meta: { window }, tables: part("memory").tables };
+  return { embedded: [["window", Buffer.from(await encodePack(pack)).toString("base64")]], is_offline: true };
+}
+
+describe("a view that needs more than the first pack", () => {
+  afterEach(() => {
+    document.body.replaceChildren();
+    vi.restoreAllMocks();
+  });
+
+  it("is built at once when what it needs is there", async () => {
+    const { built, done, el } = await show(await fakePage(FIRST), { needs: ["steps"] });
+    await done;
+    expect(built).toEqual(["built"]);
+    expect(el.querySelector(".tfp-left-out, .tfp-waiting")).toBeNull();
+  });
+
+  it("says in its place how much has come, and is built with the last part", async () => {
+    const page = await fakePage(FIRST);
+    const { el, built, done, text } = await show(page, { needs: ["memory"] });
+    await vi.waitFor(() => expect(text(".tfp-waiting")).toContain("Waiting for the kernel"));
+    await answer(page, "memory:0");
+    await vi.waitFor(() => expect(text(".tfp-waiting")).toBe("Loading: 1 of 2 parts are here."));
+    expect(el.querySelector("progress")?.value).toBe(1);
+    expect(built).toEqual([]);
+    await answer(page, "memory:1");
+    await done;
+    expect([built, el.querySelector(".tfp-waiting")]).toEqual([["built"], null]);
+  });
+
+  it("says why it cannot be built on a page that was saved without its data", async () => {
+    const { text } = await show(await fakePage(FIRST, { is_offline: true }), { needs: ["memory"] });
+    await vi.waitFor(() => expect(text(".tfp-waiting")).toContain('embed="full"'));
+  });
+
+  it("draws the window of a capped page and says which steps that is and how to keep all", async () => {
+    const { built, done, text } = await show(await fakePage(FIRST, await embedded([9, 31])), { needs: ["memory"] });
+    await done;
+    expect(built).toEqual(["built"]);
+    expect(text(".tfp-left-out")).toBe(
+      'This page holds steps 1–2 of 4. To keep all: prof.to_html("trace.html", embed="full").',
+    );
+  });
+
+  it("says so while a range is set whose rows have not come, and no longer", async () => {
+    const page = await fakePage(FIRST);
+    const { done, text, el } = await show(page, { needs: ["steps"], forRange: ["occurrences"] });
+    await done;
+    expect(el.querySelector(".tfp-left-out")).toBeNull();
+    page.link.set("time_range", [0, 1000]);
+    await vi.waitFor(() => expect(text(".tfp-left-out")).toContain("Figures of a range follow."));
+    await answer(page, "memory:0");
+    await answer(page, "memory:1");
+    await answer(page, "occurrences:0");
+    await vi.waitFor(() => expect(el.querySelector(".tfp-left-out")).toBeNull());
+  });
+});
+
+describe("the window of a capped page", () => {
+  const meta = FIRST.meta as unknown as TraceMeta;
+
+  it("is told by its whole steps, by its times where it has none", () => {
+    expect(windowWords(meta, STEPS, { t0: 10, t1: 20 })).toBe("step 1 of 4");
+    expect(windowWords(meta, STEPS, { t0: 0, t1: 40 })).toBe("steps 0–3 of 4");
+    expect(windowWords(meta, STEPS, { t0: 12e9, t1: 15e9 })).toBe("12 ms to 15 ms");
+  });
+});
+
+describe("the events of a timeline", () => {
+  const state = { problem: "", isOffline: false, isFull: false, hasKernel: true, nLoaded: 20, n: 90, nAll: 100 };
+
+  it("are counted, with what becomes of the others", () => {
+    const words = (change: Partial<typeof state>) => eventsWords({ ...state, ...change }).count;
+    expect(words({ nLoaded: 100, n: 100 })).toBe("100 events");
+    expect(words({})).toBe("20 of 100 events, loading 22 %");
+    expect(words({ nLoaded: 90 })).toBe("90 of 100 events");
+    expect(words({ isOffline: true })).toBe("20 of 100 events in this page");
+    expect(words({ isFull: true })).toBe("20 of 100 events, memory full");
+    expect(words({ hasKernel: false })).toBe("20 of 100 events, waiting for the kernel");
+    expect(words({ problem: "closed" })).toBe("20 of 100 events, the others could not be loaded");
+    expect(eventsWords({ ...state, isOffline: true }).why).toContain('embed="full"');
+  });
+});
+
+describe("the part of a range that a capped page holds", () => {
+  it("is what lies in its window; the range where it lies elsewhere or nothing is capped", () => {
+    const window = { t0: 10, t1: 20 };
+    expect(keptPart([0, 100], window)).toEqual([10, 20]);
+    expect(keptPart([12, 15], window)).toEqual([12, 15]);
+    expect(keptPart([15, 30], window)).toEqual([15, 20]);
+    expect(keptPart([30, 40], window)).toEqual([30, 40]);
+    expect(keptPart([0, 100], null)).toEqual([0, 100]);
+  });
+});
