@@ -47,7 +47,7 @@ PYTHON_PACKAGES: dict[str, set[str]] = {
     "errors": set(),
     "store": {"numpy", "google", "pandas"},
     "analysis": {"numpy", "pandas"},
-    "export": {"numpy", "pandas", "bokeh"},
+    "export": {"numpy", "pandas", "bokeh", "pyarrow"},
     "capture": {"numpy", "pandas", "psutil", "pynvml", "tensorflow", "keras", "IPython"},
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
     "view": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh"},
@@ -78,7 +78,13 @@ TYPESCRIPT_PACKAGES: dict[str, set[str]] = {
 }
 
 LINK = {"link", "data", "afm"}
-MEMBERS = {"profile_views": "profile", "display": "profile", "sources": "profile", "cell": "magics"}
+MEMBERS = {
+    "profile_views": "profile",
+    "profile_exports": "profile",
+    "display": "profile",
+    "sources": "profile",
+    "cell": "magics",
+}
 """Modules at the top of the package that belong to the unit of another."""
 
 

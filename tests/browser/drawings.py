@@ -15,6 +15,11 @@ MAP = "Iterator::Root::Prefetch::Map"
 MARKUP = "<img src=x onerror=window.tfprofHacked=1>"
 CLOSING = "</script><script>window.tfprofHacked=2</script>"
 MIB = 2**20
+N_PAIRS = 6250
+"""Of a long event and a needle in each step of `large_space`."""
+N_NEEDLES = N_STEPS * N_PAIRS
+N_LARGE = 2 * N_NEEDLES + N_STEPS
+"""Events of `large_space`."""
 
 
 def linked_space() -> bytes:
@@ -29,6 +34,17 @@ def hostile_space() -> bytes:
     other = line(CLOSING, event(MARKUP, 1000, 500, note=CLOSING), event(CLOSING, 2000, 500, note=MARKUP))
     threads = [steps, *memory(MARKUP, CLOSING, MARKUP), other]
     return space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", *threads), hostnames=[MARKUP])
+
+
+def large_space() -> bytes:
+    """More events than a first pack holds; each needle is as short as can be, beside a long event."""
+    events = []
+    for i in range(N_STEPS):
+        at = i * STEP_US
+        events.append(event("train", at, STEP_US - 10, _r=1, step_num=i))
+        for k in range(N_PAIRS):
+            events += [event("hay/Relu:Relu", at + 1.5 * k, 1), event("needle/Neg:Neg", at + 1.5 * k + 1.1, 0.01)]
+    return space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", line("python", *events)))
 
 
 def training(marker: str, first: str, second: str, iterator: str) -> Line:

@@ -188,6 +188,14 @@ class Notebook:
         count = "i => window.jupyterapp.shell.currentWidget.content.widgets[i].model.executionCount"
         return self.page.evaluate(count, index)
 
+    def save_with_widgets(self) -> None:
+        """Have JupyterLab write the notebook with the state of its widgets, as its setting for that does."""
+        save = "@jupyter-widgets/jupyterlab-manager:saveWidgetState"
+        for command in (save, "docmanager:save", save):  # the first is a switch
+            self.page.evaluate("name => window.jupyterapp.commands.execute(name)", command)
+        path = self.server.root / self.name
+        poll(lambda: "widget-state+json" in path.read_text(), f"{self.name} was saved without its widgets")
+
     def view(self, name: str) -> Locator:
         """The last shown widget of this name."""
         return self.page.locator(f'[data-tfprof="{name}"]').last

@@ -18,7 +18,8 @@ async (ids) => {
         counts[name] = Object.values(model._events ?? {}).reduce((sum, list) => sum + list.length, 0);
     }
     for (const [target, listeners] of globalThis.tfprofListeners) counts[target] = listeners.size;
-    counts.stores = [...(globalThis[Symbol.for("tfprof_widgets.data")]?.values() ?? [])].map((store) => store.n_views);
+    counts.stores = [...(globalThis[Symbol.for("tfprof_widgets.data")]?.values() ?? [])].map((store) => store.nViews);
+    counts.models = Object.keys(globalThis.tfprofManager._models ?? {}).length;
     return counts;
 }
 """

@@ -22,7 +22,7 @@ MARKS = {
     "op_table": '[data-op-name="{op}"][aria-selected="{is_marked}"]',
     "source_view": '.ln[data-line="{line}"][aria-pressed="{is_marked}"]',
     "layer_table": '[data-layer="{layer}"][aria-selected="{is_marked}"]',
-    "scope_icicle": '.cell[aria-label^="{scope}:"][aria-pressed="{is_marked}"]',
+    "scope_icicle": '.cell[aria-description^="{scope}:"][aria-pressed="{is_marked}"]',
     "kernel_table": '[data-kernel="{kernel}"][aria-selected="{is_marked}"]',
     "hlo_table": '[data-hlo-name="{hlo}"][aria-selected="{is_marked}"]',
 }

@@ -35,7 +35,7 @@ SHOWN = {
 }
 """By view what of the run must be readable in it, as text or, where that is cut, as a title or label."""
 TEXTS = """root => [...root.querySelectorAll("*")].flatMap((element) =>
-    [element.getAttribute("title"), element.getAttribute("aria-label")]).concat(root.innerText).join("\\n")"""
+    ["title", "aria-label", "aria-description"].map((name) => element.getAttribute(name))).concat(root.innerText).join("\\n")"""
 
 
 @pytest.fixture(scope="module")

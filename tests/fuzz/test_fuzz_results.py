@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.fuzz.random_spaces import random_space
+from tests.unit.views.received import receive
 from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
@@ -16,8 +17,9 @@ from tfprof_widgets.export.text import summarize
 from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.trace import Trace
 from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.views import first_pack
+from tfprof_widgets.views.embedding import embed
 from tfprof_widgets.views.payload import build_payload
-from tfprof_widgets.views.wire import unpack
 
 N_IN_EVERY_RUN = 60
 N_IN_ALL = 6_000
@@ -38,10 +40,13 @@ def random_trace(number: int) -> Trace:
 def answer_everything(trace: Trace) -> Results:
     """Ask for all that a profile shows; whatever fails raises."""
     results = Results(trace)
-    for payload in (build_payload(results), build_payload(results, max_events=3)):
-        unpack(payload.overview)
-        for index in range(payload.n_chunks):
-            unpack(payload.chunk(index))
+    for most in (first_pack.MAX_BYTES, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(first_pack, "MAX_BYTES", most)
+            payload = build_payload(results)
+        got = receive(payload)
+        assert got.n_events == got.meta["n_events_sent"] == trace.n_events
+        embed(payload, max_bytes=len(payload.overview) * 2)
     summarize(results).encode()
     assert len(results.events) == trace.n_events
     for allocator in results.memory.allocators:

@@ -58,7 +58,9 @@ def cell_with(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNo
 
 
 def bundle(cell: nbformat.NotebookNode) -> dict[str, Any]:
-    (data,) = [output.data for output in cell.outputs if "data" in output]
+    """What the cell shows. Beside a view stands the script that draws it in a page of nbconvert, with nothing to see."""
+    data, *scripts = [output.data for output in cell.outputs if "data" in output]
+    assert [script["text/plain"] for script in scripts] == ([""] if VIEW in data else [])
     return data
 
 

@@ -41,6 +41,7 @@ TABLES: dict[str, str] = {
         backward_time_us:float total_time_ratio:float n_ops:int occurrences:int""",
     "system": """time_ms:float cpu_pct:float process_cpu_pct:float rss_bytes:number disk_read_bytes:number
         disk_write_bytes:number net_recv_bytes:number net_sent_bytes:number""",
+    "counters": "counter:text unit:text time_ms:float value:float",
     "overview.breakdown": "category:text ms:float std_ms:float ratio:float",
     "memory.summary": """allocator:text n_allocations:int n_deallocations:int capacity_bytes:int peak_heap_bytes:int
         peak_bytes:int peak_at_ms:float stack_bytes:int heap_bytes:int free_bytes:int fragmentation_ratio:float""",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +49,22 @@ def test_outside_a_notebook_a_display_is_text_alone(loaded: tfprof.Profile) -> N
     assert list(bundle) == ["text/plain"]
     for expected in ("ms a step", "a/foo (MatMul, host)", "TF_CPU_ALLOCATOR_USE_BFC"):
         assert expected in bundle["text/plain"]
+
+
+@pytest.mark.parametrize("broken", ["dashboard", "_fallback", "summary"])
+def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
+    loaded: tfprof.Profile, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("no JavaScript here")
+
+    monkeypatch.setattr("tfprof_widgets.display.in_notebook", lambda: True)
+    assert {"text/html", "application/vnd.jupyter.widget-view+json"} <= loaded._repr_mimebundle_().keys()
+    monkeypatch.setattr(loaded, broken, fail)
+    bundle = loaded._repr_mimebundle_()
+    assert list(bundle) == ["text/plain"]
+    assert bundle["text/plain"].endswith("the dashboard cannot be shown: RuntimeError: no JavaScript here")
+    assert ("ms a step" in bundle["text/plain"]) == (broken != "summary")
 
 
 def test_all_views_share_one_link_and_one_data_model(loaded: tfprof.Profile) -> None:
@@ -134,6 +152,39 @@ def test_loading_and_analysing_needs_no_tensorflow(loaded: tfprof.Profile, tmp_p
         [sys.executable, "-c", code, str(tmp_path / "o.html")], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["6", "2", "18", "True"]
+
+
+def test_a_page_holds_as_much_of_a_trace_as_it_may_and_says_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfprof_widgets.views.tiles.TILE_EVENTS", 500)
+    monkeypatch.setattr("tfprof_widgets.views.first_pack.MAX_BYTES", 20_000)
+    steps = [
+        e
+        for i in range(1000)
+        for e in (event("train", 10 * i, 9, _r=1, step_num=i), event("a/foo:MatMul", 10 * i + 2, i % 7, flops=i * i))
+    ]
+    (tmp_path / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *steps))))
+    prof = tfprof.load(tmp_path)
+
+    def page(**options: object) -> tuple[str, dict[str, object]]:
+        text = prof.to_html(tmp_path / "out.html", **options).read_text(encoding="utf-8")  # type: ignore[arg-type]
+        [snapshot] = re.findall(r'<script type="application/x-tfprof\+json">(.*?)</script>', text)
+        [data] = [m["state"] for m in json.loads(snapshot)["models"].values() if "overview" in m["state"]]
+        return text, data
+
+    text, data = page()
+    assert (data["n_left_out"], data["is_offline"]) == (0, True)
+    assert "keeps all" not in text
+    assert page(embed="full")[1]["embedded"] == data["embedded"]
+    text, data = page(embed=50_000)
+    assert len(data["overview"]) + sum(len(part) for _, part in data["embedded"]) <= 50_000  # type: ignore[arg-type, attr-defined]
+    assert data["n_left_out"] != 0
+    assert "of 2,000 events in full" in text
+    assert "keeps all" in text
+    for wrong in (0, -1, "all", None):
+        with pytest.raises(ValueError, match="no size: give a number of bytes"):
+            prof.to_html(tmp_path / "out.html", embed=wrong)  # type: ignore[arg-type]
 
 
 def test_a_step_ends_where_the_next_begins_within_one_nanosecond(tmp_path: Path) -> None:

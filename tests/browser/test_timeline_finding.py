@@ -1,0 +1,370 @@
+"""Searching, adding up, flames, details and arrows of the timeline: on an exported page, so with no kernel at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page
+
+import tfprof_widgets as tfprof
+from tests.browser.harness import LOCAL, SIZE_PX, poll
+from tests.builders import U, event, line, plane, session, space
+
+N_STEPS, STEP_US = 6, 1000
+MATMUL, RELU, TRAIN, CALL = "model/dense/MatMul:MatMul", "model/dense/Relu:Relu", "train", "FunctionRun"
+EVIL = "<img src=x onerror=window.tfprofHacked=1>"
+RULER_Y_PX = 40
+
+
+def finding_space() -> bytes:
+    """Six steps: a call hands work to another thread, whose op launches a kernel; one odd slice in the last step."""
+    starts = [k * STEP_US for k in range(N_STEPS)]
+    python = [
+        one
+        for k, at in enumerate(starts)
+        for one in (event(TRAIN, at, 950, _r=1, step_num=k), event(CALL, at + 50, 800, _pt=2, _p=100 + k))
+    ]
+    compute = [
+        one
+        for k, at in enumerate(starts)
+        for one in (
+            event("ExecutorState::Process", at + 100, 600, _ct=2, _c=100 + k),
+            event(MATMUL, at + 150, 300, shape="[64,10]"),
+            event("cuLaunchKernel", at + 200, 10, correlation_id=U(k + 1)),
+            event(RELU, at + 500, 100),
+        )
+    ]
+    odd = line("odd", event(EVIL, starts[-1] + 10, 5))
+    stream = line("Stream #13", *[event("gemm", at + 300, 200, correlation_id=U(k + 1)) for k, at in enumerate(starts)])
+    host = plane("/host:CPU", line("python", *python), line("tf_Compute", *compute), odd)
+    return space(session(duration_us=N_STEPS * STEP_US), host, plane("/device:GPU:0", stream))
+
+
+@dataclass
+class Face:
+    """The timeline of the page, and what a reader does with it."""
+
+    page: Page
+    view: Locator
+    problems: list[str]
+
+    @property
+    def count(self) -> str:
+        return self.view.locator(".tl-count").inner_text()
+
+    @property
+    def details(self) -> str:
+        return self.view.locator("aside").inner_text()
+
+    def find(self, text: str) -> None:
+        self.view.locator("section.tl").focus()
+        self.page.keyboard.press("/")
+        self.page.keyboard.type(text)
+
+    def show(self, mode: str) -> None:
+        self.view.get_by_role("group", name="What is shown of the slices").get_by_role("button", name=mode).click()
+
+    def locate(self, name: str, nth: int = 0) -> tuple[float, float]:
+        place = self.view.evaluate("(root, [name, nth]) => root.tfprofLocate(name, nth)", [name, nth])
+        assert place is not None, f"no slice {name!r} is on the screen"
+        return place["x"], place["y"]
+
+    def pick(self, name: str, nth: int = 0) -> None:
+        self.page.mouse.click(*self.locate(name, nth))
+
+    def drag_ruler(self, start_us: float, end_us: float) -> None:
+        """Select a range; the window is the whole capture."""
+        self.view.locator("section.tl").focus()
+        self.page.keyboard.press("0")
+        box = self.view.locator("canvas").first.bounding_box()
+        assert box is not None
+        label = float(
+            self.view.locator("section.tl").evaluate("e => parseFloat(e.style.getPropertyValue('--w-label'))")
+        )
+        width = box["width"] - label
+        at = [box["x"] + label + us / (N_STEPS * STEP_US) * width for us in (start_us, (start_us + end_us) / 2, end_us)]
+        self.page.mouse.move(at[0], box["y"] + RULER_Y_PX)
+        self.page.mouse.down()
+        for x in at[1:]:
+            self.page.mouse.move(x, box["y"] + RULER_Y_PX)
+        self.page.mouse.up()
+
+    def rows(self) -> dict[str, list[str]]:
+        """The table of slices: the other cells by name; a row that is just being drawn has none."""
+        found = self.view.locator(".tl-slices .tabulator-row").evaluate_all(
+            "rows => rows.map(row => [...row.querySelectorAll('.tabulator-cell')].map(cell => cell.textContent))"
+        )
+        return {cells[0]: cells[1:] for cells in found if cells}
+
+    def flame(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.view.evaluate("root => root.tfprofFlame?.() ?? []")
+        return found
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finding")
+    (folder / "one.xplane.pb").write_bytes(finding_space())
+    return tfprof.load(folder / "one.xplane.pb").to_html(folder / "page.html")
+
+
+@pytest.fixture
+def face(browser: Browser, exported: Path) -> Iterator[Face]:
+    width, height = SIZE_PX
+    context = browser.new_context(viewport={"width": width, "height": height})
+    context.route("**/*", lambda route: route.continue_() if route.request.url.startswith(LOCAL) else route.abort())
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(exported.as_uri())
+    view = page.locator('[data-tfprof="timeline"]')
+    view.locator("canvas").first.wait_for()
+    page.wait_for_function("document.querySelector('[data-tfprof=timeline]').tfprofLocate?.('train')")
+    yield Face(page, view, problems)
+    assert problems == []
+    assert page.evaluate("window.tfprofHacked") is None
+    context.close()
+
+
+def eventually(is_true: Callable[[], bool], message: str) -> None:
+    poll(is_true, message, timeout_s=15)
+
+
+# ---- searching ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_counts_all_matches_and_walks_them_in_the_order_of_time(face: Face) -> None:
+    face.find("matmul")
+    eventually(lambda: face.count == str(N_STEPS), "the matches are not counted")
+    face.page.keyboard.press("0")  # typed into the field: no match any more
+    eventually(lambda: face.count == "no match", "what is typed later does not count")
+    face.page.keyboard.press("Backspace")
+    face.page.keyboard.press("Enter")
+    eventually(lambda: " of 6" in face.count, "the place among the matches is not told")
+    first = int(face.count.split()[0])
+    face.page.keyboard.press("Enter")
+    eventually(lambda: face.count == f"{first % 6 + 1} of 6", "Enter does not go on")
+    face.page.keyboard.press("Shift+Enter")
+    eventually(lambda: face.count == f"{first} of 6", "Shift + Enter does not go back")
+    assert MATMUL in face.details
+
+
+def test_whole_names_and_expressions_are_searched_for(face: Face) -> None:
+    face.find("train|call")
+    eventually(lambda: face.count == "no match", "text is taken for an expression")
+    face.view.get_by_role("button", name="Regular expression").click()
+    eventually(lambda: face.count == str(N_STEPS), "an expression finds nothing")
+    face.find("Relu")
+    eventually(lambda: face.count == str(N_STEPS), "part of a name is not found")
+    face.view.get_by_role("button", name="Whole names").click()
+    eventually(lambda: face.count == "no match", "part of a name counts as a whole one")
+    face.view.get_by_role("button", name="Regular expression").click()
+    face.find("(")
+    eventually(lambda: face.count == "not a regular expression", "a wrong expression is not told")
+
+
+def test_only_matches_can_be_shown_and_escape_clears_the_search(face: Face) -> None:
+    picture = "view => view.querySelector('canvas').toDataURL()"
+    face.find("relu")
+    eventually(lambda: face.count == str(N_STEPS), "the matches are not counted")
+    before = face.view.evaluate(picture)
+    face.view.get_by_role("button", name="Only matches: dim all other slices").click()
+    eventually(lambda: face.view.evaluate(picture) != before, "the others are not dimmed")
+    face.find("")
+    face.page.keyboard.press("Escape")
+    assert face.view.get_by_label("Find slices by name").input_value() == ""
+    eventually(lambda: not face.view.locator(".tl-walk").is_visible(), "the search is not cleared")
+
+
+def test_earlier_searches_come_back_with_the_arrow_keys(face: Face) -> None:
+    field = face.view.get_by_label("Find slices by name")
+    for text in ("matmul", "relu"):
+        face.find(text)
+        face.page.keyboard.press("Enter")
+        face.find("")
+        face.page.keyboard.press("Escape")
+    face.find("")
+    face.page.keyboard.press("ArrowUp")
+    assert field.input_value() == "relu"
+    face.page.keyboard.press("ArrowUp")
+    assert field.input_value() == "matmul"
+    face.page.keyboard.press("ArrowDown")
+    assert field.input_value() == "relu"
+
+
+# ---- the table of slices ------------------------------------------------------------------------------------------------
+
+
+def test_the_table_adds_up_the_window_then_the_range_that_is_dragged_over_it(face: Face) -> None:
+    face.view.locator("section.tl").focus()
+    face.page.keyboard.press("0")
+    face.show("Slices")
+    eventually(
+        lambda: face.rows().get(MATMUL, ["", ""])[:3] == ["6", "1.80 ms", "1.74 ms"], "the window is not added up"
+    )
+    face.drag_ruler(0, 2 * STEP_US)
+    eventually(lambda: face.rows().get(MATMUL, [""])[0] == "2", "the range is not added up")
+    assert EVIL not in face.rows()
+
+
+def test_a_slice_at_the_edge_of_the_range_counts_with_its_part_inside(face: Face) -> None:
+    face.show("Slices")
+    face.drag_ruler(0, STEP_US + 300)
+    eventually(lambda: face.rows().get(MATMUL, [""])[0] == "2", "the range is not added up")
+    count, total, _, mean, *_ = face.rows()[MATMUL]
+    assert count == "2"
+    assert 430 < float(total.split()[0]) < 470  # 300 and half of 300 us
+    assert mean == "300 µs"
+
+
+def test_a_row_selects_all_slices_of_its_name_and_goes_to_the_longest(face: Face) -> None:
+    face.view.locator("section.tl").focus()
+    face.page.keyboard.press("0")
+    face.show("Slices")
+    eventually(lambda: RELU in face.rows(), "the table is empty")
+    face.view.locator(f'.tl-slices .tabulator-row[data-name="{RELU}"]').click()
+    eventually(lambda: RELU in face.details, "the longest slice is not selected")
+    assert face.view.get_by_label("Find slices by name").input_value() == RELU
+    eventually(lambda: face.count.endswith("6"), "not all of the name are marked")
+
+
+def test_the_table_is_filtered_sorted_and_saved(face: Face) -> None:
+    face.view.locator("section.tl").focus()
+    face.page.keyboard.press("0")
+    face.show("Slices")
+    eventually(lambda: RELU in face.rows(), "the table is empty")
+    face.view.get_by_label("Filter slices by name").fill("/^model/")
+    eventually(lambda: set(face.rows()) == {MATMUL, RELU}, "the filter does not filter")
+    face.view.locator(".tl-slices .tfp-head", has_text="Count").click()
+    with face.page.expect_download() as saved:
+        face.view.locator(".tl-slices").get_by_role("button", name="CSV").click()
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0] == "name,count,total_us,self_us,mean_us,min_us,max_us"
+    assert f"{MATMUL},6,1800,1740,300,300,300" in lines
+
+
+# ---- the flame ----------------------------------------------------------------------------------------------------------
+
+
+def named(face: Face, name: str) -> list[dict[str, Any]]:
+    return [rect for rect in face.flame() if rect["name"] == name]
+
+
+def test_a_flame_merges_slices_by_what_leads_to_them(face: Face) -> None:
+    face.view.locator("section.tl").focus()
+    face.page.keyboard.press("0")
+    face.show("Flame")
+    eventually(lambda: len(named(face, MATMUL)) == 1, "the flame is not there")
+    assert named(face, MATMUL)[0]["ps"] == 6 * 300e6
+    assert named(face, "tf_Compute")[0]["ps"] == 6 * 600e6
+    face.view.get_by_role("button", name="Threads together").click()
+    eventually(lambda: len(named(face, "/host:CPU")) == 1, "threads are not merged")
+    assert not named(face, "tf_Compute")
+
+
+def test_a_flame_follows_the_range_while_it_is_dragged(face: Face) -> None:
+    face.show("Flame")
+    face.drag_ruler(0, 3 * STEP_US)
+    eventually(
+        lambda: [round(rect["ps"] / 1e6) for rect in named(face, MATMUL)] == [900], "the flame is not that of the range"
+    )
+
+
+def test_a_click_zooms_into_a_flame_and_selects_and_escape_zooms_out(face: Face) -> None:
+    face.view.locator("section.tl").focus()
+    face.page.keyboard.press("0")
+    face.show("Flame")
+    eventually(lambda: len(named(face, RELU)) == 1, "the flame is not there")
+    narrow = named(face, RELU)[0]
+    face.page.mouse.click(narrow["x"], narrow["y"])
+    eventually(lambda: RELU in face.details, "the longest slice is not selected")
+    eventually(lambda: not named(face, MATMUL), "the flame is not zoomed")
+    face.page.keyboard.press("Escape")
+    eventually(lambda: len(named(face, MATMUL)) == 1, "Escape does not zoom out")
+    face.page.mouse.move(narrow["x"], narrow["y"])
+    tip = face.view.locator(".tl-flamebox .tl-tip")
+    eventually(lambda: "6 ×" in tip.inner_text() and "600 µs" in tip.inner_text(), "the figures are not told")
+
+
+def test_a_flame_is_walked_and_left_by_keys_alone(face: Face) -> None:
+    face.view.locator("section.tl").focus()
+    face.page.keyboard.press("0")
+    face.page.keyboard.press("g")
+    eventually(lambda: len(face.flame()) > 3, "the flame is not there")
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown"):
+        face.page.keyboard.press(key)
+    spoken = face.view.locator(".tl-pane [aria-live]")
+    eventually(lambda: "self" in spoken.inner_text(), "the rectangle is not told")
+    face.page.keyboard.press("Enter")
+    eventually(lambda: face.view.locator(".tl-out").is_visible(), "Enter does not zoom in")
+    face.page.keyboard.press("Backspace")
+    face.page.keyboard.press("g")
+    eventually(lambda: face.view.locator(".tl-slices").is_visible(), "the table does not come after the flame")
+
+
+def test_a_flame_of_the_selected_name_has_only_what_is_inside(face: Face) -> None:
+    face.pick("ExecutorState::Process")
+    face.show("Flame")
+    face.view.get_by_role("button", name="Selected name only").click()
+    eventually(lambda: len(named(face, "Inside ExecutorState::Process")) == 1, "the flame is not that of the name")
+    assert not named(face, TRAIN)
+
+
+# ---- details and arrows -------------------------------------------------------------------------------------------------
+
+
+def test_the_details_tell_figures_stats_and_arrows_of_a_slice(face: Face) -> None:
+    face.pick(MATMUL, 2)
+    eventually(lambda: "shape" in face.details, "the stats do not come")
+    for part in (MATMUL, "300 µs", "6 × · 1.80 ms", "Arrows", "starts", "gemm", "[64,10]", "Inside it"):
+        assert part in face.details
+    face.drag_ruler(2 * STEP_US, 4 * STEP_US)
+    eventually(lambda: "2 × · 600 µs" in face.details, "the figures are not those of the range")
+
+
+def test_buttons_lead_to_neighbours_and_along_arrows(face: Face) -> None:
+    face.pick(MATMUL, 1)
+    eventually(lambda: "Copy" in face.details, "nothing is selected")
+    start = face.details
+    face.view.get_by_role("button", name="Next slice of the same op").click()
+    eventually(lambda: MATMUL in face.details and face.details != start, "the next of the same op is not selected")
+    face.view.locator("aside").get_by_role("button", name="gemm").click()
+    eventually(lambda: face.details.startswith("gemm"), "the arrow does not lead to the kernel")
+
+
+def test_arrows_are_followed_by_keys_in_both_directions(face: Face) -> None:
+    face.pick("gemm", 1)
+    eventually(lambda: face.details.startswith("gemm"), "the kernel is not selected")
+    face.page.keyboard.press("<")
+    eventually(lambda: face.details.startswith("cuLaunchKernel"), "the launch is not reached")
+    face.page.keyboard.press("<")
+    eventually(lambda: face.details.startswith(CALL), "what is around the launch has no arrow")
+    face.page.keyboard.press(">")
+    eventually(lambda: face.details.startswith("ExecutorState::Process"), "the way back is not found")
+
+
+def test_arrows_are_drawn_by_kind(face: Face) -> None:
+    arrows = face.view.locator(".tl-arrows")
+    assert not arrows.is_visible()
+    face.pick("gemm", 1)
+    eventually(arrows.is_visible, "no arrow is drawn")
+    kinds = face.view.get_by_role("group", name="Kinds of arrows that are drawn")
+    kinds.get_by_role("button", name="launch").click()
+    eventually(lambda: not arrows.is_visible(), "arrows of a kind that is off are drawn")
+
+
+def test_markup_in_a_name_stays_text_wherever_it_is_told(face: Face) -> None:
+    face.find("onerror")
+    eventually(lambda: face.count == "1", "the odd slice is not found")
+    face.page.keyboard.press("Enter")
+    eventually(lambda: EVIL in face.details, "the odd slice is not selected")
+    face.show("Slices")
+    eventually(lambda: EVIL in face.rows(), "the odd slice is not in the table")
+    face.show("Flame")
+    face.view.get_by_role("button", name="Selected name only").click()
+    eventually(lambda: len(named(face, EVIL)) == 1, "the odd slice is not in the flame")
+    assert face.view.locator("img").count() == 0
