@@ -1,31 +1,37 @@
 """A number of events -> a real TensorFlow capture of at least so many: a convolutional network fed by tf.data.
 
-Run as `python make_capture.py DIRECTORY N_EVENTS`; prints the path of the `*.xplane.pb` file.
+Run as `python make_capture.py DIRECTORY N_EVENTS TARGET`; moves the `*.xplane.pb` file to TARGET and prints what is in it.
+Ten million events take two minutes, and TensorFlow's profiler takes 10.7 GB of memory while it captures them.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-N_TRIAL_STEPS = 20
+N_TRIAL_STEPS = 10
 
 
-def main(directory: Path, n_events: int) -> None:
+def main(directory: Path, n_events: int, target: Path) -> None:
     os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"  # records memory; must be set before TensorFlow's first op
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    shutil.rmtree(directory, ignore_errors=True)
     model, data = _model_and_data()
     model.fit(data, steps_per_epoch=5, verbose=0)  # compile outside the capture
-    file, n_steps = directory, N_TRIAL_STEPS
+    file, n_steps, n_captured = directory, N_TRIAL_STEPS, 0
     for trial in range(4):  # each tells how many events a step has; a longer run has fewer a step
         file = _captured(model, data, directory / f"trial_{trial}", n_steps)
         n_captured = _count_events(file)
         if n_captured >= n_events:
             break
         n_steps = int(1.02 * n_steps * n_events / n_captured) + 1
-    print(file)
+    shutil.move(file, target)
+    shutil.rmtree(directory)
+    print(json.dumps({"n_events": n_captured}))
 
 
 def _model_and_data() -> tuple[Any, Any]:
@@ -79,4 +85,4 @@ def _count_events(file: Path) -> int:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

@@ -35,10 +35,13 @@ class Stopwatch:
 def measure_ours(file: Path) -> dict[str, Any]:
     """Load, every table of the profile, and the first payload of the timeline."""
     import pandas as pd  # noqa: F401 - loaded by the first table otherwise
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: F401 - by the first file otherwise
 
     import tfprof_widgets as tfprof
     from tfprof_widgets.analysis.results import Results  # noqa: F401
-    from tfprof_widgets.views.payload import first_payload
+    from tfprof_widgets.store.open import open_traces  # noqa: F401
+    from tfprof_widgets.views.payload import build_payload
+    from tfprof_widgets.views.wire import as_text
 
     watch = Stopwatch()
     profile = watch.time("load", lambda: tfprof.load(file))
@@ -50,12 +53,12 @@ def measure_ours(file: Path) -> dict[str, Any]:
     watch.time("events", lambda: profile.events)
     for table in ("kernels", "hlo_ops", "layers", "scopes", "source_lines", "workers"):
         watch.time(table.replace("_", " "), partial(getattr, profile, table))
-    payload = watch.time("first payload", lambda: first_payload(profile._results))
+    payload = watch.time("first payload", lambda: as_text(build_payload(profile._results).overview))
     trace = profile.trace
     return {
         "seconds": watch.seconds,
         "n_events": trace.n_events,
-        "n_stats": len(trace.stat_key),
+        "n_stats": trace.stats.n_rows,
         "n_bytes": len(payload),
     }
 

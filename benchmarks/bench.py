@@ -1,0 +1,106 @@
+"""Real captures of 10 k to 10 M events -> our speed and memory beside XProf's and speedscope's, as one table and marks.
+
+Run as `python benchmarks/bench.py [--sizes 10000,500000] [--quick] [--check]`; `make bench` does. Needs `tensorflow` (it
+makes the captures, kept under build/bench), `xprof`, Chromium, and speedscope from `npm ci` in `js/`. The table is
+printed and written to build/bench/report.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+
+import bench_load
+import bench_timeline
+import captures
+import processes
+from bench_load import TOOLS, VIEWER
+from marks import marks
+from table import Figures, aligned, markdown, parts, problems, seconds_text, table
+
+SIZES = (10_000, 100_000, 500_000, 1_000_000, 10_000_000)
+QUICK_SIZES = (10_000, 100_000)
+ALL_TOOLS_AT = 500_000
+N_ROUNDS = 3
+NOTES = """\
+In brackets: the figure over the peer's of the same run. XProf viewer: trace_viewer@ as its page asks for it, server side
+only. First paint: from the kernel's date of the cell's output to the frame after the timeline drew slices. Frames:
+intervals between animation frames while a script zooms, drags, points, types and searches by real input events, one a
+display frame; a display frame is 16.7 ms, so nothing can be under it. speedscope draws by WebGL, computed in software
+here; it is zoomed, dragged and pointed at the same way. Kernel: the resident memory of the whole process, Python and
+libraries included. Page: after a garbage collection, by the DevTools protocol. A size marked * repeats a smaller capture."""
+
+
+def main() -> int:
+    arguments = _arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what is being measured ends too
+    begin = time.monotonic()
+    by_size: dict[int, Figures] = {}
+    for size in arguments.sizes:
+        try:
+            by_size[size] = _measured(size, arguments)
+        except RuntimeError as error:
+            print(f"{size:,} events: {error}", file=sys.stderr)
+    rows = table(by_size)
+    found = marks(by_size)
+    machine = (
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {processes.available_bytes() / 1e9:.0f} GB to be had; "
+        f"{', '.join(f'{size:,} *' for size, one in by_size.items() if one.is_repeated) or 'no size repeats another'}; "
+        f"measured in {seconds_text(time.monotonic() - begin)}"
+    )
+    lines = [str(mark) for mark in found] + _tools(by_size)
+    lines += [problem for figures in by_size.values() for problem in problems(figures)]
+    tables = [rows, *(parts(by_size, session) for session in ("while_loading", "when_loaded"))]
+    print("\n\n".join(["", *(aligned(one) for one in tables if one), NOTES, machine, "\n".join(lines)]))
+    report = captures.FOLDER / "report.md"
+    told = [markdown(one) for one in tables if one] + [NOTES, machine, "\n".join(f"- {line}" for line in lines)]
+    report.write_text("\n\n".join(["# Benchmarks", *told]) + "\n")
+    return 0 if all(mark.is_met for mark in found) or not arguments.check else 1
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=_sizes, help="numbers of events, with commas between them")
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round, no speedscope")
+    parser.add_argument("--rounds", type=int, help="measurements of loading; the best counts")
+    parser.add_argument("--check", action="store_true", help="exit with 1 when a mark is missed")
+    arguments = parser.parse_args()
+    arguments.sizes = arguments.sizes or (QUICK_SIZES if arguments.quick else SIZES)
+    arguments.rounds = arguments.rounds or (1 if arguments.quick else N_ROUNDS)
+    return arguments
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted(int(part.replace("_", "")) for part in text.split(",")))
+
+
+def _measured(size: int, arguments: argparse.Namespace) -> Figures:
+    capture = captures.capture_of(size)
+    print(f"{size:,} events ...", file=sys.stderr, flush=True)
+    is_large = size > 1_000_000
+    loads = bench_load.measure(
+        capture.file,
+        tools=TOOLS if size == ALL_TOOLS_AT else (VIEWER,),
+        n_rounds=1 if is_large else arguments.rounds,
+    )
+    shown = bench_timeline.measure(capture.file, has_dashboard=not is_large, has_speedscope=not arguments.quick)
+    return Figures(size, capture.is_repeated, loads, shown)
+
+
+def _tools(by_size: dict[int, Figures]) -> list[str]:
+    """Each part of the comparison with all of XProf's tools."""
+    figures = by_size.get(ALL_TOOLS_AT)
+    if figures is None or figures.loads.ours.problem:
+        return []
+    ours = ", ".join(f"{part} {seconds_text(value)}" for part, value in figures.loads.ours.get("seconds").items())
+    theirs = ", ".join(
+        one.problem or f"{tool} {seconds_text(one.get('seconds', tool))}" for tool, one in figures.loads.theirs.items()
+    )
+    return [f"ours at 500 k: {ours}", f"XProf at 500 k: {theirs}"]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

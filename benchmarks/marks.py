@@ -1,0 +1,102 @@
+"""The figures of each size -> which of the marks are met; one line each, met or MISSED."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+from table import Figures, bytes_text, seconds_text
+
+MIN_RATIO = 15
+MAX_FIRST_PAINT_S = 1.0
+FRAME_MS = 1000 / 60
+FRAME_TOLERANCE_MS = 0.15
+"""Browsers round the time of a frame to 0.1 ms."""
+MAX_PAYLOAD_BYTES = 2**20
+KERNEL_BYTES_PER_EVENT = 80
+KERNEL_BYTES = 200e6
+MAX_GROWTH = 1.3
+"""Times the growth of the events: what is linear, on a machine that others use too."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    text: str
+    found: str
+    is_met: bool
+
+    def __str__(self) -> str:
+        return f"{'met   ' if self.is_met else 'MISSED'}  {self.text}: {self.found}"
+
+
+def marks(by_size: dict[int, Figures]) -> list[Mark]:
+    """Those whose sizes were measured."""
+    found = []
+    if 500_000 in by_size:
+        found += _half_a_million(by_size[500_000])
+    limits = ((1_000_000, 1.0), (10_000_000, 2.0))
+    found += [_frames(by_size[size], n_frames) for size, n_frames in limits if size in by_size]
+    found += [mark for figures in by_size.values() for mark in (_payload(figures), *_kernel(figures))]
+    return found + _growth(by_size)
+
+
+def _half_a_million(figures: Figures) -> list[Mark]:
+    ours, theirs = figures.loads.our_seconds, figures.loads.their_seconds
+    text = f"load, tables and first payload at least {MIN_RATIO} times faster than XProf's tools at 500 k"
+    if isinstance(ours, str) or isinstance(theirs, str):
+        ratio = Mark(text, str(ours if isinstance(ours, str) else theirs), is_met=False)
+    else:
+        found = f"{theirs / ours:.1f} times ({seconds_text(ours)} against {seconds_text(theirs)})"
+        ratio = Mark(text, found, theirs / ours >= MIN_RATIO)
+    paint = figures.shown.ours.get("first_paint", "seconds")
+    text = f"first paint within {MAX_FIRST_PAINT_S:g} s of the cell's end at 500 k"
+    return [ratio, _at_most(text, paint, MAX_FIRST_PAINT_S, seconds_text)]
+
+
+def _frames(figures: Figures, n_frames: float) -> Mark:
+    """Of the session after all is loaded; that while loading is told in the table."""
+    limit = n_frames * FRAME_MS
+    text = f"95 of 100 frames within {limit:.1f} ms at {figures.size_text}"
+    return _at_most(text, figures.shown.ours.get("when_loaded", "frame_ms", "p95"), limit + FRAME_TOLERANCE_MS, _ms)
+
+
+def _payload(figures: Figures) -> Mark:
+    text = f"first payload within 1 MiB at {figures.size_text}"
+    return _at_most(text, figures.loads.ours.get("n_bytes"), MAX_PAYLOAD_BYTES, bytes_text)
+
+
+def _kernel(figures: Figures) -> list[Mark]:
+    limit = KERNEL_BYTES_PER_EVENT * figures.n_events + KERNEL_BYTES
+    rule = f"within {KERNEL_BYTES_PER_EVENT} B an event + 200 MB = {bytes_text(limit)} at {figures.size_text}"
+    kernel = figures.shown.ours
+    return [
+        _at_most(f"kernel memory at rest {rule}", kernel.get("kernel", "now"), limit, bytes_text),
+        _at_most(f"kernel memory at its peak {rule}", kernel.get("kernel", "peak"), limit, bytes_text),
+    ]
+
+
+def _growth(by_size: dict[int, Figures]) -> list[Mark]:
+    """From the second size on: what is fixed hides growth in the smallest."""
+    sizes = sorted(by_size)[1:]
+    found = []
+    for small, large in itertools.pairwise(sizes):
+        before, after = by_size[small].loads.our_seconds, by_size[large].loads.our_seconds
+        if isinstance(before, str) or isinstance(after, str):
+            continue
+        growth, events = after / before, by_size[large].n_events / by_size[small].n_events
+        text = (
+            f"cost grows linearly from {by_size[small].size_text} to {by_size[large].size_text} events (x {events:.1f})"
+        )
+        found.append(Mark(text, f"time x {growth:.1f}", growth <= events * MAX_GROWTH))
+    return found
+
+
+def _at_most(text: str, value: Any, limit: float, words: Any) -> Mark:
+    if not isinstance(value, (int, float)):
+        return Mark(text, str(value or "not measured"), is_met=False)
+    return Mark(text, words(value), value <= limit)
+
+
+def _ms(value: float) -> str:
+    return f"{value:.1f} ms"
