@@ -25,11 +25,11 @@ lint: setup-dev ## ruff, mypy, biome, tsc
 js: setup-dev ## rebuild tfprof_widgets/static from js/src
 	@$(PY) -m tools.checks build
 
-fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones
-	@$(PY) -m pytest -m fuzz tests/fuzz
+fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones shown in Chromium
+	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py
 
-bench: setup-dev ## our time and memory against XProf's, on one file in one run
-	@$(PY) benchmarks/bench_load.py
+bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's: build/bench/report.md
+	@$(PY) benchmarks/bench.py
 
 setup-demo:
 	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,lab --also nbclient
