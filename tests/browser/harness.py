@@ -243,6 +243,8 @@ class Notebook:
             self._client.load_connection_file()
             self._client.start_channels()
             self._client.wait_for_ready(timeout=WAIT_S)
+            # Nobody reads the outputs here: left subscribed, this client has the kernel keep them all in its memory.
+            self._client.iopub_channel.stop()
         return self._client
 
     def use_theme(self, theme: str) -> None:

@@ -74,7 +74,7 @@ def test_running_a_cell_twenty_times_leaves_nothing_behind(notebook: Notebook) -
     assert after.n_widgets == before.n_widgets, told
     # JupyterLab itself keeps some 1 MiB a run: handlers of closed comms, its shared document, modules of its own making.
     assert after.heap_bytes < before.heap_bytes + N_RUNS * 2 * MIB, told
-    assert after.rss_bytes < before.rss_bytes + 20 * MIB, told
+    assert after.rss_bytes < before.rss_bytes + 10 * MIB, told
     assert notebook.errors == []
 
 
