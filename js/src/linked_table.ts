@@ -16,6 +16,8 @@ export interface CutColumn<R> {
   readonly text: (row: R) => string;
   /** px, where the table is not laid out yet. */
   readonly width: number;
+  /** Of it, what stands before the text, in px. */
+  readonly leadPx?: number;
 }
 
 export interface LinkedTableOptions<R> {
@@ -170,7 +172,7 @@ export class LinkedTable<R> {
 
   /** Cuts all texts of a column once for a width: to cut thousands takes longer than all else. */
   #cut(id: string, column: CutColumn<R>): void {
-    const width = (this.#grid.columnWidth(id) || column.width) - CELL_PADDING_PX;
+    const width = (this.#grid.columnWidth(id) || column.width) - CELL_PADDING_PX - (column.leadPx ?? 0);
     const last = this.#cuts.get(id);
     const isCut = (row: R) => last?.texts.has(column.text(row));
     if (last?.width === width && this.#all.every(isCut) && this.#shown.every(isCut)) return;

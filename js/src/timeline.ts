@@ -196,17 +196,17 @@ class Timeline {
     const { view, bounds, meta, events, steps } = this.#state;
     const { data } = this.#view;
     const resolution = Math.max(1e3, 10 ** Math.floor(Math.log10((view.t1 - view.t0) / 20)));
-    const number = (time: number) => formatInstant(time, resolution).replace(/ m?s$/, "");
-    const { count, why } = eventsWords({
+    const parts = (time: number) => formatInstant(time, resolution).split(" ");
+    const words = eventsWords({
       ...data.eventsState,
       nLoaded: events.nLoaded,
       n: events.n,
       nAll: meta.n_events,
     });
-    const whole = formatInstant(bounds.t1, resolution);
-    const range = `${number(view.t0)}–${number(view.t1)} of ${whole}`;
-    const text = `${range} · ${count}`;
-    this.#bench.bar.say(range, ` · ${count}`, why);
+    const [from] = parts(view.t0);
+    const [to] = parts(view.t1);
+    const [whole, unit] = parts(bounds.t1);
+    const text = this.#bench.bar.say({ from, to, whole, unit, ...words });
     const label = `Timeline, ${text}, ${formatCount(steps.n)} steps, ${formatCount(meta.lines.length)} lines. Find slices with the search field.`;
     if (this.#canvas.getAttribute("aria-label") !== label) this.#canvas.setAttribute("aria-label", label);
   }

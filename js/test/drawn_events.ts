@@ -40,7 +40,7 @@ export interface DrawingOptions {
   readonly arrived?: readonly number[];
 }
 
-export function table(columns: Record<string, TypedArray>): Table {
+function table(columns: Record<string, TypedArray>): Table {
   return { n: Object.values(columns)[0]?.length ?? 0, columns };
 }
 

@@ -123,7 +123,10 @@ describe("the events of a timeline", () => {
   const state = { problem: "", isOffline: false, isFull: false, hasKernel: true, nLoaded: 20, n: 90, nAll: 100 };
 
   it("are counted, with what becomes of the others", () => {
-    const words = (change: Partial<typeof state>) => eventsWords({ ...state, ...change }).count;
+    const words = (change: Partial<typeof state>) => {
+      const { count, state: what } = eventsWords({ ...state, ...change });
+      return count + what;
+    };
     expect(words({ nLoaded: 100, n: 100 })).toBe("100 events");
     expect(words({})).toBe("20 of 100 events, loading 22 %");
     expect(words({ nLoaded: 90 })).toBe("90 of 100 events");

@@ -4,7 +4,7 @@ import { PHASES } from "../src/core/places";
 import type { Pack } from "../src/core/wire";
 import { makeScene, type SceneOptions } from "./scene";
 
-export const SOURCE = [
+const SOURCE = [
   "images = tf.data.TFRecordDataset(FILES).map(decode)",
   "train = images.batch(32)",
   "",

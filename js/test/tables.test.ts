@@ -72,6 +72,15 @@ describe("readable names of kernels", () => {
     );
   });
 
+  it("say the rank of what they write where that alone tells them apart", () => {
+    const broadcast = (rank: number) =>
+      `void EigenMetaKernel<TensorAssignOp<TensorMap<Tensor<half, ${rank}, 1, int>>, TensorBroadcastingOp<Tensor<half const, ${rank}, 1, int>>>>(int)`;
+    expect([...readableKernels([broadcast(1), broadcast(2)]).values()]).toEqual([
+      "Eigen Broadcasting (half)",
+      "Eigen Broadcasting (half, 2-d)",
+    ]);
+  });
+
   it("lose their template parameters where there is little room", () => {
     expect(shortKernel("pooling_fw<float, 2>")).toBe("pooling_fw");
     expect(shortKernel("Eigen Conversion (float → half)")).toBe("Eigen Conversion");

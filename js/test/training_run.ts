@@ -24,7 +24,7 @@ export interface RawEvent {
 }
 
 /** Strings to ids, each once. */
-export class Names {
+class Names {
   readonly list: string[] = [];
   readonly #ids = new Map<string, number>();
   id(name: string): number {

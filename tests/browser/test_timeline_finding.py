@@ -139,7 +139,7 @@ def eventually(is_true: Callable[[], bool], message: str) -> None:
 
 def test_a_search_counts_all_matches_and_walks_them_in_the_order_of_time(face: Face) -> None:
     face.find("matmul")
-    eventually(lambda: face.count == str(N_STEPS), "the matches are not counted")
+    eventually(lambda: face.count == f"{N_STEPS} slices", "the matches are not counted")
     face.page.keyboard.press("0")  # typed into the field: no match any more
     eventually(lambda: face.count == "no match", "what is typed later does not count")
     face.page.keyboard.press("Backspace")
@@ -147,9 +147,9 @@ def test_a_search_counts_all_matches_and_walks_them_in_the_order_of_time(face: F
     eventually(lambda: " of 6" in face.count, "the place among the matches is not told")
     first = int(face.count.split()[0])
     face.page.keyboard.press("Enter")
-    eventually(lambda: face.count == f"{first % 6 + 1} of 6", "Enter does not go on")
+    eventually(lambda: face.count == f"{first % 6 + 1} of 6 slices", "Enter does not go on")
     face.page.keyboard.press("Shift+Enter")
-    eventually(lambda: face.count == f"{first} of 6", "Shift + Enter does not go back")
+    eventually(lambda: face.count == f"{first} of 6 slices", "Shift + Enter does not go back")
     assert MATMUL in face.details
 
 
@@ -157,9 +157,9 @@ def test_whole_names_and_expressions_are_searched_for(face: Face) -> None:
     face.find("train|call")
     eventually(lambda: face.count == "no match", "text is taken for an expression")
     face.view.get_by_role("button", name="Regular expression").click()
-    eventually(lambda: face.count == str(N_STEPS), "an expression finds nothing")
+    eventually(lambda: face.count == f"{N_STEPS} slices", "an expression finds nothing")
     face.find("Relu")
-    eventually(lambda: face.count == str(N_STEPS), "part of a name is not found")
+    eventually(lambda: face.count == f"{N_STEPS} slices", "part of a name is not found")
     face.view.get_by_role("button", name="Whole names").click()
     eventually(lambda: face.count == "no match", "part of a name counts as a whole one")
     face.view.get_by_role("button", name="Regular expression").click()
@@ -170,7 +170,7 @@ def test_whole_names_and_expressions_are_searched_for(face: Face) -> None:
 def test_only_matches_can_be_shown_and_escape_clears_the_search(face: Face) -> None:
     picture = "view => view.querySelector('canvas').toDataURL()"
     face.find("relu")
-    eventually(lambda: face.count == str(N_STEPS), "the matches are not counted")
+    eventually(lambda: face.count == f"{N_STEPS} slices", "the matches are not counted")
     before = face.view.evaluate(picture)
     face.view.get_by_role("button", name="Only matches: dim all other slices").click()
     eventually(lambda: face.view.evaluate(picture) != before, "the others are not dimmed")
@@ -229,7 +229,7 @@ def test_a_row_selects_all_slices_of_its_name_and_goes_to_the_longest(face: Face
     face.view.locator(f'.tl-slices .tabulator-row[data-name="{RELU}"]').click()
     eventually(lambda: RELU in face.details, "the longest slice is not selected")
     assert face.view.get_by_label("Find slices by name").input_value() == RELU
-    eventually(lambda: face.count.endswith("6"), "not all of the name are marked")
+    eventually(lambda: face.count.endswith("6 slices"), "not all of the name are marked")
 
 
 def test_the_table_is_filtered_sorted_and_saved(face: Face) -> None:
@@ -349,17 +349,18 @@ def test_arrows_are_followed_by_keys_in_both_directions(face: Face) -> None:
 
 def test_arrows_are_drawn_by_kind(face: Face) -> None:
     arrows = face.view.locator(".tl-arrows")
+    kinds = face.view.get_by_role("group", name="Kinds of arrows that are drawn")
     assert not arrows.is_visible()
+    assert kinds.count() == 0
     face.pick("gemm", 1)
     eventually(arrows.is_visible, "no arrow is drawn")
-    kinds = face.view.get_by_role("group", name="Kinds of arrows that are drawn")
     kinds.get_by_role("button", name="launch").click()
     eventually(lambda: not arrows.is_visible(), "arrows of a kind that is off are drawn")
 
 
 def test_markup_in_a_name_stays_text_wherever_it_is_told(face: Face) -> None:
     face.find("onerror")
-    eventually(lambda: face.count == "1", "the odd slice is not found")
+    eventually(lambda: face.count == "1 slice", "the odd slice is not found")
     face.page.keyboard.press("Enter")
     eventually(lambda: EVIL in face.details, "the odd slice is not selected")
     face.show("Slices")

@@ -10,7 +10,7 @@ export interface Bookmark {
 }
 
 /** Characters of a note. */
-export const MAX_TEXT = 2000;
+const MAX_TEXT = 2000;
 const PS_PER_NS = 1000;
 
 /** In the order of time; entries that are none are left out. */

@@ -38,6 +38,11 @@ export function formatTime(ps: number): string {
   return `${formatNumber(ps / scale)} ${unit}`;
 }
 
+/** How long one slice is: one without a length is an instant, not a time that was measured as nothing. */
+export function formatLength(ps: number): string {
+  return ps === 0 ? "instant" : formatTime(ps);
+}
+
 /** A number of milliseconds as a duration with the unit that suits it. */
 export function formatMs(ms: number): string {
   return formatTime(ms * 1e9);

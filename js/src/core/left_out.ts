@@ -52,27 +52,27 @@ export interface EventsState {
 
 /** "N of M events", what happens to the others, and the reason at length. */
 export function eventsWords(
-  state: EventsState & { readonly nLoaded: number; readonly n: number; readonly nAll: number },
-): { readonly count: string; readonly why: string } {
-  const { nLoaded, n, nAll } = state;
+  from: EventsState & { readonly nLoaded: number; readonly n: number; readonly nAll: number },
+): { readonly count: string; readonly state: string; readonly why: string } {
+  const { nLoaded, n, nAll } = from;
   const all = plural(nAll, "event");
-  if (nLoaded >= nAll) return { count: all, why: state.problem };
+  if (nLoaded >= nAll) return { count: all, state: "", why: from.problem };
   const count = `${formatCount(nLoaded)} of ${all}`;
   const others = "Of the others the longest are drawn.";
-  if (nLoaded >= n) return { count, why: "Events of the lines that did least, or that nest deepest, are left out." };
-  if (state.problem) return { count: `${count}, the others could not be loaded`, why: state.problem };
-  if (state.isOffline) return { count: `${count} in this page`, why: `${others} ${KEEP_ALL}` };
-  if (state.isFull) {
+  if (nLoaded >= n) {
+    return { count, state: "", why: "Events of the lines that did least, or that nest deepest, are left out." };
+  }
+  if (from.problem) return { count, state: ", the others could not be loaded", why: from.problem };
+  if (from.isOffline) return { count, state: " in this page", why: `${others} ${KEEP_ALL}` };
+  if (from.isFull) {
     const why = `${others} The browser holds 1 GiB; what comes on the screen is still loaded.`;
-    return { count: `${count}, memory full`, why };
+    return { count, state: ", memory full", why };
   }
-  if (!state.hasKernel) {
-    return {
-      count: `${count}, waiting for the kernel`,
-      why: `${others} A busy kernel answers when its cell ends. ${KEEP_ALL}`,
-    };
+  if (!from.hasKernel) {
+    const why = `${others} A busy kernel answers when its cell ends. ${KEEP_ALL}`;
+    return { count, state: ", waiting for the kernel", why };
   }
-  return { count: `${count}, loading ${Math.floor((100 * nLoaded) / Math.max(1, n))} %`, why: others };
+  return { count, state: `, loading ${Math.floor((100 * nLoaded) / Math.max(1, n))} %`, why: others };
 }
 
 /** The part of a range of which a capped page holds everything; the range where there is none, or where nothing is capped. */

@@ -12,9 +12,9 @@ import { BLOCK, COARSE_BITS, coverOf, endAt, firstVisible, nextFrom, type Run } 
 import type { Span } from "./viewport";
 
 /** From this width on a slice is drawn with fill and edge. */
-export const WIDE_PX = 3;
+const WIDE_PX = 3;
 /** Steps of darkness of merged columns. */
-export const SHADES = 4;
+const SHADES = 4;
 const SAMPLES = 4;
 /** Thin events that are looked at around a point. */
 const MAX_LOOKS = 256;

@@ -6,6 +6,7 @@
  */
 import { lowerBound } from "./bisect";
 import type { Events } from "./events";
+import type { Hits } from "./hits";
 
 const BITS = 32;
 const WORDS_PER_BLOCK = 8;
@@ -29,6 +30,8 @@ export class Marks {
   constructor(
     readonly events: Events,
     readonly flags: Flags,
+    /** Told when the marked events are, as they are found. */
+    readonly hits: Hits | null = null,
   ) {
     const nBlocks = Math.ceil(events.n / POSITIONS_PER_BLOCK) + 1;
     this.#bits = new Uint32Array(nBlocks * WORDS_PER_BLOCK);
@@ -166,12 +169,15 @@ export class Marks {
   }
 
   #mark(low: number, high: number) {
-    const { name, op } = this.events;
+    const { events, hits } = this;
+    const { name, op } = events;
     const { names, ops } = this.flags;
     const bits = this.#bits;
     for (let p = low; p < high; p++) {
       const isMarked = ops !== null && op[p] >= 0 ? ops[op[p]] : names[name[p]];
-      if (isMarked === 1) bits[p >>> 5] |= 1 << (p & 31);
+      if (isMarked !== 1) continue;
+      bits[p >>> 5] |= 1 << (p & 31);
+      hits?.add(events.start[p], events.endOf(p));
     }
   }
 }

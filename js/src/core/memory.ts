@@ -61,7 +61,7 @@ export function lowerBound(values: ArrayLike<number>, value: number, from: numbe
 }
 
 /** First index in [from, to) whose value is greater than `value`. */
-export function upperBound(values: ArrayLike<number>, value: number, from: number, to: number): number {
+function upperBound(values: ArrayLike<number>, value: number, from: number, to: number): number {
   let low = from;
   let high = to;
   while (low < high) {

@@ -5,7 +5,7 @@ import type { RangePs } from "./ops";
 import type { Table } from "./wire";
 
 /** A call longer than this keeps its consumer waiting, ps. */
-export const SLOW_CALL_PS = 50e6;
+const SLOW_CALL_PS = 50e6;
 
 export interface NodeStats {
   readonly calls: Float64Array;

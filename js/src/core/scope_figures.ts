@@ -3,7 +3,7 @@
 import { FAMILIES } from "./meta";
 import type { ScopeTree } from "./scopes";
 
-export const MIXED = 255;
+const MIXED = 255;
 
 export interface ScopeFigures {
   /** Of all ops in a scope and below. */

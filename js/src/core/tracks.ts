@@ -7,7 +7,7 @@ import type { Rows } from "./rows";
 
 export const ROW_PX = 15;
 export const SLICE_PX = 14;
-export const COUNTER_TRACK_PX = 34;
+const COUNTER_TRACK_PX = 34;
 const GROUP_PX = 18;
 const FOLD_PX = 17;
 const LINE_PAD_PX = 3;

@@ -11,7 +11,7 @@ import { TileStats } from "./tile_stats";
 import { Transport } from "./transport";
 
 /** Columns that are loaded without being asked for: beyond, only what is on screen comes. */
-export const BUDGET_BYTES = 2 ** 30;
+const BUDGET_BYTES = 2 ** 30;
 
 /** So few tiles on screen come before everything else: they are what the reader looks at. */
 const FEW_TILES = 4;

@@ -50,9 +50,6 @@ export class Transport {
   get hasAnswered() {
     return this.#heardAt > 0;
   }
-  get askedAt() {
-    return this.#askedAt;
-  }
 
   /** Listens to a model and speaks through it until the signal. */
   join(model: AnyModel, signal: AbortSignal) {

@@ -1,6 +1,7 @@
 /** Turns the view into the fixed head of the timeline: overview strip with its window, ruler with the range, step row. */
 
 import { formatInstant, formatTime } from "../core/format";
+import type { Hits } from "../core/hits";
 import { layoutPieces, RunBuffer } from "../core/pieces";
 import type { Steps } from "../core/steps";
 import { type Span, tickStep, xAt } from "../core/viewport";
@@ -18,11 +19,15 @@ import {
 
 const TICK_MIN_PX = 90;
 const FLAG_GAP_PX = 2;
+const STEP_GAP_PX = 4;
+/** Between the steps and how busy the capture is; cleared while there is a search, so that its marks stand out. */
+const HIT_LANE = { y: 10, height: 5 };
+const HIT = { y: 11, height: 3, leastWidth: 2 };
 /** Where steps are too thin for their names, one in so many is named. */
 const STEP_STRIDES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] as const;
 
-/** The whole capture: the steps' categories above, how busy (by bin) the device or the host's threads were below. */
-export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: string) {
+/** The whole capture: the steps' categories above, how busy (by bin) the device or the host's threads were below, hits between. */
+export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: string, hits: Hits | null) {
   const { ctx, palette, labelWidth, width, steps } = frame;
   const runs = wholeRuns(frame);
   setFont(frame);
@@ -42,7 +47,9 @@ export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: s
     from = x;
     last = height;
   }
+  if (hits) fillRect(ctx, 0, HIT_LANE.y, width, HIT_LANE.height, palette.bg);
   drawWindow(frame);
+  if (hits) drawHits(frame, hits);
 }
 
 /** The pieces over the whole capture, which change only with the width. */
@@ -73,6 +80,20 @@ function drawWindow(frame: Frame) {
   ctx.strokeRect(Math.round(x0) + 0.5, 0.5, Math.max(1, Math.round(x1 - x0) - 1), OVERVIEW_PX - 1);
   fillRect(ctx, x0 - 1, 8, 3, 10, palette.ink);
   fillRect(ctx, x1 - 2, 8, 3, 10, palette.ink);
+}
+
+/** Where in the whole capture the search found something; in all of the strip, as what lies outside the window is looked for too. */
+function drawHits({ ctx, palette, width, bounds }: Frame, hits: Hits) {
+  const { bins } = hits;
+  ctx.fillStyle = palette.act;
+  for (let bin = bins.indexOf(1); bin >= 0; ) {
+    let end = bins.indexOf(0, bin);
+    if (end < 0) end = bins.length;
+    const x = Math.floor(xAt(bounds, width, hits.timeOf(bin)));
+    const right = xAt(bounds, width, hits.timeOf(end));
+    ctx.fillRect(x, HIT.y, Math.max(HIT.leastWidth, right - x), HIT.height);
+    bin = bins.indexOf(1, end);
+  }
 }
 
 /** Ticks with grid lines down to `bottom`; the times make room for the label of the range. */
@@ -183,17 +204,18 @@ export function drawSteps(frame: Frame, chosen: number) {
 
 function drawStepNames(frame: Frame, chosen: number) {
   const { ctx, palette, steps, view, width } = frame;
-  let written = -1;
+  let written = 0;
   const first = firstStep(frame);
   const stride = stepStride(frame, first);
   for (let i = first; i < steps.n && steps.start[i] < view.t1; i++) {
     const left = xAt(view, width, steps.start[i]);
     const x0 = Math.max(0, left);
     const x1 = Math.min(width, xAt(view, width, steps.end[i]));
-    if (stride > 1 && i % stride === 0 && left >= 0) {
+    if (stride > 1 && i % stride === 0 && left >= written) {
       const right = x0 + 4 + ctx.measureText(steps.names[i]).width;
       fillRect(ctx, x0, STEPS_TOP_PX, 1, STEPS_PX - 4, palette.rule2);
       if (right < width) fillText(ctx, steps.names[i], x0 + 4, STEPS_TOP_PX + 8, palette.ink);
+      written = right + STEP_GAP_PX;
     }
     // Steps thinner than a mark and its gap would only make a bar of marks.
     const isMarked = stride === 1 && x1 - x0 >= 4 && left >= 0;

@@ -1,4 +1,9 @@
-/** Turns chosen events (hovered, selected, found) into outlines on every visible track: at most one thin mark per pixel column. */
+/**
+ * Turns chosen events (hovered, selected, found) into outlines on every visible track: at most one thin mark per pixel column.
+ *
+ * An outline of a narrow slice would hide its colour. Such slices get a tick at an edge of their row, the selected ones at
+ * the top and the found ones at the bottom; ticks of neighbours join. A single one gets caps at both edges.
+ */
 import { gallop, lowerBound } from "../core/bisect";
 import { firstVisible, type Run } from "../core/events";
 import type { Marks } from "../core/marks";
@@ -6,29 +11,34 @@ import { type LineTrack, SLICE_PX, type Track, yOfDepth, yOfRow } from "../core/
 import { xAt } from "../core/viewport";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
-/** Found slices up to this wide get a tick: thousands of outlines would paint their row solid. */
-const TICK_UP_TO_PX = 3;
+/** Up to this wide a slice is narrow. */
+const NARROW_PX = 3;
 const TICK_PX = 2;
+/** Of caps, on both sides of the slice. */
+const OVERHANG_PX = 2;
 
 /** Draws the mark of one event at a y; `isThin`: it is the only thin one there. */
 type Mark = (event: number, y: number, isThin: boolean) => void;
 
-/** Outlines all visible marked events; of thin ones that share a pixel column one. */
-export function outlineMarked(frame: Frame, marks: Marks, color: string, lineWidth: number) {
-  frame.ctx.strokeStyle = color;
-  frame.ctx.lineWidth = lineWidth;
-  markTracks(frame, marks, 1, (event, y) => outlineSlice(frame, event, y, lineWidth));
+/** Outlines what is selected. */
+export function outlineMarked(frame: Frame, marks: Marks, color: string) {
+  markAll(frame, marks, color, 0);
 }
 
-/** Outlines what a search found; narrow slices get a tick at the bottom of their row, one per pixel column. */
+/** Outlines what a search found. */
 export function markFound(frame: Frame, marks: Marks, color: string) {
+  markAll(frame, marks, color, SLICE_PX - TICK_PX);
+}
+
+/** `tickY`: from the top of the row. */
+function markAll(frame: Frame, marks: Marks, color: string, tickY: number) {
   const { ctx, events, view, width } = frame;
   ctx.strokeStyle = color;
   ctx.fillStyle = color;
   ctx.lineWidth = 1;
-  markTracks(frame, marks, TICK_UP_TO_PX, (event, y, isThin) => {
+  markTracks(frame, marks, NARROW_PX, (event, y, isThin) => {
     const x = Math.max(0, Math.floor(xAt(view, width, events.start[event])));
-    if (isThin) ctx.fillRect(x, y + SLICE_PX - TICK_PX, TICK_PX, TICK_PX);
+    if (isThin) ctx.fillRect(x, y + tickY, TICK_PX, TICK_PX);
     else outlineSlice(frame, event, y, 1);
   });
 }
@@ -105,6 +115,7 @@ export function outlineEvent(frame: Frame, event: number, color: string, lineWid
   const y = yOfRow(layout, events.lineOf(event), events.depthOf(event));
   if (y === null) return;
   ctx.strokeStyle = color;
+  ctx.fillStyle = color;
   ctx.lineWidth = lineWidth;
   outlineSlice(frame, event, TRACKS_TOP_PX + y - scrollTop, lineWidth);
 }
@@ -112,7 +123,18 @@ export function outlineEvent(frame: Frame, event: number, color: string, lineWid
 function outlineSlice(frame: Frame, event: number, y: number, lineWidth: number) {
   const { events, view, width } = frame;
   const left = xAt(view, width, events.start[event]);
-  outlineBox(frame, left, xAt(view, width, events.endOf(event)), y, lineWidth);
+  const right = xAt(view, width, events.endOf(event));
+  if (right - left < NARROW_PX) capSlice(frame, left, right, y, lineWidth);
+  else outlineBox(frame, left, right, y, lineWidth);
+}
+
+/** Bars over and under a narrow slice, so that its colour is seen between them. */
+function capSlice({ ctx, width }: Frame, left: number, right: number, y: number, lineWidth: number) {
+  const x = Math.floor(left) - OVERHANG_PX;
+  const capWidth = Math.ceil(Math.max(left + 1, right)) + OVERHANG_PX - x;
+  if (x + capWidth < 0 || x > width) return;
+  ctx.fillRect(x, y, capWidth, lineWidth);
+  ctx.fillRect(x, y + SLICE_PX - lineWidth, capWidth, lineWidth);
 }
 
 /** Open at the side where the window cuts the slice. */

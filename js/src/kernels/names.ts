@@ -17,18 +17,24 @@ export function readableKernel(signature: string): string {
   return bare.trim() || signature;
 }
 
-/** The readable name of each kernel; of several that would be equal the later ones get a number. */
+/** The readable name of each kernel; of several that would be equal the later ones say their rank, or get a number. */
 export function readableKernels(signatures: Iterable<string>): Map<string, string> {
   const names = new Map<string, string>();
   const taken = new Set<string>();
   for (const signature of new Set(signatures)) {
     const readable = readableKernel(signature);
-    let name = readable;
+    let name = taken.has(readable) ? withRank(readable, signature) : readable;
     for (let n = 2; taken.has(name); n++) name = `${readable} (${n})`;
     taken.add(name);
     names.set(signature, name);
   }
   return names;
+}
+
+/** With the rank of the tensor that a kernel of Eigen writes: "Eigen Broadcasting (half, 2-d)". */
+function withRank(readable: string, signature: string): string {
+  const rank = /\bTensor<[\w: ]+, (\d+),/.exec(signature)?.[1];
+  return rank && readable.endsWith(")") ? `${readable.slice(0, -1)}, ${rank}-d)` : readable;
 }
 
 /** The readable name without template parameters, for where there is little room. */

@@ -57,7 +57,7 @@ export class Gutter {
 }
 
 /** One piece per category and direction; backward is striped, so that hue stays the category's. */
-export function heatBar(heat: Heat, maxPs: number): HTMLElement[] {
+function heatBar(heat: Heat, maxPs: number): HTMLElement[] {
   return heat.parts.map(({ category, isBackward, ps }) => {
     const piece = h("i", isBackward ? { class: "bw" } : {});
     piece.style.setProperty("--c", `var(--c-${category})`);

@@ -6,7 +6,7 @@ import type { Cell, Rect } from "../core/scopes";
 import { h } from "../draw/dom";
 import { textWidth } from "../draw/page";
 
-export const ROW_PX = 22;
+const ROW_PX = 22;
 const PADDING_PX = 9;
 /** A rectangle under this is drawn in its edge colour. */
 const MIN_FILL_PX = 3;

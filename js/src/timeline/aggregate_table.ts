@@ -5,6 +5,7 @@ import { FAMILIES } from "../core/meta";
 import type { Span } from "../core/viewport";
 import { h } from "../draw/dom";
 import type { GridColumn } from "../draw/grid_column";
+import { readableKernels } from "../kernels/names";
 import { LinkedTable } from "../linked_table";
 import { loadTables } from "../tables";
 import type { TraceView } from "../view";
@@ -13,6 +14,10 @@ import { SpanJob } from "./span_job";
 import type { TimelineState } from "./state";
 
 const NAME_PX = 260;
+/** The colour before a name, with its margin. */
+const SWATCH_PX = 14;
+/** With the return type that kernels have: other C++ names are short, and their classes tell. */
+const SIGNATURE = /^(?:static |inline |__global__ )*void /;
 /** During a drag the table is filled no more often than this, and less often where it has very many rows. */
 const PACE_MS = 120;
 const ROWS_PER_MS = 20;
@@ -23,6 +28,8 @@ export class SlicesPane {
   readonly #job: SpanJob<Aggregate>;
   readonly #aggregate: Aggregate;
   #table: LinkedTable<NameTotals> | null = null;
+  /** Readable names of kernels by signature, of as many names as were here. */
+  #kernels: { readonly n: number; readonly names: ReadonlyMap<string, string> } = { n: 0, names: new Map() };
   #rows: readonly NameTotals[] = [];
   #span: Span = { t0: 0, t1: 0 };
   #shownAt = Number.NEGATIVE_INFINITY;
@@ -101,10 +108,21 @@ export class SlicesPane {
     state.finding.onName(name);
   }
 
+  /** What a name is called where there is little room: signatures of kernels differ only far inside. */
+  #labelOf(name: string): string {
+    if (!SIGNATURE.test(name)) return name;
+    const { names } = this.state.meta;
+    if (this.#kernels.n !== names.length) {
+      this.#kernels = { n: names.length, names: readableKernels(names.filter((one) => SIGNATURE.test(one))) };
+    }
+    return this.#kernels.names.get(name) ?? name;
+  }
+
   #build(): LinkedTable<NameTotals> {
     const { state, view } = this;
     const { meta, events } = state;
     const nameOf = (row: NameTotals) => meta.names[row.name];
+    const labelOf = (row: NameTotals) => this.#labelOf(nameOf(row));
     return new LinkedTable<NameTotals>(
       { ...view, root: this.element },
       {
@@ -113,13 +131,13 @@ export class SlicesPane {
         noun: () => "names",
         weightNoun: "self time",
         weight: ({ selfPs }) => selfPs,
-        columns: (cut) => columns(state, cut),
-        cuts: { name: { text: nameOf, width: NAME_PX } },
+        columns: (cut) => columns(state, (row) => cut("name", labelOf(row))),
+        cuts: { name: { text: labelOf, width: NAME_PX, leadPx: SWATCH_PX } },
         sortBy: "total",
         key: ({ name }) => String(name),
         attributes: (row) => ({ title: nameOf(row), "data-name": nameOf(row) }),
         rows: () => this.#rows,
-        texts: (row) => [nameOf(row)],
+        texts: (row) => [nameOf(row), labelOf(row)],
         opsOf: ({ longest }) => (longest < 0 ? [] : [meta.names[events.keyOf(longest)]]),
         onPick: (row) => this.#pick(row),
         whyEmpty: () => "No slice lies here. Move the window or drag over the ruler to choose another range.",
@@ -139,7 +157,7 @@ export class SlicesPane {
   }
 }
 
-function columns(state: TimelineState, cut: (id: string, text: string) => string): GridColumn<NameTotals>[] {
+function columns(state: TimelineState, label: (row: NameTotals) => string): GridColumn<NameTotals>[] {
   const time = (
     id: string,
     title: string,
@@ -155,15 +173,11 @@ function columns(state: TimelineState, cut: (id: string, text: string) => string
       title: "Slice",
       tip: "By name, over all threads and streams; lines that repeat the work of others are left out",
       value: ({ name }) => state.meta.names[name],
-      cell: ({ name }) =>
-        h(
-          "span",
-          { class: "tl-name" },
-          h("i", {
-            style: `background:var(--s-${familyOf(state, name)});border-color:var(--e-${familyOf(state, name)})`,
-          }),
-          cut("name", state.meta.names[name]),
-        ),
+      cell: (row) => {
+        const family = familyOf(state, row.name);
+        const swatch = h("i", { style: `background:var(--s-${family});border-color:var(--e-${family})` });
+        return h("span", { class: "tl-name", title: state.meta.names[row.name] }, swatch, label(row));
+      },
     },
     {
       ...{ id: "count", title: "Count", width: 66, narrowWidth: 58, isRight: true },

@@ -1,5 +1,5 @@
 /** Turns a slice or an op into what all slices of it took: in the range, a step, and inside; worked out in parts of frames. */
-import { formatCount, formatTime, plural } from "../core/format";
+import { formatCount, formatLength, formatTime, plural } from "../core/format";
 import { Inside, KeyFigures } from "../core/key_figures";
 import { FAMILIES } from "../core/meta";
 import { button, h } from "../draw/dom";
@@ -46,15 +46,18 @@ function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal
   const { count, totalPs, minPs, maxPs, longest } = figures;
   const { range, events, finding } = state;
   const more = events.isComplete ? "" : h("span", { class: "q" }, " · of the events here");
-  const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${formatTime(totalPs)}`, more]];
-  if (count > 1) {
+  const isInstant = count > 0 && maxPs === 0;
+  const total = isInstant ? (count > 1 ? "all instant" : "instant") : formatTime(totalPs);
+  const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${total}`, more]];
+  if (count > 1 && !isInstant) {
     rows.push(["mean", formatTime(totalPs / count), ` · min ${formatTime(minPs)}`]);
   }
   if (longest >= 0 && longest !== event) {
     const go = () => goTo(state, longest);
-    const link = button(formatTime(maxPs), go, signal, { class: "link", title: "Go to the longest" });
-    rows.push([count > 1 ? "longest" : "its slice", link]);
-  } else if (longest >= 0 && count > 1) rows.push(["longest", "this one"]);
+    const title = isInstant ? "Go to the first" : "Go to the longest";
+    const link = button(formatLength(maxPs), go, signal, { class: "link", title });
+    rows.push([count === 1 ? "its slice" : isInstant ? "first" : "longest", link]);
+  } else if (longest >= 0 && count > 1 && !isInstant) rows.push(["longest", "this one"]);
   if (event >= 0) {
     const all = () => finding.onName(events.name[event]);
     const tip = "Search for exactly this name: mark all, count, next and previous";
@@ -84,7 +87,7 @@ function stripOf({ events, steps }: TimelineState, figures: KeyFigures, event: n
   // Steps left out of the averages (the first compiles) would squeeze the others into one dot.
   const isShown = (ps: number, step: number) => !Number.isNaN(ps) && (steps.isAveraged[step] === 1 || step === ownStep);
   const times = hasSteps ? perStep.filter(isShown) : durations;
-  if (times.length < 3) return [];
+  if (times.length < 3 || times.every((time: number) => time === 0)) return [];
   const own = event < 0 ? Number.NaN : hasSteps ? (perStep[ownStep] ?? Number.NaN) : events.duration[event];
   const all = times.length === steps.n ? "all " : "";
   const text = hasSteps

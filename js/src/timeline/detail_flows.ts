@@ -61,11 +61,11 @@ function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Dire
   return rows;
 }
 
-/** A button for each kind of arrow, pressed while it is drawn; `kinds`: those to list. */
-export function flowSwitch(state: TimelineState, signal: AbortSignal, kinds?: ReadonlySet<number>): HTMLElement {
+/** A button for each kind of arrow that there is, pressed while it is drawn. */
+function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySet<number>): HTMLElement {
   const { shownKinds } = state.finding;
   const buttons = FLOW_KINDS.flatMap((_, kind) => {
-    if (kinds && !kinds.has(kind)) return [];
+    if (!kinds.has(kind)) return [];
     const own: HTMLButtonElement = button(
       FLOW_SHORT[kind],
       () => {
@@ -74,7 +74,7 @@ export function flowSwitch(state: TimelineState, signal: AbortSignal, kinds?: Re
         state.invalidate();
       },
       signal,
-      { "aria-pressed": String(shownKinds[kind] === 1), title: `Arrows: ${FLOW_LABELS[kind]}` },
+      { "aria-pressed": String(shownKinds[kind] === 1), title: `Draw the arrows of this kind: ${FLOW_LABELS[kind]}` },
     );
     return [own];
   });

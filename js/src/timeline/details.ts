@@ -1,12 +1,12 @@
 /** Turns the selected slice (or the op selected in another view) into the details pane. */
-import { formatInstant, formatPercent, formatTime, plural } from "../core/format";
+import { formatInstant, formatLength, formatPercent, formatTime, plural } from "../core/format";
 import { shortName } from "../core/labels";
 import { FAMILIES, FAMILY_LABELS } from "../core/meta";
 import { statsOfEvent } from "../core/stats";
 import { stepAt } from "../core/steps";
 import { button, copyButton, h } from "../draw/dom";
 import { type Filling, insideRows, sameSlices, usualStrip } from "./detail_figures";
-import { flowRows, flowSwitch } from "./detail_flows";
+import { flowRows } from "./detail_flows";
 import { originRows, viewLink } from "./detail_origin";
 import { heading, keyValues, type Pair, title } from "./detail_parts";
 import { alongRow, toSameOp } from "./moves";
@@ -96,12 +96,8 @@ export class Details {
     this.live.textContent = "";
     const hint =
       "Click a slice for its op, time and stats. Drag over the ruler to select a range: the other views are then about that range.";
-    this.pane.replaceChildren(
-      h("h2", {}, "Nothing selected"),
-      h("p", { class: "q" }, hint),
-      heading("Arrows of the selected slice"),
-      flowSwitch(this.state, this.signal),
-    );
+    const isEmpty = this.state.meta.n_events === 0;
+    this.pane.replaceChildren(h("h2", {}, "Nothing selected"), ...(isEmpty ? [] : [h("p", { class: "q" }, hint)]));
   }
 
   #showEvent(event: number) {
@@ -110,12 +106,14 @@ export class Details {
     const name = meta.names[events.name[event]];
     const duration = events.duration[event];
     const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
-    const share = step >= 0 ? ` · ${formatPercent(duration / (steps.end[step] - steps.start[step]))} of step` : "";
-    this.live.textContent = `Selected ${name}, ${formatTime(duration)}${step >= 0 ? `, step ${steps.names[step]}` : ""}`;
+    const isInstant = duration === 0;
+    const share =
+      step >= 0 && !isInstant ? ` · ${formatPercent(duration / (steps.end[step] - steps.start[step]))} of step` : "";
+    this.live.textContent = `Selected ${name}, ${formatLength(duration)}${step >= 0 ? `, step ${steps.names[step]}` : ""}`;
     const rows: Pair[] = [
       ["type", ...typeOf(state, event, this.signal)],
-      ["duration", h("b", {}, formatTime(duration)), share],
-      ["self", formatTime(events.self[event])],
+      ["duration", h("b", {}, formatLength(duration)), share],
+      ...(isInstant ? [] : [["self", formatTime(events.self[event])] as const]),
       ["start", formatInstant(events.start[event], 1e6)],
     ];
     if (step >= 0) rows.push(["step", `${steps.names[step]}${steps.isInferred ? " (inferred)" : ""}`]);

@@ -5,7 +5,7 @@ import { type Arrow, arrowsAt, type Chain, chainOf, type Direction, FLOW_KINDS, 
 import type { TraceMeta } from "../core/meta";
 
 /** In each direction: more arrows than this say nothing. */
-export const MOST_ARROWS = 60;
+const MOST_ARROWS = 60;
 
 export class Finding {
   /** 1 by kind of flow; those of thread pools are many and say little until they are asked for. */

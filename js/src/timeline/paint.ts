@@ -107,7 +107,7 @@ export class Painter {
     const { state } = this;
     const isDevice = state.meta.planes.some((plane) => plane.kind === "device");
     const busy = state.meta.activity?.[isDevice ? "device" : "host"] ?? [];
-    drawOverview(frame, busy, isDevice ? "device" : "threads");
+    drawOverview(frame, busy, isDevice ? "device" : "threads", state.found?.hits ?? null);
     drawRuler(frame, this.#height);
     drawRangeWash(frame, this.#height);
     drawSteps(frame, state.link.step);
@@ -151,7 +151,7 @@ export class Painter {
     clipTo(ctx, 0, frame.tracksTop, frame.width, frame.tracksBottom);
     if (state.found) markFound(frame, state.found, palette.act);
     outlineHovered(frame, palette.ink);
-    if (state.selected) outlineMarked(frame, state.selected, palette.ink, 1);
+    if (state.selected) outlineMarked(frame, state.selected, palette.ink);
     if (state.hover >= 0) outlineEvent(frame, state.hover, palette.ink, 1);
     if (state.focus >= 0) outlineEvent(frame, state.focus, palette.ink, 2);
     frame.hovered.length = 0;

@@ -1,4 +1,4 @@
-/** Turns the search field into found slices: text, whole names or a regular expression, "3 of 40", next and previous. */
+/** Turns the search field into found slices: text, whole names or a regular expression, "3 of 40 slices", next and previous. */
 import { formatCount, plural } from "../core/format";
 import { NO_QUERY, nextMarked, placeOf, type Query } from "../core/search";
 import { type Attributes, button, h } from "../draw/dom";
@@ -232,7 +232,7 @@ export class SearchBox {
     this.#tell(text, title);
   }
 
-  /** "3 of 40"; of matches that are not here yet, how many are. */
+  /** "3 of 40 slices"; of matches that are not here yet, how many are. */
   #say() {
     const { events, found, nFound, focus, foundIds } = this.state;
     if (nFound === 0) {
@@ -240,13 +240,14 @@ export class SearchBox {
       return;
     }
     const here = found?.n ?? 0;
+    const ofNames = `${plural(nFound, "slice")} of ${plural(foundIds.length, "name")}`;
     const isWhole = events.isComplete && found?.isUpToDate === true;
     if (isWhole && found && this.#place >= 0 && this.#place === focus && found.has(focus)) {
-      this.#tell(`${formatCount(placeOf(events, found, focus) + 1)} of ${formatCount(here)}`, "");
+      this.#tell(`${formatCount(placeOf(events, found, focus) + 1)} of ${plural(here, "slice")}`, ofNames);
     } else if (here < nFound) {
       const missing = `The other ${formatCount(nFound - here)} are events that are not here; next and previous leave them out`;
-      this.#tell(`${formatCount(here)} of ${formatCount(nFound)} here`, missing);
-    } else this.#tell(formatCount(nFound), `${plural(nFound, "slice")} of ${plural(foundIds.length, "name")}`);
+      this.#tell(`${formatCount(here)} of ${plural(nFound, "slice")} here`, missing);
+    } else this.#tell(plural(nFound, "slice"), ofNames);
   }
 
   #tell(text: string, title: string) {

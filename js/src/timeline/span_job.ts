@@ -45,10 +45,4 @@ export class SpanJob<J extends Job> {
     this.onDone(job);
     return key !== this.#key;
   }
-
-  /** Forgets what was done: the next update begins anew. */
-  reset() {
-    this.running = null;
-    this.#key = "";
-  }
 }

@@ -1,5 +1,6 @@
 /** Turns the trace and the link into the state of one timeline: what is here, in view, chosen, found and open. */
 import type { Events, Rows } from "../core/events";
+import { Hits } from "../core/hits";
 import { findGaps, type Gaps } from "../core/idle";
 import { coveredTime } from "../core/lod";
 import { Marks } from "../core/marks";
@@ -265,7 +266,8 @@ export class TimelineState {
   /** Takes a search; `names`: which it matches, one flag each. */
   search(query: Query, names = matchNames(this.meta.names, query)) {
     this.foundIds = flagged(names);
-    this.found = this.foundIds.length > 0 ? new Marks(this.events, { names, ops: null }) : null;
+    const { bounds } = this;
+    this.found = this.foundIds.length > 0 ? new Marks(this.events, { names, ops: null }, new Hits(bounds)) : null;
     this.nFound = countFlagged(names, this.trace.data.table("names")?.columns.count as Uint32Array);
     this.invalidate();
   }

@@ -14,19 +14,43 @@ export interface ToolbarActions {
   readonly bookmarks: () => void;
 }
 
+/** What is on screen, in words. */
+export interface OnScreen {
+  readonly from: string;
+  readonly to: string;
+  /** Length of the capture. */
+  readonly whole: string;
+  /** Of these times. */
+  readonly unit: string;
+  /** "N of M events". */
+  readonly count: string;
+  /** What happens to the others: " in this page". */
+  readonly state: string;
+  /** At length; "" where there is nothing to explain. */
+  readonly why: string;
+}
+
 export class Toolbar {
   readonly element: HTMLElement;
   /** Places that others fill: the switch between the ways of showing the trace, and the search field. */
   readonly mode = h("span", { class: "tl-mode" });
-  readonly find = h("span", {});
+  readonly find = h("span", { class: "tl-finding" });
   readonly tracksButton: HTMLButtonElement;
   readonly bookmarksButton: HTMLButtonElement;
   #nBookmarks = 0;
   readonly #back: HTMLButtonElement;
   readonly #forward: HTMLButtonElement;
-  readonly #range = h("span", {}, " ");
+  readonly #window = h("span", {}, " ");
+  readonly #whole = h("span", { class: "opt" }, " ");
+  readonly #unit = h("span", {}, " ");
   readonly #count = h("span", {}, " ");
-  readonly #about = h("span", { class: "q tl-about" }, this.#range, this.#count);
+  readonly #state = h("span", {}, " ");
+  readonly #about = h(
+    "span",
+    { class: "q tl-about" },
+    h("span", { class: "tl-window" }, this.#window, this.#whole, this.#unit),
+    h("span", { class: "tl-counts" }, this.#count, this.#state),
+  );
   readonly #more: (() => Child)[] = [];
   readonly #moreButton: HTMLButtonElement;
 
@@ -68,7 +92,6 @@ export class Toolbar {
       h("b", {}, "Timeline"),
       this.mode,
       this.#about,
-      h("span", { class: "sp" }),
       this.find,
       views,
       this.tracksButton,
@@ -88,12 +111,17 @@ export class Toolbar {
     this.popover.toggle("more", this.#moreButton, "More", "dialog", ...this.#more.map((build) => build()));
   }
 
-  /** Says what is on screen: where room is short the window first gives way, which the ruler tells too; `problem` is on hover. */
-  say(range: string, count: string, problem: string) {
-    setText(this.#range, range);
-    setText(this.#count, count);
-    const title = problem || range + count;
+  /** Says what is on screen: where room is short what the counts are about goes first, then they; the window stays. */
+  say({ from, to, whole, unit, count, state, why }: OnScreen) {
+    setText(this.#window, `${from}–${to}`);
+    setText(this.#whole, ` of ${whole}`);
+    setText(this.#unit, ` ${unit}`);
+    setText(this.#count, ` · ${count}`);
+    setText(this.#state, state);
+    const text = this.#about.textContent ?? "";
+    const title = why ? `${text}\n${why}` : text;
     if (this.#about.title !== title) this.#about.title = title;
+    return text;
   }
 
   #nameBookmarks(n: number) {

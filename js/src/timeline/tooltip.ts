@@ -1,5 +1,5 @@
 /** Turns the slice under the pointer into a small frame beside it. */
-import { formatInstant, formatTime } from "../core/format";
+import { formatInstant, formatLength, formatTime } from "../core/format";
 import { stepAt } from "../core/steps";
 import { h } from "../draw/dom";
 import type { TimelineState } from "./state";
@@ -49,7 +49,7 @@ export class Tooltip {
     const duration = events.duration[event];
     const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
     this.#figures.textContent = [
-      formatTime(duration),
+      formatLength(duration),
       events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",
       `at ${formatInstant(events.start[event], 1e6)}`,
       step >= 0 ? `step ${steps.names[step]}` : "",

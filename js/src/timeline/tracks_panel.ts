@@ -8,6 +8,7 @@ import type { TimelineState } from "./state";
 const KEY = "tracks";
 /** Hidden tracks listed by name; all come back with one press. */
 const MOST_NAMES = 40;
+const NO_EVENTS = "This trace has no events: nothing that TensorFlow runs was running while it was captured.";
 
 export class TracksPanel {
   /** In place of the tracks when none is left. */
@@ -37,7 +38,7 @@ export class TracksPanel {
     const more = isCut ? [] : [h("span", { class: "opt" }, " tracks")];
     if (this.opener.textContent !== text) this.opener.replaceChildren(isCut ? text : "Filter", ...more);
     this.opener.classList.toggle("on", isCut);
-    this.#tellNone(layout.tracks.length === 0 && layout.nTracks > 0);
+    this.#tellNone(layout.tracks.length === 0);
     if (this.popover.key === KEY) this.#refresh();
   }
 
@@ -46,6 +47,10 @@ export class TracksPanel {
     if (!isNone) return;
     const { tracks } = this.state;
     const { nTracks, nHidden } = this.state.layout;
+    if (this.state.meta.n_events === 0) {
+      this.none.replaceChildren(h("p", {}, NO_EVENTS), whatToCapture());
+      return;
+    }
     const why = tracks.filter
       ? `No track's name has “${tracks.filter}”.`
       : `All ${formatCount(nTracks)} tracks are hidden or pinned.`;
@@ -148,4 +153,14 @@ export class TracksPanel {
     if (key[0] === "p") return meta.planes[id]?.name ?? key;
     return (key[0] === "c" ? board.counterNames[id] : lineNames[id]) ?? key;
   }
+}
+
+function whatToCapture(): HTMLElement {
+  const code = (text: string) => h("code", { class: "nb" }, text);
+  const before = [
+    "Capture again around the code to look at: ",
+    code("%%tfprofile"),
+    " on top of the cell that trains, or ",
+  ];
+  return h("p", { class: "q" }, ...before, code("with tfprof.profile():"), " around one step or more.");
 }

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { Marks } from "../src/core/marks";
+import { LabelCache } from "../src/draw/label_cache";
+import { drawTracks } from "../src/draw/slices";
+import { flagsOfKeys } from "../src/timeline/chosen";
+import { events, frame, meta, recorder, rows, steps, texts } from "./drawn_frame";
+
+describe("slices", () => {
+  it("draws a wide slice as fill, edge and name, in the colours of its family", () => {
+    const { ctx, calls } = recorder();
+    drawTracks(frame(ctx));
+    expect(texts(calls)).toContain("Iterator::Root::BatchV2");
+    const fills = calls.filter((c) => c.name === "fillRect" && c.fillStyle === "fill tfdata");
+    expect(fills.length).toBeGreaterThan(2);
+    expect(calls.some((c) => c.name === "fillRect" && c.fillStyle === "edge tfdata" && c.args[2] === 1)).toBe(true);
+  });
+
+  it("dims what the search does not match, and leaves its name out, where only matches are shown", () => {
+    const { ctx, calls } = recorder();
+    const relu = meta.names.indexOf("sequential/conv2d/Relu");
+    const only = new Marks(events, flagsOfKeys(meta, [relu]));
+    only.advance();
+    drawTracks(frame(ctx, { only }));
+    expect(texts(calls)).not.toContain("Iterator::Root::BatchV2");
+    const all = recorder();
+    drawTracks(frame(all.ctx));
+    expect(texts(all.calls)).toContain("Iterator::Root::BatchV2");
+  });
+
+  it("draws children over the wrapper that they fill, in one band", () => {
+    const { ctx, calls } = recorder();
+    drawTracks(frame(ctx));
+    const y = (color: string) => calls.find((c) => c.name === "fillRect" && c.fillStyle === color)?.args[1];
+    expect(y("fill python")).toBe(y("fill runtime"));
+    expect(texts(calls)).not.toContain("train");
+  });
+
+  it("cuts a name that does not fit to its informative part, then to its beginning", () => {
+    const { ctx } = recorder();
+    const labels = new LabelCache(["sequential/conv2d/Conv2DBackpropFilter:Conv2DBackpropFilter"]);
+    expect(labels.fit(ctx, 0, 1000)).toBe(labels.names[0]);
+    expect(labels.fit(ctx, 0, 200)).toBe("Conv2DBackpropFilter");
+    expect(labels.fit(ctx, 0, 60)).toBe("Conv2DBa…");
+    expect(labels.fit(ctx, 0, 20)).toBe("");
+    expect(labels.fit(ctx, 0, 60)).toBe("Conv2DBa…");
+  });
+
+  it("labels the gaps of a device's main stream with their length", () => {
+    const { ctx, calls } = recorder();
+    const view = { t0: steps.start[12], t1: steps.end[14] };
+    drawTracks(frame(ctx, { view, tracksBottom: 1000 }));
+    expect(texts(calls).filter((t) => t.startsWith("idle 1"))).toHaveLength(2);
+  });
+
+  it("draws a whole capture with rectangles in proportion to pixels", () => {
+    const { ctx, calls } = recorder();
+    drawTracks(frame(ctx, { view: { t0: 0, t1: meta.duration_ps }, tracksBottom: 1000 }));
+    expect(calls.filter((c) => c.name === "fillRect").length).toBeLessThan(rows.n * 850 * 2);
+    expect(calls.filter((c) => c.name === "fillRect").length).toBeGreaterThan(500);
+  });
+
+  it("skips tracks that are scrolled out of sight", () => {
+    const { ctx, calls } = recorder();
+    drawTracks(frame(ctx, { scrollTop: 10_000 }));
+    expect(calls).toEqual([]);
+  });
+});

@@ -1,0 +1,103 @@
+// @vitest-environment jsdom
+import { describe, expect, it } from "vitest";
+import { BATCH, click, frame, LABEL, pointer, press, RULER_Y, show, usesFakePage, WIDTH } from "./shown_timeline";
+
+describe("pointer and keys on the timeline", () => {
+  usesFakePage();
+
+  it("turns a drag over the ruler into the linked time range in ns", async () => {
+    const { page, area } = await show();
+    pointer(area, "pointerdown", LABEL + 100, RULER_Y);
+    pointer(area, "pointermove", LABEL + 200, RULER_Y);
+    pointer(area, "pointermove", LABEL + 300, RULER_Y);
+    pointer(area, "pointerup", LABEL + 300, RULER_Y);
+    const [t0, t1] = page.link.state.time_range as number[];
+    const duration = 1.05e9;
+    expect(t0 / ((100 / (WIDTH - LABEL)) * duration)).toBeCloseTo(1, 1);
+    expect(t1 / t0).toBeCloseTo(3, 1);
+    expect([t0, t1].every(Number.isInteger)).toBe(true);
+  });
+
+  it("moves the nearer edge when a drag starts at an edge of the range", async () => {
+    const { page, area } = await show();
+    page.link.set("time_range", [200_000_000, 400_000_000]);
+    await frame();
+    const x = LABEL + (400_000_000 / 1.0498e9) * (WIDTH - LABEL);
+    pointer(area, "pointerdown", x + 1, RULER_Y);
+    pointer(area, "pointermove", x + 100, RULER_Y);
+    pointer(area, "pointerup", x + 100, RULER_Y);
+    const [t0, t1] = page.link.state.time_range as number[];
+    expect(t0).toBe(200_000_000);
+    expect(t1).toBeGreaterThan(500_000_000);
+  });
+
+  it("clears one thing per Esc, then leaves", async () => {
+    const { page, root, section, area } = await show();
+    await click(area, root.tfprofLocate(BATCH, 3));
+    page.link.set("time_range", [0, 1000]);
+    await press(section, "?");
+    expect(root.querySelector<HTMLElement>(".tl-help")?.hidden).toBe(false);
+    await press(section, "Escape");
+    expect(root.querySelector<HTMLElement>(".tl-help")?.hidden).toBe(true);
+    await press(section, "Escape");
+    expect(page.link.state.selection).toEqual([]);
+    await press(section, "Escape");
+    expect(page.link.state.time_range).toEqual([]);
+    expect(document.activeElement).toBe(section);
+    await press(section, "Escape");
+    expect(document.activeElement).not.toBe(section);
+  });
+
+  it("leaves keys alone that are not its own, and those with modifiers", async () => {
+    const { section } = await show();
+    expect((await press(section, "x")).defaultPrevented).toBe(false);
+    expect((await press(section, "a", { ctrlKey: true })).defaultPrevented).toBe(false);
+    expect((await press(section, "a")).defaultPrevented).toBe(true);
+  });
+
+  it("zooms by the wheel with Ctrl, or alone after a click; else the page scrolls", async () => {
+    const { root, section, area } = await show();
+    const wheel = (more: WheelEventInit) => {
+      const event = new WheelEvent("wheel", {
+        deltaY: -100,
+        clientX: 500,
+        clientY: 200,
+        bubbles: true,
+        cancelable: true,
+        ...more,
+      });
+      area.dispatchEvent(event);
+      return event.defaultPrevented;
+    };
+    const about = () => root.querySelector(".tl-about")?.textContent;
+    const whole = about();
+    expect(wheel({})).toBe(false);
+    expect(wheel({ ctrlKey: true })).toBe(true);
+    await frame();
+    expect(about()).not.toBe(whole);
+    section.focus();
+    expect(wheel({})).toBe(true);
+  });
+
+  it("follows with the tooltip when keys move the picture under the pointer", async () => {
+    const { root, section, area } = await show();
+    const place = root.tfprofLocate(BATCH, 14);
+    pointer(area, "pointermove", place?.x ?? 0, place?.y ?? 0);
+    const tip = root.querySelector<HTMLElement>(".tl-tip") as HTMLElement;
+    expect(tip.textContent).toContain("step 14");
+    for (let i = 0; i < 3; i++) await press(section, "w");
+    for (let i = 0; i < 3; i++) await press(section, "d");
+    expect(tip.hidden || !tip.textContent?.includes("step 14")).toBe(true);
+    pointer(area, "pointerleave", 0, 0);
+    expect(tip.hidden).toBe(true);
+  });
+
+  it("selects steps on the step row", async () => {
+    const { page, area } = await show();
+    await click(area, { x: WIDTH - 3, y: 58 });
+    expect(page.link.state.step).toBe(39);
+    expect(page.link.state.time_range).toHaveLength(2);
+    await click(area, { x: WIDTH - 3, y: 58 });
+    expect([page.link.state.step, page.link.state.time_range]).toEqual([-1, []]);
+  });
+});
