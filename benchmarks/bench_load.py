@@ -45,10 +45,6 @@ class Loads:
         problems = [f"{tool}: {one.problem}" for tool, one in self.theirs.items() if one.problem]
         return problems[0] if problems else sum(_seconds(one) for one in self.theirs.values())
 
-    @property
-    def their_peak_bytes(self) -> int:
-        return max((one.result["peak_bytes"] for one in self.theirs.values() if not one.problem), default=0)
-
 
 def measure(file: Path, *, tools: tuple[str, ...] = TOOLS, n_rounds: int = 1) -> Loads:
     """Measure both sides of one file so many times."""

@@ -14,7 +14,7 @@ from typing import Any
 from tests import builders
 from tfprof_widgets.store.hlo_messages import MESSAGES
 
-F32, S32 = 11, 4
+F32 = 11
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..store.trace import Float64, Int32, Int64, Trace
+from ..store.trace import Float64, Int64, SmallInt, Trace
 from .event_names import used_names
 from .units import PS_PER_NS
 
 EVENTS_COLUMNS = ("plane", "line", "name", "start_ns", "duration_ns", "self_ns", "depth", "step")
 
 
-def compute_events(trace: Trace, event_step: Int32 | None = None) -> pd.DataFrame:
+def compute_events(trace: Trace, event_step: SmallInt | None = None) -> pd.DataFrame:
     """All events in the order of the trace: by plane, line, start, longest first.
 
     Args:
@@ -42,7 +42,7 @@ def compute_events(trace: Trace, event_step: Int32 | None = None) -> pd.DataFram
             "duration_ns": _ns(trace.duration_ps),
             "self_ns": _ns(trace.nesting.self_ps),
             "depth": trace.depth.astype(np.int32),
-            "step": step.copy(),
+            "step": step.astype(np.int32),
         },
         copy=False,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..store.trace import Bool, Int32, Int64, Trace
+from ..store.trace import Bool, Int32, Int64, SmallInt, Trace, small_int
 from .event_graph import EventGraph, build_graph, same_key
 from .event_names import by_name
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
@@ -24,7 +24,7 @@ from .ops.op_names import OpCategory, parse_op_names
 class Grouping:
     """What belongs to which group."""
 
-    group_id: Int32
+    group_id: SmallInt
     """For each event a row of `groups`, -1 for none."""
     is_eager: Bool
     """For each event whether it is an op kernel that was run eagerly rather than inside a function."""
@@ -106,16 +106,16 @@ def _strictly_below(graph: EventGraph, rows: Int64) -> Bool:
 def _describe(trace: Trace, graph: EventGraph, group: Int32, roots: Int64) -> Grouping:
     session = trace.session_id[roots].astype(np.int64)
     order = np.argsort(session, kind="stable")
-    rank = np.full(len(roots) + 1, -1, np.int32)  # the last stands for no group
+    rank = np.full(len(roots) + 1, -1, small_int(len(roots)))  # the last stands for no group
     rank[order] = np.arange(len(roots))
     number = np.arange(len(roots)) - np.searchsorted(session[order], session[order])
     groups = _name_groups(trace, graph, roots[order], number)
     linked = rank[group]
-    group = _ungrouped_device_events(trace, linked)
+    adopted = _ungrouped_device_events(trace, linked)
     return Grouping(
-        group_id=group,
+        group_id=adopted,
         is_eager=_eager(trace, graph),
-        is_adopted=np.zeros(trace.n_events, np.bool_) if group is linked else group != linked,
+        is_adopted=_nowhere(trace) if adopted is linked else adopted != linked,
         groups=groups,
     )
 
@@ -155,7 +155,7 @@ def _of_nearest(graph: EventGraph, roots: Int64, values: Int64, *, absent: int) 
     return found
 
 
-def _ungrouped_device_events(trace: Trace, group: Int32) -> Int32:
+def _ungrouped_device_events(trace: Trace, group: SmallInt) -> SmallInt:
     """On a device plane an event without a group joins the group of the event before it in time (semantics 1.8a)."""
     if not any(plane.is_device for plane in trace.planes):
         return group
@@ -179,13 +179,18 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
     """Op kernels whose nearest `EagerExecute` says `is_func` = 0. Source: semantics 2.4.6."""
     calls = np.flatnonzero(trace.names_matching(["EagerExecute"]))
     if not len(calls):
-        return np.zeros(trace.n_events, np.bool_)
+        return _nowhere(trace)
     is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
     under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
     is_op = by_name(trace, lambda names: parse_op_names(names).category == OpCategory.TENSORFLOW, np.bool_)
     on_device = trace.on_planes([plane.is_device for plane in trace.planes])
     eager: Bool = (under == 1) & (is_op[trace.name_id] | on_device)
-    return eager
+    return eager if eager.any() else _nowhere(trace)
+
+
+def _nowhere(trace: Trace) -> Bool:
+    """False for each event, without memory of its own."""
+    return np.broadcast_to(np.False_, trace.n_events)
 
 
 def _groups_of_file(trace: Trace) -> Grouping:
@@ -193,7 +198,7 @@ def _groups_of_file(trace: Trace) -> Grouping:
     none = Grouping(
         group_id=np.full(trace.n_events, -1, np.int32),
         is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
-        is_adopted=np.zeros(trace.n_events, np.bool_),
+        is_adopted=_nowhere(trace),
         groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
     )
     return _add_given(trace, none)
@@ -208,7 +213,7 @@ def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
     groups = keys.drop_duplicates().sort_values(["session", "number"]).reset_index(drop=True)
     index = pd.MultiIndex.from_frame(groups)
     ids = index.get_indexer(pd.MultiIndex.from_frame(keys)) + len(grouping.groups)
-    group_id = grouping.group_id.copy()
+    group_id = grouping.group_id.astype(np.int32)
     group_id[rows] = ids
     is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     step_name = trace.string_stat("step_name")

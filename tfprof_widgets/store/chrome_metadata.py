@@ -9,45 +9,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .assembly import MetadataColumns
 from .chrome_marker import MetadataRow
 from .chrome_stats import Texts
 from .trace import Int32, Int64, UInt8, UInt64
 
 
 @dataclass(frozen=True)
-class MetadataColumns:
-    """The metadata table; row 0 stands for missing metadata."""
+class ChromeMetadata:
+    """The metadata table and which of its rows each event has; row 0 stands for missing metadata."""
 
     row_of_event: Int32
-    name_id: Int32
-    plane_id: Int32
-    display_name_id: Int32
-    stat_offsets: Int64
-    stat_key: Int32
-    stat_kind: UInt8
-    stat_bits: UInt64
+    table: MetadataColumns
 
     def not_shared(self, event: Int64, key: Int32, kind: UInt8, bits: UInt64) -> Int64:
         """Rows of the stats of events that are not already among those of their metadata."""
         everything = np.arange(len(event))
-        if not len(self.stat_key):
+        table = self.table
+        if not len(table.stat_key):
             return everything
-        n_stats = np.diff(self.stat_offsets)
         row = self.row_of_event[event]
-        some = np.flatnonzero(n_stats[row] > 0)
+        some = np.flatnonzero(table.n_stats[row] > 0)
         own = _packed(row[some], key[some], kind[some], bits[some])
-        shared = _packed(np.repeat(np.arange(len(n_stats)), n_stats), self.stat_key, self.stat_kind, self.stat_bits)
+        shared_row = np.repeat(np.arange(len(table.n_stats)), table.n_stats)
+        shared = _packed(shared_row, table.stat_key, table.stat_kind, table.stat_bits)
         keep = np.ones(len(event), np.bool_)
         keep[some[np.isin(own, shared)]] = False
         return everything[keep]
 
 
-def foreign_metadata(name_id: Int64, plane: Int32) -> MetadataColumns:
+def foreign_metadata(name_id: Int64, plane: Int32) -> ChromeMetadata:
     """A row for each name of each plane, without stats."""
     return own_metadata(name_id, plane, (), Texts())
 
 
-def own_metadata(name_id: Int64, plane: Int32, told: Sequence[MetadataRow], texts: Texts) -> MetadataColumns:
+def own_metadata(name_id: Int64, plane: Int32, told: Sequence[MetadataRow], texts: Texts) -> ChromeMetadata:
     """The rows that a file tells, and a row for each other name of each plane. Of rows of one name the first counts."""
     told_names = np.array([texts.id_of(one.name) for one in told], np.int64)
     told_planes = np.array([one.plane for one in told], np.int64)
@@ -64,16 +60,16 @@ def own_metadata(name_id: Int64, plane: Int32, told: Sequence[MetadataRow], text
     shown = [texts.id_of(one.display_name) if one.display_name else -1 for one in told]
     n_stats = np.concatenate([[0], [len(one.stats) for one in told], np.zeros(len(new))]).astype(np.int64)
     stats = [stat for one in told for stat in one.stats]
-    return MetadataColumns(
-        row_of_event=row[event_of].astype(np.int32),
+    table = MetadataColumns(
         name_id=np.concatenate([[0], told_names, new % n_names]).astype(np.int32),
         plane_id=np.concatenate([[-1], told_planes, new // n_names]).astype(np.int32),
         display_name_id=np.concatenate([[-1], shown, np.full(len(new), -1)]).astype(np.int32),
-        stat_offsets=np.concatenate([[0], np.cumsum(n_stats)]).astype(np.int64),
+        n_stats=n_stats,
         stat_key=np.array([stat[0] for stat in stats], np.int32),
         stat_kind=np.array([stat[1] for stat in stats], np.uint8),
         stat_bits=np.array([stat[2] for stat in stats], np.uint64),
     )
+    return ChromeMetadata(row[event_of].astype(np.int32), table)
 
 
 def _packed(row: npt.NDArray[np.integer[Any]], key: Int32, kind: UInt8, bits: UInt64) -> npt.NDArray[np.void]:

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import EmptyTraceError, TraceError
+from .assembly import assemble, session_around
 from .chrome_events import UNFINISHED, Collected, Collector
 from .chrome_json import Document
 from .chrome_marker import Marker, read_marker
-from .chrome_metadata import MetadataColumns, foreign_metadata, own_metadata
+from .chrome_metadata import ChromeMetadata, foreign_metadata, own_metadata
 from .chrome_pairs import link_flows, match_edges
 from .chrome_stats import Texts
 from .chrome_tracks import Tracks, foreign_tracks, old_op_names, own_tracks
 from .event_table import EventTable, in_order
 from .saved import SavedProfile
 from .stat_table import Stats, packed_stats
-from .trace import Int64, Session, Trace
+from .trace import Int64, Trace
 from .xspace_clock import MAX_PS
 
 _UNIX_US = range(10**15, 10**16)
@@ -112,7 +113,17 @@ class _Reader:
         else:
             metadata = foreign_metadata(old_op_names(found, self._texts), plane)
         table = self._table(found, start_ps, duration_ps, line, metadata, marker)
-        return self._joined(table, tracks, metadata, origin_ns, marker)
+        return assemble(
+            table,
+            metadata.table,
+            planes=tracks.planes,
+            lines=tracks.lines,
+            sessions=marker.sessions if marker else (session_around(table, host=""),),
+            origin_ns=marker.origin_ns if marker else origin_ns,
+            strings=self._texts.texts,
+            blobs=self._texts.blobs,
+            warnings=(*(marker.warnings if marker else ()), *self.warnings),
+        )
 
     def _starts(self, found: Collected, *, is_own: bool) -> tuple[int, Int64, int]:
         """Unix time of the origin (0: unknown), starts after it, and what was subtracted from them."""
@@ -145,7 +156,7 @@ class _Reader:
         start_ps: Int64,
         duration_ps: Int64,
         line: np.ndarray[tuple[int], np.dtype[np.int32]],
-        metadata: MetadataColumns,
+        metadata: ChromeMetadata,
         marker: Marker | None,
     ) -> EventTable:
         n = found.n_events
@@ -167,38 +178,3 @@ class _Reader:
                 stats=packed_stats(Stats(np.bincount(row[kept], minlength=n), key[kept], kind[kept], bits[kept])),
             )
         )
-
-    def _joined(
-        self, table: EventTable, tracks: Tracks, metadata: MetadataColumns, origin_ns: int, marker: Marker | None
-    ) -> Trace:
-        sessions = marker.sessions if marker else (_session(table),)
-        return Trace(
-            planes=tracks.planes,
-            lines=tracks.lines,
-            sessions=sessions,
-            origin_ns=marker.origin_ns if marker else origin_ns,
-            strings=tuple(self._texts.texts),
-            blobs=tuple(self._texts.blobs),
-            start_ps=table.start_ps,
-            duration_ps=table.duration_ps,
-            name_id=metadata.name_id[table.metadata_id],
-            line_id=table.line_id,
-            metadata_id=table.metadata_id,
-            session_id=table.session_id,
-            n_occurrences=table.n_occurrences,
-            stats=table.stats,
-            display_name_id=metadata.display_name_id,
-            metadata_name_id=metadata.name_id,
-            metadata_plane_id=metadata.plane_id,
-            metadata_stat_offsets=metadata.stat_offsets,
-            metadata_stat_key=metadata.stat_key,
-            metadata_stat_kind=metadata.stat_kind,
-            metadata_stat_bits=metadata.stat_bits,
-            warnings=(*(marker.warnings if marker else ()), *self.warnings),
-        )
-
-
-def _session(table: EventTable) -> Session:
-    if not len(table.start_ps):
-        return Session("", 0, 0)
-    return Session("", int(table.start_ps.min()), int((table.start_ps + table.duration_ps).max()))

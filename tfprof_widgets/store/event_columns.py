@@ -159,7 +159,7 @@ class _FastStats:
     def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
         self.view, self.n_stats = view, n_stats
         octets = view.octets
-        has_key = (octets[begin] == 0x08) & (begin < end)
+        has_key = (octets.take(begin) == 0x08) & (begin < end)
         key, size = view.varints(begin + 1)
         self.key = key.view(np.int64)
         at = begin + 1
@@ -189,18 +189,22 @@ class _FastStats:
 
     def columns(self, events: _FastEvents, strings: StringTable) -> EventColumns:
         """The columns of all events; irregular ones have zeros and no stats."""
-        event = np.repeat(np.arange(len(self.n_stats)), self.n_stats)
-        events.is_irregular[event[~self.is_regular]] = True
+        if not self.is_regular.all():
+            events.is_irregular[self._owners()[~self.is_regular]] = True
         n_stats, irregular = self.n_stats, events.is_irregular
         key, kind, bits, at, holds_bytes = self.key, self.kind, self.bits, self.at, self.holds_bytes
         if irregular.any():
-            keep = ~irregular[event]
+            keep = ~irregular[self._owners()]
             n_stats = np.where(irregular, 0, n_stats)
             key, kind, bits, at, holds_bytes = key[keep], kind[keep], bits[keep], at[keep], holds_bytes[keep]
         self._intern(kind, bits, at, holds_bytes, strings)
         return EventColumns(
             events.metadata_id, events.offset_ps, events.duration_ps, events.n_occurrences, n_stats, key, kind, bits
         )
+
+    def _owners(self) -> Int64:
+        """The event of each stat."""
+        return np.repeat(np.arange(len(self.n_stats)), self.n_stats)
 
     def _intern(
         self, kind: UInt8, bits: UInt64, at: Int64, holds_bytes: npt.NDArray[np.bool_], strings: StringTable

@@ -65,7 +65,7 @@ def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:
     """
     if len(raw) - first < _MIN_BYTES:
         return None
-    octets = np.frombuffer(raw + bytes(4), np.uint8)
+    octets = np.frombuffer(raw, np.uint8)
     at = _starts(octets, first, len(raw))
     stop, tags, ends = np.append(at[1:], len(raw)), [], []
     row_end = len(raw)
@@ -104,12 +104,13 @@ def _starts(octets: UInt8, first: int, last: int) -> Int64:
 
 def _ends(octets: UInt8, at: Int64) -> Int64:
     """Where the event at each place ends; beyond everything where there is none, or one so long that its length takes 3 bytes."""
-    length = octets.take(at + 1)
+    # At the end of the bytes the last one is read again: such an event reaches beyond them in any case.
+    length = octets.take(at + 1, mode="clip")
     end = at + 2
     end += length
     wide = np.flatnonzero(length >= _CONTINUED)
     if len(wide):
-        high = octets.take(at[wide] + 2).astype(np.int64)
+        high = octets.take(at[wide] + 2, mode="clip").astype(np.int64)
         end[wide] += np.where(high < _CONTINUED, (high << 7) - _CONTINUED + 1, _NOWHERE)
     is_event = octets.take(at) == _EVENT
     if not is_event.all():

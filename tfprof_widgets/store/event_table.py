@@ -41,9 +41,9 @@ class EventTable:
 class EventTableBuilder:
     """Collects the blocks of a table, with nothing in memory twice."""
 
-    def __init__(self) -> None:
-        """Start with no events."""
-        self._columns = {name: _GrowingColumn(dtype) for name, dtype in _COLUMNS.items()}
+    def __init__(self, n_expected: int = 0) -> None:
+        """Start with no events, and room for so many."""
+        self._columns = {name: _GrowingColumn(dtype, n_expected) for name, dtype in _COLUMNS.items()}
         self._stats = StatTableBuilder()
 
     def add(self, columns: Mapping[str, Column], *stats: Stats) -> None:
@@ -59,10 +59,14 @@ class EventTableBuilder:
 
 
 class _GrowingColumn:
-    """A column that takes no memory while all its values are equal, and else grows in place, an eighth at a time."""
+    """A column that takes no memory while all its values are equal.
 
-    def __init__(self, dtype: type) -> None:
+    Else it has room for as many as are expected from the start, and then grows in place, an eighth at a time.
+    """
+
+    def __init__(self, dtype: type, n_expected: int) -> None:
         self._values: Column = np.empty(0, dtype)
+        self._n_expected = n_expected
         self._n = 0
         self._n_constant = 0
 
@@ -84,7 +88,9 @@ class _GrowingColumn:
 
     def _append(self, values: Column) -> None:
         n = self._n + len(values)
-        if n > len(self._values):
+        if not self._n:
+            self._values = np.empty(max(n, self._n_expected), self._values.dtype)
+        elif n > len(self._values):
             self._values.resize(n + n // 8, refcheck=False)
         self._values[self._n : n] = values
         self._n = n
@@ -93,7 +99,8 @@ class _GrowingColumn:
         """The column; it must not be added to any more."""
         if self._n_constant or not self._n:
             return np.broadcast_to(self._values[:1], self._n_constant) if self._n_constant else self._values[:0]
-        self._values.resize(self._n, refcheck=False)
+        if len(self._values) > self._n:
+            self._values.resize(self._n, refcheck=False)
         return self._values
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import TraceError
+from .assembly import MetadataColumns, assemble
 from .event_table import EventTableBuilder, in_order
 from .stat_table import Stats
 from .trace import Int32, Int64, Line, Plane, Session, StatKind, Trace, UInt8, UInt64
@@ -49,19 +50,6 @@ def with_host(trace: Trace, host: str) -> Trace:
     )
 
 
-@dataclass(frozen=True)
-class _Metadata:
-    """The metadata table of a trace: one row per metadata, its stats row after row."""
-
-    name_id: Int32
-    plane_id: Int32
-    display_name_id: Int32
-    n_stats: Int64
-    stat_key: Int32
-    stat_kind: UInt8
-    stat_bits: UInt64
-
-
 T = TypeVar("T", str, bytes)
 
 
@@ -94,7 +82,7 @@ class _Merger:
         self.lines: dict[tuple[int, int], Line] = {}
         self.sessions: list[Session] = []
         self.columns = EventTableBuilder()
-        self.metadata: list[_Metadata] = []
+        self.metadata: list[MetadataColumns] = []
         self.n_metadata = 0
         self.warnings: list[str] = []
 
@@ -174,37 +162,23 @@ class _Merger:
         final[order] = np.arange(len(lines))
         table = self.columns.table()
         table = in_order(replace(table, line_id=_taken(final, table.line_id)))
-        metadata = _joined(self.metadata)
-        return Trace(
-            planes=tuple(self.planes.values()),
-            lines=tuple(lines[number] for number in order),
-            sessions=tuple(self.sessions),
+        return assemble(
+            table,
+            _joined(self.metadata),
+            planes=self.planes.values(),
+            lines=(lines[number] for number in order),
+            sessions=self.sessions,
             origin_ns=self.origin_ns,
-            strings=tuple(self.texts.values),
-            blobs=tuple(self.blobs.values),
-            start_ps=table.start_ps,
-            duration_ps=table.duration_ps,
-            name_id=metadata.name_id[table.metadata_id],
-            line_id=table.line_id,
-            metadata_id=table.metadata_id,
-            session_id=table.session_id,
-            n_occurrences=table.n_occurrences,
-            stats=table.stats,
-            display_name_id=metadata.display_name_id,
-            metadata_name_id=metadata.name_id,
-            metadata_plane_id=metadata.plane_id,
-            metadata_stat_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.n_stats)]),
-            metadata_stat_key=metadata.stat_key,
-            metadata_stat_kind=metadata.stat_kind,
-            metadata_stat_bits=metadata.stat_bits,
-            warnings=tuple(dict.fromkeys(self.warnings)),
+            strings=self.texts.values,
+            blobs=self.blobs.values,
+            warnings=dict.fromkeys(self.warnings),
         )
 
 
-def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64, plane_ids: Int64) -> _Metadata:
+def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64, plane_ids: Int64) -> MetadataColumns:
     """A trace's metadata table in the merged tables' ids."""
     shown = trace.display_name_id
-    return _Metadata(
+    return MetadataColumns(
         name_id=_taken(text_ids, trace.metadata_name_id),
         plane_id=np.append(plane_ids, -1)[trace.metadata_plane_id].astype(np.int32),
         display_name_id=np.where(shown >= 0, _taken(text_ids, np.maximum(shown, 0)), -1).astype(np.int32),
@@ -215,11 +189,11 @@ def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64, plane_ids: I
     )
 
 
-def _joined(tables: Sequence[_Metadata]) -> _Metadata:
-    return _Metadata(
+def _joined(tables: Sequence[MetadataColumns]) -> MetadataColumns:
+    return MetadataColumns(
         **{
             column.name: np.concatenate([getattr(table, column.name) for table in tables])
-            for column in fields(_Metadata)
+            for column in fields(MetadataColumns)
         }
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .assembly import MetadataColumns
 from .event_messages import StatRow, stat_rows
 from .string_table import StringTable
 from .trace import Int32, Int64, StatKind, UInt8, UInt64
@@ -39,9 +40,10 @@ class IdMap:
         if not len(self._table):
             return np.full(len(ids), self._default, np.int32)
         if self._is_dense:
+            # Seen as unsigned a negative id is a large one.
+            if int(ids.view(np.uint64).max(initial=0)) < len(self._table):
+                return self._table.take(ids)
             known = (ids >= 0) & (ids < len(self._table))
-            if known.all():
-                return self._table[ids]
             return np.where(known, self._table[np.where(known, ids, 0)], self._default).astype(np.int32)
         slot = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
         return np.where(self._ids[slot] == ids, self._table[slot], self._default).astype(np.int32)
@@ -73,6 +75,18 @@ class MetadataTable:
             if stats:
                 self.stats += resolved(stat_rows(stats, strings), stat_names)
         return IdMap(rows, default=0)
+
+    def columns(self) -> MetadataColumns:
+        """All rows so far."""
+        return MetadataColumns(
+            name_id=np.array(self.name_ids, np.int32),
+            plane_id=np.array(self.plane_ids, np.int32),
+            display_name_id=np.array(self.display_name_ids, np.int32),
+            n_stats=np.array(self.n_stats, np.int64),
+            stat_key=np.array([row[0] for row in self.stats], np.int32),
+            stat_kind=np.array([row[1] for row in self.stats], np.uint8),
+            stat_bits=np.array([row[2] for row in self.stats], np.uint64),
+        )
 
 
 def stat_name_map(entries: Any, strings: StringTable) -> IdMap:

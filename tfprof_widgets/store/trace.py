@@ -15,6 +15,8 @@ from .nesting import Nesting, freeze, nest
 from .stat_table import KeyedStats, StatTable
 
 Int32 = npt.NDArray[np.int32]
+SmallInt = npt.NDArray[np.int16 | np.int32]
+"""Small numbers of which each event has one, -1 for none: in 16 bits where they fit."""
 Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]
 UInt8 = npt.NDArray[np.uint8]
@@ -30,6 +32,9 @@ DERIVED_LINE_COUNT = 390
 
 _FEW_NAMES = 8
 """So many are looked for one by one, which is faster than a table."""
+
+_MOST_SMALL = 2**15 - 1
+"""So many are numbered in 16 bits."""
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
@@ -324,6 +329,11 @@ class Trace:
         if kind == StatKind.DOUBLE:
             return float(bits.view(np.float64))
         return int(bits.view(np.int64)) if kind == StatKind.INT64 else int(bits)
+
+
+def small_int(n: int) -> type[np.int16] | type[np.int32]:
+    """The type for the numbers below `n` and -1."""
+    return np.int16 if n <= _MOST_SMALL else np.int32
 
 
 def _frozen(column: Array) -> Array:

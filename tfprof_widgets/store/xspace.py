@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EmptyTraceError, TraceError
+from .assembly import assemble, session_around
 from .event_columns import FoundEvents
 from .event_framing import EventBytes
 from .event_messages import stat_rows
@@ -16,7 +17,7 @@ from .file_content import BytesContent, Content
 from .plane_tables import IdMap, MetadataTable, resolved, resolved_columns, stat_name_map
 from .stat_table import Stats
 from .string_table import StringTable
-from .trace import Int32, Int64, Line, Plane, Session, StatValue, Trace
+from .trace import Int64, Line, Plane, Session, StatValue, Trace
 from .varints import PADDING
 from .xspace_clock import MAX_PS, Clock, read_clock
 from .xspace_parts import LinePart, PlanePart, SpaceParts, space_parts
@@ -66,7 +67,6 @@ class _Reader:
         self.metadata = MetadataTable()
         self.planes: list[Plane] = []
         self.lines: list[Line] = []
-        self.columns = EventTableBuilder()
         self.n_out_of_range = 0
         self.host = ""
         self.warnings: tuple[str, ...] = ()
@@ -78,6 +78,7 @@ class _Reader:
         }
         self.host = host or (texts["hostnames"][0] if texts["hostnames"] else "")
         self.warnings = texts["errors"] + texts["warnings"]
+        self.columns = EventTableBuilder(sum(line.n_events for plane in space.planes for line in plane.lines))
         stat_names = [stat_name_map(plane.message.stat_metadata, self.strings) for plane in space.planes]
         for plane, names in zip(space.planes, stat_names, strict=True):
             self.planes.append(Plane(_text(plane.message.name), self.host, self._plane_stats(plane.message, names)))
@@ -145,6 +146,8 @@ class _Reader:
 
     def _in_range(self, times_ps: Int64, *, low: int) -> Int64:
         """The times, those beyond what a trace can hold moved to its end and counted."""
+        if not len(times_ps) or (times_ps.min() >= low and times_ps.max() <= MAX_PS):
+            return times_ps
         clipped = np.clip(times_ps, low, MAX_PS)
         self.n_out_of_range += int(np.count_nonzero(clipped != times_ps))
         return clipped
@@ -155,29 +158,15 @@ class _Reader:
         warnings = self.warnings
         if self.n_out_of_range:
             warnings += (f"{self.n_out_of_range} times were negative or over 13 days long and were cut to that range.",)
-        metadata = self.metadata
-        return Trace(
-            planes=tuple(self.planes),
-            lines=tuple(self.lines),
+        return assemble(
+            table,
+            self.metadata.columns(),
+            planes=self.planes,
+            lines=self.lines,
             sessions=(_session(self.host, self.clock, table),),
             origin_ns=self.clock.origin_ns,
-            strings=tuple(self.strings.texts),
-            blobs=tuple(self.strings.blobs),
-            start_ps=table.start_ps,
-            duration_ps=table.duration_ps,
-            name_id=np.array(metadata.name_ids, np.int32)[table.metadata_id],
-            line_id=table.line_id,
-            metadata_id=_small(table.metadata_id, len(metadata.name_ids)),
-            session_id=table.session_id,
-            n_occurrences=table.n_occurrences,
-            stats=table.stats,
-            display_name_id=np.array(metadata.display_name_ids, np.int32),
-            metadata_name_id=np.array(metadata.name_ids, np.int32),
-            metadata_plane_id=np.array(metadata.plane_ids, np.int32),
-            metadata_stat_offsets=np.cumsum([0, *metadata.n_stats]).astype(np.int64),
-            metadata_stat_key=np.array([row[0] for row in metadata.stats], np.int32),
-            metadata_stat_kind=np.array([row[1] for row in metadata.stats], np.uint8),
-            metadata_stat_bits=np.array([row[2] for row in metadata.stats], np.uint64),
+            strings=self.strings.texts,
+            blobs=self.strings.blobs,
             warnings=warnings,
         )
 
@@ -219,14 +208,7 @@ def _session(host: str, clock: Clock, table: EventTable) -> Session:
     """The window in which the events lie: what the profiler noted, else the events' own."""
     if clock.stop_ps is not None:
         return Session(host, 0, clock.stop_ps)
-    if not len(table.start_ps):
-        return Session(host, 0, 0)
-    return Session(host, int(table.start_ps.min()), int((table.start_ps + table.duration_ps).max()))
-
-
-def _small(ids: Int32, n: int) -> Int32 | np.ndarray[Any, np.dtype[np.uint16]]:
-    """Ids below `n` in 16 bits where they fit."""
-    return ids.astype(np.uint16) if n <= 2**16 and ids.strides != (0,) else ids
+    return session_around(table, host)
 
 
 def _text(raw: bytes) -> str:

@@ -23,7 +23,6 @@ class Names:
         self.cut = Cutter()
         """Cuts other strings of the same payload as it cuts these."""
         given = list(strings)
-        self._n_of_trace = len(given)
         self._strings = self.cut.all(given)
         self._ids: dict[str, int] = {}
         for i, text in enumerate(given):

@@ -63,7 +63,8 @@ def _binned(trace: Trace, positions: Positions, begin: int, span_ps: tuple[float
     events = positions.order[begin : begin + _BLOCK_EVENTS]
     start = trace.start_ps[events].astype(np.float64)
     inside = np.flatnonzero((start >= span_ps[0]) & (start < span_ps[1]))
-    row = np.searchsorted(positions.row_offsets, inside + begin, side="right") - 1
+    row_bounds = np.searchsorted(inside, positions.row_offsets - begin)  # rows are far fewer than positions
+    row = np.repeat(np.arange(positions.n_rows), np.diff(row_bounds))
     width = max(1.0, span_ps[1] - span_ps[0])
     bins = np.minimum((start[inside] - span_ps[0]) * (_BINS / width), _BINS - 1).astype(np.int64)
     key = row * _BINS + bins

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...store.trace import Trace
+from ...store.trace import SmallInt, Trace
 from ..grouping import Grouping, group_events
 from ..table_types import Types, typed_table
 from ..units import PS_PER_MS
@@ -42,7 +42,7 @@ class MemoryProfile:
     """The memory events as columns, for views."""
     strings: tuple[str, ...]
     """What the string ids of `snapshots` point into."""
-    event_step: npt.NDArray[np.int32] | None
+    event_step: SmallInt | None
     """For each event of the trace its row in the `steps` table, where steps were computed."""
     step_spans: StepSpans
     """When those steps were; none where steps were not computed."""
@@ -207,13 +207,15 @@ class MemoryProfile:
     def _steps_of(self, rows: slice) -> npt.NDArray[np.integer]:
         """For each of some snapshots its row in the `steps` table; XProf's step id where no steps were given."""
         table = self.snapshots
-        return table.group_step[rows] if self.event_step is None else self.event_step[table.event[rows]]
+        return (
+            table.group_step[rows] if self.event_step is None else self.event_step[table.event[rows]].astype(np.int32)
+        )
 
 
 def compute_memory(
     trace: Trace,
     *,
-    event_step: npt.NDArray[np.int32] | None = None,
+    event_step: SmallInt | None = None,
     steps: pd.DataFrame | None = None,
     grouping: Grouping | None = None,
 ) -> MemoryProfile:
@@ -225,7 +227,7 @@ def compute_memory(
         steps: those steps (`session, start_ps, duration_ps`), for what happened in each.
         grouping: the groups of the events, when the caller has them already.
     """
-    snapshots = read_snapshots(trace, _group_numbers(grouping or group_events(trace)))
+    snapshots = read_snapshots(trace, grouping or group_events(trace))
     return MemoryProfile(
         allocators=snapshots.allocators,
         summary=_summary(snapshots),
@@ -242,12 +244,6 @@ def _spans(steps: pd.DataFrame | None) -> StepSpans:
         return StepSpans(*(np.empty(0, np.int64) for _ in range(3)))
     session, start, duration = (steps[name].to_numpy(np.int64) for name in ("session", "start_ps", "duration_ps"))
     return StepSpans(session, start, start + duration)
-
-
-def _group_numbers(grouping: Grouping) -> npt.NDArray[np.int64]:
-    """XProf's group id of each event, -1 for none."""
-    number = np.append(grouping.groups["number"].to_numpy(np.int64), -1)
-    return number[grouping.group_id]
 
 
 def _summary(table: Snapshots) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...store.packed_column import PackedColumn, packed_column
 from ...store.trace import StatKind, Trace
+from ..grouping import Grouping
 from .dtypes import MISSING
 
 Int32 = npt.NDArray[np.int32]
@@ -127,12 +128,12 @@ class Snapshots:
         return slice(int(self.allocator_offsets[k]), int(self.allocator_offsets[k + 1]))
 
 
-def read_snapshots(trace: Trace, group_id: npt.NDArray[np.integer]) -> Snapshots:
+def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:
     """Collect the memory events of `/host:CPU` planes.
 
     Args:
         trace: the trace.
-        group_id: for each event its group (XProf's step id), -1 for none.
+        grouping: the groups of its events, whose numbers are XProf's step ids.
 
     Source: semantics 7.1. Integer stats are read from the int64 field only, as XProf does.
     """
@@ -149,6 +150,7 @@ def read_snapshots(trace: Trace, group_id: npt.NDArray[np.integer]) -> Snapshots
         return trace.int_stat(key, default=default, signed_only=True)[event]
 
     address, session_id = integer("addr"), trace.session_id[event]
+    number = np.append(grouping.groups["number"].to_numpy(np.int64), -1)
     freed_at, source = _pair(session_id, allocator_id, address, is_free)
     return Snapshots(
         allocators=allocators,
@@ -167,7 +169,7 @@ def read_snapshots(trace: Trace, group_id: npt.NDArray[np.integer]) -> Snapshots
             free_bytes=packed_column(integer("bytes_available")),
             lifetime_peak_bytes=packed_column(integer("peak_bytes_in_use")),
             address=packed_column(address),
-            group_step=packed_column(_fill_steps(session_id, allocator_id, group_id[event].astype(np.int64))),
+            group_step=packed_column(_fill_steps(session_id, allocator_id, number[grouping.group_id[event]])),
             freed_at=packed_column(freed_at),
         ),
         op=trace.string_stat("tf_op")[event][source],

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Bool, Int32, Int64, Trace, UInt8
+from ...store.trace import Bool, Int64, SmallInt, Trace, UInt8
 from ..event_names import by_name
 from ..innermost import innermost
 from ..ops.op_names import OpCategory, parse_op_names
 from .step_spans import SpanType, on_host
 
 
-def launch_pieces(trace: Trace, types: UInt8, member: Int32) -> tuple[Int64, Int64, Int64]:
+def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, Int64, Int64]:
     """Stretches of kernel launching that belong to a step.
 
     `ExecutorState::Process` spans every op that its thread runs, one that launches a kernel as well as one that computes on

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int32, Int64
+from ...store.trace import Bool, Int64, SmallInt, small_int
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class StepTable:
     is_complete: Bool
     is_tiling: Bool
     """Whether the device work that counts for a step is what runs during it, whoever launched it."""
-    member: Int32
+    member: SmallInt
     """For each event of the trace the index of the step whose work it is, -1 for none."""
 
     @classmethod
@@ -30,7 +30,7 @@ class StepTable:
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return cls(none, none, none, (), no, no, no, np.broadcast_to(np.int32(-1), n_events))
 
-    def is_tiling_of(self, step: Int32) -> Bool:
+    def is_tiling_of(self, step: SmallInt) -> Bool:
         """`is_tiling` of each of the given steps, False for -1."""
         flags: Bool = np.append(self.is_tiling, False)[step]
         return flags
@@ -57,7 +57,7 @@ class StepTable:
         """By start, then session; steps of no duration are left out."""
         order = np.lexsort((self.session, self.start_ps))
         order = order[self.end_ps[order] > self.start_ps[order]]
-        place = np.full(len(self.start_ps) + 1, -1, np.int32)
+        place = np.full(len(self.start_ps) + 1, -1, small_int(len(order)))
         place[order] = np.arange(len(order))
         return StepTable(
             session=self.session[order],

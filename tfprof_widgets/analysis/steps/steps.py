@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Int32, Int64, Trace, UInt8
+from ...store.trace import Bool, Int64, SmallInt, Trace, UInt8
 from ..grouping import Grouping, group_events
 from ..units import PS_PER_MS
 from .inferred_steps import infer_steps
@@ -81,7 +81,7 @@ class Steps:
     pieces: pd.DataFrame
     """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`,
     `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
-    event_step: Int32
+    event_step: SmallInt
     """For each event the row of its step: the one whose group it is in, else the one during which it starts; -1 for none."""
     grouping: Grouping
     compute_16bit_ps: int
@@ -143,7 +143,7 @@ def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
     launch, launch_start, launch_end = launch_pieces(trace, types, table.member)
     tpu = tpu_pieces(trace, table, types)
     return resolve(
-        np.concatenate([step, table.member[launch], tpu[0]]),
+        np.concatenate([step, table.member[launch], tpu[0]]).astype(np.int64),
         np.concatenate([trace.start_ps[rows], launch_start, tpu[1]]),
         np.concatenate([trace.ends(rows), launch_end, tpu[2]]),
         np.concatenate([types[rows], types[launch], tpu[3]]),
@@ -152,7 +152,7 @@ def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
     )
 
 
-def _outermost_spans(trace: Trace, types: UInt8, member: Int32) -> Int64:
+def _outermost_spans(trace: Trace, types: UInt8, member: SmallInt) -> Int64:
     """Events with a type and a step, less those inside an event of the same type and step, which add nothing."""
     counted = (types != SpanType.NONE) & (member >= 0) & (trace.duration_ps > 0)
     rows = np.flatnonzero(counted)
@@ -179,7 +179,7 @@ def _device_spans_by_time(trace: Trace, types: UInt8, table: StepTable) -> tuple
     return np.concatenate(rows), np.concatenate(steps)
 
 
-def _precision(trace: Trace, types: UInt8, group: Int32) -> tuple[int, int]:
+def _precision(trace: Trace, types: UInt8, group: SmallInt) -> tuple[int, int]:
     """Device time in 16-bit and in other kernels, by group, not clipped to steps. Source: semantics 3.6."""
     rows = np.flatnonzero((types >= SpanType.COMPUTE_32) & (types != SpanType.NONE) & (group >= 0))
     if not len(rows):
@@ -234,7 +234,7 @@ def _piece_frame(pieces: Pieces) -> pd.DataFrame:
     )
 
 
-def _event_step(trace: Trace, table: StepTable) -> Int32:
+def _event_step(trace: Trace, table: StepTable) -> SmallInt:
     result = table.member.copy()
     # Device work of an inferred step is shown where it runs, not where it was launched.
     if table.is_tiling.any():
