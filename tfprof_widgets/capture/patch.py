@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .active import active_capture
-from .keras_steps import make_step_marker
+from .step_marker import make_step_marker, marker_placed_in
 
 METHODS = ("fit", "evaluate", "predict")
 
@@ -92,7 +92,7 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
         except TypeError:
             return original(self, *args, **kwargs)  # its own message is the one the user knows
         marker = make_step_marker(capture)
-        with marker.placed_in(bound.arguments):
+        with marker_placed_in(bound.arguments, marker):
             return original(*bound.args, **bound.kwargs)
 
     return method

@@ -23,6 +23,7 @@ from tfprof_widgets.capture.session import Capture, CaptureOptions, stop_active
 from tfprof_widgets.errors import CaptureError
 from tfprof_widgets.store.open import open_traces
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started deaf to it
 out = {}
 
 def arrays(n_batches, size=8):
@@ -72,7 +73,7 @@ def run_scenario(body: str, *, cwd: Path | None = None, **variables: str) -> dic
     program = PRELUDE + textwrap.dedent(body) + "\nprint('\\n@@' + json.dumps(out))\n"
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)} | variables
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-X", "faulthandler", "-c", program],
         env=environment,
         cwd=cwd,
         capture_output=True,

@@ -78,11 +78,7 @@ def test_a_failure_in_the_training_keeps_its_steps_and_lets_the_next_capture_wor
     assert run[how]["function"] != "_WatchedFunction"
 
 
-@pytest.fixture(scope="module")
-def sessions() -> dict[str, Any]:
-    return run_scenario(
-        NEXT
-        + """
+LEFT_RUNNING = """
         tf.profiler.experimental.start("/tmp/never_written")
         capture = started(system=False)
         with step(0):
@@ -109,7 +105,10 @@ def sessions() -> dict[str, Any]:
         kept = started(system=False)
         out["stop_active"] = stop_active() is not None
         out["after_stop_active"] = next_works()
+"""
+"""Sessions and captures that somebody left running."""
 
+REFUSED = """
         capture = started(system=False)
         tf.profiler.experimental.stop()
         out["stolen"] = error_of(capture.stop)
@@ -130,7 +129,10 @@ def sessions() -> dict[str, Any]:
         out["refused_is_unwrapped"] = "tfprof" not in keras.Model.fit.__code__.co_filename
         tf.profiler.experimental.start = really_start
         out["after_refused"] = next_works()
+"""
+"""Sessions that end or do not start as they should."""
 
+INTERRUPTED = """
         really_stop = tf.profiler.experimental.stop
         def stop_and_interrupt():
             for _ in range(2):
@@ -150,7 +152,10 @@ def sessions() -> dict[str, Any]:
         out["interrupted_twice_record"] = steps(capture.record)
         tf.profiler.experimental.stop = really_stop
         out["after_interrupts"] = next_works()
+"""
+"""Ctrl-C while a capture stops."""
 
+FILES = """
         capture = started(system=False)
         record = capture.stop()
         folder = record.run_dirs[0]
@@ -164,8 +169,13 @@ def sessions() -> dict[str, Any]:
         del record, capture
         gc.collect()
         out["files_die_with_the_record"] = not folder.exists()
-    """
-    )
+"""
+"""How long files live."""
+
+
+@pytest.fixture(scope="module")
+def sessions() -> dict[str, Any]:
+    return run_scenario(NEXT + LEFT_RUNNING + REFUSED + INTERRUPTED + FILES)
 
 
 def test_a_session_left_running_by_someone_is_stopped_and_told_of(sessions: dict[str, Any]) -> None:

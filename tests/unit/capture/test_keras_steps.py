@@ -103,9 +103,7 @@ def test_the_machine_is_sampled_meanwhile(run: dict[str, Any]) -> None:
     assert run["n_samples"] >= 3
 
 
-@pytest.fixture(scope="module")
-def shapes() -> dict[str, Any]:
-    return run_scenario("""
+CALLBACKS = """
         x, y = arrays(6)
 
         def kept(fit, made=None, **options):
@@ -131,7 +129,10 @@ def shapes() -> dict[str, Any]:
 
         out["callback_list"] = kept(with_list)
         out["n_seen"] = len(seen)
+"""
+"""All ways to pass callbacks."""
 
+MODELS = """
         class Overrides(keras.Model):
             def __init__(self):
                 super().__init__()
@@ -160,7 +161,10 @@ def shapes() -> dict[str, Any]:
                 self.model.stop_training = batch == 2
 
         out["stopped_early"] = kept(lambda m: m.fit(x, y, callbacks=[Stops()], **FIT))
+"""
+"""All kinds of models, and data that ends unforeseen."""
 
+THREADS = """
         def in_threads(made):
             made.fit(x, y, **FIT)
             other = model()
@@ -180,7 +184,13 @@ def shapes() -> dict[str, Any]:
         alone, ends = ends, set()
         kept(fit)
         out["dispatch_kept"] = alone == ends
-    """)
+"""
+"""Training on several threads, and the threads of the hooks."""
+
+
+@pytest.fixture(scope="module")
+def shapes() -> dict[str, Any]:
+    return run_scenario(CALLBACKS + MODELS + THREADS)
 
 
 @pytest.mark.parametrize(

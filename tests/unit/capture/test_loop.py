@@ -10,10 +10,7 @@ import pytest
 from tests.unit.capture.scenario import run_scenario
 from tfprof_widgets.capture.loop import step, trace_steps
 
-
-@pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
-    return run_scenario("""
+ITERABLES = """
         def kept(body, **options):
             capture = started(system=False, **options)
             body()
@@ -57,7 +54,10 @@ def run() -> dict[str, Any]:
         for i in trace_steps(slow()):
             pass
         out["slow_ms"] = durations_ms(capture.stop(), "train")
+"""
+"""All kinds of iterables: the numbers of their steps."""
 
+EXCEPTIONS = """
         capture = started(system=False)
         def fails():
             for i in trace_steps(range(10)):
@@ -75,7 +75,10 @@ def run() -> dict[str, Any]:
                 pass
         out["data_error"] = error_of(fails_in_data)
         out["after_data_error"] = steps(capture.stop(outcome="exception"))
+"""
+"""Exceptions of the body and of the data."""
 
+CHOSEN = """
         def selected():
             for i in trace_steps(range(20)):
                 time.sleep(0.001)
@@ -109,7 +112,13 @@ def run() -> dict[str, Any]:
         trace = open_traces("own").trace
         rows = np.flatnonzero(trace.names_matching(("train",)) & trace.has_stat("_r"))
         out["other_profiler"] = trace.int_stat("step_num")[rows].tolist()
-    """)
+"""
+"""Steps by hand, steps that are selected, Keras inside a step, and other profilers."""
+
+
+@pytest.fixture(scope="module")
+def run() -> dict[str, Any]:
+    return run_scenario(ITERABLES + EXCEPTIONS + CHOSEN)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,26 +1,14 @@
-"""What a capture notes of the program: graphs, layers, texts, lines; and that it costs and breaks nothing."""
+"""What a capture notes of a running program: graphs, layers, texts, lines; and that it costs and breaks nothing."""
 
 from __future__ import annotations
 
-import linecache
-import os
-import sys
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture import source_files
-from tfprof_widgets.capture import source_map as writer
-from tfprof_widgets.capture.line_sampler import LineSampler
-from tfprof_widgets.capture.source_files import cut_text, is_user_file, text_of, title_of
-from tfprof_widgets.capture.source_graphs import FrameTable
-from tfprof_widgets.capture.source_map import SourceRecorder
-from tfprof_widgets.store import source_map as reader
-from tfprof_widgets.store.source_map import read_source_map
+
+pytestmark = pytest.mark.tensorflow
 
 READ = """
 from tfprof_widgets.store.source_map import read_source_map, SIDECAR
@@ -29,10 +17,6 @@ def maps(record):
 """
 
 
-# --- with TensorFlow ---
-
-
-@pytest.mark.tensorflow
 def test_a_run_has_the_frames_of_its_graphs_and_the_lines_of_its_layers(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text("import keras\n\ndef head():\n    return keras.layers.Dense(1, name='head')\n")
     out = run_scenario(
@@ -75,7 +59,6 @@ out.update(
     assert out["n_bytes"] == out["size"], "the bound is about what the profiler writes"
 
 
-@pytest.mark.tensorflow
 def test_the_recorder_keeps_no_graph_and_no_layer_alive() -> None:
     out = run_scenario(
         """
@@ -97,7 +80,6 @@ out.update(graph=graph() is None, layer=layer() is None)
     assert out == {"graph": True, "layer": True}
 
 
-@pytest.mark.tensorflow
 def test_each_window_has_a_map_and_together_they_count_once(tmp_path: Path) -> None:
     out = run_scenario(
         READ
@@ -117,7 +99,6 @@ out.update(n=[len(one.ops) for one in each], merged=len(whole.ops), recorders=le
     assert out["recorders"] == 1
 
 
-@pytest.mark.tensorflow
 def test_what_goes_wrong_costs_the_map_and_nothing_else() -> None:
     out = run_scenario(
         READ
@@ -145,7 +126,6 @@ for name in ("_look", "_write_whole"):
         assert n_events > 0
 
 
-@pytest.mark.tensorflow
 def test_no_object_of_the_program_is_asked_and_none_costs_the_map() -> None:
     out = run_scenario(
         READ
@@ -203,7 +183,6 @@ out.update(ran=seen, notices=record.notices, names=one.layers["name"].tolist(), 
     assert out["n"] > 0
 
 
-@pytest.mark.tensorflow
 def test_layers_are_known_where_the_graphs_are_not() -> None:
     out = run_scenario(
         READ
@@ -225,7 +204,6 @@ out.update(notices=record.notices, names=one.layers["name"].tolist())
     assert "dense" in out["names"]
 
 
-@pytest.mark.tensorflow
 def test_a_bound_says_how_many_ops_it_left_out() -> None:
     out = run_scenario(
         READ
@@ -244,7 +222,6 @@ out.update(notices=record.notices, n=len(maps(record)[0].ops))
     assert "graph ops" in notice
 
 
-@pytest.mark.tensorflow
 def test_noting_a_small_model_takes_less_than_03_s() -> None:
     out = run_scenario(
         """
@@ -265,7 +242,6 @@ out["s"] = min(times)
     assert out["s"] < 0.3
 
 
-@pytest.mark.tensorflow
 def test_many_short_windows_do_not_look_each_time_but_what_comes_last_is_there() -> None:
     out = run_scenario(
         READ
@@ -289,7 +265,6 @@ out.update(windows=len(record.windows), looks=len(looks), ops=maps(record)[-1].o
     assert "Sin" in out["ops"]
 
 
-@pytest.mark.tensorflow
 def test_an_exception_in_the_users_code_leaves_a_map() -> None:
     out = run_scenario(
         READ
@@ -304,142 +279,3 @@ out["n"] = len(maps(record)[0].ops)
 """
     )
     assert out["n"] > 0
-
-
-# --- without it ---
-
-
-def test_writer_and_reader_agree() -> None:
-    assert writer.SIDECAR == reader.SIDECAR
-    assert writer.VERSION == reader.VERSION
-
-
-def test_a_recorder_that_saw_nothing_writes_what_the_reader_reads(tmp_path: Path) -> None:
-    recorder = SourceRecorder()
-    recorder._next_look_s = float("inf")
-    assert recorder.write(tmp_path) == ""
-    one = read_source_map(tmp_path)
-    assert one.warnings == ()
-    assert len(one.recorders[0]) == 32
-
-
-def test_a_file_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
-    recorder = SourceRecorder()
-    recorder._next_look_s = float("inf")
-    assert "Source lines are unknown" in recorder.write(tmp_path / "missing")
-
-
-def test_files_of_the_user_are_told_from_those_of_libraries() -> None:
-    for name in ("/home/me/a.py", "/tmp/ipykernel_12/345.py", "<ipython-input-3-abc>", "<string>", __file__):
-        assert is_user_file(name), name
-    for name in (threading.__file__, pytest.__file__, writer.__file__, "<frozen importlib._bootstrap>", ""):
-        assert not is_user_file(name), name
-
-
-def test_a_text_is_cut_between_lines() -> None:
-    assert cut_text("aä\nbc\nd", 100) == "aä\nbc\nd"
-    assert cut_text("aä\nbc\nd", 6) == "aä\n"
-    assert cut_text("aä\nbc\nd", 0) == ""
-
-
-def test_large_files_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(writer, "MAX_FILE_BYTES", 8)
-    for name, text in (("a.py", "x = 1\ny = 2\n"), ("b.py", "z\n")):
-        (tmp_path / name).write_text(text)
-    recorder = SourceRecorder()
-    recorder._next_look_s = float("inf")
-    for name in ("a.py", "b.py"):
-        recorder._frames.add(-1, str(tmp_path / name), 1, "f")
-    assert "1 of 2 source files" in recorder.write(tmp_path)
-    assert read_source_map(tmp_path).files["text"].tolist() == ["x = 1\n", "z\n"]
-    assert "1 of 2" in read_source_map(tmp_path).warnings[0]
-
-
-def test_titles_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert title_of(str(tmp_path / "lib" / "a.py")) == "lib/a.py"
-    assert title_of("/elsewhere/a.py") == "/elsewhere/a.py"
-    assert title_of("/tmp/ipykernel_1/2.py") == "<cell>"
-    assert title_of("/tmp/ipython-input-2211332.py") == "<cell>"
-    assert title_of("<ipython-input-7-0123abcd>") == "Cell [7]"
-    assert title_of("/tmp/ipython-input-7-221133.py") == "Cell [7]"
-
-
-@pytest.mark.timeout(30)
-def test_nothing_that_would_have_to_be_waited_for_is_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.py")
-    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
-    (tmp_path / "noise.py").write_bytes(bytes(range(256)))
-    (tmp_path / "folder.py").mkdir()
-    for name in ("pipe.py", "loop.py", "noise.py", "folder.py"):
-        assert text_of(str(tmp_path / name)) == ""
-
-
-def test_no_file_is_read_that_is_too_large_for_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "large.py").write_text("x = 1\n" * 10)
-    monkeypatch.setattr(source_files, "MAX_READ_BYTES", 59)
-    assert text_of(str(tmp_path / "large.py")) == ""
-    monkeypatch.setattr(source_files, "MAX_READ_BYTES", 60)
-    assert text_of(str(tmp_path / "large.py")) == "x = 1\n" * 10
-
-
-def test_a_file_that_changed_is_read_again_and_one_that_is_gone_is_remembered(tmp_path: Path) -> None:
-    file = tmp_path / "mod.py"
-    file.write_text("a = 1\n")
-    assert text_of(str(file)) == "a = 1\n"
-    file.write_text("b = 1000\n")
-    assert text_of(str(file)) == "b = 1000\n"
-    file.unlink()
-    assert text_of(str(file)) == "b = 1000\n"
-
-
-def test_the_text_of_a_file_that_is_gone_is_empty() -> None:
-    assert text_of("/nowhere/a.py") == ""
-
-
-def test_frames_below_the_same_callers_are_one_row() -> None:
-    table = FrameTable()
-    first = table.add(-1, "a.py", 1, "<module>")
-    assert table.add(first, "b.py", 2, "f") == table.add(first, "b.py", 2, "f")
-    assert table.add(-1, "b.py", 2, "f") != table.add(first, "b.py", 2, "f")
-    assert table.columns()["parent"] == [-1, 0, -1]
-
-
-def spin(until: Callable[[], bool]) -> None:
-    while not until():
-        sum(range(100))
-
-
-def test_samples_are_of_the_line_that_runs() -> None:
-    sampler, table = LineSampler(interval_s=0.001), FrameTable()
-    sampler.start()
-    sampler.start()
-    deadline_s = time.monotonic() + 10
-    spin(lambda: len(sampler._samples) > 20 or time.monotonic() > deadline_s)
-    sampler.stop()
-    n = len(sampler._samples)
-    assert n > 20
-    columns = sampler.columns(table)
-    assert set(table.files) == {__file__}
-    assert {"spin", "<lambda>"} >= set(table.function)
-    assert columns["time_ns"] == sorted(columns["time_ns"])
-    assert len(columns["frame"]) == n
-    sampler.start()
-    spin(lambda: len(sampler._samples) > n or time.monotonic() > deadline_s)
-    sampler.stop()
-    assert len(sampler._samples) > n, "a next window adds to it"
-
-
-def test_a_cell_has_its_number_as_title(monkeypatch: pytest.MonkeyPatch) -> None:
-    from IPython.core.interactiveshell import InteractiveShell
-
-    shell = InteractiveShell.instance()
-    try:
-        name = shell.compile.cache("x = 1\n", 7)
-        assert title_of(name) == "Cell [7]"
-        assert text_of(name) == "x = 1\n"
-        assert is_user_file(name)
-    finally:
-        linecache.cache.pop(name, None)
-        InteractiveShell.clear_instance()
-    assert "IPython" in sys.modules

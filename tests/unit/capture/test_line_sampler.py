@@ -1,0 +1,34 @@
+"""Samples of the main thread -> rows of the line that ran."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tfprof_widgets.capture.line_sampler import LineSampler
+from tfprof_widgets.capture.source_graphs import FrameTable
+
+
+def spin(until: Callable[[], bool]) -> None:
+    while not until():
+        sum(range(100))
+
+
+def test_samples_are_of_the_line_that_runs() -> None:
+    sampler, table = LineSampler(interval_s=0.001), FrameTable()
+    sampler.start()
+    sampler.start()
+    deadline_s = time.monotonic() + 10
+    spin(lambda: len(sampler._samples) > 20 or time.monotonic() > deadline_s)
+    sampler.stop()
+    n = len(sampler._samples)
+    assert n > 20
+    columns = sampler.columns(table)
+    assert set(table.files) == {__file__}
+    assert {"spin", "<lambda>"} >= set(table.function)
+    assert columns["time_ns"] == sorted(columns["time_ns"])
+    assert len(columns["frame"]) == n
+    sampler.start()
+    spin(lambda: len(sampler._samples) > n or time.monotonic() > deadline_s)
+    sampler.stop()
+    assert len(sampler._samples) > n, "a next window adds to it"
