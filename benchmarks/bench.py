@@ -14,11 +14,12 @@ import sys
 import time
 
 import bench_load
+import bench_sampling
 import bench_timeline
 import captures
 import processes
 from bench_load import TOOLS, VIEWER
-from marks import marks
+from marks import marks, sampling_mark
 from table import Figures, aligned, markdown, parts, problems, seconds_text, table
 
 SIZES = (10_000, 100_000, 500_000, 1_000_000, 10_000_000)
@@ -44,14 +45,16 @@ def main() -> int:
             by_size[size] = _measured(size, arguments)
         except RuntimeError as error:
             print(f"{size:,} events: {error}", file=sys.stderr)
+    print("sampling of the machine ...", file=sys.stderr, flush=True)
+    sampling = bench_sampling.run(is_quick=arguments.quick)
     rows = table(by_size)
-    found = marks(by_size)
+    found = [*marks(by_size), sampling_mark(sampling)]
     machine = (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {processes.available_bytes() / 1e9:.0f} GB to be had; "
         f"{', '.join(f'{size:,} *' for size, one in by_size.items() if one.is_repeated) or 'no size repeats another'}; "
         f"measured in {seconds_text(time.monotonic() - begin)}"
     )
-    lines = [str(mark) for mark in found] + _tools(by_size)
+    lines = [str(mark) for mark in found] + _tools(by_size) + bench_sampling.sentences(sampling)
     lines += [problem for figures in by_size.values() for problem in problems(figures)]
     tables = [rows, *(parts(by_size, session) for session in ("while_loading", "when_loaded"))]
     print("\n\n".join(["", *(aligned(one) for one in tables if one), NOTES, machine, "\n".join(lines)]))

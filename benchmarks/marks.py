@@ -6,6 +6,8 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from bench_sampling import MAX_CPU_RATIO, RATE_HZ
+from processes import Outcome
 from table import Figures, bytes_text, seconds_text
 
 MIN_RATIO = 15
@@ -39,6 +41,12 @@ def marks(by_size: dict[int, Figures]) -> list[Mark]:
     found += [_frames(by_size[size], n_frames) for size, n_frames in limits if size in by_size]
     found += [mark for figures in by_size.values() for mark in (_payload(figures), *_kernel(figures))]
     return found + _growth(by_size)
+
+
+def sampling_mark(outcome: Outcome) -> Mark:
+    """CPU time of the thread that samples the machine during a capture."""
+    text = f"sampling at {RATE_HZ:g} Hz within {MAX_CPU_RATIO:.0%} of one core"
+    return _at_most(text, outcome.get("cpu_ratio"), MAX_CPU_RATIO, "{:.2%}".format)
 
 
 def _half_a_million(figures: Figures) -> list[Mark]:

@@ -31,6 +31,8 @@ _LEVELS = ("buffered_elements", "buffered_bytes_MB")
 _RAM = re.compile(r"(\d+) out of \d+")
 _GAUGES = {
     "rss_bytes": ("Memory of this process", "bytes"),
+    "memory_available_bytes": ("Memory available", "bytes"),
+    "n_threads": ("Threads of this process", "threads"),
     "gpu_memory_bytes": ("GPU memory in use", "bytes"),
 }
 """Samples that hold at their moment."""
@@ -49,7 +51,17 @@ _TOTALS = {
     "net_sent_bytes": ("Network sent", "bytes/s"),
 }
 """Samples that only grow; shown as a rate."""
-_SYSTEM_ORDER = ("cpu_pct", "process_cpu_pct", "rss_bytes", "gpu_pct", "gpu_memory_bytes", *_TOTALS)
+_SYSTEM_ORDER = (
+    *("cpu_pct", "process_cpu_pct", "n_threads", "rss_bytes", "memory_available_bytes", "gpu_pct", "gpu_memory_bytes"),
+    *_TOTALS,
+)
+"""GPUs of their own follow, where there are several, then cores."""
+_ONE_GPU = re.compile(r"gpu(\d+)_(pct|memory_bytes)")
+_ONE_CORE = re.compile(r"cpu(\d+)_pct")
+MAX_CORES = 16
+"""Of a machine with more the busiest have a counter, and its name says of how many; `Profile.system` has all."""
+MAX_GPUS = 16
+"""Likewise the first, as a machine has them."""
 
 
 @dataclass(frozen=True)
@@ -226,16 +238,38 @@ def _of_system(system: pd.DataFrame | None) -> Iterator[Counter]:
         return
     time_ps = np.round(system["time_ms"].to_numpy(np.float64) * PS_PER_MS).astype(np.int64)
     seconds = np.diff(time_ps) / 1e12
-    for column in _SYSTEM_ORDER:
-        if column not in system:
-            continue
+    for column, name, unit in _system_columns(system):
         sample = system[column].to_numpy(np.float64)
-        if column in _GAUGES:
-            (name, unit), time, value = _GAUGES[column], time_ps, sample
-        elif column in _LOADS:
-            (name, unit), time, value = _LOADS[column], time_ps[:-1], sample[1:] / (100 if column in _OF_A_CORE else 1)
-        else:
-            (name, unit), time = _TOTALS[column], time_ps[:-1]
-            value = np.diff(sample) / np.where(seconds > 0, seconds, np.nan)
+        time, value = time_ps, sample
+        if column in _TOTALS:
+            time, value = time_ps[:-1], np.diff(sample) / np.where(seconds > 0, seconds, np.nan)
+        elif column.endswith("_pct"):
+            time, value = time_ps[:-1], sample[1:] / (100 if column in _OF_A_CORE else 1)
         known = np.isfinite(value)
         yield Counter(name, unit, "system", time[known], value[known])
+
+
+def _system_columns(system: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+    """Which samples are shown, with the name and unit of each."""
+    kinds = _GAUGES | _LOADS | _TOTALS
+    for column in _SYSTEM_ORDER:
+        if column in system:
+            yield column, *kinds[column]
+    columns = [str(column) for column in system.columns]
+    gpus = [match for match in map(_ONE_GPU.fullmatch, columns) if match]
+    numbers = list(dict.fromkeys(match[1] for match in gpus))
+    # One GPU alone is what the mean and the sum are of.
+    for match in gpus if len(numbers) > 1 else ():
+        if match[1] in numbers[:MAX_GPUS]:
+            what, unit = ("load", "%") if match[2] == "pct" else ("memory in use", "bytes")
+            yield match[0], f"GPU {match[1]} {what}{_share(MAX_GPUS, len(numbers), 'GPUs')}", unit
+    cores = [match for match in map(_ONE_CORE.fullmatch, columns) if match]
+    load = {match[0]: float(np.nan_to_num(system[match[0]].to_numpy(np.float64)).mean()) for match in cores}
+    busiest = sorted(load, key=lambda column: -load[column])[:MAX_CORES]
+    for match in cores:
+        if match[0] in busiest:
+            yield match[0], f"CPU core {match[1]}{_share(MAX_CORES, len(cores), 'cores')}", "%"
+
+
+def _share(limit: int, count: int, what: str) -> str:
+    return f" ({limit} of {count} {what})" if count > limit else ""

@@ -11,10 +11,11 @@ from types import FrameType
 from typing import Any
 
 from ..errors import CaptureError
-from .keras_steps import StepMarks, marker_class
+from .keras_steps import StepMarks
 from .patch import METHODS
 from .record import CaptureOptions, CaptureRecord
 from .session import Capture
+from .step_marker import marker_class
 from .tf_profiler import import_tensorflow
 
 

@@ -10,6 +10,7 @@ from ..errors import CaptureError
 from .bounds import HEAP_BYTES_PER_FILE_BYTE, BoundKind, BoundWatch
 from .markers import OpenStep, close_marker
 from .notices import bound_text
+from .overhead import Phase, StepTimes
 from .record import CaptureOptions
 from .shield import run_shielded
 from .windows import WindowKeeper
@@ -28,6 +29,8 @@ class WindowControl:
         self.keeper = keeper
         self.n_steps = 0
         """How many batches the program has marked, captured or not."""
+        self.step_times = StepTimes()
+        """How long the steps took, captured or not."""
         self.bound: str | None = None
         """The text of the bound that ended the capture; empty after a failure; None while windows may open."""
         selection = options.selection()
@@ -73,13 +76,27 @@ class WindowControl:
 
     def finish(self, step: OpenStep) -> bool:
         """End the marker of a step and count it; False when it has ended before."""
+        # Read before the marker ends, which a running profiler records.
+        elapsed_ns = step.elapsed_ns
         if not self.drop(step):
             return False
+        self.step_times.add(
+            step.number, step.name, start_ns=step.start_ns, duration_ns=elapsed_ns, phase=self._phase(step)
+        )
         if step.is_selectable:
             self.n_steps += step.n_batches
             if step.window_id is not None and step.window_id == self.keeper.open_id:
                 self.keeper.count_step(step.number, step.n_batches)
         return True
+
+    def _phase(self, step: OpenStep) -> Phase:
+        """Where a step that ends now lay; no window has been closed for its sake yet."""
+        keeper = self.keeper
+        if step.n_opened != keeper.n_opened or step.window_id != keeper.open_id:
+            return "cut"
+        if step.window_id is not None:
+            return "during"
+        return "after" if keeper.n_opened else "before"
 
     def after_step(self, step: OpenStep, next_number: int) -> None:
         """Close the window where a bound waits for the end of this step, or the next one is not selected."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,13 +20,25 @@ class OpenStep:
     is_selectable: bool
     window_id: int | None
     """The window that was open at its begin."""
+    n_opened: int = 0
+    """How many windows had been opened at its begin."""
     marker: Any = field(init=False)
     """TensorFlow's `Trace`, running; nothing is recorded where no session runs."""
     thread_id: int = field(init=False)
+    start_ns: int = field(init=False)
+    """Unix time of its begin."""
+    _begin_ns: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.thread_id = threading.get_ident()
+        self.start_ns = time.time_ns()
+        self._begin_ns = time.perf_counter_ns()
         self.marker = open_marker(self.name)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """How long ago it began; the clock of the computer may be set meanwhile."""
+        return time.perf_counter_ns() - self._begin_ns
 
 
 def open_marker(name: str) -> Any:

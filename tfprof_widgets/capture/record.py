@@ -10,6 +10,9 @@ from typing import Literal
 
 import pandas as pd
 
+from .detail import DETAILS, Detail
+from .overhead import no_step_times
+from .sampler import DEFAULT_HZ, MAX_HZ, MIN_HZ
 from .selection import Selection, Steps, make_selection
 
 Outcome = Literal["complete", "bounded", "exception", "interrupted"]
@@ -34,8 +37,10 @@ class CaptureOptions:
     """Capture every step whose number is a multiple of this."""
     every_seconds: float | None = None
     """Capture one step at once, then one whenever so many seconds have passed."""
-    system: bool = True
-    """Whether CPU, memory, disk and network are sampled beside the trace."""
+    system: bool | float = True
+    """Whether the machine is sampled beside the trace, or how often: 5 to 20 Hz. True: 10 Hz."""
+    detail: Detail = "normal"
+    """How much the profiler records of each step; `detail.py` has the measured cost of each level."""
     logdir: str | Path | None = None
     """Where the files are kept, in TensorBoard's layout (`plugins/profile/<run>`). None: a private temporary folder."""
     max_seconds: float | None = None
@@ -54,9 +59,32 @@ class CaptureOptions:
                 raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give a number.")
             if not float(value) > 0:
                 raise ValueError(f"{name}={value!r} must be greater than 0; leave it out for the default.")
+        self._check_system()
+        if self.detail not in DETAILS:
+            choices = ", ".join(f'"{detail}"' for detail in DETAILS)
+            raise ValueError(f"detail={self.detail!r} is no level of detail; give one of {choices}.")
         if self.logdir is not None and not isinstance(self.logdir, (str, os.PathLike)):
             raise TypeError(f"logdir={self.logdir!r} is a {type(self.logdir).__name__}; give a path.")
         self.selection()
+
+    def _check_system(self) -> None:
+        rate = self.system
+        if isinstance(rate, bool):
+            return
+        if not isinstance(rate, Real):
+            raise TypeError(f"system={rate!r} is a {type(rate).__name__}; give True, False or a rate in Hz.")
+        if not MIN_HZ <= float(rate) <= MAX_HZ:
+            raise ValueError(
+                f"system={rate!r} Hz cannot be sampled: give a rate from {MIN_HZ:g} to {MAX_HZ:g} Hz, True for "
+                f"{DEFAULT_HZ:g} Hz, or False to sample nothing."
+            )
+
+    @property
+    def sample_hz(self) -> float:
+        """How often the machine is sampled, in Hz; 0 where it is not."""
+        if isinstance(self.system, bool):
+            return DEFAULT_HZ if self.system else 0.0
+        return float(self.system)
 
     def selection(self) -> Selection | None:
         """Return which steps are wanted; None means everything from start to stop."""
@@ -120,12 +148,21 @@ class CaptureRecord:
     system: pd.DataFrame = field(repr=False)
     """System samples with `time_ns` in Unix time; `sampler.on_trace_clock` puts them on a trace's clock.
 
-    Columns: `time_ns, cpu_pct, process_cpu_pct, rss_bytes, disk_read_bytes, disk_write_bytes, net_recv_bytes,
-    net_sent_bytes`, with GPUs `gpu_pct, gpu_memory_bytes` too. No rows with `system=False`.
+    The columns are those of `SystemSampler`, from before the first window to the end of the capture. No rows with
+    `system=False`.
     """
     outcome: Outcome
     n_steps: int
     """How many steps the program marked from start to stop, captured or not."""
+    step_times: pd.DataFrame = field(default_factory=no_step_times, repr=False)
+    """How long each of them took: `number, name, start_ns` (Unix time), `duration_ns, phase`; in the order of their begins.
+
+    `phase` is `before` the first window, `during` one, `after` one, or `cut` where a window opened or closed within the
+    step. Steps of validation are among them, and steps of several batches (`steps_per_execution`) are one row. At most
+    100,000 rows; of more steps they are an even spread, and `notices` say so.
+    """
+    detail: Detail = "normal"
+    """How much the profiler recorded of each step."""
 
     @property
     def n_steps_kept(self) -> int:

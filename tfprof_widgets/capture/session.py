@@ -64,7 +64,8 @@ class Capture:
         """The number of the next step that is not given one by the user."""
         self._end_if_over = end_if_over
         self._patch = KerasPatch() if patches_keras else None
-        self._sampler = SystemSampler() if self.options.system else None
+        rate_hz = self.options.sample_hz
+        self._sampler = SystemSampler(interval_s=1 / rate_hz) if rate_hz else None
         self._control: WindowControl | None = None
         self._record: CaptureRecord | None = None
         self._sources = SourceRecorder()
@@ -125,9 +126,10 @@ class Capture:
         try:
             if self._patch is not None:
                 self._patch.install()
-            control.open_first()
+            # Before the first window: its samples tell what the machine did without the profiler.
             if self._sampler is not None:
                 self._sampler.start()
+            control.open_first()
         except BaseException:
             for cleanup in self._cleanups:
                 cleanup()
@@ -180,16 +182,24 @@ class Capture:
         windows = tuple(keeper.windows)
         if windows and (notice := self._sources.finish(windows[-1].run_dir)):
             keeper.tell(notice)
+        system = no_samples() if self._sampler is None else self._sampler.stop()
+        told = (control.step_times.notice, "" if self._sampler is None else self._sampler.notice)
         record = CaptureRecord(
             run_dirs=tuple(window.run_dir for window in windows),
             windows=windows,
-            notices=(*keeper.notices, *closing_notices(self.options, keeper, control.bound, control.n_steps)),
+            notices=(
+                *keeper.notices,
+                *closing_notices(self.options, keeper, control.bound, control.n_steps),
+                *(notice for notice in told if notice),
+            ),
             cost=CaptureCost(
                 start_s=sum(window.start_s for window in windows),
                 stop_s=sum(window.stop_s for window in windows),
                 n_bytes=keeper.n_bytes,
             ),
-            system=no_samples() if self._sampler is None else self._sampler.stop(),
+            system=system,
+            step_times=control.step_times.frame(),
+            detail=self.options.detail,
             outcome="bounded" if outcome == "complete" and control.bound else outcome,
             n_steps=control.n_steps,
         )
@@ -216,7 +226,8 @@ class Capture:
         is_selectable = is_selectable and not control.steps_here()
         if is_selectable:
             control.before_step(number, n_batches)
-        step = OpenStep(name, number, n_batches, is_selectable, control.keeper.open_id)
+        keeper = control.keeper
+        step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened)
         control.add(step)
         if is_certain:
             self.confirm_step(step)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CaptureError
+from .detail import LOUD_NOTICE, Detail, mute_thread_pools, profiler_options
 from .scratch import free_text
 
 _logger = logging.getLogger(__name__)
@@ -38,35 +39,41 @@ def import_tensorflow() -> Any:
     return tensorflow
 
 
-def start_session(logdir: Path) -> bool:
+def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     """Start TensorFlow's profiler, to write below `logdir`.
 
     Returns:
-        Whether a session left by someone else had to be stopped first; tell the user `STALE_NOTICE`.
+        What the user has to be told: `STALE_NOTICE` where a session left by someone else had to be stopped first,
+        `LOUD_NOTICE` where the detail could not be lowered.
 
     Raises:
         CaptureError: the profiler did not start.
     """
     tf = import_tensorflow()
     profiler = tf.profiler.experimental
+    options = profiler_options(tf, detail)
+    arguments = (str(logdir),) if options is None else (str(logdir), options)
+    notices = []
     try:
-        profiler.start(str(logdir))
+        profiler.start(*arguments)
     except tf.errors.AlreadyExistsError:
+        notices.append(STALE_NOTICE)
         _logger.info("stopping a stale profiler session")
     except Exception as error:  # any failure of the profiler is the same to the user: no capture
         raise CaptureError(f"TensorFlow's profiler did not start: {error}") from error
-    else:
-        return False
     try:
-        profiler.stop(save=False)
-        profiler.start(str(logdir))
+        if notices:
+            profiler.stop(save=False)
+            profiler.start(*arguments)
     except Exception as error:  # as above
         raise CaptureError(
             f"Another profiler is running in this process and could not be stopped: {error}. "
             "Stop it (`tf.profiler.experimental.stop()`, the TensorBoard callback's `profile_batch=0`) "
             "or restart the kernel."
         ) from error
-    return True
+    if detail == "low" and not mute_thread_pools():
+        notices.append(LOUD_NOTICE)
+    return tuple(notices)
 
 
 def stop_session(logdir: Path) -> Path:

@@ -10,7 +10,7 @@ from .bounds import BoundWatch
 from .record import CaptureOptions, Window
 from .scratch import free_text, place_run
 from .source_map import SourceRecorder
-from .tf_profiler import STALE_NOTICE, start_session, stop_session
+from .tf_profiler import start_session, stop_session
 
 WARM_UP_STEPS = 2
 """The first step of a window may trace and compile; the heap is watched from the end of the second on."""
@@ -25,7 +25,9 @@ class WindowKeeper:
         self.scratch = scratch
         """The private folder of the capture."""
         self._sources = sources
-        self._n_opened = 0
+        self._detail = options.detail
+        self.n_opened = 0
+        """How many sessions have been begun."""
         self._session_dir = scratch
         self._steps: list[tuple[int, int]] = []
         self._start_ns = 0
@@ -61,18 +63,18 @@ class WindowKeeper:
         Raises:
             CaptureError: it did not start; no window is open then.
         """
-        self._n_opened += 1
+        self.n_opened += 1
         self._steps = []
         # A folder per session: TensorFlow names its runs by the second, and would write the second over the first.
-        self._session_dir = self.scratch / f"session{self._n_opened}"
+        self._session_dir = self.scratch / f"session{self.n_opened}"
         begin_s = time.perf_counter()
-        was_stale = start_session(self._session_dir)
+        notices = start_session(self._session_dir, self._detail)
         self._start_s = time.perf_counter() - begin_s
         self._start_ns = time.time_ns()
-        self.open_id = self._n_opened
+        self.open_id = self.n_opened
         self._sources.start()
-        if was_stale:
-            self.tell(STALE_NOTICE)
+        for notice in notices:
+            self.tell(notice)
 
     def close(self) -> Window | None:
         """Stop the session and return its window; None when its files could not be written, which `notices` tell."""

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import TraceError
+from .saved_capture import SavedCapture, parse_capture
 
 SAVED = "tfprof.profile.json"
 """Name of the file at the top of a directory that `Profile.save` wrote; TensorBoard and XProf ignore it."""
@@ -32,6 +33,8 @@ class SavedProfile:
     """Samples of the machine, with `time_ns` in Unix time; no columns where none were taken."""
     cost: Mapping[str, float] = field(default_factory=dict)
     """`start_s`, `stop_s` and `n_bytes` of the capture; empty for a trace that was loaded."""
+    capture: SavedCapture | None = None
+    """How it was captured; None for a trace that was loaded, and where an earlier version saved it."""
     bookmarks: tuple[Any, ...] = ()
     """As the timeline's trait of that name holds them."""
     runs: tuple[str, ...] = ()
@@ -45,6 +48,7 @@ class SavedProfile:
             "notices": list(self.notices),
             "system": {str(name): _numbers(self.system[name]) for name in self.system.columns},
             "cost": dict(self.cost),
+            "capture": None if self.capture is None else self.capture.document(),
             "bookmarks": list(self.bookmarks),
             "runs": list(self.runs),
         }
@@ -89,10 +93,11 @@ def parse_saved(document: object) -> SavedProfile:
             notices=tuple(texts(document.get("notices", []))),
             system=_frame(document.get("system", {})),
             cost={texts([name])[0]: _finite(value) for name, value in cost.items()},
+            capture=parse_capture(document.get("capture")),
             bookmarks=tuple(bookmarks),
             runs=tuple(_directory_name(name) for name in texts(document.get("runs", []))),
         )
-    except (TypeError, ValueError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TraceError(f"a part of it is broken: {error}") from error
 
 

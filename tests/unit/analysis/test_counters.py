@@ -87,6 +87,43 @@ def test_samples_of_the_machine_become_loads_and_rates_over_the_time_they_cover(
     assert got["Disk read"] == ([0, 100 * ms], [10_000.0, 20_000.0])
 
 
+def _machine(*loads: float, **columns: float) -> pd.DataFrame:
+    """Two samples of a machine whose cores have these loads, and with these columns."""
+    cores = {f"cpu{i}_pct": load for i, load in enumerate(loads)}
+    return pd.DataFrame({name: [value, value] for name, value in (cores | columns).items()}).assign(
+        time_ms=[0.0, 100.0]
+    )
+
+
+def test_cores_and_gpus_of_their_own_follow_the_sums_of_the_machine() -> None:
+    gpus = {"gpu_pct": 50.0, "gpu_memory_bytes": 3e9, "gpu0_pct": 20.0, "gpu0_memory_bytes": 1e9}
+    system = _machine(10, 90, cpu_pct=50, n_threads=9, memory_available_bytes=1e9, **gpus, gpu1_pct=80.0)
+    counters = _results(event("train", 0, 9), system=system).counters.counters
+    assert [(counter.name, counter.unit) for counter in counters] == [
+        ("CPU, all cores", "%"), ("Threads of this process", "threads"), ("Memory available", "bytes"),
+        ("GPU load", "%"), ("GPU memory in use", "bytes"),
+        ("GPU 0 load", "%"), ("GPU 0 memory in use", "bytes"), ("GPU 1 load", "%"),
+        ("CPU core 0", "%"), ("CPU core 1", "%"),
+    ]  # fmt: skip
+    assert counters[-1].time_ps.tolist() == [0]
+    assert counters[-1].value.tolist() == [90]
+
+
+def test_one_gpu_has_no_counter_beside_the_sum() -> None:
+    system = _machine(gpu_pct=50, gpu_memory_bytes=3e9, gpu0_pct=50, gpu0_memory_bytes=3e9)
+    counters = _results(event("train", 0, 9), system=system).counters.counters
+    assert [counter.name for counter in counters] == ["GPU load", "GPU memory in use"]
+
+
+def test_of_many_cores_the_busiest_are_shown_and_their_names_say_of_how_many() -> None:
+    loads = [float(i % 7) for i in range(64)]
+    loads[40] = 99
+    counters = _results(event("train", 0, 9), system=_machine(*loads)).counters.counters
+    assert len(counters) == 16
+    assert "CPU core 40 (16 of 64 cores)" in [counter.name for counter in counters]
+    assert min(counter.value[0] for counter in counters) >= 5
+
+
 def test_a_capture_without_counters_has_an_empty_table() -> None:
     results = _results(event("train", 0, 9))
     assert results.counters.frame.empty

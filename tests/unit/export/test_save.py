@@ -69,6 +69,48 @@ def test_samples_notices_cost_and_title_of_a_capture_come_back(tmp_path: Path) -
     pd.testing.assert_frame_equal(again.counters, prof.counters)
 
 
+def step_times(ms_inside: float) -> pd.DataFrame:
+    """Forty steps of 10 ms, then as many under the profiler."""
+    ms = [10 + k % 3 / 10 for k in range(40)] + [ms_inside + k % 3 / 10 for k in range(40)]
+    return pd.DataFrame(
+        {
+            "number": range(80),
+            "name": "train",
+            "start_ns": range(10**18, 10**18 + 80),
+            "duration_ns": [round(one * 1e6) for one in ms],
+            "phase": ["before"] * 40 + ["during"] * 40,
+        }
+    )
+
+
+def test_what_a_capture_cost_comes_back_with_its_notice(tmp_path: Path) -> None:
+    prof = captured(run(tmp_path / "old", "a"), step_times=step_times(14), detail="high", outcome="bounded")
+    assert prof.capture is not None
+    assert prof.capture.overhead_ratio == pytest.approx(0.4, abs=0.02)
+    assert prof.capture.is_distorting
+    (notice,) = prof.notices
+    assert notice.startswith("The capture distorts what it shows: a step took 39.6 % longer")
+    assert notice in prof.capture.sentence
+    for again in (
+        tfprof.load(prof.save(tmp_path / "new")),
+        tfprof.load(prof.to_chrome_trace(tmp_path / "x.json")),
+        tfprof.load(tfprof.load(prof.save(tmp_path / "new")).save(tmp_path / "newer")),
+    ):
+        assert again.capture == prof.capture
+        assert again.notices == prof.notices
+    calm = captured(run(tmp_path / "calm", "a"), step_times=step_times(10.5))
+    assert calm.notices == ()
+
+
+def test_a_capture_without_steps_to_compare_comes_back_too(tmp_path: Path) -> None:
+    prof = captured(run(tmp_path / "old", "a"))
+    again = tfprof.load(prof.save(tmp_path / "new"))
+    assert prof.capture is not None
+    assert again.capture is not None
+    assert again.capture.sentence == prof.capture.sentence
+    assert repr(again.capture) == repr(prof.capture)
+
+
 def test_bookmarks_come_back_and_survive_a_save_without_a_timeline(tmp_path: Path) -> None:
     prof = captured(run(tmp_path / "old", "a"))
     marks = (Bookmark(1, 1, "here"), Bookmark(2, 9, "</script>"))
@@ -130,6 +172,8 @@ def test_what_came_from_a_chrome_trace_is_kept_as_one_and_said_so(name: str, tmp
         (b'{"version": 2}', "version"),
         (b'{"version": 1, "system": {"cpu": ["x"]}}', "no list of numbers"),
         (b'{"version": 1, "system": {"cpu": [1]}}', "time_ns"),
+        (b'{"version": 1, "capture": []}', "capture is no object"),
+        (b'{"version": 1, "capture": {"outcome": "x"}}', "overhead_interval"),
         (b'{"version": 1, "runs": ["../../etc"]}', "no name of a run directory"),
         (b'{"version": 1, "notices": [5]}', "a text is none"),
         (b"[" * 100_000, "Recursion"),

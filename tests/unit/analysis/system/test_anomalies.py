@@ -1,0 +1,162 @@
+"""Samples of a machine with one odd thing each, and without any: what is found, where, and how large."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.unit.analysis.system.samples_drawn import Values, level, sampled, total
+from tfprof_widgets.analysis.system.anomalies import COLUMNS, find_anomalies
+from tfprof_widgets.analysis.system.dips import MOST_DIPS
+
+MB = 1e6
+
+
+def kinds(system: pd.DataFrame) -> list[str]:
+    return list(find_anomalies(system)["kind"])
+
+
+def dipping(low: float, high: float, *spans: tuple[float, float]):  # type: ignore[no-untyped-def]
+    def values(time_s: Values) -> Values:
+        is_low = np.any([(time_s >= begin - 1e-9) & (time_s < end - 1e-9) for begin, end in spans], axis=0)
+        return np.where(is_low, low, high)
+
+    return values
+
+
+def test_a_calm_machine_has_no_findings_and_the_table_its_columns() -> None:
+    system = sampled(
+        cpu_pct=level(70), process_cpu_pct=level(140), gpu_pct=level(95), rss_bytes=level(2e9),
+        net_recv_bytes=total(level(20 * MB)), net_sent_bytes=total(level(1e4)), noise=0.0,
+    )  # fmt: skip
+    noisy = system.assign(cpu_pct=sampled(cpu_pct=level(70), noise=0.1)["cpu_pct"])
+    for one in (system, noisy):
+        found = find_anomalies(one)
+        assert tuple(found.columns) == COLUMNS == ("kind", "metric", "start_ms", "end_ms", "value", "unit", "text")
+        assert found.empty
+
+
+@pytest.mark.parametrize("metric", ["cpu_pct", "process_cpu_pct", "gpu_pct"])
+def test_a_dip_is_told_with_its_span_and_its_load(metric: str) -> None:
+    (row,) = find_anomalies(sampled(**{metric: dipping(10, 90, (4, 5))})).to_dict("records")
+    assert (row["kind"], row["metric"], row["unit"]) == ("utilisation_dip", metric, "%")
+    assert row["value"] == pytest.approx(10, rel=0.1)
+    # A load is the mean since the sample before it.
+    assert (row["start_ms"], row["end_ms"]) == (pytest.approx(2900), pytest.approx(3900))
+    assert row["text"].endswith(".")
+
+
+def test_a_dip_of_one_gpu_of_several_is_told_of_that_one() -> None:
+    system = sampled(gpu_pct=level(80), gpu0_pct=level(95), gpu1_pct=dipping(5, 95, (4, 6)))
+    found = find_anomalies(system)
+    assert list(found["metric"]) == ["gpu1_pct"]
+    assert "GPU 1" in found["text"][0]
+
+
+def test_short_dips_the_ends_of_a_capture_and_idle_machines_are_no_dips() -> None:
+    assert kinds(sampled(cpu_pct=dipping(5, 90, (4, 4.1)))) == []
+    assert kinds(sampled(cpu_pct=dipping(5, 90, (9, 10)))) == []
+    assert kinds(sampled(cpu_pct=dipping(1, 9, (4, 6)))) == []
+
+
+def test_of_many_dips_the_longest_are_listed_and_their_number_is_told() -> None:
+    spans = [(float(k), k + (0.8 if k == 7 else 0.5)) for k in range(2, 18, 2)] + [(7.0, 7.8)]
+    found = find_anomalies(sampled(20, gpu_pct=dipping(5, 90, *spans)))
+    assert len(found) == MOST_DIPS
+    assert f"One of {len(spans)} dips; the longest {MOST_DIPS} are listed." in found["text"][0]
+    assert found["start_ms"].is_monotonic_increasing
+    assert (found["end_ms"] - found["start_ms"]).max() == pytest.approx(800)
+
+
+def test_what_falls_into_a_pause_of_the_program_is_not_looked_at() -> None:
+    system = sampled(gpu_pct=dipping(5, 90, (4, 6)))
+    assert len(find_anomalies(system)) == 1
+    assert find_anomalies(system, pauses_ms=[(2_900, 4_900)]).empty
+
+
+def test_memory_that_grows_all_the_time_is_told_with_its_rate() -> None:
+    grown = sampled(20, rss_bytes=lambda time_s: 1e9 + 20 * MB * time_s, noise=1e-4)
+    (row,) = find_anomalies(grown).to_dict("records")
+    assert (row["kind"], row["metric"], row["unit"]) == ("rising_memory", "rss_bytes", "bytes/s")
+    assert row["value"] == pytest.approx(20 * MB, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "rss",
+    [
+        lambda time_s: 1e9 + 5e8 * (1 - np.exp(-time_s / 2)),  # levels off
+        lambda time_s: np.where(time_s < 3, 1e9, 2e9),  # one step
+        lambda time_s: 1e9 + 1e8 * np.sin(time_s),
+        lambda time_s: 1e9 + 1e5 * time_s,
+    ],
+)
+def test_memory_that_levels_off_steps_swings_or_hardly_grows_is_no_leak(rss) -> None:  # type: ignore[no-untyped-def]
+    assert kinds(sampled(20, rss_bytes=rss, noise=0.0)) == []
+
+
+def test_the_memory_that_the_profiler_holds_its_events_in_is_not_the_programs() -> None:
+    system = sampled(20, rss_bytes=lambda time_s: 1e9 + 20 * MB * time_s, noise=0.0)
+    assert find_anomalies(system, n_events=350_000).empty
+    assert len(find_anomalies(system, n_events=10_000)) == 1
+
+
+def test_a_choppy_network_in() -> None:
+    bursts = total(lambda time_s: np.where(time_s % 1 < 0.5, 80 * MB, 0))
+    (row,) = find_anomalies(sampled(net_recv_bytes=bursts, noise=0.0)).to_dict("records")
+    assert (row["kind"], row["unit"]) == ("choppy_network_in", "%")
+    assert row["value"] == pytest.approx(50, abs=5)
+    assert "pauses" in row["text"]
+
+
+def test_a_network_in_that_is_used_once_or_little_is_not_choppy() -> None:
+    once = total(lambda time_s: np.where(time_s < 4, 80 * MB, 0))
+    little = total(lambda time_s: np.where(time_s % 1 < 0.5, 1e4, 0))
+    for column in (once, little):
+        assert kinds(sampled(net_recv_bytes=column, noise=0.0)) == []
+
+
+def test_a_full_network_in_is_told_with_the_speed_of_a_usual_link() -> None:
+    full = total(lambda time_s: np.where((time_s > 0.5) & (time_s < 9), 0.94 * 125 * MB, 0))
+    (row,) = find_anomalies(sampled(net_recv_bytes=full, noise=0.0)).to_dict("records")
+    assert (row["kind"], row["unit"]) == ("saturated_network_in", "bytes/s")
+    assert row["value"] == pytest.approx(0.94 * 125 * MB, rel=0.01)
+    assert "94 % of a link of 1 Gbit/s" in row["text"]
+
+
+def test_transfers_out_that_grow_each_time() -> None:
+    def growing(time_s: Values) -> Values:
+        return np.where(time_s % 2 < 0.5, 10 * MB * (1 + np.floor(time_s / 2)), 0)
+
+    def equal(time_s: Values) -> Values:
+        return np.where(time_s % 2 < 0.5, 10 * MB, 0)
+
+    (row,) = find_anomalies(sampled(net_sent_bytes=total(growing), noise=0.0)).to_dict("records")
+    assert (row["kind"], row["unit"]) == ("growing_network_out", "ratio")
+    assert row["value"] == pytest.approx(5)
+    assert kinds(sampled(net_sent_bytes=total(equal), noise=0.0)) == []
+
+
+def test_a_late_start_is_told_of_the_gpu_and_without_one_of_the_process() -> None:
+    late = dipping(2, 90, (0, 3))
+    (row,) = find_anomalies(sampled(gpu_pct=late, process_cpu_pct=level(100))).to_dict("records")
+    assert (row["kind"], row["metric"], row["unit"]) == ("late_start", "gpu_pct", "s")
+    assert row["value"] == pytest.approx(2.9)
+    assert list(find_anomalies(sampled(process_cpu_pct=late))["metric"]) == ["process_cpu_pct"]
+    assert kinds(sampled(gpu_pct=dipping(2, 90, (0, 0.5)))) == []
+
+
+def test_nothing_is_said_of_captures_too_short_to_tell() -> None:
+    assert kinds(sampled(1.9, cpu_pct=dipping(5, 90, (0.5, 1)))) == []
+    sparse = sampled(10, cpu_pct=dipping(5, 90, (4, 6))).iloc[::8]
+    assert kinds(sparse) == []
+    assert find_anomalies(None).empty
+    assert list(find_anomalies(pd.DataFrame()).columns) == list(COLUMNS)
+
+
+def test_samples_with_gaps_twins_and_disorder_are_read_all_the_same() -> None:
+    system = sampled(gpu_pct=dipping(5, 90, (4, 6)))
+    damaged = pd.concat([system, system.iloc[[7]]]).sample(frac=1, random_state=1)
+    damaged.loc[3, "gpu_pct"] = np.nan
+    pd.testing.assert_frame_equal(find_anomalies(damaged), find_anomalies(system))
+    assert find_anomalies(system.assign(gpu_pct=np.nan)).empty

@@ -1,0 +1,166 @@
+"""Times of steps beside a capture: which phase each is in, how many are kept; what each level of detail records."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.unit.capture.scenario import run_scenario
+from tfprof_widgets.capture.overhead import StepTimes, no_step_times
+
+COLUMNS = ["number", "name", "start_ns", "duration_ns", "phase"]
+
+
+def test_steps_are_told_in_the_order_of_their_begins() -> None:
+    times = StepTimes()
+    times.add(1, "train", start_ns=20, duration_ns=5, phase="during")
+    times.add(0, "train", start_ns=10, duration_ns=50, phase="before")
+    frame = times.frame()
+    assert list(frame.columns) == list(no_step_times().columns) == COLUMNS
+    assert frame["number"].tolist() == [0, 1]
+    assert frame["duration_ns"].tolist() == [50, 5]
+    assert times.notice == ""
+
+
+def test_of_a_long_training_an_even_spread_is_kept_and_every_step_of_a_short_window() -> None:
+    times = StepTimes(max_steps=20)
+    for number in range(1000):
+        phase: Any = "during" if 500 <= number < 505 else "before"
+        times.add(number, "train", start_ns=number, duration_ns=1, phase=phase)
+    frame = times.frame()
+    assert len(frame) <= 20
+    assert frame.loc[frame["phase"] == "during", "number"].tolist() == [500, 501, 502, 503, 504]
+    outside = frame.loc[(frame["phase"] == "before") & (frame["number"] < 500), "number"]
+    assert outside.diff().dropna().nunique() == 1
+    assert times.notice.startswith(f"Of the times of 1,000 steps {len(frame)} are kept")
+
+
+def test_no_step_times_have_the_types_of_some() -> None:
+    times = StepTimes()
+    times.add(1, "train", start_ns=20, duration_ns=5, phase="during")
+    assert times.frame().dtypes.to_dict() == no_step_times().dtypes.to_dict()
+
+
+@cache
+def windows() -> dict[str, Any]:
+    return run_scenario("""
+        capture = started(steps=range(10, 20), system=20)
+        x, y = arrays(30)
+        model().fit(x, y, **FIT)
+        record = capture.stop()
+        times = record.step_times
+        out["columns"] = list(times.columns)
+        out["phases"] = times.groupby("phase", sort=False)["number"].apply(list).to_dict()
+        out["shortest"] = int(times["duration_ns"].min())
+        out["ordered"] = bool(times["start_ns"].is_monotonic_increasing)
+        window, system = record.windows[0], record.system
+        during = times[times["phase"] == "during"]
+        out["inside"] = bool((during["start_ns"] >= window.start_ns).all()
+                             and (during["start_ns"] + during["duration_ns"]).max() <= window.stop_ns + 10**6)
+        out["first_sample"] = int(system["time_ns"].iloc[0] - window.start_ns)
+        out["last_sample"] = int(system["time_ns"].iloc[-1] - (window.stop_ns + window.stop_s * 1e9))
+        capture = started(system=20)
+        with step(0):
+            pass
+        record = capture.stop()
+        out["whole"] = [int(record.system["time_ns"].iloc[0] - record.windows[0].start_ns), len(record.system),
+                        list(record.step_times["phase"])]
+        capture = started(every=10, system=False)
+        for batch in trace_steps(range(21)):
+            pass
+        out["every"] = capture.stop().step_times["phase"].tolist()
+        capture = started(max_seconds=0.2, system=False)
+        with step(0):
+            while capture._control.keeper.open_id is not None:
+                time.sleep(0.01)
+        out["cut"] = capture.stop().step_times["phase"].tolist()
+    """)
+
+
+@pytest.mark.tensorflow
+def test_steps_are_before_during_and_after_the_window() -> None:
+    out = windows()
+    assert out["columns"] == COLUMNS
+    assert out["phases"] == {"before": [*range(10)], "during": [*range(10, 20)], "after": [*range(20, 30)]}
+    assert out["shortest"] > 0
+    assert out["ordered"]
+    assert out["inside"]
+
+
+@pytest.mark.tensorflow
+def test_samples_begin_before_the_first_session_and_go_on_until_its_files_are_written() -> None:
+    out = windows()
+    assert out["first_sample"] < 0 < out["last_sample"]
+    assert out["whole"][0] < 0
+    assert out["whole"][1] >= 2
+    assert out["whole"][2] == ["during"]
+
+
+@pytest.mark.tensorflow
+def test_steps_between_windows_come_after_one_and_a_step_cut_by_a_bound_is_neither() -> None:
+    out = windows()
+    assert out["every"] == [*(["during"] + ["after"] * 9) * 2, "during"]
+    assert out["cut"] == ["cut"]
+
+
+@cache
+def details() -> dict[str, Any]:
+    return run_scenario(
+        """
+        import tfprof_widgets as tfprof
+        import collections
+        x, y = arrays(20)
+        made = model()
+        made.fit(x, y, **FIT)
+        for detail in ("low", "normal", "high", "low"):
+            capture = started(detail=detail, system=False)
+            made.fit(x, y, **FIT)
+            record = capture.stop()
+            prof = tfprof.load(record.run_dirs[0])
+            names = collections.Counter(prof.events["name"])
+            out[detail] = {
+                "detail": record.detail, "notices": record.notices, "steps": len(prof.steps),
+                "ops": sorted(set(prof.ops["type"])),
+                "events": prof.trace.n_events, "pool": sum(n for name, n in names.items() if name.startswith("ThreadpoolL")),
+                "memory": list(prof.memory.allocators), "iterators": len(prof.input_pipeline.iterators),
+                "queue": names["ExecutorState::ScheduleReady"], "layers": len(prof.layers),
+                "sources": sorted(set(prof.steps["source"])),
+            }
+        """,
+        TF_CPU_ALLOCATOR_USE_BFC="true",
+    )
+
+
+@pytest.mark.tensorflow
+def test_every_level_of_detail_has_the_steps_ops_memory_layers_and_input() -> None:
+    for detail, out in details().items():
+        assert (out["detail"], out["notices"]) == (detail, [])
+        assert (out["steps"], out["sources"]) == (20, ["marker"])
+        assert "MatMul" in " ".join(out["ops"])
+        assert out["memory"]
+        assert out["iterators"]
+        assert out["layers"]
+
+
+@pytest.mark.tensorflow
+def test_low_leaves_out_the_thread_pools_and_high_adds_the_queues_of_the_executor() -> None:
+    low, normal, high = (details()[detail] for detail in ("low", "normal", "high"))
+    assert low["pool"] == 0 < normal["pool"]
+    assert normal["queue"] == 0 < high["queue"]
+    assert low["events"] < normal["events"] < high["events"]
+
+
+@pytest.mark.tensorflow
+def test_a_build_without_the_switch_records_as_normal_and_says_so() -> None:
+    out = run_scenario("""
+        from tfprof_widgets.capture import detail
+        detail._SET_COLLECTOR = "_no_such_symbol"
+        capture = started(detail="low", system=False)
+        with step(0):
+            tf.ones(3) + 1
+        out["notices"] = capture.stop().notices
+        out["expected"] = detail.LOUD_NOTICE
+    """)
+    assert out["notices"] == [out["expected"]]

@@ -1,0 +1,190 @@
+"""How long steps took with and without the profiler -> by how much the profiler slowed them down, and how sure that is.
+
+measure_interference(step_times) -> Interference;  CaptureSummary is that with the capture's other costs, and a sentence
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Float64, Int64
+from ..wording import number, plural, size
+
+DISTORTED_RATIO = 0.10
+"""A capture whose steps took longer by more than this, by the whole interval, tells about itself as much as about the program."""
+MIN_STEPS = 5
+"""Fewer on either side give no interval."""
+_N_RESAMPLES = 2_000
+_SEED = 20_240_229
+_INTERVAL = (2.5, 97.5)
+_MOST_STEPS = 2_000
+"""Of a side that are resampled: the interval of more would not be told apart from theirs."""
+UNKNOWN = (math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Interference:
+    """Steps inside windows of the profiler against steps outside."""
+
+    overhead_ratio: float = math.nan
+    """Median step inside over median step outside, minus 1; NaN where either is missing."""
+    overhead_interval: tuple[float, float] = UNKNOWN
+    """In which the ratio lies in 95 of 100 such captures; NaN with fewer than 5 steps on a side."""
+    n_steps_inside: int = 0
+    """How many steps were compared."""
+    n_steps_outside: int = 0
+
+    @property
+    def is_distorting(self) -> bool:
+        """Whether steps took over a tenth longer while they were captured, and that is no accident."""
+        return self.overhead_interval[0] > DISTORTED_RATIO
+
+
+def measure_interference(step_times: pd.DataFrame) -> Interference:
+    """Compare the steps of a capture inside and outside of its windows.
+
+    Only steps of one name are compared, `train` with `train`: of several names that with the most steps on its scarcer
+    side. Its first step is left out: it traces and compiles. So are steps in which a window opened or closed.
+
+    The interval is a bootstrap with a fixed seed over blocks of neighbouring steps: a program that drifts (a machine that
+    others use, a data cache that fills) has alike neighbours, and its interval is wider for it.
+
+    Args:
+        step_times: columns `name, start_ns, duration_ns, phase` in the order of begins, as `CaptureRecord.step_times`.
+    """
+    found = [Interference()]
+    for _, steps in step_times.groupby("name", sort=True):  # bounded by the names of markers: a handful
+        steps = steps.iloc[1:]
+        inside = steps.loc[steps["phase"] == "during", "duration_ns"].to_numpy(np.float64)
+        outside = steps.loc[steps["phase"].isin(["before", "after"]), "duration_ns"].to_numpy(np.float64)
+        found.append(_compared(inside, outside))
+    return max(
+        found, key=lambda one: (min(one.n_steps_inside, one.n_steps_outside), one.n_steps_inside + one.n_steps_outside)
+    )
+
+
+def _compared(inside: Float64, outside: Float64) -> Interference:
+    n_inside, n_outside = len(inside), len(outside)
+    if not n_inside or not n_outside:
+        return Interference(n_steps_inside=n_inside, n_steps_outside=n_outside)
+    ratio = float(np.median(inside) / max(np.median(outside), 1.0)) - 1
+    interval = UNKNOWN
+    if min(n_inside, n_outside) >= MIN_STEPS:
+        rng = np.random.default_rng(_SEED)
+        ratios = _medians(inside, rng) / np.maximum(_medians(outside, rng), 1.0) - 1
+        low, high = np.percentile(ratios, _INTERVAL).tolist()
+        # A median of few steps has few values: what was found is always one of those it may be.
+        interval = (min(low, ratio), max(high, ratio))
+    return Interference(ratio, interval, n_inside, n_outside)
+
+
+def _medians(durations: Float64, rng: np.random.Generator) -> Float64:
+    """Medians of resamples made of blocks of neighbours."""
+    if len(durations) > _MOST_STEPS:
+        durations = durations[np.linspace(0, len(durations) - 1, _MOST_STEPS).astype(np.int64)]
+    n = len(durations)
+    length = max(1, round(n ** (1 / 3)))
+    n_blocks = -(-n // length)
+    medians = np.empty(_N_RESAMPLES)
+    piece = max(1, 2_000_000 // n)
+    for low in range(0, _N_RESAMPLES, piece):  # so that the resamples of many steps never lie in memory together
+        count = min(piece, _N_RESAMPLES - low)
+        # A block may go on from the last step to the first: else those at the ends would be drawn less often.
+        first: Int64 = rng.integers(0, n, (count, n_blocks, 1))
+        rows = ((first + np.arange(length)) % n).reshape(count, -1)[:, :n]
+        medians[low : low + count] = np.median(durations[rows], axis=1)
+    return medians
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureSummary:
+    """What a capture was, and what it cost the program that it looked at."""
+
+    start_s: float
+    """What starting the profiler took, in s; the sum over the windows. The program waited for it, between steps."""
+    stop_s: float
+    """What stopping it and writing its files took, in s, likewise."""
+    n_bytes: int
+    """Size of its files."""
+    n_events: int
+    n_steps: int
+    """How many steps the program marked from start to stop, captured or not."""
+    outcome: str
+    """How it ended: `complete`, `bounded`, `exception` or `interrupted`."""
+    detail: str
+    """How much it recorded of each step: `low`, `normal` or `high`."""
+    overhead_ratio: float
+    """Median step inside a window over median step outside, minus 1: 0.05 for steps that took 5 % longer. NaN if unknown."""
+    overhead_interval: tuple[float, float]
+    """Of the ratio, 95 %; NaN with fewer than 5 steps inside or outside."""
+    n_steps_inside: int
+    """How many steps were compared for it."""
+    n_steps_outside: int
+    windows: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    """The sessions of the profiler, a `Window` each, in time order; none for a profile that was loaded."""
+    step_times: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+    """How long each marked step took, the columns of `CaptureRecord.step_times`; None for a profile that was loaded."""
+
+    @property
+    def is_distorting(self) -> bool:
+        """Whether the interval lies wholly above 0.10."""
+        return self._interference.is_distorting
+
+    @property
+    def sentence(self) -> str:
+        """What it cost, in a sentence or two; with advice where the capture distorts what it shows."""
+        told = (
+            step_sentence(self._interference, self.detail)
+            if self.n_steps
+            else "What the capture cost a step is not known: no step was marked."
+        )
+        spent = f"Starting took {number(self.start_s * 1e3)} ms, stopping {number(self.stop_s * 1e3)} ms"
+        return f"{told} {spent}, for {plural(self.n_events, 'event')} in {size(self.n_bytes)}."
+
+    @property
+    def _interference(self) -> Interference:
+        return Interference(self.overhead_ratio, self.overhead_interval, self.n_steps_inside, self.n_steps_outside)
+
+
+def step_sentence(interference: Interference, detail: str) -> str:
+    """Say what a capture of this detail did to the time of a step, and what to do where it distorts."""
+    ratio, (low, high) = interference.overhead_ratio, interference.overhead_interval
+    n_inside, n_outside = interference.n_steps_inside, interference.n_steps_outside
+    if math.isnan(ratio):
+        where = "outside of" if n_inside else "inside"
+        return (
+            f"What the capture cost a step is not known: no step to compare ran {where} its windows. Capture some of the "
+            "steps, such as `steps=range(10, 20)`."
+        )
+    taken = f"a step took {number(abs(ratio) * 100)} % {'longer' if ratio >= 0 else 'less'} while it was captured"
+    compared = f"{plural(n_inside, 'step')} inside, {n_outside:,} outside"
+    if math.isnan(low):
+        return f"A{taken[1:]} ({compared}: too few for an interval)."
+    evidence = f"95 % interval {_signed(low)} to {_signed(high)} %; {compared}"
+    if interference.is_distorting:
+        return f"The capture distorts what it shows: {taken} ({evidence}). {_advice(detail)}"
+    if low <= 0 <= high:
+        return f"No cost of the capture to a step can be told from noise ({evidence})."
+    return f"A{taken[1:]} ({evidence})."
+
+
+def _signed(ratio: float) -> str:
+    return f"{'-' if ratio < 0 else ''}{number(abs(ratio) * 100)}"
+
+
+def _advice(detail: str) -> str:
+    if detail == "low":
+        return (
+            "Trust shares and ratios rather than times, and do more in a step while you profile: a larger batch, or "
+            "`steps_per_execution` in `compile`."
+        )
+    lower = "normal" if detail == "high" else "low"
+    return (
+        f'Record less of each step with `detail="{lower}"` (`--detail {lower}`), and trust shares and ratios rather than '
+        "times until then."
+    )

@@ -1,0 +1,1 @@
+"""Samples of the machine -> what is odd in them."""

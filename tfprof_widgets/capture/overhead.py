@@ -1,0 +1,96 @@
+"""overhead: ends of steps -> how long each marked step took, and whether the profiler ran meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+Phase = Literal["before", "during", "after", "cut"]
+"""A step before the first window; whole inside one; after one has closed; or one in which a window opened or closed."""
+
+MAX_STEPS = 100_000
+"""Rows of `CaptureRecord.step_times`: half of them for the steps inside windows, half for the others."""
+
+_Row = tuple[int, str, int, int, Phase]
+
+
+class StepTimes:
+    """Takes up the duration of every marked step from start to stop of a capture, on any thread.
+
+    Where there are too many, every second one of those kept is dropped and only every second one is kept from then on;
+    steps inside windows and outside have a bound each, so that a few profiled steps in a long training are all kept.
+    """
+
+    def __init__(self, *, max_steps: int = MAX_STEPS) -> None:
+        self._inside, self._outside = _Kept(max_steps // 2), _Kept(max_steps // 2)
+        self._lock = threading.Lock()
+
+    def add(self, number: int, name: str, *, start_ns: int, duration_ns: int, phase: Phase) -> None:
+        """Take up one step that ended.
+
+        Args:
+            number: of the step.
+            name: of its marker.
+            start_ns: Unix time of its begin.
+            duration_ns: from the begin of its marker to its end.
+            phase: where it lay.
+        """
+        kept = self._inside if phase == "during" else self._outside
+        with self._lock:
+            kept.add((number, name, start_ns, duration_ns, phase))
+
+    def frame(self) -> pd.DataFrame:
+        """One row per step: `number, name, start_ns, duration_ns, phase`; in the order of their begins."""
+        with self._lock:
+            rows = sorted([*self._inside.rows, *self._outside.rows], key=lambda row: row[2])
+        number, name, start_ns, duration_ns, phase = zip(*rows, strict=True) if rows else ((),) * 5
+        frame = pd.DataFrame(
+            {
+                "number": np.array(number, np.int64),
+                "name": list(name),
+                "start_ns": np.array(start_ns, np.int64),
+                "duration_ns": np.array(duration_ns, np.int64),
+                "phase": list(phase),
+            }
+        )
+        # A table without rows has the types of one with rows.
+        return frame.astype({"name": "str", "phase": "str"})
+
+    @property
+    def notice(self) -> str:
+        """That not every step is in the table; empty where every one is."""
+        with self._lock:
+            n_rows = len(self._inside.rows) + len(self._outside.rows)
+            n_steps = self._inside.n_added + self._outside.n_added
+        if n_rows == n_steps:
+            return ""
+        return (
+            f"Of the times of {n_steps:,} steps {n_rows:,} are kept, evenly spread: the table of step times is bounded."
+        )
+
+
+class _Kept:
+    """Rows of which every `2^k`-th is kept, so that they are never more than a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = max(2, limit)
+        self._stride = 1
+        self.n_added = 0
+        self.rows: list[_Row] = []
+
+    def add(self, row: _Row) -> None:
+        if self.n_added % self._stride == 0:
+            if len(self.rows) >= self._limit:
+                del self.rows[1::2]
+                self._stride *= 2
+            if self.n_added % self._stride == 0:
+                self.rows.append(row)
+        self.n_added += 1
+
+
+def no_step_times() -> pd.DataFrame:
+    """Return the table of a capture without marked steps: the columns, no rows."""
+    return StepTimes().frame()

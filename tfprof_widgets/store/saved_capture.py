@@ -1,0 +1,79 @@
+"""The part of a saved profile about its capture <-> how it ended, how much it recorded, what it did to the steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_UNKNOWN = (math.nan, math.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedCapture:
+    """How a profile was captured, beside the seconds and bytes in `SavedProfile.cost`."""
+
+    outcome: str
+    detail: str
+    n_steps: int
+    """How many steps the program marked, captured or not."""
+    overhead_ratio: float = math.nan
+    overhead_interval: tuple[float, float] = _UNKNOWN
+    n_steps_inside: int = 0
+    n_steps_outside: int = 0
+    pauses_ns: tuple[tuple[int, int], ...] = ()
+    """Unix times between which the program waited for files of the profiler; in time order."""
+
+    def document(self) -> dict[str, Any]:
+        """The same as a document of JSON; what is not known becomes null."""
+        numbers: dict[str, Any] = {"overhead_ratio": self.overhead_ratio, "overhead_interval": self.overhead_interval}
+        return asdict(self) | {name: _nulls(value) for name, value in numbers.items()}
+
+
+def parse_capture(document: object) -> SavedCapture | None:
+    """Check a document and take it up; None for null, which profiles without a capture have.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    if document is None:
+        return None
+    if not isinstance(document, dict):
+        raise TypeError("capture is no object")
+    low, high = document["overhead_interval"]
+    return SavedCapture(
+        outcome=_word(document["outcome"]),
+        detail=_word(document["detail"]),
+        n_steps=_count(document["n_steps"]),
+        overhead_ratio=_ratio(document["overhead_ratio"]),
+        overhead_interval=(_ratio(low), _ratio(high)),
+        n_steps_inside=_count(document["n_steps_inside"]),
+        n_steps_outside=_count(document["n_steps_outside"]),
+        pauses_ns=tuple((_count(begin), _count(end)) for begin, end in document["pauses_ns"]),
+    )
+
+
+def _nulls(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_nulls(one) for one in value]
+    return value if math.isfinite(value) else None
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str) or not value.isidentifier():
+        raise TypeError("capture has no word where there must be one")
+    return value
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError("capture has no count where there must be one")
+    return value
+
+
+def _ratio(value: object) -> float:
+    if value is None:
+        return math.nan
+    if type(value) not in (int, float) or not math.isfinite(float(value)):  # type: ignore[arg-type]
+        raise TypeError("capture has no number where there must be one")
+    return float(value)  # type: ignore[arg-type]
