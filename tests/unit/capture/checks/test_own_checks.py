@@ -1,0 +1,166 @@
+"""Facts of versions, the profiler, memory, disk and counters -> what `doctor()` says of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tfprof_widgets.capture import scratch
+from tfprof_widgets.capture.checks import machine_checks
+from tfprof_widgets.capture.checks.check import Check, unknown, warning
+from tfprof_widgets.capture.checks.machine_checks import (
+    DiskFacts,
+    SamplingFacts,
+    disk_check,
+    gather_disk_facts,
+    gather_sampling_facts,
+    sampling_check,
+)
+from tfprof_widgets.capture.checks.session_checks import SessionFacts, cpu_memory_check, profiler_check
+from tfprof_widgets.capture.checks.versions import (
+    PACKAGES,
+    PYTHON_AT_LEAST,
+    PackageFacts,
+    is_older,
+    package_check,
+    python_check,
+)
+from tfprof_widgets.capture.record import DEFAULT_MAX_BYTES
+
+PYPROJECT = (Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def brief(check: Check) -> tuple[str, str]:
+    assert (check.status == "ok") == (check.remedy == "")
+    return check.status, check.remedy
+
+
+def test_supported_versions_are_those_of_the_package() -> None:
+    assert f'requires-python = ">={PYTHON_AT_LEAST}"' in PYPROJECT
+    for name in ("tensorflow", "ipywidgets", "anywidget", "bokeh"):
+        assert re.search(rf'"{name}>={re.escape(PACKAGES[name])}"', PYPROJECT), name
+
+
+@pytest.mark.parametrize(
+    ("version", "at_least", "expected"),
+    [
+        ("2.9.1", "2.16", True),
+        ("2.16.0rc1", "2.16", False),
+        ("2.21.0", "2.16", False),
+        ("8.1.9", "8", False),
+        ("3", "3.0", False),
+        ("", "2.16", False),
+        ("nightly", "2.16", True),
+    ],
+)
+def test_versions_compare_by_their_numbers(version: str, at_least: str, expected: bool) -> None:
+    assert is_older(version, at_least) is expected
+
+
+def test_a_package_is_missing_old_or_newer_on_disk_than_in_memory() -> None:
+    missing = package_check(PackageFacts("tensorflow"), "2.16")
+    assert brief(missing) == ("warning", 'pip install -U "tensorflow>=2.16"')
+    assert "opening saved profiles works without" in missing.value
+    assert package_check(PackageFacts("keras", "2.15.0", "2.15.0"), "3.0").status == "warning"
+    upgraded = package_check(PackageFacts("tensorflow", "2.21.0", "2.20.0"), "2.16")
+    assert "restart the kernel" in upgraded.remedy
+    assert package_check(PackageFacts("bokeh", "3.9.2"), "3.4") == Check("bokeh", "ok", "3.9.2")
+    assert package_check(PackageFacts("tfprof_widgets"), "").status == "ok"
+    assert python_check(PackageFacts("python", running="3.9.1")).status == "warning"
+
+
+@pytest.mark.parametrize(
+    ("session", "status", "remedy"),
+    [
+        ("none", "ok", ""),
+        ("ours", "warning", "stop_active()"),
+        ("python", "warning", "tf.profiler.experimental.stop()"),
+        ("elsewhere", "warning", "tfprof.doctor()"),
+        ("unknown", "unknown", "tfprof.profile("),
+    ],
+)
+def test_a_session_that_runs_is_told_with_its_end(session: str, status: str, remedy: str) -> None:
+    check = profiler_check(SessionFacts(session=session))  # type: ignore[arg-type]
+    assert brief(check)[0] == status
+    assert remedy in check.remedy
+
+
+FRESH = SessionFacts(is_imported=True)
+STARTED = replace(FRESH, is_started=True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "remedy"),
+    [
+        (FRESH, "warning", "%load_ext tfprof_widgets"),
+        (replace(FRESH, variable="true"), "ok", ""),
+        (replace(FRESH, variable="1"), "ok", ""),
+        (replace(FRESH, variable="false"), "warning", '["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'),
+        (replace(FRESH, variable="on"), "warning", '["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'),
+        (replace(STARTED, is_recording=True, variable="true"), "ok", ""),
+        (replace(STARTED, is_recording=False, variable="true"), "warning", "restart the kernel"),
+        (replace(STARTED, is_recording=False), "warning", "restart the kernel"),
+        (replace(STARTED, variable="true"), "unknown", "restart the kernel"),
+        (replace(FRESH, is_started=None), "unknown", "restart the kernel"),
+    ],
+)
+def test_cpu_memory_is_recorded_only_from_before_the_first_op(facts: SessionFacts, status: str, remedy: str) -> None:
+    check = cpu_memory_check(facts)
+    assert brief(check)[0] == status
+    assert remedy in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "value"),
+    [
+        (DiskFacts("/dev/shm", 24 << 30, is_memory=True), "ok", "captures go to /dev/shm (in memory), 24 GiB free"),
+        (DiskFacts("/tmp", DEFAULT_MAX_BYTES), "warning", "/tmp (on disk) has 32 MiB free; a capture may write 32 MiB"),
+        (DiskFacts("/tmp", 1 << 40, is_writable=False), "warning", "/tmp cannot be written"),
+        (DiskFacts("/tmp", is_writable=False, error="no room"), "warning", "/tmp cannot be written no room"),
+        (DiskFacts("/tmp"), "unknown", "/tmp (on disk) does not tell its free space"),
+    ],
+)
+def test_room_for_captures(facts: DiskFacts, status: str, value: str) -> None:
+    check = disk_check(facts)
+    assert (brief(check)[0], check.value) == (status, value)
+
+
+def test_the_folder_is_that_of_a_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "_parent", lambda _: tmp_path)
+    facts = gather_disk_facts()
+    assert facts.folder == str(tmp_path)
+    assert facts.free_bytes
+    assert facts.is_writable
+    assert list(tmp_path.iterdir()) == []
+
+    def refuse(_: int) -> Path:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(scratch, "_parent", refuse)
+    assert "no usable" in disk_check(gather_disk_facts()).value
+
+
+def test_counters_that_a_container_lacks_are_told() -> None:
+    core = ("CPU", "process", "memory")
+    without_disk = SamplingFacts((*core, "network"), (("disk", "this system has no counters"),), read_ms=0.25)
+    check = sampling_check(without_disk)
+    assert brief(check)[0] == "ok"
+    assert check.value == "CPU, process, memory, network in 0.2 ms; no disk: this system has no counters"
+    assert "system=False" in sampling_check(SamplingFacts((), (("CPU", "PermissionError: /proc/stat"),))).remedy
+    assert brief(sampling_check(SamplingFacts(has_psutil=False))) == ("warning", "pip install psutil")
+    assert set(core) <= set(gather_sampling_facts().readable)
+
+
+def test_sizes_have_three_digits() -> None:
+    sizes = [machine_checks.bytes_text(n) for n in (0, 999 << 20, 1001 << 20, 23 << 30)]
+    assert sizes == ["0 MiB", "999 MiB", "0.978 GiB", "23 GiB"]
+
+
+def test_values_and_remedies_are_one_line_of_printable_text() -> None:
+    check = warning("x", "two\nlines\x1b[31m \u202e", "a\r\nb")
+    assert check.value.isprintable()
+    assert check.value.startswith("two lines")
+    assert unknown("x", "y", "a\r\nb").remedy == "a b"
