@@ -1,0 +1,1 @@
+"""Two profiles -> what changed between them, beside how much of it is noise."""

@@ -1,0 +1,177 @@
+"""Results of two runs -> `RunDiff`: every table of what changed between them, each computed when first asked for.
+
+RunDiff(results_a, results_b).ops
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Int64
+from ..results import Results
+from .common_change import CommonChange, common_change
+from .input_rows import category_rows, iterator_rows
+from .memory_rows import SCATTER, memory_rows
+from .name_pairs import pair_names
+from .op_sums import OpSums, op_sums
+from .quantities import Quantities
+from .row_changes import Scale, measured_pair, row_changes
+from .run_cells import RunCells, run_cells
+from .spread import Measured
+from .step_times import StepTimes, compare_steps
+from .summary import summarize
+from .work_rows import kernel_rows, layer_rows, line_rows, op_rows, pair_lines, typical_cost
+
+_MS = {"a": "a_ms", "b": "b_ms", "change": "change_ms", "noise": "noise_ms"}
+_COUNTED = _MS | {"a_count": "a_count", "b_count": "b_count"}
+_PLAIN = {"a": "a", "b": "b", "change": "change", "noise": "noise"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunDiff:
+    """What changed from run `a` to run `b`. Times of frames are own times, in ms a step where both runs have steps."""
+
+    a: Results
+    b: Results
+
+    @cached_property
+    def is_per_step(self) -> bool:
+        """Whether numbers are per averaged step; else, where a run has none, of the whole captures."""
+        return all(bool(one.overview.is_averaged.any()) for one in (self.a, self.b))
+
+    @cached_property
+    def cells(self) -> tuple[RunCells, RunCells]:
+        """What each run is divided into."""
+        first, second = (
+            run_cells(one, by_step=self.is_per_step, n_rows=len(one.occurrences.name)) for one in (self.a, self.b)
+        )
+        return first, second
+
+    @cached_property
+    def step_times(self) -> StepTimes:
+        """How long the averaged steps of both take."""
+        first, second = (
+            one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.overview.is_averaged] for one in (self.a, self.b)
+        )
+        return compare_steps(first, second)
+
+    @cached_property
+    def categories(self) -> pd.DataFrame:
+        """What the step time is made of: `category`, then numbers as in `ops` without counts."""
+        return self._changes(tuple(category_rows(*side) for side in self._sides), names=_MS)
+
+    @cached_property
+    def ops(self) -> pd.DataFrame:
+        """Framework ops: `type, name, device, a_ms, b_ms, change_ms, ratio, a_count, b_count, noise_ms, state, a_name`."""
+        return self._changes(self._op_rows, self._op_pairs, name="name")
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """Keras layers and what is in none: `layer, class_name, kind, device`, then numbers as in `ops`."""
+        return self._changes((layer_rows(self.a, self.op_sums[0]), layer_rows(self.b, self.op_sums[1])), name="layer")
+
+    @cached_property
+    def source_lines(self) -> pd.DataFrame:
+        """Lines of your code: `file, line, function, code, bucket, device`, then numbers as in `ops`."""
+        first, second = (line_rows(one, sums) for one, sums in zip((self.a, self.b), self.op_sums, strict=True))
+        return self._changes((first, second), pair_lines(first, second))
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """Kernels of GPUs: `name, op_name`, then numbers as in `ops`."""
+        return self._changes(tuple(kernel_rows(*side) for side in self._sides))
+
+    @cached_property
+    def iterators(self) -> pd.DataFrame:
+        """tf.data iterators: `name, long_name`, then numbers as in `ops`."""
+        return self._changes(tuple(iterator_rows(*side) for side in self._sides))
+
+    @cached_property
+    def memory(self) -> pd.DataFrame:
+        """Allocators: `allocator, metric, unit, a, b, change, ratio, noise, state`; `larger` and `smaller` are states."""
+        rows = tuple(memory_rows(*side) for side in self._sides)
+        first, second = rows
+        partner = pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+        scale = Scale(self.is_per_step, host=CommonChange(scatter=SCATTER), words=("larger", "smaller"))
+        return row_changes(first, second, partner, scale, names=_PLAIN)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """The runs as wholes; see `summarize`."""
+        return summarize(self, self._scale)
+
+    @cached_property
+    def common(self) -> tuple[CommonChange, CommonChange]:
+        """What changed alike in nearly all ops: of hosts, and of devices."""
+        rows, partner = self._op_rows, self._op_pairs
+        time_a, time_b, is_steady = measured_pair(*rows, partner)
+        matched = np.flatnonzero(is_steady & ~rows[0].is_waiting)
+        found = []
+        for is_device in (False, True):
+            chosen = matched[rows[0].is_device[matched] == is_device]
+            first, second = _rows_of(time_a, chosen), _rows_of(time_b, partner[chosen])
+            found.append(common_change(first, second, np.ones(len(chosen), np.bool_), step_ms=self._least_step_ms))
+        return found[0], found[1]
+
+    # ---- how rows are judged ----------------------------------------------------------------------------------------
+
+    @property
+    def _sides(self) -> tuple[tuple[Results, RunCells], tuple[Results, RunCells]]:
+        return (self.a, self.cells[0]), (self.b, self.cells[1])
+
+    @property
+    def _least_step_ms(self) -> float:
+        return min(self.step_times.a_ms, self.step_times.b_ms) if self.is_per_step else 0.0
+
+    @cached_property
+    def op_sums(self) -> tuple[OpSums, OpSums]:
+        """Framework ops of both runs, step by step."""
+        first, second = (op_sums(*side) for side in self._sides)
+        return first, second
+
+    @cached_property
+    def _op_rows(self) -> tuple[Quantities, Quantities]:
+        return op_rows(self.a, self.op_sums[0]), op_rows(self.b, self.op_sums[1])
+
+    @cached_property
+    def _op_pairs(self) -> Int64:
+        first, second = self._op_rows
+        return pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+
+    @cached_property
+    def _scale(self) -> Scale:
+        host, device = self.common
+        return Scale(
+            is_per_step=self.is_per_step,
+            step=self._least_step_ms,
+            step_noise=self._step_noise_ms if self.is_per_step else 0.0,
+            host=host,
+            device=device,
+        )
+
+    @property
+    def _step_noise_ms(self) -> float:
+        """How far a step may differ from one of the other run for no reason in the program."""
+        times = self.step_times
+        return times.noise_ms + times.a_ms * abs(self.common[0].ratio - 1) if times.is_known else 0.0
+
+    def _changes(
+        self,
+        rows: tuple[Quantities, ...],
+        partner: Int64 | None = None,
+        *,
+        names: dict[str, str] | None = None,
+        name: str = "",
+    ) -> pd.DataFrame:
+        first, second = rows
+        if partner is None:
+            partner = pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+        return row_changes(first, second, partner, self._scale, names=names or _COUNTED, name=name)
+
+
+def _rows_of(measured: Measured, rows: Int64) -> Measured:
+    return Measured(measured.typical[rows], measured.error[rows], measured.degrees)
