@@ -1,0 +1,1 @@
+"""Times of variants of a program -> rates, intervals and what they say."""
