@@ -1,0 +1,50 @@
+"""The record of an advice: severity by gain, order, and that nothing of it can be changed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise, ranked
+from tfprof_widgets.analysis.advice.engine import RULES, TABLE_TYPES, advice_table
+
+
+def one(rule: str, gain: float) -> Advice:
+    return advise(rule, "why", evidence={"a_ms": 1.0}, fix="do", selection=Highlight(), gain_ratio=gain)
+
+
+@pytest.mark.parametrize(
+    ("gain", "severity"),
+    [(1.0, "high"), (0.2, "high"), (0.19, "medium"), (0.05, "medium"), (0.04, "low"), (0.0, "low")],
+)
+def test_severity_goes_by_gain(gain: float, severity: str) -> None:
+    assert one("a", gain).severity == severity
+
+
+@pytest.mark.parametrize(("given", "kept"), [(-0.1, 0.0), (1.7, 1.0), (0.5, 0.5)])
+def test_a_gain_is_a_share(given: float, kept: float) -> None:
+    assert one("a", given).gain_ratio == kept
+
+
+def test_the_largest_gain_comes_first_and_names_decide_among_equals() -> None:
+    found = ranked(iter([one("b", 0.1), one("a", 0.1), one("c", 0.9)]))
+    assert [advice.rule for advice in found] == ["c", "a", "b"]
+
+
+def test_an_advice_cannot_be_changed() -> None:
+    advice = one("a", 0.1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        advice.rule = "b"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        advice.evidence["a_ms"] = 2.0  # type: ignore[index]
+
+
+def test_the_table_has_its_columns_without_any_advice() -> None:
+    assert list(advice_table(()).columns) == list(TABLE_TYPES)
+    assert advice_table((one("a", 0.3),))["severity"].tolist() == ["high"]
+
+
+def test_no_rule_is_listed_twice() -> None:
+    names = [rule.__name__ for rule in RULES]
+    assert len(set(names)) == len(names) == 20

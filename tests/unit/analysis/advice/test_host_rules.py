@@ -1,0 +1,217 @@
+"""Advice on what the host does, on drawn steps of the CPU: one planted cause each, and what is not worth a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
+from tfprof_widgets.analysis.advice.advice import Advice
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.source_map import SourceMap, empty_source_map
+
+STEP_US = 100_000
+HOOK = "def on_train_batch_end(self, batch, logs=None):"
+TEXT = f"model.fit(dataset)\n{HOOK}\n    draw(batch)\n"
+
+
+def run(
+    *parts: tuple[str, float, float],
+    n_steps: int = 10,
+    step_us: float = STEP_US,
+    only: Callable[[int], bool] = lambda _: True,
+    extra: Sequence[tuple[str, float, float]] = (),
+    longer: float = 0,
+    stats: dict[str, dict[str, Any]] | None = None,
+    source_map: SourceMap | None = None,
+) -> Results:
+    """Marked steps of a thread, each with the same parts; those that `only` picks have `extra` and are `longer` (us)."""
+    events: list[Event] = []
+    at = 0.0
+    for i in range(n_steps):
+        us = step_us + (longer if only(i) else 0)
+        events.append(event("train", at, us, _r=1, step_num=i))
+        for name, start, duration in (*parts, *(extra if only(i) else ())):
+            events.append(event(name, at + start, duration, stats=(stats or {}).get(name, {})))
+        at += us
+    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)), source_map)
+
+
+def rules(results: Results) -> list[str]:
+    return [one.rule for one in results.advice]
+
+
+def only(results: Results) -> Advice:
+    (advice,) = results.advice
+    return advice
+
+
+def sampled(*moments_us: tuple[float, int]) -> SourceMap:
+    """A map in which the user's thread was seen at lines of one file: `(time, line)`."""
+    empty = empty_source_map()
+    lines = sorted({at_line for _, at_line in moments_us})
+    frames = [{"parent": -1, "file": 0, "line": one, "function": "on_train_batch_end"} for one in lines]
+    samples = [{"time_ns": EPOCH_NS + round(us * 1e3), "frame": lines.index(one)} for us, one in moments_us]
+    files = [{"file": "/home/me/train.py", "title": "train.py", "is_user": True, "text": TEXT}]
+    return SourceMap(
+        ops=empty.ops,
+        frames=type(empty.frames)(frames),
+        files=type(empty.files)(files),
+        layers=empty.layers,
+        functions=empty.functions,
+        samples=type(empty.samples)(samples),
+        facts=empty.facts,
+    )
+
+
+WORK = ("net/dense/MatMul:MatMul", 1_000, 95_000)
+
+
+def test_a_trace_without_events_or_without_steps_gets_no_advice() -> None:
+    assert Results(trace(session())).advice == ()
+    assert Results(trace(plane("/host:CPU", line("main", event("x:MatMul", 0, 5))))).advice == ()
+
+
+def test_steps_that_compute_get_no_advice() -> None:
+    assert run(WORK).advice == ()
+
+
+def test_python_between_computations_is_told_without_any_sample() -> None:
+    advice = only(run(("net/dense/MatMul:MatMul", 0, 60_000)))
+    assert (advice.rule, advice.selection.view) == ("host_callback", "timeline")
+    assert advice.gain_ratio == pytest.approx(0.4)
+    assert advice.evidence["gap_ms"] == pytest.approx(40)
+
+
+def test_samples_name_the_line_of_the_callback() -> None:
+    moments = [(i * STEP_US + at, 1 if at < 60_000 else 3) for i in range(10) for at in (20_000, 70_000, 90_000)]
+    advice = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=sampled(*moments)))
+    assert advice.evidence["line"] == "train.py:3"
+    assert advice.evidence["code"] == "draw(batch)"
+    assert "on_train_batch_end (train.py:3)" in advice.title
+    assert "        draw(batch)" in advice.fix
+    assert advice.selection.view == "source_view"
+
+
+def test_a_short_pause_of_the_framework_is_no_callback() -> None:
+    assert "host_callback" not in rules(run(("net/dense/MatMul:MatMul", 0, 8_500), step_us=10_000))
+
+
+def test_what_happens_in_one_step_alone_is_no_callback() -> None:
+    paused = run(WORK, only=lambda i: i == 4, longer=60_000)
+    assert paused.advice == ()
+
+
+def test_saves_of_tensorflow_stall_the_steps_that_save() -> None:
+    saves = run(WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=[("EagerLocalExecute: SaveV2", 100_000, 95_000)])
+    advice = only(saves)
+    assert advice.rule == "checkpoint_stall"
+    assert advice.gain_ratio == pytest.approx(200 / 1200)
+    assert advice.evidence["n_saving_steps"] == 2
+    assert advice.selection.step in (4, 9)
+
+
+def test_reading_every_variable_from_python_is_a_save() -> None:
+    reads = [("EagerLocalExecute: ReadVariableOp", 100_000 + 100 * i, 50) for i in range(8)]
+    advice = only(run(WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=reads))
+    assert advice.rule == "checkpoint_stall"
+
+
+def test_reading_every_variable_in_every_step_is_no_save() -> None:
+    reads = [("EagerLocalExecute: ReadVariableOp", 96_500 + 100 * i, 50) for i in range(8)]
+    assert "checkpoint_stall" not in rules(run(WORK, *reads))
+
+
+def test_slow_steps_of_unknown_cause_are_named() -> None:
+    slow = run(WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)])
+    advice = only(slow)
+    assert advice.rule == "straggler_step"
+    assert "steps 6, 13" in advice.title
+    assert advice.gain_ratio == pytest.approx(600 / 2600)
+    assert advice.selection.step in (6, 13)
+
+
+def test_one_slow_step_is_no_straggler() -> None:
+    assert (
+        run(WORK, n_steps=20, only=lambda i: i == 6, longer=300_000, extra=[("y:MatMul", 100_000, 299_000)]).advice
+        == ()
+    )
+
+
+def test_steps_of_short_ops_are_a_small_batch() -> None:
+    short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)]
+    advice = only(run(*short, step_us=1_000, n_steps=40))
+    assert (advice.rule, advice.severity) == ("small_batch", "high")
+    assert advice.evidence["ops_per_step"] == 45
+    assert "8 * batch_size" in advice.fix
+
+
+def test_one_long_op_among_short_ones_is_work_enough() -> None:
+    short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(10)]
+    assert run(*short, ("net/conv/Conv2D:Conv2D", 200, 790), step_us=1_000, n_steps=40).advice == ()
+
+
+def test_a_function_traced_in_each_step_is_named() -> None:
+    traced = {"tf_function_call": "traced-nonXla", "tracing_count": 12}
+    results = run(
+        ("make_step", 0, 98_000),
+        ("tf.function-graph_building", 1_000, 60_000),
+        ("EagerKernelExecute", 70_000, 25_000),
+        ("net/dense/MatMul:MatMul", 70_500, 24_000),
+        stats={"make_step": traced},
+    )
+    advice = only(results)
+    assert advice.rule == "retracing"
+    assert advice.gain_ratio == pytest.approx(0.73, abs=0.01)
+    assert advice.evidence["function"] == "make_step"
+    assert advice.selection.op_names == ("make_step",)
+
+
+def test_tracing_in_the_first_step_alone_is_low() -> None:
+    results = run(WORK, only=lambda i: i == 0, longer=500_000, extra=[("tf.function-graph_building", 100_000, 499_000)])
+    advice = only(results)
+    assert (advice.rule, advice.severity, advice.gain_ratio) == ("compilation", "low", 0)
+    assert advice.selection.step == 0
+
+
+def test_ops_called_one_by_one_are_an_eager_loop() -> None:
+    calls = [(f"EagerLocalExecute: {kind}", 1_000.0 * i + 10, 300.0) for i, kind in enumerate(["MatMul", "Mul"] * 20)]
+    around = [("EagerExecute", start - 5, us + 10) for _, start, us in calls]
+    advice = only(run(*around, *calls, stats={"EagerExecute": {"is_func": 0}}))
+    assert advice.rule == "eager_hot_loop"
+    assert advice.evidence["eager_calls_per_step"] == 40
+    assert advice.gain_ratio == pytest.approx(1 - 40 * 0.28 / 100, abs=0.01)
+
+
+def test_python_inside_the_graph_is_told() -> None:
+    advice = only(run(("net/dense/MatMul:MatMul", 0, 60_000), ("net/py/PyFunc:PyFunc", 60_000, 39_000)))
+    assert (advice.rule, advice.selection.op_names) == ("inefficient_op", ("net/py/PyFunc",))
+    assert advice.gain_ratio == pytest.approx(0.39, abs=0.01)
+
+
+def test_a_convolution_in_the_loss_is_told_with_its_gradient() -> None:
+    results = run(
+        ("StatefulPartitionedCall/net_1/conv_1/convolution:Conv2D", 0, 40_000),
+        ("StatefulPartitionedCall/compile_loss/smooth/Conv2D:Conv2D", 40_000, 30_000),
+        (
+            "StatefulPartitionedCall/gradient_tape/compile_loss/smooth/Conv2DBackpropInput:Conv2DBackpropInput",
+            70_000,
+            29_000,
+        ),
+    )
+    advice = only(results)
+    assert (advice.rule, advice.evidence["op_type"]) == ("inefficient_op", "Conv2D")
+    assert advice.gain_ratio == pytest.approx(0.59, abs=0.01)
+    assert len(advice.selection.op_names) == 2
+
+
+def test_a_loss_of_cheap_ops_is_no_fault() -> None:
+    softmax = (
+        "StatefulPartitionedCall/compile_loss/x/SparseSoftmaxCrossEntropyWithLogits:SparseSoftmaxCrossEntropyWithLogits"
+    )
+    assert (
+        run(("StatefulPartitionedCall/net_1/conv_1/convolution:Conv2D", 0, 60_000), (softmax, 60_000, 39_000)).advice
+        == ()
+    )

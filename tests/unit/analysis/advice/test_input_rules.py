@@ -1,0 +1,82 @@
+"""Which stage of an input pipeline holds the training up: real tf.data pipelines, and drawn ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import event, line, plane, session, trace
+from tests.unit.analysis.input.iterator_drawings import ROOT, call
+from tfprof_widgets.analysis.advice.advice import STAGES, Advice
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.xspace import read_xspace
+
+STAGE_OF = {
+    "slow_map": "no_parallel_map",
+    "slow_map_after_parallel": "no_parallel_map",
+    "slow_read": "slow_read",
+    "slow_batch": "sequential_stage",
+    "slow_filter": "sequential_stage",
+    "slow_generator": "generator",
+}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("kind", STAGE_OF)
+def test_the_slow_stage_of_a_real_pipeline_is_named(kind: str, tf_data_captures: dict[str, Path]) -> None:
+    results = Results(read_xspace(tf_data_captures[kind].read_bytes()))
+    (advice,) = [one for one in results.advice if one.rule == "input_bound"]
+    assert advice.stage == STAGE_OF[kind]
+    assert advice.stage in STAGES
+    assert advice.selection.view == "input_graph"
+    assert "dataset" in advice.fix
+    assert set(advice.selection.op_names) <= set(results.ops["name"])
+
+
+@pytest.mark.tensorflow
+def test_the_fixed_pipeline_gets_no_advice_on_its_input(tf_data_captures: dict[str, Path]) -> None:
+    results = Results(read_xspace(tf_data_captures["slow_map_parallel"].read_bytes()))
+    assert "input_bound" not in [one.rule for one in results.advice]
+
+
+def drawn(wait_us: float, step_us: float = 10_000, stage: str = "BatchV2") -> Results:
+    """Steps on the CPU that fetch from `stage` on their own thread, then compute."""
+    events = []
+    for i in range(6):
+        at = step_us * i
+        events += [
+            event("train", at, step_us, _r=1, step_num=i),
+            event("IteratorGetNext:IteratorGetNext", at, wait_us),
+            call(ROOT, at, wait_us, 1),
+            call(f"{ROOT}::{stage}", at + 1, wait_us - 2, 2, 1),
+            event("net/conv/Conv2D:Conv2D", at + wait_us, step_us - wait_us),
+        ]
+    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=6 * step_us)))
+
+
+def top(results: Results) -> Advice:
+    return results.advice[0]
+
+
+@pytest.mark.parametrize(
+    ("wait_us", "stage", "expected"),
+    [
+        (3_000, "BatchV2", "no_prefetch"),
+        (3_000, "Map", "no_prefetch"),
+        (8_000, "BatchV2", "sequential_stage"),
+        (8_000, "Map", "no_parallel_map"),
+        (8_000, "TFRecord", "slow_read"),
+        (8_000, "ParallelMapV2", "slow_map"),
+        (3_000, "ParallelMapV2", "slow_map"),
+        (3_000, "FlatMap[0]::Generator", "generator"),
+    ],
+)
+def test_a_prefetch_alone_helps_where_it_can_hide_all_of_the_work(wait_us: float, stage: str, expected: str) -> None:
+    advice = top(drawn(wait_us, stage=stage))
+    assert (advice.rule, advice.stage) == ("input_bound", expected)
+    assert advice.gain_ratio == pytest.approx(wait_us / 10_000, abs=0.01)
+
+
+def test_handing_a_batch_over_is_no_wait_for_the_pipeline() -> None:
+    assert "input_bound" not in [one.rule for one in drawn(150, step_us=1_000).advice]

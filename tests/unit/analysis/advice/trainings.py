@@ -1,0 +1,254 @@
+"""Small real trainings with one planted cause each, captured by this package in one process -> a run directory per kind.
+
+`python -m tests.unit.analysis.advice.trainings DIR SEED [KIND ...]` writes `DIR/KIND`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[4]
+N_STEPS = 12
+FILTER_PX = 11
+
+
+def train_all(directory: Path, seed: int = 0) -> dict[str, Path]:
+    """Run every kind in one fresh process and give the directory of each."""
+    environment = os.environ | {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", "tests.unit.analysis.advice.trainings", str(directory), str(seed)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the trainings failed with status {done.returncode}:\n{done.stderr[-2000:]}")
+    return {kind: directory / kind for kind in KINDS}
+
+
+def _samples(n: int, shape: Sequence[int], seed: int) -> tuple[Any, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    return rng.random((n, *shape), np.float32), rng.integers(0, 10, n)
+
+
+def _batches(batch_size: int, shape: Sequence[int], seed: int, n_steps: int = N_STEPS) -> Any:
+    """A pipeline that keeps up: whole batches are cut out of memory ahead of the training."""
+    import tensorflow as tf
+
+    data = tf.data.Dataset.from_tensor_slices(_samples(batch_size * n_steps, shape, seed))
+    return data.batch(batch_size).prefetch(tf.data.AUTOTUNE)
+
+
+def _images_net() -> Any:
+    import keras
+
+    layers = keras.layers
+    return keras.Sequential(
+        [
+            layers.Input((28, 28, 1)),
+            layers.Conv2D(8, 3, activation="relu", name="first"),
+            layers.Conv2D(8, 3, activation="relu", name="second"),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(10, name="classes"),
+        ]
+    )
+
+
+def _wide_net(units: int) -> Any:
+    import keras
+
+    layers = keras.layers
+    return keras.Sequential([layers.Input((784,)), layers.Dense(units, activation="relu"), layers.Dense(10)])
+
+
+def _loss() -> Any:
+    import keras
+
+    return keras.losses.SparseCategoricalCrossentropy(True)
+
+
+def _fit(directory: str, model: Any, dataset: Any, callbacks: Sequence[Any] = (), **compiled: Any) -> None:
+    """`fit`, the tracing of it before the capture."""
+    import tfprof_widgets as tfprof
+
+    model.compile("sgd", _loss(), **compiled)
+    model.fit(dataset.take(2), verbose=0)
+    with tfprof.profile(logdir=directory):
+        model.fit(dataset, verbose=0, callbacks=list(callbacks))
+
+
+def _train_step(model: Any) -> Callable[[Any, Any, Any], Any]:
+    """One step of a loop of one's own, not yet a function."""
+    import keras
+    import tensorflow as tf
+
+    optimizer, loss_of = keras.optimizers.SGD(), _loss()
+
+    def train_step(x: Any, y: Any, scale: Any = 1.0) -> Any:
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True)) * scale
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+        )
+        return loss
+
+    return train_step
+
+
+def healthy_dense(directory: str, seed: int) -> None:
+    _fit(directory, _wide_net(512), _batches(256, (784,), seed))
+
+
+def healthy_convolutions(directory: str, seed: int) -> None:
+    _fit(directory, _images_net(), _batches(64, (28, 28, 1), seed))
+
+
+def healthy_compiled(directory: str, seed: int) -> None:
+    """The same, compiled by XLA, whose ops on a CPU tell little of their time."""
+    _fit(directory, _images_net(), _batches(64, (28, 28, 1), seed), jit_compile=True)
+
+
+def small_batch(directory: str, seed: int) -> None:
+    _fit(directory, _wide_net(64), _batches(2, (784,), seed, n_steps=40))
+
+
+def slow_read(directory: str, seed: int) -> None:
+    """A source that gives a sample every two ms at most, as a slow network does."""
+    import tensorflow as tf
+
+    x, y = _samples(16 * N_STEPS, (28, 28, 1), seed)
+
+    def source() -> Iterator[tuple[Any, Any]]:
+        for one in zip(x, y, strict=True):
+            time.sleep(0.002)
+            yield one
+
+    spec = (tf.TensorSpec((28, 28, 1), tf.float32), tf.TensorSpec((), tf.int64))
+    dataset = tf.data.Dataset.from_generator(source, output_signature=spec)
+    _fit(directory, _images_net(), dataset.batch(16).prefetch(tf.data.AUTOTUNE))
+
+
+def overloaded_map(directory: str, seed: int) -> None:
+    """A separable convolution of 7 x 7 on each large image, in parallel already."""
+    import tensorflow as tf
+
+    depthwise, pointwise = tf.random.normal((7, 7, 8, 1)), tf.random.normal((1, 1, 8, 8))
+
+    def blur(x: Any, y: Any) -> Any:
+        large = tf.tile(tf.image.resize(x, (96, 96)), (1, 1, 8))
+        blurred = tf.nn.separable_conv2d(large[None], depthwise, pointwise, (1, 1, 1, 1), "SAME")[0]
+        return tf.image.resize(blurred[:, :, :1], (28, 28)), y
+
+    data = tf.data.Dataset.from_tensor_slices(_samples(16 * N_STEPS, (28, 28, 1), seed))
+    dataset = data.map(blur, num_parallel_calls=tf.data.AUTOTUNE).batch(16).prefetch(tf.data.AUTOTUNE)
+    _fit(directory, _images_net(), dataset)
+
+
+def inefficient_graph(directory: str, seed: int) -> None:
+    """A convolution of 11 x 11 on the output of the model."""
+    import keras
+
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            layers.Input((28, 28, 1)),
+            layers.Conv2D(8, 3, padding="same", activation="relu", name="features"),
+            layers.Conv2D(8, FILTER_PX, padding="same", name="smoothing"),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(10, name="classes"),
+        ]
+    )
+    _fit(directory, model, _batches(16, (28, 28, 1), seed))
+
+
+def heavy_callback(directory: str, seed: int) -> None:
+    """Images that a callback makes after every batch."""
+    import keras
+    import numpy as np
+
+    class SaveImages(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            until = time.perf_counter() + 0.05
+            while time.perf_counter() < until:
+                np.sort(np.random.default_rng(batch).random(20_000))
+
+    _fit(directory, _images_net(), _batches(16, (28, 28, 1), seed), callbacks=[SaveImages()])
+
+
+def retracing(directory: str, seed: int) -> None:
+    """A Python number that is another one in each step."""
+    import tensorflow as tf
+
+    import tfprof_widgets as tfprof
+
+    train_step = tf.function(_train_step(_wide_net(64)))
+    dataset = _batches(32, (784,), seed)
+    for x, y in dataset.take(1):
+        train_step(x, y)
+    with tfprof.profile(logdir=directory):
+        for i, (x, y) in enumerate(tfprof.trace_steps(dataset)):
+            train_step(x, y, 1.0 + i)
+
+
+def eager_loop(directory: str, seed: int) -> None:
+    """No function at all."""
+    import tfprof_widgets as tfprof
+
+    train_step = _train_step(_wide_net(64))
+    dataset = _batches(32, (784,), seed)
+    for x, y in dataset.take(1):
+        train_step(x, y)
+    with tfprof.profile(logdir=directory):
+        for x, y in tfprof.trace_steps(dataset):
+            train_step(x, y)
+
+
+def checkpoints(directory: str, seed: int) -> None:
+    """All weights to a file every eighth step, to one of which the disk takes its time."""
+    import keras
+
+    with tempfile.TemporaryDirectory() as scratch:
+
+        class Save(keras.callbacks.Callback):  # type: ignore[misc]
+            def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+                if batch % 8 == 7:
+                    self.model.save_weights(f"{scratch}/kept.weights.h5")
+                    time.sleep(0.2)
+
+        _fit(directory, _wide_net(512), _batches(128, (784,), seed, n_steps=24), callbacks=[Save()])
+
+
+KINDS: dict[str, Callable[[str, int], None]] = {
+    run.__name__: run
+    for run in (
+        healthy_dense,
+        healthy_convolutions,
+        healthy_compiled,
+        small_batch,
+        slow_read,
+        overloaded_map,
+        inefficient_graph,
+        heavy_callback,
+        retracing,
+        eager_loop,
+        checkpoints,
+    )
+}
+
+
+def _main(directory: str, seed: int, kinds: list[str]) -> None:
+    import keras
+
+    for kind in kinds:
+        keras.utils.set_random_seed(seed)
+        KINDS[kind](f"{directory}/{kind}", seed)
+        keras.backend.clear_session()
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], int(sys.argv[2]), sys.argv[3:] or list(KINDS))

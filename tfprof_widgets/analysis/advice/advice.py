@@ -1,0 +1,88 @@
+"""What a rule found -> `Advice`: why, how sure, what to write, what to look at, and the most that it could win."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Severity = Literal["high", "medium", "low"]
+
+HIGH_GAIN, MEDIUM_GAIN = 0.20, 0.05
+"""From these shares of the step time on, advice is of severity high and medium: XProf's bounds for the wait for input."""
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+STAGES = ("slow_read", "slow_map", "no_prefetch", "no_parallel_map", "sequential_stage", "generator")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Highlight:
+    """What to select so that every view shows the evidence."""
+
+    op_names: tuple[str, ...] = ()
+    """Names of ops as in `ops`, or of events as in `events`."""
+    time_range_ns: tuple[int, int] | tuple[()] = ()
+    """After the trace origin; `()` for the whole capture."""
+    step: int | None = None
+    """Row of `steps` in which it is seen well; None for no step."""
+    view: str = "timeline"
+    """The view that shows it best, such as `input_graph`: the name of the method of `Profile`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """One thing to change."""
+
+    rule: str
+    severity: Severity
+    """By `gain_ratio`: `high` from 0.20 on, `medium` from 0.05 on, `low` below, and where it is not about time."""
+    title: str
+    """One sentence with the numbers."""
+    evidence: Mapping[str, float | str]
+    """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`."""
+    fix: str
+    """Code to paste, with the user's own names where they are known; remarks in it are comments."""
+    selection: Highlight
+    gain_ratio: float
+    """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time."""
+    stage: str = ""
+    """Of `input_bound` one of `STAGES`; else empty."""
+
+    def __repr__(self) -> str:
+        return f"Advice({self.rule}, {self.severity}, {self.gain_ratio:.2f}: {self.title})"
+
+
+def advise(
+    rule: str,
+    title: str,
+    *,
+    evidence: Mapping[str, float | str],
+    fix: str,
+    selection: Highlight,
+    gain_ratio: float = 0.0,
+    stage: str = "",
+) -> Advice:
+    """Make an advice: its severity follows from the gain, which is kept within [0, 1]."""
+    gain = min(max(float(gain_ratio), 0.0), 1.0)
+    return Advice(
+        rule=rule,
+        severity=severity_of(gain),
+        title=title,
+        evidence=MappingProxyType(dict(evidence)),
+        fix=fix,
+        selection=selection,
+        gain_ratio=gain,
+        stage=stage,
+    )
+
+
+def severity_of(gain_ratio: float) -> Severity:
+    """The severity that a gain stands for."""
+    if gain_ratio >= HIGH_GAIN:
+        return "high"
+    return "medium" if gain_ratio >= MEDIUM_GAIN else "low"
+
+
+def ranked(found: Iterator[Advice]) -> tuple[Advice, ...]:
+    """The largest gain first; of equals the more severe one, then by name of the rule."""
+    return tuple(sorted(found, key=lambda one: (-one.gain_ratio, SEVERITIES.index(one.severity), one.rule, one.title)))

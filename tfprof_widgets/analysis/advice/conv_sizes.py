@@ -1,0 +1,88 @@
+"""Memory events, compiled programs and source lines -> how large the filters of convolutions are.
+
+filter_sizes(run) -> {name of layer or scope: (height, width)}
+
+No trace says it of an op. But the gradient of a filter has the filter's shape, and is allocated; a compiled convolution names
+the shapes of its operands; and the line that made the layer often has the number in it.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .run import Run
+
+_GRADIENT = re.compile(r"Conv2DBackpropFilter(_\d+)?$|DepthwiseConv2dNativeBackpropFilter(_\d+)?$")
+_SHAPE = re.compile(r"\[(\d+),(\d+),\d+,\d+\]")
+_OPERANDS = re.compile(r"\b(?:convolution|custom-call)\(\w+\[[\d,]+\]\S* \S+ \w+\[(\d+),(\d+),(\d+),(\d+)\]")
+"""A compiled convolution of an image and a filter; the filter's shape."""
+_CALL = re.compile(r"\bConv2D\(\s*[^,()]+,\s*(?:kernel_size\s*=\s*)?(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+))")
+LARGEST = 63
+"""A gradient of an image's size is no filter's."""
+
+
+def filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
+    """Height and width of the filter, by layer or, of convolutions outside of layers, by entry of the `layers` table."""
+    sizes = _of_lines(run)
+    sizes.update(_of_programs(run))
+    sizes.update(_of_gradients(run))
+    return {layer: size for layer, size in sizes.items() if max(size) <= LARGEST}
+
+
+def _entry_of(run: Run) -> dict[str, str]:
+    layers = run.results.layers
+    titles = layers.entries["layer"].tolist()
+    return {name: titles[row] for name, row in zip(run.results.op_shares.name, layers.op_entry.tolist(), strict=True)}
+
+
+def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
+    memory, entry = run.results.memory, _entry_of(run)
+    found: dict[str, tuple[int, int]] = {}
+    table = memory.snapshots
+    pairs = np.unique(np.stack([table.op, table.shape]), axis=1)
+    for op, shape in zip(*pairs[:, (pairs >= 0).all(axis=0)].tolist(), strict=True):  # one turn per op and shape
+        name, text = memory.strings[op], _SHAPE.fullmatch(memory.strings[shape])
+        if text is not None and _GRADIENT.search(name) and name in entry:
+            found[entry[name]] = int(text[1]), int(text[2])
+    return found
+
+
+def _of_programs(run: Run) -> dict[str, tuple[int, int]]:
+    if not run.trace.blobs:
+        return {}
+    entry = _entry_of(run)
+    table = run.results.hlo_ops.frame
+    found: dict[str, tuple[int, int]] = {}
+    columns = (table[name].tolist() for name in ("expression", "op_name"))
+    for text, name in zip(*columns, strict=True):  # one turn per HLO op
+        operands = _OPERANDS.search(str(text))
+        # The gradient of a filter is a convolution too, of two images.
+        if operands is None or name not in entry or "gradient" in str(name):
+            continue
+        shape = [int(one) for one in operands.groups()]
+        # Height and width stand first on a CPU, in the middle or last for cuDNN; of a square filter they are neighbours.
+        square = [(a, b) for a, b in pairwise(shape) if a == b]
+        if square:
+            found[entry[name]] = square[0]
+    return found
+
+
+def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
+    source_map = run.results.source_map
+    if source_map is None:
+        return {}
+    texts = [text.split("\n") for text in source_map.files["text"]]
+    found: dict[str, tuple[int, int]] = {}
+    layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
+    for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
+        code = texts[file][line - 1] if 0 < line <= len(texts[file]) else ""
+        calls = _CALL.findall(code)
+        if len(calls) == 1:  # of several on one line nobody knows which is this layer's
+            height, width, both = calls[0]
+            found[layer] = int(height or both), int(width or both)
+    return found

@@ -1,0 +1,65 @@
+"""Copies between host and device -> the time of each step in which one ran and the device computed nothing.
+
+exposed_copies_ms(run, "h2d") -> ms per step
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ...store.trace import Float64, Int64
+from ..steps.step_spans import SpanType, on_stream
+from ..units import PS_PER_MS
+
+if TYPE_CHECKING:
+    from .run import Run
+
+_CATEGORY = {"h2d": "input", "d2h": "output"}
+_TYPE = {"h2d": SpanType.HOST_TO_DEVICE, "d2h": SpanType.DEVICE_TO_HOST}
+
+
+def copy_events(run: Run, way: Literal["h2d", "d2h"]) -> Int64:
+    """The copies on streams of devices, in one direction; rows of the trace."""
+    if not run.steps.has_device:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(on_stream(run.trace) & (run.span_types == _TYPE[way]) & (run.trace.duration_ps > 0))
+
+
+def exposed_copies_ms(run: Run, way: Literal["h2d", "d2h"]) -> Float64:
+    """For each step for how long a copy ran while neither the device computed nor the host enqueued a kernel.
+
+    The composition of a step already charges every instant to one thing; of what it charges to the input (or output), this
+    is the part in which a copy was under way.
+    """
+    steps, rows = run.steps, copy_events(run, way)
+    total = np.zeros(len(steps), np.float64)
+    if not len(rows):
+        return total
+    start, end = union(run.trace.start_ps[rows], run.trace.ends(rows))
+    own = steps.pieces[steps.pieces["category"] == _CATEGORY[way]]
+    low = own["start_ps"].to_numpy(np.int64)
+    high = low + own["duration_ps"].to_numpy(np.int64)
+    inside = covered_before(start, end, high) - covered_before(start, end, low)
+    by_row = np.zeros(steps.n_all, np.float64)
+    np.add.at(by_row, own["step"].to_numpy(np.int64), inside / PS_PER_MS)
+    return by_row[steps.row]
+
+
+def union(start: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """Stretches that any of some spans covers, in order, without overlap."""
+    order = np.argsort(start, kind="stable")
+    start, reach = start[order], np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.append(True, start[1:] > reach[:-1])[: len(start)])
+    last = np.append(first[1:], len(start))[: len(first)] - 1
+    return start[first], reach[last]
+
+
+def covered_before(start: Int64, end: Int64, at: Int64) -> Int64:
+    """How much of some disjoint stretches in order lies before each moment."""
+    total = np.append(0, np.cumsum(end - start))
+    k = np.searchsorted(start, at, side="right")
+    inside = np.where(k > 0, np.maximum(np.append(end, 0)[k - 1] - at, 0), 0)
+    covered: Int64 = total[k] - inside
+    return covered

@@ -1,0 +1,180 @@
+"""How Python code became graphs -> advice on functions traced again and again, on eager loops and on compilation.
+
+retracing, eager_hot_loop, compilation
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..wording import number, percent, plural
+from .advice import MEDIUM_GAIN, Advice, Highlight, advise
+from .python_gaps import CodeLine, top_line
+from .step_facts import MIN_STEPS
+
+if TYPE_CHECKING:
+    from .run import Run
+
+MIN_TRACES = 3
+"""A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
+
+
+def retracing(run: Run) -> Iterator[Advice]:
+    """A `tf.function` is traced again and again.
+
+    Gain: what its tracing calls took but the running of the graphs, of the step time; once traced for all, they only run.
+    """
+    steps, traced = run.steps, run.traced
+    functions = Counter(traced.function)
+    if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
+        return
+    name, n = functions.most_common(1)[0]
+    cost_ms = float(traced.cost_ms.mean())
+    gain = cost_ms / steps.mean_ms
+    if gain < MEDIUM_GAIN:
+        return
+    table = run.results.overview.tf_functions
+    total = int(table.loc[table["function"] == name, "tracing_count"].max())
+    place = _defined(run, name)
+    at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0
+    at = at if traced.cost_ms[at] > 0 else int(traced.cost_ms.argmax())
+    first = next(i for i in range(len(traced.event)) if traced.entry[i] == at)
+    event = int(traced.event[first])
+    start, end = int(run.trace.start_ps[event]), int(run.trace.end_ps[event])
+    yield advise(
+        "retracing",
+        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}: "
+        f"{number(cost_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}).",
+        evidence={
+            "tracing_ms": cost_ms,
+            "step_time_ms": steps.mean_ms,
+            "tracing_ratio": gain,
+            "n_traces": n,
+            "n_traces_ever": total,
+            "n_steps": len(steps),
+            "function": name,
+            **({"line": place} if place else {}),
+        },
+        fix=(
+            (f"# {place}\n" if place else "")
+            + "@tf.function(reduce_retracing=True)  # one graph for batches of any length\n"
+            f"def {name if name.isidentifier() else 'train_step'}(...): ...\n"
+            "# pass numbers that change as tensors: a Python number is traced anew for each value\n"
+            f"{name if name.isidentifier() else 'train_step'}(..., tf.constant(i))\n"
+            "dataset = dataset.batch(batch_size, drop_remainder=True)  # every batch of one shape"
+        ),
+        selection=Highlight(
+            op_names=(name,),
+            time_range_ns=(start // 1000, -(-end // 1000)),
+            step=int(steps.row[at]),
+            view="timeline",
+        ),
+        gain_ratio=gain,
+    )
+
+
+def _defined(run: Run, name: str) -> str:
+    """`file:line` of a function's definition, empty where it is not known."""
+    source_map = run.results.source_map
+    if source_map is None:
+        return ""
+    found = source_map.functions[(source_map.functions["function"] == name) & (source_map.functions["file"] >= 0)]
+    if found.empty:
+        return ""
+    row = found.iloc[-1]
+    file = source_map.files.iloc[int(row["file"])]
+    title = str(file["title"] or file["file"]).replace("\\", "/").rpartition("/")[2]
+    return f"{title}:{row['line']}"
+
+
+def eager_hot_loop(run: Run) -> Iterator[Advice]:
+    """The steps run op by op from Python.
+
+    Gain: the step time less what the ops themselves take and less the wait for data; in a graph, calling an op costs a hundredth.
+    """
+    steps, eager = run.steps, run.eager
+    if len(steps) < MIN_STEPS or not eager.is_hot:
+        return
+    stays = eager.op_ms + float(np.median(steps.category_ms("input"))) + float(np.median(run.traced.cost_ms))
+    gain = max(1 - stays / steps.median_ms, 0.0)
+    if gain < MEDIUM_GAIN:
+        return
+    line = top_line(run.trace, run.results.source_map, steps.pieces)
+    in_fit = line is not None and (".fit(" in line.code or ".train_on_batch(" in line.code)
+    name = line.function if line is not None and line.function.isidentifier() and not in_fit else "train_step"
+    where = f" of {name} ({line.place})" if line is not None and not in_fit else ""
+    if in_fit and line is not None:
+        where = f" of fit ({line.place})"
+    top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
+    yield advise(
+        "eager_hot_loop",
+        f"The steps{where} call {number(eager.calls_per_step)} ops one by one from Python: "
+        f"{number(gain * steps.median_ms)} of {number(steps.median_ms)} ms a step ({percent(gain)}) are not spent in ops.",
+        evidence={
+            "eager_calls_per_step": eager.calls_per_step,
+            "op_ms": eager.op_ms,
+            "step_time_ms": steps.median_ms,
+            "python_ratio": gain,
+            "eager_ratio": eager.share,
+            **({"line": line.place, "function": line.function} if line is not None else {}),
+        },
+        fix=_as_function(line, name, in_fit=in_fit),
+        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=run.known(*top)),
+        gain_ratio=gain,
+    )
+
+
+def _as_function(line: CodeLine | None, name: str, *, in_fit: bool) -> str:
+    where = f"# {line.place}: {line.code}\n" if line is not None else ""
+    if in_fit:
+        return f"{where}model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
+    return f"{where}@tf.function\ndef {name}(...): ..."
+
+
+def compilation(run: Run) -> Iterator[Advice]:
+    """Functions were traced or compiled during the capture, not again and again.
+
+    Gain: the share of the averaged steps' time in it. What happens once, in a first step that averages leave out, costs a long
+    training nothing: its gain is 0.
+    """
+    steps, all_steps = run.steps, run.results.steps.frame
+    if not len(all_steps) or next(retracing(run), None) is not None:
+        return
+    inside_ms = float(np.maximum(steps.category_ms("compile"), run.traced.cost_ms).sum()) if len(steps) else 0.0
+    once_ms = float(all_steps["compile_ms"].sum()) - (float(steps.category_ms("compile").sum()) if len(steps) else 0.0)
+    gain = inside_ms / float(steps.time_ms.sum()) if len(steps) else 0.0
+    share = (inside_ms + once_ms) / float(all_steps["step_time_ms"].sum())
+    if share < MEDIUM_GAIN:
+        return
+    at = int(all_steps["compile_ms"].to_numpy().argmax())
+    start = int(all_steps["start_ps"].iloc[at])
+    row = all_steps.iloc[at]
+    n = int((all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]).sum())
+    yield advise(
+        "compilation",
+        f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of step "
+        f"{at}, in {n} of {plural(len(all_steps), 'step')}: {percent(share)} of the time captured.",
+        evidence={
+            "compile_ms": inside_ms + once_ms,
+            "compile_ratio": share,
+            "n_compiling_steps": n,
+            "step_time_ms": steps.median_ms,
+        },
+        fix=(
+            "model.fit(dataset.take(2))  # trace and compile first\n"
+            "with tfprof.profile() as prof:  # then capture what later steps take\n"
+            "    model.fit(dataset)"
+        ),
+        selection=_of_step(start, int(row["duration_ps"]), at),
+        gain_ratio=gain,
+    )
+
+
+def _of_step(start_ps: int, duration_ps: int, step: int) -> Highlight:
+    return Highlight(
+        time_range_ns=(start_ps // 1000, -(-(start_ps + duration_ps) // 1000)), step=step, view="step_chart"
+    )

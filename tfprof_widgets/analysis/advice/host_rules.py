@@ -1,0 +1,277 @@
+"""What the host does around the computation -> advice on callbacks, saves, copies back, stragglers and small batches.
+
+host_callback, output_bound, checkpoint_stall, straggler_step, small_batch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...store.trace import Int64
+from ..overview.verdict import INPUT_MODERATE
+from ..wording import number, percent, plural
+from .advice import MEDIUM_GAIN, Advice, advise
+from .device_copies import copy_events, exposed_copies_ms
+from .input_rules import input_bound
+from .op_work import OP_OVERHEAD_MS
+from .python_gaps import CodeLine, top_line
+from .step_facts import MIN_STEPS
+
+if TYPE_CHECKING:
+    from .run import Run
+
+MIN_SHARE = MEDIUM_GAIN
+"""Less of the step time than this is not worth a word."""
+STRAGGLER = 3.0
+"""Medians from which on a step is a straggler: the bound from which a first step is left out of averages, too."""
+MIN_STRAGGLERS = 2
+"""A single slow step may be anything that the machine did; nobody can tell how often it comes again."""
+MIN_EXCESS_MS = 50.0
+"""A thread that loses its core to other programs waits for some time slices of 3 to 10 ms each: stalls of 20 to 40 ms were seen
+on a busy machine. That much says nothing of this program."""
+MIN_DEVIATIONS = 8.0
+"""Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
+MOST_STRAGGLERS = 0.25
+"""Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
+FIXED = 0.5
+"""From this share of the step time on, what is the same for any batch outweighs what grows with it: twice the batch is then
+worth a third more samples a second. Well-fed networks of a few hundred kFLOP a step had 0 to 0.1, batches of two 0.7 to 0.98."""
+LARGER_BATCH = (
+    "dataset = dataset.unbatch().batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)  # or where batch_size is set\n"
+)
+"""A fix that several rules propose."""
+
+
+def host_callback(run: Run) -> Iterator[Advice]:
+    """Python code of the user's runs between the computations, in most steps.
+
+    Gain: the share of the step time in the long stretches in which no op runs and the device idles. Code that runs on another
+    thread, or every hundredth step, takes none of it.
+    """
+    steps, gap = run.steps, run.gap
+    if len(steps) < MIN_STEPS or run.eager.is_hot or np.median(run.traced.cost_ms) > 0:
+        return
+    if gap.usual_ms < MIN_SHARE * steps.median_ms or not gap.is_long:
+        return
+    gain = float(gap.ms.mean()) / steps.mean_ms
+    line = gap.lines[0] if gap.is_named else None
+    by = f" in {line.function} ({line.place})" if line else " between batches"
+    idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
+    yield advise(
+        "host_callback",
+        f"Python{by} takes {number(float(gap.ms.mean()))} of {number(steps.mean_ms)} ms a step ({percent(gain)}), while {idle}.",
+        evidence={
+            "gap_ms": float(gap.ms.mean()),
+            "longest_gap_ms": gap.usual_ms,
+            "step_time_ms": steps.mean_ms,
+            "gap_ratio": gain,
+            "n_samples": gap.n_samples,
+            **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
+        },
+        fix=_less_often(line),
+        selection=steps.stretch(steps.typical(gap.ms), "other", view="source_view" if line else "timeline"),
+        gain_ratio=gain,
+    )
+
+
+def _less_often(line: CodeLine | None) -> str:
+    where = f"# {line.place}, {line.function}: {line.code}\n" if line else ""
+    code = line.code if line and line.code.endswith(")") and "=" not in line.code.split("(")[0] else "..."
+    if line is None or line.function.startswith("on_"):
+        hook = line.function if line else "on_train_batch_end"
+        return (
+            f"{where}def {hook}(self, batch, logs=None):\n"
+            "    if batch % 100 == 0:  # every hundredth batch instead of each; or on_epoch_end\n"
+            f"        {code}"
+        )
+    return f"{where}if step % 100 == 0:  # every hundredth step instead of each, or in a thread of its own\n    {code}"
+
+
+def output_bound(run: Run) -> Iterator[Advice]:
+    """Copies from the device to the host that nothing hides.
+
+    Gain: the share of the step time in which only such a copy ran; results that stay on the device need none.
+    """
+    steps = run.steps
+    if not steps.has_device:
+        return
+    copies = exposed_copies_ms(run, "d2h")
+    gain = float(copies.mean()) / steps.mean_ms
+    if gain < MIN_SHARE:
+        return
+    rows = copy_events(run, "d2h")
+    n = int((run.entry[rows] >= 0).sum()) / len(steps)
+    yield advise(
+        "output_bound",
+        f"Copies back to the host take {number(float(copies.mean()))} of {number(steps.mean_ms)} ms a step ({percent(gain)}), "
+        f"{number(n)} copies a step.",
+        evidence={
+            "output_ms": float(copies.mean()),
+            "step_time_ms": steps.mean_ms,
+            "output_ratio": gain,
+            "copies_per_step": n,
+        },
+        fix=(
+            "# fetch results every hundredth step; until then they stay on the device\n"
+            "loss = train_step(batch)\n"
+            "if step % 100 == 0:\n"
+            "    print(float(loss))\n"
+            "# Keras: model.compile(..., steps_per_execution=32)"
+        ),
+        selection=steps.stretch(steps.typical(copies), "output", view="timeline", op_names=event_names(run, rows)),
+        gain_ratio=gain,
+    )
+
+
+def event_names(run: Run, rows: Int64) -> tuple[str, ...]:
+    """Up to five names of some events, the most frequent first."""
+    names, count = np.unique(run.trace.name_id[rows], return_counts=True)
+    return tuple(run.trace.strings[i] for i in names[np.argsort(-count, kind="stable")][:5].tolist())
+
+
+def checkpoint_stall(run: Run) -> Iterator[Advice]:
+    """Steps that wait until weights are written.
+
+    Gain: by how much the steps that save are longer than the usual ones, of the time of all steps; a save that runs beside the
+    training costs none of it.
+    """
+    steps, saves = run.steps, run.saves
+    n = int(saves.is_saving.sum())
+    if not n or len(steps) < MIN_STEPS or not steps.mean_ms:
+        return
+    gain = float(saves.stall_ms.sum() / steps.time_ms.sum())
+    if gain < MIN_SHARE:
+        return
+    at = int(saves.stall_ms.argmax())
+    saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
+    line = top_line(run.trace, run.results.source_map, saving[saving["category"] == "other"])
+    line = line if line and any(word in line.code for word in ("save", "write", "dump", "ckpt", "checkpoint")) else None
+    where = f" in {line.function} ({line.place})" if line else ""
+    stall_ms = float(saves.stall_ms[saves.is_saving].mean())
+    yield advise(
+        "checkpoint_stall",
+        f"Saving weights{where} stalls {n} of {plural(len(steps), 'step')} by {number(stall_ms)} ms each: "
+        f"{percent(gain)} of the time.",
+        evidence={
+            "stall_ms": stall_ms,
+            "n_saving_steps": n,
+            "n_steps": len(steps),
+            "step_time_ms": steps.median_ms,
+            "stall_ratio": gain,
+            **({"line": line.place, "code": line.code} if line else {}),
+        },
+        fix=(
+            (f"# {line.place}: {line.code}\n" if line else "") + "# once an epoch instead of every few steps\n"
+            'keras.callbacks.ModelCheckpoint("model.keras", save_freq="epoch")\n'
+            "# or beside the training\n"
+            "options = tf.train.CheckpointOptions(enable_async=True)\n"
+            "checkpoint.save(path, options=options)"
+        ),
+        selection=steps.highlight(
+            at,
+            view="timeline",
+            op_names=run.known(*(f"eager/{one}" for one in (*saves.op_types, "ReadVariableOp"))),
+        ),
+        gain_ratio=gain,
+    )
+
+
+def straggler_step(run: Run) -> Iterator[Advice]:
+    """Some steps take several times as long as the others, and no other rule says why.
+
+    Gain: what those steps take beyond the median, of the time of all steps.
+    """
+    steps = run.steps
+    if len(steps) < 4 * MIN_STRAGGLERS:
+        return
+    excess = steps.time_ms - steps.median_ms
+    spread = float(np.median(np.abs(excess)))
+    slow = excess > max((STRAGGLER - 1) * steps.median_ms, MIN_DEVIATIONS * spread, MIN_EXCESS_MS)
+    # The step after a save waits for the disk, too.
+    slow &= ~run.saves.is_saving & ~np.append(False, run.saves.is_saving[:-1]) & (run.traced.cost_ms == 0)
+    n = int(slow.sum())
+    gain = float(excess[slow].sum() / steps.time_ms.sum())
+    if not MIN_STRAGGLERS <= n <= MOST_STRAGGLERS * len(steps) or gain < MIN_SHARE:
+        return
+    parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
+    part = max(parts, key=parts.__getitem__)
+    if part == "input" and next(input_bound(run), None) is not None:
+        return
+    at = int(np.where(slow, excess, -1.0).argmax())
+    numbers = ", ".join(str(row) for row in steps.row[slow][:5].tolist()) + (", ..." if n > 5 else "")
+    yield advise(
+        "straggler_step",
+        f"{n} of {plural(len(steps), 'step')} (steps {numbers}) take over {number(STRAGGLER)} times the median of "
+        f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}.",
+        evidence={
+            "n_stragglers": n,
+            "n_steps": len(steps),
+            "median_step_time_ms": steps.median_ms,
+            "longest_step_time_ms": float(steps.time_ms.max()),
+            "excess_ratio": gain,
+            "part": part,
+        },
+        fix=(
+            f"prof.select(step={int(steps.row[at])})  # the slowest: compare its timeline with that of a usual one\n"
+            f"prof.select(step={int(steps.row[steps.typical(steps.time_ms)])})"
+        ),
+        selection=steps.highlight(at, view="step_chart"),
+        gain_ratio=gain,
+    )
+
+
+_PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", "compile", "other")
+
+
+def small_batch(run: Run) -> Iterator[Advice]:
+    """On a machine without a device, most of a step is the same for any batch.
+
+    Gain: one minus the share of the work that grows with the batch, that is of what the ops of the model, but not of the
+    optimizer, take beyond the cost of running any op; less what other rules own (waiting for data, Python of the user's,
+    tracing). With ever larger batches the time per sample nears that work, so the share is the bound.
+    """
+    steps = run.steps
+    if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
+        return
+    growing_ms = min(run.work.growing_ms, steps.median_ms)
+    owned = _owned_ms(run)
+    fixed_ms = max(steps.median_ms - growing_ms - owned, 0.0)
+    gain = fixed_ms / steps.median_ms
+    if gain < FIXED:
+        return
+    average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
+    yield advise(
+        "small_batch",
+        f"{number(fixed_ms)} of {number(steps.median_ms)} ms a step ({percent(gain)}) are the same for any batch: "
+        f"{number(run.work.n_ops)} ops of {number(average_us)} us on average, their scheduling, and Python around them.",
+        evidence={
+            "fixed_ms": fixed_ms,
+            "growing_ms": growing_ms,
+            "step_time_ms": steps.median_ms,
+            "fixed_ratio": gain,
+            "ops_per_step": run.work.n_ops,
+            "avg_op_time_us": average_us,
+            "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
+        },
+        fix=(
+            LARGER_BATCH
+            + "# with the same batch: several steps in one call of Python\n"
+            + "model.compile(..., steps_per_execution=32)"
+        ),
+        selection=steps.highlight(steps.typical(steps.time_ms), view="step_chart"),
+        gain_ratio=gain,
+    )
+
+
+def _owned_ms(run: Run) -> float:
+    """What more specific rules say of a usual step, in ms."""
+    steps, gap = run.steps, run.gap
+    wait = float(np.median(steps.category_ms("input")))
+    owned = wait if wait >= INPUT_MODERATE * steps.median_ms and wait >= 1.0 else 0.0
+    if gap.usual_ms >= MIN_SHARE * steps.median_ms and gap.is_long:
+        owned += float(np.median(gap.ms))
+    compiling = np.maximum(run.traced.cost_ms, steps.category_ms("compile"))
+    return owned + float(np.median(compiling))

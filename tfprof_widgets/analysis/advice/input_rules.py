@@ -1,0 +1,216 @@
+"""Waiting for data -> `input_bound`, with the stage of the pipeline that is slow and what to write instead.
+
+input_bound(run) -> advice
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ..input.iterator_calls import base_name
+from ..ops.op_names import parse_op_names
+from ..overview.verdict import INPUT_MODERATE
+from ..wording import number, percent
+from .advice import Advice, advise
+from .device_copies import exposed_copies_ms
+
+if TYPE_CHECKING:
+    from .run import Run
+
+MIN_WAIT_MS = 0.3
+"""Handing a ready batch over takes 0.05 to 0.3 ms, the more the busier the machine: waking a thread. Steps so short that this is
+a large share of them need larger batches, not a faster pipeline."""
+LONG_WAIT_MS = 50.0
+"""Waits that come in few steps, such as at the begin of each file, count where they are longer than a busy machine makes a thread
+wait for a core, and come twice."""
+HIDDEN_BY_PREFETCH = 0.5
+"""A pipeline without any stage that works ahead, whose work takes up to this share of the step, would be wholly hidden behind
+the rest of the step by a prefetch alone; of a larger share something else must become faster too."""
+
+_READERS = frozenset(
+    (
+        *(
+            "TFRecord",
+            "TextLine",
+            "FixedLengthRecord",
+            "SSTable",
+            "RecordIO",
+            "ArrayRecord",
+            "LMDB",
+            "Spanner",
+            "TFColumn",
+        ),
+        *("DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp"),
+    )
+)
+_PARALLEL = frozenset(("ParallelMap", "MapAndBatch", "ParseExample"))
+_HANDS_ON = frozenset(("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "Options"))
+_SLOW = {
+    "slow_read": "reading the data is slow",
+    "slow_map": "the mapped function is the cost",
+    "no_prefetch": "no batch is prepared while the model computes",
+    "no_parallel_map": "the map makes one element after another",
+    "sequential_stage": "the stage works on one element after another",
+    "generator": "Python makes one element after another",
+}
+
+
+def input_bound(run: Run) -> Iterator[Advice]:
+    """The training waits for data.
+
+    Gain: the share of the step time spent waiting. The best a pipeline can do is to have every batch ready when it is asked
+    for; copies to a device that nothing hides are counted by `h2d_bound`.
+    """
+    steps = run.steps
+    if not len(steps):
+        return
+    wait = np.maximum(steps.category_ms("input") - exposed_copies_ms(run, "h2d"), 0.0)
+    wait_ms, usual_ms = float(wait.mean()), float(np.median(wait))
+    gain = wait_ms / steps.mean_ms
+    is_usual = usual_ms >= max(MIN_WAIT_MS, INPUT_MODERATE * steps.median_ms)
+    is_repeated = int((wait >= LONG_WAIT_MS).sum()) >= 2
+    if gain < INPUT_MODERATE or not (is_usual or is_repeated):
+        return
+    pipeline = _pipeline(run)
+    stage = "generator" if pipeline is None else _stage(run, pipeline, gain)
+    name = "" if pipeline is None else str(pipeline["bottleneck_name"])
+    short = "" if pipeline is None else str(_working(run, pipeline)["name"])
+    by = f" in {short}" if short else ""
+    who = f"The {steps.device if steps.has_device else 'model'}"
+    yield advise(
+        "input_bound",
+        f"{who} waits {number(wait_ms)} of {number(steps.mean_ms)} ms a step for data ({percent(gain)}){by}: {_SLOW[stage]}.",
+        evidence={
+            "input_ms": wait_ms,
+            "step_time_ms": steps.mean_ms,
+            "input_ratio": gain,
+            "bottleneck": name,
+            **_numbers(run, pipeline),
+        },
+        fix=_fix(run, stage, short, pipeline),
+        selection=steps.stretch(steps.typical(wait), "input", view="input_graph", op_names=_names(run, pipeline)),
+        gain_ratio=gain,
+        stage=stage,
+    )
+
+
+def _pipeline(run: Run) -> pd.Series | None:
+    """The row of the pipeline that holds the training up; None without tf.data."""
+    data = run.results.tf_data
+    return None if data.bottleneck < 0 else data.pipelines.iloc[data.iterators["pipeline"].iloc[data.bottleneck]]
+
+
+def _chain(run: Run, pipeline: pd.Series) -> list[pd.Series]:
+    """The bottleneck, then what it takes its elements from, the slowest of each."""
+    iterators = run.results.tf_data.iterators
+    row, chain = int(pipeline["bottleneck"]), []
+    while True:  # one turn per level of the pipeline
+        chain.append(iterators.iloc[row])
+        below = iterators[iterators["parent_id"] == row]
+        if below.empty:
+            return chain
+        row = int(below["id"].iloc[int(below["total_time_ms"].to_numpy().argmax())])
+
+
+def _working(run: Run, pipeline: pd.Series) -> pd.Series:
+    """The bottleneck; where that only hands on, the first iterator below it that does something."""
+    chain = _chain(run, pipeline)
+    return next((one for one in chain if base_name(str(one["name"])) not in _HANDS_ON), chain[-1])
+
+
+def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
+    iterators = run.results.tf_data.iterators
+    own = iterators[iterators["pipeline"] == pipeline["id"]]
+    base, code = base_name(str(_working(run, pipeline)["name"])), str(pipeline["suggestion_code"])
+    if base == "Generator":
+        return "generator"
+    if not own["is_async"].any() and gain <= HIDDEN_BY_PREFETCH:
+        return "no_prefetch"
+    if base == "Map" or (base in _PARALLEL and code.startswith(".map(f, num_parallel_calls")):
+        return "no_parallel_map"
+    if base in _PARALLEL:
+        return "slow_map"
+    return "slow_read" if base in _READERS else "sequential_stage"
+
+
+def _names(run: Run, pipeline: pd.Series | None) -> tuple[str, ...]:
+    """Names of ops that are the bottleneck."""
+    if pipeline is None:
+        return run.known("IteratorGetNext")
+    events = list(run.results.tf_data.iterators["event_names"].iloc[int(pipeline["bottleneck"])])
+    return run.known(*parse_op_names(events).name, *events)
+
+
+def _numbers(run: Run, pipeline: pd.Series | None) -> dict[str, float | str]:
+    if pipeline is None:
+        return {}
+    row = run.results.tf_data.iterators.iloc[int(pipeline["bottleneck"])]
+    numbers: dict[str, float | str] = {
+        "bottleneck_time_ms": float(pipeline["bottleneck_time_ms"]),
+        "bottleneck_self_time_ms": float(row["self_time_ms"]),
+    }
+    if row["settings"]:
+        numbers["settings"] = str(row["settings"])
+    return numbers
+
+
+def mapped_line(run: Run) -> tuple[str, str]:
+    """The user's function that tf.data runs longest and where it is; empty where nobody noted it."""
+    scopes, lines = run.results.op_scopes, run.results.source_lines
+    own = np.where(scopes.is_input, run.results.op_totals.self_us, 0.0)
+    entry = lines.op_entry
+    time_us = np.bincount(entry, own[: len(entry)], minlength=len(lines.entries))
+    time_us[(lines.entries["bucket"] != "").to_numpy()] = 0.0
+    if not len(time_us) or time_us.max() <= 0:
+        return "", ""
+    row = lines.entries.iloc[int(time_us.argmax())]
+    file = str(row["file"]).replace("\\", "/").rpartition("/")[2]
+    return str(row["function"]), f"{file}:{row['line']}  {row['code']}"
+
+
+def _fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> str:
+    function, place = mapped_line(run) if stage in ("slow_map", "no_parallel_map", "no_prefetch") else ("", "")
+    name = function if re.fullmatch(r"[A-Za-z_]\w*", function) else "f"
+    where = f"# the costly function: {place}\n" if place else ""
+    match stage:
+        case "no_parallel_map":
+            return (
+                f"{where}dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)\n"
+                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+            )
+        case "no_prefetch":
+            return f"{where}dataset = dataset.prefetch(tf.data.AUTOTUNE)  # the last step of the pipeline"
+        case "slow_map":
+            return (
+                f"{where}# do it once: cache what is not random, after the map; or map whole batches\n"
+                f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE).cache()\n"
+                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+            )
+        case "slow_read":
+            return (
+                "# several files at a time; more files than readers, near to the machine\n"
+                "dataset = tf.data.Dataset.list_files(pattern).interleave(\n"
+                f"    {_reader(short)}, num_parallel_calls=tf.data.AUTOTUNE)\n"
+                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+            )
+        case "generator":
+            return (
+                "# let Python give names or indices only, and load them in parallel\n"
+                "dataset = tf.data.Dataset.from_tensor_slices(names).map(\n"
+                "    lambda name: tf.numpy_function(load, [name], tf.float32), num_parallel_calls=tf.data.AUTOTUNE)\n"
+                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+            )
+    code = "" if pipeline is None else str(pipeline["suggestion_code"])
+    if code.startswith("."):
+        return f"# {short}\ndataset = dataset{code}"
+    return code or "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
+
+
+def _reader(short: str) -> str:
+    known = {"TextLine": "tf.data.TextLineDataset", "FixedLengthRecord": "tf.data.FixedLengthRecordDataset"}
+    return known.get(base_name(short), "tf.data.TFRecordDataset")

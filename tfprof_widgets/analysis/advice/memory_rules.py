@@ -1,0 +1,127 @@
+"""Memory of the allocators -> advice on pieces too small, on room for a larger batch, and on leaks; none is about time.
+
+memory_fragmentation, memory_headroom, memory_growth
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..overview.verdict import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
+from ..wording import percent, size
+from .advice import Advice, Highlight, advise
+
+if TYPE_CHECKING:
+    from .run import Run
+
+ROOM_FACTOR = 2
+"""A batch at least twice as large must fit: what is less is not worth trying."""
+_OF_DEVICE = "GPU_"
+
+
+def memory_fragmentation(run: Run) -> Iterator[Advice]:
+    """Free memory is in pieces too small for what may be asked for."""
+    summary = run.results.memory.summary
+    for row in summary.to_dict("records"):  # one turn per allocator
+        capacity, peak, ratio = row["capacity_bytes"], row["peak_bytes"], row["fragmentation_ratio"]
+        if not capacity > 0 or peak < FRAGMENTED_FROM * capacity or not ratio >= FRAGMENTED:  # also of NaN
+            continue
+        yield advise(
+            "memory_fragmentation",
+            f"{row['allocator']} is fragmented: at the peak {percent(ratio)} of its {size(row['free_bytes'])} of free memory is "
+            "in pieces too small for the largest.",
+            evidence={
+                "fragmentation_ratio": float(ratio),
+                "free_bytes": float(row["free_bytes"]),
+                "peak_bytes": float(peak),
+                "capacity_bytes": float(capacity),
+                "allocator": str(row["allocator"]),
+            },
+            fix='import os; os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"  # before TensorFlow is imported',
+            selection=_at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
+        )
+
+
+def memory_headroom(run: Run) -> Iterator[Advice]:
+    """A larger batch fits into the memory of the device.
+
+    The factor takes all memory for the batch's: weights and optimizer state stay, so that more may fit. The allocator of a CPU is
+    no bound: it may take what the machine has.
+    """
+    summary = run.results.memory.summary
+    own = summary[summary["allocator"].str.contains(_OF_DEVICE, regex=False) & (summary["capacity_bytes"] > 0)]
+    if own.empty or not run.steps.has_device:
+        return
+    ratio = own["peak_bytes"] / own["capacity_bytes"]
+    row = own.iloc[int(ratio.to_numpy().argmax())]
+    used = float(ratio.max())
+    factor = int(NEARLY_FULL / used) if used > 0 else 0
+    if factor < ROOM_FACTOR:
+        return
+    yield advise(
+        "memory_headroom",
+        f"{row['allocator']} has room: {size(row['peak_bytes'])} of {size(row['capacity_bytes'])} in use at the peak, so a batch "
+        f"{factor} times as large fits.",
+        evidence={
+            "peak_bytes": float(row["peak_bytes"]),
+            "capacity_bytes": float(row["capacity_bytes"]),
+            "used_ratio": used,
+            "batch_factor": factor,
+            "allocator": str(row["allocator"]),
+        },
+        fix=f"dataset = dataset.unbatch().batch({factor} * batch_size).prefetch(tf.data.AUTOTUNE)",
+        selection=_at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
+    )
+
+
+def memory_growth(run: Run) -> Iterator[Advice]:
+    """Memory in use keeps growing from step to step."""
+    memory = run.results.memory
+    if not len(memory.step_spans):
+        return
+    for name in memory.allocators:  # one turn per allocator
+        growth = memory.growth(name)
+        if not growth.is_significant:
+            continue
+        held = memory.unfreed(name)
+        held = held[held["held_bytes"] > 0]
+        op = str(held["op"].iloc[0]) if len(held) else ""
+        steps = run.results.steps.frame
+        start, end = int(steps["start_ps"].min()), int((steps["start_ps"] + steps["duration_ps"]).max())
+        yield advise(
+            "memory_growth",
+            f"{name}: {growth.sentence}",
+            evidence={
+                "bytes_per_step": growth.bytes_per_step,
+                "n_steps": growth.n_steps,
+                "allocator": name,
+                **({"op": op, "held_bytes": float(held["held_bytes"].iloc[0])} if op else {}),
+            },
+            fix=(
+                f"# {op or 'tensors'} of each step kept in a list, a closure or a metric: keep numbers instead\n"
+                "losses.append(float(loss))  # not losses.append(loss)"
+            ),
+            selection=Highlight(
+                op_names=run.known(op, f"eager/{op}"),
+                time_range_ns=(start // 1000, -(-end // 1000)),
+                view="memory_timeline",
+            ),
+        )
+
+
+def _at_peak(run: Run, allocator: str, peak_at_ms: float) -> Highlight:
+    """The step in which a peak is, with the ops that hold most then."""
+    frame = run.results.steps.frame
+    at_ps = round(peak_at_ms * 1e9)
+    inside = frame[(frame["start_ps"] <= at_ps) & (frame["start_ps"] + frame["duration_ps"] > at_ps)]
+    held = run.results.memory.peak(allocator)["op"].head(10).tolist()
+    if inside.empty:
+        return Highlight(op_names=run.known(*held), view="memory_timeline")
+    start, duration = int(inside["start_ps"].iloc[0]), int(inside["duration_ps"].iloc[0])
+    return Highlight(
+        op_names=run.known(*held),
+        time_range_ns=(start // 1000, -(-(start + duration) // 1000)),
+        step=int(inside["step"].iloc[0]),
+        view="memory_timeline",
+    )

@@ -1,0 +1,276 @@
+"""Ops that cost more than they must -> `inefficient_op`; ops on the CPU amid a device's step -> `host_fallback`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...store.trace import Bool, Float64
+from ..units import PS_PER_MS
+from ..wording import number, percent
+from .advice import MEDIUM_GAIN, Advice, advise
+from .conv_sizes import filter_sizes
+from .device_copies import covered_before, exposed_copies_ms
+
+if TYPE_CHECKING:
+    from .run import Run
+
+LARGE_FILTER = 5
+"""Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
+MIN_SHARE = MEDIUM_GAIN
+OUTSIDE_SHARE = 0.20
+"""From this share of the op time on, heavy ops outside of the model's layers are worth a look: a loss compares what the layers
+computed, and takes a few percent."""
+_HEAVY = re.compile(
+    r"_?(?:Fused|Mkl|Native|Depthwise)*(?:Conv|MatMul|BatchMatMul|Einsum|FFT|IFFT|RFFT|Sort|TopK|Unique|NonMaxSuppression|Resize"
+    r"|Svd|Qr|MatrixInverse|Cholesky|ExtractImagePatches)\w*"
+)
+_PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
+
+
+@dataclass(frozen=True, eq=False)
+class _Ops:
+    """What ops of one side cost, each an entry per framework op of the trace."""
+
+    us: Float64
+    side: Bool
+    whole_us: float
+    compute_ratio: float
+    """Share of the step time in which this side computes."""
+
+    def ratio(self, chosen: Bool) -> float:
+        """Share of the step time that some ops account for."""
+        part = float(self.us[chosen & self.side].sum())
+        return self.compute_ratio * part / self.whole_us if self.whole_us else 0.0
+
+
+def _ops(run: Run) -> _Ops:
+    shares, steps = run.results.op_shares, run.steps
+    side = shares.is_device == steps.has_device
+    counted = side & ~run.results.op_scopes.is_input
+    us = run.results.op_totals.self_us
+    ratio = steps.ratio("device_compute" if steps.has_device else "host_compute")
+    return _Ops(us, counted, float(us[counted].sum()), ratio)
+
+
+def inefficient_op(run: Run) -> Iterator[Advice]:
+    """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in the loss or the metrics.
+
+    That an op takes most of the time is no fault of its own: some op of every model does. So only what has an alternative is
+    named. Gain: the share of the step time of those ops, times what the alternative saves; all of it where the work can be left
+    out.
+    """
+    if not run.steps.mean_ms or run.eager.is_hot:
+        return
+    yield from _large_filters(run)
+    yield from _python_ops(run)
+    yield from _outside_layers(run)
+
+
+def _large_filters(run: Run) -> Iterator[Advice]:
+    """A filter of K x K costs K*K multiplications a point; (K-1)/2 filters of 3 x 3 on each other see as far with 9(K-1)/2."""
+    ops, layers = _ops(run), run.results.layers
+    is_conv = np.array(["conv" in kind.lower() for kind in run.results.op_shares.type], np.bool_)
+    candidates = []
+    for layer, (height, width) in filter_sizes(run).items():  # one turn per convolution
+        size = min(height, width)
+        if size < LARGE_FILTER or size % 2 == 0:
+            continue
+        row = np.flatnonzero((layers.entries["layer"] == layer).to_numpy())
+        chosen = np.isin(layers.op_entry, row) & is_conv
+        saved = 1 - 9 * ((size - 1) // 2) / (size * size)
+        candidates.append((ops.ratio(chosen) * saved, ops.ratio(chosen), layer, size, chosen))
+    for gain, share, layer, size, chosen in sorted(candidates, key=lambda one: -one[0])[:3]:
+        if gain < MIN_SHARE:
+            return
+        n = (size - 1) // 2
+        place = layer_line(run, layer)
+        where = f" ({place})" if place else ""
+        step_ms = run.steps.mean_ms
+        yield advise(
+            "inefficient_op",
+            f"The {size} x {size} convolution of {layer}{where} takes {number(share * step_ms)} of {number(step_ms)} ms a step "
+            f"({percent(share)}): {n} of 3 x 3 see as far for {percent(9 * n / size**2)} of its work.",
+            evidence={
+                "op_ms": share * step_ms,
+                "step_time_ms": step_ms,
+                "op_ratio": share,
+                "filter_px": size,
+                "saved_ratio": gain / share,
+                "layer": layer,
+                **({"line": place} if place else {}),
+            },
+            fix=(
+                (f"# {place}\n" if place else "")
+                + f"# instead of {layer}, Conv2D(filters, {size}):\n"
+                + f"for _ in range({n}):\n"
+                + '    x = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(x)\n'
+                + f'# or: keras.layers.SeparableConv2D(filters, {size}, padding="same")'
+            ),
+            selection=run.steps.highlight(
+                run.steps.typical(run.steps.time_ms), view="op_table", op_names=_costliest(run, chosen)
+            ),
+            gain_ratio=gain,
+        )
+
+
+def _python_ops(run: Run) -> Iterator[Advice]:
+    scopes = run.results.op_scopes
+    chosen = np.array([_PYTHON.fullmatch(kind) is not None for kind in scopes.type], np.bool_) & ~scopes.is_input
+    if not chosen.any():
+        return
+    # It runs on the host whatever the device is, and the device waits for it.
+    host = chosen & ~run.results.op_shares.is_device
+    steps = run.steps
+    spent = float(run.results.op_totals.self_us[host].sum()) / 1e3
+    whole = float(run.results.steps.frame["step_time_ms"].sum())
+    gain = spent / whole if whole else 0.0
+    if gain < MIN_SHARE:
+        return
+    names = _costliest(run, host)
+    yield advise(
+        "inefficient_op",
+        f"Python inside the graph ({names[0] if names else 'py_function'}) takes {number(gain * steps.mean_ms)} of "
+        f"{number(steps.mean_ms)} ms a step ({percent(gain)}), under the interpreter's lock.",
+        evidence={"op_ms": gain * steps.mean_ms, "step_time_ms": steps.mean_ms, "op_ratio": gain},
+        fix=(
+            "# write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function\n"
+            "y = tf.where(x > 0, x, 0.0)"
+        ),
+        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=names),
+        gain_ratio=gain,
+    )
+
+
+def _outside_layers(run: Run) -> Iterator[Advice]:
+    """Convolutions, products and sorting in the loss, metrics whatever they do, where the model has layers of its own."""
+    if not run.has_layers:
+        return
+    ops, layers, types = _ops(run), run.results.layers, run.results.op_scopes.type
+    kind = layers.entries["kind"].to_numpy()[layers.op_entry]
+    is_heavy = np.array([_HEAVY.fullmatch(one) is not None for one in types], np.bool_)
+    chosen = ((kind == "loss") & is_heavy) | (kind == "metrics")
+    gain = ops.ratio(chosen)
+    if gain < OUTSIDE_SHARE:
+        return
+    names = _costliest(run, chosen & ops.side)
+    top = max(range(len(types)), key=lambda i: float(ops.us[i]) if chosen[i] and ops.side[i] else -1.0)
+    where = "metrics" if kind[top] == "metrics" else "loss"
+    place = op_line(run, top)
+    step_ms = run.steps.mean_ms
+    yield advise(
+        "inefficient_op",
+        f"{types[top]} in the {where}{f' ({place})' if place else ''} takes, with its gradient, {number(gain * step_ms)} of "
+        f"{number(step_ms)} ms a step ({percent(gain)}).",
+        evidence={
+            "op_ms": gain * step_ms,
+            "step_time_ms": step_ms,
+            "op_ratio": gain,
+            "op_type": types[top],
+            **({"line": place} if place else {}),
+        },
+        fix=(
+            (f"# {place}\n" if place else "")
+            + "# leave it out, or compute it on fewer points: smaller filters (two of 1 x K and K x 1), a coarser grid\n"
+            + "prediction = tf.nn.avg_pool2d(prediction, 2, 2, 'SAME')"
+            if where == "loss"
+            else "model.compile(..., metrics=[])  # compute them in evaluate, or every hundredth step"
+        ),
+        selection=run.steps.highlight(run.steps.typical(run.steps.time_ms), view="op_table", op_names=names),
+        gain_ratio=gain,
+    )
+
+
+def _costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
+    """Names of the five costliest of some framework ops."""
+    us = np.where(chosen, run.results.op_totals.self_us, 0.0)
+    order = np.argsort(-us, kind="stable")[:5]
+    least = float(us.max(initial=0.0)) / 100
+    return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
+
+
+def layer_line(run: Run, layer: str) -> str:
+    """`file:line` that made a layer, empty where it is not known."""
+    source_map = run.results.source_map
+    if source_map is None:
+        return ""
+    found = source_map.layers[(source_map.layers["layer"] == layer) & (source_map.layers["file"] >= 0)]
+    if found.empty:
+        return ""
+    file = source_map.files.iloc[int(found["file"].iloc[-1])]
+    return f"{_last(str(file['title'] or file['file']))}:{found['line'].iloc[-1]}"
+
+
+def op_line(run: Run, op: int) -> str:
+    """`file:line` of the user's that a framework op is charged to, empty where it is charged to none."""
+    lines = run.results.source_lines
+    row = lines.entries.iloc[int(lines.op_entry[op])]
+    return "" if row["bucket"] else f"{_last(str(row['file']))}:{row['line']}"
+
+
+def _last(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def host_fallback(run: Run) -> Iterator[Advice]:
+    """Ops of the step that run on the CPU while the device waits.
+
+    Gain: the share of the step time in which such an op runs and the device does not compute, with the copies back that feed it.
+    """
+    steps, occurrences = run.steps, run.results.occurrences
+    if not steps.has_device:
+        return
+    names = np.array(occurrences.name, np.object_)
+    on_device = set(names[occurrences.is_device].tolist())
+    is_ours = run.work.is_model & ~occurrences.is_device
+    is_ours &= np.array([name not in on_device for name in names.tolist()], np.bool_)
+    rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
+    if not len(rows):
+        return
+    host = steps.pieces[steps.pieces["category"] == "host_compute"].sort_values("start_ps")
+    low = host["start_ps"].to_numpy(np.int64)
+    high = np.maximum.accumulate(low + host["duration_ps"].to_numpy(np.int64)) if len(low) else low
+    low = np.maximum(low, np.append(0, high[:-1])[: len(low)])
+    start = occurrences.start_ps[rows]
+    end = start + occurrences.duration_ps[rows]
+    waited = covered_before(low, high, end) - covered_before(low, high, start)
+    by_op = np.zeros(len(occurrences.name), np.float64)
+    np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
+    op_ms = min(float(by_op.sum()) / len(steps), steps.ms("host_compute"))
+    copies_ms = float(exposed_copies_ms(run, "d2h").mean())
+    gain = (op_ms + copies_ms) / steps.mean_ms
+    if op_ms / steps.mean_ms < MIN_SHARE:
+        return
+    top = int(by_op.argmax())
+    order = [int(i) for i in np.argsort(-by_op, kind="stable")[:5] if by_op[i] > 0]
+    name = occurrences.name[top]
+    yield advise(
+        "host_fallback",
+        f"{occurrences.type[top]} ({name.rpartition('/')[2]}) and what else runs on the CPU make the {steps.device} wait "
+        f"{number(op_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)} with the copies for it).",
+        evidence={
+            "host_op_ms": op_ms,
+            "output_ms": copies_ms,
+            "step_time_ms": steps.mean_ms,
+            "host_ratio": gain,
+            "op": name,
+            "op_type": occurrences.type[top],
+        },
+        fix=(
+            f"# {name}: no kernel of this type and dtype for the {steps.device}, or placed by hand\n"
+            "tf.debugging.set_log_device_placement(True)  # says where each op is placed\n"
+            f'with tf.device("/{steps.device}:0"):\n'
+            "    y = tf.cast(x, tf.float32)  # float32 and int32 have kernels where float64, strings and int64 have none"
+        ),
+        selection=steps.stretch(
+            steps.typical(steps.category_ms("host_compute")),
+            "host_compute",
+            view="timeline",
+            op_names=run.known(*(occurrences.name[i] for i in order)),
+        ),
+        gain_ratio=gain,
+    )

@@ -1,0 +1,148 @@
+"""Stretches of steps in which no op runs, and samples of the user's line -> the Python code between computations.
+
+python_gap(trace, source_map, steps) -> PythonGap
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from ...store.source_map import SourceMap
+from ...store.trace import Float64, Int64, Trace
+from ..units import PS_PER_MS
+from .step_facts import StepFacts
+
+MIN_GAP_MS = 3.0
+"""What Keras itself does between two batches, callbacks of its own included, took 0.1 to 0.7 ms on a machine with a load of
+six processes a core. Longer stretches, in most of the steps, are somebody's code."""
+MIN_NAMED_GAP_MS = 1.0
+"""Where samples say that the user's thread was at another line than that of the step, a shorter stretch is told, too. What a
+loop of the user's own needs to fetch the next batch and to call a function stays below this."""
+MIN_SAMPLES = 3
+"""The user's line is sampled every 5 ms; fewer samples than this name no line."""
+_MOST = 0.5
+_LONG = 0.5
+"""Of the usual longest stretch: others at least this long count with it."""
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    """A line of the user's."""
+
+    file: str
+    """What the notebook shows, such as `Cell [3]`, or the path."""
+    line: int
+    function: str
+    code: str
+    """Its text without indentation, empty where it is not known."""
+    share: float
+    """Of the samples within the gaps."""
+
+    @property
+    def place(self) -> str:
+        """`train.py:12`."""
+        return f"{self.file.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PythonGap:
+    """The stretches in which neither an op nor the device runs, those of a length that recurs."""
+
+    ms: Float64
+    """For each step the time of its long stretches."""
+    usual_ms: float
+    """Median over the steps of the longest stretch."""
+    lines: tuple[CodeLine, ...] = field(default=())
+    """Where the user's thread was in them, the most frequent first, without the line that runs the step itself."""
+    n_samples: int = 0
+    """How many samples lie in them."""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether most samples, and enough of them, were at a line other than that of the step."""
+        return self.n_samples >= MIN_SAMPLES and sum(line.share for line in self.lines) >= _MOST
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is more than the framework's own bookkeeping."""
+        return self.usual_ms >= (MIN_NAMED_GAP_MS if self.is_named else MIN_GAP_MS)
+
+
+def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> PythonGap:
+    """Find them."""
+    if not len(steps):
+        return PythonGap(np.zeros(0), 0.0)
+    usual = float(np.median(steps.longest_ms("other")))
+    other = steps.pieces[steps.pieces["category"] == "other"]
+    long = other[other["duration_ps"] >= max(usual * _LONG, 1e-6) * PS_PER_MS]
+    of_step = np.zeros(steps.n_all, np.float64)
+    np.add.at(of_step, long["step"].to_numpy(np.int64), long["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
+    gap = PythonGap(of_step[steps.row], usual)
+    if source_map is None or not len(source_map.samples):
+        return gap
+    time_ps, frame = sample_times(trace, source_map)
+    in_gap = covered(time_ps, long)
+    in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
+    lines = _lines(source_map, frame[in_gap], _main_line(source_map, frame[in_work]))
+    return PythonGap(gap.ms, gap.usual_ms, lines, int(in_gap.sum()))
+
+
+def sample_times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Int64]:
+    """When the user's thread was sampled, in ps after the trace origin, and the frame that it was in; known ones."""
+    time_ns, frame = (source_map.samples[name].to_numpy(np.int64) for name in ("time_ns", "frame"))
+    # A damaged file may say anything: what is years away does not overflow below, and lies in no step.
+    after = np.clip(time_ns - np.int64(min(trace.origin_ns, 2**63 - 1)), -(2**52), 2**52) * 1000
+    known = frame >= 0
+    return after[known], frame[known]
+
+
+def covered(time_ps: Int64, pieces: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which moments lie in some pieces; pieces of several hosts may overlap, the later begun one counts."""
+    start = pieces["start_ps"].to_numpy(np.int64)
+    order = np.argsort(start, kind="stable")
+    end = (start + pieces["duration_ps"].to_numpy(np.int64))[order]
+    at = np.searchsorted(start[order], time_ps, side="right") - 1
+    return (at >= 0) & (time_ps < np.append(end, 0)[at])
+
+
+def top_line(trace: Trace, source_map: SourceMap | None, pieces: pd.DataFrame) -> CodeLine | None:
+    """The line at which the user's thread was most often in some pieces; None where nobody sampled it often enough."""
+    if source_map is None or not len(source_map.samples):
+        return None
+    time_ps, frame = sample_times(trace, source_map)
+    inside = frame[covered(time_ps, pieces)]
+    lines = _lines(source_map, inside, None)
+    return lines[0] if lines and len(inside) >= MIN_SAMPLES else None
+
+
+def _place(source_map: SourceMap, frame: Int64) -> pd.DataFrame:
+    return source_map.frames.iloc[frame][["file", "line"]]
+
+
+def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, int] | None:
+    """File and line at which the thread is most often while ops run: the call of the step."""
+    if not len(frame):
+        return None
+    counts = _place(source_map, frame).value_counts()
+    return int(counts.index[0][0]), int(counts.index[0][1])
+
+
+def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) -> tuple[CodeLine, ...]:
+    if not len(frame):
+        return ()
+    counts = _place(source_map, frame).value_counts(sort=True)
+    found = []
+    for (file, line), n in zip(counts.index, counts.tolist(), strict=True):  # one turn per line
+        if (int(file), int(line)) == main or file < 0:
+            continue
+        at = (source_map.frames["file"] == file) & (source_map.frames["line"] == line)
+        named = source_map.files.iloc[int(file)]
+        text = str(named["text"]).split("\n")
+        code = text[int(line) - 1].strip() if 0 < line <= len(text) else ""
+        title = str(named["title"] or named["file"])
+        function = str(source_map.frames["function"][at].iloc[0])
+        found.append(CodeLine(title, int(line), function, code, n / len(frame)))
+    return tuple(found)

@@ -1,0 +1,94 @@
+"""`Results` -> `Run`: what several rules ask of them, each found once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...store.trace import Int32, Trace, UInt8
+from ..steps.step_spans import classify
+from .eager_work import EagerWork, eager_work
+from .op_work import OpWork, op_work
+from .python_gaps import PythonGap, python_gap
+from .saves import Saves, find_saves
+from .step_facts import StepFacts, step_facts
+from .traced_calls import TracedCalls, traced_calls
+
+if TYPE_CHECKING:
+    from ..results import Results
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """The results of one trace, and what rules share.
+
+    One cause shall give one advice. Where several rules could explain the same time, the more specific one owns it: a
+    function that is traced again, eager ops, a save and a callback come before a batch that is too small.
+    """
+
+    results: Results
+
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.results.trace
+
+    @cached_property
+    def steps(self) -> StepFacts:
+        """The steps that averages are over."""
+        return step_facts(self.results)
+
+    @cached_property
+    def entry(self) -> Int32:
+        """For each event the entry of its step in `steps`, -1 for none."""
+        entries = np.full(self.steps.n_all + 1, -1, np.int32)
+        entries[self.steps.row] = np.arange(len(self.steps))
+        found: Int32 = entries[self.results.steps.event_step]
+        return found
+
+    @cached_property
+    def span_types(self) -> UInt8:
+        """For each event the kind of step time that it stands for."""
+        return classify(self.trace, self.results.steps.grouping)
+
+    @cached_property
+    def work(self) -> OpWork:
+        """What the ops of a usual step take."""
+        return op_work(self.results, self.entry, len(self.steps))
+
+    @cached_property
+    def eager(self) -> EagerWork:
+        """Whether the steps run op by op."""
+        return eager_work(self.trace, self.entry, self.steps, self.work)
+
+    @cached_property
+    def traced(self) -> TracedCalls:
+        """Calls that traced a function within the steps."""
+        return traced_calls(self.trace, self.entry, len(self.steps))
+
+    @cached_property
+    def saves(self) -> Saves:
+        """Steps in which weights were saved."""
+        return find_saves(self.trace, self.entry, self.steps)
+
+    @cached_property
+    def gap(self) -> PythonGap:
+        """The Python code between the computations of usual steps."""
+        return python_gap(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
+    def op_names(self) -> frozenset[str]:
+        """Names in the `ops` table: what a selection may name."""
+        return frozenset(self.results.ops["name"])
+
+    @cached_property
+    def has_layers(self) -> bool:
+        """Whether ops are known to belong to layers."""
+        return bool((self.results.layers.entries["kind"] == "layer").any())
+
+    def known(self, *names: str) -> tuple[str, ...]:
+        """Those that are names of ops, each once."""
+        return tuple(dict.fromkeys(name for name in names if name in self.op_names))

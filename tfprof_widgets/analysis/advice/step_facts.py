@@ -1,0 +1,126 @@
+"""Results -> what every rule of the advice asks of the steps: how long, made of what, and which one shows it well.
+
+step_facts(results) -> StepFacts
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Float64, Int64
+from ..units import PS_PER_MS, PS_PER_NS
+from .advice import Highlight
+
+if TYPE_CHECKING:
+    from ..results import Results
+
+MIN_STEPS = 3
+"""Of fewer steps nobody can tell what is usual; rules about what recurs say nothing then."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepFacts:
+    """The steps that averages are over; arrays have one entry for each of them, in order of time."""
+
+    frame: pd.DataFrame
+    """Their rows of `Steps.frame`."""
+    pieces: pd.DataFrame
+    """Their pieces, as `Steps.pieces`; `step` is a row of the whole table."""
+    n_all: int
+    """How many steps there are, those left out too."""
+    has_device: bool
+    device: str
+    """`GPU` or `TPU`, `CPU` where the steps ran nothing on a device."""
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @cached_property
+    def row(self) -> Int64:
+        """Of each its row in `steps`."""
+        return self.frame["step"].to_numpy(np.int64)
+
+    @cached_property
+    def time_ms(self) -> Float64:
+        """How long each took."""
+        return self.frame["step_time_ms"].to_numpy(np.float64)
+
+    @cached_property
+    def start_ps(self) -> Int64:
+        """When each began."""
+        return self.frame["start_ps"].to_numpy(np.int64)
+
+    @cached_property
+    def end_ps(self) -> Int64:
+        """When each ended."""
+        end: Int64 = self.start_ps + self.frame["duration_ps"].to_numpy(np.int64)
+        return end
+
+    @cached_property
+    def mean_ms(self) -> float:
+        """Mean step time; 0 without steps."""
+        return float(self.time_ms.mean()) if len(self) else 0.0
+
+    @cached_property
+    def median_ms(self) -> float:
+        """Median step time; 0 without steps."""
+        return float(np.median(self.time_ms)) if len(self) else 0.0
+
+    def category_ms(self, name: str) -> Float64:
+        """What each spent in one of `STEP_CATEGORIES`."""
+        return self.frame[f"{name}_ms"].to_numpy(np.float64)
+
+    def ms(self, name: str) -> float:
+        """The mean of that."""
+        return float(self.category_ms(name).mean()) if len(self) else 0.0
+
+    def ratio(self, name: str) -> float:
+        """Its share of the step time."""
+        return self.ms(name) / self.mean_ms if self.mean_ms else 0.0
+
+    def longest_ms(self, name: str) -> Float64:
+        """In each the longest stretch without a break of one category; 0 where it has none."""
+        chosen = self.pieces[self.pieces["category"] == name]
+        longest = np.zeros(int(self.row.max()) + 1 if len(self) else 0, np.float64)
+        np.maximum.at(longest, chosen["step"].to_numpy(np.int64), chosen["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
+        return longest[self.row]
+
+    def typical(self, values: Float64) -> int:
+        """The entry whose value is the median of the values, or next to it."""
+        return int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])
+
+    def highlight(self, entry: int, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select one of the steps, and ops."""
+        time_range = int(self.start_ps[entry]) // PS_PER_NS, -(-int(self.end_ps[entry]) // PS_PER_NS)
+        return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
+
+    def stretch(self, entry: int, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select the longest stretch of a category in one of the steps; the whole step where it has none."""
+        own = self.pieces[(self.pieces["step"] == self.row[entry]) & (self.pieces["category"] == category)]
+        if own.empty:
+            return self.highlight(entry, view=view, op_names=op_names)
+        longest = own.iloc[int(own["duration_ps"].to_numpy().argmax())]
+        start, end = int(longest["start_ps"]), int(longest["start_ps"]) + int(longest["duration_ps"])
+        time_range = start // PS_PER_NS, -(-end // PS_PER_NS)
+        return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
+
+
+def step_facts(results: Results) -> StepFacts:
+    """Collect them: of the steps that the averages of the overview are over."""
+    frame, overview = results.steps.frame, results.overview
+    chosen = frame[overview.is_averaged]
+    pieces = results.steps.pieces
+    has_device = bool(chosen["device_compute_ms"].sum() > 0)
+    kind = "TPU" if "TPU" in overview.environment.device_type else "GPU"
+    return StepFacts(
+        frame=chosen.reset_index(drop=True),
+        pieces=pieces[np.isin(pieces["step"].to_numpy(), chosen["step"].to_numpy())].reset_index(drop=True),
+        n_all=len(frame),
+        has_device=has_device,
+        device=kind if has_device else "CPU",
+    )
