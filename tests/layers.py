@@ -38,8 +38,9 @@ PYTHON_EDGES: dict[str, set[str]] = {
     "views": {"errors", "store", "analysis"},
     "view": {"errors", "store", "analysis", "views"},
     "profile": {"errors", "store", "analysis", "export", "capture", "views", "view"},
+    "experiments": {"errors", "analysis", "capture", "profile"},
     "magics": {"errors", "capture", "profile"},
-    "__init__": {"errors", "capture", "profile", "magics"},
+    "__init__": {"errors", "capture", "profile", "experiments", "magics"},
 }
 """Unit -> units it may import besides itself. A `view` may not import another `view`: they meet in the shared link."""
 
@@ -52,6 +53,7 @@ PYTHON_PACKAGES: dict[str, set[str]] = {
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
     "view": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh"},
     "profile": {"numpy", "pandas", "IPython", "tqdm"},
+    "experiments": {"pandas", "tqdm"},
     "magics": {"IPython", "traitlets"},
     "__init__": {"IPython"},
 }
@@ -80,10 +82,15 @@ TYPESCRIPT_PACKAGES: dict[str, set[str]] = {
 LINK = {"link", "data", "afm"}
 MEMBERS = {
     "profile_views": "profile",
+    "profile_capture": "profile",
     "profile_exports": "profile",
     "display": "profile",
+    "doctor": "profile",
     "sources": "profile",
     "cell": "magics",
+    "comparison": "profile",
+    "experiment_chart": "experiments",
+    "experiment_result": "experiments",
 }
 """Modules at the top of the package that belong to the unit of another."""
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import experiments
 from .capture.loop import step, trace_steps
+from .comparison import ProfileDiff, diff
+from .doctor import DoctorReport, doctor
 from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
 from .profile import Profile
 from .sources import ProfileCallback, load, profile
@@ -16,11 +19,16 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CaptureError",
+    "DoctorReport",
     "EmptyTraceError",
     "Profile",
     "ProfileCallback",
+    "ProfileDiff",
     "TfProfError",
     "TraceError",
+    "diff",
+    "doctor",
+    "experiments",
     "load",
     "load_ipython_extension",
     "profile",

@@ -19,6 +19,7 @@ from IPython.display import display
 
 from .cell import CellCode, compile_cell, compile_statement
 from .display import in_notebook
+from .doctor import doctor
 from .errors import TfProfError
 from .profile import Profile
 from .sources import capturing
@@ -34,8 +35,8 @@ VIEWS = ("dashboard", "timeline", "memory", "ops", "input", "none")
 
 _OPTION = re.compile(r"\s*(-{1,2}[A-Za-z][\w-]*)")
 _VALUE = re.compile(r"""\s*=?\s*("[^"]*"|'[^']*'|[^\s=]\S*)""")
-_FLAGS = ("--no-system", "--help", "-h")
-_LONE_HELP = re.compile(r"%%tfprofile\s(?:.*\s)?(--help|-h)(\s.*)?$")
+_FLAGS = ("--no-system", "--check", "--help", "-h")
+_LONE_OPTION = re.compile(r"%%tfprofile\s(?:.*\s)?(--check|--help|-h)(\s.*)?$")
 
 
 @magics_class
@@ -51,7 +52,9 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     @argument(
         "--max-bytes", metavar="N", type=float, help="Stop capturing at about N bytes of files (default: 32 MiB)."
     )
-    @argument("--no-system", action="store_true", help="Do not sample CPU, memory, disk and network.")
+    @argument("--no-system", action="store_true", help="Do not sample CPU, memory, disk, network and GPUs.")
+    @argument("--system", metavar="HZ", type=float, help="Sample them so often, 5 to 20 Hz (default: 10).")
+    @argument("--detail", metavar="LEVEL", help="Record low, normal or high detail of each step (default: normal).")
     @argument("--logdir", metavar="DIR", help="Keep TensorFlow's files there, in TensorBoard's layout.")
     @argument(
         "--view",
@@ -60,6 +63,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         default="dashboard",
         help="What to display: dashboard (all views), timeline, memory, ops, input or none.",
     )
+    @argument("--check", action="store_true", help="Check what a capture will see here, run nothing.")
     @argument("-h", "--help", action="store_true", help="Print this and run nothing.")
     @no_var_expand
     @needs_local_scope
@@ -77,6 +81,9 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         arguments = self.tfprofile.parser.parse_args(options)
         if arguments.help:
             display({"text/plain": self.tfprofile.__doc__}, raw=True)
+            return None
+        if arguments.check:
+            check(runs_code=bool(statement or cell))
             return None
         if cell is not None and statement:
             raise UsageError(f"%%tfprofile takes options only, not {statement!r}; the code goes below it.")
@@ -122,7 +129,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
                 steps=None if arguments.steps is None else parse_steps(arguments.steps),
                 every=arguments.every,
                 every_seconds=arguments.every_seconds,
-                system=not arguments.no_system,
+                system=_system(arguments),
+                detail=arguments.detail or "normal",
                 logdir=None if logdir is None else self.shell.var_expand(logdir, 3),
                 max_seconds=arguments.max_seconds,
                 max_bytes=None if arguments.max_bytes is None else int(arguments.max_bytes),
@@ -130,6 +138,14 @@ class TfprofMagics(Magics):  # type: ignore[misc]
             )
         except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from None
+
+
+def _system(arguments: Namespace) -> bool | float:
+    if arguments.system is None:
+        return not arguments.no_system
+    if arguments.no_system:
+        raise UsageError("--system and --no-system contradict each other; give one of them.")
+    return float(arguments.system)
 
 
 def split_options(line: str) -> tuple[list[str], str]:
@@ -191,11 +207,23 @@ def show(profile: Profile, view: str) -> None:
         display({"text/plain": f"tfprof: the profile cannot be displayed: {error}"}, raw=True)
 
 
+def check(*, runs_code: bool) -> None:
+    """Display what `doctor()` finds.
+
+    Raises:
+        UsageError: there is code too, which nobody would run.
+    """
+    if runs_code:
+        raise UsageError("--check runs no code: put `%tfprofile --check` on a line of its own.")
+    display(doctor())
+
+
 def lone_help(lines: list[str]) -> list[str]:
-    """Turn a lone `%%tfprofile --help` into the line magic: IPython refuses a cell magic without a body."""
-    if lines and _LONE_HELP.match(lines[0].rstrip()) and not "".join(lines[1:]).strip():
-        return ["%tfprofile --help\n"]
-    return lines
+    """Turn a lone `%%tfprofile --help` or `--check` into the line magic: IPython refuses a cell magic without a body."""
+    option = _LONE_OPTION.match(lines[0].rstrip()) if lines else None
+    if option is None or "".join(lines[1:]).strip():
+        return lines
+    return ["%tfprofile --check\n" if option.group(1) == "--check" else "%tfprofile --help\n"]
 
 
 def register(shell: InteractiveShell) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,12 +15,13 @@ from .profile_views import ProfileViews
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .analysis.advice.advice import Advice
     from .analysis.input.input_pipeline import InputPipeline
     from .analysis.memory.memory import MemoryProfile
     from .analysis.overview.overview import Overview
     from .analysis.results import Results
     from .analysis.selection import OpRows, Selection
-    from .capture.record import CaptureCost, CaptureRecord
+    from .capture.record import CaptureRecord
     from .store.open import Opened
     from .store.trace import Trace
     from .views.embedding import Embedded
@@ -34,10 +34,14 @@ _MOST_WARNINGS = 5
 
 
 class Profile(ProfileExports, ProfileViews):
-    """One profiled run. All data is computed when first asked for and kept.
+    """One profiled run. All data is computed when first asked for and kept: copy a table before you change it.
 
-    Made by `profile()`, `%%tfprofile`, `ProfileCallback` or `load()`. Inside the `with` block of `profile()` it is
-    still empty: asking it for data raises `CaptureError`.
+    Made by `profile()`, `%%tfprofile`, `ProfileCallback` or `load()`. A table without rows has its columns all the same.
+
+    Raises:
+        CaptureError: from whatever needs data, inside the `with` block of `profile()`: the capture has not ended yet.
+        EmptyTraceError: from the same, where nothing could be captured; the message says why.
+        TraceError: from the same, where a captured file cannot be read; the message says which and where in it.
     """
 
     def __init__(
@@ -80,25 +84,34 @@ class Profile(ProfileExports, ProfileViews):
 
     @property
     def events(self) -> pd.DataFrame:
-        """One row per event: `plane, line, name, start_ns, duration_ns, self_ns, depth, step`; in the order of `trace`."""
+        """One row per event: `plane, line, name, start_ns, duration_ns, self_ns, depth, step`; in the order of `trace`.
+
+        Times are in ns, `start_ns` after the trace origin, with the ps behind the point; `step` is a row of `steps`, -1 for
+        none. Empty where the trace holds no event.
+        """
         return self._results.events
 
     @property
     def flows(self) -> pd.DataFrame:
         """One row per event that made another start: `kind, from_event, to_event, from_name, to_name, delay_ns`; the events
-        are rows of `events`, the kinds `launch`, `producer`, `pool`, `tf_data` and `send_recv`."""
+        are rows of `events`, the kinds `launch`, `producer`, `pool`, `tf_data` and `send_recv`. Empty where none did."""
         from .analysis.flows import flow_table
 
         return flow_table(self.trace, self._results.flows)
 
     @property
     def steps(self) -> pd.DataFrame:
-        """One row per training step with its time and its breakdown in ms; empty when the trace has no steps."""
+        """One row per training step, by start: `step, name, host, start_ms, step_time_ms`, a column in ms for each category
+        (they add up to the step time), `source` (`marker` or `inferred`) and more, see `Steps.frame`; empty without steps."""
         return self._results.step_frame
 
     @property
     def ops(self) -> pd.DataFrame:
-        """One row per op, those of devices before those of the host, most self time first; without idle time."""
+        """One row per op, those of devices before those of the host, most self time first; without idle time.
+
+        Columns: `ops.OPS_COLUMNS`. Times are in us, over all threads and streams; the two ratios are of the self time of the
+        side (`device` is `Device` or `Host`), in [0, 1]. Empty when no op ran.
+        """
         return self._results.ops
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
@@ -117,79 +130,69 @@ class Profile(ProfileExports, ProfileViews):
 
     @property
     def kernels(self) -> pd.DataFrame:
-        """One row per kernel and op that launched it, most total time first; empty when nothing ran on a GPU."""
+        """One row per kernel, its launch configuration and the op that launched it, most total time first; times in us.
+        Columns: `kernels.KERNEL_COLUMNS`. Empty when nothing ran on a GPU."""
         return self._results.kernels.frame
 
     @property
     def hlo_ops(self) -> pd.DataFrame:
-        """One row per op of an XLA program, most self time first; empty when XLA compiled nothing."""
+        """One row per op of an XLA program, most self time first; times in us, `source` is `file:line`. Columns:
+        `hlo_ops.HLO_OPS_COLUMNS`. Empty when no compiled program ran."""
         return self._results.hlo_ops.frame
 
     @property
     def layers(self) -> pd.DataFrame:
-        """Time and memory by Keras layer; loss, optimizer, input and all else have rows of their own, so shares add up to 1."""
+        """Time (us) and memory (bytes) by Keras layer; loss, optimizer, input and all else have rows of their own, so the
+        shares of a side add up to 1. Columns: `layers.LAYER_COLUMNS`, see `Layers.frame`. Empty when no op ran."""
         return self._results.layers.frame
 
     @property
     def source_lines(self) -> pd.DataFrame:
-        """Op time by line of your code; what no line can be charged with has named rows, so shares add up to 1."""
+        """Op time (us) by line of your code; what no line can be charged with has named rows, so the shares of a side add up
+        to 1. Columns: `source_lines.SOURCE_LINE_COLUMNS`, see `SourceLines.frame`. Empty when no op ran."""
         return self._results.source_lines.frame
 
     @property
     def scopes(self) -> pd.DataFrame:
-        """Op time by name scope, as a tree: one row per scope, the root first."""
+        """Op time (us) by name scope, as a tree: one row per scope, the root first. Columns: `scopes.SCOPE_COLUMNS`, see
+        `Scopes.frame`. Empty when no op ran."""
         return self._results.scopes.frame
 
     @property
     def workers(self) -> pd.DataFrame:
-        """One row per host and step, with the columns of `steps`."""
+        """One row per step that all hosts share and per host, by step, with the columns of `steps` and two more, see
+        `Workers.frame`; empty without steps."""
         return self._results.workers.frame
 
     @property
     def memory(self) -> MemoryProfile:
-        """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`."""
+        """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`; `.allocators` is empty where none
+        was recorded, as on a CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`."""
         return self._results.memory
 
     @property
     def input_pipeline(self) -> InputPipeline:
         """What tf.data did: `.verdict`, `.bottleneck`, `.suggestion`, `.hosts`, `.pipelines`, `.iterators`, `.steps`, `.ops`,
-        `.categories`, and `.execution(pipeline, rank)` for one call of a pipeline."""
+        `.categories`, and `.execution(pipeline, rank)` for one call of a pipeline. Its tables are empty without tf.data."""
         return self._results.input_pipeline
 
     @property
     def overview(self) -> Overview:
-        """Step time, breakdown, verdict, environment and top ops."""
+        """Step time (ms), breakdown, verdict, environment and top ops; without steps its times are 0 and its verdict says why."""
         return self._results.overview
 
     @property
-    def capture(self) -> CaptureRecord | None:
-        """How it was captured; None for a loaded trace."""
-        return self._record
+    def advice(self) -> list[Advice]:
+        """What to change, the largest gain first: each `Advice` has numbers, a fix to paste, what to select, and the share of the
+        step time that it could win at most. Empty where nothing is wrong, or nothing can be judged."""
+        return list(self._results.advice)
 
     @property
-    def cost(self) -> CaptureCost | None:
-        """What the capture itself took: seconds to start and to stop, bytes and events; None for a trace loaded without it."""
-        cost = self._saved_cost() if self._record is None else self._record.cost
-        return None if cost is None else replace(cost, n_events=self.trace.n_events)
+    def advice_table(self) -> pd.DataFrame:
+        """The same as a table, one row per advice in that order: `rule, severity, title, gain_ratio, fix, view`."""
+        from .analysis.advice.engine import advice_table
 
-    @property
-    def system(self) -> pd.DataFrame:
-        """Samples of the machine, ten a second: `time_ms` after the trace origin, CPU, memory, disk, network and GPU.
-
-        The columns are those of `CaptureRecord.system`; no rows when none were taken, as for a trace
-        that was loaded without them.
-        """
-        return self._samples(self.trace.origin_ns)
-
-    def _samples(self, origin_ns: int) -> pd.DataFrame:
-        from .capture.sampler import no_samples, on_trace_clock
-
-        if self._record is not None:
-            samples = self._record.system
-        else:
-            saved = self._opened.saved
-            samples = no_samples() if saved is None or saved.system.empty else saved.system
-        return on_trace_clock(samples, origin_ns)
+        return advice_table(self._results.advice)
 
     @property
     def counters(self) -> pd.DataFrame:
@@ -205,6 +208,7 @@ class Profile(ProfileExports, ProfileViews):
         """What a reader must know first, such as a capture cut short or a damaged trace; one sentence each."""
         told = self._notices + (self._record.notices if self._record is not None else ())
         try:
+            told += self._capture_notices()
             saved = self._opened.saved
             told += tuple(text for text in (saved.notices if saved is not None else ()) if text not in told)
             # A capture writes its notices beside the trace too, for whoever opens it later.
@@ -273,7 +277,7 @@ class Profile(ProfileExports, ProfileViews):
         return self._page(embed(self._data.payload, max_bytes=FALLBACK_BYTES, events=False))
 
     def summary(self) -> str:
-        """The profile in some thirty lines of text, as a terminal shows it."""
+        """The profile in some thirty lines of text, as a terminal shows it; what has no data says so in a line."""
         from .export.text import summarize
 
         cost = self.cost

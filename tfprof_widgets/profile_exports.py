@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from .errors import TfProfError
+from .profile_capture import ProfileCapture
 
 if TYPE_CHECKING:
-    from .analysis.results import Results
-    from .capture.record import CaptureCost, CaptureRecord
-    from .store.open import Opened
     from .store.saved import SavedProfile
     from .views.base import View
     from .views.bookmarks import Bookmark
@@ -26,21 +25,15 @@ _SENT_LEVEL = 1
 _PIECE_BYTES = 4 * 2**20
 
 
-class ProfileExports:
+class ProfileExports(ProfileCapture):
     """The part of a `Profile` that writes files."""
 
     title: str
-    _record: CaptureRecord | None
     _views: dict[type[View], View]
 
     @property
-    def _results(self) -> Results:
-        """What the tables hold."""
-        raise NotImplementedError
-
-    @property
-    def _opened(self) -> Opened:
-        """The files that the profile came from."""
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know first; one sentence each."""
         raise NotImplementedError
 
     def to_chrome_trace(self, path: str | Path) -> Path:
@@ -89,6 +82,38 @@ class ProfileExports:
             TfProfError: pyarrow is not installed, or a file cannot be written; those written before it are whole.
         """
         return self._write_tables(directory, "parquet")
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The profile as Markdown that a person or a language model can act on: verdict, evidence, fixes, tables, limits.
+
+        What to change comes first, each with its numbers, the code to paste and where to look; then the top of each table and
+        what gives all of it; what the capture cost, what it could not show, and how to record that. At most 20 kB, whatever
+        the trace holds; text of the trace cannot become markup. It quotes lines of your code where they are known.
+
+        Args:
+            path: of a file to write as well; None for none.
+
+        Raises:
+            TfProfError: it cannot be written. What was at the path before is still there, and no part of a report.
+        """
+        from .export.atomic import replacing
+        from .export.report import render_report
+        from .export.report_subject import Subject
+
+        subject = Subject(
+            results=self._results,
+            title=self.title,
+            notices=self.notices,
+            capture=self.capture,
+            system=self.system,
+            findings=self.system_findings,
+            version=str(getattr(sys.modules[__package__], "__version__", "")),
+        )
+        text = render_report(subject)
+        if path is not None:
+            with replacing(Path(path).expanduser(), packs=False) as file:
+                file.write(text.encode())
+        return text
 
     def save(self, directory: str | Path) -> Path:
         """Keep the profile in a directory that `load` opens and TensorBoard shows as a log directory.
@@ -154,17 +179,13 @@ class ProfileExports:
             system, notices = record.system, record.notices
             cost = {"start_s": record.cost.start_s, "stop_s": record.cost.stop_s, "n_bytes": record.cost.n_bytes}
         return SavedProfile(
-            title=self.title, notices=notices, system=system, cost=cost, bookmarks=self._bookmarks_now()
+            title=self.title,
+            notices=notices,
+            system=system,
+            cost=cost,
+            capture=self._capture_now,
+            bookmarks=self._bookmarks_now(),
         )
-
-    def _saved_cost(self) -> CaptureCost | None:
-        """What the capture took, as the profile was saved with."""
-        from .capture.record import CaptureCost
-
-        cost = self._opened.saved.cost if self._opened.saved else {}
-        if not {"start_s", "stop_s", "n_bytes"} <= set(cost):
-            return None
-        return CaptureCost(start_s=cost["start_s"], stop_s=cost["stop_s"], n_bytes=int(cost["n_bytes"]))
 
     def _loaded_bookmarks(self) -> tuple[Bookmark, ...]:
         """Those that the profile was saved with."""

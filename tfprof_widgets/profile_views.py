@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 
 class ProfileViews:
-    """The part of a `Profile` that makes widgets."""
+    """The part of a `Profile` that makes widgets: one of each kind, the same one however often it is asked for.
+
+    Making the first one computes what all of them show, so it raises what the data raises; see `Profile`. A view without
+    anything to show says why.
+    """
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -54,7 +58,9 @@ class ProfileViews:
 
     @cached_property
     def link(self) -> LinkModel:
-        """The selection that all views of this profile share."""
+        """The selection that all views of this profile share: `time_range` (`(t0_ns, t1_ns)` after the trace origin, `()` for
+        the whole capture), `selection` (names of ops), `hover` (the name of an op, `""` for none), `step` (row of `steps`, -1
+        for none)."""
         from .views.link import LinkModel
 
         return LinkModel()

@@ -14,6 +14,7 @@ from .errors import CaptureError
 from .profile import Profile
 
 if TYPE_CHECKING:
+    from .capture.detail import Detail
     from .capture.record import CaptureOptions, CaptureRecord
 
 _N_RUNS_NAMED = 5
@@ -27,7 +28,8 @@ def load(path: str | Path) -> Profile:
     (its newest run; all of one that `Profile.save` wrote), or a glob.
 
     Raises:
-        TraceError: nothing readable is there; the message says what was found instead.
+        TraceError: nothing readable is there; the message says what was found instead. An empty file or directory is an
+            `EmptyTraceError`.
     """
     from .store.file_content import watched_reading
     from .store.open import open_traces, printable
@@ -80,12 +82,13 @@ def _is_watched() -> bool:
 def profile(
     steps: StepChoice = None,
     every: int | None = None,
-    system: bool = True,
+    system: bool | float = True,
     logdir: str | Path | None = None,
     max_seconds: float | None = None,
     max_bytes: int | None = None,
     *,
     every_seconds: float | None = None,
+    detail: Detail = "normal",
 ) -> Iterator[Profile]:
     """Profile the TensorFlow code of a `with` block; what it yields is filled when the block ends.
 
@@ -97,12 +100,17 @@ def profile(
         steps: numbers of the steps to capture, counted over the whole block: a range, or a callable of the number. Each
             run of selected steps is a short session of its own.
         every: capture each step whose number is a multiple of this.
-        system: sample CPU, memory, disk and network meanwhile.
+        system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second, a number for
+            another rate, 5 to 20 Hz, False for not at all. At 10 Hz it takes 0.1 to 0.5 % of one core.
         logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile. Beside each trace
             lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they are in.
         max_seconds: how long sessions may run in all (60 s by default), and
         max_bytes: about how much they may write (32 MiB by default), before the capture stops itself and says so.
         every_seconds: capture one step as often as this.
+        detail: how much is recorded of each step. `"low"` leaves out the events of thread pools, half of all on a CPU: steps,
+            ops, memory, tf.data, layers and source lines stay. `"high"` adds the ops that TensorFlow found to be cheap, and
+            the queues of its executor: twice the events of `"normal"` and twice its cost. `capture/detail.py` has a measured
+            table; `Profile.capture` tells what it cost your steps, where some of them ran outside of the capture.
 
     Raises:
         CaptureError: the profiler cannot start or its files cannot be written; the message says what to do.
@@ -115,6 +123,7 @@ def profile(
         every=every,
         every_seconds=every_seconds,
         system=system,
+        detail=detail,
         logdir=logdir,
         max_seconds=max_seconds,
         max_bytes=max_bytes,
@@ -147,12 +156,13 @@ def capturing(options: CaptureOptions, *, on_failure: Callable[[Profile], None])
 def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
     steps: StepChoice = None,
     every: int | None = None,
-    system: bool = True,
+    system: bool | float = True,
     logdir: str | Path | None = None,
     max_seconds: float | None = None,
     max_bytes: int | None = None,
     *,
     every_seconds: float | None = None,
+    detail: Detail = "normal",
 ) -> Any:
     """Make a Keras callback that profiles the `fit`, `evaluate` or `predict` it is passed to.
 
@@ -170,6 +180,7 @@ def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exi
         every=every,
         every_seconds=every_seconds,
         system=system,
+        detail=detail,
         logdir=logdir,
         max_seconds=max_seconds,
         max_bytes=max_bytes,

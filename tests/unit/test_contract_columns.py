@@ -40,7 +40,8 @@ TABLES: dict[str, str] = {
     "scopes": """device:text scope:text name:text parent:text depth:int total_time_us:float self_time_us:float
         backward_time_us:float total_time_ratio:float n_ops:int occurrences:int""",
     "system": """time_ms:float cpu_pct:float process_cpu_pct:float rss_bytes:number disk_read_bytes:number
-        disk_write_bytes:number net_recv_bytes:number net_sent_bytes:number""",
+        disk_write_bytes:number net_recv_bytes:number net_sent_bytes:number memory_available_bytes:number n_threads:number""",
+    "system_findings": "kind:text metric:text start_ms:float end_ms:float value:float unit:text text:text",
     "counters": "counter:text unit:text time_ms:float value:float",
     "overview.breakdown": "category:text ms:float std_ms:float ratio:float",
     "memory.summary": """allocator:text n_allocations:int n_deallocations:int capacity_bytes:int peak_heap_bytes:int

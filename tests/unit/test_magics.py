@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 
-from tfprof_widgets.magics import lone_help, parse_steps, split_options
+from tfprof_widgets.capture.record import CaptureOptions
+from tfprof_widgets.magics import TfprofMagics, lone_help, parse_steps, split_options
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,7 @@ from tfprof_widgets.magics import lone_help, parse_steps, split_options
         ('--logdir="a b"', ["--logdir", "a b"], ""),
         ("--no-system x = {1: '$y'}", ["--no-system"], "x = {1: '$y'}"),
         ("-o p -- -x", ["-o", "p"], "-x"),
+        ("--detail low --system 20 f()", ["--detail", "low", "--system", "20"], "f()"),
         ("f(a) if x else '-o'", [], "f(a) if x else '-o'"),
     ],
 )
@@ -59,3 +61,35 @@ def test_what_is_no_range_is_refused_with_an_example(text: str) -> None:
 )
 def test_help_works_without_a_body(cell: list[str], is_help: bool) -> None:
     assert lone_help(cell) == (["%tfprofile --help\n"] if is_help else cell)
+
+
+def _capture_options(line: str) -> CaptureOptions:
+    magics = TfprofMagics(shell=None)
+    return magics._capture_options(magics.tfprofile.parser.parse_args(split_options(line)[0]))
+
+
+@pytest.mark.parametrize(
+    ("line", "detail", "system"),
+    [
+        ("", "normal", True),
+        ("--detail low --system 20", "low", 20),
+        ("--detail=high --no-system", "high", False),
+        ("--system 5", "normal", 5),
+    ],
+)
+def test_detail_and_the_rate_of_samples_reach_the_capture(line: str, detail: str, system: float | bool) -> None:
+    options = _capture_options(line)
+    assert (options.detail, options.system) == (detail, system)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--detail all", 'give one of "low", "normal", "high"'),
+        ("--system 50", "from 5 to 20 Hz"),
+        ("--system 10 --no-system", "contradict each other"),
+    ],
+)
+def test_what_cannot_be_captured_is_refused_with_what_to_give(line: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        _capture_options(line)

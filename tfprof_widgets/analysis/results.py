@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from ..store.source_map import SourceMap
-from ..store.trace import Int32, Trace
+from ..store.trace import Int32, SmallInt, Trace, small_int
+from .advice.advice import Advice
+from .advice.engine import compute_advice
 from .counters import Counters, compute_counters
 from .events import compute_events
 from .flows import Flows, compute_flows
@@ -61,9 +63,9 @@ class Results:
         return op_occurrences(self.trace, grouping=self.steps.grouping)
 
     @cached_property
-    def event_unit(self) -> Int32:
+    def event_unit(self) -> SmallInt:
         """For each event the unit that it executes, a row of the table of `occurrences`; -1 for none."""
-        unit = np.full(self.trace.n_events, -1, np.int32)
+        unit = np.full(self.trace.n_events, -1, small_int(len(self.occurrences.name)))
         unit[self.occurrences.event] = self.occurrences.op
         return unit
 
@@ -190,3 +192,8 @@ class Results:
     def workers(self) -> Workers:
         """Steps of each host, side by side."""
         return compute_workers(self.trace, self.steps)
+
+    @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        """What to change, the largest gain first."""
+        return compute_advice(self)
