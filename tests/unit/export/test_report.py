@@ -1,0 +1,302 @@
+"""The report: Markdown that says what to change, of bounded length, in which no text of a trace becomes markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+import pytest
+
+import tfprof_widgets as tfprof
+from tests.browser.full_run import HOSTILE, PLAIN, Words, write_run
+from tests.builders import event, line, plane, space
+from tfprof_widgets.analysis.advice.advice import Highlight, advise
+from tfprof_widgets.analysis.advice.engine import RULES
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.errors import TfProfError
+from tfprof_widgets.export.report import MOST_BYTES, render_report
+from tfprof_widgets.export.report_kernel_names import readable_kernel
+from tfprof_widgets.export.report_markdown import code, cut, fence, sentence, table
+from tfprof_widgets.export.report_subject import Subject
+from tfprof_widgets.store.xspace import read_xspace
+
+EVIL = (
+    "|",
+    "`",
+    "``",
+    "a|b\\|c\\",
+    "`|`",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "```\n# heading\n```",
+    "~~~",
+    "![x](http://evil.example/a.png)",
+    "[x](javascript:alert(1))",
+    "[x]: http://evil.example",
+    "http://evil.example www.evil.example me@evil.example",
+    "# heading",
+    "- item",
+    "1. item",
+    "> quote",
+    "---",
+    "a\n\n| b |\r\n---\x0b\x1b[31m\u2028\u2029\x00",
+    "\u202eright to left\u200b",
+    "\ud800",
+    "$x$ **bold** _it_ &lt; &#60;script&#62;",
+    "",
+    " ",
+    "é" * 10_000,
+    "|" * 10_000,
+    "`" * 10_000,
+    "<" * 10_000,
+    "x" * 10_000,
+)
+
+
+class Outline(HTMLParser):
+    """Counts the tags of rendered Markdown and collects its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def with_mistune(text: str) -> Outline:
+    mistune = pytest.importorskip("mistune")
+    return outline(mistune.create_markdown(escape=False, plugins=["table", "url", "strikethrough"])(text))
+
+
+def with_markdown_it(text: str) -> Outline:
+    markdown_it = pytest.importorskip("markdown_it")
+    return outline(markdown_it.MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text))
+
+
+def outline(page: str) -> Outline:
+    found = Outline()
+    found.feed(page)
+    return found
+
+
+READERS = pytest.mark.parametrize("rendered", [with_mistune, with_markdown_it])
+Rendered = Callable[[str], Outline]
+
+
+def report(directory: Path, *lines: bytes) -> str:
+    (directory / "host.xplane.pb").write_bytes(space(plane("/host:CPU", *lines)))
+    return tfprof.load(directory).report()
+
+
+@READERS
+@pytest.mark.parametrize("text", EVIL)
+def test_a_name_stays_one_cell_of_text(text: str, rendered: Rendered) -> None:
+    found = rendered(table(["name", "time (ms)"], [[code(text), "1"], [sentence(text, 90), "2"]]))
+    assert set(found.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert (found.tags.count("tr"), found.tags.count("td")) == (3, 4)
+
+
+@READERS
+@pytest.mark.parametrize("text", EVIL)
+def test_prose_stays_a_paragraph(text: str, rendered: Rendered) -> None:
+    found = rendered(f"Before.\n\n{sentence(text)}\n\n- {sentence(text)}\n\nAfter.")
+    assert set(found.tags) <= {"p", "code", "ul", "li"}
+    assert found.tags.count("ul") == found.tags.count("li") == 1
+    assert found.text.strip().endswith("After.")
+
+
+@READERS
+@pytest.mark.parametrize("text", EVIL)
+def test_nothing_closes_a_block_of_code(text: str, rendered: Rendered) -> None:
+    found = rendered(f"{fence(f'x = 1  # {text}')}\n\nAfter.")
+    assert found.tags == ["pre", "code", "p"]
+    assert found.text.strip().endswith("After.")
+
+
+@pytest.mark.parametrize("text", ["net/dense_1/MatMul", "a|b", "x`y`z", "__inference_<lambda>_12", "</script>"])
+def test_readable_names_come_through(text: str) -> None:
+    assert with_mistune(code(text)).text.strip() == text
+    plain = text.replace("`", "'")
+    assert with_mistune(sentence(plain)).text.strip() == plain
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_what_a_text_becomes_is_bounded(text: str) -> None:
+    assert len(code(text, 60).encode()) <= 140
+    assert len(sentence(text, 60).encode()) <= 140
+    assert len(fence(text, 100)) <= 400
+    for written in (code(text), sentence(text)):
+        assert written.encode().decode().isprintable()
+
+
+def test_code_between_backticks_in_our_own_sentences_stays_code() -> None:
+    assert sentence("Use `steps=range(10, 20)` here.") == "Use `steps=range(10, 20)` here."
+
+
+def test_a_cut_keeps_the_end_of_a_name() -> None:
+    assert cut("replica_0/" + "x" * 50 + "/MatMul", 20).endswith("x/MatMul")
+    assert len(cut("x" * 50, 20)) == 20
+
+
+@READERS
+def test_a_trace_of_hostile_names_keeps_the_outline_of_a_plain_one(tmp_path: Path, rendered: Rendered) -> None:
+    plain = rendered(tfprof.load(write_run(tmp_path / "plain", PLAIN)).report())
+    hostile = rendered(tfprof.load(write_run(tmp_path / "hostile", HOSTILE)).report())
+    assert not set(hostile.tags) - set(plain.tags)
+    kept = {"h1", "h2", "pre", "table"}
+    assert [tag for tag in hostile.tags if tag in kept] == [tag for tag in plain.tags if tag in kept]
+
+
+def many_pieces(text: str, n: int) -> tuple[Any, ...]:
+    evidence = {f"{text[:50]}{i}_ms": 1.0 for i in range(30)} | {"op": text}
+    at = Highlight(op_names=(text,) * 50, time_range_ns=(0, 10**9), step=1, view="timeline")
+    return tuple(
+        advise("retracing", text, evidence=evidence, fix=f"{text}\n" * 50, selection=at, gain_ratio=0.5)
+        for _ in range(n)
+    )
+
+
+@pytest.mark.parametrize("text", ["|" * 10_000, "`" * 10_000, "</script>" * 1_000, "é|" * 5_000])
+def test_long_names_everywhere_do_not_make_it_long(text: str, tmp_path: Path) -> None:
+    prof = tfprof.load(write_run(tmp_path, Words(*[text] * 12, host="h")))
+    assert len(prof.report().encode()) <= MOST_BYTES
+    prof._results.__dict__["advice"] = many_pieces(text, 40)
+    told = prof.report()
+    assert len(told.encode()) <= MOST_BYTES
+    assert "## Limits" in told
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_everything_at_once_is_bounded(text: str) -> None:
+    results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
+    results.__dict__["advice"] = many_pieces(text, 40)
+    findings = pd.DataFrame({"kind": ["late_start"] * 50, "text": [text] * 50})
+    system = pd.DataFrame({"time_ms": [0.0, 1.0], "cpu_pct": [1.0, 2.0]})
+    subject = Subject(results=results, title=text, notices=(text,) * 50, system=system, findings=findings)
+    told = render_report(subject)
+    assert len(told.encode()) <= MOST_BYTES
+    assert "of 40 pieces of advice (all: `prof.advice`)" in told
+    assert "of 50; all: `prof.notices`" in told
+    assert "of 50 findings; all: `prof.system_findings`" in told
+
+
+def test_of_each_advice_it_tells_gain_numbers_place_and_fix() -> None:
+    results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
+    at = Highlight(op_names=("Iterator::Root::Map",), time_range_ns=(2_000_000, 5_000_000), step=7, view="input_graph")
+    evidence = {"input_ms": 2.8326, "input_ratio": 0.43063, "held_bytes": 3 * 2**20, "n_traces": 1234, "op": "Map"}
+    one = advise("input_bound", "Waits for data.", evidence=evidence, fix="ds.map(f)", selection=at, gain_ratio=0.43063)
+    results.__dict__["advice"] = (replace(one, stage="slow_map"),)
+    told = render_report(Subject(results=results))
+    assert "### 1. `input_bound`, `slow_map`: severity high, gain at most 43.1 % of the step time" in told
+    numbers = "`input_ms` 2.83 ms; `input_ratio` 43.1 %; `held_bytes` 3.00 MiB; `n_traces` 1,234; `op` `Map`"
+    assert f"- Evidence: {numbers}" in told
+    assert "`prof.input_graph()`; row 7 of `prof.steps`; 3.00 ms from 2.00 ms on" in told
+    assert "`prof.select(time_range=(2000000, 5000000))`" in told
+    assert "```python\nds.map(f)\n```" in told
+    assert "**First to change (at most 43.1 % of the step time):** Waits for data." in told
+
+
+def test_without_steps_it_says_what_cannot_be_judged_and_how_to_mark_steps(tmp_path: Path) -> None:
+    told = report(tmp_path, line("main", event("x:MatMul", 0, 1)))
+    assert "No steps found" in told
+    assert f"None of the {len(RULES)} rules has anything to say" in told
+    assert "tfprof.trace_steps(dataset)" in told
+    assert "TF_CPU_ALLOCATOR_USE_BFC" in told
+    assert "1 of 1 row; all: `prof.ops`" in told
+
+
+def test_of_an_empty_trace_it_says_that_nothing_ran(tmp_path: Path) -> None:
+    told = report(tmp_path)
+    assert "Nothing was recorded." in told
+    assert "## Where time and memory go" not in told
+    assert "no memory was allocated" in told
+    assert "nan" not in told
+
+
+def test_each_table_says_of_how_many_rows_and_where_they_are(tmp_path: Path) -> None:
+    prof = tfprof.load(write_run(tmp_path / "run", PLAIN))
+    told = prof.report()
+    for source in re.findall(r"rows?; all: `prof\.(\w+)", told):
+        assert hasattr(prof, source)
+    for n_shown, n_all, source in re.findall(r"(\d+) of ([\d,]+) rows?; all: `prof\.(\w+)`", told):
+        if isinstance(frame := getattr(prof, source), pd.DataFrame):
+            assert int(n_shown) <= min(len(frame), 10)
+            expected = (frame["bucket"] == "").sum() if source == "source_lines" else len(frame)
+            assert int(n_all.replace(",", "")) == expected
+    assert PLAIN.op in told
+    assert PLAIN.code in told
+    assert "`volta_sgemm_128x64`" in told
+    assert "GPU_0_bfc" in told
+    assert not re.search(r"\bnan\b|\binf\b|\d\.\d{4,}", told)
+
+
+def test_the_capture_is_told_where_it_is_known(tmp_path: Path) -> None:
+    results = tfprof.load(write_run(tmp_path, PLAIN))._results
+    capture = SimpleNamespace(sentence="A step took 5.00 % longer.", outcome="bounded", detail="low")
+    told = render_report(Subject(results=results, capture=cast(Any, capture), version="1.2.3"))
+    assert "A step took 5.00 % longer. It stopped itself at its bound" in told
+    assert "`1.2.3`" in told
+    assert "is not known: the trace was loaded without it" in render_report(Subject(results=results))
+
+
+def test_it_is_written_whole_and_given_back(tmp_path: Path) -> None:
+    prof = tfprof.load(write_run(tmp_path / "run", PLAIN))
+    told = prof.report(tmp_path / "new" / "report.md")
+    assert (tmp_path / "new" / "report.md").read_text(encoding="utf-8") == told == prof.report()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["report.md"]
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(TfProfError, match="cannot be written"):
+        prof.report(tmp_path / "file" / "report.md")
+
+
+def test_kernels_of_eigen_are_told_apart() -> None:
+    tensor = "Eigen::TensorMap<Eigen::Tensor<{}, 1, 1, long>, 16, Eigen::MakePointer>"
+    signature = (
+        f"void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<{tensor.format('Eigen::half')}, "
+        f"Eigen::TensorConversionOp<Eigen::half, {tensor.format('float const')} const> const> const, Eigen::GpuDevice>>(long)"
+    )
+    assert readable_kernel(signature) == "Eigen Conversion (float → half)"
+    assert readable_kernel("void at::native::reduce<float>(int)") == "reduce<float>"
+    assert readable_kernel("volta_sgemm_128x64") == "volta_sgemm_128x64"
+
+
+def test_the_v100_trace_gives_kernels_memory_and_limits(v100_xplane: Path) -> None:
+    told = tfprof.load(v100_xplane).report()
+    assert "| Device computes | 69.8 % of the step |" in told
+    assert "`Eigen Conversion (float → half)`" in told
+    assert "Steps are inferred" in told
+    assert "does not name its ops" in told
+    assert len(told.encode()) <= MOST_BYTES
+
+
+@pytest.mark.tensorflow
+def test_a_real_training_is_told_from_its_own_file_and_from_a_chrome_trace(
+    capture_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    prof = tfprof.load(capture_of("keras_fit"))
+    told = prof.report()
+    assert "### What a step is made of" in told
+    assert "### Top ops by self time" in told
+    again = tfprof.load(prof.to_chrome_trace(tmp_path / "x.json.gz")).report()
+    assert "### What a step is made of" in again
+    assert max(len(told.encode()), len(again.encode())) <= MOST_BYTES
+
+
+def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> None:
+    results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
+    one = advise("memory_headroom", "It has room.", evidence={}, fix="x", selection=Highlight())
+    results.__dict__["advice"] = (one,)
+    told = render_report(Subject(results=results))
+    assert "**First to change:** nothing that would win much" in told
+    assert "### 1. `memory_headroom`: severity low, gain not about step time" in told
