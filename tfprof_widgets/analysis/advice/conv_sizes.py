@@ -42,13 +42,16 @@ def _entry_of(run: Run) -> dict[str, str]:
 
 def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
     memory, entry = run.results.memory, _entry_of(run)
+    table, strings = memory.snapshots, memory.strings
+    op = np.unique(table.op)
+    is_gradient = [k >= 0 and strings[k] in entry and _GRADIENT.search(strings[k]) is not None for k in op.tolist()]
+    rows = np.flatnonzero(np.isin(table.op, op[np.array(is_gradient, np.bool_)]) & (table.shape >= 0))
     found: dict[str, tuple[int, int]] = {}
-    table = memory.snapshots
-    pairs = np.unique(np.stack([table.op, table.shape]), axis=1)
-    for op, shape in zip(*pairs[:, (pairs >= 0).all(axis=0)].tolist(), strict=True):  # one turn per op and shape
-        name, text = memory.strings[op], _SHAPE.fullmatch(memory.strings[shape])
-        if text is not None and _GRADIENT.search(name) and name in entry:
-            found[entry[name]] = int(text[1]), int(text[2])
+    pairs = np.unique(np.stack([table.op[rows], table.shape[rows]]), axis=1)
+    for k, shape in zip(*pairs.tolist(), strict=True):  # one turn per op and shape
+        text = _SHAPE.fullmatch(strings[shape])
+        if text is not None:
+            found[entry[strings[k]]] = int(text[1]), int(text[2])
     return found
 
 
