@@ -25,7 +25,7 @@ BUDGETS_KIB = {
     "loader": 4,
     "memory_timeline": 120,
     "op_table": 100,
-    "overview_panel": 64,
+    "overview_panel": 68,
     "scope_icicle": 68,
     "source_view": 76,
     "standalone": 16,

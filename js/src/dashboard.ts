@@ -6,26 +6,25 @@ import type { TraceMeta } from "./core/meta";
 import { describeRange } from "./core/span_text";
 import { button, h } from "./draw/dom";
 import { drawn } from "./draw/page";
-import { SHOW_VIEW } from "./draw/view_links";
+import { BRING_VIEW, SHOW_VIEW, VIEW_TITLES } from "./draw/view_links";
 import { mount, type TraceView } from "./view";
 
 interface Tab {
   readonly trait: string;
-  readonly title: string;
   /** How many things the view lists. */
   readonly count?: (meta: TraceMeta) => number;
 }
 
 const TABS: readonly Tab[] = [
-  { trait: "op_table", title: "Ops", count: (meta) => meta.n_ops ?? meta.op_name.length },
-  { trait: "source_view", title: "Lines" },
-  { trait: "layer_table", title: "Layers" },
-  { trait: "scope_icicle", title: "Scopes" },
-  { trait: "memory_timeline", title: "Memory" },
-  { trait: "input_graph", title: "Input pipeline" },
-  { trait: "kernel_table", title: "Kernels", count: (meta) => rowsOf(meta, "kernels") },
-  { trait: "hlo_table", title: "HLO ops", count: (meta) => rowsOf(meta, "hlo_ops") },
-  { trait: "worker_chart", title: "Workers", count: (meta) => meta.worker_hosts?.length ?? 0 },
+  { trait: "op_table", count: (meta) => meta.n_ops ?? meta.op_name.length },
+  { trait: "source_view" },
+  { trait: "layer_table" },
+  { trait: "scope_icicle" },
+  { trait: "memory_timeline" },
+  { trait: "input_graph" },
+  { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels") },
+  { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops") },
+  { trait: "worker_chart", count: (meta) => meta.worker_hosts?.length ?? 0 },
 ];
 
 /** The timeline may have to wait for its kernel; the others do not wait for it that long. */
@@ -78,7 +77,7 @@ class Tabs {
     const { meta } = view.data;
     this.#buttons = TABS.map((tab, i) => {
       const attributes = { role: "tab", id: `tfp-tab-${id}-${i}`, "aria-controls": `tfp-panel-${id}-${i}` };
-      const element = button(tab.title, () => this.choose(i), view.signal, attributes);
+      const element = button(VIEW_TITLES[tab.trait], () => this.choose(i), view.signal, attributes);
       if (tab.count) element.append(h("span", { class: "n tfp-narrow-off" }, formatCount(tab.count(meta))));
       return element;
     });
@@ -123,12 +122,12 @@ class Tabs {
     void renderChild(this.view, TABS[chosen].trait, this.panels[chosen]);
   }
 
-  /** Opens the tab of a trait, and moves there whoever came by keys. */
-  show(trait: unknown): void {
+  /** Opens the tab of a trait, and where asked to moves there whoever came by keys. */
+  show(trait: unknown, { moves }: { readonly moves: boolean }): void {
     const wanted = TABS.findIndex((tab) => tab.trait === trait);
     if (wanted < 0) return;
     this.choose(wanted);
-    this.#buttons[wanted].focus();
+    if (moves) this.#buttons[wanted].focus();
   }
 
   #key(event: KeyboardEvent): void {
@@ -195,8 +194,10 @@ export default mount("dashboard", async (view) => {
     },
     { signal: view.signal },
   );
-  const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail);
-  view.root.addEventListener(SHOW_VIEW, show, { signal: view.signal });
+  for (const name of [SHOW_VIEW, BRING_VIEW]) {
+    const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
+    view.root.addEventListener(name, show, { signal: view.signal });
+  }
   const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
   tabs.choose(Math.max(0, wanted));
   const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];

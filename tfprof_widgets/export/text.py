@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
@@ -11,6 +12,8 @@ from ..analysis.wording import number, percent, size
 
 _WIDTH = 96
 _BAR = 24
+_MOST_CHARACTERS = 300
+_N_ADVICE = 3
 _N_OPS = 6
 _N_LINES = 5
 _N_ALLOCATORS = 8
@@ -19,7 +22,7 @@ _N_ALLOCATORS = 8
 def summarize(
     results: Results, *, title: str = "", notices: Sequence[str] = (), spent: tuple[float, float, int] | None = None
 ) -> str:
-    """Say how long a step takes, what limits it, which ops and lines cost most, what memory and the input pipeline did.
+    """Say how long a step takes, what limits it, what to change, which ops and lines cost most, what memory and input did.
 
     Args:
         results: the analyses.
@@ -28,7 +31,7 @@ def summarize(
         spent: seconds to start and to stop the capture and bytes it wrote, where it was captured here.
     """
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices), ""]
-    parts = (_head, _breakdown, _ops, _lines, _memory, _input)
+    parts = (_head, _advice, _breakdown, _ops, _lines, _memory, _input)
     for part in (tell(results) for tell in parts):
         told = [*part]
         lines += [*told, ""] if told else []
@@ -58,6 +61,17 @@ def _head(results: Results) -> Iterator[str]:
         + (f" × {environment.n_devices}" if environment.n_devices > 1 else "")
         + f" · {environment.n_events:,} events of {environment.n_threads} threads in {number(environment.captured_ms)} ms"
     )
+
+
+def _advice(results: Results) -> Iterator[str]:
+    advice = results.advice
+    if not advice:
+        return
+    yield f"What to change: {min(_N_ADVICE, len(advice))} of {len(advice)}"
+    for one in advice[:_N_ADVICE]:
+        gain = f"wins at most {percent(one.gain_ratio)} of a step" if one.gain_ratio > 0 else "not about the step time"
+        yield f"  {one.severity}, {gain}"
+        yield from textwrap.wrap(_bounded(one.title), _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _breakdown(results: Results) -> Iterator[str]:
@@ -129,6 +143,10 @@ def _fragmentation(ratio: float) -> str:
 
 def _bar(ratio: float) -> str:
     return "█" * round(min(max(ratio, 0.0), 1.0) * _BAR)
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
 
 
 def _cut(text: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from ..analysis.ops.unit_totals import compute_unit_totals
 from ..analysis.results import Results
 from ..store.trace import Int32, Int64
+from .advice_list import advice_list
 from .counters import counter_intervals, counter_table, n_counter_rows
 from .hlo_tables import hlo_list, hlo_unit_table
 from .kernel_tables import kernel_list, kernel_run_table
@@ -52,6 +53,8 @@ def list_sections(results: Results, names: Names) -> Iterator[ListSection]:
         return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
 
     step_names, memory = results.steps.frame["name"], results.memory
+    # First, so that it is there wherever anything is: in a saved notebook, in a page of a long capture.
+    yield ListSection("advice", len(results.advice), listed(partial(advice_list, results.advice)))
     yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
     yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
     yield ListSection("memory_summary", len(memory.summary), listed(lambda rows: records(memory.summary.iloc[rows])))

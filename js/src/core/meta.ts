@@ -154,6 +154,26 @@ export interface LayerMeta {
   peak_bytes: number | null;
 }
 
+/** One thing to change. */
+export interface AdviceMeta {
+  rule: string;
+  severity: "high" | "medium" | "low";
+  /** One sentence. */
+  title: string;
+  /** Each name ends in its unit, such as `input_ms`; null where there is no number. */
+  evidence: [name: string, value: number | string | null][];
+  /** Code to paste. */
+  fix: string;
+  /** The share of a step that it could win at most; 0 where it is not about time. */
+  gain_ratio: number;
+  /** What to select for it: names of ops, ns after the trace origin ([] the whole capture), a row of `steps` or -1. */
+  op_names: string[];
+  time_range_ns: number[];
+  step: number;
+  /** Trait of the view that shows it best. */
+  view: string;
+}
+
 export interface TraceMeta {
   version: number;
   title: string;
@@ -218,6 +238,8 @@ export interface TraceMeta {
   hlo_ops?: HloMeta[];
   /** What `op_places.layer` counts. */
   layers?: LayerMeta[];
+  /** What to change, the largest gain first. */
+  advice?: AdviceMeta[];
   /** What `worker_steps.host` counts. */
   worker_hosts?: string[];
   /** What the aligned steps leave out, and why. */

@@ -4,6 +4,21 @@ import { button } from "./dom";
 
 /** Asks the dashboard around a view for another view; `detail` is its trait. */
 export const SHOW_VIEW = "tfprof-show-view";
+/** The same, but whoever asks stays where she is, as a second press takes back what the first selected. */
+export const BRING_VIEW = "tfprof-bring-view";
+
+/** What the tabs of the dashboard are called, by trait. */
+export const VIEW_TITLES: Readonly<Record<string, string>> = {
+  op_table: "Ops",
+  source_view: "Lines",
+  layer_table: "Layers",
+  scope_icicle: "Scopes",
+  memory_timeline: "Memory",
+  input_graph: "Input pipeline",
+  kernel_table: "Kernels",
+  hlo_table: "HLO ops",
+  worker_chart: "Workers",
+};
 
 const TRAITS: Readonly<Record<string, string>> = {
   "op table": "op_table",

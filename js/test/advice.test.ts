@@ -1,0 +1,203 @@
+// @vitest-environment jsdom
+import { afterEach, describe, expect, it } from "vitest";
+import { evidenceFacts, gainWords, isShown, largestPart, mainLine } from "../src/core/advice";
+import type { AdviceMeta, TraceMeta } from "../src/core/meta";
+import { BRING_VIEW } from "../src/draw/view_links";
+import overviewPanel from "../src/overview_panel";
+import { fakePage } from "./fake_host";
+import { makeScene } from "./scene";
+
+const EVIL = "<img src=x onerror=alert(1)><b>bold</b></script>";
+
+function adviceOf(rule: string, given: Partial<AdviceMeta> = {}): AdviceMeta {
+  return {
+    rule,
+    severity: "high",
+    title: `${rule} costs time.`,
+    evidence: [["input_ms", 13.1]],
+    fix: `# remark\nimport x\n${rule}()\nmore()`,
+    gain_ratio: 0.33,
+    op_names: [`model/${rule}`],
+    time_range_ns: [1000, 2000],
+    step: 3,
+    view: "input_graph",
+    ...given,
+  };
+}
+
+async function show(advice: AdviceMeta[], overview = {}) {
+  const scene = makeScene();
+  const meta = scene.meta as unknown as TraceMeta;
+  const pack = { ...scene, meta: { ...meta, advice, overview: { ...meta.overview, ...overview } } };
+  const page = await fakePage(pack);
+  const el = document.body.appendChild(document.createElement("div"));
+  const brought: unknown[] = [];
+  el.addEventListener(BRING_VIEW, (event) => brought.push((event as CustomEvent).detail));
+  await overviewPanel.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
+  await new Promise((done) => setTimeout(done, 60));
+  const root = el.firstElementChild as HTMLElement;
+  const cards = () => [...root.querySelectorAll<HTMLElement>(".tfp-card")];
+  const title = (i: number) => cards()[i].querySelector(".title") as HTMLButtonElement;
+  const press = (text: string, within: HTMLElement = root) =>
+    [...within.querySelectorAll<HTMLElement>("button")].find((one) => one.textContent?.startsWith(text))?.click();
+  const pressed = () => cards().map((_, i) => title(i).getAttribute("aria-pressed"));
+  return { root, page, cards, title, press, pressed, brought };
+}
+
+afterEach(() => document.body.replaceChildren());
+
+describe("words of an advice", () => {
+  it("give each number its unit, and leave out what is not known", () => {
+    const facts = evidenceFacts([
+      ["input_ms", 13.1],
+      ["avg_kernel_us", 4.5],
+      ["free_bytes", 2 ** 20],
+      ["input_ratio", 0.62],
+      ["n_steps", 1200],
+      ["filter_px", 11],
+      ["settings", "2 at once"],
+      ["gap_ms", null],
+      ["line", ""],
+    ]);
+    expect(facts.map(({ name, value }) => `${name}: ${value}`)).toEqual([
+      "input: 13.1 ms, 62 %",
+      "avg kernel: 4.50 µs",
+      "free: 1.00 MiB",
+      "steps: 1,200",
+      "filter: 11.0 px",
+      "settings: 2 at once",
+    ]);
+  });
+
+  it("say what it wins at most, and nothing of the kind where it is not about time", () => {
+    expect(gainWords(0.33).join(" ")).toBe("wins at most 33 % of a step");
+    expect(gainWords(0).join(" ")).toBe("not about the step time");
+  });
+
+  it("show the line of the fix that does something", () => {
+    expect(mainLine("# why\nimport os\nfrom a import b\n  os.run()\nmore()")).toBe("os.run()");
+    expect(mainLine("# only a remark")).toBe("# only a remark");
+    expect(mainLine("")).toBe("");
+    expect(mainLine("x".repeat(5000)).length).toBeLessThan(300);
+  });
+
+  it("name the largest part of a step of a run without advice", () => {
+    const breakdown = [
+      { category: "input", ms: 1, ratio: 0.1 },
+      { category: "host_compute", ms: 9, ratio: 0.9 },
+    ];
+    const step_time = { avg: 10, std: 0, min: 10, max: 10, n: 4, n_averaged: 4 };
+    expect(largestPart({ breakdown, step_time })).toBe("The largest part of a step is host compute: 9.00 ms, 90 %.");
+    expect(largestPart({ breakdown, step_time: { ...step_time, n: 0 } })).toBe("");
+  });
+
+  it("know whether the views show it, and nothing else", () => {
+    const advice = adviceOf("a");
+    const selected = { timeRange: [1000, 2000] as const, selection: ["model/a"], step: 3 };
+    expect(isShown(advice, selected)).toBe(true);
+    expect(isShown(advice, { ...selected, step: -1 })).toBe(false);
+    expect(isShown(advice, { ...selected, timeRange: null })).toBe(false);
+    expect(isShown(advice, { ...selected, selection: ["model/a", "model/b"] })).toBe(false);
+    const empty = adviceOf("b", { op_names: [], time_range_ns: [], step: -1 });
+    expect(isShown(empty, { timeRange: null, selection: [], step: -1 })).toBe(false);
+  });
+});
+
+describe("cards of the overview panel", () => {
+  it("are three at first, and all when asked for", async () => {
+    const { root, cards, press } = await show(["a", "b", "c", "d", "e"].map((rule) => adviceOf(rule)));
+    expect(cards().map((card) => card.hidden)).toEqual([false, false, false, true, true]);
+    expect(root.querySelector(".tfp-top .tfp-h")?.textContent).toContain("3 of 5");
+    press("show all");
+    expect(cards().some((card) => card.hidden)).toBe(false);
+    expect(root.querySelector(".tfp-top .tfp-h")?.textContent).toContain("5 of 5");
+    press("fewer");
+    expect(cards().filter((card) => card.hidden).length).toBe(2);
+  });
+
+  it("say severity and gain in words", async () => {
+    const { cards, title } = await show([adviceOf("a", { severity: "medium", gain_ratio: 0.07 })]);
+    expect(cards()[0].textContent).toContain("wins at most 7 % of a step");
+    const gain = document.getElementById(title(0).getAttribute("aria-describedby") ?? "");
+    expect(gain?.textContent).toContain("medium");
+    expect(gain?.querySelectorAll(".bars .on").length).toBe(2);
+  });
+
+  it("select their evidence at a first press, name its view, and take it back at a second", async () => {
+    const { page, title, pressed, brought } = await show([adviceOf("a"), adviceOf("b", { step: 1 })]);
+    title(0).click();
+    expect(page.link.state).toMatchObject({ time_range: [1000, 2000], selection: ["model/a"], step: 3 });
+    expect([pressed(), brought]).toEqual([["true", "false"], ["input_graph"]]);
+    title(1).click();
+    expect(page.link.state).toMatchObject({ selection: ["model/b"], step: 1 });
+    expect(pressed()).toEqual(["false", "true"]);
+    title(1).click();
+    expect(page.link.state).toMatchObject({ time_range: [], selection: [], step: -1 });
+    expect([pressed(), brought]).toEqual([
+      ["false", "false"],
+      ["input_graph", "input_graph"],
+    ]);
+  });
+
+  it("are not pressed any more when another view selects something else", async () => {
+    const { page, title, pressed } = await show([adviceOf("a")]);
+    title(0).click();
+    page.link.set("selection", ["model/other"]);
+    expect(pressed()).toEqual(["false"]);
+  });
+
+  it("tell two apart that are about the same evidence", async () => {
+    const same = { op_names: ["model/x"] };
+    const { page, title, pressed } = await show([adviceOf("a", same), adviceOf("b", same)]);
+    title(1).click();
+    expect(pressed()).toEqual(["false", "true"]);
+    title(1).click();
+    expect(page.link.state).toMatchObject({ selection: [] });
+    title(0).click();
+    expect(pressed()).toEqual(["true", "false"]);
+  });
+
+  it("give evidence and the whole fix on demand, and close by Escape", async () => {
+    const { cards, press } = await show([adviceOf("a")]);
+    const more = cards()[0].querySelector(".more") as HTMLElement;
+    expect(more.hidden).toBe(true);
+    press("Details", cards()[0]);
+    expect(more.hidden).toBe(false);
+    expect(more.querySelector("dl")?.textContent).toBe("input13.1 ms");
+    expect(more.querySelector("pre")?.textContent).toBe("# remark\nimport x\na()\nmore()");
+    more.querySelector("pre")?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+    expect([more.hidden, document.activeElement?.textContent]).toEqual([true, "Details ▾"]);
+  });
+
+  it("are text, whatever a trace put into them", async () => {
+    const hostile = adviceOf(EVIL, { title: EVIL, fix: EVIL, evidence: [[EVIL, EVIL]], op_names: [EVIL], view: EVIL });
+    const { root, title, page } = await show([hostile]);
+    expect(root.querySelector("img, .title b, .more b, pre *, script")).toBeNull();
+    expect(root.querySelector("pre")?.textContent).toBe(EVIL);
+    title(0).click();
+    expect(page.link.state.selection).toEqual([EVIL]);
+  });
+
+  it("stand where the top ops are until those are asked for", async () => {
+    const { root, press } = await show([adviceOf("a")]);
+    const [cards, ops] = [root.querySelector(".tfp-advice"), root.querySelector(".tfp-top ol")] as HTMLElement[];
+    expect([cards.hidden, ops.hidden]).toEqual([false, true]);
+    press("Top ops");
+    expect([cards.hidden, ops.hidden]).toEqual([true, false]);
+  });
+});
+
+describe("a run without advice", () => {
+  it("is told so plainly, above the sentences on where to look", async () => {
+    const { root } = await show([], { next_steps: ["Computing (90 %): see the op table."] });
+    const items = [...root.querySelectorAll(".tfp-next li")].map((item) => item.textContent);
+    expect(items.length).toBe(2);
+    expect(items[0]).toMatch(/^Nothing to change stands out\. The largest part of a step is /);
+  });
+
+  it("is told so above the top ops where there are no sentences", async () => {
+    const { root } = await show([], { next_steps: [] });
+    expect(root.querySelector(".tfp-healthy")?.textContent).toMatch(/^Nothing to change stands out/);
+    expect(root.querySelectorAll(".tfp-top ol li").length).toBe(6);
+  });
+});

@@ -1,0 +1,197 @@
+"""A small training that waits for its input -> its advice as a card, which selects the evidence in every view."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page
+
+from tests.browser.harness import SCREENSHOTS, Notebook, Server, opened, poll, write_notebook
+from tests.browser.linked_views import LinkedViews
+from tests.browser.test_accessibility import AUDIT, AXE
+
+pytestmark = pytest.mark.tensorflow
+
+MODEL, FIT = range(2)
+CELLS = (
+    """
+import time
+import numpy as np, keras, tensorflow as tf
+import tfprof_widgets as tfprof
+%load_ext tfprof_widgets
+
+def load(i):
+    time.sleep(0.003)
+    return np.full((16,), i, np.float32)
+
+def slow(i):
+    x = tf.numpy_function(load, [i], tf.float32)
+    x.set_shape((16,))
+    return x, i % 2
+
+def data():
+    return tf.data.Dataset.range(8 * 12).map(slow).batch(8)
+
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.layers.Input((16,)), keras.layers.Dense(4, activation="relu"), keras.layers.Dense(2)])
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(True))
+_ = model.fit(data().take(2), verbose=0)
+""",
+    "%%tfprofile -o prof\n_ = model.fit(data(), verbose=0)",
+)
+TOP = "prof.advice[0]"
+CLIPPED = """panel => [...panel.querySelectorAll(".tfp-card")].filter((card) => !card.hidden)
+    .filter((card) => card.scrollWidth > card.clientWidth).map((card) => card.textContent)"""
+
+
+@pytest.fixture(scope="module")
+def shown(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+    """A notebook in JupyterLab with the profile of the training."""
+    write_notebook(lab_server.root / "advice.ipynb", *CELLS)
+    with opened(browser, lab_server, "advice.ipynb") as notebook:
+        notebook.run_cell(MODEL, timeout_s=180)
+        notebook.run_cell(FIT, timeout_s=180)
+        notebook.view("timeline").locator("canvas").first.wait_for()
+        yield notebook
+
+
+@pytest.fixture
+def notebook(shown: Notebook) -> Notebook:
+    """The same with nothing selected."""
+    shown.value(
+        "[setattr(prof.link, name, value) for name, value in dict(time_range=(), selection=(), step=-1).items()]"
+    )
+    shown.view("dashboard").scroll_into_view_if_needed()
+    return shown
+
+
+@pytest.fixture
+def exported(browser: Browser, shown: Notebook) -> Iterator[Page]:
+    """The exported page of the profile, read from the disk."""
+    path = shown.value("str(prof.to_html('advice.html').resolve())")
+    context = browser.new_context(viewport={"width": 1300, "height": 1000})
+    page = context.new_page()
+    page.goto(Path(path).as_uri())
+    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
+    yield page
+    context.close()
+
+
+def first_card(place: Notebook | LinkedViews) -> Locator:
+    return place.view("overview_panel").locator(".tfp-card").first
+
+
+def views_of(notebook: Notebook) -> LinkedViews:
+    return LinkedViews(notebook.page, notebook.page)
+
+
+def check_evidence_is_shown(views: LinkedViews, op: str) -> None:
+    """The tab of the input pipeline is in front, and timeline and op table have the op selected."""
+    tab = views.view("dashboard").get_by_role("tab", selected=True)
+    poll(lambda: tab.inner_text() == "Input pipeline", lambda: f"in front is {tab.inner_text()}")
+    poll(lambda: op in views.text("timeline"), f"{op} is not in the details of the timeline")
+    views.open_tab("op_table")
+    poll(lambda: views.is_marked(op), f"{op} is not selected in the op table")
+
+
+def test_the_planted_cause_is_the_first_card(notebook: Notebook) -> None:
+    assert notebook.value(f"{TOP}.rule") == "input_bound"
+    card = first_card(notebook)
+    title = notebook.value(f"{TOP}.title")
+    poll(lambda: title in card.inner_text(), lambda: f"{title!r} is not in {card.inner_text()!r}")
+    assert "% of a step" in card.inner_text()
+    assert "high" in card.inner_text()
+    notebook.screenshot("advice-lab", notebook.view("dashboard"))
+
+
+def test_a_click_selects_the_evidence_in_every_view_and_a_second_takes_it_back(notebook: Notebook) -> None:
+    (op,) = notebook.value(f"{TOP}.selection.op_names")
+    title = first_card(notebook).locator("button.title")
+    title.click()
+    check_evidence_is_shown(views_of(notebook), op)
+    notebook.wait_for_value("list(prof.link.selection)", [op])
+    notebook.wait_for_value(f"list(prof.link.time_range) == list({TOP}.selection.time_range_ns)", True)
+    notebook.wait_for_value(f"prof.link.step == {TOP}.selection.step", True)
+    assert title.get_attribute("aria-pressed") == "true"
+    notebook.screenshot("advice-selected", notebook.view("dashboard"))
+    title.click()
+    notebook.wait_for_value("[list(prof.link.selection), list(prof.link.time_range), prof.link.step]", [[], [], -1])
+    assert title.get_attribute("aria-pressed") == "false"
+
+
+def test_a_click_needs_no_kernel(notebook: Notebook) -> None:
+    (op,) = notebook.value(f"{TOP}.selection.op_names")
+    kernel = notebook.value("__import__('os').getpid()")
+    # A busy kernel still answers comms, in a thread of its own: only a stopped one knows nothing of the click.
+    os.kill(kernel, signal.SIGSTOP)
+    try:
+        first_card(notebook).locator("button.title").click()
+        check_evidence_is_shown(views_of(notebook), op)
+    finally:
+        os.kill(kernel, signal.SIGCONT)
+    notebook.wait_for_value("list(prof.link.selection)", [op])
+
+
+def test_enter_on_a_card_of_an_exported_page_selects_and_takes_back(notebook: Notebook, exported: Page) -> None:
+    (op,) = notebook.value(f"{TOP}.selection.op_names")
+    views = LinkedViews(exported, exported)
+    title = first_card(views).locator("button.title")
+    title.focus()
+    exported.keyboard.press("Enter")
+    poll(lambda: title.get_attribute("aria-pressed") == "true", "the card is not pressed")
+    tab = views.view("dashboard").get_by_role("tab", selected=True)
+    assert tab.inner_text() == "Input pipeline"
+    exported.keyboard.press("Enter")
+    poll(lambda: title.get_attribute("aria-pressed") == "false", "the card is still pressed")
+    exported.keyboard.press("Enter")
+    check_evidence_is_shown(views, op)
+
+
+def test_the_fix_can_be_read_selected_and_copied(notebook: Notebook, exported: Page) -> None:
+    fix = notebook.value(f"{TOP}.fix")
+    card = first_card(LinkedViews(exported, exported))
+    exported.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    card.get_by_role("button", name="Details").click()
+    assert card.locator("pre").inner_text() == fix
+    select = """pre => {
+        getSelection().selectAllChildren(pre);
+        return [getSelection().toString(), getComputedStyle(pre).userSelect];
+    }"""
+    assert card.locator("pre").evaluate(select) == [fix, "text"]
+    assert card.locator("button.title").get_attribute("aria-pressed") == "false"
+    copy = card.get_by_role("button", name="Copy")
+    copy.click()
+    poll(lambda: card.get_by_role("button", name="Copied").count() == 1, "the button does not say that it copied")
+    assert exported.evaluate("navigator.clipboard.readText()") == fix
+
+
+@pytest.mark.parametrize("width_px", [900, 1600])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: str) -> None:
+    if not AXE.exists() and not os.environ.get("CI"):
+        pytest.skip("`make test` installs axe-core with the other npm packages.")
+    exported.set_viewport_size({"width": width_px, "height": 1000})
+    views = LinkedViews(exported, exported)
+    if views.view("dashboard").get_attribute("data-theme") != theme:
+        exported.locator(".tfp-theme-switch").click()
+        exported.wait_for_timeout(400)  # until the styles of the new theme are there
+    exported.add_script_tag(path=AXE)
+    panel = '[data-tfprof="overview_panel"]'
+    assert exported.evaluate(AUDIT, panel) == []
+    card = first_card(views)
+    card.locator("button.title").click()
+    card.get_by_role("button", name="Details").click()
+    assert exported.evaluate(AUDIT, panel) == []
+    assert views.view("overview_panel").evaluate(CLIPPED) == []
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    exported.screenshot(path=str(SCREENSHOTS / f"advice-open-{theme}-{width_px}.png"))
+
+
+def test_nothing_failed_and_nobody_was_asked(shown: Notebook) -> None:
+    assert shown.refused == []
+    assert shown.errors == []
+    assert shown.page.locator('[role="alert"]').all_inner_texts() == []
