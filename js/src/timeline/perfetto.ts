@@ -12,6 +12,8 @@ import { button, h } from "../draw/dom";
 export const PERFETTO = "https://ui.perfetto.dev";
 const PING_MS = 50;
 const READY_LIMIT_MS = 30_000;
+const CLOSE_MS = 100;
+const CLOSE_TRIES = 100;
 const BY_HAND = `in Python, prof.to_chrome_trace("trace.json.gz") writes the file; open it there by hand.`;
 
 export class PerfettoLink {
@@ -66,7 +68,7 @@ export class PerfettoLink {
       target.postMessage(message, PERFETTO, [buffer]);
       this.#say("The trace is in the other tab.");
     } catch (error) {
-      target.close();
+      closeSurely(target);
       this.#say(`${error instanceof Error ? error.message : String(error)} Instead, ${BY_HAND}`);
     } finally {
       this.#isBusy = false;
@@ -136,4 +138,15 @@ function isReady(target: Window, limitMs: number, given: AbortSignal): Promise<v
     const unreachable = () => reject(new Error("ui.perfetto.dev did not answer: it cannot be reached from here."));
     const limit = setTimeout(() => end(unreachable), limitMs);
   });
+}
+
+/** A window whose page is just being exchanged for another one loses the request to close: ask until it is gone. */
+function closeSurely(target: Window) {
+  let nLeft = CLOSE_TRIES;
+  target.close();
+  const again = setInterval(() => {
+    nLeft -= 1;
+    if (target.closed || nLeft === 0) clearInterval(again);
+    else target.close();
+  }, CLOSE_MS);
 }
