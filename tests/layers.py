@@ -89,8 +89,6 @@ MEMBERS = {
     "sources": "profile",
     "cell": "magics",
     "comparison": "profile",
-    "experiment_chart": "experiments",
-    "experiment_result": "experiments",
 }
 """Modules at the top of the package that belong to the unit of another."""
 

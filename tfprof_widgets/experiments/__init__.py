@@ -28,12 +28,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .experiment_result import ExperimentResult
+from .result import ExperimentResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .capture.experiments.measure import Advance, Bounds, Measured
+    from ..capture.experiments.measure import Advance, Bounds, Measured
 
 __all__ = [
     "ExperimentResult",
@@ -61,8 +61,8 @@ def input_only(ds: Any, *, n_steps: int = 50, max_seconds: float = 10, n_repeats
         TypeError: no data set, or one that can be read only once.
         ValueError: it is empty, or a bound is not positive.
     """
-    from .analysis.experiments.sentences import input_only_sentence
-    from .capture.experiments import setups
+    from ..analysis.experiments.sentences import input_only_sentence
+    from ..capture.experiments import setups
 
     bounds = _bounds(n_steps, max_seconds, n_repeats)
     with _progress("input", bounds, n_variants=1) as advance:
@@ -89,8 +89,8 @@ def input_or_model(
         TypeError: no Keras model, no data set, or one that can be read only once.
         ValueError: the model is not compiled, the data set is empty, or a bound is not positive.
     """
-    from .analysis.experiments.sentences import input_or_model_sentence
-    from .capture.experiments import setups
+    from ..analysis.experiments.sentences import input_or_model_sentence
+    from ..capture.experiments import setups
 
     bounds = _bounds(n_steps, max_seconds, n_repeats)
     with _progress("input or model", bounds, n_variants=3) as advance:
@@ -118,8 +118,8 @@ def synthetic(
         TypeError: no Keras model, no data set, or one that can be read only once.
         ValueError: the model is not compiled, the data set is empty, or a bound is not positive.
     """
-    from .analysis.experiments.sentences import synthetic_sentence
-    from .capture.experiments import setups
+    from ..analysis.experiments.sentences import synthetic_sentence
+    from ..capture.experiments import setups
 
     bounds = _bounds(n_steps, max_seconds, n_repeats)
     with _progress("synthetic", bounds, n_variants=2) as advance:
@@ -150,8 +150,8 @@ def batch_sizes(
         TypeError: no Keras model, or what `make_ds` makes is no data set.
         ValueError: the model is not compiled, a size or a bound is not positive, or a data set is empty.
     """
-    from .analysis.experiments.sentences import batch_sizes_sentence
-    from .capture.experiments import setups
+    from ..analysis.experiments.sentences import batch_sizes_sentence
+    from ..capture.experiments import setups
 
     bounds = _bounds(n_steps, max_seconds, n_repeats)
     with _progress("batch sizes", bounds, n_variants=len(sizes)) as advance:
@@ -189,8 +189,8 @@ def without_callbacks(
         TypeError: no Keras model, no data set, or one that can be read only once.
         ValueError: the model is not compiled, there are no callbacks, the data set is empty, or a bound is not positive.
     """
-    from .analysis.experiments.sentences import changes_sentence
-    from .capture.experiments import setups
+    from ..analysis.experiments.sentences import changes_sentence
+    from ..capture.experiments import setups
 
     bounds = _bounds(n_steps, max_seconds, n_repeats)
     n_variants = 2 + (len(callbacks) if each and len(callbacks) > 1 else 0)
@@ -239,8 +239,8 @@ def ablate(
         TypeError: no Keras model, or no `tf.data.Dataset`.
         ValueError: the model is not compiled, a name is no stage, nothing is left to compare, or a bound is not positive.
     """
-    from .analysis.experiments.sentences import changes_sentence
-    from .capture.experiments import setups
+    from ..analysis.experiments.sentences import changes_sentence
+    from ..capture.experiments import setups
 
     named = _named(stages)
     other = dict(replace or {})
@@ -263,13 +263,13 @@ def _named(
 
 
 def _bounds(n_steps: int, max_seconds: float, n_repeats: int) -> Bounds:
-    from .capture.experiments.measure import Bounds
+    from ..capture.experiments.measure import Bounds
 
     return Bounds(n_steps=n_steps, max_seconds=max_seconds, n_repeats=n_repeats)
 
 
 def _result(name: str, measured: Measured, sentence: Callable[[pd.DataFrame], str]) -> ExperimentResult:
-    from .analysis.experiments.rates import rate_table, run_frame
+    from ..analysis.experiments.rates import rate_table, run_frame
 
     runs = [(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in measured.runs]
     frame = run_frame(runs)
@@ -282,7 +282,7 @@ def _progress(name: str, bounds: Bounds, *, n_variants: int) -> Iterator[Advance
     """A bar for what takes longer than a second, where someone watches; gives what is told how many more steps are done."""
     from tqdm.auto import tqdm
 
-    from .display import in_notebook
+    from ..display import in_notebook
 
     is_watched = in_notebook() or sys.stderr.isatty()
     total = n_variants * bounds.n_repeats * bounds.n_steps

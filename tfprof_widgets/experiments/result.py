@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .experiment_chart import ExperimentChart
+    from .chart import ExperimentChart
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ExperimentResult:
 
     @cached_property
     def _chart(self) -> ExperimentChart:
-        from .experiment_chart import make_chart
+        from .chart import make_chart
 
         return make_chart(self.table, title=self.name, sentence=self.sentence, notices=self.notices)
 
