@@ -162,7 +162,7 @@ class ProfileExports(ProfileCapture):
         from .export.tables import tables, write_tables
 
         target = Path(directory).expanduser()
-        found = tables(self._results)
+        found = {**tables(self._results), "system_findings": self.system_findings}
         with _progress(sum(len(table) for table in found.values()), "rows", target.name) as on_rows:
             write_tables(target, found, kind=kind, on_rows=on_rows)
         return target

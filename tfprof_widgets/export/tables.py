@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
+from ..analysis.advice.engine import advice_table
 from ..analysis.flows import flow_table
 from ..analysis.results import Results
 from ..errors import TfProfError
@@ -52,6 +53,7 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
         "input_ops": pipeline.ops,
         "input_pipelines": pipeline.pipelines,
         "input_iterators": pipeline.iterators,
+        "advice": advice_table(results.advice),
         "counters": results.counters.frame,
         "system": pd.DataFrame() if results.system is None else results.system,
     }
