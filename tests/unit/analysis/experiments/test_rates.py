@@ -17,8 +17,8 @@ from tfprof_widgets.analysis.experiments.sentences import (
     input_or_model_sentence,
     synthetic_sentence,
 )
-from tfprof_widgets.experiment_chart import make_chart
-from tfprof_widgets.experiment_result import ExperimentResult
+from tfprof_widgets.experiments.chart import make_chart
+from tfprof_widgets.experiments.result import ExperimentResult
 
 NAMES = ("input alone", "model alone", "together")
 
