@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from tests import captures
@@ -30,14 +31,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def capture_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def shared_directory(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A directory that all processes of this session of tests share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if hasattr(request.config, "workerinput") else base
+
+
+@pytest.fixture(scope="session")
+def capture_of(shared_directory: Path) -> Callable[[str], Path]:
     """`capture_of(kind)`: the xplane.pb of one kind of `tests.captures`, run at most once a session."""
-    made: dict[str, Path] = {}
 
     def capture(kind: str) -> Path:
-        if kind not in made:
-            made[kind] = captures.capture(kind, tmp_path_factory.mktemp(kind))
-        return made[kind]
+        directory = shared_directory / "captures" / kind
+        directory.mkdir(parents=True, exist_ok=True)
+        with FileLock(directory / "lock"):
+            found = list(directory.glob(f"whole/{captures.XPLANE}"))
+            if found:
+                return found[0]
+            made = captures.capture(kind, directory / "run")
+            (directory / "run").rename(directory / "whole")
+            return directory / "whole" / made.relative_to(directory / "run")
 
     return capture
 

@@ -17,6 +17,8 @@ from tools import chromium, node
 
 ROOT = Path(__file__).resolve().parent.parent
 JS = ROOT / "js"
+MOST_PROCESSES = 4
+"""Of tests at once: each may run a TensorFlow, a Jupyter server and a Chromium."""
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
@@ -121,7 +123,9 @@ def pytest(report: Report) -> None:
         report.lack(f"{error} Browser tests are not run.")
     if report.failed:
         print(f"Failed before pytest: {'; '.join(report.failed)}", flush=True)
-    if subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=ROOT, check=False).returncode != 0:
+    # A file goes to one process as a whole: its tests share a browser, a kernel or a training.
+    processes = ["-n", str(min(MOST_PROCESSES, os.cpu_count() or 1)), "--dist", "loadfile"]
+    if subprocess.run([sys.executable, "-m", "pytest", "-q", *processes], cwd=ROOT, check=False).returncode != 0:
         report.failed.append("pytest")
 
 

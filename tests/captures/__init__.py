@@ -14,6 +14,8 @@ from pathlib import Path
 from tests.captures import fits, loops, own_captures
 
 ROOT = Path(__file__).parents[2]
+XPLANE = "plugins/profile/*/*.xplane.pb"
+"""Where a run leaves its file."""
 
 KINDS: dict[str, Callable[[str], None]] = {
     run.__name__: run
@@ -47,5 +49,5 @@ def capture(kind: str, directory: Path) -> Path:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         raise RuntimeError(f"the capture {kind!r} failed with status {done.returncode}:\n{done.stderr[-2000:]}")
-    (path,) = directory.glob("plugins/profile/*/*.xplane.pb")
+    (path,) = directory.glob(XPLANE)
     return path
