@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .analysis.advice.advice import Advice
     from .analysis.input.input_pipeline import InputPipeline
     from .analysis.memory.memory import MemoryProfile
+    from .analysis.memory.memory_failure import MemoryFailure
     from .analysis.overview.overview import Overview
     from .analysis.results import Results
     from .analysis.selection import OpRows, Selection
@@ -70,7 +71,9 @@ class Profile(ProfileExports, ProfileViews):
         from .analysis.results import Results
 
         opened = self._opened
-        return Results(opened.trace, opened.source_map, self._samples(opened.trace.origin_ns))
+        known = self._capture_now
+        failure = None if known is None else known.failure
+        return Results(opened.trace, opened.source_map, self._samples(opened.trace.origin_ns), failure)
 
     @property
     def trace(self) -> Trace:
@@ -169,6 +172,12 @@ class Profile(ProfileExports, ProfileViews):
         """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`; `.allocators` is empty where none
         was recorded, as on a CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`."""
         return self._results.memory
+
+    @property
+    def memory_failure(self) -> MemoryFailure | None:
+        """What lived when an allocation failed and ended the profiled code, by op, layer and line, and what to do; None where it
+        ended otherwise. It displays itself."""
+        return self._memory_failure_now()
 
     @property
     def input_pipeline(self) -> InputPipeline:

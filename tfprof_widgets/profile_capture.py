@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from .errors import EmptyTraceError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .analysis.memory.memory_failure import MemoryFailure
     from .analysis.results import Results
     from .analysis.steps.interference import CaptureSummary
     from .capture.record import CaptureCost, CaptureRecord
     from .store.open import Opened
     from .store.saved_capture import SavedCapture
+
+_NOT_CAPTURED = (
+    "Nothing was captured, so what held the memory is not known. Capture from the first step on:\n"
+    "with tfprof.profile() as prof: ..."
+)
 
 
 class ProfileCapture:
@@ -116,7 +124,7 @@ class ProfileCapture:
     def _capture_now(self) -> SavedCapture | None:
         """What is known of the capture beside its cost; None for a trace loaded without it."""
         from .analysis.steps.interference import measure_interference
-        from .store.saved_capture import SavedCapture
+        from .store.saved_capture import SavedCapture, SavedFailure
 
         record = self._record
         if record is None:
@@ -131,9 +139,33 @@ class ProfileCapture:
             n_steps_inside=found.n_steps_inside,
             n_steps_outside=found.n_steps_outside,
             pauses_ns=tuple((window.stop_ns, window.stop_ns + round(window.stop_s * 1e9)) for window in record.windows),
+            failure=None if record.failure is None else SavedFailure(**asdict(record.failure)),
         )
 
+    def _memory_failure_now(self) -> MemoryFailure | None:
+        """The failed allocation that ended the profiled code, explained as far as there is a trace."""
+        from .analysis.memory.memory_failure import failure_alone
+
+        try:
+            return self._results.memory_failure
+        except EmptyTraceError:  # nothing was captured, but the exception told something
+            known = self._capture_now
+            if known is None or known.failure is None:
+                raise
+            return failure_alone(known.failure, remedy=_NOT_CAPTURED)
+
     def _capture_notices(self) -> tuple[str, ...]:
+        """That memory ran out, and that the capture distorts what it shows; nothing where neither is so."""
+        known = self._capture_now
+        failed = () if known is None or known.failure is None else (self._failure_notice(),)
+        return failed + self._distortion_notices()
+
+    def _failure_notice(self) -> str:
+        """What happened and what to do first."""
+        failure = self._memory_failure_now()
+        return "" if failure is None else failure.notice
+
+    def _distortion_notices(self) -> tuple[str, ...]:
         """That the capture distorts what it shows; nothing where it does not."""
         from .analysis.steps.interference import Interference, step_sentence
 

@@ -94,7 +94,7 @@ def profile(
 
     `model.fit`, `evaluate` and `predict` get their step markers without an edit; in a loop of your own use `trace_steps`
     or `step`; where there is neither, steps are inferred. When the block raises, or is interrupted, what was captured is
-    kept (and shown in a notebook), and the exception goes on.
+    kept (and shown in a notebook), and the exception goes on; `memory_failure` explains one that says that memory ran out.
 
     Args:
         steps: numbers of the steps to capture, counted over the whole block: a range, or a callable of the number. Each
@@ -144,7 +144,8 @@ def capturing(options: CaptureOptions, *, on_failure: Callable[[Profile], None])
         yield captured
     except BaseException as error:
         with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
-            captured.take(capture.stop(outcome="interrupted" if isinstance(error, KeyboardInterrupt) else "exception"))
+            interrupted = isinstance(error, KeyboardInterrupt)
+            captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
             on_failure(captured)
         raise
     try:

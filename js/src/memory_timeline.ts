@@ -12,6 +12,7 @@ import { button, copyButton, emptyState, h } from "./draw/dom";
 import { MANY_ROWS, paced } from "./draw/page";
 import { MemoryChart } from "./memory/chart";
 import { growthWords, showFacts } from "./memory/facts";
+import { FailurePanel } from "./memory/failure";
 import { Panes } from "./memory/panes";
 import { mountWithTables } from "./tables";
 import type { TraceView } from "./view";
@@ -30,7 +31,8 @@ class MemoryTimeline {
 
   constructor(readonly view: TraceView) {
     const { signal, data, link } = view;
-    this.#allocator = firstUsed(view);
+    const failed = failedAllocator(view);
+    this.#allocator = failed >= 0 ? failed : firstUsed(view);
     this.#events = this.#read();
     const choose = (timePs: number | null) => this.#choose(timePs);
     this.#chart = new MemoryChart(view, choose);
@@ -43,7 +45,7 @@ class MemoryTimeline {
       this.#facts,
       this.#chart.drawn,
     );
-    view.root.append(notice(view) ?? "", h("div", { class: "tfp-mem" }, main, aside));
+    view.root.append(this.#failure() ?? "", notice(view) ?? "", h("div", { class: "tfp-mem" }, main, aside));
     const update = paced(
       view.guard(() => this.#update()),
       signal,
@@ -127,6 +129,18 @@ class MemoryTimeline {
     return h("div", { class: "bar" }, select, this.#say, space, this.#chart.legend, control, csvButton);
   }
 
+  /** Why an allocation failed; its moment lies in the allocator that failed. */
+  #failure(): HTMLElement | null {
+    const { meta } = this.view.data;
+    if (!meta.memory_failure) return null;
+    const isHere = meta.memory_failure.at_ps !== null && this.#allocator === failedAllocator(this.view);
+    const show = (timePs: number) => {
+      this.view.link.setTimeRange(null);
+      this.#choose(timePs);
+    };
+    return new FailurePanel(this.view, meta.memory_failure, isHere ? show : null).element;
+  }
+
   #choose(timePs: number | null): void {
     this.#moment = timePs;
     this.#update();
@@ -176,6 +190,12 @@ class MemoryTimeline {
   }
 }
 
+/** The allocator that had no room for a request, -1 for none. */
+function failedAllocator(view: TraceView): number {
+  const { memory_failure, allocators } = view.data.meta;
+  return memory_failure ? allocators.indexOf(memory_failure.allocator) : -1;
+}
+
 /** The allocator with the highest peak: the one that matters, where several report. */
 function firstUsed(view: TraceView): number {
   const table = view.data.table("memory") ?? EMPTY_TABLE;
@@ -213,6 +233,11 @@ export default mountWithTables(
     if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0) {
       const isCpu = !meta.planes.some((plane) => plane.kind === "device");
       const [reason, code] = remedy(meta.memory_remedy);
+      if (meta.memory_failure) {
+        // It says why nothing is known of that moment, and what to do, so there is nothing to add.
+        view.root.append(new FailurePanel(view, meta.memory_failure, null).element);
+        return;
+      }
       const title = `No allocation recorded${isCpu ? " on this CPU run" : ""}`;
       view.root.append(emptyState(title, reason || "No allocator reported to the profiler.", code, view.signal));
       return;

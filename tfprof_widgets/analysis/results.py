@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 import pandas as pd
 
+from ..store.saved_capture import SavedFailure
 from ..store.source_map import SourceMap
 from ..store.trace import Int32, SmallInt, Trace, small_int
 from .advice.advice import Advice
-from .advice.engine import compute_advice
+from .advice.engine import FoundAdvice, find_advice
 from .counters import Counters, compute_counters
 from .events import compute_events
 from .flows import Flows, compute_flows
@@ -22,6 +24,7 @@ from .layers.layers import Layers, compute_layers
 from .layers.op_scopes import OpScopes, compute_op_scopes
 from .layers.scopes import Scopes, compute_scopes
 from .memory.memory import MemoryProfile, compute_memory
+from .memory.memory_failure import MemoryFailure, compute_memory_failure
 from .ops.kernels import Kernels, compute_kernels
 from .ops.op_occurrences import Occurrences, op_occurrences
 from .ops.op_shares import OpShares, compute_op_shares
@@ -46,6 +49,8 @@ class Results:
     """Which source line and which layer made each graph op; None where nobody recorded it."""
     system: pd.DataFrame | None = None
     """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
+    failure: SavedFailure | None = None
+    """The allocation whose failure ended the profiled code; None where it ended otherwise."""
 
     @cached_property
     def steps(self) -> Steps:
@@ -113,6 +118,11 @@ class Results:
         )
 
     @cached_property
+    def memory_failure(self) -> MemoryFailure | None:
+        """What lived when that allocation failed."""
+        return compute_memory_failure(self)
+
+    @cached_property
     def tf_data(self) -> TfData:
         """tf.data pipelines and iterators."""
         return compute_tf_data(self.trace, grouping=self.steps.grouping)
@@ -139,12 +149,17 @@ class Results:
             shares=self.op_shares,
             memory=self.memory.summary,
             facts={} if noted is None else dict(zip(noted["name"], noted["value"], strict=True)),
+            advice=_advice_of(self),
+            has_failed=self.failure is not None,
         )
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the trace could not be used: compiled programs that are damaged."""
-        return self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
+        """What of the trace could not be used: compiled programs that are damaged, and, once it was asked for advice, rules
+        that failed."""
+        found = self.__dict__.get("_found_advice")
+        told = self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
+        return told if found is None else (*told, *found.notices)
 
     @cached_property
     def op_shares(self) -> OpShares:
@@ -196,4 +211,23 @@ class Results:
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """What to change, the largest gain first."""
-        return compute_advice(self)
+        return self._found_advice.advice
+
+    @property
+    def advice_notices(self) -> tuple[str, ...]:
+        """Which rules of the advice failed; also among `notices` from when advice was first asked for."""
+        return self._found_advice.notices
+
+    @cached_property
+    def _found_advice(self) -> FoundAdvice:
+        return find_advice(self)
+
+
+def _advice_of(results: Results) -> Callable[[], tuple[Advice, ...]]:
+    """Gives the advice of results without keeping them: an overview that did would never be freed with them."""
+    known, made_of = ref(results), (results.trace, results.source_map, results.system, results.failure)
+
+    def advice() -> tuple[Advice, ...]:
+        return (known() or Results(*made_of)).advice
+
+    return advice

@@ -31,8 +31,8 @@ def plural(count: int, noun: str) -> str:
 
 
 def size(n_bytes: float) -> str:
-    """Bytes with a binary unit: `512 bytes`, `5.88 MiB`, `64.0 GiB`."""
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+    """Bytes with a binary unit: `512 bytes`, `5.88 MiB`, `64.0 GiB`, `1.00 EiB`."""
+    for unit, power in (("EiB", 60), ("PiB", 50), ("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if abs(n_bytes) >= 2**power:
             return f"{number(n_bytes / 2**power)} {unit}"
     return plural(round(n_bytes), "byte")

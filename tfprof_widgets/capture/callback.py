@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import CaptureError
+from .batch_size import batch_size_of
 from .keras_steps import StepMarks
 from .patch import METHODS
 from .record import CaptureOptions, CaptureRecord
@@ -76,6 +77,7 @@ def _callback_class() -> type:
                 capture = Capture(self._options, patches_keras=False, end_if_over=_weakly(self._finish_if_over))
                 capture.start()
                 self._capture, self._caller = capture, _Caller()
+                capture.batch_size = batch_size_of(self._caller.arguments)
                 self.marks = StepMarks(capture)
             self._depth += 1
             super()._begin(kind)
@@ -98,7 +100,7 @@ def _callback_class() -> type:
                 return
             try:
                 self.marks.close(is_failed=outcome == "exception")
-                capture.stop(outcome=outcome)
+                capture.stop(outcome=outcome, failure=self.marks.failure if outcome == "exception" else None)
             finally:
                 self._profiles.append(self._wrap(capture.record))
 
@@ -124,6 +126,11 @@ class _Caller:
         self._thread_id = threading.get_ident()
         # The frame itself, although it keeps the call's arguments alive: Python uses the id of a frame again at once.
         self._frame = next((frame for frame in _stack(sys._getframe()) if frame.f_code.co_name in METHODS), None)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The call's, by name; empty where a loop of the user's own drives the callback."""
+        return {} if self._frame is None else {name: self._frame.f_locals.get(name) for name in ("x", "batch_size")}
 
     @property
     def is_running(self) -> bool:

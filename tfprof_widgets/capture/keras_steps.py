@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .failure import Failure, read_failure
+
 if TYPE_CHECKING:
     from .session import Capture, OpenStep
 
@@ -21,6 +23,8 @@ class StepMarks:
     """
 
     def __init__(self, capture: Capture) -> None:
+        self.failure: Failure | None = None
+        """The allocation that failed in the last computation that raised, for callbacks: Keras does not tell them."""
         self._capture = capture
         self._step: OpenStep | None = None
         self._is_computed = False
@@ -40,7 +44,7 @@ class StepMarks:
         is_inner = bool(self._phases)
         # Within fit Keras tells the number of batches of the training, not of the validation.
         phase = _Phase(kind, is_inner=is_inner, n_batches=None if is_inner else n_batches)
-        phase.watch(model, self._computed)
+        phase.watch(model, self._computed, self._failed)
         self._phases.append(phase)
 
     def end_phase(self) -> None:
@@ -115,6 +119,9 @@ class StepMarks:
             self._is_computed = True
             self._capture.confirm_step(self._step)
 
+    def _failed(self, error: BaseException) -> None:
+        self.failure = read_failure(error, batch_size=self._capture.batch_size)
+
     def _computed(self) -> None:
         self._confirm()
         phase = self._phases[-1] if self._phases else None
@@ -153,13 +160,13 @@ class _Phase:
         self.first_batch = batch
         self.last_batch = batch + max(min(per_call, left), 1) - 1
 
-    def watch(self, model: Any, computed: Callable[[], None]) -> None:
-        """Have `computed` called after each computation of a batch."""
+    def watch(self, model: Any, computed: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
+        """Have `computed` called after each computation of a batch, `failed` after one that raised."""
         self._model = model
         function = getattr(model, self._function_name, None)
         if callable(function) and not isinstance(function, _WatchedFunction):
             self.is_watched = True
-            setattr(model, self._function_name, _WatchedFunction(function, computed))
+            setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
 
     def unwatch(self) -> None:
         """Give the model its function back."""
@@ -176,13 +183,18 @@ class _Phase:
 class _WatchedFunction:
     """Keras' train function, and a call after each of its calls; has its attributes, for those who look at them."""
 
-    def __init__(self, original: Any, after: Any) -> None:
+    def __init__(self, original: Any, after: Any, failed: Any) -> None:
         self.original = original
         self._after = after
+        self._failed = failed
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        result = self.original(*args, **kwargs)
+        try:
+            result = self.original(*args, **kwargs)
+        except Exception as error:
+            self._failed(error)
+            raise
         self._after()
         return result
 

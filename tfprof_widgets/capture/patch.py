@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .active import active_capture
+from .batch_size import batch_size_of
 from .step_marker import make_step_marker, marker_placed_in
 
 METHODS = ("fit", "evaluate", "predict")
@@ -91,6 +92,7 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
             bound = signature.bind(self, *args, **kwargs)
         except TypeError:
             return original(self, *args, **kwargs)  # its own message is the one the user knows
+        capture.batch_size = batch_size_of(bound.arguments) or capture.batch_size
         marker = make_step_marker(capture)
         with marker_placed_in(bound.arguments, marker):
             return original(*bound.args, **bound.kwargs)

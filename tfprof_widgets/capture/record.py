@@ -11,6 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from .detail import DETAILS, Detail
+from .failure import Failure
 from .overhead import no_step_times
 from .sampler import DEFAULT_HZ, MAX_HZ, MIN_HZ
 from .selection import Selection, Steps, make_selection
@@ -163,6 +164,8 @@ class CaptureRecord:
     """
     detail: Detail = "normal"
     """How much the profiler recorded of each step."""
+    failure: Failure | None = None
+    """The allocation that failed and so ended the user's code; None where that ended otherwise."""
 
     @property
     def n_steps_kept(self) -> int:

@@ -12,6 +12,7 @@ from ..errors import CaptureError
 from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
+from .failure import Failure, read_failure
 from .markers import OpenStep, confirm_marker
 from .notices import closing_notices
 from .patch import KerasPatch
@@ -39,7 +40,8 @@ class Capture:
         try:
             model.fit(...)
         except BaseException as error:
-            capture.stop(outcome="interrupted" if isinstance(error, KeyboardInterrupt) else "exception")
+            interrupted = isinstance(error, KeyboardInterrupt)
+            capture.stop(outcome="interrupted" if interrupted else "exception", error=error)
             raise
         else:
             record = capture.stop()
@@ -62,6 +64,8 @@ class Capture:
         self.options = options or CaptureOptions()
         self.next_number = 0
         """The number of the next step that is not given one by the user."""
+        self.batch_size = 0
+        """What Keras trains with, where a call has told it."""
         self._end_if_over = end_if_over
         self._patch = KerasPatch() if patches_keras else None
         rate_hz = self.options.sample_hz
@@ -136,12 +140,16 @@ class Capture:
             raise
         self._control = control
 
-    def stop(self, *, outcome: Outcome = "complete") -> CaptureRecord:
+    def stop(
+        self, *, outcome: Outcome = "complete", error: BaseException | None = None, failure: Failure | None = None
+    ) -> CaptureRecord:
         """End the capture and return its record; a second call returns the same record.
 
         Args:
             outcome: how the user's code ended: "complete", "exception" or "interrupted". The record says "bounded" in
                 place of "complete" when a bound ended the capture before.
+            error: what the user's code raised; the record tells of an allocation that failed. It is not kept.
+            failure: the same for whoever has no exception any more.
 
         Raises:
             CaptureError: never started; or nothing could be written and `outcome` is "complete" (`record` is there).
@@ -152,18 +160,19 @@ class Capture:
             raise CaptureError("The capture was not started: call `start()` first.")
         # A marker must end on the thread that began it, so not under the shield.
         control.finish_thread()
+        failure = failure or read_failure(error, batch_size=self.batch_size)
         try:
-            run_shielded(self._stopper(control, outcome))
+            run_shielded(self._stopper(control, outcome, failure))
         except KeyboardInterrupt:
             # One that comes while another exception goes up to the user has nothing left to stop.
             if outcome == "complete" or self._record is None:
                 raise
-        failure = control.keeper.failure
-        if outcome == "complete" and failure is not None and not self.record.windows:
-            raise failure
+        own = control.keeper.failure
+        if outcome == "complete" and own is not None and not self.record.windows:
+            raise own
         return self.record
 
-    def _stopper(self, control: WindowControl, outcome: Outcome) -> Callable[[], None]:
+    def _stopper(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> Callable[[], None]:
         def stop() -> None:
             if self._record is not None:
                 return
@@ -172,12 +181,12 @@ class Capture:
             try:
                 control.end()
             finally:  # whatever fails: the next capture must work
-                self._record = self._make_record(control, outcome)
+                self._record = self._make_record(control, outcome, failure)
                 release_active(self)
 
         return stop
 
-    def _make_record(self, control: WindowControl, outcome: Outcome) -> CaptureRecord:
+    def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
         keeper = control.keeper
         windows = tuple(keeper.windows)
         if windows and (notice := self._sources.finish(windows[-1].run_dir)):
@@ -202,6 +211,7 @@ class Capture:
             detail=self.options.detail,
             outcome="bounded" if outcome == "complete" and control.bound else outcome,
             n_steps=control.n_steps,
+            failure=failure,
         )
         # From here on the files belong to the record: a profile may outlive the capture.
         for cleanup in self._cleanups:

@@ -35,6 +35,7 @@ def report_tables(results: Results, room: Room) -> list[Part]:
         _iterators,
         _kernels,
         _programs,
+        _failed,
         _memory,
         _holders,
         _python,
@@ -223,6 +224,27 @@ def _memory(results: Results, room: Room) -> Iterator[Part]:
         room=room,
         note=" ".join(sentence(one, room.sentence) for one in growing if one),
     )
+
+
+def _failed(results: Results, room: Room) -> Iterator[Part]:
+    failure = results.memory_failure
+    if failure is None or not failure.is_recorded:
+        return
+    frames = {"op": failure.by_op, "layer": failure.by_layer, "line": failure.by_line}
+    for name, frame in frames.items():
+        shown = frame.assign(**{name: frame[name].map(file_name)}) if name == "line" else frame
+        yield from part_of(
+            f"What held the memory when it ran out, by {name}",
+            f"prof.memory_failure.by_{name}",
+            shown,
+            {
+                name: named(name, room),
+                "held": size_of("bytes"),
+                "of what is in use (%)": percent("ratio"),
+                "allocations (count)": count("occurrences"),
+            },
+            room=room,
+        )
 
 
 def _holders(results: Results, room: Room) -> Iterator[Part]:

@@ -31,7 +31,7 @@ def summarize(
         spent: seconds to start and to stop the capture and bytes it wrote, where it was captured here.
     """
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices), ""]
-    parts = (_head, _advice, _breakdown, _ops, _lines, _memory, _input)
+    parts = (_failure, _head, _advice, _breakdown, _ops, _lines, _memory, _input)
     for part in (tell(results) for tell in parts):
         told = [*part]
         lines += [*told, ""] if told else []
@@ -41,6 +41,12 @@ def summarize(
             f"The capture cost {number(start_s * 1e3)} ms to start, {number(stop_s * 1e3)} ms to stop, {size(n_bytes)}."
         )
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _failure(results: Results) -> Iterator[str]:
+    failure = results.memory_failure
+    if failure is not None:
+        yield from failure.text().splitlines()
 
 
 def _head(results: Results) -> Iterator[str]:

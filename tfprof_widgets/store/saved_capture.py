@@ -7,6 +7,25 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 _UNKNOWN = (math.nan, math.nan)
+_MAX_TEXT = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedFailure:
+    """The allocation whose failure ended the profiled code, as its exception told it."""
+
+    kind: str
+    """The exception's class."""
+    text: str
+    """The lines of its message that tell of the allocation; `failure_text.parse_failure` reads them."""
+    at_ns: int
+    """Unix time at which it arrived."""
+    file: str = ""
+    """What to call the file of the innermost line of the user's that was being executed; "" for none."""
+    line: int = 0
+    code: str = ""
+    batch_size: int = 0
+    """Of the call of Keras; 0 where it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +42,8 @@ class SavedCapture:
     n_steps_outside: int = 0
     pauses_ns: tuple[tuple[int, int], ...] = ()
     """Unix times between which the program waited for files of the profiler; in time order."""
+    failure: SavedFailure | None = None
+    """The allocation whose failure ended the program; None where it ended otherwise."""
 
     def document(self) -> dict[str, Any]:
         """The same as a document of JSON; what is not known becomes null."""
@@ -50,6 +71,23 @@ def parse_capture(document: object) -> SavedCapture | None:
         n_steps_inside=_count(document["n_steps_inside"]),
         n_steps_outside=_count(document["n_steps_outside"]),
         pauses_ns=tuple((_count(begin), _count(end)) for begin, end in document["pauses_ns"]),
+        failure=_failure(document.get("failure")),  # earlier versions saved none
+    )
+
+
+def _failure(document: object) -> SavedFailure | None:
+    if document is None:
+        return None
+    if not isinstance(document, dict):
+        raise TypeError("failure is no object")
+    return SavedFailure(
+        kind=_text(document["kind"]),
+        text=_text(document["text"]),
+        at_ns=_count(document["at_ns"]),
+        file=_text(document["file"]),
+        line=_count(document["line"]),
+        code=_text(document["code"]),
+        batch_size=_count(document["batch_size"]),
     )
 
 
@@ -63,6 +101,13 @@ def _word(value: object) -> str:
     if not isinstance(value, str) or not value.isidentifier():
         raise TypeError("capture has no word where there must be one")
     return value
+
+
+def _text(value: object) -> str:
+    """A text that every encoder takes."""
+    if not isinstance(value, str):
+        raise TypeError("failure has no text where there must be one")
+    return value[:_MAX_TEXT].encode("utf-8", "replace").decode("utf-8")
 
 
 def _count(value: object) -> int:

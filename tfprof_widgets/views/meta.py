@@ -14,6 +14,7 @@ from ..analysis.results import Results
 from ..analysis.steps.steps import STEP_CATEGORIES
 from ..store.trace import Plane, Trace
 from .counters import counter_meta
+from .memory_failure_meta import memory_failure_meta
 from .positions import Positions
 from .scope_meta import scope_note
 from .source_meta import source_meta
@@ -62,6 +63,7 @@ def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequ
         "sessions": [dataclasses.asdict(session) for session in trace.sessions],
         "n_memory": len(results.memory.snapshots.event),
         "memory_remedy": results.memory.remedy,
+        "memory_failure": memory_failure_meta(results.memory_failure),
         "input": _input(results),
         "overview": _overview(results),
         "notices": list(notices),
@@ -119,7 +121,6 @@ def _overview(results: Results) -> dict[str, Any]:
         "busy_ratio": overview.busy_ratio,
         "has_device": overview.environment.n_active_devices > 0,
         "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
-        "next_steps": list(overview.next_steps),
         "findings": list(overview.findings),
         "left_out": overview.left_out,
         **{name: plain(getattr(overview, name)) for name in _OVERVIEW_RATIOS},

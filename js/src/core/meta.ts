@@ -83,8 +83,6 @@ export interface OverviewMeta {
   limiter?: string | null;
   breakdown?: { category: string; ms: number; ratio: number }[];
   environment?: Record<string, unknown>;
-  /** Sentences on what to look at and to change, the most pressing first. */
-  next_steps?: string[];
   /** Sentences on what else is wrong. */
   findings?: string[];
   left_out?: string;
@@ -174,6 +172,43 @@ export interface AdviceMeta {
   view: string;
 }
 
+/** What held the memory at the moment of a failure, by one of op, layer or line: its first rows. */
+export interface FailureTable {
+  readonly title: string;
+  /** Rows that there are. */
+  readonly n: number;
+  readonly rows: readonly FailureRow[];
+}
+
+export interface FailureRow {
+  readonly name: string;
+  readonly full: string;
+  /** Shape of the largest tensor, or the text of the line. */
+  readonly detail: string;
+  readonly bytes: number;
+  readonly ratio: number;
+  readonly count: number;
+  /** Names of ops to select, as many as there is room for, of `n_ops`. */
+  readonly ops: readonly string[];
+  readonly n_ops: number;
+}
+
+/** A failed allocation; null for what is not known. `MemoryFailure` in Python tells what each field is. */
+export interface MemoryFailureMeta {
+  readonly sentence: string;
+  readonly message: string;
+  readonly requested_bytes: number | null;
+  readonly in_use_bytes: number | null;
+  readonly capacity_bytes: number | null;
+  readonly largest_free_bytes: number | null;
+  readonly fragmentation_ratio: number | null;
+  readonly allocator: string;
+  readonly step: number;
+  readonly at_ps: number | null;
+  readonly tables: readonly FailureTable[];
+  readonly actions: readonly { readonly words: string; readonly code: string; readonly detail: string }[];
+}
+
 export interface TraceMeta {
   version: number;
   title: string;
@@ -217,6 +252,8 @@ export interface TraceMeta {
   allocators: string[];
   n_memory?: number;
   memory_remedy: string | null;
+  /** The allocation whose failure ended the profiled code. */
+  memory_failure?: MemoryFailureMeta | null;
   memory_summary: MemorySummaryRow[];
   pipelines: PipelineMeta[];
   input?: InputMeta;
@@ -238,8 +275,12 @@ export interface TraceMeta {
   hlo_ops?: HloMeta[];
   /** What `op_places.layer` counts. */
   layers?: LayerMeta[];
-  /** What to change, the largest gain first. */
+  /** What to change, the largest gain first. Of a long capture it comes after the first paint, with the next two. */
   advice?: AdviceMeta[];
+  /** Sentences on what to look at and to change: the titles of the advice, then what none is about. */
+  next_steps?: string[];
+  /** What went wrong when the advice was looked for. */
+  advice_notices?: string[];
   /** What `worker_steps.host` counts. */
   worker_hosts?: string[];
   /** What the aligned steps leave out, and why. */

@@ -96,7 +96,7 @@ def compute_layers(
     """
     known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
     used = memory_by_op(memory) if memory is not None else None
-    listed = _with_allocating(scopes, used) if used is not None else scopes
+    listed = scopes if used is None else _with_others(scopes, used.name, used.type)
     role = traced_roles(listed, shares, source_map)
     places = find_layers(listed, known, roles=role)
     entries = _entries(places, used, listed.name)
@@ -105,12 +105,36 @@ def compute_layers(
     return Layers(_frame(entries, op_entry, phase, totals), entries, op_entry, phase)
 
 
-def _with_allocating(scopes: OpScopes, used: OpMemory) -> OpScopes:
-    """The ops, and after them those that allocated without being among the ops that ran."""
+def layers_of(
+    names: Sequence[str],
+    types: Sequence[str],
+    scopes: OpScopes,
+    *,
+    shares: OpShares | None = None,
+    source_map: SourceMap | None = None,
+) -> list[tuple[str, str]]:
+    """For each of some op names the layer and the kind of entry, as in `Layers.entries`; they need not be ops that ran.
+
+    Args:
+        names: of the ops.
+        types: theirs, "" where unknown.
+        scopes: the ops that ran.
+        shares: as for `compute_layers`.
+        source_map: as for `compute_layers`.
+    """
+    known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
+    listed = _with_others(scopes, names, types)
+    places = find_layers(listed, known, roles=traced_roles(listed, shares, source_map))
+    entry = dict(zip(listed.name, places.entry.tolist(), strict=True))
+    return [(places.layer[entry[name]], places.kind[entry[name]]) for name in names]
+
+
+def _with_others(scopes: OpScopes, others: Sequence[str], types: Sequence[str]) -> OpScopes:
+    """The ops, and after them those of some others, such as allocated, that are not among the ops that ran."""
     listed = frozenset(scopes.name)
-    extra = [i for i, name in enumerate(used.name) if name not in listed]
-    names = [used.name[i] for i in extra]
-    more = op_scopes(names, [used.type[i] for i in extra], is_input=_beside_input(scopes, names))
+    extra = {name: kind for name, kind in zip(others, types, strict=True) if name not in listed}
+    names = [*extra]
+    more = op_scopes(names, [*extra.values()], is_input=_beside_input(scopes, names))
     return OpScopes(
         name=scopes.name + more.name,
         type=scopes.type + more.type,

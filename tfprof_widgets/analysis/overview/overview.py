@@ -7,8 +7,9 @@ Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 
 from ...store.trace import Bool, Trace
 from ..ops.op_occurrences import Occurrences
-from ..steps.averaged_steps import choose_steps
+from ..steps.averaged_steps import choose_steps, last_step
 from ..steps.steps import STEP_CATEGORIES, Steps
 from ..steps.workers import coordinators_of
 from ..wording import number, percent, plural
@@ -28,6 +29,7 @@ from .top_ops import compute_op_time, top_ops
 from .verdict import judge, judge_memory
 
 if TYPE_CHECKING:
+    from ..advice.advice import Advice
     from ..ops.op_shares import OpShares
 
 
@@ -80,9 +82,15 @@ class Overview:
     """What calls of `tf.function`s cost; columns in `tf_functions.compute_tf_functions`."""
     findings: tuple[str, ...]
     """What else is wrong beside what limits the steps: memory that is nearly full or fragmented."""
-    next_steps: tuple[str, ...]
-    """Sentences on where to look and what to change, the most pressing first."""
     environment: Environment
+    _found: Findings
+    _advice: Callable[[], Sequence[Advice]] = tuple
+    """Gives the advice, which takes these figures as given: it is found when it is first asked for."""
+
+    @cached_property
+    def next_steps(self) -> tuple[str, ...]:
+        """Sentences on where to look and what to change: the titles of the advice, then what none is about."""
+        return suggest_next_steps(self._found, self._advice())
 
     def __repr__(self) -> str:
         return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
@@ -96,6 +104,8 @@ def compute_overview(
     shares: OpShares | None = None,
     memory: pd.DataFrame | None = None,
     facts: Mapping[str, str] | None = None,
+    advice: Callable[[], Sequence[Advice]] = tuple,
+    has_failed: bool = False,
 ) -> Overview:
     """Sum a capture up.
 
@@ -106,31 +116,25 @@ def compute_overview(
         shares: which framework ops each execution stands for; None where each stands for itself.
         memory: `MemoryProfile.summary`, for a finding on memory.
         facts: what the capture noted of the machine, see `compute_environment`.
+        advice: gives the advice on the same run, for `next_steps`; called when those are first asked for.
+        has_failed: whether memory ran out in the last step, which is no typical one then.
 
     Differs from XProf: averages are over all complete steps but a first one that compiles or is an outlier, not over all
     but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
     """
-    averaged, left_out = choose_steps(steps.frame, coordinators=coordinators_of(trace))
+    averaged, left_out = choose_steps(steps.frame, coordinators=coordinators_of(trace), has_failed=has_failed)
     chosen = steps.frame[averaged]
-    times = chosen["step_time_ms"]
-    average = float(times.mean()) if len(times) else 0.0
-    breakdown = _breakdown(chosen, average)
     environment = compute_environment(trace, facts)
+    times = _step_times(chosen)
+    breakdown = _breakdown(chosen, times["step_time_avg_ms"])
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
     device = "TPU" if "TPU" in environment.device_type else "GPU"
     category_ms = dict(zip(breakdown["category"], breakdown["ms"], strict=True))
-    verdict = judge(category_ms, average, has_device=has_device, device=device)
-    op_time, idle, precision = (
-        compute_op_time(occurrences, shares),
-        compute_idle(trace, occurrences),
-        _precision(steps),
-    )
+    verdict = judge(category_ms, times["step_time_avg_ms"], has_device=has_device, device=device)
     findings = Findings(
         ratio=dict(zip(breakdown["category"], breakdown["ratio"], strict=True)),
-        limiter=verdict.limiter,
         device=device if has_device else "",
-        uses_tf_data=any(name.startswith("Iterator::") for name in trace.strings),
-        compute_16bit_ratio=precision[0],
+        compute_16bit_ratio=_precision(steps)[0],
         eager=_eager_in_steps(steps, occurrences, averaged, shares),
         tf_functions=compute_tf_functions(trace),
         top_ops=top_ops(occurrences, steps, averaged, shares),
@@ -139,13 +143,13 @@ def compute_overview(
     sentence, detail = verdict.sentence, _detail(steps.frame, breakdown, verdict.limiter, left_out)
     if not len(steps):
         sentence, detail = _without_steps(trace)
+    elif has_failed and averaged[last_step(steps.frame)]:
+        sentence = f"Out of memory in step {last_step(steps.frame)}, and no other was complete."
+        detail = "The memory view tells what held it and what to do."
     return Overview(
         n_steps=len(steps),
-        n_steps_averaged=len(times),
-        step_time_avg_ms=average,
-        step_time_std_ms=float(times.std(ddof=1)) if len(times) > 1 else 0.0,
-        step_time_min_ms=float(times.min()) if len(times) else 0.0,
-        step_time_max_ms=float(times.max()) if len(times) else 0.0,
+        n_steps_averaged=len(chosen),
+        **times,
         is_averaged=averaged,
         left_out=left_out,
         is_inferred=bool((steps.frame["source"] == "inferred").any()),
@@ -154,21 +158,42 @@ def compute_overview(
         verdict=sentence,
         verdict_detail=" ".join([*findings.memory, detail]),
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
-        compute_16bit_ratio=precision[0],
-        compute_32bit_ratio=precision[1],
-        host_time_ratio=op_time.host_ratio,
-        device_time_ratio=op_time.device_ratio,
-        host_eager_ratio=op_time.host_eager_ratio,
-        device_eager_ratio=op_time.device_eager_ratio,
-        device_idle_ratio=idle.device_idle_ratio,
-        host_idle_ratio=idle.host_idle_ratio,
-        device_duty_cycle_ratio=idle.device_duty_cycle_ratio,
+        compute_16bit_ratio=findings.compute_16bit_ratio,
+        compute_32bit_ratio=_precision(steps)[1],
+        **_shares_of_sides(trace, occurrences, shares),
         top_ops=findings.top_ops,
         tf_functions=findings.tf_functions,
         findings=tuple(findings.memory),
-        next_steps=suggest_next_steps(findings),
         environment=environment,
+        _found=findings,
+        _advice=advice,
     )
+
+
+def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
+    """Fields of `Overview` on the step time, all 0 without steps."""
+    times = chosen["step_time_ms"]
+    n = len(times)
+    return {
+        "step_time_avg_ms": float(times.mean()) if n else 0.0,
+        "step_time_std_ms": float(times.std(ddof=1)) if n > 1 else 0.0,
+        "step_time_min_ms": float(times.min()) if n else 0.0,
+        "step_time_max_ms": float(times.max()) if n else 0.0,
+    }
+
+
+def _shares_of_sides(trace: Trace, occurrences: Occurrences, shares: OpShares | None) -> dict[str, float]:
+    """Fields of `Overview` on host and device."""
+    op_time, idle = compute_op_time(occurrences, shares), compute_idle(trace, occurrences)
+    return {
+        "host_time_ratio": op_time.host_ratio,
+        "device_time_ratio": op_time.device_ratio,
+        "host_eager_ratio": op_time.host_eager_ratio,
+        "device_eager_ratio": op_time.device_eager_ratio,
+        "device_idle_ratio": idle.device_idle_ratio,
+        "host_idle_ratio": idle.host_idle_ratio,
+        "device_duty_cycle_ratio": idle.device_duty_cycle_ratio,
+    }
 
 
 def _eager_in_steps(

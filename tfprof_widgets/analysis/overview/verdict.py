@@ -23,6 +23,7 @@ HOST_HIGH = 0.20
 """Ops on the CPU, where a device waits for them; XProf has no threshold for this."""
 NEARLY_FULL = 0.90
 """Share of an allocator's memory at its peak from which the next larger batch may not fit."""
+FRAGMENTED_WORDS = " is fragmented: "
 FRAGMENTED, FRAGMENTED_FROM = 0.50, 0.50
 """Fragmentation matters where this share of the memory is in use: an allocator that is mostly empty has room anyway."""
 
@@ -63,10 +64,13 @@ _COMPUTE = {
 
 
 def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: str = "GPU") -> Verdict:
-    """Name what limits a step: input first, then the largest of what is too much, then moderate input, then compute.
+    """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
 
-    Too much of anything but input is named only where it is more than half of what computing takes: a step that computes
-    80 % of its time is compute-bound, whatever the rest is.
+    Too much of anything but input is named only where it is more than half of what computing takes, or where the step waits
+    for data besides: a step that computes 80 % of its time is compute-bound, whatever the rest is.
+
+    Differs from XProf: it looks at the input first, however much more another category takes. Here the verdict names the
+    larger one, as does the advice, whose first piece is about what could win most.
 
     Args:
         ms: average milliseconds a step of each of `STEP_CATEGORIES`.
@@ -78,16 +82,17 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
         return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
     share = {category: part / step_ms for category, part in ms.items()}
     compute = "device_compute" if has_device else "host_compute"
-    high = {name: share[name] for name, limit in _HIGH.items() if name != compute and share[name] >= limit}
-    if share["input"] >= INPUT_HIGH:
-        limiter, text = "input", _SENTENCES["input"]
-    elif high and max(high.values()) > share[compute] / 2:
-        limiter = max(high, key=high.__getitem__)
-        text = _OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]
-    elif share["input"] >= INPUT_MODERATE:
-        limiter, text = "input", "Moderately input-bound" + _SENTENCES["input"].removeprefix("Input-bound")
-    else:
+    much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share[name] >= limit}
+    waits = share["input"] >= INPUT_MODERATE
+    if waits:
+        much["input"] = share["input"]
+    limiter = max(much, key=much.__getitem__, default=compute)
+    is_strong = share[limiter] >= INPUT_HIGH if limiter == "input" else share[limiter] > share[compute] / 2
+    if limiter == compute or not (is_strong or waits):
         limiter, text = compute, _COMPUTE[has_device]
+    else:
+        text = _OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]
+        text = text if is_strong else f"Moderately {text[0].lower()}{text[1:]}"
     words = {"part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
     return Verdict(limiter, text.format(who=device if has_device else "model", device=device, **words))
 
@@ -109,7 +114,7 @@ def judge_memory(summary: pd.DataFrame) -> tuple[str, ...]:
             sentences.append(f"{name} is nearly full: {size(peak)} of {size(capacity)} in use at the peak.")
         elif peak >= FRAGMENTED_FROM * capacity and fragmentation >= FRAGMENTED:
             sentences.append(
-                f"{name} is fragmented: at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
+                f"{name}{FRAGMENTED_WORDS}at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
                 "too small for the largest."
             )
     return tuple(sentences)

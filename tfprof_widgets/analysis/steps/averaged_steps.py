@@ -20,12 +20,16 @@ _COMPILING = 0.1
 """A first step that spends this share of its time compiling is left out too."""
 
 
-def choose_steps(frame: pd.DataFrame, *, coordinators: Collection[str] = ()) -> tuple[Bool, str]:
+def choose_steps(
+    frame: pd.DataFrame, *, coordinators: Collection[str] = (), has_failed: bool = False
+) -> tuple[Bool, str]:
     """Leave out what is not typical: incomplete steps, other kinds of steps, a first one that compiles or is an outlier.
 
     Args:
         frame: the `steps` table.
         coordinators: hosts whose steps are not the training's (semantics 2.7).
+        has_failed: whether the last step ran out of memory: TensorFlow waits some 10 s for memory before it gives up. It is
+            left out unless it is the only one.
     """
     averaged = frame["is_complete"].to_numpy(np.bool_).copy()
     reasons = [plural(int((~averaged).sum()), "incomplete step")] if not averaged.all() else []
@@ -40,8 +44,16 @@ def choose_steps(frame: pd.DataFrame, *, coordinators: Collection[str] = ()) -> 
         for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
+    if has_failed and averaged.sum() > 1:
+        averaged[last_step(frame)] = False
+        reasons.append(f"step {last_step(frame)} (memory ran out)")
     reasons += _slow_first_steps(frame, averaged)
     return averaged, f"Left out of averages: {', '.join(reasons)}." if reasons else ""
+
+
+def last_step(frame: pd.DataFrame) -> int:
+    """The row of the `steps` table that ends last, of at least one."""
+    return int((frame["start_ps"] + frame["duration_ps"]).argmax())
 
 
 def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:

@@ -16,6 +16,7 @@ from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
 from tfprof_widgets.analysis.wording import number, percent, plural
 from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.saved_capture import SavedFailure
 from tfprof_widgets.store.trace import Trace
 from tfprof_widgets.store.xspace import read_xspace
 
@@ -59,6 +60,21 @@ def test_a_first_step_that_is_an_outlier_is_left_out_and_named() -> None:
     assert overview.is_averaged.tolist() == [False, True, True, True]
     assert overview.step_time_max_ms == 0.010
     assert overview.left_out == "Left out of averages: step 0 (0.100 ms, is an outlier)."
+
+
+def failed(*lengths_us: float) -> Overview:
+    failure = SavedFailure(kind="ResourceExhaustedError", text="OOM", at_ns=0)
+    return Results(host(*steps_of(*lengths_us)), failure=failure).overview
+
+
+def test_a_last_step_that_ran_out_of_memory_is_left_out_and_named() -> None:
+    assert failed(10, 11, 900).is_averaged.tolist() == [True, True, False]
+    assert failed(10, 11, 900).left_out == "Left out of averages: step 2 (memory ran out)."
+
+
+def test_a_capture_of_nothing_but_the_step_that_ran_out_of_memory_says_so() -> None:
+    assert failed(900).verdict.startswith("Out of memory in step 0")
+    assert failed(900).step_time_avg_ms == 0.9
 
 
 def test_a_slow_step_in_the_middle_is_not_left_out() -> None:
@@ -210,7 +226,14 @@ def shares(**percent_of_step: float) -> dict[str, float]:
         (shares(input=19.9), "input", "Moderately input-bound: the GPU waits 19.9 of 100 ms"),
         (shares(input=5), "input", "Moderately input-bound"),
         (shares(input=4.9), "device_compute", "Compute-bound: the GPU computes in 95.1 of 100 ms a step (95 %)."),
-        (shares(input=25, other=60), "input", "Input-bound"),
+        (shares(input=25, other=60), "other", "Host-bound: the GPU idles"),
+        (shares(input=25, other=20), "input", "Input-bound"),
+        (
+            shares(input=11, kernel_launch=15),
+            "kernel_launch",
+            "Moderately launch-bound: the host spends 15.0 of 100 ms",
+        ),
+        (shares(input=16, kernel_launch=15), "input", "Moderately input-bound"),
         (shares(other=40), "other", "Host-bound: the GPU idles"),
         (shares(other=20), "device_compute", "Compute-bound"),
         (shares(kernel_launch=45, other=20), "kernel_launch", "Launch-bound"),

@@ -1,0 +1,81 @@
+"""A drawn program that ran out of memory -> its page explains it: what happened, who held the memory, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.harness import SCREENSHOTS
+from tests.unit.analysis.memory.failure_drawings import OUTER, failed_profile, failure, oom_text, oom_trace
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+HELD = f"{OUTER}/model/{HOSTILE}/Relu"
+
+
+@pytest.fixture(scope="module", params=[900, 1600])
+def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Page]:
+    profile = failed_profile(oom_trace(held=HELD), failure(oom_text(), batch_size=1024))
+    path: Path = profile.to_html(tmp_path_factory.mktemp("oom") / "page.html")
+    context = browser.new_context(viewport={"width": request.param, "height": 1000}, offline=True)
+    made = context.new_page()
+    faults: list[str] = []
+    made.faults = faults  # type: ignore[attr-defined]
+    made.on("pageerror", lambda error: faults.append(str(error)))
+    made.on("dialog", lambda dialog: faults.append(dialog.message))
+    made.goto(path.as_uri())
+    made.get_by_role("tab", name="Memory").click()
+    explanation(made).wait_for()
+    yield made
+    context.close()
+
+
+def explanation(page: Page) -> Locator:
+    return page.get_by_role("region", name="Out of memory")
+
+
+def test_the_explanation_tells_the_request_the_holders_and_what_to_do(page: Page) -> None:
+    told = explanation(page)
+    expect(told).to_contain_text("Relu of layer model/wide asked for 512 MiB on GPU:0")
+    expect(told.get_by_role("group", name="Held by op")).to_contain_text("3 of 3")
+    expect(told.get_by_role("img")).to_have_attribute("aria-label", "400 MiB of 1,000 MiB in use, 512 MiB requested")
+    expect(told).to_contain_text("What to do")
+    expect(told).to_contain_text("cuda_malloc_async")
+    expect(page.get_by_role("status").filter(has_text="Out of memory").first).to_be_visible()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    told.screenshot(path=SCREENSHOTS / f"memory_failure_{page.viewport_size['width']}.png")  # type: ignore[index]
+
+
+def test_nothing_is_cut_off_and_the_chart_stays_below(page: Page) -> None:
+    panel = page.get_by_role("tabpanel", name="Memory")
+    assert explanation(page).evaluate("section => section.scrollWidth <= section.clientWidth")
+    low = explanation(page).bounding_box()
+    chart = panel.locator(".tfp-plot").bounding_box()
+    whole = panel.bounding_box()
+    assert low is not None and chart is not None and whole is not None
+    assert low["y"] + low["height"] <= chart["y"]
+    assert chart["y"] + chart["height"] <= whole["y"] + whole["height"]
+
+
+def test_a_row_selects_its_ops_in_every_view_and_again_none(page: Page) -> None:
+    row = explanation(page).get_by_role("group", name="Held by layer").get_by_role("button").first
+    row.click()
+    expect(row).to_have_attribute("aria-pressed", "true")
+    same = explanation(page).get_by_role("group", name="Held by op").get_by_role("button").first
+    expect(same).to_have_attribute("aria-pressed", "true")
+    held = page.locator(f'[data-op-name="{HELD}"]').first
+    expect(held).to_have_attribute("aria-selected", "true")
+    row.click()
+    expect(same).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
+    explanation(page).get_by_role("button", name="Show the moment in the chart").click()
+    expect(page.get_by_role("tabpanel", name="Memory")).to_contain_text("Held at 0.01")
+
+
+def test_hostile_names_are_text(page: Page) -> None:
+    assert page.locator("img[src='x']").count() == 0
+    assert page.faults == []  # type: ignore[attr-defined]

@@ -1,0 +1,124 @@
+"""The snapshot at which an allocation failed -> what held the memory then: by op, by layer and by source line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ..layers.layers import layers_of
+from ..ops.eager_calls import EAGER_SCOPE
+from ..ops.op_names import parse_op_names
+from .memory_live import BEFORE_CAPTURE, STACK, live_table
+
+if TYPE_CHECKING:
+    from ..results import Results
+
+NOT_RECORDED = "op not recorded"
+"""Holders whose allocation names no op, such as arrays that became tensors."""
+NO_LINE = "line not known"
+OP_COLUMNS = ("op", "dtype", "shape", "bytes", "ratio", "occurrences", "ops")
+LAYER_COLUMNS = ("layer", "kind", "bytes", "ratio", "occurrences", "ops")
+LINE_COLUMNS = ("line", "code", "bytes", "ratio", "occurrences", "ops")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Holders:
+    """What held the memory of one allocator at one moment."""
+
+    live: pd.DataFrame
+    """Columns of `MemoryProfile.live`, and `layer` and `kind` of each row."""
+    by_op: pd.DataFrame
+    by_layer: pd.DataFrame
+    by_line: pd.DataFrame
+
+
+def no_holders() -> Holders:
+    """Those of a moment that was not recorded: tables without rows."""
+    numbers = {"bytes": np.int64, "ratio": np.float64, "occurrences": np.int64}
+    empty = [
+        pd.DataFrame({name: pd.Series(dtype=numbers.get(name, object)) for name in columns})
+        for columns in (OP_COLUMNS, LAYER_COLUMNS, LINE_COLUMNS)
+    ]
+    return Holders(pd.DataFrame(), *empty)
+
+
+def holders_at(results: Results, allocator: str, row: int) -> Holders:
+    """What was live just after a snapshot.
+
+    Args:
+        results: the analyses of the trace.
+        allocator: one of its allocators.
+        row: of `Snapshots`, one of that allocator.
+    """
+    memory = results.memory
+    rows = memory.snapshots.rows_of(allocator)
+    at_ps = int(memory.snapshots.time_ps[row])
+    live = live_table(memory.snapshots, rows, memory.strings, at_ps=at_ps)
+    in_use = float(memory.snapshots.in_use_bytes[row])
+    parsed = parse_op_names(live["op"].tolist())
+    placed = layers_of(
+        parsed.name,
+        [kind or "" for kind in parsed.type],
+        results.op_scopes,
+        shares=results.op_shares,
+        source_map=results.source_map,
+    )
+    lines = _lines(parsed.name, results)
+    own = [op if op in (BEFORE_CAPTURE, STACK) else "" if op else NOT_RECORDED for op in live["op"]]
+    live = live.assign(
+        holder=live["op"].where(live["op"] != "", NOT_RECORDED),
+        layer=[name or layer for name, (layer, _) in zip(own, placed, strict=True)],
+        kind=["other" if name else kind for name, (_, kind) in zip(own, placed, strict=True)],
+        line=[name or line for name, (line, _) in zip(own, lines, strict=True)],
+        code=["" if name else code for name, (_, code) in zip(own, lines, strict=True)],
+    )
+    return Holders(
+        live=live,
+        by_op=_sums(live, "holder", ("dtype", "shape"), in_use).rename(columns={"holder": "op"})[list(OP_COLUMNS)],
+        by_layer=_sums(live, "layer", ("kind",), in_use)[list(LAYER_COLUMNS)],
+        by_line=_sums(live, "line", ("code",), in_use)[list(LINE_COLUMNS)],
+    )
+
+
+def _sums(live: pd.DataFrame, key: str, described: Sequence[str], in_use: float) -> pd.DataFrame:
+    """One row per value of a column, largest first; what describes it is that of its largest holder."""
+    ranked = live.sort_values("total_bytes", ascending=False, kind="stable")
+    groups = ranked.groupby(key, sort=False)
+    frame = groups.agg(
+        bytes=("total_bytes", "sum"),
+        occurrences=("occurrences", "sum"),
+        **{name: (name, "first") for name in described},
+    ).reset_index()
+    names = {name: _names(ops.tolist()) for name, ops in groups["op"]}
+    frame["ops"] = pd.Series([names[name] for name in frame[key]], dtype=object)
+    frame["ratio"] = frame["bytes"] / in_use if in_use > 0 else 0.0
+    return frame.sort_values(["bytes", key], ascending=[False, True], kind="stable", ignore_index=True)
+
+
+def _names(ops: list[str]) -> tuple[str, ...]:
+    """Those of ops, each once; the rows that stand for no op are left out."""
+    return tuple(dict.fromkeys(op for op in ops if op not in ("", BEFORE_CAPTURE, STACK)))
+
+
+def line_of(name: str, results: Results) -> tuple[str, str]:
+    """The line that made an op, as `file:line` or the name of a bucket, and its text."""
+    return _lines([name], results)[0]
+
+
+def _lines(names: Sequence[str], results: Results) -> list[tuple[str, str]]:
+    source = results.source_lines
+    entries = source.entries
+    titles = dict(zip(source.files["file"], source.files["title"], strict=True))
+    texts = [
+        (bucket, "") if bucket else (f"{titles.get(file, file)}:{line}", code)
+        for file, line, code, bucket in zip(
+            entries["file"], entries["line"].tolist(), entries["code"], entries["bucket"], strict=True
+        )
+    ]
+    entry = dict(zip(results.op_shares.name, source.op_entry.tolist(), strict=True))
+    found = [entry.get(name, entry.get(f"{EAGER_SCOPE}{name}", -1)) for name in names]
+    return [texts[i] if i >= 0 else (NO_LINE, "") for i in found]

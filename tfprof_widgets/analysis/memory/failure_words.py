@@ -1,0 +1,249 @@
+"""A failed allocation -> its sentence, what to do, and its explanation as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..ops.eager_calls import EAGER_SCOPE
+from ..wording import percent, size
+from .batch_estimate import Estimate
+from .failure_holders import Holders
+from .failure_text import FailedRequest
+
+if TYPE_CHECKING:
+    from .memory_failure import MemoryFailure
+
+MAX_ROWS = 8
+"""Of each table, on the screen and in texts."""
+MAX_NAME = 160
+_WIDTH = 96
+_OUTER = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
+_MIN_FLOAT_RATIO = 0.2
+"""Of the memory in use that is float32, from which half of it is worth a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Action:
+    """One thing to do about a failed allocation."""
+
+    words: str
+    code: str = ""
+    """To paste; "" where there is none."""
+    detail: str = ""
+    """How that is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """The facts that sentences are made of; see `MemoryFailure` for each."""
+
+    kind: str
+    request: FailedRequest
+    op: str = ""
+    layer: str = ""
+    is_bucket: bool = False
+    """Whether that is no layer but what else ops are charged to, such as the optimizer."""
+    line: str = ""
+    code: str = ""
+    allocator: str = ""
+    is_named: bool = True
+    device: str = ""
+    machine: str = ""
+    """What is known of the memory of the machine, a sentence."""
+    step: int = -1
+    step_name: str = ""
+    in_use: float = math.nan
+    capacity: float = math.nan
+    largest_free: float = math.nan
+    fragmentation: float = math.nan
+
+    @property
+    def is_fragmented(self) -> bool:
+        """Whether enough was free, but not in one piece."""
+        return self.request.requested_bytes <= self.capacity - self.in_use
+
+
+def sentence(told: Told) -> str:
+    """What happened, in one or two sentences."""
+    request = told.request
+    if math.isnan(request.requested_bytes) and not (told.op or request.op) and not request.allocator:
+        head = f"{told.kind}: {_cut(request.first_line)}" if request.first_line else f"{told.kind}: memory ran out"
+        return _ended(head + (f", at {_short(told.line)}" if told.line else "")) + _state(told)
+    where = {"": "", "host": " of the machine's memory"}.get(told.device, f" on {told.device}")
+    asked = (
+        " asked for memory" if math.isnan(request.requested_bytes) else f" asked for {size(request.requested_bytes)}"
+    )
+    tensor = _tensor(told)
+    when = f" in step {told.step_name.removeprefix('train ') or told.step}" if told.step >= 0 else ""
+    return f"Out of memory: {_subject(told)}{asked}{where}{f' for {tensor}' if tensor else ''}{when}.{_state(told)}"
+
+
+def _subject(told: Told) -> str:
+    """Who asked: "Relu of layer model/dense (train.py:14)", or as much of it as is known."""
+    op, line = (
+        _OUTER.sub("", told.op or told.request.op).removeprefix(EAGER_SCOPE),
+        _short(told.line) if told.line else "",
+    )
+    if told.layer and op:
+        op = f"{op.rpartition('/')[2]} of {_cut(told.layer) if told.is_bucket else f'layer {_cut(told.layer)}'}"
+    if not op:
+        return line or "the program"
+    return f"{_cut(op)} ({line})" if line else _cut(op)
+
+
+def _state(told: Told) -> str:
+    machine = f" {told.machine}" if told.machine else ""
+    if math.isnan(told.in_use):
+        return machine
+    if math.isnan(told.capacity):
+        return f"{machine} TensorFlow's tensors held {size(told.in_use)} of it."
+    free = told.capacity - told.in_use
+    words = f" {size(told.in_use)} of {size(told.capacity)} were in use"
+    if told.is_fragmented:
+        words += f" and {size(free)} free, but in pieces: fragmentation {percent(told.fragmentation)}"
+        block = f", the largest free block at most {size(told.largest_free)}"
+        return f"{words}{'' if math.isnan(told.largest_free) else block}."
+    if math.isnan(told.largest_free):
+        return f"{words}, {size(free)} free."
+    return f"{words}; the largest free block was at most {size(told.largest_free)}."
+
+
+def _tensor(told: Told) -> str:
+    request = told.request
+    if request.shape is None:
+        return ""
+    dims = [str(one) for one in request.shape[:20]] + ["…"] * (len(request.shape) > 20)
+    return f"{'an array' if told.device == 'host' else 'a tensor'} of {request.dtype} [{','.join(dims)}]"
+
+
+def actions(told: Told, holders: Holders, estimate: Estimate, *, remedy: str, remedy_code: str) -> tuple[Action, ...]:
+    """What to do, the surest first."""
+    found = []
+    if estimate.fits is not None:
+        words = f"Batch size {estimate.fits:,} is likely to fit; {estimate.batch_size:,} did not."
+        found.append(Action(words=words, code=f"batch_size = {estimate.fits}", detail=estimate.words))
+    elif told.device == "host":
+        found.append(Action(words=_HOST, code='data = np.load(path, mmap_mode="r")'))
+    if told.is_fragmented and "GPU" in told.device:
+        words = "Let CUDA's own allocator fit blocks together; set it before TensorFlow starts."
+        found.append(Action(words=words, code='import os; os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"'))
+    found += _half(told, holders)
+    found += _largest(holders)
+    if estimate.fits is None and told.device != "host" and not remedy:
+        # Without a batch the program is one of single tensors.
+        found.append(Action(words=estimate.words if estimate.batch_size else _SINGLE))
+    if remedy:
+        found.append(Action(words=remedy, code=remedy_code))
+    return tuple(found)
+
+
+_SINGLE = "Make the tensors smaller, or free those that are not needed any more before that line (`del`)."
+_HOST = "Make the array smaller or of a smaller type, or read it in parts: a memory-mapped file, or tf.data from files."
+
+
+def _half(told: Told, holders: Holders) -> Iterator[Action]:
+    """Mixed precision, where most of what grows is float32."""
+    live = holders.live
+    if live.empty or not told.in_use > 0:
+        return
+    is_float = (live["dtype"] == "float") & live["kind"].isin(("layer", "loss"))
+    n_bytes = float(live["total_bytes"][is_float].sum())
+    if (
+        told.layer
+        and not told.is_bucket
+        and told.request.dtype == "float"
+        and math.isfinite(told.request.requested_bytes)
+    ):
+        n_bytes += told.request.requested_bytes
+    if n_bytes < _MIN_FLOAT_RATIO * told.in_use:
+        return
+    policy = "mixed_float16" if "GPU" in told.device else "mixed_bfloat16"
+    words = "Mixed precision halves what layers keep for the backward pass; set it before the model is made."
+    yield Action(words=words, code=f'keras.mixed_precision.set_global_policy("{policy}")')
+
+
+def _largest(holders: Holders) -> Iterator[Action]:
+    """The line of code that holds most."""
+    lines = holders.by_line
+    coded = lines[lines["code"] != ""] if len(lines) else lines
+    if not len(coded):
+        return
+    top = coded.iloc[0]
+    if top["ratio"] >= 0.1:
+        held = f"{size(top['bytes'])} ({percent(top['ratio'])})"
+        yield Action(words=f"{_short(top['line'])} holds most of all lines, {held}: {_cut(top['code'])}")
+
+
+def failure_text(failure: MemoryFailure) -> str:
+    """The whole explanation in lines of text."""
+    return "\n".join(_text_lines(failure))
+
+
+def _text_lines(failure: MemoryFailure) -> Iterator[str]:
+    yield from textwrap.wrap(failure.sentence, _WIDTH)
+    for title, frame, name in _tables(failure):
+        yield f"  Held by {title}: {min(MAX_ROWS, len(frame))} of {len(frame):,}"
+        for row in frame.head(MAX_ROWS).to_dict("records"):
+            yield f"    {size(row['bytes']):>9} {percent(row['ratio']):>6}  {_cut(name(row), _WIDTH - 24)}"
+    for action in failure.actions:
+        yield from textwrap.wrap(action.words, _WIDTH, initial_indent="  > ", subsequent_indent="    ")
+        if action.code:
+            yield f"      {action.code}"
+        yield from textwrap.wrap(action.detail, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def _tables(failure: MemoryFailure) -> Sequence[tuple[str, pd.DataFrame, Any]]:
+    if not failure.is_recorded:
+        return ()
+    return (
+        (
+            "op",
+            failure.by_op,
+            lambda row: " ".join(filter(None, (row["op"], row["shape"] if row["shape"] != "unknown" else ""))),
+        ),
+        ("layer", failure.by_layer, lambda row: row["layer"]),
+        ("line", failure.by_line, lambda row: f"{_short(row['line'])}  {row['code']}".strip()),
+    )
+
+
+def failure_html(failure: MemoryFailure) -> str:
+    """The whole explanation as HTML; text of the trace is escaped."""
+    parts = [f"<p><b>{html.escape(failure.sentence)}</b></p>"]
+    for title, frame, name in _tables(failure):
+        rows = "".join(
+            f"<tr><td style='text-align:right'>{html.escape(size(row['bytes']))}</td>"
+            f"<td style='text-align:right'>{html.escape(percent(row['ratio']))}</td>"
+            f"<td style='text-align:left'>{html.escape(_cut(name(row)))}</td></tr>"
+            for row in frame.head(MAX_ROWS).to_dict("records")
+        )
+        caption = f"Held by {title}: {min(MAX_ROWS, len(frame))} of {len(frame):,}"
+        parts.append(f"<table><caption style='text-align:left'>{caption}</caption><tbody>{rows}</tbody></table>")
+    listed = "".join(
+        f"<li>{html.escape(one.words)}{f'<pre>{html.escape(one.code)}</pre>' if one.code else ''}{html.escape(one.detail)}</li>"
+        for one in failure.actions
+    )
+    return f"<div class='tfprof-memory-failure'>{''.join(parts)}<ul>{listed}</ul></div>"
+
+
+def _short(line: str) -> str:
+    """`train.py:14` for a path; `Cell [5]:3` stays."""
+    return _cut(PurePath(line).name or line)
+
+
+def _cut(text: object, room: int = MAX_NAME) -> str:
+    """The end of a long name tells ops apart."""
+    told = " ".join(str(text).split())
+    return told if len(told) <= room else f"…{told[-(room - 1) :]}"
+
+
+def _ended(words: str) -> str:
+    return words if words.endswith((".", "!", "?")) else f"{words}."

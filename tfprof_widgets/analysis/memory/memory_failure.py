@@ -1,0 +1,300 @@
+"""A failed allocation and the trace of its program -> `MemoryFailure`: what lived at that moment, and what to do.
+
+compute_memory_failure(results) -> MemoryFailure or None
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ...store.saved_capture import SavedFailure
+from ..units import PS_PER_MS
+from ..wording import size
+from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
+from .failure_holders import Holders, holders_at, line_of, no_holders
+from .failure_moment import Moment, find_moment
+from .failure_text import FailedRequest, parse_failure
+from .failure_words import Action, Told, actions, failure_html, failure_text, sentence
+
+if TYPE_CHECKING:
+    from ..results import Results
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MemoryFailure:
+    """An allocation that failed, what held the memory then, and what to do; displays itself as text and as HTML.
+
+    What is not known is NaN, "" or None. Bytes are those of the last snapshot of the allocator before the failure.
+    """
+
+    kind: str
+    """Class of the exception, such as "ResourceExhaustedError" or "MemoryError"."""
+    message: str
+    """The first line of its message that tells of the allocation."""
+    requested_bytes: float
+    """Shape times type; the allocator rounds it up to its blocks."""
+    shape: tuple[int, ...] | None
+    dtype: str
+    op: str
+    """The op that asked, as the trace calls it, else as the message does."""
+    layer: str
+    """Its Keras layer, or the entry of `layers` that it belongs to."""
+    line: str
+    """`file:line` that made the op; without one the line of yours that was executed."""
+    code: str
+    """The text of that line."""
+    allocator: str
+    device: str
+    """Such as "GPU:0"; "host" for memory of the process that no allocator of TensorFlow's has asked for."""
+    step: int
+    """Row of the `steps` table; -1 between steps, and where it is not known."""
+    at_ms: float
+    """Time of the snapshot after the trace origin."""
+    in_use_bytes: float
+    capacity_bytes: float
+    """In use and free together."""
+    largest_free_bytes: float
+    """At most so much lay in one piece: the free bytes times (1 - fragmentation). Memory that the allocator has not taken from
+    the device yet counts as free, so the largest block may be smaller. NaN where that is more than the request, which failed."""
+    fragmentation_ratio: float
+    """1 - largest free block / free bytes, as the allocator reports it."""
+    by_op: pd.DataFrame
+    """`op, dtype, shape` (of the largest of its tensors), `bytes, ratio` (of the bytes in use), `occurrences` (allocations) and
+    `ops` (names to select), largest first. All of these tables add up to the bytes in use; empty where nothing was recorded."""
+    by_layer: pd.DataFrame
+    """The same by Keras layer: `layer, kind, bytes, ratio, occurrences, ops`."""
+    by_line: pd.DataFrame
+    """The same by source line: `line` ("file:line", or the name of what has no line), `code, bytes, ratio, occurrences, ops`."""
+    batch_size: int | None
+    batch_size_that_fits: int | None
+    """An estimate to start from, see `estimate`."""
+    estimate: str
+    """How it was estimated, or why it was not."""
+    sentence: str
+    """What happened."""
+    actions: tuple[Action, ...] = field(default=())
+    """What to do: words, and code to paste."""
+    remedy: str = ""
+    """Where nothing of that moment was recorded: why."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the trace tells what lived at that moment."""
+        return len(self.by_op) > 0
+
+    @property
+    def notice(self) -> str:
+        """The sentence, and what to do first where there is a batch size to start from."""
+        fits = self.batch_size_that_fits
+        return self.sentence if fits is None else f"{self.sentence} Batch size {fits:,} is likely to fit."
+
+    def text(self) -> str:
+        """The explanation as lines of text."""
+        return failure_text(self)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return failure_html(self)
+
+
+def compute_memory_failure(results: Results) -> MemoryFailure | None:
+    """Explain the failure that ended the profiled program; None where none did."""
+    failure = results.failure
+    if failure is None:
+        return None
+    request = parse_failure(failure.text)
+    try:
+        names = results.memory.allocators
+        if _is_host(failure):
+            names = tuple(name for name in names if "cpu" in name.lower())
+        moment = find_moment(results, request, failure.at_ns, allocators=names)
+        if moment is None:
+            return failure_alone(failure, remedy=_remedy(results, request), machine=_machine(results, failure))
+        return _explained(results, failure, request, moment)
+    except (
+        Exception
+    ):  # it is shown below a cell that has failed already: what the message tells must be shown in any case
+        _logger.exception("the failed allocation cannot be explained")
+        return failure_alone(failure, remedy="What held the memory cannot be told; the log says why.")
+
+
+def failure_alone(failure: SavedFailure, *, remedy: str = "", machine: str = "") -> MemoryFailure:
+    """What the message alone tells, where no trace is about that moment.
+
+    Args:
+        failure: as the capture kept it.
+        remedy: why nothing was recorded and, on its last line, what to paste to record it.
+        machine: what is known of the memory of the machine.
+    """
+    request = parse_failure(failure.text)
+    told = Told(
+        kind=failure.kind,
+        request=request,
+        device="host" if _is_host(failure) else request.device,
+        line=_executed(failure),
+        machine=machine,
+    )
+    why, _, code = remedy.rpartition("\n")
+    return _made(
+        failure,
+        request,
+        told,
+        holders=no_holders(),
+        estimate=Estimate(
+            batch_size=failure.batch_size or None,
+            fits=None,
+            words="No batch size that fits is estimated: what held the memory is not known.",
+        ),
+        at_ms=math.nan,
+        remedy=why.replace("\n", " ") or remedy,
+        remedy_code=code if why else "",
+    )
+
+
+def _explained(results: Results, failure: SavedFailure, request: FailedRequest, moment: Moment) -> MemoryFailure:
+    table, row = results.memory.snapshots, moment.row
+    holders = holders_at(results, moment.allocator, row)
+    free, in_use = float(table.free_bytes[row]), float(table.in_use_bytes[row])
+    fragmentation = float(table.fragmentation_ratio[row])
+    largest = free * (1 - fragmentation)
+    op = moment.op or request.op
+    layer, kind, line, code = _origin(results, moment.op)
+    is_host = _is_host(failure)
+    told = Told(
+        kind=failure.kind,
+        request=request,
+        machine=_machine(results, failure),
+        op=op,
+        layer=layer,
+        is_bucket=kind != "layer",
+        line=line or _executed(failure),
+        code=code or failure.code,
+        allocator=moment.allocator,
+        is_named=moment.is_named,
+        device="host" if is_host else request.device,
+        step=moment.step,
+        step_name=str(results.step_frame["name"].iloc[moment.step]) if moment.step >= 0 else "",
+        in_use=in_use,
+        # The process asked the machine, which knows no such limit.
+        capacity=math.nan if is_host else in_use + free,
+        # A block as large as the request would have served it.
+        largest_free=math.nan if is_host or largest >= request.requested_bytes else largest,
+        fragmentation=math.nan if is_host else fragmentation,
+    )
+    estimate = estimate_batch(
+        holders.live,
+        request.shape,
+        request.requested_bytes,
+        capacity_bytes=told.capacity,
+        batch_size=batch_size_of(results, failure.batch_size),
+        progress=progress_of(results, moment.step, moment.failed_ps, moment.op),
+    )
+    return _made(
+        failure,
+        request,
+        told,
+        holders=holders,
+        estimate=estimate,
+        at_ms=float(table.time_ps[row] / PS_PER_MS),
+        remedy="",
+    )
+
+
+def _made(
+    failure: SavedFailure,
+    request: FailedRequest,
+    told: Told,
+    *,
+    holders: Holders,
+    estimate: Estimate,
+    at_ms: float,
+    remedy: str,
+    remedy_code: str = "",
+) -> MemoryFailure:
+    return MemoryFailure(
+        kind=failure.kind,
+        message=request.first_line,
+        requested_bytes=request.requested_bytes,
+        shape=request.shape,
+        dtype=request.dtype,
+        op=told.op or request.op,
+        layer=told.layer,
+        line=told.line,
+        code=told.code or failure.code,
+        allocator=told.allocator or request.allocator,
+        device=told.device,
+        step=told.step,
+        at_ms=at_ms,
+        in_use_bytes=told.in_use,
+        capacity_bytes=told.capacity,
+        largest_free_bytes=told.largest_free,
+        fragmentation_ratio=told.fragmentation,
+        by_op=holders.by_op,
+        by_layer=holders.by_layer,
+        by_line=holders.by_line,
+        batch_size=estimate.batch_size,
+        batch_size_that_fits=estimate.fits,
+        estimate=estimate.words,
+        sentence=sentence(told),
+        actions=actions(told, holders, estimate, remedy=remedy, remedy_code=remedy_code),
+        remedy=remedy,
+    )
+
+
+def _origin(results: Results, op: str) -> tuple[str, str, str, str]:
+    """Layer, kind of layer, line and text of the line of an op of the trace; each "" where it is not known."""
+    if op not in results.op_shares.name:
+        return "", "", "", ""
+    entry = int(results.layers.op_entry[results.op_shares.name.index(op)])
+    layer, kind = (str(results.layers.entries[name].iloc[entry]) for name in ("layer", "kind"))
+    line, code = line_of(op, results)
+    if kind == "other":
+        layer = ""
+    # The name of a bucket is no line; the line that the program was at says more.
+    return layer, kind, line if code or line.rpartition(":")[2].isdigit() else "", code
+
+
+def _executed(failure: SavedFailure) -> str:
+    return f"{failure.file}:{failure.line}" if failure.file else ""
+
+
+def _is_host(failure: SavedFailure) -> bool:
+    """Whether the process, not an allocator of TensorFlow's, found no memory."""
+    return "MemoryError" in failure.kind or "Unable to allocate" in failure.text
+
+
+def _machine(results: Results, failure: SavedFailure) -> str:
+    """What the process held of the machine's memory, where that is what ran out and samples tell."""
+    samples = results.system
+    if not _is_host(failure) or samples is None or samples.empty:
+        return ""
+    at_ms = (failure.at_ns - results.trace.origin_ns) / 1e6
+    before = samples[samples["time_ms"] <= at_ms]
+    last = (before if len(before) else samples).iloc[-1]
+    held, left = float(last.get("rss_bytes", math.nan)), float(last.get("memory_available_bytes", math.nan))
+    words = f"The process held {size(held)}" if math.isfinite(held) else ""
+    return (
+        f"{words}, and the machine had {size(left)} left." if words and math.isfinite(left) else words and f"{words}."
+    )
+
+
+def _remedy(results: Results, request: FailedRequest) -> str:
+    """Why the trace does not tell what lived, and on the last line what to do."""
+    memory = results.memory
+    if memory.remedy:
+        return memory.remedy
+    if request.allocator and not any(name.endswith(request.allocator) for name in memory.allocators):
+        return f"The allocator {request.allocator} reports nothing to TensorFlow's profiler."
+    return (
+        "The capture did not record the moment of the failure: it had ended, or the step was not selected. "
+        "Capture without a selection of steps:\nwith tfprof.profile(max_seconds=600) as prof: ..."
+    )
