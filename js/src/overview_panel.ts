@@ -147,5 +147,5 @@ export default mount(
     view.root.classList.add("tfp-overview_panel");
     view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
   },
-  { needs: ["steps", "advice"] },
+  { needs: ["steps"] },
 );

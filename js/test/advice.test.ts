@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { evidenceFacts, gainWords, isShown, largestPart, mainLine } from "../src/core/advice";
 import type { AdviceMeta, TraceMeta } from "../src/core/meta";
+import { encodePack, type Pack } from "../src/core/wire";
 import { BRING_VIEW } from "../src/draw/view_links";
 import overviewPanel from "../src/overview_panel";
 import { fakePage } from "./fake_host";
@@ -25,10 +26,10 @@ function adviceOf(rule: string, given: Partial<AdviceMeta> = {}): AdviceMeta {
   };
 }
 
-async function show(advice: AdviceMeta[], overview = {}) {
+async function show(advice: AdviceMeta[], given: Partial<TraceMeta> = {}) {
   const scene = makeScene();
   const meta = scene.meta as unknown as TraceMeta;
-  const pack = { ...scene, meta: { ...meta, advice, overview: { ...meta.overview, ...overview } } };
+  const pack = { ...scene, meta: { ...meta, advice, ...given } as unknown as Pack["meta"] };
   const page = await fakePage(pack);
   const el = document.body.appendChild(document.createElement("div"));
   const brought: unknown[] = [];
@@ -184,6 +185,55 @@ describe("cards of the overview panel", () => {
     expect([cards.hidden, ops.hidden]).toEqual([false, true]);
     press("Top ops");
     expect([cards.hidden, ops.hidden]).toEqual([true, false]);
+  });
+});
+
+describe("advice that comes after the first paint", () => {
+  const LATE = ["advice", "next_steps", "advice_notices"];
+  const sections = Object.fromEntries(LATE.map((name) => [name, { n_rows: 0, n_parts: 1, is_here: false }]));
+  const late = () => show([], { sections } as Partial<TraceMeta>);
+  type Shown = Awaited<ReturnType<typeof show>>;
+
+  async function arrive({ page }: Shown, lists: Partial<TraceMeta>) {
+    for (const name of LATE) {
+      const meta = { [name]: (lists as Record<string, unknown>)[name] ?? [] };
+      const part = await encodePack({ meta, tables: {} });
+      page.data.emit("msg:custom", { kind: "part", key: `${name}:0` }, [new DataView(part.buffer as ArrayBuffer)]);
+    }
+    await new Promise((done) => setTimeout(done, 60));
+  }
+
+  it("is asked for, and its place says so until it is here", async () => {
+    const shown = await late();
+    expect(shown.root.querySelector(".tfp-top [role=status]")?.textContent).toBe("Looking for what to change …");
+    expect(JSON.stringify(shown.page.data.sent)).toContain("advice:0");
+    await arrive(shown, { advice: [adviceOf("a")] });
+    expect(shown.cards().length).toBe(1);
+    expect(shown.root.querySelector(".tfp-top [role=status]")).toBeNull();
+  });
+
+  it("leaves a reader at the top ops who went there", async () => {
+    const shown = await late();
+    shown.press("Top ops");
+    await arrive(shown, { advice: [adviceOf("a")] });
+    const cards = shown.root.querySelector(".tfp-advice") as HTMLElement;
+    expect([cards.hidden, shown.root.querySelectorAll(".tfp-top ol li").length]).toEqual([true, 6]);
+    shown.press("What to change");
+    expect(cards.hidden).toBe(false);
+  });
+
+  it("may be none, and may say that a rule failed", async () => {
+    const shown = await late();
+    await arrive(shown, { next_steps: ["Computing (90 %): see the op table."], advice_notices: ["The rule failed."] });
+    const items = [...shown.root.querySelectorAll(".tfp-next li")].map((item) => item.textContent);
+    expect(items.slice(1)).toEqual(["Computing (90 %): see the op table.", "The rule failed."]);
+  });
+
+  it("says why it does not come", async () => {
+    const shown = await late();
+    shown.page.data.emit("msg:custom", { kind: "error", key: "advice:0", message: "the trace was closed" });
+    await new Promise((done) => setTimeout(done, 60));
+    expect(shown.root.querySelector(".tfp-top [role=status]")?.textContent).toContain("the trace was closed");
   });
 });
 

@@ -18,10 +18,10 @@ function factOf(groups: FactGroup[], group: string, name: string): string | unde
   return groups.find(({ title }) => title === group)?.facts.find((fact) => fact.name === name)?.value;
 }
 
-async function show(overview: OverviewMeta) {
+async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}) {
   const scene = makeScene();
   const meta = scene.meta as unknown as TraceMeta;
-  const pack = { ...scene, meta: { ...meta, overview: { ...meta.overview, ...overview } } };
+  const pack = { ...scene, meta: { ...meta, ...given, overview: { ...meta.overview, ...overview } } };
   const page = await fakePage(pack);
   const el = document.body.appendChild(document.createElement("div"));
   await overviewPanel.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
@@ -95,7 +95,10 @@ describe("details of the overview panel", () => {
 
 describe("next steps of the overview panel", () => {
   it("stand where the top ops are until those are asked for", async () => {
-    const { find, press } = await show({ next_steps: ["Waiting for data (62 %): see the input graph.", "No colon."] });
+    const { find, press } = await show(
+      {},
+      { next_steps: ["Waiting for data (62 %): see the input graph.", "No colon."] },
+    );
     expect(find(".tfp-top ol").hidden).toBe(true);
     expect([...find(".tfp-next").children].map((item) => item.textContent).slice(1)).toEqual([
       "Waiting for data (62 %): see the input graph.",
@@ -110,7 +113,10 @@ describe("next steps of the overview panel", () => {
   });
 
   it("are text, whatever a trace put into them", async () => {
-    const { root } = await show({ next_steps: [EVIL], findings: [EVIL], environment: { hosts: [EVIL] } });
+    const { root } = await show(
+      { findings: [EVIL], environment: { hosts: [EVIL] } },
+      { next_steps: [EVIL], advice_notices: [EVIL] },
+    );
     expect(root.querySelector("img, .tfp-next b b, .tfp-facts b")).toBeNull();
     expect(root.textContent).toContain("<img src=x");
   });

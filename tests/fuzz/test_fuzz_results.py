@@ -48,6 +48,10 @@ def answer_everything(trace: Trace) -> Results:
         assert got.n_events == got.meta["n_events_sent"] == trace.n_events
         embed(payload, max_bytes=len(payload.overview) * 2)
     summarize(results).encode()
+    for one in results.advice:
+        compile(one.fix, one.rule, "exec")
+    assert results.advice_notices == ()
+    assert results.overview.next_steps[: len(results.advice)] == tuple(one.title for one in results.advice)
     assert len(results.events) == trace.n_events
     for allocator in results.memory.allocators:
         results.memory.timeline(allocator), results.memory.peak(allocator), results.memory.live(allocator, 1.0)

@@ -12,7 +12,7 @@ _MOST_OPS = 100
 """Of one advice that are selected: more than these nobody tells apart."""
 
 
-def advice_list(advice: Sequence[Advice], rows: slice) -> list[dict[str, Any]]:
+def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
     """One object an advice, those that win most first; `js/src/core/meta.ts` gives its type."""
     return [
         {
@@ -27,5 +27,5 @@ def advice_list(advice: Sequence[Advice], rows: slice) -> list[dict[str, Any]]:
             "step": -1 if one.selection.step is None else int(one.selection.step),
             "view": one.selection.view,
         }
-        for one in advice[rows]
+        for one in advice
     ]

@@ -19,8 +19,8 @@ from .name_section import NameSection
 from .names import Names
 from .positions import Positions, compute_positions, line_numbers
 from .sampling import sample_events
-from .section_list import list_sections, table_sections
-from .sections import ListSection, TableSection
+from .section_list import late_sections, list_sections, table_sections
+from .sections import LateSection, ListSection, TableSection
 from .tables import hlo_name_families
 from .tiles import Tiles, compute_tiles
 
@@ -49,7 +49,7 @@ class Contents:
     sample: np.ndarray
     """Positions of the events of the first picture."""
     names: NameSection
-    sections: dict[str, ListSection | TableSection]
+    sections: dict[str, ListSection | TableSection | LateSection]
     """By name, those needed first in front."""
     events: EventTables
 
@@ -97,7 +97,11 @@ def contents_of(results: Results, *, title: str, notices: Sequence[str]) -> Cont
         "activity": activity(trace, positions, bounds),
     }
     numbers = line_numbers(trace, positions.lines)
-    sections: dict[str, ListSection | TableSection] = {one.name: one for one in list_sections(results, names)}
+    # Late ones first, so that they are there wherever anything is: in a saved notebook, in a page of a long capture.
+    sections: dict[str, ListSection | TableSection | LateSection] = {
+        one.name: one for one in late_sections(results, names)
+    }
+    sections |= {one.name: one for one in list_sections(results, names)}
     sections |= {one.name: one for one in table_sections(results, names, numbers)}
     return Contents(
         results=results,

@@ -13,7 +13,7 @@ import numpy as np
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
-from .sections import ListSection
+from .sections import LateSection, ListSection
 from .tables import row_table, tile_table
 from .wire import Segment, Table, pack
 
@@ -38,6 +38,8 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
         draft.add({"sample": _sample(contents, np.empty(0, np.int64))})
         draft.add_sections()
         if draft.add_tiles("events", contents.events.tile):
+            # A capture that fits whole is short: what is late elsewhere takes less than a message would.
+            draft.add_late_sections()
             draft.add_tiles("stats", contents.events.stats)
             return draft.packed(), frozenset(draft.is_here)
     draft = _Draft(contents, meta, base)
@@ -68,16 +70,25 @@ class _Draft:
     def add_sections(self) -> None:
         """Put each section in that fits, and an outline of the counters where they do not."""
         for name, section in self._contents.sections.items():
-            if not section.fits(self._left):
+            if isinstance(section, LateSection) or not section.fits(self._left):
                 continue
             if isinstance(section, ListSection):
-                self._meta[name] = section.whole
-                self._left -= section.n_bytes
-                self.is_here.add(name)
+                self._add_list(name, section)
             elif self.add({name: section.whole}):
                 self.is_here.add(name)
         if "counters" in self._contents.sections and "counters" not in self.is_here:
             self.add({"counter_sample": Segment(counter_sample(self._contents.results))})
+
+    def add_late_sections(self) -> None:
+        """Find what is late, and put it in if it fits."""
+        for name, section in self._contents.sections.items():
+            if isinstance(section, LateSection) and section.fits(self._left):
+                self._add_list(name, section)
+
+    def _add_list(self, name: str, section: ListSection | LateSection) -> None:
+        self._meta[name] = section.whole
+        self._left -= section.n_bytes
+        self.is_here.add(name)
 
     def add_tiles(self, name: str, tables: Callable[[int], dict[str, Table]]) -> bool:
         """Put the tables of all tiles in, each under its name and the tile's number, if there is room for all."""
@@ -119,7 +130,9 @@ def _meta(contents: Contents) -> dict[str, Any]:
         if _json_bytes(meta) <= _MAX_META_BYTES:
             break
         meta = cut_texts(meta, partial(_shortened, n_characters))
-    lists: dict[str, Any] = {name: [] for name, one in contents.sections.items() if isinstance(one, ListSection)}
+    lists: dict[str, Any] = {
+        name: [] for name, one in contents.sections.items() if isinstance(one, ListSection | LateSection)
+    }
     return {**meta, **lists, "names": contents.names.texts()}
 
 

@@ -21,7 +21,7 @@ from .names import Names, cut_texts
 from .op_rates import op_rate_table
 from .place_tables import op_place_table
 from .scope_meta import scope_list
-from .sections import Interval, ListSection, TableSection
+from .sections import Interval, LateSection, ListSection, TableSection
 from .source_meta import source_meta
 from .tables import (
     iterator_call_table,
@@ -42,6 +42,13 @@ _MAX_SOURCE_CHARACTERS = 1_000_000
 _NEVER = np.iinfo(np.int64).max
 
 
+def late_sections(results: Results, names: Names) -> Iterator[LateSection]:
+    """What to change: found from everything else, so it is not waited for."""
+    yield LateSection("advice", lambda: [cut_texts(row, names.cut) for row in advice_list(results.advice)])
+    yield LateSection("next_steps", lambda: [names.cut(text) for text in results.overview.next_steps])
+    yield LateSection("advice_notices", lambda: [names.cut(text) for text in results.advice_notices])
+
+
 def list_sections(results: Results, names: Names) -> Iterator[ListSection]:
     """The lists of the meta object that grow with the program; strings are cut as those of `names`."""
     kernels, hlo_ops, layers, scopes = results.kernels, results.hlo_ops, results.layers, results.scopes
@@ -53,8 +60,6 @@ def list_sections(results: Results, names: Names) -> Iterator[ListSection]:
         return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
 
     step_names, memory = results.steps.frame["name"], results.memory
-    # First, so that it is there wherever anything is: in a saved notebook, in a page of a long capture.
-    yield ListSection("advice", len(results.advice), listed(partial(advice_list, results.advice)))
     yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
     yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
     yield ListSection("memory_summary", len(memory.summary), listed(lambda rows: records(memory.summary.iloc[rows])))

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from ..store.trace import Int64
 from .wire import Rows, Segment, Table, pack
@@ -104,7 +104,7 @@ class ListSection:
     @cached_property
     def n_bytes(self) -> int:
         """Of all rows, compressed."""
-        return len(zlib.compress(json.dumps(self.whole, separators=(",", ":")).encode(), 1))
+        return _n_packed(self.whole)
 
     def fits(self, n_bytes: int) -> bool:
         """Whether all rows take at most so many bytes."""
@@ -126,3 +126,48 @@ class ListSection:
     @cached_property
     def _packed(self) -> dict[int, bytes]:
         return {}
+
+
+@dataclass(frozen=True, eq=False)
+class LateSection:
+    """A short list that takes long to find: it is found when it is asked for, and a long capture is shown without it first."""
+
+    name: str
+    find: Callable[[], list[Any]]
+    n_parts: ClassVar[int] = 1
+    """It travels at once."""
+
+    @cached_property
+    def whole(self) -> list[Any]:
+        """All rows."""
+        return self.find()
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are; 0 until they are found."""
+        return len(self.whole) if "whole" in self.__dict__ else 0
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """Of all rows, compressed."""
+        return _n_packed(self.whole)
+
+    def fits(self, n_bytes: int) -> bool:
+        """Whether all rows take at most so many bytes."""
+        return self.n_bytes <= n_bytes
+
+    def may_fit(self, n_bytes: float) -> bool:
+        """Whether it is worth while to find out whether all rows take at most so many bytes."""
+        return self.n_bytes <= n_bytes
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return pack({self.name: self.whole}, {})
+
+    def part(self, _index: int) -> bytes:
+        """The only part, a pack."""
+        return self._packed
+
+
+def _n_packed(rows: list[Any]) -> int:
+    return len(zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1))

@@ -1,11 +1,15 @@
 /** The third column of the overview -> what to change and where to look, or the ops that cost most, of either side. */
 
 import { largestPart } from "../core/advice";
+import { NOT_HERE } from "../core/left_out";
 import { h, segmented } from "../draw/dom";
 import { withViewLinks } from "../draw/view_links";
 import type { TraceView } from "../view";
 import { AdviceCards } from "./advice_cards";
 import { TopOps } from "./top_ops";
+
+/** Lists that may come after the first paint: finding them takes longer than everything else that the overview shows. */
+const LATE = ["advice", "next_steps", "advice_notices"];
 
 /** Reached by keys, as it may scroll; the notebook must not take those for its own. */
 const LIST = {
@@ -19,28 +23,70 @@ type Pane = "next" | "top";
 
 export class WhatNext {
   readonly element = h("section", { class: "tfp-top" });
+  readonly #top: TopOps;
+  /** What the reader chose; it stays when the advice arrives. */
+  #pane: Pane = "next";
 
   constructor(readonly view: TraceView) {
-    const { advice = [] } = view.data.meta;
-    const top = new TopOps(view);
-    if (advice.length > 0) {
-      const cards = new AdviceCards(view, advice);
-      this.#panes("What to change", [cards.side], cards.list, top);
-      return;
-    }
-    const steps = nextSteps(view);
-    const healthy = nothingStandsOut(view);
-    if (steps.length > 0) {
-      this.#panes("Next steps", [], h("ul", LIST, healthy && h("li", {}, ...healthy), ...steps), top);
-      return;
-    }
-    const head = h("div", { class: "tfp-h" }, h("b", {}, "Top ops"), top.side, top.unit);
-    this.element.append(head, ...(healthy ? [h("p", { class: "tfp-healthy" }, ...healthy)] : []), top.list);
-    this.element.setAttribute("aria-label", "Top ops by self time");
+    this.#top = new TopOps(view);
+    if (this.#isHere) this.#show();
+    else this.#wait();
   }
 
-  #panes(title: string, side: readonly HTMLElement[], list: HTMLElement, top: TopOps): void {
+  get #isHere(): boolean {
+    return LATE.every((name) => this.view.data.isWhole(name));
+  }
+
+  /** A place of the size that the cards will take, until they are here. */
+  #wait() {
+    const { data, guard, signal } = this.view;
+    const words = h("p", { class: "tfp-healthy", role: "status" });
+    this.#panes("What to change", [], words);
+    const ended = new AbortController();
+    signal.addEventListener("abort", () => ended.abort(), { once: true });
+    const update = guard(() => {
+      if (this.#isHere) {
+        ended.abort();
+        this.#show();
+        return;
+      }
+      const text = data.problem || (data.isOffline ? NOT_HERE : "Looking for what to change …");
+      if (words.textContent !== text) words.textContent = text;
+    });
+    update();
+    data.onChange(update, ended.signal);
+    if (!data.isOffline) void data.ready(LATE);
+  }
+
+  #show() {
+    const { advice = [], next_steps = [], advice_notices = [] } = this.view.data.meta;
+    const notices = advice_notices.map((text) => h("li", { class: "tfp-healthy" }, text));
+    if (advice.length > 0) {
+      const cards = new AdviceCards(this.view, advice);
+      cards.list.append(...notices);
+      this.#panes("What to change", [cards.side], cards.list);
+      return;
+    }
+    const healthy = nothingStandsOut(this.view);
+    if (next_steps.length + notices.length > 0) {
+      const items = next_steps.map((text) => nextStep(text, this.view));
+      this.#panes("Next steps", [], h("ul", LIST, healthy && h("li", {}, ...healthy), ...items, ...notices));
+      return;
+    }
+    const top = this.#top;
+    const head = h("div", { class: "tfp-h" }, h("b", {}, "Top ops"), top.side, top.unit);
+    for (const part of [top.side, top.unit, top.list]) part.hidden = false;
+    const words = healthy ? [h("p", { class: "tfp-healthy" }, ...healthy)] : [];
+    this.element.replaceChildren(head, ...words, top.list);
+    this.element.setAttribute("aria-label", "Top ops by self time");
+    top.draw();
+  }
+
+  #panes(title: string, side: readonly HTMLElement[], list: HTMLElement): void {
+    const top = this.#top;
+    const hadFocus = this.element.contains(this.element.ownerDocument.activeElement);
     const choose = (pane: Pane) => {
+      this.#pane = pane;
       for (const part of [...side, list]) part.hidden = pane !== "next";
       for (const part of [top.side, top.unit, top.list]) part.hidden = pane === "next";
       if (pane === "top") top.draw();
@@ -49,10 +95,12 @@ export class WhatNext {
       { value: "next" as Pane, text: title },
       { value: "top" as Pane, text: "Top ops" },
     ];
-    const pane = segmented("What the column shows", panes, "next", choose, this.view.signal, "tfp-words");
-    this.element.append(h("div", { class: "tfp-h" }, pane, ...side, top.side, top.unit), list, top.list);
+    const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");
+    const head = h("div", { class: "tfp-h" }, pane, ...side, top.side, top.unit);
+    this.element.replaceChildren(head, list, top.list);
     this.element.setAttribute("aria-label", `${title} and top ops`);
-    choose("next");
+    choose(this.#pane);
+    if (hadFocus) pane.querySelector<HTMLElement>('[aria-pressed="true"]')?.focus();
   }
 }
 
@@ -62,14 +110,10 @@ function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
   return largest ? [h("b", {}, "Nothing to change stands out."), ` ${largest}`] : null;
 }
 
-/** One item a sentence; what comes before its first colon is the headline. */
-function nextSteps(view: TraceView): HTMLElement[] {
-  const given = view.data.meta.overview.next_steps;
-  const texts = Array.isArray(given) ? given.map(String) : [];
-  return texts.map((text) => {
-    const colon = text.indexOf(": ");
-    const end = colon > 0 && colon < 90 ? colon + 1 : 0;
-    const head = end > 0 && h("b", {}, text.slice(0, end));
-    return h("li", {}, head, ...withViewLinks(text.slice(end), view));
-  });
+/** What comes before the first colon is the headline. */
+function nextStep(text: string, view: TraceView): HTMLElement {
+  const colon = text.indexOf(": ");
+  const end = colon > 0 && colon < 90 ? colon + 1 : 0;
+  const head = end > 0 && h("b", {}, text.slice(0, end));
+  return h("li", {}, head, ...withViewLinks(text.slice(end), view));
 }

@@ -6,10 +6,18 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.browser.full_run import PLAIN, write_run
+from tests.unit.analysis.advice.gpu_drawings import gpu_run
+from tests.unit.analysis.advice.test_device_rules import PLANTED
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.views import first_pack
 from tfprof_widgets.views.advice_list import advice_list
+from tfprof_widgets.views.embedding import EMBEDDED_BYTES, embed
+from tfprof_widgets.views.payload import build_payload
+from tfprof_widgets.views.wire import unpack
 
 
 def test_an_advice_becomes_json_with_null_for_what_is_no_number() -> None:
@@ -21,7 +29,7 @@ def test_an_advice_becomes_json_with_null_for_what_is_no_number() -> None:
         selection=Highlight(op_names=("a",) * 500, time_range_ns=(np.int64(1), np.int64(2)), view="input_graph"),
         gain_ratio=0.33,
     )
-    (told,) = json.loads(json.dumps(advice_list((advice,), slice(0, 1))))
+    (told,) = json.loads(json.dumps(advice_list((advice,))))
     assert told["evidence"] == [["input_ms", 13.1], ["gap_ms", None], ["settings", "2 at once"]]
     assert (told["time_range_ns"], told["step"], told["view"]) == ([1, 2], -1, "input_graph")
     assert (told["severity"], told["gain_ratio"]) == ("high", 0.33)
@@ -35,3 +43,27 @@ def test_a_payload_names_its_advice_first(tmp_path: Path) -> None:
     sections = prof._data.payload.contents.sections
     assert next(iter(sections)) == "advice"
     assert [one["title"] for one in sections["advice"].whole] == [one.title for one in prof.advice]
+
+
+def test_a_short_capture_has_its_advice_at_once_and_a_long_one_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = gpu_run(**PLANTED["collectives"][0])
+    assert results.advice
+    assert {"advice", "next_steps", "advice_notices"} <= build_payload(results).is_here
+    monkeypatch.setattr(first_pack, "_MOST_EVENTS", 0)
+    results = Results(results.trace)
+    payload = build_payload(results)
+    assert "advice" not in results.__dict__
+    assert not {"advice", "next_steps", "advice_notices"} & payload.is_here
+    assert payload.keys[:3] == ("advice:0", "next_steps:0", "advice_notices:0")
+    assert unpack(payload.overview)[0]["advice"] == []
+    told = unpack(payload.part("advice:0"))[0]["advice"]
+    assert [one["title"] for one in told] == [one.title for one in results.advice]
+    assert unpack(payload.part("next_steps:0"))[0]["next_steps"] == list(results.overview.next_steps)
+    assert payload.part("advice:0") is payload.part("advice:0")
+
+
+def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_pack, "_MOST_EVENTS", 0)
+    payload = build_payload(gpu_run(**PLANTED["collectives"][0]))
+    for limits in ({"max_bytes": EMBEDDED_BYTES}, {"max_bytes": len(payload.overview) * 2, "events": False}):
+        assert "advice:0" in dict(embed(payload, **limits).parts)

@@ -94,10 +94,10 @@ def launch_bound(run: Run) -> Iterator[Advice]:
             else 'import os; os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before TensorFlow is imported\n'
         )
         + "model.compile(..., jit_compile=True)  # fewer, larger kernels",
-        selection=steps.stretch(
+        # A whole step: single gaps between kernels are far shorter than what can be seen.
+        selection=steps.highlight(
             steps.typical(steps.category_ms("kernel_launch")),
-            "kernel_launch",
-            view="kernel_table",
+            view="timeline",
             op_names=run.known(*kernels["op_name"].head(5).tolist()),
         ),
         gain_ratio=gain,
@@ -196,9 +196,8 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
             "keras.mixed_precision.set_global_policy('mixed_float16')  # 'mixed_bfloat16' from Ampere on and on TPUs\n"
             "# before the model is built; keep its last layer in float32: keras.layers.Activation('softmax', dtype='float32')"
         ),
-        selection=steps.stretch(
+        selection=steps.highlight(
             steps.typical(steps.category_ms("device_compute")),
-            "device_compute",
             view="kernel_table",
             op_names=run.known(*kernels["op_name"].head(5).tolist()),
         ),
@@ -278,7 +277,7 @@ def collective_bound(run: Run) -> Iterator[Advice]:
         selection=steps.stretch(
             steps.typical(steps.category_ms("device_collectives")),
             "device_collectives",
-            view="worker_chart",
+            view="worker_chart" if len(run.results.workers.hosts) > 1 else "timeline",
             op_names=tuple(names[:5]),
         ),
         gain_ratio=gain,

@@ -1,12 +1,14 @@
 """All rules -> the advice on one run, what wins most first, and as a table.
 
-compute_advice(results) -> advice
+find_advice(results) -> advice, and what failed
 advice_table(advice) -> DataFrame
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -30,6 +32,8 @@ from .run import Run
 
 if TYPE_CHECKING:
     from ..results import Results
+
+logger = logging.getLogger(__name__)
 
 RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     input_bound,
@@ -63,14 +67,37 @@ TABLE_TYPES: Types = {
 }
 
 
-def compute_advice(results: Results) -> tuple[Advice, ...]:
-    """What to change, the largest gain first; empty where nothing is wrong or nothing can be judged.
+@dataclass(frozen=True)
+class FoundAdvice:
+    """What the rules said."""
+
+    advice: tuple[Advice, ...]
+    """The largest gain first; empty where nothing is wrong or nothing can be judged."""
+    notices: tuple[str, ...] = ()
+    """A sentence on each error that rules failed with; mostly none."""
+
+
+def find_advice(results: Results) -> FoundAdvice:
+    """Ask all rules what to change.
 
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by
-    itself: two fixes together need not win their sum.
+    itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views.
     """
     run = Run(results)
-    return ranked(advice for rule in RULES for advice in rule(run))
+    found: list[Advice] = []
+    failed: dict[str, list[str]] = {}
+    for rule in RULES:
+        try:
+            found += list(rule(run))
+        except Exception as error:
+            logger.exception("the advice rule %s failed", rule.__name__)
+            failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
+    return FoundAdvice(ranked(iter(found)), tuple(_failure(rules, why) for why, rules in failed.items()))
+
+
+def _failure(rules: list[str], why: str) -> str:
+    named = " and ".join([", ".join(rules[:-1])] * (len(rules) > 1) + rules[-1:])
+    return f"The advice rule{'s' if len(rules) > 1 else ''} {named} failed: {why}. The other advice is not affected."
 
 
 def advice_table(advice: tuple[Advice, ...]) -> pd.DataFrame:

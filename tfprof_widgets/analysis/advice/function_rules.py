@@ -13,6 +13,7 @@ import numpy as np
 
 from ..wording import number, percent, plural
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise
+from .code_text import named, remark
 from .python_gaps import CodeLine, top_line
 from .step_facts import MIN_STEPS
 
@@ -60,11 +61,10 @@ def retracing(run: Run) -> Iterator[Advice]:
             **({"line": place} if place else {}),
         },
         fix=(
-            (f"# {place}\n" if place else "")
-            + "@tf.function(reduce_retracing=True)  # one graph for batches of any length\n"
-            f"def {name if name.isidentifier() else 'train_step'}(...): ...\n"
+            remark(place) + "@tf.function(reduce_retracing=True)  # one graph for batches of any length\n"
+            f"def {named(name, 'train_step')}(*args): ...\n"
             "# pass numbers that change as tensors: a Python number is traced anew for each value\n"
-            f"{name if name.isidentifier() else 'train_step'}(..., tf.constant(i))\n"
+            f"{named(name, 'train_step')}(..., tf.constant(i))\n"
             "dataset = dataset.batch(batch_size, drop_remainder=True)  # every batch of one shape"
         ),
         selection=Highlight(
@@ -94,18 +94,20 @@ def _defined(run: Run, name: str) -> str:
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
     """The steps run op by op from Python.
 
-    Gain: the step time less what the ops themselves take and less the wait for data; in a graph, calling an op costs a hundredth.
+    Gain: of a usual step what is neither waiting for data, tracing nor the ops themselves, of the mean step time; in a graph,
+    calling an op costs a hundredth.
     """
     steps, eager = run.steps, run.eager
     if len(steps) < MIN_STEPS or not eager.is_hot:
         return
-    stays = eager.op_ms + float(np.median(steps.category_ms("input"))) + float(np.median(run.traced.cost_ms))
-    gain = max(1 - stays / steps.median_ms, 0.0)
+    own_ms = float(np.median(steps.time_ms - steps.category_ms("input") - run.traced.cost_ms))
+    python_ms = max(own_ms - eager.op_ms, 0.0)
+    gain = python_ms / steps.mean_ms
     if gain < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = line is not None and (".fit(" in line.code or ".train_on_batch(" in line.code)
-    name = line.function if line is not None and line.function.isidentifier() and not in_fit else "train_step"
+    name = named(line.function, "train_step") if line is not None and not in_fit else "train_step"
     where = f" of {name} ({line.place})" if line is not None and not in_fit else ""
     if in_fit and line is not None:
         where = f" of fit ({line.place})"
@@ -113,11 +115,11 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     yield advise(
         "eager_hot_loop",
         f"The steps{where} call {number(eager.calls_per_step)} ops one by one from Python: "
-        f"{number(gain * steps.median_ms)} of {number(steps.median_ms)} ms a step ({percent(gain)}) are not spent in ops.",
+        f"{number(python_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}) are not spent in ops.",
         evidence={
             "eager_calls_per_step": eager.calls_per_step,
             "op_ms": eager.op_ms,
-            "step_time_ms": steps.median_ms,
+            "step_time_ms": steps.mean_ms,
             "python_ratio": gain,
             "eager_ratio": eager.share,
             **({"line": line.place, "function": line.function} if line is not None else {}),
@@ -129,10 +131,10 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
 
 
 def _as_function(line: CodeLine | None, name: str, *, in_fit: bool) -> str:
-    where = f"# {line.place}: {line.code}\n" if line is not None else ""
+    where = remark(f"{line.place}: {line.code}") if line is not None else ""
     if in_fit:
         return f"{where}model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
-    return f"{where}@tf.function\ndef {name}(...): ..."
+    return f"{where}@tf.function\ndef {named(name, 'train_step')}(*args): ..."
 
 
 def compilation(run: Run) -> Iterator[Advice]:

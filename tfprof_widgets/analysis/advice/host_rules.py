@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Int64
-from ..overview.verdict import INPUT_MODERATE
+from ...store.trace import Float64, Int64
 from ..wording import number, percent, plural
 from .advice import MEDIUM_GAIN, Advice, advise
+from .code_text import named, remark, statement
 from .device_copies import copy_events, exposed_copies_ms
-from .input_rules import input_bound
+from .input_rules import input_bound, works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_gaps import CodeLine, top_line
 from .step_facts import MIN_STEPS
@@ -39,6 +39,9 @@ MOST_STRAGGLERS = 0.25
 FIXED = 0.5
 """From this share of the step time on, what is the same for any batch outweighs what grows with it: twice the batch is then
 worth a third more samples a second. Well-fed networks of a few hundred kFLOP a step had 0 to 0.1, batches of two 0.7 to 0.98."""
+QUICK = 0.25
+"""A busy machine makes steps longer, the ops in them hardly: they wait to run. The quicker quarter of the steps tells what is
+the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
 LARGER_BATCH = (
     "dataset = dataset.unbatch().batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)  # or where batch_size is set\n"
 )
@@ -78,10 +81,10 @@ def host_callback(run: Run) -> Iterator[Advice]:
 
 
 def _less_often(line: CodeLine | None) -> str:
-    where = f"# {line.place}, {line.function}: {line.code}\n" if line else ""
-    code = line.code if line and line.code.endswith(")") and "=" not in line.code.split("(")[0] else "..."
+    where = remark(f"{line.place}, {line.function}: {line.code}") if line else ""
+    code = (statement(line.code) if line else "") or "..."
     if line is None or line.function.startswith("on_"):
-        hook = line.function if line else "on_train_batch_end"
+        hook = named(line.function if line else "", "on_train_batch_end")
         return (
             f"{where}def {hook}(self, batch, logs=None):\n"
             "    if batch % 100 == 0:  # every hundredth batch instead of each; or on_epoch_end\n"
@@ -164,7 +167,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
             **({"line": line.place, "code": line.code} if line else {}),
         },
         fix=(
-            (f"# {line.place}: {line.code}\n" if line else "") + "# once an epoch instead of every few steps\n"
+            (remark(f"{line.place}: {line.code}") if line else "") + "# once an epoch instead of every few steps\n"
             'keras.callbacks.ModelCheckpoint("model.keras", save_freq="epoch")\n'
             "# or beside the training\n"
             "options = tf.train.CheckpointOptions(enable_async=True)\n"
@@ -229,28 +232,32 @@ _PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", 
 def small_batch(run: Run) -> Iterator[Advice]:
     """On a machine without a device, most of a step is the same for any batch.
 
-    Gain: one minus the share of the work that grows with the batch, that is of what the ops of the model, but not of the
-    optimizer, take beyond the cost of running any op; less what other rules own (waiting for data, Python of the user's,
-    tracing). With ever larger batches the time per sample nears that work, so the share is the bound.
+    Gain: the share of the time of all steps that neither grows with the batch (what the ops of the model, but not of the
+    optimizer, take beyond the cost of running any op) nor is another rule's (waiting for data, Python of the user's, tracing).
+    With ever larger batches the time per sample nears what grows, so the share is the bound. Where the training waits for a
+    pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win.
     """
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
         return
-    growing_ms = min(run.work.growing_ms, steps.median_ms)
-    owned = _owned_ms(run)
-    fixed_ms = max(steps.median_ms - growing_ms - owned, 0.0)
-    gain = fixed_ms / steps.median_ms
-    if gain < FIXED:
+    if run.wait.sets_the_pace and works_ahead(run):
+        return
+    own = np.maximum(steps.time_ms - _owned_ms(run), 0.0)
+    quick_ms, own_ms = np.quantile(own, (QUICK, 0.5)).tolist()
+    growing_ms = min(run.work.growing_ms, own_ms)
+    fixed_ms = own_ms - growing_ms
+    gain = fixed_ms / steps.mean_ms if steps.mean_ms else 0.0
+    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MIN_SHARE:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     yield advise(
         "small_batch",
-        f"{number(fixed_ms)} of {number(steps.median_ms)} ms a step ({percent(gain)}) are the same for any batch: "
+        f"{number(fixed_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}) are the same for any batch: "
         f"{number(run.work.n_ops)} ops of {number(average_us)} us on average, their scheduling, and Python around them.",
         evidence={
             "fixed_ms": fixed_ms,
             "growing_ms": growing_ms,
-            "step_time_ms": steps.median_ms,
+            "step_time_ms": steps.mean_ms,
             "fixed_ratio": gain,
             "ops_per_step": run.work.n_ops,
             "avg_op_time_us": average_us,
@@ -266,12 +273,12 @@ def small_batch(run: Run) -> Iterator[Advice]:
     )
 
 
-def _owned_ms(run: Run) -> float:
-    """What more specific rules say of a usual step, in ms."""
+def _owned_ms(run: Run) -> Float64:
+    """What more specific rules say of each step, in ms."""
     steps, gap = run.steps, run.gap
-    wait = float(np.median(steps.category_ms("input")))
-    owned = wait if wait >= INPUT_MODERATE * steps.median_ms and wait >= 1.0 else 0.0
+    owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile"))
+    if run.wait.is_told:
+        owned = owned + run.wait.ms
     if gap.usual_ms >= MIN_SHARE * steps.median_ms and gap.is_long:
-        owned += float(np.median(gap.ms))
-    compiling = np.maximum(run.traced.cost_ms, steps.category_ms("compile"))
-    return owned + float(np.median(compiling))
+        owned = owned + gap.ms
+    return owned

@@ -5,7 +5,6 @@ input_bound(run) -> advice
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,20 +13,13 @@ import pandas as pd
 
 from ..input.iterator_calls import base_name
 from ..ops.op_names import parse_op_names
-from ..overview.verdict import INPUT_MODERATE
 from ..wording import number, percent
 from .advice import Advice, advise
-from .device_copies import exposed_copies_ms
+from .code_text import named, remark
 
 if TYPE_CHECKING:
     from .run import Run
 
-MIN_WAIT_MS = 0.3
-"""Handing a ready batch over takes 0.05 to 0.3 ms, the more the busier the machine: waking a thread. Steps so short that this is
-a large share of them need larger batches, not a faster pipeline."""
-LONG_WAIT_MS = 50.0
-"""Waits that come in few steps, such as at the begin of each file, count where they are longer than a busy machine makes a thread
-wait for a core, and come twice."""
 HIDDEN_BY_PREFETCH = 0.5
 """A pipeline without any stage that works ahead, whose work takes up to this share of the step, would be wholly hidden behind
 the rest of the step by a prefetch alone; of a larger share something else must become faster too."""
@@ -66,16 +58,10 @@ def input_bound(run: Run) -> Iterator[Advice]:
     Gain: the share of the step time spent waiting. The best a pipeline can do is to have every batch ready when it is asked
     for; copies to a device that nothing hides are counted by `h2d_bound`.
     """
-    steps = run.steps
-    if not len(steps):
+    steps, wait = run.steps, run.wait
+    if not wait.is_told:
         return
-    wait = np.maximum(steps.category_ms("input") - exposed_copies_ms(run, "h2d"), 0.0)
-    wait_ms, usual_ms = float(wait.mean()), float(np.median(wait))
-    gain = wait_ms / steps.mean_ms
-    is_usual = usual_ms >= max(MIN_WAIT_MS, INPUT_MODERATE * steps.median_ms)
-    is_repeated = int((wait >= LONG_WAIT_MS).sum()) >= 2
-    if gain < INPUT_MODERATE or not (is_usual or is_repeated):
-        return
+    gain, wait_ms = wait.ratio, float(wait.ms.mean())
     pipeline = _pipeline(run)
     stage = "generator" if pipeline is None else _stage(run, pipeline, gain)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
@@ -93,10 +79,24 @@ def input_bound(run: Run) -> Iterator[Advice]:
             **_numbers(run, pipeline),
         },
         fix=_fix(run, stage, short, pipeline),
-        selection=steps.stretch(steps.typical(wait), "input", view="input_graph", op_names=_names(run, pipeline)),
+        selection=steps.stretch(
+            steps.typical(wait.ms),
+            "input",
+            view="timeline" if pipeline is None else "input_graph",
+            op_names=_names(run, pipeline),
+        ),
         gain_ratio=gain,
         stage=stage,
     )
+
+
+def works_ahead(run: Run) -> bool:
+    """Whether the pipeline prepares batches while the model computes."""
+    pipeline = _pipeline(run)
+    if pipeline is None:
+        return False
+    iterators = run.results.tf_data.iterators
+    return bool(iterators["is_async"][iterators["pipeline"] == pipeline["id"]].any())
 
 
 def _pipeline(run: Run) -> pd.Series | None:
@@ -124,12 +124,10 @@ def _working(run: Run, pipeline: pd.Series) -> pd.Series:
 
 
 def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
-    iterators = run.results.tf_data.iterators
-    own = iterators[iterators["pipeline"] == pipeline["id"]]
     base, code = base_name(str(_working(run, pipeline)["name"])), str(pipeline["suggestion_code"])
     if base == "Generator":
         return "generator"
-    if not own["is_async"].any() and gain <= HIDDEN_BY_PREFETCH:
+    if not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:
         return "no_prefetch"
     if base == "Map" or (base in _PARALLEL and code.startswith(".map(f, num_parallel_calls")):
         return "no_parallel_map"
@@ -175,8 +173,8 @@ def mapped_line(run: Run) -> tuple[str, str]:
 
 def _fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> str:
     function, place = mapped_line(run) if stage in ("slow_map", "no_parallel_map", "no_prefetch") else ("", "")
-    name = function if re.fullmatch(r"[A-Za-z_]\w*", function) else "f"
-    where = f"# the costly function: {place}\n" if place else ""
+    name = named(function, "f")
+    where = remark(f"the costly function: {place}") if place else ""
     match stage:
         case "no_parallel_map":
             return (
@@ -207,7 +205,7 @@ def _fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> str:
             )
     code = "" if pipeline is None else str(pipeline["suggestion_code"])
     if code.startswith("."):
-        return f"# {short}\ndataset = dataset{code}"
+        return f"{remark(short)}dataset = dataset{code}"
     return code or "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..overview.verdict import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
 from ..wording import percent, size
 from .advice import Advice, Highlight, advise
+from .code_text import remark
 
 if TYPE_CHECKING:
     from .run import Run
@@ -99,8 +100,8 @@ def memory_growth(run: Run) -> Iterator[Advice]:
                 **({"op": op, "held_bytes": float(held["held_bytes"].iloc[0])} if op else {}),
             },
             fix=(
-                f"# {op or 'tensors'} of each step kept in a list, a closure or a metric: keep numbers instead\n"
-                "losses.append(float(loss))  # not losses.append(loss)"
+                remark(f"{op or 'tensors'} of each step kept in a list, a closure or a metric: keep numbers instead")
+                + "losses.append(float(loss))  # not losses.append(loss)"
             ),
             selection=Highlight(
                 op_names=run.known(op, f"eager/{op}"),

@@ -13,6 +13,7 @@ from ...store.trace import Bool, Float64
 from ..units import PS_PER_MS
 from ..wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
+from .code_text import remark
 from .conv_sizes import filter_sizes
 from .device_copies import covered_before, exposed_copies_ms
 
@@ -105,8 +106,8 @@ def _large_filters(run: Run) -> Iterator[Advice]:
                 **({"line": place} if place else {}),
             },
             fix=(
-                (f"# {place}\n" if place else "")
-                + f"# instead of {layer}, Conv2D(filters, {size}):\n"
+                remark(place)
+                + remark(f"instead of {layer}, Conv2D(filters, {size}):")
                 + f"for _ in range({n}):\n"
                 + '    x = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(x)\n'
                 + f'# or: keras.layers.SeparableConv2D(filters, {size}, padding="same")'
@@ -174,9 +175,9 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
             **({"line": place} if place else {}),
         },
         fix=(
-            (f"# {place}\n" if place else "")
+            remark(place)
             + "# leave it out, or compute it on fewer points: smaller filters (two of 1 x K and K x 1), a coarser grid\n"
-            + "prediction = tf.nn.avg_pool2d(prediction, 2, 2, 'SAME')"
+            "prediction = tf.nn.avg_pool2d(prediction, 2, 2, 'SAME')"
             if where == "loss"
             else "model.compile(..., metrics=[])  # compute them in evaluate, or every hundredth step"
         ),
@@ -261,8 +262,8 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             "op_type": occurrences.type[top],
         },
         fix=(
-            f"# {name}: no kernel of this type and dtype for the {steps.device}, or placed by hand\n"
-            "tf.debugging.set_log_device_placement(True)  # says where each op is placed\n"
+            remark(f"{name}: no kernel of this type and dtype for the {steps.device}, or placed by hand")
+            + "tf.debugging.set_log_device_placement(True)  # says where each op is placed\n"
             f'with tf.device("/{steps.device}:0"):\n'
             "    y = tf.cast(x, tf.float32)  # float32 and int32 have kernels where float64, strings and int64 have none"
         ),

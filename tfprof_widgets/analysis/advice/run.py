@@ -11,6 +11,7 @@ import numpy as np
 from ...store.trace import Int32, Trace, UInt8
 from ..steps.step_spans import classify
 from .eager_work import EagerWork, eager_work
+from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
 from .python_gaps import PythonGap, python_gap
 from .saves import Saves, find_saves
@@ -73,6 +74,11 @@ class Run:
     def saves(self) -> Saves:
         """Steps in which weights were saved."""
         return find_saves(self.trace, self.entry, self.steps)
+
+    @cached_property
+    def wait(self) -> InputWait:
+        """Waiting for data."""
+        return input_wait(self)
 
     @cached_property
     def gap(self) -> PythonGap:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MIN_STEPS = 3
 """Of fewer steps nobody can tell what is usual; rules about what recurs say nothing then."""
+VISIBLE = 0.02
+"""Of the step that the timeline shows: some twenty pixels."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,12 +102,14 @@ class StepFacts:
         return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
 
     def stretch(self, entry: int, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
-        """Select the longest stretch of a category in one of the steps; the whole step where it has none."""
+        """Select the longest stretch of a category in one of the steps; the whole step where it has none that can be seen."""
         own = self.pieces[(self.pieces["step"] == self.row[entry]) & (self.pieces["category"] == category)]
         if own.empty:
             return self.highlight(entry, view=view, op_names=op_names)
         longest = own.iloc[int(own["duration_ps"].to_numpy().argmax())]
         start, end = int(longest["start_ps"]), int(longest["start_ps"]) + int(longest["duration_ps"])
+        if end - start < VISIBLE * int(self.end_ps[entry] - self.start_ps[entry]):
+            return self.highlight(entry, view=view, op_names=op_names)
         time_range = start // PS_PER_NS, -(-end // PS_PER_NS)
         return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 
+from tests.builders import session, trace
+from tfprof_widgets.analysis.advice import engine
 from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise, ranked
 from tfprof_widgets.analysis.advice.engine import RULES, TABLE_TYPES, advice_table
+from tfprof_widgets.analysis.advice.run import Run
+from tfprof_widgets.analysis.results import Results
 
 
 def one(rule: str, gain: float) -> Advice:
@@ -43,6 +48,27 @@ def test_an_advice_cannot_be_changed() -> None:
 def test_the_table_has_its_columns_without_any_advice() -> None:
     assert list(advice_table(()).columns) == list(TABLE_TYPES)
     assert advice_table((one("a", 0.3),))["severity"].tolist() == ["high"]
+
+
+def test_a_rule_that_fails_takes_no_other_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(run: Run) -> Iterator[Advice]:
+        yield one("half", 0.9)
+        raise ZeroDivisionError("no steps")
+
+    def broken_too(run: Run) -> Iterator[Advice]:
+        raise ZeroDivisionError("no steps")
+
+    def works(run: Run) -> Iterator[Advice]:
+        yield one("works", 0.5)
+
+    monkeypatch.setattr(engine, "RULES", (broken, works, broken_too))
+    results = Results(trace(session()))
+    assert results.notices == ()
+    assert [advice.rule for advice in results.advice] == ["works"]
+    expected = (
+        "The advice rules broken and broken_too failed: ZeroDivisionError: no steps. The other advice is not affected."
+    )
+    assert results.advice_notices == results.notices == (expected,)
 
 
 def test_no_rule_is_listed_twice() -> None:

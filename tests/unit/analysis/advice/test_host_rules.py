@@ -95,6 +95,27 @@ def test_samples_name_the_line_of_the_callback() -> None:
     assert advice.selection.view == "source_view"
 
 
+@pytest.mark.parametrize(
+    ("line", "moved"),
+    [
+        ("def on_train_batch_end(self, batch, logs=None): draw(batch)", "        draw(batch)"),
+        ("on_train_batch_end = lambda self, batch, logs=None: draw(batch)", "        ..."),
+        ("batch, size=3)", "        ..."),
+        ("image = draw(batch)", "        ..."),
+        ("if batch: draw(batch)", "        ..."),
+        ("draw(batch) \\", "        ..."),
+        ("", "        ..."),
+    ],
+)
+def test_a_line_is_moved_only_where_it_stands_alone(line: str, moved: str) -> None:
+    moments = [(i * STEP_US + at, 1 if at < 60_000 else 2) for i in range(10) for at in (20_000, 70_000, 90_000)]
+    source_map = sampled(*moments)
+    source_map.files["text"] = f"model.fit(dataset)\n{line}\n"
+    fix = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=source_map)).fix
+    assert fix.endswith(f"or on_epoch_end\n{moved}")
+    compile(fix, "fix", "exec")
+
+
 def test_a_short_pause_of_the_framework_is_no_callback() -> None:
     assert "host_callback" not in rules(run(("net/dense/MatMul:MatMul", 0, 8_500), step_us=10_000))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,42 @@ def test_a_prefetch_alone_helps_where_it_can_hide_all_of_the_work(wait_us: float
 
 def test_handing_a_batch_over_is_no_wait_for_the_pipeline() -> None:
     assert "input_bound" not in [one.rule for one in drawn(150, step_us=1_000).advice]
+
+
+def tiny_model(wait_us: Callable[[int], float], *, stages: Sequence[str] = ("Prefetch", "ParallelMapV2")) -> Results:
+    """Forty steps of 45 short ops, 1 ms each, before which they wait for a pipeline."""
+    events, at = [], 0.0
+    for i in range(40):
+        wait = wait_us(i)
+        events.append(event("train", at, 1_000 + wait, _r=1, step_num=i))
+        if wait:
+            events.append(event("IteratorGetNext:IteratorGetNext", at, wait))
+            events.append(call(ROOT, at, wait, 1))
+            for k, _ in enumerate(stages):
+                name = "::".join((ROOT, *stages[: k + 1]))
+                events.append(call(name, at + k + 1, wait - 2 * k - 2, k + 2, k + 1))
+        events += [event(f"net/l{k}/MatMul:MatMul", at + wait + 20 * k, 5) for k in range(45)]
+        at += 1_000 + wait
+    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
+
+
+def gains(results: Results) -> dict[str, float]:
+    return {one.rule: one.gain_ratio for one in results.advice}
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_a_pipeline_that_sets_the_pace_owns_the_time_of_a_tiny_model(every: int) -> None:
+    """Waits that come in every second step, too: their median is 0, and a larger batch would only wait longer for them."""
+    told = gains(tiny_model(lambda i: 750 * every if i % every == 0 else 0))
+    assert told == {"input_bound": pytest.approx(0.43, abs=0.02)}
+
+
+def test_rare_waits_leave_a_small_batch_its_share_of_all_the_time() -> None:
+    told = gains(tiny_model(lambda i: 60_000 if i in (11, 23) else 0))
+    assert told["input_bound"] == pytest.approx(120 / 160, abs=0.01)
+    assert told["small_batch"] == pytest.approx(40 / 160, abs=0.01)
+
+
+def test_a_larger_batch_saves_its_share_where_nothing_works_ahead() -> None:
+    told = gains(tiny_model(lambda _: 750, stages=["Map"]))
+    assert told == {"input_bound": pytest.approx(0.43, abs=0.02), "small_batch": pytest.approx(0.57, abs=0.02)}

@@ -1,30 +1,23 @@
-"""Real trainings with one planted cause each, run by TensorFlow -> the top advice names it, and a healthy one gets none.
+"""Real trainings with one planted cause each, run by TensorFlow -> the top advice names it, and its fix wins what it says.
 
-Advice goes by shares and medians, so a busy machine does not change it; no time is asserted.
+Advice goes by shares and medians, so a busy machine does not change it; no time is asserted. What a fix wins is a ratio of two
+runs: where the machine was busier during one of them, both are run again. The same over five seeds: `make fuzz`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.unit.analysis.advice.trainings import KINDS, train_all
+from tests.unit.analysis.advice.planted import PLANTED, measured, why_not_planted, why_not_the_gain
+from tests.unit.analysis.advice.selected import why_nothing_is_seen
+from tests.unit.analysis.advice.trainings import FIXED, HEALTHY, train_all
 
 pytestmark = pytest.mark.tensorflow
-PLANTED = {
-    # kind: rule, stage, words of the title, words of the fix
-    "small_batch": ("small_batch", "", "the same for any batch", "8 * batch_size"),
-    "slow_read": ("input_bound", "generator", "for data", "num_parallel_calls=tf.data.AUTOTUNE"),
-    "overloaded_map": ("input_bound", "slow_map", "for data", "map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()"),
-    "inefficient_graph": ("inefficient_op", "", "11 x 11 convolution of sequential/smoothing", "Conv2D(filters, 3"),
-    "heavy_callback": ("host_callback", "", "on_train_batch_end (trainings.py:", "def on_train_batch_end"),
-    "retracing": ("retracing", "", "train_step (trainings.py:", "tf.constant(i)"),
-    "eager_loop": ("eager_hot_loop", "", "one by one from Python", "@tf.function"),
-    "checkpoints": ("checkpoint_stall", "", "Saving weights", 'save_freq="epoch"'),
-}
-HEALTHY = sorted(set(KINDS) - set(PLANTED))
+N_TRIES = 3
 
 
 @pytest.fixture(scope="module")
@@ -43,24 +36,51 @@ def prof_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tfprof.
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_the_planted_cause_is_the_top_advice(kind: str, prof_of: Callable[[str], tfprof.Profile]) -> None:
-    rule, stage, title, fix = PLANTED[kind]
-    top = prof_of(kind).advice[0]
-    assert (top.rule, top.stage, top.severity) == (rule, stage, "high")
-    assert title in top.title
-    assert fix in top.fix
+    assert why_not_planted(kind, prof_of(kind)) == ""
 
 
 @pytest.mark.parametrize("kind", PLANTED)
-def test_the_evidence_can_be_selected_and_the_gain_is_a_share(
-    kind: str, prof_of: Callable[[str], tfprof.Profile]
+def test_the_fix_wins_what_the_advice_says_within_a_factor_of_two(
+    kind: str, prof_of: Callable[[str], tfprof.Profile], tmp_path: Path
 ) -> None:
+    before, after = prof_of(kind), prof_of(f"{kind}{FIXED}")
+    for number in range(1, N_TRIES + 1):
+        why = why_not_the_gain(before.advice[0].gain_ratio, *measured(before, after))
+        if not why or number == N_TRIES:
+            break
+        runs = train_all(tmp_path / str(number), kinds=[kind])
+        before, after = tfprof.load(runs[kind]), tfprof.load(runs[f"{kind}{FIXED}"])
+    assert why == ""
+    assert before.advice[0].rule not in [
+        one.rule for one in after.advice[:1] if one.gain_ratio >= before.advice[0].gain_ratio
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bound", "ratio", "interval", "is_far"),
+    [
+        (0.6, 0.4, (0.3, 0.5), False),
+        (0.6, 0.65, (0.6, 0.7), False),
+        (0.6, 0.75, (0.72, 0.78), True),  # 0.25: more than two times off, and the machine was quiet
+        (0.6, 0.75, (0.2, 2.0), False),  # the same on a machine that was not
+        (0.6, 1.0, (0.1, 9.0), True),  # nothing won, whatever the machine did
+        (0.9, 0.72, (0.1, 9.0), True),  # promised 3.2 times what it won
+        (0.1, 0.6, (0.1, 9.0), True),  # promised a quarter of it
+    ],
+)
+def test_a_gain_that_is_far_off_is_told(
+    bound: float, ratio: float, interval: tuple[float, float], is_far: bool
+) -> None:
+    assert (why_not_the_gain(bound, ratio, interval) != "") == is_far
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_the_evidence_can_be_seen_and_the_fix_is_python(kind: str, prof_of: Callable[[str], tfprof.Profile]) -> None:
     prof = prof_of(kind)
-    known = set(prof.ops["name"]) | set(prof.events["name"])
     for one in prof.advice:
-        assert 0 <= one.gain_ratio <= 1
         assert callable(getattr(tfprof.Profile, one.selection.view))
-        assert set(one.selection.op_names) <= known
-        assert one.selection.step is None or one.selection.step in prof.steps["step"].tolist()
+        assert why_nothing_is_seen(prof._results, one) == "", one.rule
+        compile(one.fix, one.rule, "exec")
         if one.selection.time_range_ns:
             selected = prof.select(time_range=one.selection.time_range_ns, ops=one.selection.op_names)
             assert len(selected.steps) >= 1

@@ -1,6 +1,7 @@
 """Small real trainings with one planted cause each, captured by this package in one process -> a run directory per kind.
 
-`python -m tests.unit.analysis.advice.trainings DIR SEED [KIND ...]` writes `DIR/KIND`.
+`python -m tests.unit.analysis.advice.trainings DIR SEED [KIND ...]` writes `DIR/KIND` and, of those with a cause,
+`DIR/KIND.fixed`, the same training with the advised fix.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from typing import Any
 
 ROOT = Path(__file__).parents[4]
 N_STEPS = 12
+FIXED = ".fixed"
 FILTER_PX = 11
 
 
-def train_all(directory: Path, seed: int = 0) -> dict[str, Path]:
-    """Run every kind in one fresh process and give the directory of each."""
+def train_all(directory: Path, seed: int = 0, *, kinds: Sequence[str] = ()) -> dict[str, Path]:
+    """Run every kind (or some), and the fixed ones, in one fresh process and give the directory of each."""
     environment = os.environ | {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "tests.unit.analysis.advice.trainings", str(directory), str(seed)]
+    command = [sys.executable, "-m", "tests.unit.analysis.advice.trainings", str(directory), str(seed), *kinds]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         raise RuntimeError(f"the trainings failed with status {done.returncode}:\n{done.stderr[-2000:]}")
-    return {kind: directory / kind for kind in KINDS}
+    return {kind: directory / kind for kind in (*KINDS, *(f"{kind}{FIXED}" for kind in PLANTED))}  # of those that ran
 
 
 def _samples(n: int, shape: Sequence[int], seed: int) -> tuple[Any, Any]:
@@ -72,12 +74,14 @@ def _loss() -> Any:
     return keras.losses.SparseCategoricalCrossentropy(True)
 
 
-def _fit(directory: str, model: Any, dataset: Any, callbacks: Sequence[Any] = (), **compiled: Any) -> None:
-    """`fit`, the tracing of it before the capture."""
+def _fit(
+    directory: str, model: Any, dataset: Any, callbacks: Sequence[Any] = (), *, first: int = 2, **compiled: Any
+) -> None:
+    """`fit`, the tracing of it before the capture, over so many steps (-1 for an epoch)."""
     import tfprof_widgets as tfprof
 
     model.compile("sgd", _loss(), **compiled)
-    model.fit(dataset.take(2), verbose=0)
+    model.fit(dataset.take(first), verbose=0)
     with tfprof.profile(logdir=directory):
         model.fit(dataset, verbose=0, callbacks=list(callbacks))
 
@@ -113,12 +117,13 @@ def healthy_compiled(directory: str, seed: int) -> None:
     _fit(directory, _images_net(), _batches(64, (28, 28, 1), seed), jit_compile=True)
 
 
-def small_batch(directory: str, seed: int) -> None:
-    _fit(directory, _wide_net(64), _batches(2, (784,), seed, n_steps=40))
+def small_batch(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """Two samples at a time; fixed: 16."""
+    _fit(directory, _wide_net(64), _batches(16 if is_fixed else 2, (784,), seed, n_steps=40))
 
 
-def slow_read(directory: str, seed: int) -> None:
-    """A source that gives a sample every two ms at most, as a slow network does."""
+def slow_read(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """A source that gives a sample every two ms at most, as a slow network does; fixed: indices, read in parallel."""
     import tensorflow as tf
 
     x, y = _samples(16 * N_STEPS, (28, 28, 1), seed)
@@ -128,13 +133,24 @@ def slow_read(directory: str, seed: int) -> None:
             time.sleep(0.002)
             yield one
 
-    spec = (tf.TensorSpec((28, 28, 1), tf.float32), tf.TensorSpec((), tf.int64))
-    dataset = tf.data.Dataset.from_generator(source, output_signature=spec)
+    def load(i: int) -> Any:
+        time.sleep(0.002)
+        return x[i]
+
+    def loaded(i: Any, label: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(load, [i], tf.float32), (28, 28, 1)), label
+
+    if is_fixed:
+        indices = tf.data.Dataset.from_tensor_slices((range(len(x)), y))
+        dataset = indices.map(loaded, num_parallel_calls=tf.data.AUTOTUNE)
+    else:
+        spec = (tf.TensorSpec((28, 28, 1), tf.float32), tf.TensorSpec((), tf.int64))
+        dataset = tf.data.Dataset.from_generator(source, output_signature=spec)
     _fit(directory, _images_net(), dataset.batch(16).prefetch(tf.data.AUTOTUNE))
 
 
-def overloaded_map(directory: str, seed: int) -> None:
-    """A separable convolution of 7 x 7 on each large image, in parallel already."""
+def overloaded_map(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """A separable convolution of 7 x 7 on each large image, in parallel already; fixed: cached, and in its second epoch."""
     import tensorflow as tf
 
     depthwise, pointwise = tf.random.normal((7, 7, 8, 1)), tf.random.normal((1, 1, 8, 8))
@@ -145,20 +161,22 @@ def overloaded_map(directory: str, seed: int) -> None:
         return tf.image.resize(blurred[:, :, :1], (28, 28)), y
 
     data = tf.data.Dataset.from_tensor_slices(_samples(16 * N_STEPS, (28, 28, 1), seed))
-    dataset = data.map(blur, num_parallel_calls=tf.data.AUTOTUNE).batch(16).prefetch(tf.data.AUTOTUNE)
-    _fit(directory, _images_net(), dataset)
+    mapped = data.map(blur, num_parallel_calls=tf.data.AUTOTUNE)
+    dataset = (mapped.cache() if is_fixed else mapped).batch(16).prefetch(tf.data.AUTOTUNE)
+    _fit(directory, _images_net(), dataset, first=-1 if is_fixed else 2)
 
 
-def inefficient_graph(directory: str, seed: int) -> None:
-    """A convolution of 11 x 11 on the output of the model."""
+def inefficient_graph(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """A convolution of 11 x 11 on the output of the model; fixed: five of 3 x 3."""
     import keras
 
     layers = keras.layers
+    small = [layers.Conv2D(8, 3, padding="same", activation="relu") for _ in range((FILTER_PX - 1) // 2)]
     model = keras.Sequential(
         [
             layers.Input((28, 28, 1)),
             layers.Conv2D(8, 3, padding="same", activation="relu", name="features"),
-            layers.Conv2D(8, FILTER_PX, padding="same", name="smoothing"),
+            *(small if is_fixed else [layers.Conv2D(8, FILTER_PX, padding="same", name="smoothing")]),
             layers.GlobalAveragePooling2D(),
             layers.Dense(10, name="classes"),
         ]
@@ -166,13 +184,15 @@ def inefficient_graph(directory: str, seed: int) -> None:
     _fit(directory, model, _batches(16, (28, 28, 1), seed))
 
 
-def heavy_callback(directory: str, seed: int) -> None:
-    """Images that a callback makes after every batch."""
+def heavy_callback(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """Images that a callback makes after every batch; fixed: after every hundredth."""
     import keras
     import numpy as np
 
     class SaveImages(keras.callbacks.Callback):  # type: ignore[misc]
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            if is_fixed and batch % 100 != 99:
+                return
             until = time.perf_counter() + 0.05
             while time.perf_counter() < until:
                 np.sort(np.random.default_rng(batch).random(20_000))
@@ -180,26 +200,30 @@ def heavy_callback(directory: str, seed: int) -> None:
     _fit(directory, _images_net(), _batches(16, (28, 28, 1), seed), callbacks=[SaveImages()])
 
 
-def retracing(directory: str, seed: int) -> None:
-    """A Python number that is another one in each step."""
+def retracing(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """A Python number that is another one in each step; fixed: a tensor."""
     import tensorflow as tf
 
     import tfprof_widgets as tfprof
 
     train_step = tf.function(_train_step(_wide_net(64)))
     dataset = _batches(32, (784,), seed)
+    scale = tf.constant if is_fixed else float
     for x, y in dataset.take(1):
-        train_step(x, y)
+        train_step(x, y, scale(0.5))
     with tfprof.profile(logdir=directory):
         for i, (x, y) in enumerate(tfprof.trace_steps(dataset)):
-            train_step(x, y, 1.0 + i)
+            train_step(x, y, scale(1.0 + i))
 
 
-def eager_loop(directory: str, seed: int) -> None:
-    """No function at all."""
+def eager_loop(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """No function at all; fixed: one."""
+    import tensorflow as tf
+
     import tfprof_widgets as tfprof
 
     train_step = _train_step(_wide_net(64))
+    train_step = tf.function(train_step) if is_fixed else train_step
     dataset = _batches(32, (784,), seed)
     for x, y in dataset.take(1):
         train_step(x, y)
@@ -208,27 +232,31 @@ def eager_loop(directory: str, seed: int) -> None:
             train_step(x, y)
 
 
-def checkpoints(directory: str, seed: int) -> None:
-    """All weights to a file every eighth step, to one of which the disk takes its time."""
+def checkpoints(directory: str, seed: int, *, is_fixed: bool = False) -> None:
+    """All weights to a file every eighth step, to one of which the disk takes its time; fixed: after the epoch."""
     import keras
 
     with tempfile.TemporaryDirectory() as scratch:
 
         class Save(keras.callbacks.Callback):  # type: ignore[misc]
             def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-                if batch % 8 == 7:
+                if batch % 8 == 7 and not is_fixed:
                     self.model.save_weights(f"{scratch}/kept.weights.h5")
                     time.sleep(0.2)
+
+            def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+                if is_fixed:
+                    self.model.save_weights(f"{scratch}/kept.weights.h5")
 
         _fit(directory, _wide_net(512), _batches(128, (784,), seed, n_steps=24), callbacks=[Save()])
 
 
-KINDS: dict[str, Callable[[str, int], None]] = {
+HEALTHY: dict[str, Callable[[str, int], None]] = {
+    run.__name__: run for run in (healthy_dense, healthy_convolutions, healthy_compiled)
+}
+PLANTED: dict[str, Callable[..., None]] = {
     run.__name__: run
     for run in (
-        healthy_dense,
-        healthy_convolutions,
-        healthy_compiled,
         small_batch,
         slow_read,
         overloaded_map,
@@ -239,15 +267,17 @@ KINDS: dict[str, Callable[[str, int], None]] = {
         checkpoints,
     )
 }
+KINDS: dict[str, Callable[..., None]] = HEALTHY | PLANTED
 
 
 def _main(directory: str, seed: int, kinds: list[str]) -> None:
     import keras
 
     for kind in kinds:
-        keras.utils.set_random_seed(seed)
-        KINDS[kind](f"{directory}/{kind}", seed)
-        keras.backend.clear_session()
+        for suffix in ("", FIXED) if kind in PLANTED else ("",):  # one after the other: a machine's load changes
+            keras.utils.set_random_seed(seed)
+            KINDS[kind](f"{directory}/{kind}{suffix}", seed, **({"is_fixed": True} if suffix else {}))
+            keras.backend.clear_session()
 
 
 if __name__ == "__main__":

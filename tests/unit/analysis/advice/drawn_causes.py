@@ -1,0 +1,83 @@
+"""Short drawings of steps, one or more for each rule -> results for which the rule has something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.unit.analysis.advice.gpu_drawings import STEP_US as GPU_STEP_US
+from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
+from tests.unit.analysis.advice.test_device_rules import GIGABYTE, HALF, PLANTED, SINGLE, VOLTA
+from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampled
+from tests.unit.analysis.advice.test_input_rules import drawn
+from tfprof_widgets.analysis.results import Results
+
+_EAGER = [(f"EagerLocalExecute: {kind}", 1_000.0 * i + 10, 300.0) for i, kind in enumerate(["MatMul", "Mul"] * 20)]
+_LOSS = "StatefulPartitionedCall/compile_loss/smooth/Conv2D:Conv2D"
+_LAYER = "StatefulPartitionedCall/net_1/conv_1/convolution:Conv2D"
+_STAGES = ("BatchV2", "Map", "TFRecord", "ParallelMapV2", "FlatMap[0]::Generator", "Filter", "Shuffle", "Interleave")
+
+
+def _on_device(cause: str) -> Callable[[], Results]:
+    return lambda: gpu_run(**PLANTED[cause][0])
+
+
+def _waiting(stage: str, wait_us: float) -> Callable[[], Results]:
+    return lambda: drawn(wait_us, stage=stage)
+
+
+def _callback() -> Results:
+    moments = [(i * STEP_US + at, 1 if at < 60_000 else 3) for i in range(10) for at in (20_000, 70_000, 90_000)]
+    return run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=sampled(*moments))
+
+
+def _traced() -> Results:
+    calls = [
+        ("make step\n", 0, 98_000),
+        ("EagerKernelExecute", 70_000, 25_000),
+        ("net/d/MatMul:MatMul", 70_500, 24_000),
+    ]
+    return run(*calls, stats={"make step\n": {"tf_function_call": "traced-nonXla", "tracing_count": 12}})
+
+
+def _eager() -> Results:
+    around = [("EagerExecute", start - 5, us + 10) for _, start, us in _EAGER]
+    return run(*around, *_EAGER, stats={"EagerExecute": {"is_func": 0}})
+
+
+def _leak() -> Results:
+    more = GIGABYTE // 2
+    rising = [memory_event(GPU_STEP_US * i + 50, i + 1, more, 8 * GIGABYTE + i * more) for i in range(12)]
+    return gpu_run([(HALF, 10, 980)], memory=rising, n_steps=12, **VOLTA)
+
+
+CAUSES: dict[str, Callable[[], Results]] = {
+    **{cause: _on_device(cause) for cause in PLANTED},
+    **{f"{stage}, {wait_us} us": _waiting(stage, wait_us) for stage in _STAGES for wait_us in (3_000, 8_000)},
+    "launches in short gaps": lambda: gpu_run(
+        [(HALF, 100 + 18 * i, 17) for i in range(48)], launches=[("cuLaunchKernel", 2, 980)], op="a\nb/MatMul:MatMul"
+    ),
+    "32 bits in short kernels": lambda: gpu_run([(SINGLE, 10 + 20 * i, 19.5) for i in range(48)], **VOLTA),
+    "python": lambda: run(("net/dense/MatMul:MatMul", 0, 60_000)),
+    "a callback": _callback,
+    "saves": lambda: run(
+        WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=[("EagerLocalExecute: SaveV2", 100_000, 95_000)]
+    ),
+    "stragglers": lambda: run(
+        WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)]
+    ),
+    "short ops": lambda: run(*((f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)), step_us=1_000, n_steps=40),
+    "a function traced again": _traced,
+    "a first step that traces": lambda: run(
+        WORK, only=lambda i: i == 0, longer=500_000, extra=[("tf.function-graph_building", 100_000, 499_000)]
+    ),
+    "ops one by one": _eager,
+    "python in the graph": lambda: run(
+        ("net/dense/MatMul:MatMul", 0, 60_000), ("net/py/PyFunc:PyFunc", 60_000, 39_000)
+    ),
+    "a heavy loss": lambda: run((_LAYER, 0, 40_000), (_LOSS, 40_000, 59_000)),
+    "room": lambda: gpu_run([(HALF, 10, 980)], memory=[memory_event(10, 1, 3 * GIGABYTE, 3 * GIGABYTE)], **VOLTA),
+    "free memory in pieces": lambda: gpu_run(
+        [(HALF, 10, 980)], memory=[memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)], **VOLTA
+    ),
+    "a leak": _leak,
+}

@@ -1,0 +1,88 @@
+"""What an advice selects -> whether the view that it names has anything of it to show."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tfprof_widgets.analysis.advice.advice import Advice
+from tfprof_widgets.analysis.advice.step_facts import VISIBLE
+from tfprof_widgets.analysis.ops.op_names import parse_op_names
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.selection import select
+
+
+def why_nothing_is_seen(results: Results, advice: Advice) -> str:
+    """Empty where the view shows what is selected."""
+    chosen = advice.selection
+    if chosen.step is not None and chosen.step not in results.steps.frame["step"].tolist():
+        return f"there is no step {chosen.step}"
+    return _IN_VIEW[chosen.view](results, advice)
+
+
+def _timeline(results: Results, advice: Advice) -> str:
+    chosen = advice.selection
+    unknown = set(chosen.op_names) - set(results.ops["name"]) - set(results.events["name"])
+    if unknown or not chosen.time_range_ns:
+        return f"no event is named {unknown}" if unknown else "no time is selected"
+    low, high = chosen.time_range_ns
+    # The timeline shows the step that is selected; without one, all of the capture.
+    shown_ns = int(results.trace.end_ps.max()) / 1e3
+    if chosen.step is not None:
+        shown_ns = float(results.steps.frame["duration_ps"].iloc[chosen.step]) / 1e3
+    return "" if high - low >= VISIBLE * shown_ns else f"{high - low} of {shown_ns} ns are not to be seen"
+
+
+def _op_table(results: Results, advice: Advice) -> str:
+    chosen = advice.selection
+    within = select(results, time_range_ns=chosen.time_range_ns or None, step=None, ops=None).ops
+    return "" if chosen.op_names and set(chosen.op_names) <= set(within["name"]) else "these ops have no rows"
+
+
+def _kernel_table(results: Results, advice: Advice) -> str:
+    chosen, trace, kernels = advice.selection, results.trace, results.kernels
+    low, high = (1_000 * t for t in chosen.time_range_ns)
+    runs = kernels.run_event[(trace.start_ps[kernels.run_event] < high) & (trace.ends(kernels.run_event) > low)]
+    if not len(runs):
+        return "no kernel ran then"
+    unknown = set(chosen.op_names) - set(kernels.frame["op_name"])
+    return f"no kernel is of {unknown}" if unknown else ""
+
+
+def _input_graph(results: Results, advice: Advice) -> str:
+    events = [name for names in results.tf_data.iterators["event_names"] for name in names]
+    known = {*events, *parse_op_names(events).name}
+    return "" if known & set(advice.selection.op_names) else "no iterator is selected"
+
+
+def _step_chart(_results: Results, advice: Advice) -> str:
+    return "" if advice.selection.step is not None else "no step is selected"
+
+
+def _worker_chart(results: Results, advice: Advice) -> str:
+    return "" if len(results.workers.hosts) > 1 else "there is one worker"
+
+
+def _source_view(results: Results, advice: Advice) -> str:
+    known = results.source_map is not None and len(results.source_map.samples) > 0
+    return "" if known and advice.evidence.get("line") else "no line is known"
+
+
+def _memory_timeline(results: Results, advice: Advice) -> str:
+    chosen, snapshots = advice.selection, results.memory.snapshots
+    low, high = (1_000 * t for t in chosen.time_range_ns or (0, 2**50))
+    if not ((snapshots.time_ps >= low) & (snapshots.time_ps <= high)).any():
+        return "no memory event is in the range"
+    known = set(results.ops["name"]) | {results.memory.strings[i] for i in np.unique(snapshots.op[snapshots.op >= 0])}
+    return "" if set(chosen.op_names) <= known else "these ops allocate nothing"
+
+
+_IN_VIEW = {
+    "timeline": _timeline,
+    "op_table": _op_table,
+    "kernel_table": _kernel_table,
+    "input_graph": _input_graph,
+    "step_chart": _step_chart,
+    "worker_chart": _worker_chart,
+    "source_view": _source_view,
+    "memory_timeline": _memory_timeline,
+}

@@ -1,0 +1,64 @@
+"""What holds for the advice of every rule: the view that it names shows what it selects, and its fix is Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analysis.advice.drawn_causes import CAUSES
+from tests.unit.analysis.advice.selected import why_nothing_is_seen
+from tfprof_widgets.analysis.advice.code_text import named, remark, statement
+from tfprof_widgets.analysis.advice.engine import RULES
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.xspace import read_xspace
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Results]:
+    return {cause: draw() for cause, draw in CAUSES.items()}
+
+
+def test_every_rule_has_something_to_say_on_one_of_the_drawings(drawn: dict[str, Results]) -> None:
+    said = {one.rule for results in drawn.values() for one in results.advice}
+    assert said == {rule.__name__ for rule in RULES}
+    assert all(results.advice_notices == () for results in drawn.values())
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_view_that_is_named_shows_what_is_selected(cause: str, drawn: dict[str, Results]) -> None:
+    for one in drawn[cause].advice:
+        assert why_nothing_is_seen(drawn[cause], one) == "", one.rule
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_fix_is_python_that_compiles(cause: str, drawn: dict[str, Results]) -> None:
+    for one in drawn[cause].advice:
+        compile(one.fix, one.rule, "exec")
+
+
+def test_what_a_real_gpu_trace_is_told_can_be_seen_and_compiled(v100_xplane: Path) -> None:
+    results = Results(read_xspace(v100_xplane.read_bytes()))
+    for one in results.advice:
+        assert why_nothing_is_seen(results, one) == "", one.rule
+        compile(one.fix, one.rule, "exec")
+
+
+@pytest.mark.parametrize("text", ["", "f(x)", "a\nimport os", "a\rb\u2028c\x0cd\x00", "é" * 2000])
+def test_a_remark_is_one_line_whatever_it_says(text: str) -> None:
+    compile(f"{remark(text)}x = 1", "remark", "exec")
+    namespace: dict[str, object] = {}
+    exec(f"{remark(text)}x = 1", namespace)
+    assert set(namespace) == {"__builtins__", "x"}
+
+
+def test_what_cannot_be_a_name_is_replaced() -> None:
+    assert [named(one, "f") for one in ("draw", "<lambda>", "class", "", "a b")] == ["draw", "f", "f", "f", "f"]
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [("draw(x)", "draw(x)"), ("def f(x): draw(x, 1_0)", "draw(x, 1_0)"), ("x = f()", ""), ("draw(", ""), ("\x00", "")],
+)
+def test_a_call_that_can_stand_elsewhere_is_taken(line: str, call: str) -> None:
+    assert statement(line) == call
