@@ -21,6 +21,7 @@ from .op_sums import OpSums, op_sums
 from .quantities import Quantities
 from .row_changes import Scale, measured_pair, row_changes
 from .run_cells import RunCells, run_cells
+from .samples import Samples, compare_samples
 from .spread import Measured
 from .step_times import StepTimes, compare_steps
 from .summary import summarize
@@ -58,6 +59,11 @@ class RunDiff:
             one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.overview.is_averaged] for one in (self.a, self.b)
         )
         return compare_steps(first, second)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """How many samples a step takes in each, and how long one takes."""
+        return compare_samples(self.a, self.b)
 
     @cached_property
     def categories(self) -> pd.DataFrame:

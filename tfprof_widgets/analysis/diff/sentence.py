@@ -21,6 +21,7 @@ from .spread import FEWEST_CELLS
 
 if TYPE_CHECKING:
     from .run_diff import RunDiff
+    from .samples import Samples
 
 _ALIKE = 0.5
 """An op changed as the steps did where it did at least this part of it (of the logarithm)."""
@@ -36,7 +37,9 @@ def verdict(diff: RunDiff) -> str:
     """What changed, in one sentence or, where the whole run changed, two."""
     if not diff.is_per_step:
         return _without_steps(diff)
-    steps = diff.step_times
+    steps, samples = diff.step_times, diff.samples
+    if samples.is_known and samples.a != samples.b:
+        return _by_sample(samples)
     times = f"a step takes {number(steps.b_ms)} ms in b and {number(steps.a_ms)} ms in a"
     if not steps.is_known:
         few = f"at least {FEWEST_CELLS} steps in each run tell the noise, here are {steps.n_a} and {steps.n_b}"
@@ -54,6 +57,23 @@ def verdict(diff: RunDiff) -> str:
     if parts and _explained(diff) >= _MOSTLY:
         return f"{head}; {parts}."
     return f"{head}, {_whole_run(diff)}" + (f" Besides, {parts}." if parts else "")
+
+
+def _by_sample(samples: Samples) -> str:
+    """Of runs whose batches differ: their steps do not do the same work, so samples are compared."""
+    a_us, b_us = samples.us
+    times = (
+        f"a sample takes {number(b_us)} us in b, with {samples.b:,.0f} a step, and {number(a_us)} us in a, with "
+        f"{samples.a:,.0f}"
+    )
+    if not math.isfinite(samples.interval[0]):
+        few = f"at least {FEWEST_CELLS} steps in each run tell the noise, here are {samples.steps.n_a} and {samples.steps.n_b}"
+        return f"Too few steps to judge: {times}; {few}."
+    low, high = samples.interval
+    sure = f"{number(samples.ratio)} times as long, 95 % interval {number(low)} to {number(high)}"
+    if not samples.is_beyond_noise:
+        return f"The batches differ, and no change of the time per sample is beyond noise: {times} ({sure})."
+    return f"Samples of b are {'slower' if samples.ratio > 1 else 'faster'}: {times} ({sure})."
 
 
 def _explained(diff: RunDiff) -> float:

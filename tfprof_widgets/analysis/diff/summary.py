@@ -33,12 +33,15 @@ def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
     Returns:
         `n_steps` (averaged ones), `step_time` (median), `host_op_time`, `device_op_time`, `input_time` (typical, per step;
         of the whole captures where a run has no steps), `op_executions` and `peak_memory` (of the allocator with the
-        highest peak); what neither run has is left out. `noise` is NaN where it is not known or has no meaning.
+        highest peak); what neither run has is left out. Where both have steps also `batch_size` (samples a step),
+        `samples_per_second` and `time_per_sample_us` (by the mean step time: a step that stalls costs samples, too), NaN
+        where tf.data does not tell the size of a batch. `noise` is NaN where it is not known or has no meaning.
     """
     steps = diff.step_times
     rows: list[tuple[object, ...]] = [_row("n_steps", "steps", steps.n_a, steps.n_b, np.nan, is_beyond=False)]
     if diff.is_per_step:
         rows.append(_row("step_time", "ms", steps.a_ms, steps.b_ms, steps.noise_ms, is_beyond=steps.is_beyond_noise))
+        rows += _samples(diff)
     per_step = " a step" if diff.is_per_step else ""
     sums_a, sums_b = diff.op_sums
     for metric, is_device in (("host_op_time", False), ("device_op_time", True)):
@@ -52,6 +55,18 @@ def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
 
 def _row(metric: str, unit: str, a: float, b: float, noise: float, *, is_beyond: bool) -> tuple[object, ...]:
     return metric, unit, a, b, b - a, b / a if a else np.nan, noise, is_beyond
+
+
+def _samples(diff: RunDiff) -> list[tuple[object, ...]]:
+    samples = diff.samples
+    a_us, b_us = samples.us
+    a_hz, b_hz = (1e6 / us if us else np.nan for us in (a_us, b_us))
+    noise, is_beyond = samples.noise_ratio, samples.is_beyond_noise
+    return [
+        _row("batch_size", "samples a step", samples.a, samples.b, np.nan, is_beyond=False),
+        _row("samples_per_second", "samples/s", a_hz, b_hz, a_hz * noise, is_beyond=is_beyond),
+        _row("time_per_sample_us", "us", a_us, b_us, a_us * noise, is_beyond=is_beyond),
+    ]
 
 
 def _whole(diff: RunDiff, metric: str, unit: str, is_device: bool, scale: Scale) -> list[tuple[object, ...]]:
