@@ -18,6 +18,7 @@ const OUT = join(HERE, "..", "tfprof_widgets", "static");
 /** One per Python view of the same name; `loader` gets them to a page, `standalone` is the host of exported HTML, `tabulator` a library that views share. */
 const ENTRIES = [
   "dashboard",
+  "diff_panel",
   "hlo_table",
   "input_graph",
   "kernel_table",

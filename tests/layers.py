@@ -26,6 +26,7 @@ VIEWS = {
     "hlo_table",
     "layer_table",
     "dashboard",
+    "diff_panel",
 }
 """Modules of `views/` that are a widget each; every other module there is shared by them."""
 
@@ -89,6 +90,7 @@ MEMBERS = {
     "sources": "profile",
     "cell": "magics",
     "comparison": "profile",
+    "comparison_views": "profile",
 }
 """Modules at the top of the package that belong to the unit of another."""
 

@@ -18,12 +18,13 @@ VIEWS = ROOT / "tfprof_widgets" / "views"
 
 BUDGETS_KIB = {
     "dashboard": 48,
+    "diff_panel": 90,
     "hlo_table": 100,
     "input_graph": 130,
     "kernel_table": 100,
     "layer_table": 95,
     "loader": 4,
-    "memory_timeline": 120,
+    "memory_timeline": 124,
     "op_table": 100,
     "overview_panel": 68,
     "scope_icicle": 68,
@@ -47,7 +48,16 @@ No rule is given up by it: nothing is fetched or sent without the click, the pag
 be reached, and the trace goes from window to window, so to no server. Whatever else names an address fails.
 """
 
-TABLES = ("hlo_table", "input_graph", "kernel_table", "layer_table", "memory_timeline", "op_table", "timeline")
+TABLES = (
+    "diff_panel",
+    "hlo_table",
+    "input_graph",
+    "kernel_table",
+    "layer_table",
+    "memory_timeline",
+    "op_table",
+    "timeline",
+)
 LOADS_MODULES = {entry: [b"import("] for entry in ("loader", "standalone", *TABLES)}
 """The host of an exported page loads the modules that stand in that page, views with tables the shared library."""
 

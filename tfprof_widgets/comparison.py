@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .comparison_views import ComparisonViews
 from .errors import EmptyTraceError
 from .profile import Profile
 
@@ -23,7 +24,7 @@ _KINDS = ("a", "b")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProfileDiff:
+class ProfileDiff(ComparisonViews):
     """What changed from run `a` to run `b`. Every table is computed when first asked for and kept.
 
     Each table has one row per key of either run, the largest change first. Times are own times in ms per step, of the steps
@@ -47,6 +48,8 @@ class ProfileDiff:
     """Title of the second run."""
     _runs: RunDiff = field(repr=False)
     _told: tuple[str, ...] = ()
+    _profiles: tuple[Profile | None, Profile | None] = field(default=(None, None), repr=False)
+    """Those whose timelines are shown; None where a run recorded nothing."""
 
     # ---- the whole runs ---------------------------------------------------------------------------------------------
 
@@ -59,6 +62,17 @@ class ProfileDiff:
     def step_time_interval(self) -> tuple[float, float]:
         """95 % interval of `step_time_ratio`; NaN with fewer than 6 steps in a run. Drift within a run widens it."""
         return self._runs.step_times.interval
+
+    @property
+    def time_per_sample_ratio(self) -> float:
+        """Mean time per sample of b over that of a, `1 - gain` of a change of the batch size; NaN where a run has no steps or
+        tf.data does not tell how large its batches are."""
+        return self._runs.samples.ratio
+
+    @property
+    def time_per_sample_interval(self) -> tuple[float, float]:
+        """95 % interval of `time_per_sample_ratio`; NaN likewise, and with fewer than 6 steps in a run."""
+        return self._runs.samples.interval
 
     @property
     def common_ratio(self) -> float:
@@ -150,9 +164,6 @@ class ProfileDiff:
             [f"{_line(self.a)} (a) -> {_line(self.b)} (b)", self.verdict, *self.notices, *self._top_changes()]
         )
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self)}
-
     def _top_changes(self) -> list[str]:
         """The largest changes of layers and ops, one line each."""
         from .analysis.wording import number
@@ -201,9 +212,10 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
                 f"tfprof.diff(a, b) compares two profiles, and {name} is a {type(one).__name__}: "
                 "give what `with tfprof.profile() as prof` or `tfprof.load(path)` made"
             )
-    told: list[str] = []
+    told = ["a and b are the same profile: there is no difference."] if a is b else []
     runs = [_results_of(one, name, told) for name, one in zip(_KINDS, (a, b), strict=True)]
-    return ProfileDiff(a.title or "a", b.title or "b", RunDiff(*runs), tuple(told))
+    shown = [one if found.trace.n_events else None for one, found in zip((a, b), runs, strict=True)]
+    return ProfileDiff(a.title or "a", b.title or "b", RunDiff(*runs), tuple(told), (shown[0], shown[1]))
 
 
 def _results_of(profile: Profile, name: str, told: list[str]) -> Results:

@@ -1,13 +1,16 @@
-"""display: a profile's dashboard -> where it is shown, a notebook's widgets or one HTML page that stands alone."""
+"""display: a dashboard or a comparison -> where it is shown, a notebook's widgets or one HTML page that stands alone."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .views.base import View
     from .views.dashboard import Dashboard
+    from .views.data import TraceData
+    from .views.diff_panel import DiffPanel
     from .views.embedding import Embedded
 
 _NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "selection": [], "hover": "", "step": -1}
@@ -30,10 +33,6 @@ def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> s
         embedded: what the page holds besides the first pack.
         title: of the page.
     """
-    from .export.html import html_page
-    from .views.base import built
-    from .views.snapshot import snapshot
-
     options = json.loads(dashboard.options)
     notices = [*options.get("notices", ()), *_left_out(embedded, n_events=dashboard.data.payload.n_events)]
     replacing = {
@@ -41,7 +40,35 @@ def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> s
         dashboard.link.model_id: _NOTHING_SELECTED,
         dashboard.model_id: {"options": json.dumps({**options, "notices": notices})},
     }
-    state = snapshot(dashboard, replacing)
+    return _page(dashboard, replacing, title=title)
+
+
+def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *, title: str) -> str:
+    """A comparison as one self-contained page that needs no kernel and no network.
+
+    Args:
+        panel: gives the views and their settings; what is selected in them stays behind.
+        embedded: by profile of a shown timeline what the page holds besides its first pack.
+        title: of the page.
+    """
+    replacing: dict[str, dict[str, Any]] = {data.model_id: one.state(data.payload) for data, one in embedded.items()}
+    limits: list[str] = []
+    for name, timeline in (("a", panel.timeline_a), ("b", panel.timeline_b)):
+        if timeline is None:
+            continue
+        replacing[timeline.link.model_id] = _NOTHING_SELECTED
+        found = _left_out(embedded[timeline.data], n_events=timeline.data.payload.n_events, subject=f" of run {name}")
+        limits += [text.replace("prof.to_html", "diff.to_html") for text in found]
+    options = {**json.loads(panel.options), "notices": limits}
+    return _page(panel, replacing | {panel.model_id: {"options": json.dumps(options)}}, title=title)
+
+
+def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str) -> str:
+    from .export.html import html_page
+    from .views.base import built
+    from .views.snapshot import snapshot
+
+    state = snapshot(root, replacing)
     entries = sorted({model["entry"] for model in state["models"].values() if model["entry"]})
     return html_page(
         title,
@@ -52,10 +79,10 @@ def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> s
     )
 
 
-def _left_out(embedded: Embedded, *, n_events: int) -> Iterator[str]:
+def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:
     """What a page says of its limits, and how to get one that has none."""
     if embedded.n_left_out:
         yield (
-            f"To stay small, this page holds {embedded.n_events:,} of {n_events:,} events in full and a sample of the others; "
-            'prof.to_html(path, embed="full") keeps all.'
+            f"To stay small, this page holds {embedded.n_events:,} of {n_events:,} events{subject} in full and a sample of the "
+            'others; prof.to_html(path, embed="full") keeps all.'
         )

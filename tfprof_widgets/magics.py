@@ -18,6 +18,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from .cell import CellCode, compile_cell, compile_statement
+from .comparison import diff
 from .display import in_notebook
 from .doctor import doctor
 from .errors import TfProfError
@@ -63,6 +64,11 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         default="dashboard",
         help="What to display: dashboard (all views), timeline, memory, ops, input or none.",
     )
+    @argument(
+        "--compare",
+        metavar="NAME",
+        help="Display what changed against the profile in this variable, instead of the profile; -o may name the same one.",
+    )
     @argument("--check", action="store_true", help="Check what a capture will see here, run nothing.")
     @argument("-h", "--help", action="store_true", help="Print this and run nothing.")
     @no_var_expand
@@ -90,8 +96,9 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         if cell is None and not statement:
             raise UsageError("%tfprofile needs a statement behind it, such as `%tfprofile model.fit(x, y)`.")
         capture_options = self._capture_options(arguments)
+        before = self._compared(arguments)
         code = self._compile(line, cell, statement)
-        deliver = functools.partial(self._deliver, arguments)
+        deliver = functools.partial(self._deliver, arguments, before)
         with capturing(capture_options, on_failure=deliver) as profile:
             value = code.run(self.shell.user_ns, None if cell is not None else local_ns)
         if cell is not None and value is not None:
@@ -113,10 +120,30 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         except TfProfError as error:
             raise UsageError(str(error)) from None
 
-    def _deliver(self, arguments: Namespace, profile: Profile) -> None:
+    def _deliver(self, arguments: Namespace, before: Profile | None, profile: Profile) -> None:
         if arguments.out:
             self.shell.user_ns[arguments.out] = profile
-        show(profile, arguments.view)
+        if before is None:
+            show(profile, arguments.view)
+        else:
+            show_changes(before, profile)
+
+    def _compared(self, arguments: Namespace) -> Profile | None:
+        """The profile to compare with, looked up before the code runs and may assign the name anew."""
+        name = arguments.compare
+        if name is None:
+            return None
+        if arguments.view != VIEWS[0]:
+            raise UsageError(f"--compare displays the comparison: leave out --view {arguments.view}.")
+        if name not in self.shell.user_ns:
+            once = " Run the cell once without --compare." if name == arguments.out else ""
+            raise UsageError(f"--compare {name}: there is no such variable. `%%tfprofile -o {name}` makes it.{once}")
+        found = self.shell.user_ns[name]
+        if not isinstance(found, Profile):
+            raise UsageError(
+                f"--compare {name}: that is a {type(found).__name__}, not a profile as `%%tfprofile -o {name}` makes it."
+            )
+        return found
 
     def _capture_options(self, arguments: Namespace) -> CaptureOptions:
         from .capture.record import CaptureOptions
@@ -205,6 +232,19 @@ def show(profile: Profile, view: str) -> None:
         if not isinstance(error, TfProfError):
             logger.exception("the profile cannot be displayed")
         display({"text/plain": f"tfprof: the profile cannot be displayed: {error}"}, raw=True)
+
+
+def show_changes(before: Profile, profile: Profile) -> None:
+    """Display what changed, or the profile where they cannot be compared. Never raises: the user's cell has run."""
+    try:
+        changes = diff(before, profile)
+        str(changes)  # computes what is displayed: here a failure is caught
+        display(changes)
+    except Exception as error:  # a display that fails must not make the user's finished training a failed cell
+        if not isinstance(error, TfProfError):
+            logger.exception("the profiles cannot be compared")
+        display({"text/plain": f"tfprof: the profiles cannot be compared: {error}"}, raw=True)
+        show(profile, VIEWS[0])
 
 
 def check(*, runs_code: bool) -> None:

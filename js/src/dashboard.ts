@@ -1,11 +1,13 @@
 /** The views of one profile -> one page: overview, step chart and timeline on top, the others in tabs below. */
 
 import "./dashboard.css";
+import { renderChild } from "./child";
 import { formatCount } from "./core/format";
 import type { TraceMeta } from "./core/meta";
 import { describeRange } from "./core/span_text";
 import { button, h } from "./draw/dom";
 import { drawn } from "./draw/page";
+import { TabBar } from "./draw/tabs";
 import { BRING_VIEW, SHOW_VIEW, VIEW_TITLES } from "./draw/view_links";
 import { mount, type TraceView } from "./view";
 
@@ -35,24 +37,6 @@ function rowsOf(meta: TraceMeta, name: "kernels" | "hlo_ops"): number {
   return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
 }
 
-/** Draws the child of a trait into `el`; a child that cannot be drawn says so there and leaves the others alone. */
-async function renderChild(view: TraceView, trait: string, el: HTMLElement): Promise<void> {
-  const ref = view.model.get(trait);
-  if (!ref) {
-    el.remove();
-    return;
-  }
-  try {
-    const child = await view.host.getWidget(String(ref), { signal: view.signal });
-    await child.render({ el, signal: view.signal });
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    el.append(
-      h("div", { class: "tfp-error", role: "alert" }, `The ${trait.replaceAll("_", " ")} view failed: ${reason}`),
-    );
-  }
-}
-
 /** One line a notice; what comes before the first colon is the headline. */
 function notices(view: TraceView): HTMLElement[] {
   const given = view.options.notices ?? view.data.meta.notices;
@@ -65,38 +49,25 @@ function notices(view: TraceView): HTMLElement[] {
 }
 
 class Tabs {
-  readonly bar: HTMLElement;
-  readonly panels: HTMLElement[];
-  readonly #buttons: HTMLButtonElement[];
+  readonly #tabs: TabBar;
   readonly #drawn = new Set<number>();
   #chosen = 0;
   #isHeld = true;
 
   constructor(readonly view: TraceView) {
-    const id = Math.random().toString(36).slice(2);
     const { meta } = view.data;
-    this.#buttons = TABS.map((tab, i) => {
-      const attributes = { role: "tab", id: `tfp-tab-${id}-${i}`, "aria-controls": `tfp-panel-${id}-${i}` };
-      const element = button(VIEW_TITLES[tab.trait], () => this.choose(i), view.signal, attributes);
-      if (tab.count) element.append(h("span", { class: "n tfp-narrow-off" }, formatCount(tab.count(meta))));
-      return element;
-    });
-    this.panels = TABS.map((_, i) =>
-      h("section", {
-        class: "tfp-panel",
-        role: "tabpanel",
-        id: `tfp-panel-${id}-${i}`,
-        "aria-labelledby": `tfp-tab-${id}-${i}`,
-        hidden: true,
-      }),
-    );
-    const list = h(
-      "div",
-      { role: "tablist", "aria-label": "Views", "data-lm-suppress-shortcuts": "true" },
-      ...this.#buttons,
-    );
-    list.addEventListener("keydown", (event) => this.#key(event), { signal: view.signal });
-    this.bar = h("div", { class: "tfp-tabs" }, list);
+    const titles = TABS.map(({ trait, count }) => ({
+      text: VIEW_TITLES[trait],
+      note: count && formatCount(count(meta)),
+    }));
+    this.#tabs = new TabBar("Views", titles, (chosen) => this.#onChoose(chosen), view.signal);
+  }
+
+  get bar(): HTMLElement {
+    return this.#tabs.bar;
+  }
+  get panels(): readonly HTMLElement[] {
+    return this.#tabs.panels;
   }
 
   /** Draws the tab that is open, and from now on each when it is opened. */
@@ -106,11 +77,10 @@ class Tabs {
   }
 
   choose(chosen: number): void {
-    this.#buttons.forEach((element, i) => {
-      element.setAttribute("aria-selected", String(i === chosen));
-      element.tabIndex = i === chosen ? 0 : -1;
-      this.panels[i].hidden = i !== chosen;
-    });
+    this.#tabs.choose(chosen);
+  }
+
+  #onChoose(chosen: number): void {
     this.#chosen = chosen;
     this.#draw();
   }
@@ -127,20 +97,7 @@ class Tabs {
     const wanted = TABS.findIndex((tab) => tab.trait === trait);
     if (wanted < 0) return;
     this.choose(wanted);
-    if (moves) this.#buttons[wanted].focus();
-  }
-
-  #key(event: KeyboardEvent): void {
-    const now = this.#buttons.indexOf(event.target as HTMLButtonElement);
-    const last = this.#buttons.length - 1;
-    const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[
-      event.key
-    ];
-    if (now < 0 || next === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.choose(next);
-    this.#buttons[next].focus();
+    if (moves) this.#tabs.focus(wanted);
   }
 }
 

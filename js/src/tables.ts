@@ -3,7 +3,7 @@
 import type { WidgetModule } from "./afm";
 import { useTabulator } from "./draw/grid";
 import { loadLibrary, type Script } from "./library";
-import { mount, type Needs, type TraceView } from "./view";
+import { mount, type Needs, type TraceView, type View } from "./view";
 
 /** As `mount`, for views that make grids. */
 export function mountWithTables(
@@ -22,7 +22,7 @@ export function mountWithTables(
 }
 
 /** Loads the table library, once a page; for a view that makes a grid only when the reader asks for it. */
-export async function loadTables({ host, model, signal }: TraceView): Promise<void> {
+export async function loadTables({ host, model, signal }: View): Promise<void> {
   useTabulator(await loadLibrary(host, String(model.get("tabulator")), runModule, signal));
 }
 

@@ -15,6 +15,7 @@ import { Panes } from "./timeline/panes";
 import { PerfettoLink } from "./timeline/perfetto";
 import { listenToPointer } from "./timeline/pointer";
 import { SearchBox } from "./timeline/search_box";
+import { shareWindow } from "./timeline/shared_window";
 import { TimelineState } from "./timeline/state";
 import { Help } from "./timeline/toolbar";
 import { Tooltip } from "./timeline/tooltip";
@@ -88,6 +89,7 @@ class Timeline {
     pane.style.height = `${this.#height}px`;
     this.#listen();
     exposeToTests(root as TimelineElement, this.#canvas, this.#state, this.#painter);
+    shareWindow(root, this.#state, signal);
     this.#isBuilt = true;
   }
 

@@ -10,6 +10,7 @@ import traitlets
 
 from .cells import add_view, note_shown
 from .data import TraceData
+from .diff_data import DiffData
 from .library import STATIC, view_js
 from .link import LinkModel
 from .saved_page import publish_after_cell
@@ -56,11 +57,20 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         super().__init_subclass__(**kwargs)
 
     def __init__(
-        self, *, link: LinkModel, data: TraceData, options: dict[str, Any] | None = None, **traits: Any
+        self,
+        *,
+        link: LinkModel | None,
+        data: TraceData | DiffData,
+        options: dict[str, Any] | None = None,
+        **traits: Any,
     ) -> None:
         script = view_js(self.entry, built(f"{self.entry}.js"))
         super().__init__(script=script, link=link, data=data, options=json.dumps(options or {}), **traits)
         add_view(self)
+
+    def shown_data(self) -> tuple[Any, ...]:
+        """What a reader sees with this view: one model for each profile or comparison in it."""
+        return (self.data,)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         note_shown(self)

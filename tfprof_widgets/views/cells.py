@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 import ipywidgets
@@ -21,6 +21,10 @@ from .library import Library
 if TYPE_CHECKING:
     from .base import View
     from .data import TraceData
+    from .diff_data import DiffData
+
+    Data: TypeAlias = TraceData | DiffData
+    """What the views of one profile, or that of a comparison, draw from."""
 
 _LARGE = 500
 """Letters or items beyond which a trait is emptied before its widget is closed."""
@@ -31,12 +35,12 @@ class _Run:
     """What one execution of a cell shows."""
 
     message_id: str
-    shown: list[TraceData] = field(default_factory=list)
+    shown: list[Data] = field(default_factory=list)
 
 
 _runs: dict[str, _Run] = {}
 """The last execution of each cell that showed a view, by cell id."""
-_views: WeakKeyDictionary[TraceData, WeakSet[View]] = WeakKeyDictionary()
+_views: WeakKeyDictionary[Data, WeakSet[View]] = WeakKeyDictionary()
 """All views of one profile, by what they draw from."""
 
 
@@ -76,8 +80,7 @@ def note_shown(view: View) -> None:
         run = _runs[cell] = _Run(message_id)
         if before:
             after_the_cell(lambda: close_unseen(before))
-    if view.data not in run.shown:
-        run.shown.append(view.data)
+    run.shown += [data for data in view.shown_data() if data not in run.shown]
 
 
 def _running() -> tuple[str, str]:
@@ -90,7 +93,7 @@ def _running() -> tuple[str, str]:
     return str(cell), str(parent.get("header", {}).get("msg_id", ""))
 
 
-def close_unseen(candidates: Iterable[TraceData]) -> None:
+def close_unseen(candidates: Iterable[Data]) -> None:
     """Close the widgets of those profiles that no cell and no other widget shows."""
     for data in candidates:
         is_seen = any(data in run.shown for run in _runs.values())
@@ -117,7 +120,7 @@ def _close(widget: ipywidgets.Widget) -> None:
         setattr(widget, name, value)
 
 
-def open_again(data: TraceData) -> None:
+def open_again(data: Data) -> None:
     """Open the widgets of a profile where they were closed."""
     for widget in family(data):
         if widget.comm is None:
@@ -125,12 +128,15 @@ def open_again(data: TraceData) -> None:
             widget.open()
 
 
-def family(data: TraceData) -> list[ipywidgets.Widget]:
-    """All widgets of one profile but the shared libraries, each behind those that it refers to."""
+def family(data: Data) -> list[ipywidgets.Widget]:
+    """All widgets of one profile but the shared libraries, each behind those that it refers to.
+
+    A comparison is a family of its own: the views of the compared profiles, which it shows, are not part of it.
+    """
     found: dict[int, ipywidgets.Widget] = {}
 
     def visit(widget: ipywidgets.Widget) -> None:
-        if id(widget) in found or isinstance(widget, Library):
+        if id(widget) in found or isinstance(widget, Library) or getattr(widget, "data", data) is not data:
             return
         for other in _referred(widget):
             visit(other)
@@ -142,7 +148,7 @@ def family(data: TraceData) -> list[ipywidgets.Widget]:
     return list(found.values())
 
 
-def _is_held(data: TraceData) -> bool:
+def _is_held(data: Data) -> bool:
     """Whether a widget outside the family, such as a box, refers to one of it."""
     from ipywidgets.widgets.widget import _instances as instances  # there is no public list of all widgets
 

@@ -118,11 +118,11 @@ const KEYS: Readonly<Record<string, (state: TimelineState, actions: KeyActions) 
 function zoom(state: TimelineState, actions: KeyActions, factor: number) {
   const { view } = state;
   const time = actions.pointerTime() ?? (view.t0 + view.t1) / 2;
-  state.setView(zoomAt(view, time, factor, state.bounds));
+  state.setView(zoomAt(view, time, factor, state.reach));
 }
 
 function pan(state: TimelineState, ratio: number) {
-  state.setView(panBy(state.view, (state.view.t1 - state.view.t0) * ratio, state.bounds));
+  state.setView(panBy(state.view, (state.view.t1 - state.view.t0) * ratio, state.reach));
 }
 
 function focusSpan(state: TimelineState): Span | null {

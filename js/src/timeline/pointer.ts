@@ -95,7 +95,7 @@ function startDrag(
   return (toX, toY) => {
     const delta = ((x - toX) / painter.plotWidth) * (view.t1 - view.t0);
     places.scroller.scrollTop = top + y - toY;
-    state.setView(panBy(view, delta, state.bounds));
+    state.setView(panBy(view, delta, state.reach));
   };
 }
 
@@ -219,11 +219,11 @@ function onWheel(
   const window = state.view.t1 - state.view.t0;
   if (!isZoom && (event.shiftKey || Math.abs(dx) > Math.abs(dy))) {
     const delta = ((dx || dy) / painter.plotWidth) * window;
-    state.setView(panBy(state.view, delta, state.bounds));
+    state.setView(panBy(state.view, delta, state.reach));
     return;
   }
   // A pinch on a touchpad comes as a wheel with Ctrl in small portions.
   const notch = event.ctrlKey && Math.abs(dy) < 40 ? PINCH_NOTCH_PX : NOTCH_PX;
   const factor = ZOOM_PER_NOTCH ** Math.max(-3, Math.min(3, dy / notch));
-  state.setView(zoomAt(state.view, timeUnder(state, painter, x, zoneAt(painter, y)), factor, state.bounds));
+  state.setView(zoomAt(state.view, timeUnder(state, painter, x, zoneAt(painter, y)), factor, state.reach));
 }

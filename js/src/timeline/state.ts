@@ -39,6 +39,10 @@ export class TimelineState {
   /** Told when the cursor moved: that paints nothing. */
   onCursor: () => void = () => {};
   bounds!: Span;
+  /** How far panning and zooming go where that is not the bounds, as beside the timeline of another capture. */
+  limits: Span | null = null;
+  /** Told when the window, or how far it may go, has changed. */
+  onView: () => void = () => {};
   /** Time between sessions. */
   readonly uncaptured: readonly Span[];
   /** What is on screen. */
@@ -112,6 +116,12 @@ export class TimelineState {
     const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
     this.bounds = { t0: 0, t1: Math.max(1e6, this.meta.duration_ps, lastStep) };
     this.relayout();
+    this.onView();
+  }
+
+  /** The span that panning and zooming stay within. */
+  get reach(): Span {
+    return this.limits ?? this.bounds;
   }
 
   /** The linked range; else a few typical steps, in which the reader sees who waits for whom; else the whole capture. */
@@ -167,7 +177,8 @@ export class TimelineState {
   }
 
   setView(view: Span) {
-    this.view = clamp(view, this.bounds);
+    this.view = clamp(view, this.reach);
+    this.onView();
     this.invalidate();
   }
 
@@ -249,6 +260,8 @@ export class TimelineState {
     const y = yOfRow(this.layout, line, depth);
     if (y !== null && !isInSight(this.layout, this.scrollTop, this.tracksHeight, y, ROW_PX)) {
       this.scrollTo = Math.max(0, y - this.tracksHeight / 3);
+      // What was selected elsewhere is looked for while a frame is drawn: the next one scrolls there.
+      this.invalidate();
     }
   }
 

@@ -1,0 +1,74 @@
+/** Titles -> tabs and their panels, of which one is shown; arrow keys walk along the tabs. */
+import { button, type Child, h } from "./dom";
+
+export interface TabTitle {
+  readonly text: string;
+  /** Behind the text, such as how many rows there are. */
+  readonly note?: Child;
+  /** On hover. */
+  readonly title?: string;
+}
+
+export class TabBar {
+  /** The bar; more may stand behind the tabs. */
+  readonly bar: HTMLElement;
+  readonly panels: readonly HTMLElement[];
+  readonly #buttons: readonly HTMLButtonElement[];
+
+  constructor(
+    label: string,
+    titles: readonly TabTitle[],
+    readonly onChoose: (index: number) => void,
+    signal: AbortSignal,
+  ) {
+    const id = Math.random().toString(36).slice(2);
+    this.#buttons = titles.map(({ text, note, title }, i) => {
+      const attributes = { role: "tab", id: `tfp-tab-${id}-${i}`, "aria-controls": `tfp-panel-${id}-${i}`, title };
+      const element = button(text, () => this.choose(i), signal, attributes);
+      if (note) element.append(h("span", { class: "n tfp-narrow-off" }, note));
+      return element;
+    });
+    this.panels = titles.map((_, i) =>
+      h("section", {
+        class: "tfp-panel",
+        role: "tabpanel",
+        id: `tfp-panel-${id}-${i}`,
+        "aria-labelledby": `tfp-tab-${id}-${i}`,
+        hidden: true,
+      }),
+    );
+    const list = h(
+      "div",
+      { role: "tablist", "aria-label": label, "data-lm-suppress-shortcuts": "true" },
+      ...this.#buttons,
+    );
+    list.addEventListener("keydown", (event) => this.#key(event), { signal });
+    this.bar = h("div", { class: "tfp-tabs" }, list);
+  }
+
+  choose(chosen: number): void {
+    this.#buttons.forEach((element, i) => {
+      element.setAttribute("aria-selected", String(i === chosen));
+      element.tabIndex = i === chosen ? 0 : -1;
+      this.panels[i].hidden = i !== chosen;
+    });
+    this.onChoose(chosen);
+  }
+
+  focus(index: number): void {
+    this.#buttons[index].focus();
+  }
+
+  #key(event: KeyboardEvent): void {
+    const now = this.#buttons.indexOf(event.target as HTMLButtonElement);
+    const last = this.#buttons.length - 1;
+    const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[
+      event.key
+    ];
+    if (now < 0 || next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.choose(next);
+    this.focus(next);
+  }
+}
