@@ -120,9 +120,7 @@ def compute_memory_failure(results: Results) -> MemoryFailure | None:
         if moment is None:
             return failure_alone(failure, remedy=_remedy(results, request), machine=_machine(results, failure))
         return _explained(results, failure, request, moment)
-    except (
-        Exception
-    ):  # it is shown below a cell that has failed already: what the message tells must be shown in any case
+    except Exception:  # the cell has failed already: what the message tells must be shown in any case
         _logger.exception("the failed allocation cannot be explained")
         return failure_alone(failure, remedy="What held the memory cannot be told; the log says why.")
 
