@@ -26,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     second time is listed at the end as RERUN, and is a fault to look into.
     """
     for item in items:
-        if item.get_closest_marker("browser") or item.get_closest_marker("tensorflow"):
+        is_real = item.get_closest_marker("browser") or item.get_closest_marker("tensorflow")
+        if is_real and not item.get_closest_marker("fuzz"):  # a fuzz run counts its failures
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

@@ -38,8 +38,9 @@ class ProfileDiff(ComparisonViews):
     - `added` or `removed`: only one run has it, which chance does not explain;
     - `same`: neither; `unknown`: it changed, but with fewer than 6 steps in a run, or none, no noise is known.
 
-    `noise_ms` allows for the differences between stretches of each run, for how much unchanged rows scatter between the two
-    runs, and for the number of rows: of two runs of one program all tables together name a change in one case of 20 at most.
+    `noise_ms`, for a change in its direction, allows for the differences between stretches of each run, for how much unchanged
+    rows scatter between the two runs, and for the number of rows, and is 0.5 % of a step at least: of two runs of one program
+    all tables together name a change in one case of 20 at most.
     """
 
     a: str

@@ -14,8 +14,8 @@ import tfprof_widgets as tfprof
 from tests.fuzz.same_program import N_STEPS
 
 ROOT = Path(__file__).parents[2]
-N_TRIES = 20
-MOST_FLAGGED = 1
+N_TRIES = 40
+MOST_FLAGGED = N_TRIES // 20
 
 
 def run_again_and_again(directory: Path) -> list[tfprof.Profile]:

@@ -12,7 +12,7 @@ Source: B. Efron, Large-scale simultaneous hypothesis testing: the choice of a n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,8 @@ LEAST_SCATTER = 0.02
 """Rows of one program differ at least that much from run to run, in parts of their time."""
 _MOST_SCATTER = 0.25
 """More is no scatter of unchanged rows: the programs differ."""
-_UNKNOWN_SCATTER = 0.05
+UNKNOWN_SCATTER = 0.05
+"""The scatter of rows that nothing is known of: too few ops, or rows of other kinds than ops."""
 COUNTING = 1e-3
 """Rows below this part of a step do not count: they tell more of the clock than of the machine."""
 _MEDIAN_OF_NORMAL = 0.6745
@@ -37,10 +38,24 @@ class CommonChange:
 
     ratio: float = 1.0
     """b / a of the middle row; 1 where there are too few to tell."""
-    scatter: float = _UNKNOWN_SCATTER
+    scatter: float = UNKNOWN_SCATTER
     """Standard deviation of an unchanged row around it, as a part of its time, beyond what `Measured.error` tells."""
     n_rows: int = 0
     """How many rows tell that."""
+
+    def with_scatter_from(self, least: float) -> CommonChange:
+        """The same for rows of another kind: the scatter of ops tells nothing of them below `least`."""
+        return replace(self, scatter=max(self.scatter, least))
+
+
+@dataclass(frozen=True)
+class StepEffect:
+    """What the ops tell of how far two steps of one program differ."""
+
+    ratio: float = 1.0
+    """b / a that nearly all ops have in common."""
+    scatter: float = 0.0
+    """Standard deviation, as a part of the step, of what its ops add that scatter between runs."""
 
 
 def common_change(time_a: Measured, time_b: Measured, is_counted: Bool, *, step_ms: float) -> CommonChange:
@@ -64,6 +79,25 @@ def common_change(time_a: Measured, time_b: Measured, is_counted: Bool, *, step_
     middle = float(np.median(change))
     own = (time_a.error[counted] / a) ** 2 + (time_b.error[counted] / b) ** 2
     return CommonChange(float(np.exp(middle)), _scatter(np.abs(change - middle), own), n)
+
+
+def step_effect(
+    host: CommonChange, device: CommonChange, op_ms: Float64, is_device: Bool, is_slower: bool
+) -> StepEffect:
+    """Find what the ops tell of the steps.
+
+    Args:
+        host: the common change of the ops of hosts.
+        device: that of the ops of devices.
+        op_ms: the time of each op that both runs have and that works rather than waits.
+        is_device: for each of them.
+        is_slower: whether the steps are: a step takes as long as the slower of both sides makes it.
+    """
+    ratio = (max if is_slower else min)(host.ratio, device.ratio)
+    scatter = np.where(is_device, *((one.scatter if one.n_rows >= FEWEST_ROWS else 0.0) for one in (device, host)))
+    total = float(op_ms.sum())
+    # The variances of independent parts add up: one large op makes the step differ by more than many small ones.
+    return StepEffect(ratio, float(np.sqrt(((scatter * op_ms) ** 2).sum())) / total if total else 0.0)
 
 
 def _scatter(off: Float64, own_variance: Float64) -> float:

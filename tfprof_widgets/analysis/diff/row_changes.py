@@ -24,8 +24,9 @@ _N_FAMILIES = 3
 STATES = ("added", "removed", "slower", "faster", "same", "unknown")
 """`unknown`: no noise is known, as there are no steps or too few of them. Of bytes and counts `slower` and `faster` are
 `larger` and `smaller`."""
-_LEAST_PART = 1e-3
-"""What changed by less than this part of a step, or of the row's unit, is never beyond noise."""
+_LEAST_PART = 5e-3
+"""What changed by less than this part of a step is never beyond noise: it is not worth mentioning, and rows this small differ
+between runs of one program by more than what is measured of larger ones allows for (by up to 0.35 % of a step)."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,13 @@ class Scale:
     is_per_step: bool
     step: float = 0.0
     """A step in the unit of the rows: changes are worth mentioning against it."""
-    step_noise: float = 0.0
-    """How far the step itself may differ without a reason: what rows that wait may, too."""
+    waiting: tuple[float, float] = (0.0, 0.0)
+    """By how much rows that wait may rise and fall without a reason in the program. The longest that such a row can wait for
+    is what takes the whole step: that may get longer or shorter as steps do, and the row has all of the difference."""
     host: CommonChange = field(default_factory=CommonChange)
     device: CommonChange = field(default_factory=CommonChange)
+    working: tuple[float, float] = (0.0, 0.0)
+    """By which part the working rows of hosts may rise and fall at least: of those that make up the step, as the step may."""
     words: tuple[str, str] = ("slower", "faster")
 
 
@@ -109,7 +113,9 @@ def row_changes(
     )
     change = values[1] - values[0]
     noise = _noise(values, errors, min(time_a.degrees, time_b.degrees), is_device, scale)
-    noise = np.where(is_waiting, np.maximum(noise, scale.step_noise), noise)
+    works = ~is_waiting & ~is_device
+    noise = np.where(works, np.maximum(noise, values[0] * np.where(change >= 0, *scale.working)), noise)
+    noise = np.where(is_waiting, np.hypot(noise, np.where(change >= 0, *scale.waiting)), noise)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(values[0] != 0, values[1] / values[0], np.nan)
     columns: dict[str, pd.Series] = {

@@ -5,15 +5,16 @@ RunDiff(results_a, results_b).ops
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Int64
+from ...store.trace import Bool, Float64, Int64
 from ..results import Results
-from .common_change import CommonChange, common_change
+from .common_change import UNKNOWN_SCATTER, CommonChange, StepEffect, common_change, step_effect
 from .input_rows import category_rows, iterator_rows
 from .memory_rows import SCATTER, memory_rows
 from .name_pairs import pair_names
@@ -55,20 +56,21 @@ class RunDiff:
     @cached_property
     def step_times(self) -> StepTimes:
         """How long the averaged steps of both take."""
-        first, second = (
-            one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.overview.is_averaged] for one in (self.a, self.b)
-        )
-        return compare_steps(first, second)
+        return compare_steps(*self._step_ms, effect=self._step_effect)
 
     @cached_property
     def samples(self) -> Samples:
         """How many samples a step takes in each, and how long one takes."""
-        return compare_samples(self.a, self.b)
+        return compare_samples(self.a, self.b, effect=self._step_effect)
 
     @cached_property
     def categories(self) -> pd.DataFrame:
         """What the step time is made of: `category`, then numbers as in `ops` without counts."""
-        return self._changes(tuple(category_rows(*side) for side in self._sides), names=_MS)
+        rows, scale, times = tuple(category_rows(*side) for side in self._sides), self._scale, self.step_times
+        if times.is_known:  # what is nearly the whole step may differ by the same part
+            rise, fall = times.own
+            scale = replace(scale, working=(math.expm1(rise), -math.expm1(-fall)))
+        return self._changes(rows, names=_MS, scale=scale)
 
     @cached_property
     def ops(self) -> pd.DataFrame:
@@ -94,7 +96,9 @@ class RunDiff:
     @cached_property
     def iterators(self) -> pd.DataFrame:
         """tf.data iterators: `name, long_name`, then numbers as in `ops`."""
-        return self._changes(tuple(iterator_rows(*side) for side in self._sides))
+        rows = tuple(iterator_rows(*side) for side in self._sides)
+        host = self._scale.host.with_scatter_from(UNKNOWN_SCATTER)
+        return self._changes(rows, scale=replace(self._scale, host=host))
 
     @cached_property
     def memory(self) -> pd.DataFrame:
@@ -114,7 +118,7 @@ class RunDiff:
     def common(self) -> tuple[CommonChange, CommonChange]:
         """What changed alike in nearly all ops: of hosts, and of devices."""
         rows, partner = self._op_rows, self._op_pairs
-        time_a, time_b, is_steady = measured_pair(*rows, partner)
+        time_a, time_b, is_steady = self._op_times
         matched = np.flatnonzero(is_steady & ~rows[0].is_waiting)
         found = []
         for is_device in (False, True):
@@ -129,9 +133,31 @@ class RunDiff:
     def _sides(self) -> tuple[tuple[Results, RunCells], tuple[Results, RunCells]]:
         return (self.a, self.cells[0]), (self.b, self.cells[1])
 
-    @property
+    @cached_property
+    def _step_ms(self) -> tuple[Float64, Float64]:
+        first, second = (
+            one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.overview.is_averaged] for one in (self.a, self.b)
+        )
+        return first, second
+
+    @cached_property
     def _least_step_ms(self) -> float:
-        return min(self.step_times.a_ms, self.step_times.b_ms) if self.is_per_step else 0.0
+        # Of the steps alone: how sure their comparison is depends on the ops, which are judged by this.
+        return min(float(np.median(ms)) for ms in self._step_ms) if self.is_per_step else 0.0
+
+    @cached_property
+    def _step_effect(self) -> StepEffect:
+        """What the ops tell of the steps."""
+        rows, (time_a, _, is_steady) = self._op_rows, self._op_times
+        works = is_steady & ~rows[0].is_waiting
+        return step_effect(*self.common, time_a.typical[works], rows[0].is_device[works], self._is_slower)
+
+    @property
+    def _is_slower(self) -> bool:
+        if not self.is_per_step:
+            return False
+        first, second = self._step_ms
+        return bool(np.median(second) > np.median(first))
 
     @cached_property
     def op_sums(self) -> tuple[OpSums, OpSums]:
@@ -149,21 +175,20 @@ class RunDiff:
         return pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
 
     @cached_property
+    def _op_times(self) -> tuple[Measured, Measured, Bool]:
+        return measured_pair(*self._op_rows, self._op_pairs)
+
+    @cached_property
     def _scale(self) -> Scale:
         host, device = self.common
-        return Scale(
-            is_per_step=self.is_per_step,
-            step=self._least_step_ms,
-            step_noise=self._step_noise_ms if self.is_per_step else 0.0,
-            host=host,
-            device=device,
-        )
-
-    @property
-    def _step_noise_ms(self) -> float:
-        """How far a step may differ from one of the other run for no reason in the program."""
+        scale = Scale(is_per_step=self.is_per_step, step=self._least_step_ms, host=host, device=device)
         times = self.step_times
-        return times.noise_ms + times.a_ms * abs(self.common[0].ratio - 1) if times.is_known else 0.0
+        if not (self.is_per_step and times.is_known):
+            return scale
+        # Either what rows that wait wait for, or what they wait beside, may have changed as nearly all ops did.
+        alike = abs(math.log(host.ratio))
+        rise, fall = (width + alike for width in times.own)
+        return replace(scale, waiting=(times.a_ms * math.expm1(rise), -times.a_ms * math.expm1(-fall)))
 
     def _changes(
         self,
@@ -172,11 +197,12 @@ class RunDiff:
         *,
         names: dict[str, str] | None = None,
         name: str = "",
+        scale: Scale | None = None,
     ) -> pd.DataFrame:
         first, second = rows
         if partner is None:
             partner = pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
-        return row_changes(first, second, partner, self._scale, names=names or _COUNTED, name=name)
+        return row_changes(first, second, partner, scale or self._scale, names=names or _COUNTED, name=name)
 
 
 def _rows_of(measured: Measured, rows: Int64) -> Measured:

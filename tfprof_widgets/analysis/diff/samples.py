@@ -17,7 +17,8 @@ from ...store.trace import Float64
 from ..input.iterator_calls import base_name
 from ..results import Results
 from ..units import US_PER_MS
-from .step_times import StepTimes, compare_steps
+from .common_change import StepEffect
+from .step_times import StepTimes, compare_steps, noise_part
 
 _FLATTENS = frozenset(("Unbatch", "FlatMap", "Interleave", "ParallelInterleave", "Window", "GroupByWindow", "Rebatch"))
 """How many samples an element has behind these, nobody notes."""
@@ -62,18 +63,26 @@ class Samples:
         return US_PER_MS * self.steps.a_ms / self.a, US_PER_MS * self.steps.b_ms / self.b
 
     @property
-    def noise_ratio(self) -> float:
-        """By which part a mean may differ without a difference in the program."""
-        return self.steps.noise_ms / self.steps.a_ms if self.steps.a_ms else math.nan
+    def noise_parts(self) -> tuple[float, float]:
+        """By which part the time per sample may differ, and the samples per second, without a difference in the program."""
+        if not math.isfinite(self.interval[0]):
+            return math.nan, math.nan
+        low, high = self.interval
+        return noise_part(self.ratio, self.interval), noise_part(1 / self.ratio, (1 / high, 1 / low))
 
     @property
     def _per_step(self) -> float:
         return self.a / self.b
 
 
-def compare_samples(a: Results, b: Results) -> Samples:
-    """Compare two runs by sample."""
-    return Samples(samples_per_step(a), samples_per_step(b), compare_steps(_step_ms(a), _step_ms(b), middle=np.mean))
+def compare_samples(a: Results, b: Results, *, effect: StepEffect | None = None) -> Samples:
+    """Compare two runs by sample; `effect` as in `compare_steps`, for steps of equally many samples only.
+
+    Ops that take longer as they have more to do tell nothing of the machine.
+    """
+    n_a, n_b = samples_per_step(a), samples_per_step(b)
+    steps = compare_steps(_step_ms(a), _step_ms(b), middle=np.mean, effect=effect if n_a == n_b else None)
+    return Samples(n_a, n_b, steps)
 
 
 def _step_ms(results: Results) -> Float64:

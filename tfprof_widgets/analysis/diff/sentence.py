@@ -18,6 +18,7 @@ from ..results import Results
 from ..units import PS_PER_MS
 from ..wording import number, percent, plural
 from .spread import FEWEST_CELLS
+from .work_rows import waits_for_input
 
 if TYPE_CHECKING:
     from .run_diff import RunDiff
@@ -26,7 +27,23 @@ if TYPE_CHECKING:
 _ALIKE = 0.5
 """An op changed as the steps did where it did at least this part of it (of the logarithm)."""
 _MOSTLY = 0.5
+_NOTABLE = 0.2
+"""Parts that explain this much of the change are named as its cause where most ops changed alike, too: by what they leave to
+others, or take from them."""
 _MOST_NAMED = 2
+_CATEGORIES = {
+    "input": "input time, waiting for data,",
+    "host_compute": "the time of ops on the host",
+    "kernel_launch": "the time to launch kernels",
+    "device_compute": "the time of kernels",
+    "device_to_device": "the time of copies between devices",
+    "device_collectives": "the time of collective operations",
+    "output": "output time, copying results back,",
+    "compile": "compile time",
+    "other": "other time, between the ops,",
+}
+_OF_OPS = ("host_compute", "device_compute")
+"""What these categories consist of, ops and layers name better."""
 _UNCHANGED = ("same", "unknown")
 _CORE = re.compile(r"cpu\d+_pct")
 _BUSIER = 0.15
@@ -51,12 +68,19 @@ def verdict(diff: RunDiff) -> str:
     if not steps.is_beyond_noise:
         if parts:
             return f"The step time changed within its noise ({times}: {sure}), but {parts}."
-        return f"No change beyond noise: {times} ({sure})."
+        return f"No change beyond noise: {times} ({sure}).{_only_alike(diff)}"
     word = "slower" if steps.ratio > 1 else "faster"
     head = f"Steps of b are {word}: {times} ({sure})"
-    if parts and _explained(diff) >= _MOSTLY:
-        return f"{head}; {parts}."
-    return f"{head}, {_whole_run(diff)}" + (f" Besides, {parts}." if parts else "")
+    explained, is_alike = _explained(diff), _alike_share(diff) >= _MOSTLY
+    if explained >= (_NOTABLE if is_alike else _MOSTLY):
+        cores = "takes cores from them" if steps.ratio > 1 else "leaves its cores to them"
+        return f"{head}; {parts}." + (f" Most ops are {word}, too, as what changed {cores}." if is_alike else "")
+    if is_alike:
+        besides = f" Besides, {parts}." if parts else ""
+        return f"{head}, and most ops are, too, so it is no single part. {_reason(diff)}{besides}"
+    if parts:
+        return f"{head}, but what changed beyond its noise explains little of it: {parts}."
+    return f"{head}, but no part changed beyond its own noise: capture more steps to find which did."
 
 
 def _by_sample(samples: Samples) -> str:
@@ -76,22 +100,61 @@ def _by_sample(samples: Samples) -> str:
     return f"Samples of b are {'slower' if samples.ratio > 1 else 'faster'}: {times} ({sure})."
 
 
+def _only_alike(diff: RunDiff) -> str:
+    steps = diff.step_times
+    if not steps.is_only_alike:
+        return ""
+    word, machine = ("slower", "busier or slower") if steps.ratio > 1 else ("faster", "quieter or faster")
+    return f" Most ops are {word}, too, as on a {machine} machine. {other_load(diff)}".rstrip()
+
+
 def _explained(diff: RunDiff) -> float:
-    """Which part of the change of the step time the layers make up that changed beyond noise."""
-    changed = diff.layers[~diff.layers["state"].isin(_UNCHANGED)]
-    return float(changed["change_ms"].sum()) / (diff.step_times.b_ms - diff.step_times.a_ms)
+    """Which part of the change of the step time is of the layers that changed beyond noise, and of what is between ops."""
+    rows, between = _changed(diff.layers), _between(diff)
+    if _waits_for_input(between):
+        rows = rows[rows["kind"] != "input"]
+    change = float(rows["change_ms"].sum() + between["change_ms"].sum())
+    return change / (diff.step_times.b_ms - diff.step_times.a_ms)
+
+
+def _between(diff: RunDiff) -> pd.DataFrame:
+    """The categories that changed and that no op is in."""
+    categories = _changed(diff.categories)
+    return categories[~categories["category"].isin(_OF_OPS)]
+
+
+def _waits_for_input(between: pd.DataFrame) -> bool:
+    """Whether a category already tells what iterators and their layer do."""
+    return bool((between["category"] == "input").any())
+
+
+def _changed(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[~frame["state"].isin(_UNCHANGED)]
 
 
 def changed_parts(diff: RunDiff) -> str:
-    """The largest changes beyond noise in words: layers where any changed, else ops; "" where none did."""
-    for frame, label in ((diff.layers, "layer"), (diff.ops, "name"), (diff.iterators, "long_name")):
-        changed = frame[~frame["state"].isin(_UNCHANGED)]
-        if len(changed):
-            named = changed.head(_MOST_NAMED)
-            parts = [_part(row, label) for _, row in named.iterrows()]
-            rest = len(changed) - len(parts)
-            return " and ".join(parts) + (f", and {rest} more" if rest else "")
-    return ""
+    """The largest changes beyond noise in words: layers where any changed, else ops, else iterators; and what is between
+    the ops. "" where nothing changed."""
+    between = _between(diff)
+    has_input = _waits_for_input(between)
+    found: list[tuple[float, str]] = []
+    for frame, label, is_input in (
+        (diff.layers, "layer", diff.layers["kind"] == "input"),
+        (diff.ops, "name", diff.ops["type"].map(waits_for_input).astype(np.bool_)),
+        (diff.iterators, "long_name", diff.iterators["name"] == "Root"),
+    ):
+        rows = _changed(frame[~is_input] if has_input else frame)
+        found = found or [(abs(float(row["change_ms"])), _part(row, label)) for _, row in rows.iterrows()]
+    for _, row in (between if found else _changed(diff.categories)).iterrows():
+        found.append((abs(float(row["change_ms"])), _category(row)))
+    named = [text for _, text in sorted(found, key=lambda one: -one[0])[:_MOST_NAMED]]
+    rest = len(found) - len(named)
+    return " and ".join(named) + (f", and {rest} more" if rest else "")
+
+
+def _category(row: pd.Series) -> str:
+    word = "rose" if row["change_ms"] > 0 else "fell"
+    return f"{_CATEGORIES[row['category']]} {word} from {number(row['a_ms'])} to {number(row['b_ms'])} ms a step"
 
 
 def _part(row: pd.Series, label: str) -> str:
@@ -102,14 +165,9 @@ def _part(row: pd.Series, label: str) -> str:
     return f"{name} {word} ({sign}{number(abs(change))} ms a step)"
 
 
-def _whole_run(diff: RunDiff) -> str:
-    """What to think of steps that changed while no part stands out."""
-    if _alike_share(diff) < _MOSTLY:
-        return "but no part changed beyond its own noise: capture more steps to find which did."
-    reason = (
-        other_load(diff) or "A busier or slower machine does that, and so do larger batches; run both again to tell."
-    )
-    return f"and most ops are, too, so it is no single part. {reason}"
+def _reason(diff: RunDiff) -> str:
+    """Why most ops changed as the steps did."""
+    return other_load(diff) or "A busier or slower machine does that, and so do larger batches; run both again to tell."
 
 
 def _alike_share(diff: RunDiff) -> float:

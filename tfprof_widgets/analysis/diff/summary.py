@@ -61,11 +61,12 @@ def _samples(diff: RunDiff) -> list[tuple[object, ...]]:
     samples = diff.samples
     a_us, b_us = samples.us
     a_hz, b_hz = (1e6 / us if us else np.nan for us in (a_us, b_us))
-    noise, is_beyond = samples.noise_ratio, samples.is_beyond_noise
+    us_noise, hz_noise = samples.noise_parts
+    is_beyond = samples.is_beyond_noise
     return [
         _row("batch_size", "samples a step", samples.a, samples.b, np.nan, is_beyond=False),
-        _row("samples_per_second", "samples/s", a_hz, b_hz, a_hz * noise, is_beyond=is_beyond),
-        _row("time_per_sample_us", "us", a_us, b_us, a_us * noise, is_beyond=is_beyond),
+        _row("samples_per_second", "samples/s", a_hz, b_hz, a_hz * hz_noise, is_beyond=is_beyond),
+        _row("time_per_sample_us", "us", a_us, b_us, a_us * us_noise, is_beyond=is_beyond),
     ]
 
 

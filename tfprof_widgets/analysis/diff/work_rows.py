@@ -19,8 +19,8 @@ from .quantities import Quantities, numbered
 from .run_cells import RunCells
 
 _SIDES = np.array(["Host", "Device"], np.object_)
-_WAITING = "Dataset"
-"""Type of tf.data iterators among the ops: most of their own time is that of waiting for elements."""
+_ITERATOR, _FETCH = "Dataset", "IteratorGetNext"
+"""The type of tf.data iterators among the ops, and what those of ops that fetch from them begin with."""
 
 
 def op_rows(results: Results, sums: OpSums) -> Quantities:
@@ -40,8 +40,13 @@ def op_rows(results: Results, sums: OpSums) -> Quantities:
         count=sums.count[chosen],
         seen=sums.seen[chosen].mean(axis=1),
         is_device=is_device,
-        is_waiting=np.array([kind == _WAITING for kind in types], np.bool_),
+        is_waiting=np.array([waits_for_input(kind) for kind in types], np.bool_),
     )
+
+
+def waits_for_input(kind: str) -> bool:
+    """Whether most of the own time of ops of this type is waiting for elements."""
+    return kind == _ITERATOR or kind.startswith(_FETCH)
 
 
 def layer_rows(results: Results, sums: OpSums) -> Quantities:

@@ -43,6 +43,13 @@ class Run:
     """Ops that run in one step of ten."""
     input_us: float = 0.0
     """A tf.data iterator that maps elements while the step waits."""
+    wait_us: float = 0.0
+    """How long a step waits for a batch that is prepared beside it."""
+    busy: range = range(0)
+    """Steps in which other processes make ops take 1.6 times as long, and the step wait `busy_wait_us`."""
+    busy_wait_us: float = 0.0
+    gap_us: float = 0.0
+    """What a callback takes at the end of each step: no op runs."""
     has_steps: bool = True
     kernels: Mapping[str, float] = field(default_factory=dict)
 
@@ -55,6 +62,7 @@ class Run:
         at = 0.0
         for step in range(self.n_steps):
             slow = (1 + self.drift * step / max(self.n_steps - 1, 1)) * (self.first_step if step == 0 else 1.0)
+            slow *= 1.6 if step in self.busy else 1.0
             events: list[Event] = []
             now = at + 5
             work = dict(own) | ({name: us for name, us in self.rare.items() if step % 10 == 3})
@@ -65,6 +73,11 @@ class Run:
                     event("Iterator::Root::Map", now + 1, taken, id=2, parent_id=1),
                 ]
                 now += taken + 4
+            if self.wait_us:
+                wait = self.busy_wait_us if step in self.busy else self.wait_us
+                taken = wait * np.exp(self.noise * rng.standard_normal())
+                events.append(event("IteratorGetNext:IteratorGetNext", now, taken))
+                now += taken + 1
             for name, us in work.items():
                 taken = us * slow * np.exp(self.noise * rng.standard_normal())
                 events.append(event(f"{name}:{name.rpartition('/')[2].partition('_')[0]}", now, taken))
@@ -74,6 +87,7 @@ class Run:
                 details = "regs:32 grid:1,1,1 block:64,1,1"
                 stream.append(event(name, now, taken, tf_op="model/dense/MatMul:MatMul", kernel_details=details))
                 now += taken + 1
+            now += self.gap_us
             if self.has_steps:
                 host.append(event("train", at, now + 5 - at, _r=1, step_num=step))
             host += events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -96,6 +97,76 @@ def test_a_whole_run_that_is_slower_is_told_without_blaming_any_part() -> None:
     assert step["ratio"] == pytest.approx(1.5, rel=0.05)
     assert diff.common[0].ratio == pytest.approx(1.5, rel=0.05)
     assert "most ops are, too, so it is no single part. A busier or slower machine" in verdict(diff)
+
+
+@pytest.mark.parametrize("speed", [1.25, 0.8])
+def test_what_a_busy_machine_does_to_all_ops_alike_is_no_change(speed: float) -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, speed=speed))
+    assert changed(diff) == []
+    step = diff.summary.set_index("metric").loc["step_time"]
+    assert not step["is_beyond_noise"]
+    assert abs(step["change"]) < step["noise"]
+    said = verdict(diff)
+    assert said.startswith("No change beyond noise: a step takes")
+    assert f"Most ops are {'slower' if speed > 1 else 'faster'}, too, as on a " in said
+
+
+def test_a_step_whose_ops_all_take_twice_as_long_is_beyond_what_a_busy_machine_does() -> None:
+    for a, b, word in ((1.0, 2.0, "slower"), (2.0, 1.0, "faster")):
+        diff = diff_of(Run(seed=1, speed=a), Run(seed=2, speed=b))
+        assert diff.step_times.is_beyond_noise
+        assert verdict(diff).startswith(f"Steps of b are {word}")
+        assert "most ops are, too" in verdict(diff)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.15])
+def test_a_callback_that_is_gone_is_named_by_the_time_between_the_ops(noise: float) -> None:
+    diff = diff_of(Run(seed=1, gap_us=4_000, noise=noise), Run(seed=2, noise=noise))
+    assert states(diff.categories, "category")["other"] == "faster"
+    fell = diff.categories.set_index("category").loc["other"]
+    assert fell["noise_ms"] < fell["a_ms"]
+    assert "; other time, between the ops, fell from 4.03 to 0.030 ms a step." in verdict(diff)
+    back = diff_of(Run(seed=2, noise=noise), Run(seed=1, gap_us=4_000, noise=noise))
+    assert "; other time, between the ops, rose from 0.030 to 4.03 ms a step." in verdict(back)
+
+
+def test_an_input_that_no_longer_keeps_up_is_named_once() -> None:
+    diff = diff_of(Run(seed=1, wait_us=100, n_steps=40), Run(seed=2, wait_us=20_000, n_steps=40))
+    assert states(diff.categories, "category")["input"] == "slower"
+    assert re.search(r"; input time, waiting for data, rose from 0\.\d+ to 2\d\.\d ms a step\.$", verdict(diff))
+
+
+def test_a_machine_that_is_busy_for_a_while_makes_no_wait_a_change() -> None:
+    quiet = Run(seed=1, wait_us=200, n_steps=40)
+    busy = Run(seed=2, wait_us=200, n_steps=40, busy=range(10, 26), busy_wait_us=3_000)
+    assert busy_input(diff_of(quiet, busy)) > 0.3
+    for a, b in ((quiet, busy), (busy, quiet)):
+        diff = diff_of(a, b)
+        assert changed(diff) == []
+        assert not diff.step_times.is_beyond_noise
+
+
+def busy_input(diff: RunDiff) -> float:
+    """By how much the input time rises."""
+    return float(diff.categories.set_index("category").loc["input", "change_ms"])
+
+
+def test_what_freed_the_cores_is_named_before_the_ops_that_got_faster_by_it() -> None:
+    layer = {"model/extra/MatMul": 1_500.0}
+    diff = diff_of(Run(seed=1, ops=MODEL | layer), Run(seed=2, speed=0.6))
+    said = verdict(diff)
+    assert "; model/extra is gone (-1." in said
+    assert said.endswith("ms a step). Most ops are faster, too, as what changed leaves its cores to them.")
+    back = verdict(diff_of(Run(seed=2, speed=0.6), Run(seed=1, ops=MODEL | layer)))
+    assert "; model/extra is new (+1." in back
+    assert back.endswith("Most ops are slower, too, as what changed takes cores from them.")
+
+
+def test_rows_too_small_to_mention_are_not_mentioned() -> None:
+    tiny = {"model/tiny/Cast": 12.0}
+    slower = {"model/tiny/Cast": 24.0}
+    diff = diff_of(Run(seed=1, ops=MODEL | tiny, between=0), Run(seed=1, ops=MODEL | slower, between=0))
+    assert changed(diff) == []
 
 
 def test_the_load_of_other_processes_is_named_where_samples_tell_it() -> None:

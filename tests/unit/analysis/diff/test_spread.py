@@ -7,9 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.diff.common_change import FEWEST_ROWS, common_change
+from tfprof_widgets.analysis.diff.common_change import (
+    FEWEST_ROWS,
+    CommonChange,
+    StepEffect,
+    common_change,
+    step_effect,
+)
 from tfprof_widgets.analysis.diff.spread import FEWEST_CELLS, Measured, measure, middle_mean
-from tfprof_widgets.analysis.diff.step_times import compare_steps
+from tfprof_widgets.analysis.diff.step_times import BUSY_MACHINE, compare_steps
 from tfprof_widgets.analysis.diff.student import two_sided
 
 STEADY = np.ones(1, np.bool_)
@@ -108,6 +114,47 @@ def test_an_equal_run_has_a_ratio_of_one() -> None:
     assert found.ratio == 1
     assert found.interval[0] < 1 < found.interval[1]
     assert not found.is_beyond_noise
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.7, 0.97, 1.0, 1.05, 1.6, 9.0])
+def test_a_change_is_larger_than_its_noise_just_where_the_interval_leaves_out_1(scale: float) -> None:
+    rng = np.random.default_rng(9)
+    a, b = rng.uniform(5, 15, 60), scale * rng.uniform(5, 15, 60)
+    found = compare_steps(a, b)
+    assert (abs(found.b_ms - found.a_ms) > found.noise_ms) == found.is_beyond_noise
+    if scale < 0.9:
+        assert found.noise_ms < found.a_ms
+
+
+def test_ops_that_are_all_slower_explain_slower_steps_but_no_faster_ones() -> None:
+    rng = np.random.default_rng(10)
+    a, b = 10 + 0.1 * rng.standard_normal(80), 12 + 0.1 * rng.standard_normal(80)
+    assert compare_steps(a, b).is_beyond_noise
+    explained = compare_steps(a, b, effect=StepEffect(ratio=1.2))
+    assert not explained.is_beyond_noise
+    assert explained.is_only_alike
+    assert compare_steps(b, a, effect=StepEffect(ratio=1.2)) == compare_steps(b, a)
+    assert not compare_steps(b, a, effect=StepEffect(ratio=1 / 1.2)).is_beyond_noise
+    assert compare_steps(a, 2 * a, effect=StepEffect(ratio=2.0)).is_beyond_noise
+    assert compare_steps(a, a * BUSY_MACHINE * 1.2, effect=StepEffect(ratio=9.0)).is_beyond_noise
+
+
+def test_ops_that_scatter_between_runs_widen_the_interval() -> None:
+    a, b = (10 + 0.1 * np.random.default_rng(seed).standard_normal(80) for seed in (11, 12))
+    assert compare_steps(a, 1.2 * b).is_beyond_noise
+    assert not compare_steps(a, 1.2 * b, effect=StepEffect(scatter=0.1)).is_beyond_noise
+
+
+def test_a_large_op_makes_steps_differ_by_more_than_many_small_ones() -> None:
+    host, none = CommonChange(ratio=1.3, scatter=0.1, n_rows=FEWEST_ROWS), CommonChange()
+    on_host = np.zeros(100, np.bool_)
+    many = step_effect(host, none, np.ones(100), on_host, True)
+    assert many.scatter == pytest.approx(0.01)
+    assert many.ratio == 1.3
+    assert step_effect(host, none, np.ones(100), on_host, False).ratio == 1
+    assert step_effect(host, none, np.append(np.zeros(99), 1.0), on_host, True).scatter == pytest.approx(0.1)
+    assert step_effect(none, none, np.ones(100), on_host, True) == StepEffect()
+    assert step_effect(host, none, np.zeros(0), np.zeros(0, np.bool_), True).scatter == 0
 
 
 @pytest.mark.parametrize(("n_a", "n_b"), [(0, 0), (0, 9), (9, 0), (1, 1), (5, 80)])
