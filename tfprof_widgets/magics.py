@@ -99,7 +99,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         before = self._compared(arguments)
         code = self._compile(line, cell, statement)
         deliver = functools.partial(self._deliver, arguments, before)
-        with capturing(capture_options, on_failure=deliver) as profile:
+        with capturing(capture_options, on_failure=deliver, title=arguments.out or "profile") as profile:
             value = code.run(self.shell.user_ns, None if cell is not None else local_ns)
         if cell is not None and value is not None:
             # As IPython does for a cell without a magic: prints `Out[n]`, sets `_`. After the capture, not within.

@@ -133,11 +133,13 @@ def profile(
 
 
 @contextlib.contextmanager
-def capturing(options: CaptureOptions, *, on_failure: Callable[[Profile], None]) -> Iterator[Profile]:
+def capturing(
+    options: CaptureOptions, *, on_failure: Callable[[Profile], None], title: str = "profile"
+) -> Iterator[Profile]:
     """Capture a block with these options; `on_failure` gets the filled profile before the block's exception goes on."""
     from .capture.session import Capture
 
-    captured = Profile(title="profile")
+    captured = Profile(title=title)
     capture = Capture(options)
     capture.start()
     try:

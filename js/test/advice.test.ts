@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it } from "vitest";
-import { evidenceFacts, gainWords, isShown, largestPart, mainLine } from "../src/core/advice";
+import { evidenceFacts, fixLines, gainWords, isShown, largestPart } from "../src/core/advice";
 import type { AdviceMeta, TraceMeta } from "../src/core/meta";
 import { encodePack, type Pack } from "../src/core/wire";
 import { BRING_VIEW } from "../src/draw/view_links";
@@ -75,11 +75,31 @@ describe("words of an advice", () => {
     expect(gainWords(0).join(" ")).toBe("not about the step time");
   });
 
-  it("show the line of the fix that does something", () => {
-    expect(mainLine("# why\nimport os\nfrom a import b\n  os.run()\nmore()")).toBe("os.run()");
-    expect(mainLine("# only a remark")).toBe("# only a remark");
-    expect(mainLine("")).toBe("");
-    expect(mainLine("x".repeat(5000)).length).toBeLessThan(300);
+  it.each([
+    ["# why\nimport os\nfrom a import b\n  os.run()\nmore()", "os.run()"],
+    ["# why\nfor _ in range(5):\n    x = Conv2D(filters, 3)(x)\n# or: less", "x = Conv2D(filters, 3)(x)"],
+    [
+      "def on_train_batch_end(self, batch):\n    if batch % 100 == 0:  # each\n        draw()",
+      "if batch % 100 == 0:  # each",
+    ],
+    ["data = slices(names)\ndata = data.map(f, num_parallel_calls=16)", "data = data.map(f, num_parallel_calls=16)"],
+    ["@tf.function\ndef train_step(*args): ...", "@tf.function"],
+    ['import os; os.environ["A"] = "b"', 'import os; os.environ["A"] = "b"'],
+    ["def f(x):", "def f(x):"],
+    ["# only a remark", "# only a remark"],
+  ])("show the line of a fix that makes the difference where one can be shown", (fix, line) => {
+    expect(fixLines(fix, 1)).toEqual([line]);
+  });
+
+  it("show as much of a fix as there is room for, the line that makes the difference always", () => {
+    const fix = "# why\ndata = slices(names)\ndata = data.map(f, num_parallel_calls=16)\ndata = data.batch(8)";
+    const lines = fix.split("\n");
+    expect(fixLines(fix, 4)).toEqual(lines);
+    expect(fixLines(fix, 3)).toEqual(lines.slice(1));
+    expect(fixLines(fix, 2)).toEqual(lines.slice(2));
+    expect(fixLines("def f():\n    if i % 100 == 0:\n        g()", 2)).toEqual(["if i % 100 == 0:", "    g()"]);
+    expect(fixLines("", 3)).toEqual([]);
+    expect(fixLines("x".repeat(5000), 3)[0].length).toBeLessThan(300);
   });
 
   it("name the largest part of a step of a run without advice", () => {

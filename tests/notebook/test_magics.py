@@ -50,7 +50,7 @@ def inner():
     raise ValueError('from line five')
 model.fit(x, y, verbose=0)
 inner()""",
-    "after_error": "print(failed.capture.outcome, numbers(failed))",
+    "after_error": "print(failed.capture.outcome, numbers(failed), failed.title, failed.report().split('\\n')[0])",
     "syntax": "%%tfprofile --view none\na = 1\na = = 2",
     "await": "%%tfprofile --view none\nimport asyncio\nawait asyncio.sleep(0)",
     "selected": "%%tfprofile -o s --steps 2:4 --view=none --no-system\nmodel.fit(x, y, verbose=0);",
@@ -58,7 +58,7 @@ inner()""",
     "every": "%%tfprofile -o s --every 2 --view none\nmodel.fit(x, y, verbose=0);",
     "read_every": "print([w.first_step for w in s.capture.windows])",
     "line": "%tfprofile -o line_profile --view none model.fit( x,  y, verbose=0).history['loss']  [0] > -1",
-    "read_line": "print(numbers(line_profile), _)",
+    "read_line": "print(numbers(line_profile), line_profile.title, _)",
     "assigned": "def f(n):\n    got = %tfprofile --view none n + 1\n    return got\nf(41)",
     "source": """%%tfprofile --view none
 def visible():
@@ -162,7 +162,7 @@ def test_a_failing_cell_fails_once_with_the_line_numbers_of_the_cell(cells: Cell
 
 
 def test_what_ran_before_a_failure_is_kept(cells: Cells) -> None:
-    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4]"
+    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4] failed # Profile: failed"
 
 
 def test_a_syntax_error_names_the_line_of_the_cell(cells: Cells) -> None:
@@ -185,7 +185,7 @@ def test_options_select_steps(cells: Cells) -> None:
 def test_the_line_magic_runs_a_statement_unchanged_and_gives_its_value(cells: Cells) -> None:
     (result,) = cells.outputs("line", "execute_result")
     assert result.data["text/plain"] == "True"
-    assert cells.stdout("read_line") == "[0, 1, 2, 3, 4] True"
+    assert cells.stdout("read_line") == "[0, 1, 2, 3, 4] line_profile True"
 
 
 def test_the_line_magic_sees_the_names_of_the_function_it_stands_in(cells: Cells) -> None:

@@ -210,7 +210,7 @@ class Results:
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        """What to change, the largest gain first."""
+        """What to change, in the order of `ranked`."""
         return self._found_advice.advice
 
     @property

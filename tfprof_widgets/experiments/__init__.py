@@ -288,3 +288,5 @@ def _progress(name: str, bounds: Bounds, *, n_variants: int) -> Iterator[Advance
     total = n_variants * bounds.n_repeats * bounds.n_steps
     with tqdm(total=total, unit=" step", desc=name, delay=_SLOW_S, leave=False, disable=not is_watched) as bar:
         yield bar.update
+        # What ran into its bound of time is done, too: a bar closed before its total is drawn as one that failed.
+        bar.total = bar.n

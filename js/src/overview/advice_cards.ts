@@ -1,13 +1,20 @@
 /** What to change -> at most three cards that win most, each a button that selects its evidence in every view, and the rest when asked for. */
 
-import { evidenceFacts, gainWords, isShown, mainLine, timeRangeOf } from "../core/advice";
+import { evidenceFacts, fixLines, gainWords, isShown, timeRangeOf } from "../core/advice";
 import { formatCount } from "../core/format";
 import type { AdviceMeta } from "../core/meta";
 import { button, copyButton, h } from "../draw/dom";
+import { inFrame, watchSize } from "../draw/page";
 import { BRING_VIEW, VIEW_TITLES } from "../draw/view_links";
 import type { TraceView } from "../view";
 
 const N_CARDS = 3;
+/** Of all cards together, whatever their number: the panel keeps its height. As in `overview_advice.css`. */
+const CARDS_PX = 150;
+const CODE_LINE_PX = 14;
+/** Around the card and the code. */
+const SPARE_PX = 3;
+const MOST_LINES = 6;
 /** Filled bars of the mark beside the word. */
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
@@ -20,6 +27,7 @@ export class AdviceCards {
   /** "3 of 5", and the way to the others. */
   readonly side = h("span", { class: "unit" });
   readonly #buttons: HTMLButtonElement[] = [];
+  readonly #codes: HTMLElement[] = [];
   /** The card that was chosen last: two may be about the same evidence. */
   #last = -1;
 
@@ -34,6 +42,23 @@ export class AdviceCards {
     const mark = view.guard(() => this.#mark());
     for (const field of ["selection", "time_range", "step"] as const) view.link.on(field, mark, view.signal);
     this.#mark();
+    const fit = inFrame(
+      view.guard(() => this.#fit()),
+      view.signal,
+    );
+    watchSize(this.list, fit, view.signal);
+  }
+
+  /** Gives each card the lines of its fix that there is room for below its title. */
+  #fit(): void {
+    const card_px = Math.floor(CARDS_PX / Math.min(N_CARDS, this.advice.length));
+    // All are measured before any is changed, which would have the browser lay them out again and again.
+    const rooms = this.#buttons.map((title) => card_px - title.offsetHeight - SPARE_PX);
+    this.#codes.forEach((code, i) => {
+      const n = Math.min(MOST_LINES, Math.floor(rooms[i] / CODE_LINE_PX));
+      const text = n > 0 ? fixLines(this.advice[i].fix, n).join("\n") : "";
+      if (code.textContent !== text) code.textContent = text;
+    });
   }
 
   #count(cards: readonly HTMLElement[]): void {
@@ -49,6 +74,7 @@ export class AdviceCards {
       rest.setAttribute("aria-expanded", String(isAll));
     };
     show(false);
+    this.list.dataset.cards = String(Math.min(N_CARDS, cards.length));
     this.side.append(words);
     if (cards.length > N_CARDS) this.side.append(" · ", rest);
   }
@@ -83,7 +109,7 @@ export class AdviceCards {
     return card;
   }
 
-  /** The line of code that matters, the way to copy it all, and the way to the numbers. */
+  /** The lines of code that matter, the way to copy it all, and the way to the numbers. */
   #fixLine(one: AdviceMeta, more: HTMLElement): HTMLElement {
     const { signal } = this.view;
     const details = button("Details ▾", () => show(more.hidden === true), signal, {
@@ -91,7 +117,8 @@ export class AdviceCards {
       "aria-controls": more.id,
       title: "The evidence in numbers, and the whole fix",
     });
-    const line = h("code", {}, mainLine(one.fix));
+    const line = h("code", {}, ...fixLines(one.fix, 1));
+    this.#codes.push(line);
     const show = (isShown: boolean) => {
       more.hidden = !isShown;
       line.hidden = isShown;
@@ -108,7 +135,7 @@ export class AdviceCards {
     for (const place of [details, more]) place.addEventListener("keydown", key, { signal });
     const copy = copyButton("Copy", () => one.fix, signal);
     copy.title = "Copy the whole fix";
-    return h("div", { class: "fix" }, line, h("span", { class: "sp" }), one.fix && copy, details);
+    return h("div", { class: "fix" }, line, h("span", { class: "acts" }, one.fix && copy, details));
   }
 
   #choose(index: number): void {

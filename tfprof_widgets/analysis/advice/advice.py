@@ -12,6 +12,8 @@ Severity = Literal["high", "medium", "low"]
 HIGH_GAIN, MEDIUM_GAIN = 0.20, 0.05
 """From these shares of the step time on, advice is of severity high and medium: XProf's bounds for the wait for input."""
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+MAY_BE_CHANCE = frozenset(("straggler_step",))
+"""Rules on what happened in few steps, of which no cause in the program is known."""
 STAGES = ("slow_read", "slow_map", "no_prefetch", "no_parallel_map", "sequential_stage", "generator")
 
 
@@ -44,7 +46,11 @@ class Advice:
     """Code to paste, with the user's own names where they are known; remarks in it are comments."""
     selection: Highlight
     gain_ratio: float
-    """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time."""
+    """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time.
+
+    An estimate from this capture: a bound of what these steps could have saved. What a fix wins is measured in another run, on
+    a machine that other programs may slow down more or less by then, so it may come out above the bound.
+    """
     stage: str = ""
     """Of `input_bound` one of `STAGES`; else empty."""
 
@@ -84,5 +90,13 @@ def severity_of(gain_ratio: float) -> Severity:
 
 
 def ranked(found: Iterator[Advice]) -> tuple[Advice, ...]:
-    """The largest gain first; of equals the more severe one, then by name of the rule."""
-    return tuple(sorted(found, key=lambda one: (-one.gain_ratio, SEVERITIES.index(one.severity), one.rule, one.title)))
+    """The largest gain first; of equals the more severe one, then by name of the rule.
+
+    What came in a few steps and may be chance counts as a small gain here: it comes behind each cause in every step that is
+    worth a word.
+    """
+    return tuple(sorted(found, key=lambda one: (-_weight(one), SEVERITIES.index(one.severity), one.rule, one.title)))
+
+
+def _weight(one: Advice) -> float:
+    return min(one.gain_ratio, MEDIUM_GAIN) if one.rule in MAY_BE_CHANCE else one.gain_ratio

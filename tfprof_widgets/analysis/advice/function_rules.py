@@ -13,9 +13,10 @@ import numpy as np
 
 from ..wording import number, percent, plural
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise
+from .code_places import last_part
 from .code_text import named, remark
 from .python_gaps import CodeLine, top_line
-from .step_facts import MIN_STEPS
+from .step_facts import MIN_STEPS, usual_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -87,22 +88,22 @@ def _defined(run: Run, name: str) -> str:
         return ""
     row = found.iloc[-1]
     file = source_map.files.iloc[int(row["file"])]
-    title = str(file["title"] or file["file"]).replace("\\", "/").rpartition("/")[2]
-    return f"{title}:{row['line']}"
+    return f"{last_part(str(file['title'] or file['file']))}:{row['line']}"
 
 
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
     """The steps run op by op from Python.
 
-    Gain: of a usual step what is neither waiting for data, tracing nor the ops themselves, of the mean step time; in a graph,
-    calling an op costs a hundredth.
+    Gain: of a usual step what is neither waiting for data, tracing nor the ops themselves; in a graph, calling an op costs a
+    hundredth. The usual step has the median of its own time, not the mean, and what others own on average: a median set
+    against a mean that few stalls lengthen would promise too little.
     """
     steps, eager = run.steps, run.eager
     if len(steps) < MIN_STEPS or not eager.is_hot:
         return
-    own_ms = float(np.median(steps.time_ms - steps.category_ms("input") - run.traced.cost_ms))
-    python_ms = max(own_ms - eager.op_ms, 0.0)
-    gain = python_ms / steps.mean_ms
+    usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
+    python_ms = max(usual.own_ms - eager.op_ms, 0.0)
+    gain = python_ms / usual.step_ms if usual.step_ms else 0.0
     if gain < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
@@ -115,11 +116,11 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     yield advise(
         "eager_hot_loop",
         f"The steps{where} call {number(eager.calls_per_step)} ops one by one from Python: "
-        f"{number(python_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}) are not spent in ops.",
+        f"{number(python_ms)} of {number(usual.step_ms)} ms a step ({percent(gain)}) are not spent in ops.",
         evidence={
             "eager_calls_per_step": eager.calls_per_step,
             "op_ms": eager.op_ms,
-            "step_time_ms": steps.mean_ms,
+            "step_time_ms": usual.step_ms,
             "python_ratio": gain,
             "eager_ratio": eager.share,
             **({"line": line.place, "function": line.function} if line is not None else {}),

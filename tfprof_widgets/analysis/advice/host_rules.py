@@ -18,7 +18,7 @@ from .device_copies import copy_events, exposed_copies_ms
 from .input_rules import input_bound, works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_gaps import CodeLine, top_line
-from .step_facts import MIN_STEPS
+from .step_facts import MIN_STEPS, usual_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -52,25 +52,28 @@ def host_callback(run: Run) -> Iterator[Advice]:
     """Python code of the user's runs between the computations, in most steps.
 
     Gain: the share of the step time in the long stretches in which no op runs and the device idles. Code that runs on another
-    thread, or every hundredth step, takes none of it.
+    thread, or every hundredth step, takes none of it. On a machine without a device, where ops of the step and Python take turns,
+    it is the share of the samples at that code where that is more.
     """
     steps, gap = run.steps, run.gap
     if len(steps) < MIN_STEPS or run.eager.is_hot or np.median(run.traced.cost_ms) > 0:
         return
     if gap.usual_ms < MIN_SHARE * steps.median_ms or not gap.is_long:
         return
-    gain = float(gap.ms.mean()) / steps.mean_ms
     line = gap.lines[0] if gap.is_named else None
+    idle_ratio = float(gap.ms.mean()) / steps.mean_ms
+    gain = max(idle_ratio, 0.0 if steps.has_device or line is None else gap.sampled_ratio)
     by = f" in {line.function} ({line.place})" if line else " between batches"
     idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
     yield advise(
         "host_callback",
-        f"Python{by} takes {number(float(gap.ms.mean()))} of {number(steps.mean_ms)} ms a step ({percent(gain)}), while {idle}.",
+        f"Python{by} takes {number(gain * steps.mean_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}), "
+        f"{'' if gain == idle_ratio else 'mostly '}while {idle}.",
         evidence={
             "gap_ms": float(gap.ms.mean()),
             "longest_gap_ms": gap.usual_ms,
             "step_time_ms": steps.mean_ms,
-            "gap_ratio": gain,
+            "gap_ratio": idle_ratio,
             "n_samples": gap.n_samples,
             **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
         },
@@ -185,7 +188,9 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
 def straggler_step(run: Run) -> Iterator[Advice]:
     """Some steps take several times as long as the others, and no other rule says why.
 
-    Gain: what those steps take beyond the median, of the time of all steps.
+    Gain: what those steps take beyond the median, each as much as the usual one of them, of the time of all steps less what
+    one takes beyond that: that a step stalls may come again, that it stalls as long as the longest was chance. Nothing in the
+    program is known to cause it, so `ranked` puts it behind what every step has.
     """
     steps = run.steps
     if len(steps) < 4 * MIN_STRAGGLERS:
@@ -196,7 +201,10 @@ def straggler_step(run: Run) -> Iterator[Advice]:
     # The step after a save waits for the disk, too.
     slow &= ~run.saves.is_saving & ~np.append(False, run.saves.is_saving[:-1]) & (run.traced.cost_ms == 0)
     n = int(slow.sum())
-    gain = float(excess[slow].sum() / steps.time_ms.sum())
+    usual_ms = float(np.sort(excess[slow])[(n - 1) // 2]) if n else 0.0
+    above_ms = np.maximum(excess[slow] - usual_ms, 0.0)
+    lost_ms = float((excess[slow] - above_ms).sum())
+    gain = lost_ms / float(steps.time_ms.sum() - above_ms.sum())
     if not MIN_STRAGGLERS <= n <= MOST_STRAGGLERS * len(steps) or gain < MIN_SHARE:
         return
     parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
@@ -234,7 +242,8 @@ def small_batch(run: Run) -> Iterator[Advice]:
 
     Gain: the share of the time of all steps that neither grows with the batch (what the ops of the model, but not of the
     optimizer, take beyond the cost of running any op) nor is another rule's (waiting for data, Python of the user's, tracing).
-    With ever larger batches the time per sample nears what grows, so the share is the bound. Where the training waits for a
+    With ever larger batches the time per sample nears what grows, so the share is the bound. It is that of a usual step: the
+    median of its own time, and what other rules own on average. Where the training waits for a
     pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win.
     """
     steps = run.steps
@@ -242,22 +251,23 @@ def small_batch(run: Run) -> Iterator[Advice]:
         return
     if run.wait.sets_the_pace and works_ahead(run):
         return
-    own = np.maximum(steps.time_ms - _owned_ms(run), 0.0)
-    quick_ms, own_ms = np.quantile(own, (QUICK, 0.5)).tolist()
-    growing_ms = min(run.work.growing_ms, own_ms)
-    fixed_ms = own_ms - growing_ms
-    gain = fixed_ms / steps.mean_ms if steps.mean_ms else 0.0
+    owned_ms = np.minimum(_owned_ms(run), steps.time_ms)
+    quick_ms = float(np.quantile(steps.time_ms - owned_ms, QUICK))
+    usual = usual_step(steps.time_ms, owned_ms)
+    growing_ms = min(run.work.growing_ms, usual.own_ms)
+    fixed_ms = usual.own_ms - growing_ms
+    gain = fixed_ms / usual.step_ms if usual.step_ms else 0.0
     if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MIN_SHARE:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     yield advise(
         "small_batch",
-        f"{number(fixed_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}) are the same for any batch: "
+        f"{number(fixed_ms)} of {number(usual.step_ms)} ms a step ({percent(gain)}) are the same for any batch: "
         f"{number(run.work.n_ops)} ops of {number(average_us)} us on average, their scheduling, and Python around them.",
         evidence={
             "fixed_ms": fixed_ms,
             "growing_ms": growing_ms,
-            "step_time_ms": steps.mean_ms,
+            "step_time_ms": usual.step_ms,
             "fixed_ratio": gain,
             "ops_per_step": run.work.n_ops,
             "avg_op_time_us": average_us,

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from ..input.iterator_calls import base_name
 from ..ops.op_names import parse_op_names
+from ..system.samples import Samples
+from ..units import PS_PER_MS
 from ..wording import number, percent
 from .advice import Advice, advise
 from .code_text import named, remark
+from .mapped_function import mapped_function
 
 if TYPE_CHECKING:
     from .run import Run
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 HIDDEN_BY_PREFETCH = 0.5
 """A pipeline without any stage that works ahead, whose work takes up to this share of the step, would be wholly hidden behind
 the rest of the step by a prefetch alone; of a larger share something else must become faster too."""
+
+IDLE = 0.5
+"""Of the wait for data: where the process computes less than this beside its ops, the pipeline waits itself."""
+N_WAITING = 16
+"""Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
 
 _READERS = frozenset(
     (
@@ -157,30 +164,50 @@ def _numbers(run: Run, pipeline: pd.Series | None) -> dict[str, float | str]:
     return numbers
 
 
-def mapped_line(run: Run) -> tuple[str, str]:
-    """The user's function that tf.data runs longest and where it is; empty where nobody noted it."""
-    scopes, lines = run.results.op_scopes, run.results.source_lines
-    own = np.where(scopes.is_input, run.results.op_totals.self_us, 0.0)
-    entry = lines.op_entry
-    time_us = np.bincount(entry, own[: len(entry)], minlength=len(lines.entries))
-    time_us[(lines.entries["bucket"] != "").to_numpy()] = 0.0
-    if not len(time_us) or time_us.max() <= 0:
-        return "", ""
-    row = lines.entries.iloc[int(time_us.argmax())]
-    file = str(row["file"]).replace("\\", "/").rpartition("/")[2]
-    return str(row["function"]), f"{file}:{row['line']}  {row['code']}"
+def waits_idly(run: Run) -> bool | None:
+    """Whether the wait for data is one for a disk, a network or a clock rather than for a core; None where nobody sampled that.
+
+    Of what this process computed in the meantime, the ops of the steps are taken off; were all of the rest the pipeline's, it
+    would still fill less than half of the wait.
+    """
+    samples, steps = Samples.of(run.results.system), run.steps
+    if samples is None or not len(steps):
+        return None
+    seconds, load_pct = samples.known("process_cpu_pct")
+    ps = seconds * 1e3 * PS_PER_MS
+    inside = (ps >= steps.start_ps.min()) & (ps <= steps.end_ps.max())
+    if not inside.any():
+        return None
+    busy_ratio = float(load_pct[inside].mean()) / 100 - steps.ratio("host_compute")
+    return busy_ratio < IDLE * run.wait.ratio
+
+
+def _parallel(run: Run, mapped: str) -> str:
+    """A map that makes several elements at a time, and the batches of it."""
+    is_idle = waits_idly(run)
+    if is_idle:
+        return (
+            f"dataset = dataset.map({mapped}, num_parallel_calls={N_WAITING})\n"
+            "# it waits more than it computes: more calls at a time than cores, each with a thread of its own\n"
+            "options = tf.data.Options()\n"
+            f"options.threading.private_threadpool_size = {N_WAITING}\n"
+            "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE).with_options(options)"
+        )
+    hint = f"num_parallel_calls={N_WAITING} and options.threading.private_threadpool_size = {N_WAITING}"
+    return (
+        f"dataset = dataset.map({mapped}, num_parallel_calls=tf.data.AUTOTUNE)\n"
+        + (f"# where it waits for a disk or a network: {hint}\n" if is_idle is None else "")
+        + "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+    )
 
 
 def _fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> str:
-    function, place = mapped_line(run) if stage in ("slow_map", "no_parallel_map", "no_prefetch") else ("", "")
-    name = named(function, "f")
-    where = remark(f"the costly function: {place}") if place else ""
+    costly = mapped_function(run) if stage in ("slow_map", "no_parallel_map", "no_prefetch") else None
+    name = named(costly.name if costly else "", "f")
+    where = remark(f"the costly function: {costly.place}  {costly.code}") if costly else ""
     match stage:
         case "no_parallel_map":
-            return (
-                f"{where}dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)\n"
-                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
-            )
+            return where + _parallel(run, name)
         case "no_prefetch":
             return f"{where}dataset = dataset.prefetch(tf.data.AUTOTUNE)  # the last step of the pipeline"
         case "slow_map":
@@ -192,16 +219,16 @@ def _fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> str:
         case "slow_read":
             return (
                 "# several files at a time; more files than readers, near to the machine\n"
-                "dataset = tf.data.Dataset.list_files(pattern).interleave(\n"
-                f"    {_reader(short)}, num_parallel_calls=tf.data.AUTOTUNE)\n"
+                "files = tf.data.Dataset.list_files(pattern)\n"
+                f"dataset = files.interleave({_reader(short)}, num_parallel_calls=tf.data.AUTOTUNE)\n"
                 "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
             )
         case "generator":
             return (
                 "# let Python give names or indices only, and load them in parallel\n"
-                "dataset = tf.data.Dataset.from_tensor_slices(names).map(\n"
-                "    lambda name: tf.numpy_function(load, [name], tf.float32), num_parallel_calls=tf.data.AUTOTUNE)\n"
-                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+                "def load_one(name):\n"
+                "    return tf.numpy_function(load, [name], tf.float32)\n"
+                "dataset = tf.data.Dataset.from_tensor_slices(names)\n" + _parallel(run, "load_one")
             )
     code = "" if pipeline is None else str(pipeline["suggestion_code"])
     if code.startswith("."):

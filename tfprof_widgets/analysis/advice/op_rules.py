@@ -13,6 +13,7 @@ from ...store.trace import Bool, Float64
 from ..units import PS_PER_MS
 from ..wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
+from .code_places import last_part, place_of
 from .code_text import remark
 from .conv_sizes import filter_sizes
 from .device_copies import covered_before, exposed_copies_ms
@@ -203,18 +204,14 @@ def layer_line(run: Run, layer: str) -> str:
     if found.empty:
         return ""
     file = source_map.files.iloc[int(found["file"].iloc[-1])]
-    return f"{_last(str(file['title'] or file['file']))}:{found['line'].iloc[-1]}"
+    return f"{last_part(str(file['title'] or file['file']))}:{found['line'].iloc[-1]}"
 
 
 def op_line(run: Run, op: int) -> str:
     """`file:line` of the user's that a framework op is charged to, empty where it is charged to none."""
     lines = run.results.source_lines
     row = lines.entries.iloc[int(lines.op_entry[op])]
-    return "" if row["bucket"] else f"{_last(str(row['file']))}:{row['line']}"
-
-
-def _last(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+    return "" if row["bucket"] else place_of(run.results.source_map, str(row["file"]), int(row["line"]))
 
 
 def host_fallback(run: Run) -> Iterator[Advice]:

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from ...store.source_map import SourceMap
-from ...store.trace import Float64, Int64, Trace
+from ...store.trace import Bool, Float64, Int64, Trace
 from ..units import PS_PER_MS
+from .code_places import COMPREHENSIONS, enclosing_function, last_part
 from .step_facts import StepFacts
 
 MIN_GAP_MS = 3.0
@@ -24,6 +25,8 @@ loop of the user's own needs to fetch the next batch and to call a function stay
 MIN_SAMPLES = 3
 """The user's line is sampled every 5 ms; fewer samples than this name no line."""
 _MOST = 0.5
+MIN_FOR_A_SHARE = 40
+"""Samples in the steps from which on a share of them says how long something took, to a tenth or so."""
 _LONG = 0.5
 """Of the usual longest stretch: others at least this long count with it."""
 
@@ -44,7 +47,7 @@ class CodeLine:
     @property
     def place(self) -> str:
         """`train.py:12`."""
-        return f"{self.file.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
+        return f"{last_part(self.file)}:{self.line}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +62,9 @@ class PythonGap:
     """Where the user's thread was in them, the most frequent first, without the line that runs the step itself."""
     n_samples: int = 0
     """How many samples lie in them."""
+    sampled_ratio: float = 0.0
+    """Share of the steps' samples that are at those of these lines which mostly run no op, whatever runs meanwhile: code that now
+    and then calls an op itself breaks its stretch in two. 0 where there are too few samples to tell."""
 
     @property
     def is_named(self) -> bool:
@@ -87,7 +93,27 @@ def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> 
     in_gap = covered(time_ps, long)
     in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
     lines = _lines(source_map, frame[in_gap], _main_line(source_map, frame[in_work]))
-    return PythonGap(gap.ms, gap.usual_ms, lines, int(in_gap.sum()))
+    ratio = _sampled_ratio(source_map, frame, in_gap, steps.pieces, time_ps, lines)
+    return PythonGap(gap.ms, gap.usual_ms, lines, int(in_gap.sum()), ratio)
+
+
+def _sampled_ratio(
+    source_map: SourceMap, frame: Int64, in_gap: Bool, pieces: pd.DataFrame, time_ps: Int64, lines: tuple[CodeLine, ...]
+) -> float:
+    in_step = covered(time_ps, pieces)
+    if not lines or int(in_step.sum()) < MIN_FOR_A_SHARE:
+        return 0.0
+    waits = covered(time_ps, pieces[pieces["category"] == "input"])
+    place = _place(source_map, frame).reset_index(drop=True)
+    counted = place.assign(n=in_step & ~waits, gap=in_gap).groupby(["file", "line"])[["n", "gap"]].sum()
+    rows = source_map.files["title"].where(source_map.files["title"] != "", source_map.files["file"])
+    named = {(one.file, one.line) for one in lines}
+    n = sum(
+        int(count)
+        for (file, line), count, of_gap in zip(counted.index, counted["n"], counted["gap"], strict=True)
+        if file >= 0 and (rows.iloc[int(file)], int(line)) in named and of_gap >= _MOST * count
+    )
+    return n / int(in_step.sum())
 
 
 def sample_times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Int64]:
@@ -99,7 +125,7 @@ def sample_times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Int64]:
     return after[known], frame[known]
 
 
-def covered(time_ps: Int64, pieces: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
     """Which moments lie in some pieces; pieces of several hosts may overlap, the later begun one counts."""
     start = pieces["start_ps"].to_numpy(np.int64)
     order = np.argsort(start, kind="stable")
@@ -138,11 +164,25 @@ def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) ->
     for (file, line), n in zip(counts.index, counts.tolist(), strict=True):  # one turn per line
         if (int(file), int(line)) == main or file < 0:
             continue
-        at = (source_map.frames["file"] == file) & (source_map.frames["line"] == line)
         named = source_map.files.iloc[int(file)]
         text = str(named["text"]).split("\n")
         code = text[int(line) - 1].strip() if 0 < line <= len(text) else ""
         title = str(named["title"] or named["file"])
-        function = str(source_map.frames["function"][at].iloc[0])
+        function = _function(source_map, int(file), int(line), text)
         found.append(CodeLine(title, int(line), function, code, n / len(frame)))
     return tuple(found)
+
+
+def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> str:
+    """The function that a line belongs to; of a comprehension the one that it is written in, by its callers or by the text."""
+    frames = source_map.frames
+    rows = frames[(frames["file"] == file) & (frames["line"] == line)]
+    own = [str(name) for name in rows["function"] if name not in COMPREHENSIONS]
+    if own:
+        return own[0]
+    row = rows.iloc[0]
+    while str(row["function"]) in COMPREHENSIONS and row["parent"] >= 0:  # a parent is always an earlier row
+        row = frames.iloc[int(row["parent"])]
+    if str(row["function"]) not in COMPREHENSIONS and row["file"] == file:
+        return str(row["function"])
+    return enclosing_function(text, line) or str(rows["function"].iloc[0])

@@ -114,6 +114,24 @@ class StepFacts:
         return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
 
 
+@dataclass(frozen=True)
+class UsualStep:
+    """A step that no stall lengthens, but with its share of what comes now and then."""
+
+    own_ms: float
+    """Median of what is a rule's own."""
+    step_ms: float
+    """With what others own, on average."""
+
+
+def usual_step(time_ms: Float64, owned_ms: Float64) -> UsualStep:
+    """Find it; `owned_ms` is for each step what is not the rule's own."""
+    if not len(time_ms):
+        return UsualStep(0.0, 0.0)
+    own_ms = float(np.median(time_ms - owned_ms))
+    return UsualStep(own_ms, own_ms + float(owned_ms.mean()))
+
+
 def step_facts(results: Results) -> StepFacts:
     """Collect them: of the steps that the averages of the overview are over."""
     frame, overview = results.steps.frame, results.overview

@@ -7,7 +7,7 @@ import tfprof_widgets as tfprof
 PLANTED = {
     # kind: rule, stage, words of the title, words of the fix
     "small_batch": ("small_batch", "", "the same for any batch", "8 * batch_size"),
-    "slow_read": ("input_bound", "generator", "for data", "num_parallel_calls=tf.data.AUTOTUNE"),
+    "slow_read": ("input_bound", "generator", "for data", "private_threadpool_size"),
     "overloaded_map": ("input_bound", "slow_map", "for data", "map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()"),
     "inefficient_graph": ("inefficient_op", "", "11 x 11 convolution of sequential", "Conv2D(filters, 3"),
     "heavy_callback": ("host_callback", "", "on_train_batch_end (trainings.py:", "def on_train_batch_end"),

@@ -48,13 +48,17 @@ def only(results: Results) -> Advice:
     return advice
 
 
-def sampled(*moments_us: tuple[float, int]) -> SourceMap:
-    """A map in which the user's thread was seen at lines of one file: `(time, line)`."""
+def sampled(
+    *moments_us: tuple[float, int], text: str = TEXT, function: str = "on_train_batch_end", caller: str = ""
+) -> SourceMap:
+    """A map in which the user's thread was seen at lines of one file: `(time, line)`; with `caller` the caller of each."""
     empty = empty_source_map()
     lines = sorted({at_line for _, at_line in moments_us})
-    frames = [{"parent": -1, "file": 0, "line": one, "function": "on_train_batch_end"} for one in lines]
-    samples = [{"time_ns": EPOCH_NS + round(us * 1e3), "frame": lines.index(one)} for us, one in moments_us]
-    files = [{"file": "/home/me/train.py", "title": "train.py", "is_user": True, "text": TEXT}]
+    callers = [{"parent": -1, "file": 0, "line": 100, "function": caller}] if caller else []
+    first = len(callers)
+    frames = [*callers, *({"parent": first - 1, "file": 0, "line": one, "function": function} for one in lines)]
+    samples = [{"time_ns": EPOCH_NS + round(us * 1e3), "frame": first + lines.index(one)} for us, one in moments_us]
+    files = [{"file": "/home/me/train.py", "title": "train.py", "is_user": True, "text": text}]
     return SourceMap(
         ops=empty.ops,
         frames=type(empty.frames)(frames),
@@ -116,6 +120,40 @@ def test_a_line_is_moved_only_where_it_stands_alone(line: str, moved: str) -> No
     compile(fix, "fix", "exec")
 
 
+@pytest.mark.parametrize(
+    ("text", "caller"),
+    [
+        ("model.fit(dataset)\n\nx = 1\n", "on_train_batch_end"),  # the callers tell
+        (f"model.fit(dataset)\n{HOOK}\n    self.images = [draw(i) for i in range(8)]\n", ""),  # the text does
+        (f"%%tfprofile\n{HOOK} [draw(i) for i in range(8)]\n    [draw(i) for i in range(8)]\n", ""),
+    ],
+)
+def test_a_comprehension_belongs_to_the_function_that_it_is_written_in(text: str, caller: str) -> None:
+    moments = [(i * STEP_US + at, 1 if at < 60_000 else 3) for i in range(10) for at in (20_000, 70_000, 90_000)]
+    source_map = sampled(*moments, text=text, function="<listcomp>", caller=caller)
+    advice = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=source_map))
+    assert advice.evidence["function"] == "on_train_batch_end"
+    assert "on_train_batch_end (train.py:3)" in advice.title
+    assert "def on_train_batch_end(self, batch, logs=None):" in advice.fix
+    assert "<listcomp>" not in advice.fix
+
+
+def test_a_comprehension_outside_of_any_function_keeps_its_name() -> None:
+    moments = [(i * STEP_US + at, 1 if at < 60_000 else 3) for i in range(10) for at in (20_000, 70_000, 90_000)]
+    source_map = sampled(*moments, text="fit()\n\n[draw(i) for i in x]\n", function="<listcomp>")
+    assert only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=source_map)).evidence["function"] == "<listcomp>"
+
+
+def test_a_callback_that_calls_ops_itself_takes_what_samples_say() -> None:
+    """The op of the callback splits its 50 ms: 30 without any op, of which 10 are no long stretch, and 20 with one."""
+    parts = [("net/dense/MatMul:MatMul", 0, 50_000), ("predict/MatMul:MatMul", 60_000, 15_000)]
+    moments = [(i * STEP_US + at, 1 if at < 50_000 else 3) for i in range(10) for at in range(2_500, 100_000, 5_000)]
+    advice = only(run(*parts, source_map=sampled(*moments)))
+    assert advice.gain_ratio == pytest.approx(0.5, abs=0.01)
+    assert advice.evidence["gap_ratio"] == pytest.approx(0.25, abs=0.01)
+    assert "mostly while no op runs" in advice.title
+
+
 def test_a_short_pause_of_the_framework_is_no_callback() -> None:
     assert "host_callback" not in rules(run(("net/dense/MatMul:MatMul", 0, 8_500), step_us=10_000))
 
@@ -152,6 +190,19 @@ def test_slow_steps_of_unknown_cause_are_named() -> None:
     assert "steps 6, 13" in advice.title
     assert advice.gain_ratio == pytest.approx(600 / 2600)
     assert advice.selection.step in (6, 13)
+
+
+def test_the_longest_stall_promises_no_more_than_a_usual_one() -> None:
+    """Steps of 0.1 s, of which two stall, 0.3 and 3 s: the second tells that it may come again, not how long it takes."""
+    stalls = {6: 300_000.0, 13: 3_000_000.0}
+    events, at = [], 0.0
+    for i in range(20):
+        us = STEP_US + stalls.get(i, 0)
+        events += [event("train", at, us, _r=1, step_num=i), event("y:MatMul", at + 100, us - 1_000)]
+        at += us
+    advice = only(Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at))))
+    assert advice.rule == "straggler_step"
+    assert advice.gain_ratio == pytest.approx(600 / 2600)
 
 
 def test_one_slow_step_is_no_straggler() -> None:
@@ -204,6 +255,22 @@ def test_ops_called_one_by_one_are_an_eager_loop() -> None:
     assert advice.rule == "eager_hot_loop"
     assert advice.evidence["eager_calls_per_step"] == 40
     assert advice.gain_ratio == pytest.approx(1 - 40 * 0.28 / 100, abs=0.01)
+
+
+def eager_loop(*, stalled: tuple[int, ...], n_steps: int = 20, stall_us: float = 1_000_000) -> Results:
+    """Steps of 40 eager ops, of which some stall in Python, as on a machine that others use."""
+    calls = [(f"EagerLocalExecute: {kind}", 1_000.0 * i + 10, 300.0) for i, kind in enumerate(["MatMul", "Mul"] * 20)]
+    around = [("EagerExecute", start - 5, us + 10) for _, start, us in calls]
+    stats: dict[str, dict[str, Any]] = {"EagerExecute": {"is_func": 0}}
+    return run(*around, *calls, n_steps=n_steps, stats=stats, only=lambda i: i in stalled, longer=stall_us)
+
+
+def test_a_loop_of_eager_ops_comes_before_stalls_of_unknown_cause_and_promises_what_a_usual_step_would_win() -> None:
+    results = eager_loop(stalled=(6, 13))
+    assert rules(results) == ["eager_hot_loop", "straggler_step"]
+    eager, stalls = results.advice
+    assert eager.gain_ratio == pytest.approx(1 - 40 * 0.28 / 100, abs=0.01)  # as without the stalls
+    assert stalls.gain_ratio == pytest.approx(2 / 4)
 
 
 def test_python_inside_the_graph_is_told() -> None:

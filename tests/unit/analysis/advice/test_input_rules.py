@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, trace
@@ -85,6 +87,30 @@ def test_a_prefetch_alone_helps_where_it_can_hide_all_of_the_work(wait_us: float
     advice = top(drawn(wait_us, stage=stage))
     assert (advice.rule, advice.stage) == ("input_bound", expected)
     assert advice.gain_ratio == pytest.approx(wait_us / 10_000, abs=0.01)
+
+
+def sampled(results: Results, process_cpu_pct: float) -> Results:
+    """The same with the load of the process, sampled every 10 ms."""
+    time_ms = [10.0 * i for i in range(7)]
+    return dataclasses.replace(results, system=pd.DataFrame({"time_ms": time_ms, "process_cpu_pct": process_cpu_pct}))
+
+
+@pytest.mark.parametrize("stage", ["FlatMap[0]::Generator", "Map"])
+def test_what_waits_and_computes_nothing_gets_more_calls_at_a_time_than_cores(stage: str) -> None:
+    """Steps of which 8 of 10 ms are waits and 2 ms ops, which make a fifth of a core busy."""
+    many = ("num_parallel_calls=16)", "options.threading.private_threadpool_size = 16\n", ".with_options(options)")
+    idle, busy = (top(sampled(drawn(8_000, stage=stage), pct)).fix for pct in (25, 100))
+    assert all(words in idle for words in many)
+    assert not any(words in busy for words in many)
+    assert "num_parallel_calls=tf.data.AUTOTUNE)" in busy
+    for fix in (idle, busy):
+        compile(fix, "fix", "exec")
+
+
+def test_where_nobody_sampled_the_load_the_fix_says_what_to_do_if_it_waits() -> None:
+    fix = top(drawn(8_000, stage="FlatMap[0]::Generator")).fix
+    assert "num_parallel_calls=tf.data.AUTOTUNE)\n# where it waits for a disk or a network:" in fix
+    assert "private_threadpool_size = 16" in fix
 
 
 def test_handing_a_batch_over_is_no_wait_for_the_pipeline() -> None:

@@ -123,7 +123,7 @@ def small_batch(directory: str, seed: int, *, is_fixed: bool = False) -> None:
 
 
 def slow_read(directory: str, seed: int, *, is_fixed: bool = False) -> None:
-    """A source that gives a sample every two ms at most, as a slow network does; fixed: indices, read in parallel."""
+    """A source that gives a sample every two ms at most, as a slow network does; fixed: indices, many read at a time."""
     import tensorflow as tf
 
     x, y = _samples(16 * N_STEPS, (28, 28, 1), seed)
@@ -142,7 +142,9 @@ def slow_read(directory: str, seed: int, *, is_fixed: bool = False) -> None:
 
     if is_fixed:
         indices = tf.data.Dataset.from_tensor_slices((range(len(x)), y))
-        dataset = indices.map(loaded, num_parallel_calls=tf.data.AUTOTUNE)
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = 16
+        dataset = indices.map(loaded, num_parallel_calls=16).with_options(options)
     else:
         spec = (tf.TensorSpec((28, 28, 1), tf.float32), tf.TensorSpec((), tf.int64))
         dataset = tf.data.Dataset.from_generator(source, output_signature=spec)

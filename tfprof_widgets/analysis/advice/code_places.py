@@ -1,0 +1,49 @@
+"""Files, lines and functions of the user's -> how a sentence names them.
+
+place_of(source_map, path, line) == "Cell [3]:7"
+enclosing_function(lines, line) == "on_train_batch_end"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ...store.source_map import SourceMap
+
+_DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
+COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
+"""Before Python 3.12 these are functions of their own, of which nobody thinks as such."""
+
+
+def place_of(source_map: SourceMap | None, path: str, line: int) -> str:
+    """`train.py:7`; of a notebook's cell, whose path only its kernel knows, what the notebook shows: `Cell [3]:7`."""
+    title = path
+    if source_map is not None:
+        named = source_map.files["title"][(source_map.files["file"] == path) & (source_map.files["title"] != "")]
+        title = path if named.empty else str(named.iloc[-1])
+    return f"{last_part(title)}:{line}"
+
+
+def last_part(path: str) -> str:
+    """The name of a file without its directories."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def enclosing_function(lines: Sequence[str], line: int) -> str:
+    """The function in whose body a line (from 1) is, by indentation, as a cell may hold what is no Python; "" for none."""
+    if not 0 < line <= len(lines):
+        return ""
+    indent = _indent(lines[line - 1]) + 1  # the line itself may be the definition
+    for text in reversed(lines[:line]):  # bounded by the length of a file
+        if not text.strip() or _indent(text) >= indent:
+            continue
+        if found := _DEFINITION.match(text):
+            return found[1]
+        indent = _indent(text)
+    return ""
+
+
+def _indent(text: str) -> int:
+    expanded = text.expandtabs()
+    return len(expanded) - len(expanded.lstrip())
