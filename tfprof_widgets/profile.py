@@ -192,7 +192,7 @@ class Profile(ProfileExports, ProfileViews):
 
     @property
     def advice(self) -> list[Advice]:
-        """What to change, the largest gain first, single slow steps without a known cause last: each `Advice` has numbers, a fix to
+        """What to change, the largest gain first, single slow steps of unknown cause last: each `Advice` has numbers, a fix to
         paste, what to select, and the share of the step time that it could win at most. Empty where nothing is wrong, or nothing
         can be judged."""
         return list(self._results.advice)
