@@ -28,11 +28,11 @@ def capture_all(directory: Path) -> dict[str, Path]:
     return {kind: directory / f"{kind}.xplane.pb" for kind in KINDS}
 
 
-def _slow(x: Any) -> Any:
+def _slow(x: Any, *, seconds: float = 0.004) -> Any:
     import tensorflow as tf
 
     def sleep(value: Any) -> Any:
-        time.sleep(0.004)
+        time.sleep(seconds)
         return value
 
     y = tf.py_function(sleep, [x], tf.int64)
@@ -86,11 +86,12 @@ def interleave() -> None:
 
 
 def interleave_parallel() -> None:
+    """Slow enough that threads which wait for a core on a busy machine are not what is waited for."""
     import tensorflow as tf
 
     inner = tf.data.Dataset.range(4)
     dataset = tf.data.Dataset.range(N_BATCHES).interleave(
-        lambda i: inner.map(lambda j: _slow(i * 4 + j)), cycle_length=3, num_parallel_calls=3
+        lambda i: inner.map(lambda j: _slow(i * 4 + j, seconds=0.016)), cycle_length=3, num_parallel_calls=3
     )
     _train(dataset.batch(4))
 
