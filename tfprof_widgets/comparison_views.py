@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .analysis.diff.run_diff import RunDiff
     from .profile import Profile
     from .views.data import TraceData
@@ -70,15 +71,9 @@ class ComparisonViews:
             ValueError: `embed` is neither "full" nor a positive number.
             TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
         """
-        from .export.atomic import replacing
+        from .display import write_page
 
-        if embed != "full" and not (isinstance(embed, int) and embed > 0):
-            raise ValueError(f'embed={embed!r} is no size: give a number of bytes, or "full" for everything')
-        target = Path(path).expanduser()
-        page = self._page(None if embed == "full" else embed)
-        with replacing(target, packs=False) as file:
-            file.write(page.encode("utf-8", "xmlcharrefreplace"))
-        return target
+        return write_page(path, self._page, embed=embed)
 
     @cached_property
     def _panel(self) -> DiffPanel:

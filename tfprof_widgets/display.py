@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from .views.base import View
@@ -61,6 +62,29 @@ def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *,
         limits += [text.replace("prof.to_html", "diff.to_html") for text in found]
     options = {**json.loads(panel.options), "notices": limits}
     return _page(panel, replacing | {panel.model_id: {"options": json.dumps(options)}}, title=title)
+
+
+def write_page(path: str | Path, page: Callable[[int | None], str], *, embed: int | Literal["full"]) -> Path:
+    """Write a page whole or not at all; returns its path.
+
+    Args:
+        path: of the page.
+        page: makes its text with at most so many bytes of traces, None for all.
+        embed: how many bytes that are; `"full"` for all.
+
+    Raises:
+        ValueError: `embed` is neither "full" nor a positive number.
+        TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
+    """
+    from .export.atomic import replacing
+
+    if embed != "full" and not (isinstance(embed, int) and embed > 0):
+        raise ValueError(f'embed={embed!r} is no size: give a number of bytes, or "full" for everything')
+    target = Path(path).expanduser()
+    text = page(None if embed == "full" else embed)
+    with replacing(target, packs=False) as file:
+        file.write(text.encode("utf-8", "xmlcharrefreplace"))
+    return target
 
 
 def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str) -> str:

@@ -264,16 +264,10 @@ class Profile(ProfileExports, ProfileViews):
             ValueError: `embed` is neither "full" nor a positive number.
             TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
         """
-        from .export.atomic import replacing
+        from .display import write_page
         from .views.embedding import embed as choose
 
-        if embed != "full" and not (isinstance(embed, int) and embed > 0):
-            raise ValueError(f'embed={embed!r} is no size: give a number of bytes, or "full" for everything')
-        target = Path(path).expanduser()
-        page = self._page(choose(self._data.payload, max_bytes=None if embed == "full" else embed))
-        with replacing(target, packs=False) as file:
-            file.write(page.encode("utf-8", "xmlcharrefreplace"))
-        return target
+        return write_page(path, lambda most: self._page(choose(self._data.payload, max_bytes=most)), embed=embed)
 
     def _page(self, embedded: Embedded) -> str:
         from .display import dashboard_page
