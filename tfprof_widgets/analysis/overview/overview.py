@@ -140,12 +140,10 @@ def compute_overview(
         top_ops=top_ops(occurrences, steps, averaged, shares),
         memory=judge_memory(memory) if memory is not None else (),
     )
-    sentence, detail = verdict.sentence, _detail(steps.frame, breakdown, verdict.limiter, left_out)
-    if not len(steps):
-        sentence, detail = _without_steps(trace)
-    elif has_failed and averaged[last_step(steps.frame)]:
-        sentence = f"Out of memory in step {last_step(steps.frame)}, and no other was complete."
-        detail = "The memory view tells what held it and what to do."
+    sentence, detail = _without_usual_steps(trace, steps.frame, averaged, has_failed) or (
+        verdict.sentence,
+        _detail(steps.frame, breakdown, verdict.limiter, left_out),
+    )
     return Overview(
         n_steps=len(steps),
         n_steps_averaged=len(chosen),
@@ -232,6 +230,19 @@ def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out
     if (frame["source"] == "inferred").any():
         sentences.append("Steps are inferred from repeated calls; nobody marked them.")
     return " ".join(sentences)
+
+
+def _without_usual_steps(trace: Trace, frame: pd.DataFrame, averaged: Bool, has_failed: bool) -> tuple[str, str] | None:
+    """Verdict and detail of a capture that has no step to judge; None where it has."""
+    if frame.empty:
+        return _without_steps(trace)
+    last = last_step(frame)
+    if not has_failed or not averaged[last]:
+        return None
+    return (
+        f"Out of memory in step {last}, and no other was complete.",
+        "The memory view tells what held it and what to do.",
+    )
 
 
 def _without_steps(trace: Trace) -> tuple[str, str]:
