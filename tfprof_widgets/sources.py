@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .display import in_notebook
+from .display import in_notebook, is_watched
 from .errors import CaptureError
 from .profile import Profile
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from .capture.detail import Detail
     from .capture.record import CaptureOptions, CaptureRecord
+    from .store.host_files import HostFiles
 
 _N_RUNS_NAMED = 5
 _SLOW_S = 1.0
@@ -23,47 +25,123 @@ _SLOW_S = 1.0
 StepChoice = range | Callable[[int], bool] | None
 
 
-def load(path: str | Path) -> Profile:
-    """Open a profile from disk: an `.xplane.pb` file, a Chrome trace (`.json`, `.json.gz`), a run directory, a log directory
-    (its newest run; all of one that `Profile.save` wrote), or a glob.
+def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
+    """Open a profile from disk, or from a URL. Files are told by their content, compressed by gzip or not:
+
+    - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest run; all of one that `Profile.save` wrote);
+    - a Chrome trace (`*.json`, `*.json.gz`) of any program;
+    - a `timeline-N.json` of `tf.compat.v1.train.ProfilerHook`, of `timeline.Timeline` or of tfprof: N is its step;
+    - a `RunMetadata` or `StepStats` of a session of TensorFlow 1, written with `SerializeToString()`;
+    - a `ProfileProto` of tfprof (`profile.context`);
+    - a directory or a glob of timelines, of `RunMetadata` or of `ProfileProto`: several steps of one profile, each with the
+      number in its file's name; files of several directories are of several tasks;
+    - any other glob of files and run directories: all are merged.
+
+    Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
+    packages installed. Only the files of what is opened are fetched.
+
+    **Many hosts.** A run of up to 16 host files is read whole. The files of a larger one are each read and reduced to tables
+    where a worker of `executor` runs, and only the tables come here: `Profile.is_reduced` tells, and `Profile.host(name)`
+    opens one host in full. Hosts that cannot be read are left out, and a notice names them.
+
+    Args:
+        path: what to open.
+        graph: the `GraphDef` (`.pb` or `.pbtxt`, best of `graph.as_graph_def(add_shapes=True)`) of the program that wrote
+            timelines or `RunMetadata`: op types, edges and shapes. Without it a `graph.pb` or `graph.pbtxt` beside them is
+            taken, and so is a `tfprof_log` with call stacks and float operations.
+        executor: reduce the hosts here, however few: any `concurrent.futures.Executor`, such as `Client.get_executor()` of
+            Dask, whose workers must have this package and reach the same files. By default processes of this machine, one a
+            CPU, or this process where that is quicker. They are spawned, and import nothing of the calling program.
 
     Raises:
         TraceError: nothing readable is there; the message says what was found instead. An empty file or directory is an
             `EmptyTraceError`.
     """
+    from .many_hosts import MOST_WHOLE
+    from .store.host_files import host_files
+    from .store.places import place_of
+
+    place = place_of(path, is_fresh=True)
+    found = host_files(place)
+    if found.files and (executor is not None or found.n_hosts > MOST_WHOLE):
+        return _load_reduced(found, graph, executor)
+    return _load_whole(place, graph)
+
+
+def _load_whole(place: Path, graph: str | Path | None) -> Profile:
     from .store.file_content import watched_reading
     from .store.open import open_traces, printable
 
     bar = _ReadingBar()
     try:
         with watched_reading(bar.tell):
-            opened = open_traces(path)
+            opened = open_traces(place, graph=graph)
     finally:
         bar.close()
-    notices = []
-    if opened.others:
-        names = ", ".join(printable(run.name) for run in opened.others[:_N_RUNS_NAMED])
-        more = f" and {len(opened.others) - _N_RUNS_NAMED} more" if len(opened.others) > _N_RUNS_NAMED else ""
-        notices.append(f"This is the newest of {len(opened.others) + 1} runs. The others are {names}{more}.")
     title = (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
-    return Profile(lambda: opened, title=title, notices=tuple(notices))
+    return Profile(lambda: opened, title=title, notices=_newest(opened.others))
+
+
+def _load_reduced(found: HostFiles, graph: str | Path | None, executor: Executor | None) -> Profile:
+    """The profile of hosts that are read elsewhere, as far as they can be."""
+    from .many_hosts import host_file_list, reduce_hosts
+    from .store.open_file import printable
+    from .store.opened import Opened, stamp_of
+    from .store.places import is_url
+
+    stamps = tuple(stamp_of(file) for file in found.files if not is_url(file))  # a server would be asked for each
+    bar = _ReadingBar(f"Reading {len(found.files):,} hosts", unit=" hosts")
+    bar.tell(0, len(found.files))
+    try:
+        hosts = reduce_hosts(host_file_list(found.files), executor, on_done=lambda n: bar.tell(n, 0))
+    finally:
+        bar.close()
+    title = (found.saved.title if found.saved else "") or printable(found.files[0].absolute().parent.name)
+    opened = Opened(hosts.results.trace, found.files, found.others, saved=found.saved, stamps=stamps)
+    notices = (_reduced_notice(len(hosts.files)), *hosts.notices, *_newest(found.others))
+    if graph is not None:
+        notices += ("The graph was not used: what was read is no RunMetadata and no timeline.",)
+    return Profile(lambda: opened, title=title, notices=notices, hosts=hosts)
+
+
+def _reduced_notice(n_hosts: int) -> str:
+    from .analysis.cluster.low_detail import MAX_LONGEST
+    from .analysis.wording import plural
+
+    return (
+        f"Reduced profile of {plural(n_hosts, 'host')}: tables are of the whole capture, the timeline has each host's steps and "
+        f"at most {MAX_LONGEST} longest events of each of its CPUs and devices. prof.host(name) opens one host in full."
+    )
+
+
+def _newest(others: Sequence[Path]) -> tuple[str, ...]:
+    """That a log directory has more runs than the one that was read."""
+    from .store.open_file import printable
+
+    if not others:
+        return ()
+    names = ", ".join(printable(run.name) for run in others[:_N_RUNS_NAMED])
+    more = f" and {len(others) - _N_RUNS_NAMED} more" if len(others) > _N_RUNS_NAMED else ""
+    return (f"This is the newest of {len(others) + 1} runs. The others are {names}{more}.",)
 
 
 class _ReadingBar:
     """A progress bar of what is read, once that takes over a second and where a person watches."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "Reading", *, unit: str = "B") -> None:
+        self._what, self._unit = what, unit
         self._since_s = time.monotonic()
         self._n_read = self._n_all = 0
         self._bar: Any = None
 
     def tell(self, n_read: int, n_more: int) -> None:
-        """Take up bytes that were read, and bytes that will be."""
+        """Take up bytes, or hosts, that were read, and those that will be."""
         self._n_read, self._n_all = self._n_read + n_read, self._n_all + n_more
-        if self._bar is None and time.monotonic() - self._since_s > _SLOW_S and _is_watched():
+        if self._bar is None and time.monotonic() - self._since_s > _SLOW_S and is_watched():
             from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=self._n_all, desc="Reading", unit="B", unit_scale=True, leave=False)
+            is_bytes = self._unit == "B"
+            self._bar = tqdm(total=self._n_all, desc=self._what, unit=self._unit, unit_scale=is_bytes, leave=False)
         if self._bar is not None:
             self._bar.total = self._n_all
             self._bar.update(min(self._n_read, self._n_all) - self._bar.n)
@@ -72,10 +150,6 @@ class _ReadingBar:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.close()
-
-
-def _is_watched() -> bool:
-    return in_notebook() or sys.stderr.isatty()
 
 
 @contextlib.contextmanager

@@ -25,6 +25,11 @@ _SPACE = re.compile(r"[\s,\ufeff]*")
 _STRUCTURE = re.compile(rb'["\[\]{},]')
 
 
+def has_marker(content: bytes) -> bool:
+    """Whether this package wrote a Chrome trace, or it looks so."""
+    return b'"tfprof"' in content
+
+
 class Real(str):
     """A number with a point or an exponent, as written: picoseconds of long traces do not fit into a double."""
 

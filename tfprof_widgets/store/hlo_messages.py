@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dynamic_messages import Messages
 from ..errors import TraceError
-from .dynamic_messages import Messages
 
 # Text is declared as bytes: one name that is not UTF-8 must not cost the module. Literals, layouts of tiles, backend
 # configurations and buffer assignments are left out: they are the bulk of a module and say nothing about cost.

@@ -1,83 +1,84 @@
-"""A path (file, run directory, logdir, saved profile or glob) -> the trace in it, and the other runs beside it."""
+"""A path (file, run directory, logdir, saved profile or glob) -> the trace in it, and the other runs beside it.
+
+Files of TensorFlow's first profiler are told by their content, whatever their name; `step_files` reads them.
+"""
 
 from __future__ import annotations
 
-import glob
 import os
-import time
-import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import EmptyTraceError, TraceError
-from .chrome_trace import read_chrome_trace
-from .file_content import FileContent
-from .merge import merge_traces, with_host
+from .file_bytes import file_bytes
+from .file_kind import FileKind
+from .host_files import RUNS, newest_run, traces_among
+from .merge import merge_traces
+from .op_graph_merge import merge_op_graphs
+from .open_file import (
+    CHROME_SUFFIXES,
+    SUFFIXES,
+    chrome_files,
+    open_chrome,
+    open_file,
+    open_steps,
+    printable,
+    read_run,
+    trace_files,
+)
+from .opened import Opened, stamp_of
+from .places import has_magic, is_url, matches_of, place_of
 from .saved import SavedProfile, read_saved
-from .source_map import SIDECAR, SourceMap, empty_source_map, merge_source_maps, read_source_map
+from .source_map import SourceMap, merge_source_maps, read_sidecars, read_source_map
+from .step_files import step_files_in, steps_among
+from .timeline_json import NotATimelineError
+from .timeline_steps import read_timelines
 from .trace import Trace
-from .xspace import read_xspace
 
-SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
-CHROME_SUFFIXES = (".json", ".json.gz")
-RUNS = Path("plugins") / "profile"
-"""Where TensorBoard looks for runs below a log directory."""
-MAX_UNPACKED_BYTES = 512 * 2**20
-"""How large a compressed trace may become."""
-_RUN_PATTERNS = ("plugins/profile/*", "profile/*", "*", "*/plugins/profile/*")
-"""Where runs lie: below a logdir, its `plugins`, its `plugins/profile`, and below the parent of several logdirs."""
+__all__ = ["CHROME_SUFFIXES", "RUNS", "SUFFIXES", "Opened", "open_runs", "open_traces", "printable", "stamp_of"]
+
 _N_SHOWN = 5
+_SHORT_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")
 
 
-@dataclass(frozen=True)
-class Opened:
-    """What a path led to."""
-
-    trace: Trace
-    paths: tuple[Path, ...]
-    """The files that were read."""
-    others: tuple[Path, ...] = ()
-    """Run directories of the same logdir that were not read, the newest first."""
-    source_map: SourceMap = field(default_factory=empty_source_map)
-    """What was noted beside the traces; empty for traces that other tools captured. Its warnings are the trace's too."""
-    saved: SavedProfile | None = None
-    """What `Profile.save` or `Profile.to_chrome_trace` put beside the events; None for anything else."""
-    stamps: tuple[tuple[int, int], ...] = ()
-    """`stamp_of` each file when it was read."""
-
-
-def stamp_of(file: Path) -> tuple[int, int]:
-    """What tells one content of a file from the next: its size, and when it was written."""
-    status = file.stat()
-    return status.st_size, status.st_mtime_ns
-
-
-def open_traces(path: str | os.PathLike[str]) -> Opened:
+def open_traces(path: str | os.PathLike[str], *, graph: str | os.PathLike[str] | None = None) -> Opened:
     """Open what `path` names.
 
     Args:
-        path: an `*.xplane.pb` or `*.xplane.pb.gz` file; a Chrome trace (`*.json`, `*.json.gz`); a run directory (all its
-            hosts are merged); a logdir (its newest run is read, the others are listed; of a directory that
-            `Profile.save` wrote all runs are read); or a glob of files and run directories (all are merged).
+        path: an `*.xplane.pb` or `*.xplane.pb.gz` file; a Chrome trace (`*.json`, `*.json.gz`); a `timeline-N.json`, a
+            RunMetadata, a StepStats or a ProfileProto; a run directory (all its hosts are merged); a logdir (its newest
+            run is read, the others are listed; of a directory that `Profile.save` wrote all runs are read); a directory of
+            timelines, RunMetadata or ProfileProtos (each a step); or a glob of files and run directories (all are merged).
+        graph: a GraphDef, of the program that wrote the RunMetadata or the timelines; a warning tells where it is not used.
 
     Raises:
         EmptyTraceError: the directory holds no trace, or a file is empty.
-        TraceError: nothing is there, or a file is no trace; the message says what is there instead.
+        TraceError: nothing is there, or a file is no trace, or the graph is no file; the message says what is there instead.
     """
-    place = Path(path).expanduser()
-    text = str(place)
+    place = place_of(path, is_fresh=True)
+    program = None if graph is None else place_of(graph)
     try:
-        if place.is_dir():
-            return _with_sources(_open_directory(place))
-        if place.exists():
-            return _with_sources(_open_file(place))
-        if glob.has_magic(text):
-            return _with_sources(_open_glob(text))
+        if program is not None and not program.is_file():
+            what = "is a directory, not a file" if program.is_dir() else "does not exist"
+            raise TraceError(f"graph={str(program)!r} {what}. Give the file of a GraphDef, or none.")
+        opened = _with_sources(_open_place(place, program))
     except OSError as error:
-        raise TraceError(
-            f"{text} cannot be read: {error.strerror or error}. Check the path and its permissions."
-        ) from error
+        raise _unreadable(place, error) from error
+    if program is None or program in opened.companions:
+        return opened
+    warning = f"The graph {program} was not used: what was read is no RunMetadata and no timeline."
+    return replace(opened, trace=_warning(opened.trace, warning))
+
+
+def _open_place(place: Path, graph: Path | None) -> Opened:
+    if place.is_dir():
+        return _open_directory(place, graph)
+    if place.exists():
+        return open_file(place, graph)
+    if has_magic(place):
+        return _open_glob(place, graph)
     raise TraceError(_missing(place))
 
 
@@ -96,179 +97,153 @@ def open_runs(run_dirs: Iterable[Path]) -> Opened:
     )
 
 
+def open_host(file: Path, sidecars: Sequence[str] = ()) -> Opened:
+    """Open the file of one host of a run.
+
+    Args:
+        file: the trace.
+        sidecars: names of the source maps beside it that are about this host; those of other hosts are left alone.
+
+    Raises:
+        TraceError: as `open_traces`.
+    """
+    try:
+        opened = open_file(file, None)
+        opened = replace(opened, stamps=tuple(map(stamp_of, opened.paths)))
+        return _knowing(opened, read_sidecars([file.parent / name for name in sidecars]))
+    except OSError as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(place: Path, error: OSError) -> TraceError:
+    return TraceError(
+        f"{error.filename or place} cannot be read: {error.strerror or error}. Check the path and its permissions."
+    )
+
+
 def _with_sources(opened: Opened) -> Opened:
     """The same with the stamps of its files and the source maps beside them, each run's once."""
     opened = replace(opened, stamps=tuple(map(stamp_of, opened.paths)))
     runs = dict.fromkeys(path.parent for path in opened.paths)
-    source_map = merge_source_maps([read_source_map(run) for run in runs])
+    return _knowing(opened, merge_source_maps([read_source_map(run) for run in runs]))
+
+
+def _knowing(opened: Opened, source_map: SourceMap) -> Opened:
     if not source_map.warnings:
         return replace(opened, source_map=source_map)
-    trace = replace(opened.trace, warnings=(*opened.trace.warnings, *source_map.warnings))
-    return replace(opened, trace=trace, source_map=source_map)
+    return replace(opened, trace=_warning(opened.trace, *source_map.warnings), source_map=source_map)
 
 
-def _open_directory(place: Path) -> Opened:
+def _warning(trace: Trace, *warnings: str) -> Trace:
+    return replace(trace, warnings=(*trace.warnings, *warnings))
+
+
+def _open_directory(place: Path, graph: Path | None) -> Opened:
     if (saved := read_saved(place)) is not None and saved.runs:
         return _open_saved(place, saved)
-    files = trace_files(place)
+    files, others = newest_run(place)
+    steps = step_files_in(place)
     if files:
-        return Opened(_read_run(files), files)
-    runs = newest_first(run for pattern in _RUN_PATTERNS for run in place.glob(pattern))
-    if not runs:
-        raise EmptyTraceError(
-            f"{place} holds no trace: no *.xplane.pb in it or in its plugins/profile/*. {_contents(place)} "
-            "Capture one, or give another directory."
-        )
-    files = trace_files(runs[0])
-    return Opened(_read_run(files), files, runs[1:])
+        unread = [file for file in steps if file not in files]
+        return _telling_of(Opened(read_run(files), files, others), place, unread)
+    if steps:
+        return open_steps(steps, graph)
+    raise EmptyTraceError(
+        f"{place} holds no trace: no *.xplane.pb in it or in its plugins/profile/*, and no timeline, RunMetadata or "
+        f"ProfileProto in it. {_contents(place)} "
+        "Capture one, or give another directory."
+    )
+
+
+def _telling_of(opened: Opened, place: Path, unread: Sequence[Path]) -> Opened:
+    """The same with a warning of files of steps in a directory that were not read."""
+    if not unread:
+        return opened
+    names = ", ".join(printable(file.name) for file in unread[:_N_SHOWN])
+    more = f" and {len(unread) - _N_SHOWN} more" if len(unread) > _N_SHOWN else ""
+    warning = (
+        f"{printable(str(place))} also holds files of TensorFlow's first profiler, which were not read: {names}{more}. "
+        "Load one of them, or a pattern that matches them."
+    )
+    return replace(opened, trace=_warning(opened.trace, warning))
 
 
 def _open_saved(place: Path, saved: SavedProfile) -> Opened:
     """The runs of a saved profile, and what was saved beside them."""
-    parts = []
-    for run in (place / RUNS / name for name in saved.runs):
-        files = trace_files(run) or _chrome_files(run)
-        if not files:
-            raise TraceError(f"{run} holds no trace, though {place} was saved with it. Save or copy the profile again.")
-        parts.append(Opened(_read_run(files), files))
-    trace = merge_traces([part.trace for part in parts])
-    return Opened(trace, tuple(file for part in parts for file in part.paths), saved=saved)
+    parts = [_open_saved_run(place, place / RUNS / name) for name in saved.runs]
+    graphs = [part.op_graph for part in parts if part.op_graph is not None]
+    return Opened(
+        merge_traces([part.trace for part in parts]),
+        tuple(file for part in parts for file in part.paths),
+        saved=saved,
+        op_graph=merge_op_graphs(graphs) if graphs else None,
+        companions=tuple(file for part in parts for file in part.companions),
+    )
 
 
-def _open_glob(pattern: str) -> Opened:
-    matches = sorted(Path(match) for match in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns too
-    directories = [match for match in matches if match.is_dir()]
-    names = SUFFIXES + CHROME_SUFFIXES if pattern.endswith(CHROME_SUFFIXES) else SUFFIXES
-    files = [match for match in matches if match.name.endswith(names) and match.is_file()]
-    files = list(dict.fromkeys(files + [file for run in directories for file in trace_files(run)]))
+def _open_saved_run(place: Path, run: Path) -> Opened:
+    if files := trace_files(run):
+        return Opened(read_run(files), files)
+    steps = steps_among(step_files_in(run)) if run.is_dir() else {}
+    files = chrome_files(run)
+    if len(files) == 1 and set(steps.values()) <= {FileKind.JSON}:
+        return open_chrome(files[0], None)
+    if steps:
+        return open_steps(steps, None)
+    if not files:
+        raise TraceError(f"{run} holds no trace, though {place} was saved with it. Save or copy the profile again.")
+    return Opened(read_run(files), files)
+
+
+def _open_glob(pattern: Path, graph: Path | None) -> Opened:
+    matches = matches_of(pattern)
+    files = traces_among(pattern, matches)
+    may_be_steps = all(file.name.endswith(CHROME_SUFFIXES) for file in files)
+    if may_be_steps and (steps := steps_among(matches)):
+        return _open_matched_steps(pattern, steps, [file for file in files if file not in steps], graph)
     if not files:
         what = f"no *.xplane.pb among what it matches, {len(matches)} in all" if matches else "it matches nothing"
         raise TraceError(f"No trace at {pattern}: {what}. Check the pattern.")
     runs = [
         [file for file in files if file.parent == parent] for parent in dict.fromkeys(file.parent for file in files)
     ]
-    return Opened(merge_traces([_read_run(run) for run in runs]), tuple(files))
+    return Opened(merge_traces([read_run(run) for run in runs]), tuple(files))
 
 
-def trace_files(run: Path) -> tuple[Path, ...]:
-    """The trace files directly in a directory, by name; empty where it is no run."""
-    if not run.is_dir():
-        return ()
-    return tuple(sorted(file for file in run.iterdir() if file.name.endswith(SUFFIXES) and file.is_file()))
-
-
-def _chrome_files(run: Path) -> tuple[Path, ...]:
-    """The Chrome traces directly in a directory, by name."""
-    names = sorted(file for file in run.glob("*") if file.name.endswith(CHROME_SUFFIXES) and file.is_file())
-    return tuple(file for file in names if file.name != SIDECAR)
-
-
-def newest_first(places: Iterable[Path]) -> tuple[Path, ...]:
-    """Those of the directories that are runs, the newest first."""
-    runs = [run for run in dict.fromkeys(places) if trace_files(run)]
-    return tuple(sorted(runs, key=_started, reverse=True))
-
-
-def _started(run: Path) -> tuple[float, str]:
-    """When a run started: TensorFlow names it so; of a directory renamed since, when its files were written."""
-    try:
-        return time.mktime(time.strptime(run.name, "%Y_%m_%d_%H_%M_%S")), run.name
-    except (ValueError, OverflowError):
-        return max(file.stat().st_mtime for file in trace_files(run)), run.name
-
-
-def _read_run(files: Sequence[Path]) -> Trace:
-    """The hosts of one run, merged. Each file is a host of its own, even where two files name the same one."""
-    traces = [_read_file(file) for file in files]
-    hosts = {session.host for trace in traces for session in trace.sessions}
-    if len(hosts) < len(traces):
-        traces = [with_host(trace, _host_of(file)) for trace, file in zip(traces, files, strict=True)]
-    return merge_traces(traces)
-
-
-def _read_file(file: Path) -> Trace:
-    return _open_file(file).trace
-
-
-def _open_file(file: Path) -> Opened:
-    if file.name.endswith(CHROME_SUFFIXES):
-        return _open_chrome(file)
-    try:
-        trace = _read_content(file)
-    except TraceError:
-        # Only now: the first two bytes of a good XSpace can be a line feed and a brace.
-        if _looks_like_json(file):
-            return _open_chrome(file)
-        raise
-    return Opened(_of_some_host(trace, file), (file,))
-
-
-def _open_chrome(file: Path) -> Opened:
-    chrome = read_chrome_trace(_content(file), source=str(file))
-    return Opened(_of_some_host(chrome.trace, file), (file,), saved=chrome.saved)
-
-
-def _of_some_host(trace: Trace, file: Path) -> Trace:
-    return trace if any(session.host for session in trace.sessions) else with_host(trace, _host_of(file))
-
-
-def _read_content(file: Path) -> Trace:
-    """The trace of a file, read in pieces unless it must be unpacked first."""
-    with FileContent(file) as content:
-        if content.size and content.read(0, min(content.size, 2)) != b"\x1f\x8b":
-            return read_xspace(content, source=str(file))
-    return read_xspace(_content(file), source=str(file))
-
-
-def _content(file: Path) -> bytes:
-    """The bytes of a trace file, unpacked.
-
-    Raises:
-        TraceError: its compression is broken, or it unpacks to too much.
-    """
-    content = file.read_bytes()
-    return _unpacked(content, file) if content.startswith(b"\x1f\x8b") else content
-
-
-def _looks_like_json(file: Path) -> bool:
-    return _content(file)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
-
-
-def _unpacked(content: bytes, file: Path) -> bytes:
-    parts, room, rest = [], MAX_UNPACKED_BYTES, content
-    while rest:  # a file may be several gzip streams, one after the other
-        unpacker = zlib.decompressobj(wbits=31)
+def _open_matched_steps(
+    pattern: Path, steps: Mapping[Path, FileKind], others: Sequence[Path], graph: Path | None
+) -> Opened:
+    """Open files of steps that a pattern matches, and those of JSON beside them, whose beginnings do not say what they are."""
+    kinds = dict(steps)
+    for file in others:
         try:
-            parts.append(unpacker.decompress(rest, room))
-        except zlib.error as error:
-            raise TraceError(f"{file} is not whole: {error}. Copy it again.") from error
-        if unpacker.unconsumed_tail:
-            raise TraceError(
-                f"{file} unpacks to more than {MAX_UNPACKED_BYTES} bytes, the limit. Unpack it and load that."
-            )
-        if not unpacker.eof:
-            raise TraceError(
-                f"{file} is truncated: its {len(content)} bytes end inside the gzip stream. Copy it again."
-            )
-        room, rest = max(1, room - len(parts[-1])), unpacker.unused_data.lstrip(b"\0")  # tapes and disks pad with zeros
-    return b"".join(parts)
+            read_timelines({0: (str(file), file_bytes(file))})
+        except NotATimelineError as error:
+            raise TraceError(_mixed(pattern, steps, [file])) from error
+        kinds[file] = FileKind.JSON
+    return open_steps(kinds, graph)
 
 
-def _host_of(file: Path) -> str:
-    """The host that a file's name says wrote it."""
-    name = printable(file.name)
-    known = (*reversed(SUFFIXES), ".trace.json.gz", ".trace.json", *reversed(CHROME_SUFFIXES))
-    return next((name.removesuffix(suffix) for suffix in known if name.endswith(suffix)), file.stem)
-
-
-def printable(name: str) -> str:
-    """A file's name as text that any file or browser can hold: bytes that are not UTF-8 become backslash escapes."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+def _mixed(pattern: Path, steps: Iterable[Path], others: Sequence[Path]) -> str:
+    first = next(iter(steps))
+    return (
+        f"{pattern} matches files of several kinds: {printable(first.name)} is of TensorFlow's first profiler, "
+        f"{printable(others[0].name)} is another Chrome trace. Give a pattern that matches one kind."
+    )
 
 
 def _missing(place: Path) -> str:
+    if is_url(place):
+        return _nowhere(place)
     parent = next(parent for parent in place.absolute().parents if parent.is_dir())
-    return f"Nothing is at {place}. The nearest directory that exists is {parent}. {_contents(parent)} Check the path."
+    hint = " Give a URL as text: a Path makes one slash of two." if _SHORT_URL.match(str(place)) else ""
+    return f"Nothing is at {place}. The nearest directory that exists is {parent}. {_contents(parent)} Check the path.{hint}"
+
+
+def _nowhere(place: Path) -> str:
+    if place.parent.is_dir():
+        return f"Nothing is at {place}. What is at {place.parent}: {_contents(place.parent)} Check the address."
+    return f"Nothing is at {place}, and nothing is listed at {place.parent}. Check the address."
 
 
 def _contents(directory: Path) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,10 @@ MAX_ROWS = 500_000
 """Of one table; a capture notes at most 200,000 ops."""
 MAX_BRACKETS = 5 * 2**20
 """How many brackets may be in it: each may be a list, which takes 30 times its bytes. Those in texts are fewer."""
+MAX_RANK = 254
+"""TensorFlow has no tensors of more dimensions."""
 VERSION = 1
+_DIMENSION = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 
 _INT, _TEXT, _FLAG = "int64", "text", "bool"
 TABLES: dict[str, dict[str, str]] = {
@@ -33,8 +38,25 @@ TABLES: dict[str, dict[str, str]] = {
     "functions": {"graph": _TEXT, "file": _INT, "line": _INT, "function": _TEXT},
     "samples": {"time_ns": _INT, "frame": _INT},
     "facts": {"name": _TEXT, "value": _TEXT},
+    "details": {
+        "op": _INT,
+        "device": _TEXT,
+        "float_ops": _INT,
+        "input_shapes": _TEXT,
+        "output_shapes": _TEXT,
+        "variable": _INT,
+    },
+    "edges": {"op": _INT, "slot": _INT, "source": _INT, "source_output": _INT},
+    "variables": {
+        "name": _TEXT,
+        "shape": _TEXT,
+        "dtype": _TEXT,
+        "trainable": _FLAG,
+        "layer": _TEXT,
+        "device": _TEXT,
+    },
 }
-"""Tables and columns of the sidecar and of `SourceMap`."""
+"""Tables and columns of the sidecar and of `SourceMap`; a table that an older capture did not write is empty."""
 _REFERENCES = {
     ("ops", "graph"): "functions",
     ("ops", "frame"): "frames",
@@ -43,6 +65,10 @@ _REFERENCES = {
     ("layers", "file"): "files",
     ("functions", "file"): "files",
     ("samples", "frame"): "frames",
+    ("details", "op"): "ops",
+    ("details", "variable"): "variables",
+    ("edges", "op"): "ops",
+    ("edges", "source"): "ops",
 }
 """Columns that are rows of another table; -1 for none."""
 
@@ -68,6 +94,16 @@ class SourceMap:
     """The user's line that the main thread executed, sampled: `time_ns` (Unix time), `frame`; in time order."""
     facts: pd.DataFrame
     """What the program ran on: `name` (`tensorflow`, `keras`, `python`, `memory_bytes`, `n_cpus`, ...), `value` as text."""
+    details: pd.DataFrame = field(default_factory=lambda: _frame("details", {}))
+    """What else is known of some ops, a row each: `op` (row of `ops`), `device` (asked for; "" for none), `float_ops` (of one
+    execution, by TensorFlow's own statistics; 0 where unknown), `input_shapes` and `output_shapes` (see `parse_shapes`),
+    `variable` (row of `variables`, of the one that it reads or makes; -1 for none)."""
+    edges: pd.DataFrame = field(default_factory=lambda: _frame("edges", {}))
+    """One row per edge between ops: output `source_output` of op `source` is input `slot` of `op`; -1 as output for a control
+    edge. Those from a function's arguments are left out."""
+    variables: pd.DataFrame = field(default_factory=lambda: _frame("variables", {}))
+    """Live variables: `name` (path of names), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in
+    `layers`, "" where none holds it), `device`."""
     recorders: tuple[str, ...] = ()
     """Which captures wrote it; maps of one capture hold the same graphs."""
     warnings: tuple[str, ...] = ()
@@ -75,28 +111,69 @@ class SourceMap:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is known, as of traces that other tools captured."""
-        return not (len(self.ops) or len(self.layers) or len(self.samples))
+        return not (len(self.ops) or len(self.layers) or len(self.samples) or len(self.variables))
 
     def __repr__(self) -> str:
         return f"SourceMap({len(self.ops)} ops, {len(self.frames)} frames, {len(self.files)} files)"
 
 
+def parse_shapes(text: str) -> list[tuple[int, ...] | None]:
+    """The shapes that a text of the sidecar tells: `32x-1;();?` is `[(32, -1), (), None]`.
+
+    Returns:
+        One entry per shape, -1 for an unknown dimension, None for an unknown rank or what is no shape.
+    """
+    return [_shape(part) for part in text.split(";")] if text else []
+
+
+def _shape(text: str) -> tuple[int, ...] | None:
+    if text == "()":
+        return ()
+    parts = text.split("x", MAX_RANK)
+    if len(parts) > MAX_RANK or not all(_DIMENSION.fullmatch(part) for part in parts):
+        return None
+    return tuple(map(int, parts))
+
+
 def empty_source_map(*, warnings: tuple[str, ...] = ()) -> SourceMap:
     """The map of a trace beside which nothing was noted."""
-    return _source_map({}, (), warnings)
+    return replace(_nothing_noted(), warnings=warnings)
+
+
+@cache
+def _nothing_noted() -> SourceMap:
+    """Made once, as its many columns take longer than a small trace takes to read."""
+    return _source_map({}, (), ())
 
 
 def read_source_map(run: Path) -> SourceMap:
-    """Read the sidecar of a run directory.
+    """Read the sidecars of a run directory: its own, and that of each host whose trace came over a network.
 
     Returns:
         The map; an empty one where there is no sidecar, or, with a warning, where it is broken: the trace beside it is
         whole, so nothing is raised.
     """
-    file = run / SIDECAR
+    return read_sidecars(sidecars_of(run))
+
+
+def read_sidecars(files: Sequence[Path]) -> SourceMap:
+    """Read those sidecars as one map; as `read_source_map`."""
+    maps = [_read_sidecar(file) for file in files]
+    return maps[0] if len(maps) == 1 else merge_source_maps(maps)
+
+
+def sidecars_of(run: Path) -> list[Path]:
+    """The sidecars in a run directory, by name."""
+    return sorted(file for file in run.glob(f"*{SIDECAR}") if is_sidecar(file.name)) if run.is_dir() else []
+
+
+def is_sidecar(name: str) -> bool:
+    """Whether a file of this name is a sidecar: that of the run, or `<host>.tfprof.sources.json.gz` of one of its hosts."""
+    return name == SIDECAR or name.endswith(f".{SIDECAR}")
+
+
+def _read_sidecar(file: Path) -> SourceMap:
     try:
-        if not file.is_file():
-            return empty_source_map()
         if (size := file.stat().st_size) > MAX_SIDECAR_BYTES:
             raise TraceError(f"it has {size} bytes, more than {MAX_SIDECAR_BYTES}, the limit")
         return parse_source_map(file.read_bytes())

@@ -1,12 +1,13 @@
-"""Bytes that protobuf refuses -> a sentence that says at which byte they stop being an XSpace, and what to do."""
+"""Bytes that protobuf refuses -> a sentence that says at which byte they stop being a file of a kind, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 _SPACE, _PLANE, _LINE = "the file", "plane", "line"
-_CHILD = {_SPACE: (1, _PLANE), _PLANE: (3, _LINE)}
+Children = Mapping[str, tuple[int, str]]
+_CHILD: Children = {_SPACE: (1, _PLANE), _PLANE: (3, _LINE)}
 """Per message: the number of the field whose messages are looked into, and what they are called."""
 
 
@@ -27,18 +28,24 @@ class _DamageError(Exception):
         self.at, self.what = at, what
 
 
-def describe_damage(data: bytes) -> str:
-    """Where `data` breaks the protobuf wire format, looked for in the file, its planes and their lines."""
+def describe_damage(data: bytes, *, children: Children = _CHILD, kind: str = "an *.xplane.pb file") -> str:
+    """Where `data` breaks the protobuf wire format, looked for in the file and the messages of `children` in it.
+
+    Args:
+        data: the content of the file.
+        children: from a message, `"the file"` first, to the number of the field looked into and what its messages are called.
+        kind: what the file should be.
+    """
     try:
-        _check(data, 0, len(data), _SPACE, _SPACE)
+        _check(data, 0, len(data), _SPACE, _SPACE, children)
     except _DamageError as damage:
-        advice = "Copy or capture it again." if "truncated" in damage.what else "Is it an *.xplane.pb file?"
+        advice = "Copy or capture it again." if "truncated" in damage.what else f"Is it {kind}?"
         return f"byte {damage.at} of {len(data)}: {damage.what}. {advice}"
     return "its events or metadata break the protobuf wire format. Capture it again."
 
 
-def _check(data: bytes, begin: int, end: int, kind: str, where: str) -> None:
-    number, child = _CHILD.get(kind, (0, ""))
+def _check(data: bytes, begin: int, end: int, kind: str, where: str, children: Children) -> None:
+    number, child = children.get(kind, (0, ""))
     seen = 0
     for field in _fields(data, begin, end, where):
         if field.is_message and field.number == number:
@@ -48,6 +55,7 @@ def _check(data: bytes, begin: int, end: int, kind: str, where: str) -> None:
                 field.end,
                 child,
                 f"{child} {seen}" if kind == _SPACE else f"{child} {seen} of {where}",
+                children,
             )
             seen += 1
 
@@ -86,3 +94,13 @@ def _varint(data: bytes, at: int, end: int, where: str) -> tuple[int, int]:
         if data[at - 1] < 0x80:
             return value, at
     raise _DamageError(at - 10, f"a number of more than ten bytes in {where}")
+
+
+def break_of(data: bytes) -> str:
+    """Where any message breaks the protobuf wire format, as far as its outermost fields tell."""
+    try:
+        for _ in _fields(data, 0, len(data), _SPACE):
+            pass
+    except _DamageError as damage:
+        return f"byte {damage.at} of {len(data)}: {damage.what}. Copy it again."
+    return f"a message within its {len(data)} bytes breaks the protobuf wire format. Copy it again."

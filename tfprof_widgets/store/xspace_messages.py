@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dynamic_messages import Messages
 from ..errors import TraceError
-from .dynamic_messages import Messages
 from .wire_walk import describe_damage
 
 MAX_BYTES = 2**31 - 1

@@ -1,0 +1,130 @@
+"""What a reader or a capture knows of a program's ops -> `OpGraph`: definitions, edges, shapes, call stacks, costs by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_INT, _TEXT, _FLAG, _REAL, _ANY = "int64", "object", "bool", "float64", "object"
+TABLES: dict[str, dict[str, str]] = {
+    "ops": {
+        "name": _TEXT,
+        "type": _TEXT,
+        "op_types": _ANY,
+        "device": _TEXT,
+        "host_device": _TEXT,
+        "float_ops": _INT,
+        "shape": _ANY,
+        "frame": _INT,
+        "dtype": _INT,
+    },
+    "inputs": {"op": _INT, "slot": _INT, "source": _INT, "source_output": _INT},
+    "shapes": {"op": _INT, "is_output": _FLAG, "slot": _INT, "shape": _ANY},
+    "frames": {"parent": _INT, "file": _TEXT, "line": _INT, "function": _TEXT, "function_line": _INT, "text": _TEXT},
+    "runs": {"op": _INT, "step": _INT, "n_runs": _INT, "start_us": _REAL, "end_us": _REAL},
+    "times": {
+        "op": _INT,
+        "step": _INT,
+        "device": _TEXT,
+        "is_accelerator": _FLAG,
+        "start_us": _REAL,
+        "duration_us": _REAL,
+    },
+    "memory": {
+        "op": _INT,
+        "step": _INT,
+        "time_us": _INT,
+        "requested_bytes": _INT,
+        "peak_bytes": _INT,
+        "residual_bytes": _INT,
+        "output_bytes": _INT,
+        "accelerator_temp_bytes": _INT,
+        "host_temp_bytes": _INT,
+        "accelerator_persistent_bytes": _INT,
+        "host_persistent_bytes": _INT,
+        "in_use_bytes": _INT,
+    },
+}
+"""Tables of an `OpGraph`, their columns and dtypes."""
+_OPTIONAL = {("ops", "dtype"): 0}
+"""Columns that few sources know, and what they hold where they are not given."""
+MOST_FLOAT_OPS = 2**50
+"""So many float operations an execution has at most: far more than a device does in a second, and 2^13 times that fits."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpGraph:
+    """The ops of a program and what running them cost. All tables may be empty; rows refer to each other by position."""
+
+    ops: pd.DataFrame
+    """One row per op, names unique: `name`, `type`, `op_types` (tuple of texts: the op's type and what else accounts for it,
+    such as `_trainable_variables`), `device` and `host_device` ("" where it never ran), `float_ops` (0 where unknown),
+    `shape` (tuple of ints: of a variable, -1 for an unknown dimension; None for none), `frame` (innermost row of `frames`
+    of the call that made it, -1 for none), `dtype` (of a variable: its number among TensorFlow's `DataType`; 0 where unknown)."""
+    inputs: pd.DataFrame
+    """One row per edge: output `source_output` of op `source` is input `slot` of `op`; -1 as output for a control edge."""
+    shapes: pd.DataFrame
+    """Shapes of inputs and outputs, where known: `op`, `is_output`, `slot`, `shape` (tuple of ints)."""
+    frames: pd.DataFrame
+    """Frames of call stacks as trees: `parent` (the caller's row, always an earlier one; -1 for the outermost), `file`,
+    `line`, `function`, `function_line` (where it begins), `text` (the code of the line)."""
+    runs: pd.DataFrame
+    """One row per op and step in which it ran: `op`, `step` (number, as the file or the training counted), `n_runs`,
+    `start_us` of the first and `end_us` of the last (of any clock that all rows share)."""
+    times: pd.DataFrame
+    """Executions: `op`, `step`, `device`, `is_accelerator`, `start_us`, `duration_us`. Rows of one op, step and device may
+    be summed to one. A step of -1 is outside of any."""
+    memory: pd.DataFrame
+    """One row per scheduling of an op in a step that noted memory; bytes, and `time_us`."""
+    is_whole: bool = True
+    """Whether times are whole microseconds, as of TensorFlow's old files, whose averages are whole, too."""
+    counts_steps: bool = True
+    """Whether figures are per step unless asked otherwise, as of old files; else of the whole capture."""
+
+    def __repr__(self) -> str:
+        return f"OpGraph({len(self.ops)} ops, {len(self.inputs)} edges, {len(self.steps)} steps)"
+
+    @property
+    def steps(self) -> list[int]:
+        """The numbers of the steps in which something ran, sorted."""
+        found = np.unique(self.runs["step"].to_numpy(np.int64))
+        return [int(step) for step in found[found >= 0]]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no op is known."""
+        return not len(self.ops)
+
+
+def sane_float_ops(value: int) -> int:
+    """Float operations of an execution as a file tells them, as far as they can be true, so that sums fit 64 bits."""
+    return max(0, min(value, MOST_FLOAT_OPS))
+
+
+def make_op_graph(
+    tables: Mapping[str, Mapping[str, Any]], *, is_whole: bool = True, counts_steps: bool = True
+) -> OpGraph:
+    """A graph of columns by table, as in `TABLES`; what is missing is empty.
+
+    Raises:
+        KeyError: a table or a column is none of these, or a table has only some of its columns.
+    """
+    if unknown := set(tables) - set(TABLES):
+        raise KeyError(f"no tables of an OpGraph: {sorted(unknown)}")
+    frames = {name: _frame(name, tables.get(name, {})) for name in TABLES}
+    return OpGraph(**frames, is_whole=is_whole, counts_steps=counts_steps)
+
+
+def _frame(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
+    dtypes = TABLES[name]
+    if columns:
+        n = len(next(iter(columns.values())))
+        given = {key: [value] * n for (table, key), value in _OPTIONAL.items() if table == name}
+        columns = {**given, **columns}
+    if columns and set(columns) != set(dtypes):
+        raise KeyError(f"{name} has the columns {sorted(columns)}, not {sorted(dtypes)}")
+    return pd.DataFrame({key: pd.Series(columns.get(key, ()), dtype=dtype) for key, dtype in dtypes.items()})

@@ -1,0 +1,65 @@
+"""Executions that make one tensor, in a loop many -> which of them another execution took it from, without trying each."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_Key = tuple[bool, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """An execution that makes or takes a tensor."""
+
+    row: int
+    start_ps: int
+    host: str
+    is_received: bool
+    """Whether it is the arrival of a tensor of another task."""
+
+
+class TensorMakers:
+    """The makers of one tensor, by task and in the order of their starts."""
+
+    def __init__(self, makers: Iterable[Maker]) -> None:
+        """Sort them."""
+        self._of: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+        for one in makers:
+            # Of several that start together the first row is the last one here.
+            self._of.setdefault((one.host, one.is_received), []).append((one.start_ps, -one.row))
+        for starts in self._of.values():
+            starts.sort()
+
+    def source_of(self, taker: Maker) -> int:
+        """The row that one took the tensor from; -1 for none.
+
+        It is the last one of its own task before it, else the next one after it, else one of another task. A tensor that
+        was received comes from another task, if it can, and never from another arrival.
+        """
+        near: list[_Key] = []
+        far: list[_Key] = []
+        for (host, is_received), starts in self._of.items():  # as many as there are tasks
+            if taker.is_received and is_received:
+                continue
+            found = _closest(starts, taker)
+            if found is not None:
+                (near if (host == taker.host) != taker.is_received else far).append(found)
+        best = max(near or far, default=None)
+        return -1 if best is None else -best[2]
+
+
+def _closest(starts: list[tuple[int, int]], taker: Maker) -> _Key | None:
+    """Of `(start, -row)` in order the best one as `(is before, closeness, -row)`; None for none but the taker."""
+    at = bisect_right(starts, (taker.start_ps, 1)) - 1
+    if at >= 0 and starts[at] == (taker.start_ps, -taker.row):
+        at -= 1
+    if at >= 0:
+        start, row = starts[at]
+        return True, start, row
+    after = bisect_right(starts, (taker.start_ps, 1))
+    if after == len(starts):
+        return None
+    start, row = starts[bisect_right(starts, (starts[after][0], 1)) - 1]
+    return False, -start, row
