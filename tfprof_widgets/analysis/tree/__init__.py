@@ -1,0 +1,1 @@
+"""Costs by structure: name scopes, the graph of ops, op types, Python call stacks."""

@@ -1,0 +1,111 @@
+"""Executions in a trace -> the tables `times` and `runs` of an `OpGraph`.
+
+captured_times(results, of_framework_op) -> columns      # self time by op, step and device
+captured_runs(results, of_framework_op) -> columns       # executions by op and step
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...store.trace import Int32, Int64
+from ..matching import dense_codes
+from ..units import PS_PER_US
+
+if TYPE_CHECKING:
+    from ..results import Results
+
+
+def captured_times(results: Results, of_framework_op: Int32) -> dict[str, Any]:
+    """Self time in us, so that nothing counts twice, with the shares of ops that a compiled program fused."""
+    trace, runs, shares = results.trace, results.occurrences, results.op_shares
+    step, plane = _steps(results), trace.plane_id[runs.event]
+    code, n = dense_codes(runs.op, step, plane)
+    first = _first_of(code, n)
+    own_ps = np.bincount(code, runs.self_ps, n)
+    start_ps = _lowest(code, runs.start_ps, n)
+    group, share = _with_shares(results, runs.op[first].astype(np.int64))
+    op = of_framework_op[shares.op[share]]
+    known = op >= 0
+    group, op = group[known], op[known]
+    own_us = own_ps[group] * shares.ratio[share[known]] / PS_PER_US
+    keys, m = dense_codes(op, step[first][group], plane[first][group])
+    row = _first_of(keys, m)
+    at = first[group[row]]
+    several = len({one.host for one in trace.planes}) > 1
+    names = np.array([f"{one.host}{one.name}" if several else one.name for one in trace.planes], np.object_)
+    is_device = runs.is_device[runs.op[at]]
+    return {
+        "op": op[row],
+        "step": step[at],
+        "device": names[plane[at]],
+        "is_accelerator": is_device,
+        "start_us": _lowest(keys, start_ps[group], m) / PS_PER_US,
+        "duration_us": np.bincount(keys, own_us, m),
+    }
+
+
+def captured_runs(results: Results, of_framework_op: Int32) -> dict[str, Any]:
+    """How often each op ran in each step: in all as often as `prof.ops` says, of a device and its host the larger number.
+
+    An op that several kernels or HLO ops stand for ran as often as the most frequent of these.
+    """
+    runs, shares = results.occurrences, results.op_shares
+    counts_variant = runs.is_device[runs.op]
+    unit, n_units = dense_codes(runs.op, np.where(counts_variant, runs.variant, 0))
+    first = _first_of(unit, n_units)
+    count = np.bincount(unit, minlength=n_units)
+    group, share = _with_shares(results, runs.op[first].astype(np.int64))
+    op = of_framework_op[shares.op[share]]
+    order = np.lexsort((-count[group], op))
+    order = order[op[order] >= 0]
+    best = order[np.diff(op[order], prepend=-1) != 0]  # for each op what ran most often of what stands for it
+    return _by_step(results, group[best], op[best], unit)
+
+
+def _by_step(results: Results, chosen: Int64, op: Int32, unit: Int64) -> dict[str, Any]:
+    """The executions of the `chosen` units by step; several ops may share one."""
+    runs = results.occurrences
+    code, n = dense_codes(unit, _steps(results))
+    first = _first_of(code, n)
+    start_ps, end_ps = _lowest(code, runs.start_ps, n), -_lowest(code, -(runs.start_ps + runs.duration_ps), n)
+    order = np.argsort(unit[first], kind="stable")
+    low, high = (np.searchsorted(unit[first][order], chosen, side=side) for side in ("left", "right"))
+    n_steps = high - low
+    at = order[np.repeat(low - np.cumsum(n_steps) + n_steps, n_steps) + np.arange(int(n_steps.sum()))]
+    return {
+        "op": np.repeat(op, n_steps),
+        "step": _steps(results)[first[at]],
+        "n_runs": np.bincount(code, minlength=n)[at],
+        "start_us": start_ps[at] / PS_PER_US,
+        "end_us": end_ps[at] / PS_PER_US,
+    }
+
+
+def _steps(results: Results) -> Int64:
+    """For each execution the row of its step, -1 for none."""
+    return results.steps.event_step[results.occurrences.event].astype(np.int64)
+
+
+def _with_shares(results: Results, unit: Int64) -> tuple[Int64, Int64]:
+    """Each entry of `unit` with each framework op that it stands for: rows of `unit` and of the table of shares."""
+    of_unit = results.op_shares.unit  # sorted
+    low, high = (np.searchsorted(of_unit, unit, side=side) for side in ("left", "right"))
+    n = high - low
+    share: Int64 = np.repeat(low - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
+    return np.repeat(np.arange(len(unit)), n), share
+
+
+def _first_of(code: Int64, n: int) -> Int64:
+    """The first row of each code."""
+    first = np.zeros(n, np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return first
+
+
+def _lowest(code: Int64, value: Int64, n: int) -> Int64:
+    low = np.full(n, np.iinfo(np.int64).max, np.int64)
+    np.minimum.at(low, code, value)
+    return low
