@@ -64,8 +64,6 @@ class Capture:
         self.options = options or CaptureOptions()
         self.next_number = 0
         """The number of the next step that is not given one by the user."""
-        self.batch_size = 0
-        """What Keras trains with, where a call has told it."""
         self._end_if_over = end_if_over
         self._patch = KerasPatch() if patches_keras else None
         rate_hz = self.options.sample_hz
@@ -74,6 +72,15 @@ class Capture:
         self._record: CaptureRecord | None = None
         self._sources = SourceRecorder()
         self._cleanups: list[weakref.finalize[..., Any]] = []
+
+    @property
+    def batch_size(self) -> int:
+        """How many samples are in a batch of what Keras trains with, where a call has told it; else 0."""
+        return self._sources.batch_size
+
+    @batch_size.setter
+    def batch_size(self, size: int) -> None:
+        self._sources.batch_size = size
 
     @property
     def is_running(self) -> bool:

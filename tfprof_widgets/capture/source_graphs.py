@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from .graph_details import GraphDetails
+from .live_variables import variable_classes
 from .source_files import is_user_file
 
 MAX_OPS = 200_000
@@ -70,15 +72,29 @@ class GraphTable:
     frame: list[int] = field(default_factory=list)
     n_missed: int = 0
     """How many ops more the graphs had that were alive when it looked last."""
+    details: GraphDetails = field(default_factory=GraphDetails)
     _row_of_traceback: dict[Any, int] = field(default_factory=dict)
     """Row of the innermost frame of each traceback met in this look; thousands of ops have some hundred."""
     _known: weakref.WeakKeyDictionary[Any, tuple[int, int]] = field(default_factory=weakref.WeakKeyDictionary)
     """Graph -> its row and how many of its ops are noted; weak, so that no graph lives longer for it."""
 
-    def add_live_graphs(self, objects: list[Any], deadline_s: float) -> None:
+    def add_live_graphs(
+        self,
+        objects: list[Any],
+        deadline_s: float,
+        *,
+        of_handle: dict[int, int] | None = None,
+        batch_size: int = 0,
+    ) -> None:
         """Note what is new in the graphs among `objects`, until `time.thread_time()` is `deadline_s`.
 
         What `tf.function` and tf.data trace ends in `FuncGraph`s, which live as long as the function does.
+
+        Args:
+            objects: live objects.
+            deadline_s: when to end.
+            of_handle: rows of variables by the `id` of their handles.
+            batch_size: how many samples are in a batch, 0 where it is not known, to count float operations with.
         """
         graph_class, function_class = _graph_classes()
         graphs = [thing for thing in objects if issubclass(type(thing), graph_class)]
@@ -86,10 +102,13 @@ class GraphTable:
         places = _definitions([thing for thing in objects if issubclass(type(thing), function_class)])
         self._row_of_traceback = {}
         try:
+            self.details.begin(graphs, of_handle or {})
             for graph in graphs:
                 self._add_graph(graph, places, deadline_s)
+            self.details.count(deadline_s, batch_size)
         finally:
             self._row_of_traceback = {}
+            self.details.forget()
 
     def _add_graph(self, graph: Any, places: dict[str, tuple[str, int, str]], deadline_s: float) -> None:
         operations = graph.get_operations()
@@ -102,19 +121,29 @@ class GraphTable:
             self.names.append(name)
             filename, line, function = places.get(name, ("", 0, ""))
             self.places.append((self.frames.file_row(filename) if filename else -1, line, function))
+        noted: list[tuple[Any, int]] = []
+        row_of = self._rows_of(row) if n_noted else {}
         for operation in operations[n_noted:]:
             if len(self.op) >= MAX_OPS or time.thread_time() > deadline_s:
                 break
             n_noted += 1
             kind = operation.type
             if kind == "Placeholder":  # an argument, which is never executed; a third of the ops
+                noted.append((operation, -1))
                 continue
+            row_of[operation.name] = len(self.op)
+            noted.append((operation, len(self.op)))
             self.graph.append(row)
             self.op.append(operation.name)
             self.type.append(kind)
             self.frame.append(self._frame(operation))
         self.n_missed += len(operations) - n_noted
         self._known[graph] = (row, n_noted)
+        self.details.add(noted, row_of)
+
+    def _rows_of(self, graph: int) -> dict[str, int]:
+        """The rows of the ops of a graph that has grown since it was noted, by name."""
+        return {name: row for row, (of, name) in enumerate(zip(self.graph, self.op, strict=True)) if of == graph}
 
     def _frame(self, operation: Any) -> int:
         traceback = operation.traceback
@@ -146,8 +175,8 @@ class GraphTable:
 
 
 def live_objects() -> list[Any]:
-    """Live graphs, functions of `tf.function`, Keras layers and optimizers; hold them no longer than needed."""
-    bases = (*_graph_classes(), *_keras_classes())
+    """Live graphs, functions of `tf.function`, variables, Keras layers and optimizers; hold them no longer than needed."""
+    bases = (*_graph_classes(), *_keras_classes(), *(kind for kind in variable_classes() if kind is not None))
     objects = gc.get_objects()
     # By their types first: a process has some 10,000 of these and some 1,000,000 objects. By the types' ids, and not with
     # issubclass(): a metaclass of the user's may do anything to tell a hash or a subclass.

@@ -14,6 +14,7 @@ from typing import Any
 from .keras_layers import keras_layers
 from .layer_lines import creation_lines, live_layers
 from .line_sampler import LineSampler
+from .live_variables import VariableTable
 from .machine import machine_facts
 from .source_files import MAX_FILE_BYTES, MAX_TEXT_BYTES, cut_text, is_user_file, text_of, title_of, user_texts
 from .source_graphs import FrameTable, GraphTable, live_objects
@@ -36,10 +37,13 @@ class SourceRecorder:
         self._id = uuid.uuid4().hex
         self._frames = FrameTable()
         self._graphs = GraphTable(self._frames)
+        self._variables = VariableTable()
         self._sampler = LineSampler()
         self._layers: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._next_look_s = 0.0
         self._is_behind = False
+        self.batch_size = 0
+        """How many samples are in a batch of what Keras trains with, where a call has told it."""
 
     def start(self) -> None:
         """Begin to sample the line that the thread executes which made the recorder."""
@@ -83,7 +87,7 @@ class SourceRecorder:
         deadline_s = time.thread_time() + COLLECT_S
         objects = live_objects()
         failures = []
-        for add in (self._graphs.add_live_graphs, self._add_layers):  # each is of use without the other
+        for add in (self._add_graphs, self._add_layers):  # each is of use without the other
             try:
                 add(objects, deadline_s)
             except Exception as error:  # the user's cell must survive whatever TensorFlow's insides have become
@@ -93,6 +97,10 @@ class SourceRecorder:
         end_s = time.perf_counter()
         self._next_look_s = end_s + PAUSE_FACTOR * (end_s - begin_s)
         return " ".join(dict.fromkeys(failures))
+
+    def _add_graphs(self, objects: list[Any], deadline_s: float) -> None:
+        of_handle = self._variables.add_live(objects)
+        self._graphs.add_live_graphs(objects, deadline_s, of_handle=of_handle, batch_size=self.batch_size)
 
     def _add_layers(self, objects: list[Any], deadline_s: float) -> None:
         layers, models = live_layers(objects)
@@ -114,6 +122,7 @@ class SourceRecorder:
         if self._graphs.n_missed:
             n = len(self._graphs.op)
             notices.append(f"Source lines are known of {n} of {n + self._graphs.n_missed} graph ops (a bound).")
+        notices += self._limits()
         if n_cut:
             n_texts = sum(files["is_user"])
             notices.append(
@@ -131,9 +140,28 @@ class SourceRecorder:
             "functions": self._graphs.functions(),
             "samples": samples,
             "facts": {"name": list(facts), "value": list(facts.values())},
+            "details": self._graphs.details.columns(),
+            "edges": self._graphs.details.edges(),
+            "variables": self._variables.columns(),
             "notices": notices,
         }
         return document, " ".join(notices)
+
+    def _limits(self) -> list[str]:
+        """What of the graphs and variables was left out."""
+        details = self._graphs.details
+        notices = [details.failure] if details.failure else []
+        if details.n_edges_missed:
+            n = len(details.edge_op)
+            notices.append(f"Edges between graph ops: {n} of {n + details.n_edges_missed} are known (a bound).")
+        if details.n_counted < details.n_to_count:
+            notices.append(
+                f"Float operations were counted of {details.n_counted} of {details.n_to_count} graph ops ({COLLECT_S:g} s)."
+            )
+        if self._variables.n_missed:
+            n = len(self._variables.name)
+            notices.append(f"{n} of {n + self._variables.n_missed} variables are known (a bound).")
+        return notices
 
     def _files(self) -> tuple[dict[str, list[Any]], int]:
         """The table of files, and how many texts were cut."""

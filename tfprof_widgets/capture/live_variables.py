@@ -1,0 +1,145 @@
+"""Live variables of Keras and TensorFlow -> columns of their names, shapes, layers and devices.
+
+A Keras layer's weights come first, under the layer's path; then variables that nobody but the user's code holds. What an
+optimizer, a metric or a random generator of Keras keeps for itself is no variable of the model, and left out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .keras_layers import MAX_DEPTH, own_values, shown_name
+
+MAX_VARIABLES = 20_000
+_WEIGHTS = ("_trainable_variables", "_non_trainable_variables", "_trainable_weights", "_non_trainable_weights")
+"""Where layers of Keras 3, and of Keras 2, keep their own weights."""
+_LATER_REPLICA = re.compile(r"/replica_[1-9]\d*(:0)?$")
+
+
+@dataclass
+class VariableTable:
+    """Variables noted so far."""
+
+    name: list[str] = field(default_factory=list)
+    shape: list[str] = field(default_factory=list)
+    dtype: list[str] = field(default_factory=list)
+    trainable: list[bool] = field(default_factory=list)
+    layer: list[str] = field(default_factory=list)
+    device: list[str] = field(default_factory=list)
+    n_missed: int = 0
+    _rows: dict[tuple[int, str, str], int] = field(default_factory=dict)
+
+    def add_live(self, objects: list[Any]) -> dict[int, int]:
+        """Note the variables among `objects` and in the layers there; the row of each by the `id` of its handle."""
+        self.n_missed = 0
+        managed: set[int] = set()
+        of_handle: dict[int, int] = {}
+        for path, kept in _weights(objects):
+            variable = _inner(kept)
+            if id(variable) not in managed:
+                managed.add(id(variable))
+                self._add(kept, variable, path, of_handle)
+        base, keras_base = variable_classes()
+        for thing in objects:  # before the next turn, as a wrapped variable is nobody's own
+            if keras_base is not None and issubclass(type(thing), keras_base):
+                managed.add(id(_inner(thing)))
+        for thing in objects:
+            if base is not None and issubclass(type(thing), base) and id(thing) not in managed:
+                self._add(thing, thing, "", of_handle)
+        return of_handle
+
+    def _add(self, shown: Any, variable: Any, layer: str, of_handle: dict[int, int]) -> None:
+        """Note one variable: `shown` is Keras' wrapper, if it has one, of TensorFlow's `variable`."""
+        own, inner = own_values(shown), own_values(variable)
+        name = own.get("_path") or own.get("_handle_name") or inner.get("_handle_name")
+        if not isinstance(name, str) or _LATER_REPLICA.search(name):  # copies of one variable, on other devices
+            return
+        name = name.removesuffix(":0")
+        handle = inner.get("_handle")
+        shape = _shape_text(own.get("_shape", inner.get("_shape")))
+        key = id(variable), name, shape
+        row = self._rows.get(key)
+        if row is None:
+            if len(self.name) >= MAX_VARIABLES:
+                self.n_missed += 1
+                return
+            row = self._rows[key] = len(self.name)
+            self.name.append(name)
+            self.shape.append(shape)
+            self.dtype.append(_dtype_text(own.get("_dtype", inner.get("_dtype"))))
+            self.trainable.append(bool(own.get("_trainable", inner.get("_trainable"))))
+            self.layer.append(layer)
+            self.device.append(str(getattr(handle, "device", "") or ""))
+        else:
+            self.trainable[row] = bool(own.get("_trainable", inner.get("_trainable")))
+        if handle is not None:
+            of_handle[id(handle)] = row
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table as lists."""
+        names = ("name", "shape", "dtype", "trainable", "layer", "device")
+        return {name: getattr(self, name) for name in names}
+
+
+def variable_classes() -> tuple[type | None, type | None]:
+    """The class of TensorFlow's variables, and Keras' own around them; None for what the program has not loaded."""
+    base = getattr(sys.modules.get("tensorflow.python.ops.resource_variable_ops"), "BaseResourceVariable", None)
+    keras_base = getattr(sys.modules.get("keras"), "Variable", None)
+    return (base if isinstance(base, type) else None), (keras_base if isinstance(keras_base, type) else None)
+
+
+def _weights(objects: list[Any]) -> Iterator[tuple[str, Any]]:
+    """The weights of all live layers, each with the path of its layer, models before what is no part of another."""
+    layers = [thing for thing in objects if any(name in own_values(thing) for name in _WEIGHTS)]
+    inner = {id(part) for layer in layers for part in _parts(layer) if part is not layer}
+    # A sequential model keeps a functional one of the same layers, which nobody else knows.
+    inner |= {id(own_values(layer).get("_functional")) for layer in layers}
+    seen: set[int] = set()
+    # Last those that lie within another; only where layers hold each other are any of them not met before.
+    for root in sorted(layers, key=lambda layer: id(layer) in inner):
+        if id(root) in seen:
+            continue
+        stack: list[tuple[Any, str, tuple[int, ...]]] = [(root, shown_name(root), (id(root),))]
+        while stack:
+            layer, path, above = stack.pop()
+            seen.add(id(layer))
+            for key in _WEIGHTS:
+                for kept in _listed(own_values(layer).get(key)):
+                    yield path, kept
+            if len(above) < MAX_DEPTH:
+                below = [part for part in _parts(layer) if id(part) not in above]
+                stack.extend((part, f"{path}/{shown_name(part)}", (*above, id(part))) for part in reversed(below))
+
+
+def _parts(layer: Any) -> list[Any]:
+    own = own_values(layer)
+    return _listed(own.get("_layers")) or _listed(own.get("_self_tracked_trackables"))  # the latter is of Keras 2
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values) if isinstance(values, (list, tuple)) else []
+
+
+def _inner(kept: Any) -> Any:
+    """TensorFlow's variable in one of Keras; the same for one of TensorFlow."""
+    found = own_values(kept).get("_value", kept)
+    copies = own_values(found).get("_values")  # of a distributed variable the first copy stands for all
+    return copies[0] if isinstance(copies, (list, tuple)) and copies else found
+
+
+def _shape_text(shape: Any) -> str:
+    if shape is None or getattr(shape, "rank", 0) is None:
+        return "?"
+    try:
+        sizes = [-1 if size is None else int(size) for size in shape]
+    except (TypeError, ValueError):
+        return "?"
+    return "x".join(map(str, sizes)) if sizes else "()"
+
+
+def _dtype_text(dtype: Any) -> str:
+    return str(getattr(dtype, "name", dtype) or "")
