@@ -42,7 +42,8 @@ class ProfileExports(ProfileCapture):
         All events with their stats and to the picosecond; names and order of processes and threads; flows as arrows;
         counters; a mark at the start of each step. Events that outlive the one they start in, which those viewers cannot
         nest, are asynchronous ones. `load` gives back the same trace, with the samples of the machine and the bookmarks
-        of the timeline. The lines of your code stay behind: `save` keeps those.
+        of the timeline. The lines of your code stay behind: `save` keeps those. Of a reduced profile these events are what its
+        timeline shows: the steps of each host, what they were made of, and its longest events.
 
         Args:
             path: of the file; with `.gz` at its end it is compressed, to about a tenth, which all these read too.
@@ -58,11 +59,13 @@ class ProfileExports(ProfileCapture):
         target = Path(path).expanduser()
         results = self._results
         with _progress(results.trace.n_events, "events", target.name) as on_events:
-            write_chrome_trace(target, results, saved=self._saved_now(), on_events=on_events)
+            write_chrome_trace(target, results, saved=self._saved_with_trace(), on_events=on_events)
         return target
 
     def to_csv(self, directory: str | Path) -> Path:
         """Write every table as a CSV file, and `index.json`, which names their columns, units and rows.
+
+        Of a reduced profile the events are those of its timeline, and the timeline of the memory is empty.
 
         Returns:
             The directory, made where it was not there.
@@ -150,7 +153,7 @@ class ProfileExports(ProfileCapture):
             raise TfProfError(f"{n_events:,} events are too many to hand over; the limit is {_MOST_SENT:,}.")
         whole = io.BytesIO()
         with gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=_SENT_LEVEL) as packed:
-            stream_chrome_trace(cast(BinaryIO, packed), self._results, saved=self._saved_now())
+            stream_chrome_trace(cast(BinaryIO, packed), self._results, saved=self._saved_with_trace())
         content = whole.getvalue()
         pieces = [content[low : low + _PIECE_BYTES] for low in range(0, len(content), _PIECE_BYTES)]
         head: dict[str, Any] = {"n_bytes": len(content)}
@@ -186,6 +189,13 @@ class ProfileExports(ProfileCapture):
             capture=self._capture_now,
             bookmarks=self._bookmarks_now(),
         )
+
+    def _saved_with_trace(self) -> SavedProfile:
+        """The same to go with the events of `trace`; of a reduced profile those are few, which its notices tell."""
+        from dataclasses import replace
+
+        saved = self._saved_now()
+        return replace(saved, notices=self.notices) if self._results.is_reduced else saved
 
     def _loaded_bookmarks(self) -> tuple[Bookmark, ...]:
         """Those that the profile was saved with."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .analysis.results import Results
+    from .analysis.tree.tree_options import TreeView as Structure
     from .views.base import View
     from .views.bookmarks import Bookmark
     from .views.dashboard import Dashboard
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .views.source_view import SourceView
     from .views.step_chart import StepChart
     from .views.timeline import Timeline
+    from .views.tree_view import TreeView
     from .views.worker_chart import WorkerChart
 
 
@@ -60,17 +62,22 @@ class ProfileViews:
     def link(self) -> LinkModel:
         """The selection that all views of this profile share: `time_range` (`(t0_ns, t1_ns)` after the trace origin, `()` for
         the whole capture), `selection` (names of ops), `hover` (the name of an op, `""` for none), `step` (row of `steps`, -1
-        for none)."""
+        for none), `host` (the name of a host, `""` for all)."""
+        from .analysis.ops.host_totals import hosts_of
         from .views.link import LinkModel
 
-        return LinkModel()
+        return LinkModel(lambda: hosts_of(self._results.trace))
 
     @cached_property
     def _data(self) -> TraceData:
+        from .analysis.ops.host_totals import hosts_of
         from .views.data import TraceData
         from .views.payload import build_payload
 
-        data = TraceData(build_payload(self._results, title=self.title, notices=self.notices))
+        results = self._results
+        has_hosts = results.is_reduced or len(hosts_of(results.trace)) > 1
+        payload = build_payload(results, title=self.title, notices=self.notices)
+        data = TraceData(payload, has_hosts=has_hosts)
         data.calls |= self._calls()
         self.link.use(data.payload.contents.names.cut)
         return data
@@ -150,6 +157,21 @@ class ProfileViews:
 
         return self._view(ScopeIcicle)  # type: ignore[no-any-return]
 
+    def tree_view(self, view: Structure = "scope") -> TreeView:
+        """The cost of the ops by structure, to look into.
+
+        Args:
+            view: what to begin with, as for `tree`: `"scope"`, `"graph"`, `"op"` or `"code"`.
+
+        Raises:
+            ValueError: there is no such view; the message names those there are.
+        """
+        from .views.tree_view import TreeView
+
+        made: TreeView = self._view(TreeView)
+        made.begin_with(view)
+        return made
+
     def worker_chart(self) -> WorkerChart:
         """The breakdown of a step on each host."""
         from .views.worker_chart import WorkerChart
@@ -169,7 +191,7 @@ class ProfileViews:
             op_table=self.op_table(),
             source_view=self.source_view(),
             layer_table=self.layer_table(),
-            scope_icicle=self.scope_icicle(),
+            tree_view=self.tree_view(),
             kernel_table=self.kernel_table(),
             hlo_table=self.hlo_table(),
             memory_timeline=self.memory_timeline(),

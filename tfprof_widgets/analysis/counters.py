@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from ..store.run_metadata_trace import ALLOCATORS_PLANE
 from ..store.trace import Float64, Int64, StatKind, Trace
 from .input.tf_data import TfData
 from .memory.memory import MemoryProfile
@@ -127,7 +128,12 @@ def compute_counters(
         tf_data: its iterators, whose calls carry the sizes of their buffers.
         system: samples of the machine with `time_ms` after the trace origin, the columns of `Profile.system`.
     """
-    found = [*_of_memory(memory), *_of_input(trace, tf_data), *_of_devices(trace), *_of_system(system)]
+    found = [
+        *_of_memory(memory),
+        *_of_input(trace, tf_data),
+        *_of_devices(trace, memory.allocators),
+        *_of_system(system),
+    ]
     names = _distinct([counter.name for counter in found])
     return Counters(
         tuple(
@@ -214,8 +220,11 @@ def _machine_memory(trace: Trace) -> Iterator[Counter]:
     yield Counter("Machine memory in use", "MB", "system", trace.start_ps[events[rows]], used[rows])
 
 
-def _of_devices(trace: Trace) -> Iterator[Counter]:
-    """Counters that the profiler of a device wrote as events with a `counter_value`."""
+def _of_devices(trace: Trace, allocators: Sequence[str]) -> Iterator[Counter]:
+    """Counters that the profiler of a device wrote as events with a `counter_value`, and those of old timelines.
+
+    Their allocators are left out where the memory profile has the same ones, with each allocation and its op.
+    """
     counts = trace.keyed_stats("counter_value")
     events, bits = counts.event, counts.bits
     if not len(events):
@@ -225,11 +234,16 @@ def _of_devices(trace: Trace) -> Iterator[Counter]:
     order = np.lexsort((trace.start_ps[events], key))
     events, value, key = events[order], value[order].astype(np.float64), key[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    unit = trace.string_stat("counter_unit")
     for low, high in zip(starts, np.append(starts[1:], len(key)), strict=True):  # one turn per counter
         plane = trace.planes[trace.plane_id[events[low]]].name.removeprefix("/device:")
-        name = f"{plane} {trace.strings[trace.name_id[events[low]]]}"
+        own_name = trace.strings[trace.name_id[events[low]]]
+        if plane == ALLOCATORS_PLANE and own_name in allocators:
+            continue
+        name = f"{plane} {own_name}"
         finite = np.isfinite(value[low:high])
-        yield Counter(name, "", "device", trace.start_ps[events[low:high]][finite], value[low:high][finite])
+        told = trace.strings[unit[events[low]]] if unit[events[low]] >= 0 else ""
+        yield Counter(name, told, "device", trace.start_ps[events[low:high]][finite], value[low:high][finite])
 
 
 def _of_system(system: pd.DataFrame | None) -> Iterator[Counter]:

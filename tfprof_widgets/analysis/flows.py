@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..store.trace import Int32, Int64, Trace, UInt8
+from ..store.trace import Int32, Int64, StatKind, Trace, UInt8
 from .event_graph import context_ends, int_stat_at, launch_links, nearest_marked
 from .event_names import by_name
 from .input.iterator_calls import CONSUME, PRODUCE
@@ -67,6 +67,7 @@ def compute_flows(trace: Trace) -> Flows:
         _TF_DATA: _element_flows(trace),
         _SEND_RECV: _tensor_flows(trace),
     }
+    found[_PRODUCER] = _joined(found[_PRODUCER], told_links(trace))
     # Rows fit 32 bits, and captures have a flow for every few events.
     source = np.concatenate([links[0] for links in found.values()]).astype(np.int32)
     target = np.concatenate([links[1] for links in found.values()]).astype(np.int32)
@@ -111,6 +112,35 @@ def _context_flows(trace: Trace) -> tuple[Links, Links]:
     of_pool[made] = int_stat_at(trace, "_pt", made) == _POOL_CONTEXT
     is_pool = of_pool[source]
     return (source[~is_pool], target[~is_pool]), (source[is_pool], target[is_pool])
+
+
+def told_links(trace: Trace) -> Links:
+    """Arrows that a reader found in a file: `flow_out` of an event is among the numbers in `flow_in` of the other.
+
+    Their ids are unique in all that may be merged to one trace, so that tensors are followed from task to task.
+    """
+    made, taken = trace.keyed_stats("flow_out"), trace.keyed_stats("flow_in")
+    if not len(made.event) or not len(taken.event):
+        none = np.empty(0, np.int64)
+        return none, none
+    texts, place = np.unique(taken.bits[taken.kind == StatKind.STRING], return_inverse=True)
+    ids = [_numbers(trace.strings[int(text)]) for text in texts.tolist()]  # one turn per distinct text
+    count = np.array([len(one) for one in ids], np.int64)
+    target = np.repeat(taken.event[taken.kind == StatKind.STRING], count[place])
+    wanted = np.concatenate([np.empty(0, np.int64), *(ids[i] for i in place.tolist())])
+    order = np.argsort(made.bits.view(np.int64), kind="stable")
+    known = made.bits.view(np.int64)[order]
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    is_known = known[at] == wanted
+    return made.event[order[at[is_known]]].astype(np.int64), target[is_known].astype(np.int64)
+
+
+def _numbers(text: str) -> Int64:
+    return np.array([int(one) for one in text.split() if one.isdecimal() and len(one) < 19], np.int64)
+
+
+def _joined(one: Links, other: Links) -> Links:
+    return np.append(one[0], other[0]), np.append(one[1], other[1])
 
 
 def _pairs(trace: Trace, made: Int64, used: Int64, key: Int64) -> Links:

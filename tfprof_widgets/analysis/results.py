@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 import pandas as pd
 
+from ..store.op_graph import OpGraph
 from ..store.saved_capture import SavedFailure
 from ..store.source_map import SourceMap
 from ..store.trace import Int32, SmallInt, Trace, small_int
@@ -20,20 +21,29 @@ from .events import compute_events
 from .flows import Flows, compute_flows
 from .input.input_pipeline import InputPipeline, compute_input_pipeline
 from .input.tf_data import TfData, compute_tf_data
+from .layers.layer_memory import OpMemory, memory_by_op
 from .layers.layers import Layers, compute_layers
 from .layers.op_scopes import OpScopes, compute_op_scopes
 from .layers.scopes import Scopes, compute_scopes
 from .memory.memory import MemoryProfile, compute_memory
 from .memory.memory_failure import MemoryFailure, compute_memory_failure
+from .ops.host_totals import HostTotals, compute_host_totals
 from .ops.kernels import Kernels, compute_kernels
 from .ops.op_occurrences import Occurrences, op_occurrences
 from .ops.op_shares import OpShares, compute_op_shares
 from .ops.op_totals import OpTotals, op_totals
 from .ops.ops import aggregate_ops
+from .ops.unit_totals import UnitTotals, compute_unit_totals, idle_ps
 from .overview.overview import Overview, compute_overview
 from .source.source_lines import SourceLines, compute_source_lines
 from .steps.steps import Steps, compute_steps
-from .steps.workers import Workers, compute_workers
+from .tree.captured_graph import compute_op_graph
+from .tree.variables import compute_variables
+from .workers.communication import compute_communication, training_first
+from .workers.host_table import host_table
+from .workers.roles import HostFacts, host_facts, not_training
+from .workers.stragglers import compute_stragglers
+from .workers.workers import Workers, compute_workers
 from .xla.hlo_ops import HloOps, compute_hlo_ops
 
 _MANY_EVENTS = 1_000_000
@@ -51,6 +61,8 @@ class Results:
     """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
     failure: SavedFailure | None = None
     """The allocation whose failure ended the profiled code; None where it ended otherwise."""
+    stored_graph: OpGraph | None = None
+    """The ops and their costs as files of TensorFlow's first profiler hold them; None for traces, which they are computed of."""
 
     @cached_property
     def steps(self) -> Steps:
@@ -79,10 +91,35 @@ class Results:
         """For each event the framework op that it executes most of, a row of the table of `op_shares`; -1 for none."""
         return np.append(self.op_shares.dominant, np.int32(-1))[self.event_unit]
 
+    @property
+    def is_reduced(self) -> bool:
+        """Whether the events of each host were read elsewhere and only their sums are here."""
+        return False
+
+    @cached_property
+    def unit_totals(self) -> UnitTotals:
+        """Executions and time of each unit over the whole capture."""
+        return compute_unit_totals(self.occurrences)
+
+    @cached_property
+    def idle_ps(self) -> tuple[int, int]:
+        """Time in which host threads and devices ran no op, each summed."""
+        return idle_ps(self.occurrences)
+
+    @cached_property
+    def host_totals(self) -> HostTotals:
+        """Executions and time of each unit, host by host."""
+        return compute_host_totals(self.trace, self.occurrences)
+
     @cached_property
     def ops(self) -> pd.DataFrame:
         """The `ops` table of the whole trace, without idle time."""
         return aggregate_ops(self.occurrences, shares=self.op_shares)
+
+    @property
+    def ops_and_idle(self) -> pd.DataFrame:
+        """The same with a row `IDLE` a side for the time in which no op ran."""
+        return aggregate_ops(self.occurrences, shares=self.op_shares, idle=True)
 
     @property
     def events(self) -> pd.DataFrame:
@@ -116,6 +153,11 @@ class Results:
             steps=self.steps.frame,
             grouping=self.steps.grouping,
         )
+
+    @cached_property
+    def memory_by_op(self) -> OpMemory:
+        """Bytes by the op that allocated them."""
+        return memory_by_op(self.memory)
 
     @cached_property
     def memory_failure(self) -> MemoryFailure | None:
@@ -155,11 +197,17 @@ class Results:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the trace could not be used: compiled programs that are damaged, and, once it was asked for advice, rules
-        that failed."""
+        """What of the trace could not be used: compiled programs that are damaged, clocks of hosts that disagree, and, once it
+        was asked for advice, rules that failed."""
         found = self.__dict__.get("_found_advice")
         told = self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
-        return told if found is None else (*told, *found.notices)
+        return (*told, *self.clock_notices, *(() if found is None else found.notices))
+
+    @property
+    def clock_notices(self) -> tuple[str, ...]:
+        """That the clocks of hosts disagree, where they do."""
+        notice = self.workers.clocks.notice if len(self.host_facts) > 1 else ""
+        return (notice,) if notice else ()
 
     @cached_property
     def op_shares(self) -> OpShares:
@@ -190,7 +238,7 @@ class Results:
     def layers(self) -> Layers:
         """Time and memory by Keras layer."""
         return compute_layers(
-            self.op_scopes, self.op_totals, shares=self.op_shares, source_map=self.source_map, memory=self.memory
+            self.op_scopes, self.op_totals, shares=self.op_shares, source_map=self.source_map, memory=self.memory_by_op
         )
 
     @cached_property
@@ -204,9 +252,40 @@ class Results:
         return compute_scopes(self.op_scopes, self.op_totals)
 
     @cached_property
+    def op_graph(self) -> OpGraph:
+        """Ops, edges, call stacks and the costs of each step, for the views by structure."""
+        return compute_op_graph(self) if self.stored_graph is None else self.stored_graph
+
+    @cached_property
+    def variables(self) -> pd.DataFrame:
+        """The variables of the program."""
+        return compute_variables(self)
+
+    @cached_property
     def workers(self) -> Workers:
         """Steps of each host, side by side."""
-        return compute_workers(self.trace, self.steps)
+        several = len(self.host_facts) > 1
+        return compute_workers(self.trace, self.steps, self.host_facts, self.communication if several else None)
+
+    @cached_property
+    def host_facts(self) -> tuple[HostFacts, ...]:
+        """What tells of each host what it is for."""
+        return host_facts(self.trace)
+
+    @cached_property
+    def hosts(self) -> pd.DataFrame:
+        """The `hosts` table."""
+        return host_table(self.host_facts, self.steps.frame)
+
+    @cached_property
+    def stragglers(self) -> pd.DataFrame:
+        """Hosts that hold the others up."""
+        return compute_stragglers(self.workers)
+
+    @cached_property
+    def communication(self) -> pd.DataFrame:
+        """What hosts exchanged; those that train first."""
+        return training_first(compute_communication(self.trace, self.steps), not_training(self.host_facts))
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -225,7 +304,10 @@ class Results:
 
 def _advice_of(results: Results) -> Callable[[], tuple[Advice, ...]]:
     """Gives the advice of results without keeping them: an overview that did would never be freed with them."""
-    known, made_of = ref(results), (results.trace, results.source_map, results.system, results.failure)
+    known, made_of = (
+        ref(results),
+        (results.trace, results.source_map, results.system, results.failure, results.stored_graph),
+    )
 
     def advice() -> tuple[Advice, ...]:
         return (known() or Results(*made_of)).advice

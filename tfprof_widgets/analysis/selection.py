@@ -1,17 +1,22 @@
-"""A time range or a step of a trace -> `Selection`: the tables of that part alone."""
+"""A time range, a step or a host of a trace -> `Selection`: the tables of that part alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
+import numpy as np
 import pandas as pd
 
+from ..errors import TfProfError
 from .layers.layers import compute_layers
 from .layers.scopes import compute_scopes
+from .ops.host_totals import hosts_of
+from .ops.of_host import host_sums, lines_of, occurrences_of
+from .ops.op_occurrences import Occurrences
 from .ops.op_totals import OpTotals, op_totals
-from .ops.ops import aggregate_ops, by_type
+from .ops.ops import aggregate_ops, by_type, ops_table
 from .results import Results
 from .source.source_lines import compute_source_lines
 from .units import PS_PER_MS, PS_PER_NS
@@ -19,6 +24,8 @@ from .xla.hlo_ops import compute_hlo_ops
 
 OpRows = Literal["op", "type"]
 """What a row of the op statistics stands for."""
+_MOST_NAMED = 10
+_FOREVER_PS = 2**62
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,10 +37,12 @@ class Selection:
     """After the trace origin, exact; None for the whole capture."""
     op_names: tuple[str, ...]
     """The highlighted ops; they restrict nothing."""
+    host: str = ""
+    """The only host that counts, empty for all."""
 
     def __repr__(self) -> str:
         part = "the whole capture" if self.time_range_ns is None else "{:,} to {:,} ns".format(*self.time_range_ns)
-        return f"Selection({part})"
+        return f"Selection({self.host}: {part})" if self.host else f"Selection({part})"
 
     @property
     def time_range_ns(self) -> tuple[int, int] | None:
@@ -49,16 +58,46 @@ class Selection:
         return self.op_statistics()
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
-        """Ops within the range, or their types; see `Profile.op_statistics`."""
-        ops = aggregate_ops(
-            self.results.occurrences,
-            shares=self.results.op_shares,
-            time_range_ps=self.time_range_ps,
-            idle=idle,
-        )
+        """Ops within the range, or their types; see `Profile.op_statistics`.
+
+        Raises:
+            TfProfError: a range of a reduced profile, or the idle time of one of its hosts: it has no single executions.
+        """
         if by not in get_args(OpRows):
             raise ValueError(f"by={by!r} is no way to group ops; give one of {', '.join(get_args(OpRows))}")
+        ops = self._ops_of_a_reduced_host(idle) if self._is_reduced else self._aggregate(idle)
         return by_type(ops) if by == "type" else ops
+
+    def _aggregate(self, idle: bool) -> pd.DataFrame:
+        if self.time_range_ps is None and not self.host:
+            return self.results.ops_and_idle if idle else self.results.ops
+        shares = self.results.op_shares
+        return aggregate_ops(self._occurrences, shares=shares, time_range_ps=self.time_range_ps, idle=idle)
+
+    @property
+    def _is_reduced(self) -> bool:
+        """Whether a part of the ops is asked for of a profile that has none of their executions."""
+        return self.results.is_reduced and (self.host != "" or self.time_range_ps is not None)
+
+    def _ops_of_a_reduced_host(self, idle: bool) -> pd.DataFrame:
+        if self.time_range_ps is not None or idle:
+            asked = "a time range" if self.time_range_ps is not None else "idle time host by host"
+            self._refuse(asked)
+        shares = self.results.op_shares
+        return ops_table(shares, host_sums(self.results.host_totals, self.host, shares))
+
+    def _refuse(self, asked: str) -> None:
+        """Say that only the file of a host has something."""
+        name = self.host or hosts_of(self.results.trace)[0]
+        raise TfProfError(
+            f"a reduced profile has no single executions, so not {asked}: open a host in full, prof.host({name!r})"
+        )
+
+    @cached_property
+    def _occurrences(self) -> Occurrences:
+        """Executions of the host, within the range and outside."""
+        whole = self.results.occurrences
+        return occurrences_of(whole, self.results.trace, self.host) if self.host else whole
 
     @cached_property
     def _op_totals(self) -> OpTotals:
@@ -72,7 +111,7 @@ class Selection:
             self._op_totals,
             shares=self.results.op_shares,
             source_map=self.results.source_map,
-            memory=self.results.memory,
+            memory=self.results.memory_by_op,
         ).frame
 
     @cached_property
@@ -91,58 +130,97 @@ class Selection:
     @cached_property
     def hlo_ops(self) -> pd.DataFrame:
         """HLO ops within the range: times are the overlap with it; what did not run has a row with zeros."""
-        return compute_hlo_ops(self.results.occurrences, self.results.op_shares, time_range_ps=self.time_range_ps).frame
+        if self._is_reduced:
+            self._refuse("the HLO ops of a part")
+        return compute_hlo_ops(self._occurrences, self.results.op_shares, time_range_ps=self.time_range_ps).frame
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
         """Kernels that ran in the range: times are the overlap with it."""
-        kernels = self.results.kernels
-        if self.time_range_ps is None:
+        kernels, trace = self.results.kernels, self.results.trace
+        if self._is_reduced:
+            self._refuse("the kernels of a part")
+        if self.time_range_ps is None and not self.host:
             return kernels.frame
-        return kernels.within(self.results.trace, self.time_range_ps)
+        if self.host:
+            own = np.flatnonzero(lines_of(trace, self.host)[trace.line_id[kernels.run_event]])
+            kernels = replace(kernels, run_event=kernels.run_event[own], run_kernel=kernels.run_kernel[own])
+        return kernels.within(trace, self.time_range_ps or (-_FOREVER_PS, _FOREVER_PS))
 
     def memory(self, allocator: str) -> pd.DataFrame:
         """Allocations and deallocations of an allocator within the range, in the columns of `MemoryProfile.timeline`.
 
+        Args:
+            allocator: its name, with a host selected also without the host in front.
+
         Raises:
-            KeyError: there is no such allocator.
+            KeyError: there is no such allocator, or not on the selected host.
         """
-        timeline = self.results.memory.timeline(allocator)
+        timeline = self.results.memory.timeline(self._allocator(allocator))
         if self.time_range_ps is None:
             return timeline
         low, high = (time / PS_PER_MS for time in self.time_range_ps)
         return timeline[(timeline["time_ms"] >= low) & (timeline["time_ms"] < high)]
 
+    def _allocator(self, name: str) -> str:
+        """What the profile calls it."""
+        prefix, known = f"{self.host}: ", self.results.memory.allocators
+        if not self.host or name.startswith(prefix):
+            return name
+        if prefix + name in known:
+            return prefix + name
+        hosts = hosts_of(self.results.trace)
+        if name in known and not any(name.startswith(f"{host}: ") for host in hosts) and self._recorded_memory:
+            return name
+        raise KeyError(f"no allocator {name!r} on {self.host}; the profile has: {', '.join(known) or 'none'}")
+
+    @property
+    def _recorded_memory(self) -> bool:
+        """Whether it was this host alone whose allocators were recorded: they then bear no host's name."""
+        trace, events = self.results.trace, self.results.memory.snapshots.event
+        return len(events) > 0 and bool(lines_of(trace, self.host)[trace.line_id[events[0]]])
+
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """Steps that overlap the range, with their whole times."""
-        steps = self.results.steps.frame
-        if self.time_range_ps is None:
-            return self.results.step_frame
-        low, high = self.time_range_ps
-        inside = (steps["start_ps"] < high) & (steps["start_ps"] + steps["duration_ps"] > low)
-        return self.results.step_frame[inside]
+        """Steps of the host that overlap the range, with their whole times."""
+        steps, frame = self.results.steps.frame, self.results.step_frame
+        inside = np.ones(len(steps), np.bool_)
+        if self.time_range_ps is not None:
+            low, high = self.time_range_ps
+            inside = ((steps["start_ps"] < high) & (steps["start_ps"] + steps["duration_ps"] > low)).to_numpy()
+        if self.host:
+            inside = inside & (frame["host"] == self.host).to_numpy()
+        return frame if inside.all() else frame[inside]
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """Events that overlap the range, with their whole times; one without duration when it lies inside."""
-        if self.time_range_ps is None:
-            return self.results.events
-        trace, (low, high) = self.results.trace, self.time_range_ps
-        is_inside = (trace.duration_ps == 0) & (trace.start_ps >= low)
-        inside = (trace.start_ps < high) & ((trace.end_ps > low) | is_inside)
-        part: pd.DataFrame = self.results.events[inside]
-        return part
+        """Events of the host that overlap the range, with their whole times; one without duration when it lies inside."""
+        trace = self.results.trace
+        inside = np.ones(trace.n_events, np.bool_)
+        if self.time_range_ps is not None:
+            low, high = self.time_range_ps
+            is_inside = (trace.duration_ps == 0) & (trace.start_ps >= low)
+            inside = (trace.start_ps < high) & ((trace.end_ps > low) | is_inside)
+        if self.host:
+            inside = inside & lines_of(trace, self.host)[trace.line_id]
+        return self.results.events if inside.all() else self.results.events[inside]
 
 
 def select(
-    results: Results, *, time_range_ns: tuple[int, int] | None, step: int | None, ops: tuple[str, ...] | None
+    results: Results,
+    *,
+    time_range_ns: tuple[int, int] | None,
+    step: int | None,
+    ops: tuple[str, ...] | None,
+    host: str | None = None,
 ) -> Selection:
     """Make a selection; see `Profile.select`. Of a step the range is exact, so that no op of a neighbour counts in it.
 
     Raises:
-        ValueError: both a range and a step, a range that ends before it begins, or a step that is not there.
+        ValueError: both a range and a step, a range that ends before it begins, or a step or a host that is not there.
     """
+    if host and host not in (known := hosts_of(results.trace)):
+        raise ValueError(f"no host {host!r}; the profile has {_listed(known)}")
     if time_range_ns is not None and step is not None:
         raise ValueError("give either time_range or step, not both: a step has its own time range")
     time_range_ps = None
@@ -157,4 +235,9 @@ def select(
         if low > high:
             raise ValueError(f"time_range {time_range_ns} ends before it begins; give (t0_ns, t1_ns)")
         time_range_ps = low, high
-    return Selection(results, time_range_ps, tuple(ops or ()))
+    return Selection(results, time_range_ps, tuple(ops or ()), host or "")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
+    return f"{shown} and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else shown or "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -15,5 +16,12 @@ _DTYPES = {int: np.int64, float: np.float64, bool: np.bool_, object: np.object_}
 
 def typed_table(rows: Sequence[Mapping[str, object]], types: Types) -> pd.DataFrame:
     """Rows as a table whose columns have these types even where there are none; pandas' own types else."""
-    frame = pd.DataFrame(rows, columns=list(types))
-    return frame if rows else frame.astype({name: _DTYPES[kind] for name, kind in types.items()})
+    if not rows:
+        return _without_rows(tuple(types.items())).copy()
+    return pd.DataFrame(rows, columns=list(types))
+
+
+@cache
+def _without_rows(types: tuple[tuple[str, type], ...]) -> pd.DataFrame:
+    """Made once: of many small traces the tables that stay empty would take longest."""
+    return pd.DataFrame({name: np.empty(0, _DTYPES[kind]) for name, kind in types})

@@ -16,6 +16,7 @@ from ..wording import number, percent, size
 from .advice import MEDIUM_GAIN, Advice, advise
 from .device_copies import copy_events, exposed_copies_ms
 from .host_rules import LARGER_BATCH, event_names, host_callback
+from .task_rules import task_communication
 
 if TYPE_CHECKING:
     from .run import Run
@@ -255,7 +256,7 @@ def collective_bound(run: Run) -> Iterator[Advice]:
     """
     steps = run.steps
     gain = steps.ratio("device_collectives")
-    if not steps.has_device or gain < MIN_SHARE:
+    if not steps.has_device or gain < MIN_SHARE or next(task_communication(run), None) is not None:
         return
     collective_ms = steps.ms("device_collectives")
     names = [text for text in run.trace.strings if text.lower().startswith("nccl") or text.startswith("all-reduce")]

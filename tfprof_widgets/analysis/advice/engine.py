@@ -7,7 +7,7 @@ advice_table(advice) -> DataFrame
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,18 +23,24 @@ from .device_rules import (
     low_precision_unused,
     tensor_core_unused,
 )
+from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, host_callback, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
+from .op_form_rules import layout_conversion, unfused_norm
 from .op_rules import host_fallback, inefficient_op
 from .run import Run
+from .task_rules import task_communication, uneven_tasks
+from .worker_rules import host_communication, straggler
 
 if TYPE_CHECKING:
     from ..results import Results
 
 logger = logging.getLogger(__name__)
 
+CLUSTER_RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (straggler, host_communication)
+"""Those that need no events: steps, workers and stragglers are enough."""
 RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     input_bound,
     host_callback,
@@ -53,9 +59,16 @@ RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     low_precision_unused,
     tensor_core_unused,
     collective_bound,
+    low_utilisation,
+    uneven_devices,
+    layout_conversion,
+    unfused_norm,
+    task_communication,
+    uneven_tasks,
     memory_fragmentation,
     memory_headroom,
     memory_growth,
+    *CLUSTER_RULES,
 )
 TABLE_TYPES: Types = {
     "rule": object,
@@ -77,8 +90,8 @@ class FoundAdvice:
     """A sentence on each error that rules failed with; mostly none."""
 
 
-def find_advice(results: Results) -> FoundAdvice:
-    """Ask all rules what to change.
+def find_advice(results: Results, rules: Sequence[Callable[[Run], Iterator[Advice]]] | None = None) -> FoundAdvice:
+    """Ask rules what to change; all, or `CLUSTER_RULES` where there are no events.
 
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by
     itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views.
@@ -86,7 +99,7 @@ def find_advice(results: Results) -> FoundAdvice:
     run = Run(results)
     found: list[Advice] = []
     failed: dict[str, list[str]] = {}
-    for rule in RULES:
+    for rule in RULES if rules is None else rules:
         try:
             found += list(rule(run))
         except Exception as error:

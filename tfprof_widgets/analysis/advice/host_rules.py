@@ -286,7 +286,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
 def _owned_ms(run: Run) -> Float64:
     """What more specific rules say of each step, in ms."""
     steps, gap = run.steps, run.gap
-    owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile"))
+    owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
     if run.wait.is_told:
         owned = owned + run.wait.ms
     if gap.usual_ms >= MIN_SHARE * steps.median_ms and gap.is_long:

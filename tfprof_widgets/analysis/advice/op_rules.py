@@ -35,7 +35,7 @@ _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
 
 
 @dataclass(frozen=True, eq=False)
-class _Ops:
+class SideOps:
     """What ops of one side cost, each an entry per framework op of the trace."""
 
     us: Float64
@@ -50,13 +50,14 @@ class _Ops:
         return self.compute_ratio * part / self.whole_us if self.whole_us else 0.0
 
 
-def _ops(run: Run) -> _Ops:
+def side_ops(run: Run) -> SideOps:
+    """Those of the device where there is one, else of the host; without those of the input."""
     shares, steps = run.results.op_shares, run.steps
     side = shares.is_device == steps.has_device
     counted = side & ~run.results.op_scopes.is_input
     us = run.results.op_totals.self_us
     ratio = steps.ratio("device_compute" if steps.has_device else "host_compute")
-    return _Ops(us, counted, float(us[counted].sum()), ratio)
+    return SideOps(us, counted, float(us[counted].sum()), ratio)
 
 
 def inefficient_op(run: Run) -> Iterator[Advice]:
@@ -75,7 +76,7 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K costs K*K multiplications a point; (K-1)/2 filters of 3 x 3 on each other see as far with 9(K-1)/2."""
-    ops, layers = _ops(run), run.results.layers
+    ops, layers = side_ops(run), run.results.layers
     is_conv = np.array(["conv" in kind.lower() for kind in run.results.op_shares.type], np.bool_)
     candidates = []
     for layer, (height, width) in filter_sizes(run).items():  # one turn per convolution
@@ -114,7 +115,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
                 + f'# or: keras.layers.SeparableConv2D(filters, {size}, padding="same")'
             ),
             selection=run.steps.highlight(
-                run.steps.typical(run.steps.time_ms), view="op_table", op_names=_costliest(run, chosen)
+                run.steps.typical(run.steps.time_ms), view="op_table", op_names=costliest(run, chosen)
             ),
             gain_ratio=gain,
         )
@@ -133,7 +134,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
     gain = spent / whole if whole else 0.0
     if gain < MIN_SHARE:
         return
-    names = _costliest(run, host)
+    names = costliest(run, host)
     yield advise(
         "inefficient_op",
         f"Python inside the graph ({names[0] if names else 'py_function'}) takes {number(gain * steps.mean_ms)} of "
@@ -152,14 +153,14 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     """Convolutions, products and sorting in the loss, metrics whatever they do, where the model has layers of its own."""
     if not run.has_layers:
         return
-    ops, layers, types = _ops(run), run.results.layers, run.results.op_scopes.type
+    ops, layers, types = side_ops(run), run.results.layers, run.results.op_scopes.type
     kind = layers.entries["kind"].to_numpy()[layers.op_entry]
     is_heavy = np.array([_HEAVY.fullmatch(one) is not None for one in types], np.bool_)
     chosen = ((kind == "loss") & is_heavy) | (kind == "metrics")
     gain = ops.ratio(chosen)
     if gain < OUTSIDE_SHARE:
         return
-    names = _costliest(run, chosen & ops.side)
+    names = costliest(run, chosen & ops.side)
     top = max(range(len(types)), key=lambda i: float(ops.us[i]) if chosen[i] and ops.side[i] else -1.0)
     where = "metrics" if kind[top] == "metrics" else "loss"
     place = op_line(run, top)
@@ -187,7 +188,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     )
 
 
-def _costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
+def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
     """Names of the five costliest of some framework ops."""
     us = np.where(chosen, run.results.op_totals.self_us, 0.0)
     order = np.argsort(-us, kind="stable")[:5]

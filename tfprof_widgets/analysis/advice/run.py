@@ -16,6 +16,7 @@ from .op_work import OpWork, op_work
 from .python_gaps import PythonGap, python_gap
 from .saves import Saves, find_saves
 from .step_facts import StepFacts, step_facts
+from .task_work import TaskWork, task_work
 from .traced_calls import TracedCalls, traced_calls
 
 if TYPE_CHECKING:
@@ -39,8 +40,13 @@ class Run:
 
     @cached_property
     def steps(self) -> StepFacts:
-        """The steps that averages are over."""
+        """The steps that averages are over, but for those of parameter servers."""
         return step_facts(self.results)
+
+    @cached_property
+    def task_steps(self) -> StepFacts:
+        """The same with those of parameter servers."""
+        return step_facts(self.results, with_servers=True)
 
     @cached_property
     def entry(self) -> Int32:
@@ -84,6 +90,11 @@ class Run:
     def gap(self) -> PythonGap:
         """The Python code between the computations of usual steps."""
         return python_gap(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
+    def tasks(self) -> TaskWork:
+        """What each task of a distributed training does."""
+        return task_work(self)
 
     @cached_property
     def op_names(self) -> frozenset[str]:

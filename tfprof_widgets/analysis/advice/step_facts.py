@@ -5,6 +5,7 @@ step_facts(results) -> StepFacts
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -132,10 +133,30 @@ def usual_step(time_ms: Float64, owned_ms: Float64) -> UsualStep:
     return UsualStep(own_ms, own_ms + float(owned_ms.mean()))
 
 
-def step_facts(results: Results) -> StepFacts:
-    """Collect them: of the steps that the averages of the overview are over."""
+SERVERS = "ps"
+"""The job of tasks that hold the variables of others: most of the time they wait to be asked, which is no fault."""
+
+
+def job_of(host: str) -> str:
+    """The job of a task: `worker` of `/job:worker/replica:0/task:1`; "" for a host that is no task."""
+    return host.removeprefix("/job:").split("/")[0] if host.startswith("/job:") else ""
+
+
+def trained(hosts: Iterable[str]) -> list[str]:
+    """Those that train, rather than serve parameters to others; all, where none does."""
+    every = list(dict.fromkeys(hosts))
+    return [host for host in every if job_of(host) != SERVERS] or every
+
+
+def step_facts(results: Results, *, with_servers: bool = False) -> StepFacts:
+    """Collect them: of the steps that the averages of the overview are over; those of parameter servers only if asked for."""
     frame, overview = results.steps.frame, results.overview
     chosen = frame[overview.is_averaged]
+    if with_servers:
+        is_server = np.array([job_of(host) == SERVERS for host in frame["host"]], np.bool_)
+        chosen = frame[overview.is_averaged | (is_server & frame["is_complete"].to_numpy(np.bool_))]
+    else:
+        chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
     pieces = results.steps.pieces
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
     kind = "TPU" if "TPU" in overview.environment.device_type else "GPU"

@@ -76,11 +76,11 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["self_time_ms", "op"], ascending=[False, True], kind="stable", ignore_index=True)
 
 
-def input_categories(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
+def input_categories(enqueue_ps: tuple[int, int], ops: pd.DataFrame) -> pd.DataFrame:
     """Divide the input time of the host into categories.
 
     Args:
-        trace: the trace, for the infeed ops of a TPU host.
+        enqueue_ps: what `enqueue_times` returned.
         ops: what `input_ops` returned.
 
     Returns:
@@ -92,7 +92,8 @@ def input_categories(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
     enqueue, *work = (
         float(by_category.get(key, 0.0)) for key in (ENQUEUE, DEMANDED_READ, ADVANCED_READ, PREPROCESSING)
     )
-    share, known = _enqueue_share(trace), sum(work)
+    busy, period = enqueue_ps
+    share, known = min(1.0, busy / period) if period > 0 else 0.0, sum(work)
     rest = enqueue * (1 - share) / share if share else known
     times = [enqueue, *(rest * part / known if known else 0.0 for part in work)]
     times.append(0.0 if known else rest)
@@ -106,8 +107,8 @@ def input_categories(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _enqueue_share(trace: Trace) -> float:
-    """Of the time from one infeed enqueue to the next on the same thread, the part spent enqueueing; 0 to 1."""
+def enqueue_times(trace: Trace) -> tuple[int, int]:
+    """How long the infeed ops of a TPU host enqueued, and from one to the next on the same thread, in ps."""
     texts = [text for text in trace.strings if _INFEED in text]
     types = parse_op_names(texts).type
     infeeds = [text for text, kind in zip(texts, types, strict=True) if kind.startswith(_INFEED)]
@@ -115,4 +116,4 @@ def _enqueue_share(trace: Trace) -> float:
     same_line = trace.line_id[rows][1:] == trace.line_id[rows][:-1]
     busy = int(trace.duration_ps[rows][:-1][same_line].sum())
     period = int(np.diff(trace.start_ps[rows])[same_line].sum())
-    return min(1.0, busy / period) if period > 0 else 0.0
+    return busy, period

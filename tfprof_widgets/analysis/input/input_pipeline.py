@@ -19,6 +19,7 @@ from .input_ops import (
     ENQUEUE,
     PREPROCESSING,
     UNCLASSIFIED,
+    enqueue_times,
     input_categories,
     input_ops,
 )
@@ -120,7 +121,12 @@ class InputPipeline:
 
 
 def compute_input_pipeline(
-    trace: Trace, *, steps: pd.DataFrame, ops: pd.DataFrame, tf_data: TfData | None = None
+    trace: Trace,
+    *,
+    steps: pd.DataFrame,
+    ops: pd.DataFrame,
+    tf_data: TfData | None = None,
+    enqueue_ps: tuple[int, int] | None = None,
 ) -> InputPipeline:
     """Judge the input pipeline.
 
@@ -130,6 +136,7 @@ def compute_input_pipeline(
             count.
         ops: the `ops` table.
         tf_data: what `compute_tf_data` gave for the trace, when the caller has it already.
+        enqueue_ps: what `enqueue_times` gave for the trace, likewise.
 
     Source: semantics 5.1-5.3.
     """
@@ -148,7 +155,7 @@ def compute_input_pipeline(
     return InputPipeline(
         verdict=f"{verdict} {pipeline['summary']}" if fills and pipeline is not None and total_ms else verdict,
         input_ratio=ratio,
-        categories=input_categories(trace, table),
+        categories=input_categories(enqueue_times(trace) if enqueue_ps is None else enqueue_ps, table),
         ops=table,
         tf_data=data,
         bottleneck=str(pipeline["bottleneck_name"]) if pipeline is not None else "",

@@ -47,25 +47,32 @@ def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.D
         slowest_calls: see `TfData.slowest_calls`; they say how slow a host is and why (semantics 8.5).
         waits: what `step_waits` returned.
     """
+    own = pipelines[~pipelines["is_device"].astype(bool)]
+    sums = own.groupby("host", sort=False).agg(
+        n_pipelines=("id", "size"),
+        n_calls=("n_calls", "sum"),
+        n_slow_calls=("n_slow_calls", "sum"),
+        total_time_ms=("total_time_ms", "sum"),
+        max_latency_us=("max_latency_us", "max"),
+    )
+    times = waits[waits["is_averaged"].astype(bool)].groupby("host")[["step_time_ms", "input_ms"]].sum()
+    times = times.reindex(sums.index)
+    number = {(host, name): row for host, name, row in own[["host", "name", "id"]].itertuples(index=False)}
+    slowest = {row["host"]: row for row in slowest_calls.drop_duplicates("host").to_dict("records")}
+    nothing = {"pipeline": "", "bottleneck": "", "long_name": ""}
     rows = []
-    counted = waits[waits["is_averaged"].astype(bool)]
-    for host, own in pipelines[~pipelines["is_device"].astype(bool)].groupby("host", sort=False):  # one turn per host
-        slowest = slowest_calls[slowest_calls["host"] == host].head(1)
-        steps = counted[counted["host"] == host]
-        time_ms = float(steps["step_time_ms"].sum())
-        named = own["id"][own["name"].isin(slowest["pipeline"])]
+    for host, *figures, time_ms, input_ms in zip(  # one turn per host
+        sums.index, *(sums[name].tolist() for name in sums), times["step_time_ms"], times["input_ms"], strict=True
+    ):
+        call = slowest.get(host, nothing)
         rows.append(
             {
                 "host": host,
-                "n_pipelines": len(own),
-                "n_calls": int(own["n_calls"].sum()),
-                "n_slow_calls": int(own["n_slow_calls"].sum()),
-                "total_time_ms": float(own["total_time_ms"].sum()),
-                "max_latency_us": float(own["max_latency_us"].max()),
-                "pipeline": int(named.iloc[0]) if len(named) else -1,
-                "bottleneck": str(slowest["bottleneck"].iloc[0]) if len(slowest) else "",
-                "long_name": str(slowest["long_name"].iloc[0]) if len(slowest) else "",
-                "input_ratio": float(steps["input_ms"].sum()) / time_ms if time_ms else float("nan"),
+                **dict(zip(sums.columns, figures, strict=True)),
+                "pipeline": number.get((host, call["pipeline"]), -1),
+                "bottleneck": call["bottleneck"],
+                "long_name": call["long_name"],
+                "input_ratio": input_ms / time_ms if time_ms else float("nan"),
             }
         )
     frame = typed_table(rows, HOST_TYPES)

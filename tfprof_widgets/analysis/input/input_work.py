@@ -1,6 +1,7 @@
 """Executions of ops -> which ops run only within tf.data, that is in the functions mapped over a data set.
 
 input_work(trace, occurrences) -> one bool per unit of `occurrences`
+within_data(trace) -> one bool per event
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 
 from ...store.trace import Bool, Trace
 from ..event_graph import nearest_marked
+from ..event_names import by_name
 from ..ops.op_occurrences import Occurrences
 
 _DATA_THREAD = re.compile(r"tf_data_(private_threadpool|iterator_resource)")
@@ -23,7 +25,7 @@ def input_work(trace: Trace, occurrences: Occurrences) -> Bool:
     Returns:
         For each unit whether every execution of it lay within an iterator's call or on a thread of tf.data's own.
     """
-    is_data_line = np.array([bool(_DATA_THREAD.match(line.name)) for line in trace.lines], np.bool_)
+    is_data_line = _data_lines(trace)
     is_iterator = np.array([name.startswith("Iterator::") for name in occurrences.name], np.bool_)
     n = len(occurrences.name)
     if not len(occurrences):
@@ -34,3 +36,16 @@ def input_work(trace: Trace, occurrences: Occurrences) -> Bool:
     executed = np.bincount(occurrences.op, minlength=n) > 0
     work: Bool = executed & (n_outside == 0)
     return work
+
+
+def within_data(trace: Trace) -> Bool:
+    """For each event whether it lies within an iterator's call or on a thread of tf.data's own."""
+    is_iterator = by_name(trace, lambda names: [name.startswith("Iterator::") for name in names], np.bool_)[
+        trace.name_id
+    ]
+    found: Bool = _data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)
+    return found
+
+
+def _data_lines(trace: Trace) -> Bool:
+    return np.array([bool(_DATA_THREAD.match(line.name)) for line in trace.lines], np.bool_)

@@ -78,7 +78,7 @@ def compute_layers(
     *,
     shares: OpShares | None = None,
     source_map: SourceMap | None = None,
-    memory: MemoryProfile | None = None,
+    memory: MemoryProfile | OpMemory | None = None,
 ) -> Layers:
     """Attribute every framework op to one entry and one phase.
 
@@ -92,10 +92,10 @@ def compute_layers(
         shares: the framework ops, with the tracebacks that compiled programs carry.
         source_map: the layers of the program, without which layers are told from scopes (see `find_layers`), and
             tracebacks, which tell what ops outside any scope are for.
-        memory: the memory profile, for the two byte columns; without it they are 0.
+        memory: the memory profile, or what `memory_by_op` made of it, for the two byte columns; without it they are 0.
     """
     known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
-    used = memory_by_op(memory) if memory is not None else None
+    used = memory_by_op(memory) if isinstance(memory, MemoryProfile) else memory
     listed = scopes if used is None else _with_others(scopes, used.name, used.type)
     role = traced_roles(listed, shares, source_map)
     places = find_layers(listed, known, roles=role)

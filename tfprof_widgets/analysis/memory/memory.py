@@ -32,7 +32,8 @@ class MemoryProfile:
     """Names, sorted; prefixed with the host ("host: name") where more than one host recorded memory."""
     summary: pd.DataFrame
     """One row per allocator: `allocator, n_allocations, n_deallocations, capacity_bytes, peak_heap_bytes, peak_bytes,
-    peak_at_ms, stack_bytes, heap_bytes, free_bytes, fragmentation_ratio`. `peak_heap_bytes` is the highest mark since
+    peak_at_ms, stack_bytes, heap_bytes, free_bytes, fragmentation_ratio`. `capacity_bytes` is 0 where no event told of free
+    memory, as in the files of TensorFlow's first profiler. `peak_heap_bytes` is the highest mark since
     the process began, `peak_bytes` the most in use (stack and heap) during the capture, and the columns after it are
     the state at that moment; `fragmentation_ratio` is in [0, 1].
 
@@ -119,6 +120,16 @@ class MemoryProfile:
         rows = self.snapshots.rows_of(allocator)
         return live_table(self.snapshots, rows, self.strings, at_ps=round(at_ms * PS_PER_MS))
 
+    def held_at_peak(self, allocator: str) -> pd.DataFrame:
+        """Who holds the memory at the peak: `live` at the moment that `summary` gives as `peak_at_ms`.
+
+        Raises:
+            KeyError: no such allocator.
+        """
+        self.snapshots.rows_of(allocator)
+        row = self.summary[self.summary["allocator"] == allocator].iloc[0]
+        return self.live(allocator, float(row["peak_at_ms"]))
+
     def lifetimes(self, allocator: str) -> pd.DataFrame:
         """How long each allocation lived, in the order in which they were made; empty where none was.
 
@@ -172,7 +183,12 @@ class MemoryProfile:
         Source: Theil-Sen slope and Mann-Kendall test, see `memory_growth`.
         """
         steps, rows = self.steps(allocator), self.snapshots.rows_of(allocator)
-        session = self.step_spans.session[steps["step"].to_numpy(np.int64)]
+        spans = pd.Series(self.step_spans.session)
+        session, order = (
+            spans[steps["step"]].to_numpy(np.int64),
+            spans.groupby(spans).cumcount()[steps["step"]].to_numpy(),
+        )
+        steps = steps.assign(step=order)  # rows of the steps table count those of other hosts, too
         slope, is_significant = measure_growth(steps, session, int(self.snapshots.in_use_bytes[rows].max()))
         sentence = ""
         if is_significant:
@@ -255,12 +271,13 @@ def _summary(table: Snapshots) -> pd.DataFrame:
             int(column[peak.row]) for column in (table.stack_bytes, table.heap_bytes, table.free_bytes)
         )
         n_deallocations = int(table.is_free[at].sum())
+        is_limited = bool(table.free_bytes[at].any())
         rows.append(
             {
                 "allocator": name,
                 "n_allocations": at.stop - at.start - n_deallocations,
                 "n_deallocations": n_deallocations,
-                "capacity_bytes": stack + heap + free,
+                "capacity_bytes": stack + heap + free if is_limited else 0,
                 "peak_heap_bytes": int(table.lifetime_peak_bytes[at].max()),
                 "peak_bytes": peak.in_use_bytes,
                 "peak_at_ms": float(table.time_ps[peak.row] / PS_PER_MS),

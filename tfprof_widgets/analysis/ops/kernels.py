@@ -7,7 +7,7 @@ Source: semantics 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ import pandas as pd
 from ...store.trace import Bool, Int32, Int64, Trace
 from ..matching import dense_codes, sum_by
 from ..steps.step_spans import on_stream
+from ..table_types import Types, typed_table
 from ..units import PS_PER_NS
 from .kernel_details import Launch, is_eligible_einsum, is_eligible_op, on_tensor_cores, parse_launch
 from .op_names import parse_op_names
@@ -43,6 +44,15 @@ KERNEL_COLUMNS = (
     "max_time_us",
     "op_type",
 )
+_TYPES: Types = {
+    name: (
+        int if name in ("rank", "registers_per_thread", "shared_memory_bytes", "occurrences")
+        else object if name in ("name", "block_dim", "grid_dim", "op_name", "op_type")
+        else bool if name in ("tensor_core_eligible", "uses_tensor_core")
+        else float
+    )
+    for name in KERNEL_COLUMNS
+}  # fmt: skip
 _NS_PER_US = 1000
 
 
@@ -56,6 +66,8 @@ class Kernels:
     """For each execution its row of `frame`."""
     run_event: Int64
     """For each execution its event of the trace, ascending."""
+    launch: tuple[Launch, ...] = ()
+    """How each row of `frame` was launched."""
 
     def within(self, trace: Trace, time_range_ps: tuple[int, int]) -> pd.DataFrame:
         """The kernels that ran in a time range, in the columns of `frame`; of an execution it cuts the part inside counts."""
@@ -64,7 +76,7 @@ class Kernels:
         ns = (np.minimum(end, high) - np.maximum(start, low)) // PS_PER_NS
         inside = (start < high) & (end > low)
         ran, code = np.unique(self.run_kernel[inside], return_inverse=True)
-        frame = _with_times(self.frame.iloc[ran].reset_index(drop=True), code, ns[inside], len(ran))
+        frame = _with_times(self.frame.iloc[ran].reset_index(drop=True), _times_of(code, ns[inside], len(ran)))
         frame = frame.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
         return frame.assign(rank=np.arange(1, len(frame) + 1))[list(KERNEL_COLUMNS)]
 
@@ -102,23 +114,62 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares)
     launch = _distinct(launches)[launch_of.reshape(-1)]
     code, n = dense_codes(trace.name_id[rows], launch, ops.number, uses.astype(np.int8), is_eligible.astype(np.int8))
     _, first = np.unique(code, return_index=True)
-    frame = pd.DataFrame(
-        {
-            "name": _texts(trace.strings[i] for i in trace.name_id[rows[first]].tolist()),
-            "op_name": _texts(ops.name[i] for i in ops.number[first].tolist()),
-            "op_type": _texts(ops.type[i] for i in ops.number[first].tolist()),
-            "tensor_core_eligible": is_eligible[first],
-            "uses_tensor_core": uses[first],
-        }
+    kinds = KernelKinds(
+        name=tuple(trace.strings[i] for i in trace.name_id[rows[first]].tolist()),
+        op_name=tuple(ops.name[i] for i in ops.number[first].tolist()),
+        op_type=tuple(ops.type[i] for i in ops.number[first].tolist()),
+        launch=tuple(launches[i] for i in launch_of.reshape(-1)[first].tolist()),
+        is_eligible=is_eligible[first],
+        uses=uses[first],
+        times=_times_of(code, trace.duration_ps[rows] // PS_PER_NS, n),
     )
-    frame = _with_launches(frame, [launches[i] for i in launch_of.reshape(-1)[first].tolist()])
-    frame = _with_times(frame, code, trace.duration_ps[rows] // PS_PER_NS, n)
-    order = _order(frame)
+    frame, order = kernel_table(kinds)
     place = np.empty(n, np.int32)
     place[order] = np.arange(n)
+    return Kernels(frame, place[code], rows, tuple(kinds.launch[i] for i in order.tolist()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelTimes:
+    """Of each kernel its executions, and their time in whole nanoseconds."""
+
+    count: Int64
+    total_ns: Int64
+    min_ns: Int64
+    max_ns: Int64
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelKinds:
+    """Kernels that differ in name, launch, op or use of Tensor Cores, in any order; one entry per kernel."""
+
+    name: tuple[str, ...]
+    op_name: tuple[str, ...]
+    op_type: tuple[str, ...]
+    launch: tuple[Launch, ...]
+    is_eligible: Bool
+    uses: Bool
+    times: KernelTimes
+
+
+def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
+    """The table `Kernels.frame`, and for each row of it the kernel."""
+    if not kinds.name:  # as of every host without a GPU, of which there can be a thousand
+        return typed_table([], _TYPES), np.empty(0, np.int64)
+    frame = pd.DataFrame(
+        {
+            "name": _texts(kinds.name),
+            "op_name": _texts(kinds.op_name),
+            "op_type": _texts(kinds.op_type),
+            "tensor_core_eligible": kinds.is_eligible,
+            "uses_tensor_core": kinds.uses,
+        }
+    )
+    frame = _with_times(_with_launches(frame, kinds.launch), kinds.times)
+    order = _order(frame)
     frame = frame.iloc[order].reset_index(drop=True)
-    frame.insert(0, "rank", np.arange(1, n + 1))
-    return Kernels(frame[list(KERNEL_COLUMNS)], place[code], rows)
+    frame.insert(0, "rank", np.arange(1, len(frame) + 1))
+    return frame[list(KERNEL_COLUMNS)], order
 
 
 def _kernel_events(trace: Trace) -> Int64:
@@ -176,7 +227,7 @@ def _distinct(launches: list[Launch]) -> Int64:
     return np.array([numbers.setdefault(one._replace(occupancy_pct=0.0), len(numbers)) for one in launches], np.int64)
 
 
-def _with_launches(frame: pd.DataFrame, launches: list[Launch]) -> pd.DataFrame:
+def _with_launches(frame: pd.DataFrame, launches: Sequence[Launch]) -> pd.DataFrame:
     """Add what the launches of the rows say; `launch` itself is kept to sort by."""
     return frame.assign(
         launch=pd.Series([one._replace(occupancy_pct=0.0) for one in launches], dtype=object),
@@ -189,20 +240,22 @@ def _with_launches(frame: pd.DataFrame, launches: list[Launch]) -> pd.DataFrame:
     )
 
 
-def _with_times(frame: pd.DataFrame, code: Int64, duration_ns: Int64, n: int) -> pd.DataFrame:
-    count = np.bincount(code, minlength=n).astype(np.int64)
-    total = sum_by(code, duration_ns, n)
-    shortest = np.full(n, np.iinfo(np.int64).max)
-    longest = np.zeros(n, np.int64)
+def _times_of(code: Int64, duration_ns: Int64, n: int) -> KernelTimes:
+    shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
     np.minimum.at(shortest, code, duration_ns)
     np.maximum.at(longest, code, duration_ns)
+    count = np.bincount(code, minlength=n).astype(np.int64)
+    return KernelTimes(count, sum_by(code, duration_ns, n), shortest, longest)
+
+
+def _with_times(frame: pd.DataFrame, times: KernelTimes) -> pd.DataFrame:
     return frame.assign(
-        occurrences=count,
-        total_time_us=total / _NS_PER_US,
-        avg_time_us=total // count / _NS_PER_US,
-        min_time_us=shortest / _NS_PER_US,
-        max_time_us=longest / _NS_PER_US,
-        total_ns=total,
+        occurrences=times.count,
+        total_time_us=times.total_ns / _NS_PER_US,
+        avg_time_us=times.total_ns // times.count / _NS_PER_US,
+        min_time_us=times.min_ns / _NS_PER_US,
+        max_time_us=times.max_ns / _NS_PER_US,
+        total_ns=times.total_ns,
     )
 
 

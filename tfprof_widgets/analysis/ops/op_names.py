@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +48,13 @@ class OpNames:
         return np.not_equal(self.category, OpCategory.UNKNOWN)
 
 
+_MOST_KNOWN = 2**15
+"""So many names stay parsed: several analyses ask for those of one trace, and hosts of one run have the same."""
 _TF_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*")
 _TF_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
+_REMOTE_CALL = "EagerService"
+"""`EagerService:Enqueue` is work that another task handed to this one, around all that it leads to."""
 _TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")
 _MEMCPY = {
     "MEMCPYHTOD": (OpCategory.MEMCPY_HTOD, "MemcpyHToD"),
@@ -61,6 +66,8 @@ _MEMCPY = {
 
 def parse_op_names(strings: Sequence[str]) -> OpNames:
     """Parse each full name once; pass unique strings (a trace has a few thousand, whatever its number of events).
+
+    Differs from XProf: work handed over by another task is no op `EagerService`.
 
     CUPTI's own names `MemcpyH2D`, `MemcpyD2H` and `MemcpyD2D` are unknown here, as in XProf; `steps.py` gives them their
     meaning (D1).
@@ -76,11 +83,14 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
     )
 
 
+@lru_cache(_MOST_KNOWN)
 def _parse(full: str) -> tuple[OpCategory, str, str]:
     name, colon, op_type = full.partition(":")
     if not colon:
         category, memcpy = _MEMCPY.get(full[:10].upper(), (OpCategory.UNKNOWN, ""))
         return category, memcpy, full
+    if name == _REMOTE_CALL:
+        return OpCategory.UNKNOWN, "", full
     if name == "Iterator":
         return OpCategory.TFDATA, "Dataset", full
     if _TF_TYPE.fullmatch(op_type) and _TF_NAME.fullmatch(name):

@@ -102,14 +102,15 @@ def compute_op_shares(occurrences: Occurrences) -> OpShares:
         unit=pairs[0].astype(np.int32),
         op=pairs[1].astype(np.int32),
         ratio=pairs[2],
-        dominant=_dominant(*pairs, n_units),
+        dominant=dominant_ops(*pairs, n_units),
         is_identity=not len(units),
         flops=np.concatenate([np.full(n_ops, np.nan), flops]),
         bytes_accessed=np.concatenate([np.full(n_ops, np.nan), n_bytes]),
     )
 
 
-def _dominant(unit: Int64, op: Int64, ratio: Float64, n_units: int) -> Int32:
+def dominant_ops(unit: Int64, op: Int64, ratio: Float64, n_units: int) -> Int32:
+    """`OpShares.dominant` of its rows."""
     order = np.lexsort((op, -ratio, unit))
     first = np.flatnonzero(np.diff(unit[order], prepend=-1))
     dominant = np.empty(n_units, np.int32)

@@ -8,6 +8,7 @@ Source: semantics 4.1-4.4.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,27 +72,15 @@ def aggregate_ops(
 
     Differs from XProf: nothing is cut off at 500 ops (D7).
     """
-    total, own, counted = overlaps(occurrences, time_range_ps)
-    n_units = len(occurrences.name)
-    units = _Totals(
-        count=counts_of(occurrences, counted),
-        n_done=n_done_of(occurrences, total, counted),
-        total_ps=sum_by(occurrences.op, total, n_units),
-        self_ps=sum_by(occurrences.op, own, n_units),
-        kernel_ns=_kernel_ns(occurrences, total, at_least=1),
-        tensor_ns=_kernel_ns(occurrences, total, at_least=2),
-    )
-    ops: Occurrences | OpShares = occurrences
-    if shares is not None and not shares.is_identity:
-        ops, units = shares, _shared(units, shares)
-    frame = _frame(ops, units)
+    frame = _frame(occurrences if shares is None else shares, op_sums(occurrences, shares, time_range_ps=time_range_ps))
     if idle:
+        own = overlaps(occurrences, time_range_ps)[1]
         frame = pd.concat([frame, _idle_rows(occurrences, own, time_range_ps)], ignore_index=True)
     return _finish(frame)
 
 
-@dataclass(frozen=True)
-class _Totals:
+@dataclass(frozen=True, eq=False, repr=False)
+class OpSums:
     """Per unit or framework op; times are whole picoseconds for units, shares of such for framework ops."""
 
     count: Int64
@@ -100,12 +89,52 @@ class _Totals:
     total_ps: Int64 | Float64
     self_ps: Int64 | Float64
     kernel_ns: Float64
+    """Time of kernels, of each in whole nanoseconds."""
     tensor_ns: Float64
+    """The part of it on Tensor Cores."""
     flops: Float64 | None = None
+    """Of all executions together, NaN where unknown; None where nothing is known of any."""
     n_bytes: Float64 | None = None
 
 
-def _shared(units: _Totals, shares: OpShares) -> _Totals:
+def op_sums(
+    occurrences: Occurrences, shares: OpShares | None = None, *, time_range_ps: tuple[int, int] | None = None
+) -> OpSums:
+    """What `aggregate_ops` makes its table of, in the order of the framework ops, without shares in that of the units."""
+    total, own, counted = overlaps(occurrences, time_range_ps)
+    n_units = len(occurrences.name)
+    units = OpSums(
+        count=counts_of(occurrences, counted),
+        n_done=n_done_of(occurrences, total, counted),
+        total_ps=sum_by(occurrences.op, total, n_units),
+        self_ps=sum_by(occurrences.op, own, n_units),
+        kernel_ns=_kernel_ns(occurrences, total, at_least=1),
+        tensor_ns=_kernel_ns(occurrences, total, at_least=2),
+    )
+    return units if shares is None else sums_of_units(units, shares)
+
+
+def sums_of_units(units: OpSums, shares: OpShares) -> OpSums:
+    """Sums of framework ops from those of the units that stand for them."""
+    return units if shares.is_identity else _shared(units, shares)
+
+
+def ops_table(ops: OpShares, sums: OpSums, idle_ps: Mapping[str, int] | None = None) -> pd.DataFrame:
+    """The table of `aggregate_ops` of sums that are known.
+
+    Args:
+        ops: the framework ops.
+        sums: theirs.
+        idle_ps: of each side (`Device`, `Host`) that has a row `IDLE` its idle time.
+    """
+    frame = _frame(ops, sums)
+    if idle_ps:
+        rows = [_idle_row(side, ps) for side, ps in idle_ps.items()]
+        frame = pd.concat([frame, _idle_frame(rows)], ignore_index=True)
+    return _finish(frame)
+
+
+def _shared(units: OpSums, shares: OpShares) -> OpSums:
     """Totals of framework ops from those of the units that stand for them."""
     n_ops, unit, op = len(shares), shares.unit, shares.op
     executed = units.count[unit] > 0
@@ -121,7 +150,7 @@ def _shared(units: _Totals, shares: OpShares) -> _Totals:
 
     count = np.zeros(n_ops, np.int64)
     np.maximum.at(count, op, units.count[unit])
-    return _Totals(
+    return OpSums(
         count=count,
         n_done=share(units.n_done),
         total_ps=share(units.total_ps),
@@ -133,7 +162,7 @@ def _shared(units: _Totals, shares: OpShares) -> _Totals:
     )
 
 
-def _frame(ops: Occurrences | OpShares, totals: _Totals) -> pd.DataFrame:
+def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
     unknown = np.full(len(totals.count), np.nan)
     seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
     flops = unknown if totals.flops is None else totals.flops
@@ -200,12 +229,16 @@ def counts_of(occurrences: Occurrences, counted: Bool) -> Int64:
     host = counted & ~occurrences.is_device[occurrences.op]
     count = np.bincount(occurrences.op[host], minlength=n_ops).astype(np.int64)
     device = counted & occurrences.is_device[occurrences.op]
-    if device.any():
-        width = int(occurrences.variant.max()) + 1
-        kernels = occurrences.op[device].astype(np.int64) * width + occurrences.variant[device]
-        keys, n_runs = np.unique(kernels, return_counts=True)
-        np.maximum.at(count, keys // width, n_runs)
+    most_frequent(count, occurrences.op[device].astype(np.int64), occurrences.variant[device])
     return count
+
+
+def most_frequent(count: Int64, row: Int64, variant: Int32) -> None:
+    """Raise `count` of each row to how often the most frequent variant of its executions ran."""
+    if len(row):
+        width = int(variant.max()) + 1
+        keys, n_runs = np.unique(row * width + variant, return_counts=True)
+        np.maximum.at(count, keys // width, n_runs)
 
 
 def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, int] | None) -> pd.DataFrame:
@@ -218,8 +251,15 @@ def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, i
     for is_device, side in ((True, "Device"), (False, "Host")):
         chosen = (occurrences.lane_is_device == is_device) & (first <= last)
         if chosen.any():
-            ps = int(idle[chosen].sum())
-            rows.append((side, IDLE, IDLE, 0, ps, ps, False, np.nan, np.nan, np.nan))
+            rows.append(_idle_row(side, int(idle[chosen].sum())))
+    return _idle_frame(rows)
+
+
+def _idle_row(side: str, ps: int) -> tuple[object, ...]:
+    return side, IDLE, IDLE, 0, ps, ps, False, np.nan, np.nan, np.nan
+
+
+def _idle_frame(rows: list[tuple[object, ...]]) -> pd.DataFrame:
     columns = ["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager", *OPS_COLUMNS[-3:]]
     frame = pd.DataFrame(rows, columns=columns)
     whole = {"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_}

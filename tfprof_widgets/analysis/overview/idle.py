@@ -7,6 +7,7 @@ Source: semantics 4.1F, 4.2, 10.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,32 +40,60 @@ def compute_idle(trace: Trace, occurrences: Occurrences) -> Idle:
     Differs from XProf: GPUs have an idle share too, for which streams that run at once count once; the duty cycle is told
     by TensorCore, not by chip.
     """
+    return idle_of([idle_times(trace, occurrences)])
+
+
+@dataclass(frozen=True)
+class IdleTimes:
+    """What the shares are made of, in ps: how long something ran, and how long it could have."""
+
+    device_busy: int
+    device_window: int
+    host_busy: int
+    host_window: int
+    duty_busy: int
+    duty_window: int
+
+
+def idle_of(times: Sequence[IdleTimes]) -> Idle:
+    """The shares over all of some traces."""
+
+    def ratio(kind: str) -> float:
+        busy, window = (sum(getattr(one, f"{kind}_{part}") for one in times) for part in ("busy", "window"))
+        return busy / window if window else float("nan")
+
+    return Idle(
+        device_idle_ratio=1 - ratio("device"), host_idle_ratio=1 - ratio("host"), device_duty_cycle_ratio=ratio("duty")
+    )
+
+
+def idle_times(trace: Trace, occurrences: Occurrences) -> IdleTimes:
+    """How long devices and host threads of a trace ran anything, see `Idle`."""
     devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
     stream = devices & on_stream(trace)
     ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
     modules = on_core_line(trace, "XLA Modules")
     on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
     kernels = stream & ~on_tpu
-    return Idle(
-        device_idle_ratio=1 - _busy_ratio(trace, kernels | ops, kernels | ops | steps),
-        host_idle_ratio=_host_idle(occurrences),
-        device_duty_cycle_ratio=_busy_ratio(trace, on_duty(trace), ops | modules),
+    return IdleTimes(
+        *_busy_and_window(trace, kernels | ops, kernels | ops | steps),
+        *_host_busy_and_window(occurrences),
+        *_busy_and_window(trace, on_duty(trace), ops | modules),
     )
 
 
-def _busy_ratio(trace: Trace, busy: Bool, window: Bool) -> float:
-    """Time covered by `busy` events over the time from the first to the last `window` event, by device and session."""
+def _busy_and_window(trace: Trace, busy: Bool, window: Bool) -> tuple[int, int]:
+    """Time covered by `busy` events, and from the first to the last `window` event, by device and session."""
     rows = np.flatnonzero(window)
     if not len(rows):
-        return float("nan")
+        return 0, 0
     owner, n = dense_codes(trace.plane_id[rows], trace.session_id[rows])
     first, last = np.full(n, np.iinfo(np.int64).max), np.full(n, np.iinfo(np.int64).min)
     np.minimum.at(first, owner, trace.start_ps[rows])
     np.maximum.at(last, owner, trace.ends(rows))
     inside = busy[rows]
     covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.ends(rows[inside]), first)
-    whole = int((last - first).sum())
-    return covered / whole if whole else float("nan")
+    return covered, int((last - first).sum())
 
 
 def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:
@@ -81,9 +110,8 @@ def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:
     return int(np.maximum(reach - np.maximum(low, before), 0).sum())
 
 
-def _host_idle(occurrences: Occurrences) -> float:
+def _host_busy_and_window(occurrences: Occurrences) -> tuple[int, int]:
     chosen = ~occurrences.lane_is_device
     window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
     busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
-    whole = int(np.maximum(window, busy).sum())
-    return 1 - int(busy.sum()) / whole if whole else float("nan")
+    return int(busy.sum()), int(np.maximum(window, busy).sum())

@@ -71,7 +71,7 @@ def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
             f"Copies between devices ({percent(copies)} of a step): see the timeline for what is copied; keep the variables of "
             "one layer on one device."
         )
-    if found.device and host >= _HOST and "host_fallback" not in rules:
+    if found.device and host >= _HOST and not rules & {"host_fallback", "low_utilisation"}:
         yield (
             f"Ops on the CPU ({percent(host)} of a step): see the op table, side host; ops without a {found.device} kernel, or "
             "placed on the CPU by hand, make the device wait."

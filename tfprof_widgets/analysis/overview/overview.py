@@ -7,7 +7,7 @@ Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,13 +19,13 @@ from ...store.trace import Bool, Trace
 from ..ops.op_occurrences import Occurrences
 from ..steps.averaged_steps import choose_steps, last_step
 from ..steps.steps import STEP_CATEGORIES, Steps
-from ..steps.workers import coordinators_of
 from ..wording import number, percent, plural
+from ..workers.roles import host_facts, not_training
 from .environment import Environment, compute_environment
-from .idle import compute_idle
+from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
 from .tf_functions import compute_tf_functions
-from .top_ops import compute_op_time, top_ops
+from .top_ops import OpTime, compute_op_time, top_ops
 from .verdict import judge, judge_memory
 
 if TYPE_CHECKING:
@@ -122,9 +122,45 @@ def compute_overview(
     Differs from XProf: averages are over all complete steps but a first one that compiles or is an outlier, not over all
     but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
     """
-    averaged, left_out = choose_steps(steps.frame, coordinators=coordinators_of(trace), has_failed=has_failed)
+    parts = OverviewParts(
+        coordinators=not_training(host_facts(trace)),
+        environment=compute_environment(trace, facts),
+        op_time=compute_op_time(occurrences, shares),
+        idle=compute_idle(trace, occurrences),
+        tf_functions=compute_tf_functions(trace),
+        top_ops=lambda averaged: top_ops(occurrences, steps, averaged, shares),
+        eager=lambda averaged: _eager_in_steps(steps, occurrences, averaged, shares),
+    )
+    return overview_of(parts, steps, memory=memory, advice=advice, has_failed=has_failed)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OverviewParts:
+    """What the overview takes from the events; the rest it takes from the steps."""
+
+    coordinators: Collection[str]
+    environment: Environment
+    op_time: OpTime
+    idle: Idle
+    tf_functions: pd.DataFrame
+    top_ops: Callable[[Bool], pd.DataFrame]
+    """The table of `top_ops` of the steps that are averaged."""
+    eager: Callable[[Bool], dict[str, float]]
+    """Eager share of the op time of `host` and `device` within them."""
+
+
+def overview_of(
+    parts: OverviewParts,
+    steps: Steps,
+    *,
+    memory: pd.DataFrame | None = None,
+    advice: Callable[[], Sequence[Advice]] = tuple,
+    has_failed: bool = False,
+) -> Overview:
+    """Sum up what is known of the events and the steps; arguments as of `compute_overview`."""
+    averaged, left_out = choose_steps(steps.frame, coordinators=parts.coordinators, has_failed=has_failed)
     chosen = steps.frame[averaged]
-    environment = compute_environment(trace, facts)
+    environment = parts.environment
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"])
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
@@ -135,12 +171,12 @@ def compute_overview(
         ratio=dict(zip(breakdown["category"], breakdown["ratio"], strict=True)),
         device=device if has_device else "",
         compute_16bit_ratio=_precision(steps)[0],
-        eager=_eager_in_steps(steps, occurrences, averaged, shares),
-        tf_functions=compute_tf_functions(trace),
-        top_ops=top_ops(occurrences, steps, averaged, shares),
+        eager=parts.eager(averaged),
+        tf_functions=parts.tf_functions,
+        top_ops=parts.top_ops(averaged),
         memory=judge_memory(memory) if memory is not None else (),
     )
-    sentence, detail = _without_usual_steps(trace, steps.frame, averaged, has_failed) or (
+    sentence, detail = _without_usual_steps(environment.n_events, steps.frame, averaged, has_failed) or (
         verdict.sentence,
         _detail(steps.frame, breakdown, verdict.limiter, left_out),
     )
@@ -158,7 +194,7 @@ def compute_overview(
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
         compute_16bit_ratio=findings.compute_16bit_ratio,
         compute_32bit_ratio=_precision(steps)[1],
-        **_shares_of_sides(trace, occurrences, shares),
+        **_shares_of_sides(parts.op_time, parts.idle),
         top_ops=findings.top_ops,
         tf_functions=findings.tf_functions,
         findings=tuple(findings.memory),
@@ -180,9 +216,8 @@ def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _shares_of_sides(trace: Trace, occurrences: Occurrences, shares: OpShares | None) -> dict[str, float]:
+def _shares_of_sides(op_time: OpTime, idle: Idle) -> dict[str, float]:
     """Fields of `Overview` on host and device."""
-    op_time, idle = compute_op_time(occurrences, shares), compute_idle(trace, occurrences)
     return {
         "host_time_ratio": op_time.host_ratio,
         "device_time_ratio": op_time.device_ratio,
@@ -232,10 +267,12 @@ def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out
     return " ".join(sentences)
 
 
-def _without_usual_steps(trace: Trace, frame: pd.DataFrame, averaged: Bool, has_failed: bool) -> tuple[str, str] | None:
+def _without_usual_steps(
+    n_events: int, frame: pd.DataFrame, averaged: Bool, has_failed: bool
+) -> tuple[str, str] | None:
     """Verdict and detail of a capture that has no step to judge; None where it has."""
     if frame.empty:
-        return _without_steps(trace)
+        return _without_steps(n_events)
     last = last_step(frame)
     if not has_failed or not averaged[last]:
         return None
@@ -245,8 +282,8 @@ def _without_usual_steps(trace: Trace, frame: pd.DataFrame, averaged: Bool, has_
     )
 
 
-def _without_steps(trace: Trace) -> tuple[str, str]:
-    if not trace.n_events:
+def _without_steps(n_events: int) -> tuple[str, str]:
+    if not n_events:
         return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
     return (
         "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",

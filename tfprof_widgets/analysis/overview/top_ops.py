@@ -51,7 +51,11 @@ def compute_op_time(occurrences: Occurrences, shares: OpShares | None = None, *,
     """
     table = shares or occurrences
     self_ps = occurrences.self_ps if counted is None else occurrences.self_ps * counted[occurrences.event]
-    own = _by_op(sum_by(occurrences.op, self_ps, len(occurrences.name)), shares)
+    return op_time_of(table, by_op(sum_by(occurrences.op, self_ps, len(occurrences.name)), shares))
+
+
+def op_time_of(table: Occurrences | OpShares, own: Int64 | Float64) -> OpTime:
+    """The shares of ops of which the time of their own is known."""
     device, eager = table.is_device, table.is_eager
     host, all_device = float(own[~device].sum()), float(own[device].sum())
 
@@ -83,8 +87,13 @@ def top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool, shares: OpSh
     inside = np.ones(len(occurrences), np.bool_)
     if n_averaged:
         inside = np.append(averaged, False)[steps.event_step[occurrences.event]]
-    own = _by_op(sum_by(occurrences.op[inside], occurrences.self_ps[inside], len(occurrences.name)), shares)
-    count = _largest_by_op(np.bincount(occurrences.op[inside], minlength=len(occurrences.name)), shares)
+    own = by_op(sum_by(occurrences.op[inside], occurrences.self_ps[inside], len(occurrences.name)), shares)
+    count = largest_by_op(np.bincount(occurrences.op[inside], minlength=len(occurrences.name)), shares)
+    return top_of(table, own, count, n_averaged)
+
+
+def top_of(table: Occurrences | OpShares, own: Int64 | Float64, count: Int64, n_averaged: int) -> pd.DataFrame:
+    """The table of `top_ops` of ops of which time and executions within the averaged steps are known."""
     device = table.is_device
     side = device == bool(own[device].sum() > 0)
     whole = max(float(own[side].sum()), 1.0)
@@ -103,7 +112,7 @@ def top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool, shares: OpSh
     )
 
 
-def _by_op(of_unit: Int64, shares: OpShares | None) -> Int64 | Float64:
+def by_op(of_unit: Int64, shares: OpShares | None) -> Int64 | Float64:
     """Times of executed units, spread over the framework ops they stand for."""
     if shares is None or shares.is_identity:
         return of_unit
@@ -112,7 +121,8 @@ def _by_op(of_unit: Int64, shares: OpShares | None) -> Int64 | Float64:
     return total
 
 
-def _largest_by_op(of_unit: npt.NDArray[np.integer], shares: OpShares | None) -> Int64:
+def largest_by_op(of_unit: npt.NDArray[np.integer], shares: OpShares | None) -> Int64:
+    """For each framework op the largest count among the units that stand for it."""
     if shares is None or shares.is_identity:
         return of_unit.astype(np.int64)
     most = np.zeros(len(shares.name), np.int64)

@@ -49,7 +49,7 @@ _SENTENCES = {
     "input": "Input-bound: the {who} waits {part} of {whole} ms a step for data ({share}).",
     "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms a step ({share}).",
     "kernel_launch": "Launch-bound: the host spends {part} of {whole} ms a step enqueuing kernels ({share}).",
-    "device_collectives": "Communication-bound: collectives between devices take {part} of {whole} ms a step ({share}).",
+    "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms a step ({share}).",
     "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
     "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
 }
@@ -93,7 +93,8 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
     else:
         text = _OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]
         text = text if is_strong else f"Moderately {text[0].lower()}{text[1:]}"
-    words = {"part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
+    peers = f"{device}s" if has_device else "hosts"
+    words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
     return Verdict(limiter, text.format(who=device if has_device else "model", device=device, **words))
 
 

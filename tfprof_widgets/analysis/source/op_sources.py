@@ -41,6 +41,8 @@ class OpMatch:
     """Row of `SourceMap.ops`, -1 for none; of a gradient op that of the forward op, as far as it is found."""
     is_backward: Bool
     """Whether its name says that it computes a gradient."""
+    own_row: Int32
+    """Row of `SourceMap.ops` of the op itself, also of a gradient op; -1 where only another op stands for it."""
 
 
 def match_ops(names: Sequence[str], types: Sequence[str], scopes: OpScopes, source_map: SourceMap) -> OpMatch:
@@ -56,22 +58,26 @@ def match_ops(names: Sequence[str], types: Sequence[str], scopes: OpScopes, sour
         source_map: the graphs; where none of their ops has a frame, none is found.
     """
     if not (source_map.ops["frame"] >= 0).any():  # nobody can tell more than the names
-        return OpMatch(np.full(len(names), -1, np.int32), scopes.is_backward)
+        none = np.full(len(names), -1, np.int32)
+        return OpMatch(none, scopes.is_backward, none)
     index = GraphIndex(source_map)
     found = [index.find(name) for name in names]
     ran: Counter[tuple[str, int]] = Counter()
     for prefix, rows in found:
         ran.update((prefix, graph) for graph in {index.graph[row] for row in rows})
     index.add_scopes({graph for _, graph in ran})
-    row = np.full(len(names), -1, np.int32)
+    row, own_row = (np.full(len(names), -1, np.int32) for _ in range(2))
     for i, (prefix, rows) in enumerate(found):  # one turn per unique op name
+        is_itself = bool(rows)
         if not rows:
-            rows = index.find_normal(scopes, i)
+            rows, is_itself = index.find_normal(scopes, i)
         if rows:
             row[i] = max(rows, key=lambda one: index.merit(one, types[i], prefix, ran))
+        if is_itself:
+            own_row[i] = row[i]
         if scopes.is_backward[i]:
             row[i] = index.forward(scopes, i, types[i], int(row[i]))
-    return OpMatch(row, scopes.is_backward)
+    return OpMatch(row, scopes.is_backward, own_row)
 
 
 class GraphIndex:
@@ -123,13 +129,16 @@ class GraphIndex:
             at = slash + 1
         return "", []
 
-    def find_normal(self, scopes: OpScopes, i: int) -> list[int]:
-        """The rows whose name is the same once calls, loops and rewriting are taken away, or else those of the scope."""
+    def find_normal(self, scopes: OpScopes, i: int) -> tuple[list[int], bool]:
+        """The rows whose name is the same once calls, loops and rewriting are taken away, or else those of the scope.
+
+        Also whether they are the op itself, and not one that it replaced or one of its scope.
+        """
         scope, leaf, is_backward = scopes.scope[i], scopes.leaf[i], bool(scopes.is_backward[i])
         for known in (leaf, *_rewritten(leaf)):
             if rows := self._normal.get((scope, known, is_backward)):
-                return rows
-        return self._around(scope)
+                return rows, known == leaf
+        return self._around(scope), False
 
     def merit(self, row: int, kind: str, prefix: str, ran: Counter[tuple[str, int]]) -> tuple[bool, float, int]:
         """How good a row is; greater is better."""

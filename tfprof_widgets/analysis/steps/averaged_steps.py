@@ -35,7 +35,7 @@ def choose_steps(
     reasons = [plural(int((~averaged).sum()), "incomplete step")] if not averaged.all() else []
     coordinating = frame["host"].isin(list(coordinators)).to_numpy(np.bool_)
     if (averaged & coordinating).any():
-        reasons.append(f"{plural(int((averaged & coordinating).sum()), 'step')} of hosts without a device")
+        reasons.append(f"{plural(int((averaged & coordinating).sum()), 'step')} of hosts that do not train")
         averaged &= ~coordinating
     kinds = np.array([name.rstrip("0123456789").rstrip() for name in frame["name"]], dtype=object)
     if len(set(kinds[averaged])) > 1:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...store.trace import Bool, Int64, Trace
 from ..grouping import Grouping
+from .served_steps import is_served_call
 from .step_spans import longest_device_marker, longest_host_marker, sessions_with_device
 from .step_table import StepTable
 
@@ -23,10 +24,11 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     but starts no sooner than the step before it ended: with kernels queued ahead, step times then add up to the elapsed
     time instead of counting it twice.
 
-    Differs from XProf: its step is the device work alone (D1).
+    Differs from XProf: its step is the device work alone (D1); a function that another task had this one run is no step
+    here, see `served_steps`.
     """
     session = grouping.groups["session"].to_numpy(np.int64)
-    marker = longest_host_marker(trace, grouping)
+    marker = np.where(is_served_call(trace, grouping), -1, longest_host_marker(trace, grouping))
     device_start, device_duration = longest_device_marker(trace, grouping)
     has_device = device_duration >= 0
     chosen = np.flatnonzero((marker >= 0) & sessions[session])

@@ -18,6 +18,7 @@ from ..event_graph import nearest_marked, same_key
 from ..event_names import by_name
 from ..grouping import Grouping
 from ..ops.op_names import OpCategory, parse_op_names
+from .exchanges import is_collective, sends_to_other_tasks
 
 
 class SpanType(IntEnum):
@@ -78,11 +79,13 @@ def classify(trace: Trace, grouping: Grouping) -> UInt8:
 
     Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
     but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies,
-    not compute (D1); bfloat16 is 16-bit (D9).
+    not compute (D1); bfloat16 is 16-bit (D9). Collective ops of hosts, and tensors sent to other tasks, are communication:
+    there host compute as well.
     """
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     types[host] = by_name(trace, _host_types, np.uint8)[trace.name_id[host]]
+    types[sends_to_other_tasks(trace)] = SpanType.COLLECTIVES
     with_device = sessions_with_device(trace)
     if with_device.any():
         is_process = by_name(
@@ -110,6 +113,9 @@ def _host_type(name: str, category: int) -> SpanType:
         return SpanType.HOST_TO_DEVICE
     if category == OpCategory.MEMCPY_HTOH:
         return SpanType.HOST_TO_HOST
+    # The arrival of a tensor of another task is an event in old files alone; `find_exchanges` knows of others.
+    if name.endswith(":RecvTensor") or is_collective(category, name.rpartition(":")[2]):
+        return SpanType.COLLECTIVES
     if name.lower().startswith("iteratorgetnext"):
         return SpanType.WAIT_INPUT
     return SpanType.COMPILE if _COMPILE.match(name) else SpanType.HOST_COMPUTE

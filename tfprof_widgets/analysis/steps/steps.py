@@ -8,17 +8,21 @@ Marked steps follow XProf (semantics 2.5, 2.6, 3); sessions without markers get 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from ...store.trace import Bool, Int64, SmallInt, Trace, UInt8
+from ...store.trace import Bool, Float64, Int64, SmallInt, Trace, UInt8
 from ..grouping import Grouping, group_events
 from ..units import PS_PER_MS
+from .exchange_pieces import exchange_pieces
 from .inferred_steps import infer_steps
 from .launch_pieces import launch_pieces
 from .marked_steps import device_steps, marked_steps
+from .served_steps import served_steps
 from .step_pieces import Pieces, resolve
 from .step_spans import SpanType, classify, on_stream, sessions_with_device
 from .step_table import StepTable
@@ -37,6 +41,18 @@ STEP_CATEGORIES = (
 )
 """What step time is made of; the code of a category is its place here. Also the order of a stack, from the bottom: input
 first, because only the lowest layer has a common baseline."""
+CATEGORY_LABELS = (
+    "Input",
+    "Host compute",
+    "Kernel launch",
+    "Device compute",
+    "Device to device",
+    "Communication",
+    "Output",
+    "Compilation",
+    "Other",
+)
+"""What a screen calls the categories; the same as in `js/src/core/meta.ts`."""
 
 _CATEGORY_OF_TYPE = {
     SpanType.OTHER: "other",
@@ -83,6 +99,8 @@ class Steps:
     `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
     event_step: SmallInt
     """For each event the row of its step: the one whose group it is in, else the one during which it starts; -1 for none."""
+    is_work: Bool
+    """For each event whether a step led to it: it counts for that one, and not only ran meanwhile."""
     grouping: Grouping
     compute_16bit_ps: int
     """Device time of 16-bit kernels over all groups, overlaps counted once, inside or outside of steps."""
@@ -96,19 +114,22 @@ class Steps:
 def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     """Find the steps of a trace and break each down.
 
-    A session with a TPU has that one's steps. Any other has the steps that were marked in it; else those inferred from its
-    loops; else, where functions ran on a device, the stretches of device work that XProf would show.
+    A session with a TPU has that one's steps. Any other has the steps that were marked in it; else the functions that
+    other tasks had it run; else those inferred from its loops; else, where functions ran on a device, the stretches of
+    device work that XProf would show.
 
     Args:
         trace: the trace.
         grouping: the result of `group_events(trace)` where the caller has it.
 
     Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
-    have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8).
+    have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8). What a host
+    exchanges with others counts as communication where its step computes nothing meanwhile.
     """
     grouping = grouping or group_events(trace)
     table = tpu_steps(trace, grouping)
     table = table.joined(marked_steps(trace, grouping, sessions=_without_steps(trace, table)))
+    table = table.joined(served_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.joined(infer_steps(trace, sessions=_without_steps(trace, table)))
     table = table.joined(device_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.sorted()
@@ -119,6 +140,7 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
         frame=_frame(trace, table, pieces),
         pieces=_piece_frame(pieces),
         event_step=_event_step(trace, table),
+        is_work=np.asarray(table.member >= 0),
         grouping=grouping,
         compute_16bit_ps=precision[0],
         compute_32bit_ps=precision[1],
@@ -135,6 +157,7 @@ def _without_steps(trace: Trace, table: StepTable) -> Bool:
 def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
     rows = _outermost_spans(trace, types, table.member)
     rows = rows[types[rows] != SpanType.KERNEL_LAUNCH]
+    rows = rows[(types[rows] != SpanType.COLLECTIVES) | on_stream(trace)[rows]]
     step = table.member[rows]
     if table.is_tiling.any() and sessions_with_device(trace).any():
         by_time_rows, by_time = _device_spans_by_time(trace, types, table)
@@ -142,11 +165,12 @@ def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
         rows, step = np.concatenate([rows[kept], by_time_rows]), np.concatenate([step[kept], by_time])
     launch, launch_start, launch_end = launch_pieces(trace, types, table.member)
     tpu = tpu_pieces(trace, table, types)
+    waits = exchange_pieces(trace, types, table)
     return resolve(
-        np.concatenate([step, table.member[launch], tpu[0]]).astype(np.int64),
-        np.concatenate([trace.start_ps[rows], launch_start, tpu[1]]),
-        np.concatenate([trace.ends(rows), launch_end, tpu[2]]),
-        np.concatenate([types[rows], types[launch], tpu[3]]),
+        np.concatenate([step, table.member[launch], tpu[0], waits[0]]).astype(np.int64),
+        np.concatenate([trace.start_ps[rows], launch_start, tpu[1], waits[1]]),
+        np.concatenate([trace.ends(rows), launch_end, tpu[2], waits[2]]),
+        np.concatenate([types[rows], types[launch], tpu[3], waits[3]]),
         step_start_ps=table.start_ps,
         step_end_ps=table.end_ps,
     )
@@ -198,21 +222,44 @@ def _frame(trace: Trace, table: StepTable, pieces: Pieces) -> pd.DataFrame:
     by_type = pieces.total_ps(n_steps)
     by_category = by_type @ (_CATEGORY_CODE[:, None] == np.arange(len(STEP_CATEGORIES))).astype(np.int64)
     hosts = [session.host for session in trace.sessions] or [""]
+    return step_columns(
+        name=table.name,
+        host=[hosts[i] for i in table.session.tolist()],
+        start_ps=table.start_ps,
+        duration_ps=table.end_ps - table.start_ps,
+        category_ms=by_category / PS_PER_MS,
+        is_inferred=table.is_inferred,
+        is_complete=table.is_complete,
+        session=table.session,
+    )
+
+
+def step_columns(
+    *,
+    name: Sequence[str],
+    host: Sequence[str],
+    start_ps: Int64,
+    duration_ps: Int64,
+    category_ms: Float64,
+    is_inferred: Bool,
+    is_complete: Bool,
+    session: npt.NDArray[np.integer],
+) -> pd.DataFrame:
+    """The table `Steps.frame` of steps in order; `category_ms` has shape (steps, `STEP_CATEGORIES`)."""
     columns: dict[str, object] = {
-        "step": np.arange(n_steps),
-        "name": pd.Series(table.name, dtype=object),
-        "host": pd.Series([hosts[i] for i in table.session.tolist()], dtype=object),
-        "start_ms": table.start_ps / PS_PER_MS,
-        "step_time_ms": (table.end_ps - table.start_ps) / PS_PER_MS,
+        "step": np.arange(len(start_ps)),
+        "name": pd.Series(list(name), dtype=object),
+        "host": pd.Series(list(host), dtype=object),
+        "start_ms": start_ps / PS_PER_MS,
+        "step_time_ms": duration_ps / PS_PER_MS,
     }
-    for name in _COLUMNS_MS:
-        columns[f"{name}_ms"] = by_category[:, STEP_CATEGORIES.index(name)] / PS_PER_MS
+    columns |= {f"{kind}_ms": category_ms[:, STEP_CATEGORIES.index(kind)] for kind in _COLUMNS_MS}
     columns |= {
-        "source": pd.Series(np.where(table.is_inferred, "inferred", "marker"), dtype=object),
-        "is_complete": table.is_complete,
-        "session": table.session.astype(np.int32),
-        "start_ps": table.start_ps,
-        "duration_ps": table.end_ps - table.start_ps,
+        "source": pd.Series(np.where(is_inferred, "inferred", "marker"), dtype=object),
+        "is_complete": is_complete,
+        "session": session.astype(np.int32),
+        "start_ps": start_ps,
+        "duration_ps": duration_ps,
     }
     return pd.DataFrame(columns)
 

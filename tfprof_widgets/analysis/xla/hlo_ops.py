@@ -20,6 +20,7 @@ from ..ops.framework_names import framework_op
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.ops import n_done_of, overlaps
+from ..table_types import Types, typed_table
 from ..units import PS_PER_US
 from .hlo_text import expression
 from .hlo_units import HloUnits
@@ -47,6 +48,9 @@ HLO_OPS_COLUMNS = (
     "memory_bandwidth_gibps",
     "source",
 )
+_WHOLE = ("rank", "program_id", "occurrences")
+_TEXTS = ("module", "category", "name", "expression", "op_name", "op_type", "device", "source")
+_TYPES: Types = {name: int if name in _WHOLE else object if name in _TEXTS else float for name in HLO_OPS_COLUMNS}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,18 +88,29 @@ def compute_hlo_ops(
     """
     units, n_ops = occurrences.hlo, occurrences.n_ops
     n_units = len(occurrences.name)
+    if not len(units):
+        return HloOps(typed_table([], _TYPES), np.full(n_units, -1, np.int32))
     total_ps, own_ps, counted = overlaps(occurrences, time_range_ps)
     count = np.bincount(occurrences.op[counted], minlength=n_units)[n_ops:]
     total = sum_by(occurrences.op, total_ps, n_units)[n_ops:]
     own = sum_by(occurrences.op, own_ps, n_units)[n_ops:]
     n_done = n_done_of(occurrences, total_ps, counted)[n_ops:]
-    order = np.lexsort((np.array(units.name, dtype=str), -own, ~units.is_device))
     done = (shares.flops[n_ops:], shares.bytes_accessed[n_ops:], n_done)
-    frame = _frame(units, count, total, own, done)
-    frame = _ranked(frame.iloc[order].reset_index(drop=True))
-    unit_row = np.full(n_units, -1, np.int32)
+    return hlo_table(_frame(units, count, total, own, done), n_ops)
+
+
+def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
+    """The `hlo_ops` table of HLO ops in any order.
+
+    Args:
+        frame: the columns `HLO_OPS_COLUMNS` without rank and ratios, and `self_ps`; row `i` is unit `n_ops + i`.
+        n_ops: how many units are ordinary ops.
+    """
+    own = frame["self_ps"].to_numpy(np.int64)
+    order = np.lexsort((np.array(frame["name"].tolist(), dtype=str), -own, frame["device"] != "Device"))
+    unit_row = np.full(n_ops + len(frame), -1, np.int32)
     unit_row[n_ops + order] = np.arange(len(order))
-    return HloOps(frame=frame, unit_row=unit_row)
+    return HloOps(frame=_ranked(frame.iloc[order].reset_index(drop=True)), unit_row=unit_row)
 
 
 def _frame(

@@ -1,0 +1,128 @@
+"""How much of the steps devices compute -> advice where that is little and no other rule says why, or uneven.
+
+low_utilisation, uneven_devices
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..steps.step_spans import SpanType
+from ..units import PS_PER_MS
+from ..wording import number, percent, plural
+from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise
+from .device_copies import covered_before, union
+from .device_rules import collective_bound, device_idle, h2d_bound, launch_bound
+from .function_rules import compilation, eager_hot_loop, retracing
+from .host_rules import LARGER_BATCH, checkpoint_stall, host_callback, output_bound, small_batch
+from .input_rules import input_bound
+from .op_rules import host_fallback
+from .step_facts import MIN_STEPS
+from .task_rules import task_communication
+
+if TYPE_CHECKING:
+    from ...store.trace import Float64
+    from .run import Run
+
+LOW = 0.5
+"""Below this share of the step the utilisation of a device is low. Source: AcceleratorUtilizationChecker in
+tensorflow/core/profiler/internal/advisor/accelerator_utilization_checker.h."""
+UNEVEN = 0.5
+"""A device that computes for less than this part of what the busiest of its kind does has not its part of the work."""
+_REASONS = (
+    *(input_bound, host_callback, output_bound, checkpoint_stall, small_batch, retracing, eager_hot_loop, compilation),
+    *(host_fallback, device_idle, launch_bound, h2d_bound, collective_bound, task_communication),
+)
+"""Rules on what keeps a device from computing."""
+_COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
+
+
+def low_utilisation(run: Run) -> Iterator[Advice]:
+    """The devices compute for less than half of the step, and most of the rest has no other advice.
+
+    Gain: the share of the step time in which no device computes, less what other advice on that could win.
+    """
+    steps = run.steps
+    if not steps.has_device or uneven(run) is not None:
+        return
+    busy = steps.ratio("device_compute")
+    if busy >= LOW:
+        return
+    gain = 1 - busy - sum(one.gain_ratio for rule in _REASONS for one in rule(run))
+    if gain < HIGH_GAIN:
+        return
+    busy_ms = steps.ms("device_compute")
+    yield advise(
+        "low_utilisation",
+        f"The {steps.device} computes for {number(busy_ms)} of {number(steps.mean_ms)} ms a step: its utilisation is "
+        f"{percent(busy)}.",
+        evidence={"busy_ms": busy_ms, "step_time_ms": steps.mean_ms, "utilisation_ratio": busy},
+        fix=(
+            LARGER_BATCH
+            + "# ops that run one after the other as one: fewer, larger kernels\n"
+            + "model.compile(..., jit_compile=True)"
+        ),
+        selection=steps.highlight(steps.typical(steps.category_ms("device_compute")), view="timeline"),
+        gain_ratio=gain,
+    )
+
+
+def uneven_devices(run: Run) -> Iterator[Advice]:
+    """Some devices of a host compute far less than the busiest.
+
+    Gain: of the share of the step in which the busiest computes, what an even distribution would take off it.
+    """
+    found = uneven(run)
+    if found is None:
+        return
+    names, busy_ms = found
+    steps = run.steps
+    top, least = int(busy_ms.argmax()), int(busy_ms.argmin())
+    gain = (float(busy_ms[top]) - float(busy_ms.mean())) / steps.mean_ms
+    yield advise(
+        "uneven_devices",
+        f"{names[top]} computes for {number(float(busy_ms[top]))} ms a step, {names[least]} for "
+        f"{number(float(busy_ms[least]))} ms: {plural(len(names), 'device')} share the work unevenly.",
+        evidence={
+            "busy_ms": float(busy_ms[top]),
+            "least_busy_ms": float(busy_ms[least]),
+            "step_time_ms": steps.mean_ms,
+            "n_devices": len(names),
+            "device": names[least],
+        },
+        fix=(
+            "strategy = tf.distribute.MirroredStrategy()  # each device gets its part of every batch\n"
+            "with strategy.scope():\n"
+            "    model = make_model()  # where the model is made and compiled\n"
+        ),
+        selection=steps.highlight(steps.typical(steps.category_ms("device_compute")), view="timeline"),
+        gain_ratio=gain,
+    )
+
+
+def uneven(run: Run) -> tuple[list[str], Float64] | None:
+    """Names of devices and what each computes a step in ms, where that differs much; None where it does not."""
+    steps, trace = run.steps, run.trace
+    if not steps.has_device or len(steps) < MIN_STEPS or len(set(steps.frame["host"])) > 1:
+        return None
+    of_line = np.array([line.plane for line in trace.lines], np.int64)
+    is_compute = np.isin(run.span_types, _COMPUTE) & (run.entry >= 0)
+    rows = np.flatnonzero(is_compute)
+    plane = of_line[trace.line_id[rows]]
+    devices = [i for i, one in enumerate(trace.planes) if one.is_device and (plane == i).any()]
+    busy = np.array([_busy_ms(run, rows[plane == i]) for i in devices])
+    if len(devices) < 2 or busy.min() >= UNEVEN * busy.max():
+        return None
+    if busy.max() - busy.mean() < MEDIUM_GAIN * steps.mean_ms:
+        return None
+    return [trace.planes[i].name.removeprefix("/device:") for i in devices], busy
+
+
+def _busy_ms(run: Run, rows: np.ndarray) -> float:
+    """How long any of some events runs in a step."""
+    start, end = union(run.trace.start_ps[rows], run.trace.ends(rows))
+    inside = covered_before(start, end, run.steps.end_ps) - covered_before(start, end, run.steps.start_ps)
+    return float(inside.mean()) / PS_PER_MS

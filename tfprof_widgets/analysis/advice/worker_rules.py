@@ -1,0 +1,189 @@
+"""Hosts that train together, and wait for one of them or for each other -> advice that needs no events.
+
+straggler, host_communication
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..units import PS_PER_NS
+from ..wording import number, percent, plural
+from ..workers.stragglers import waiting_ms
+from ..workers.workers import EXCHANGE
+from .advice import MEDIUM_GAIN, Advice, Highlight, advise
+from .code_text import remark
+from .step_facts import MIN_STEPS
+from .task_work import RECEIVED
+
+if TYPE_CHECKING:
+    from .run import Run
+
+MIN_SHARE = 0.03
+"""Of the step time; what costs less may be chance."""
+_MOST_NAMED = 5
+_WORDS = {
+    "input": "it waits for its input",
+    "host_compute": "its ops on the CPU take longer",
+    "kernel_launch": "it launches kernels more slowly",
+    "device_compute": "its device computes longer",
+    "device_to_device": "copies between its devices take longer",
+    "output": "it copies more from its device",
+    "compile": "it traces and compiles",
+    "other": "no op runs there: Python, or waiting",
+}
+_FIXES = {
+    "input": """\
+# the same work for each host, read ahead; and see whether the disk or the network of this one is slower
+dataset = dataset.shard(num_workers, worker_index).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+dataset = dataset.batch(batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+""",
+    "host_compute": """\
+# the same work for each host; and see whether other programs keep the processors of this one busy
+dataset = dataset.shard(num_workers, worker_index).batch(batch_size, drop_remainder=True)
+""",
+    "device_compute": """\
+# the same model of device and the same batch on each host; see whether this one is throttled or shared: nvidia-smi -q -d CLOCK
+print([tf.config.experimental.get_device_details(device) for device in tf.config.list_physical_devices("GPU")])
+""",
+    "compile": """\
+# shapes that change from batch to batch make a function trace and compile again
+dataset = dataset.batch(batch_size, drop_remainder=True)
+""",
+    "other": """\
+# what only one host does (saving, logging, callbacks) holds all others up: do it rarely, or beside the training
+callbacks = [keras.callbacks.BackupAndRestore(backup_dir, save_freq=1000)]
+""",
+}
+_FALLBACK = "host_compute"
+_COLLECTIVE_FIX = """\
+# larger batches exchange less often: more of them for each worker, or gradients of several batches at once
+optimizer = keras.optimizers.Adam(gradient_accumulation_steps=4)
+"""
+_SERVER_FIX = """\
+# larger batches ask for the variables less often; without parameter servers gradients are summed among the workers
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+"""
+
+
+def straggler(run: Run) -> Iterator[Advice]:
+    """One host, or a few, arrive at the exchange of gradients after all others, which wait for them.
+
+    One advice for each category that holds them up. Gain: the share of the step time for which all hosts that are no
+    stragglers wait for one of these.
+    """
+    found, workers = run.results.stragglers, run.results.workers
+    if found.empty or workers.n_steps < MIN_STEPS:
+        return
+    step_ms = float(workers.frame["step_time_ms"].mean())
+    for category, group in found.groupby("category", sort=False):
+        hosts = group["host"].tolist()
+        wait_ms = waiting_ms(workers, hosts, found["host"].tolist())
+        gain = float(wait_ms.mean()) / step_ms if step_ms else 0.0
+        if gain < MIN_SHARE:
+            continue
+        worst = group.to_dict("records")[0]
+        yield advise(
+            "straggler",
+            _title(worst, hosts, str(category), wait_ms=float(wait_ms.mean()), gain=gain, n_all=len(workers.hosts)),
+            evidence={
+                "wait_ms": float(wait_ms.mean()),
+                "step_time_ms": step_ms,
+                "wait_ratio": gain,
+                "host": str(worst["host"]),
+                "category": str(category),
+                "excess_ms": float(worst["excess_ms"]),
+                "n_steps": int(worst["n_steps"]),
+                "n_aligned": int(worst["n_aligned"]),
+                "n_stragglers": len(hosts),
+                "n_hosts": len(workers.hosts),
+            },
+            fix=_fix(hosts, str(category)),
+            selection=_selection(run, str(worst["host"]), found["host"].tolist()),
+            gain_ratio=gain,
+        )
+
+
+def host_communication(run: Run) -> Iterator[Advice]:
+    """Hosts exchange gradients or parameters while they compute nothing.
+
+    Gain: the share of the step time in which only an exchange ran, without the wait for stragglers, which another rule owns.
+    Exchanges of devices, and those of files of TensorFlow's first profiler, have rules of their own.
+    """
+    results = run.results
+    workers, communication = results.workers, results.communication
+    own = communication[communication["host"].isin(workers.hosts)]
+    if own.empty or workers.n_steps < MIN_STEPS:
+        return
+    by_type = own.groupby(["kind", "type"], sort=False, as_index=False)["exposed_time_us"].sum()
+    largest = by_type.iloc[int(by_type["exposed_time_us"].to_numpy().argmax())]
+    kind, name = str(largest["kind"]), str(largest["type"])
+    if kind == "device_collective" or (name == RECEIVED and not results.is_reduced):
+        return
+    n_hosts, step_ms = len(workers.hosts), float(workers.frame["step_time_ms"].mean())
+    stragglers = results.stragglers["host"].tolist()
+    waits_ms = float(waiting_ms(workers, stragglers, stragglers).mean()) if stragglers else 0.0
+    exchange_ms = float(workers.frame[f"{EXCHANGE}_ms"].mean()) - waits_ms * (n_hosts - len(stragglers)) / n_hosts
+    gain = exchange_ms / step_ms if step_ms else 0.0
+    if gain < MEDIUM_GAIN:
+        return
+    host = str(own["host"].iloc[0])
+    rows = workers.frame[workers.frame["host"] == host]
+    typical = rows.iloc[int(np.argsort(rows[f"{EXCHANGE}_ms"].to_numpy(), kind="stable")[(len(rows) - 1) // 2])]
+    names = own[(own["kind"] == kind) & (own["type"] == name)]["name"].drop_duplicates()
+    yield advise(
+        "host_communication",
+        f"Exchange with other hosts takes {number(exchange_ms)} of {number(step_ms)} ms a step ({percent(gain)}) in which "
+        f"nothing is computed, most of it {name}.",
+        evidence={
+            "exchange_ms": exchange_ms,
+            "step_time_ms": step_ms,
+            "exchange_ratio": gain,
+            "n_hosts": n_hosts,
+            "largest_exchange": name,
+        },
+        fix=_COLLECTIVE_FIX if kind == "collective" else _SERVER_FIX,
+        selection=_step_of(run, int(typical["own_step"]), op_names=tuple(names[:5]) if kind == "collective" else ()),
+        gain_ratio=gain,
+    )
+
+
+def _title(
+    worst: Mapping[Hashable, Any], hosts: list[str], category: str, *, wait_ms: float, gain: float, n_all: int
+) -> str:
+    steps = f"{worst['n_steps']:,} of {plural(worst['n_aligned'], 'step')}"
+    n_others = n_all - len(hosts)
+    others = "the other host waits" if n_others == 1 else f"the other {n_others:,} hosts wait"
+    cost = f"{others} {number(wait_ms)} ms a step ({percent(gain)})"
+    why = _WORDS.get(category, "it takes longer")
+    if len(hosts) == 1:
+        return f"{worst['host']} holds the others up in {steps}, as {why}: {cost}."
+    return f"{len(hosts):,} of {n_all:,} hosts hold the others up, {worst['host']} most (in {steps}), as {why}: {cost}."
+
+
+def _fix(hosts: list[str], category: str) -> str:
+    named = ", ".join(hosts[:_MOST_NAMED])
+    more = f" and {len(hosts) - _MOST_NAMED:,} more" if len(hosts) > _MOST_NAMED else ""
+    return remark(f"on {named}{more}:") + _FIXES.get(category, _FIXES[_FALLBACK])
+
+
+def _selection(run: Run, host: str, stragglers: list[str]) -> Highlight:
+    """The step in which the host is late by the median of how late it is."""
+    workers = run.results.workers
+    late = waiting_ms(workers, [host], stragglers)
+    rows = np.flatnonzero(late > 0)
+    typical = int(rows[np.argsort(late[rows], kind="stable")[(len(rows) - 1) // 2]]) if len(rows) else 0
+    own = workers.frame[(workers.frame["step"] == typical) & (workers.frame["host"] == host)]["own_step"]
+    return _step_of(run, int(own.iloc[0]))
+
+
+def _step_of(run: Run, row: int, *, op_names: tuple[str, ...] = ()) -> Highlight:
+    """Select a row of `steps`."""
+    step = run.results.steps.frame.iloc[row]
+    start_ps, end_ps = int(step["start_ps"]), int(step["start_ps"]) + int(step["duration_ps"])
+    time_range = start_ps // PS_PER_NS, -(-end_ps // PS_PER_NS)
+    view = "worker_chart" if len(run.results.workers.hosts) > 1 else "timeline"
+    return Highlight(op_names=op_names, time_range_ns=time_range, step=row, view=view)

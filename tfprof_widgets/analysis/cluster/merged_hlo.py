@@ -1,0 +1,111 @@
+"""HLO ops of each host -> the HLO ops of all.
+
+summarize_hlo(hlo_ops, units) -> PackedFrame
+merge_hlo(frames) -> MergedHlo
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Float64, Int64
+from ..matching import sum_by
+from ..units import PS_PER_US
+from ..xla.hlo_ops import HloOps, hlo_table
+from .columns import PackedFrame, stacked
+
+_KEY = ["device", "program_id", "module", "name"]
+_TOLD = ("program_id", "module", "category", "name", "expression", "op_name", "op_type", "device", "source")
+MAX_EXPRESSION = 500
+"""Characters of an HLO op's text that travel; a longer one ends in `CUT`."""
+CUT = "…"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MergedHlo:
+    """The HLO ops of all hosts."""
+
+    frame: pd.DataFrame
+    """One row per HLO op of a program and side, in order of first appearance: the columns of `HLO_OPS_COLUMNS` without ranks
+    and ratios, and `self_ps`, `total_ps`."""
+    rows: tuple[Int64, ...]
+    """For each host and row of its own HLO ops the row of `frame`."""
+
+    def table(self, n_ordinary: int) -> HloOps:
+        """The `hlo_ops` table; HLO ops are units `n_ordinary`, `n_ordinary + 1`, ..."""
+        frame = self.frame
+        own, count = frame["self_ps"].to_numpy(np.int64), frame["occurrences"].to_numpy(np.int64)
+        total = frame["total_ps"].to_numpy(np.int64)
+        seconds = np.where(total > 0, total / 1e12, np.nan)
+        flops, n_bytes = (frame[name].to_numpy(np.float64) for name in ("flops", "bytes_accessed"))
+        executed = np.maximum(count, 1)
+        frame = frame.assign(
+            total_time_us=total / PS_PER_US,
+            avg_time_us=total / PS_PER_US / executed,
+            total_self_time_us=own / PS_PER_US,
+            avg_self_time_us=own / PS_PER_US / executed,
+            flop_rate_gflops=flops * count / seconds / 1e9,
+            memory_bandwidth_gibps=n_bytes * count / seconds / 2**30,
+        )
+        return hlo_table(frame, n_ordinary)
+
+
+def summarize_hlo(hlo_ops: HloOps, units: Int64) -> PackedFrame:
+    """The rows of some units, with their times in whole picoseconds and their texts not longer than a reader needs."""
+    frame = hlo_ops.frame.iloc[hlo_ops.unit_row[units]].reset_index(drop=True)
+    return PackedFrame.of(
+        frame[list(_TOLD)].assign(
+            expression=pd.Series([_shortened(text) for text in frame["expression"].tolist()], dtype=object),
+            occurrences=frame["occurrences"],
+            total_ps=_ps(frame["total_time_us"]),
+            self_ps=_ps(frame["total_self_time_us"]),
+            flops=frame["flops"],
+            bytes_accessed=frame["bytes_accessed"],
+        )
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_EXPRESSION else f"{text[:MAX_EXPRESSION]}{CUT}"
+
+
+def n_shortened(texts: Iterable[str]) -> int:
+    """How many of the texts that travelled are cut."""
+    return sum(len(text) > MAX_EXPRESSION for text in texts)
+
+
+def _ps(column: pd.Series[float]) -> Int64:
+    times: Int64 = np.rint(column.to_numpy(np.float64) * PS_PER_US).astype(np.int64)
+    return times
+
+
+def merge_hlo(frames: Sequence[PackedFrame]) -> MergedHlo:
+    """Unite HLO ops of one program, module, name and side; figures of one execution are averages over all.
+
+    What an HLO op stands for is what its own host's file says. In one trace of all hosts the first program of an id and name
+    would be asked, though programs of several hosts may differ in what XLA made of them.
+    """
+    every = stacked(frames)
+    code, _ = pd.factorize(pd.MultiIndex.from_frame(every[_KEY]))
+    n = int(code.max(initial=-1)) + 1
+    first = np.full(n, len(every))
+    np.minimum.at(first, code, np.arange(len(every)))
+    count = every["occurrences"].to_numpy(np.int64)
+    frame = every[list(_TOLD)].iloc[first].reset_index(drop=True)
+    for name in ("occurrences", "total_ps", "self_ps"):
+        frame[name] = sum_by(code, every[name].to_numpy(np.int64), n)
+    for name in ("flops", "bytes_accessed"):
+        frame[name] = _average(code, every[name].to_numpy(np.float64), count, n)
+    edges = np.cumsum([len(one) for one in frames])[:-1]
+    return MergedHlo(frame, tuple(np.split(code, edges)))
+
+
+def _average(code: Int64, value: Float64, count: Int64, n: int) -> Float64:
+    known = ~np.isnan(value)
+    weight = np.bincount(code[known], weights=count[known], minlength=n)
+    total = np.bincount(code[known], weights=value[known] * count[known], minlength=n)
+    return np.where(weight > 0, total / np.maximum(weight, 1), np.nan)

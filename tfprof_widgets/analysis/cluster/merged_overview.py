@@ -1,0 +1,102 @@
+"""What was kept of each host -> the overview of all.
+
+merge_overview(summaries, trace, steps, ops, memory=...) -> Overview
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...store.trace import Bool, Float64, Int64, Trace
+from ..matching import sum_by
+from ..overview.environment import compute_environment
+from ..overview.idle import idle_of
+from ..overview.overview import Overview, OverviewParts, overview_of
+from ..overview.top_ops import by_op, largest_by_op, op_time_of, top_of
+from ..steps.steps import Steps
+from .columns import PackedFrame, stacked
+from .host_summary import HostSummary
+from .merged_ops import MergedOps
+from .merged_steps import MergedSteps
+from .op_summary import OTHERS
+
+if TYPE_CHECKING:
+    from ..advice.advice import Advice
+
+
+def merge_overview(
+    summaries: Sequence[HostSummary],
+    trace: Trace,
+    steps: Steps,
+    merged: MergedSteps,
+    ops: MergedOps,
+    *,
+    coordinators: Collection[str],
+    memory: pd.DataFrame,
+    advice: Callable[[], Sequence[Advice]] = tuple,
+) -> Overview:
+    """Sum all hosts up, as `compute_overview` does of one trace of all of them."""
+    facts: dict[str, str] = {}
+    for one in summaries:
+        facts |= {name: value for name, value in one.facts.items() if name not in facts}
+
+    def within(averaged: Bool) -> tuple[Int64 | Float64, Int64]:
+        return _within(averaged, merged, ops)
+
+    def eager(averaged: Bool) -> dict[str, float]:
+        found = op_time_of(ops.shares, within(averaged)[0])
+        return {"host": found.host_eager_ratio, "device": found.device_eager_ratio}
+
+    parts = OverviewParts(
+        coordinators=coordinators,
+        environment=replace(
+            compute_environment(trace, facts),
+            n_events=sum(one.n_events for one in summaries),
+            n_threads=sum(one.n_threads for one in summaries),
+            n_active_devices=sum(one.n_active_devices for one in summaries),
+        ),
+        op_time=op_time_of(ops.shares, by_op(ops.sums.self_ps.astype(np.int64), ops.shares)),
+        idle=idle_of([one.idle for one in summaries]),
+        tf_functions=_tf_functions([one.tf_functions for one in summaries]),
+        top_ops=lambda averaged: _named(top_of(ops.shares, *within(averaged), int(averaged.sum()))),
+        eager=eager,
+    )
+    return overview_of(parts, steps, memory=memory, advice=advice)
+
+
+def _named(top: pd.DataFrame) -> pd.DataFrame:
+    """Without the time of ops that did not travel, which is no op."""
+    return top[top["type"] != OTHERS].reset_index(drop=True)
+
+
+def _within(averaged: Bool, merged: MergedSteps, ops: MergedOps) -> tuple[Int64 | Float64, Int64]:
+    """Own time and executions of each framework op within the averaged steps; over the whole capture where there are none."""
+    n_units = len(ops.sums.count)
+    counted = np.full(int(merged.kind_offsets[-1]), not averaged.any())
+    counted[merged.kind[averaged]] = True
+    rows = np.flatnonzero(counted[ops.kind])
+    own = sum_by(ops.kind_unit[rows], ops.kind_self_ps[rows], n_units)
+    count = sum_by(ops.kind_unit[rows], ops.kind_count[rows], n_units)
+    return by_op(own, ops.shares), largest_by_op(count, ops.shares)
+
+
+def _tf_functions(frames: Sequence[PackedFrame]) -> pd.DataFrame:
+    """Calls of functions of all hosts, those of one name added up."""
+    frame = stacked(frames)
+    sums = {name: "sum" for name in frame.columns if name.endswith(("_calls", "_time_ms"))}
+    found = frame.groupby("function", sort=True, as_index=False).agg(
+        {"compiler": _compiler, "tracing_count": "max", **sums}
+    )
+    found["expensive_ratio"] = found["expensive_time_ms"] / found["self_time_ms"].where(found["self_time_ms"] > 0, 1)
+    found = found[list(frame.columns)].astype(frame.dtypes.to_dict())
+    return found.sort_values("expensive_time_ms", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _compiler(kinds: pd.Series[str]) -> str:
+    found = {kind for kind in kinds.tolist() if kind}
+    return "mixed" if len(found) > 1 else "".join(found)

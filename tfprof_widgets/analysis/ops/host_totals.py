@@ -1,0 +1,63 @@
+"""Executions of units -> totals per host and unit of the whole capture.
+
+compute_host_totals(trace, occurrences) -> HostTotals
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...store.trace import Int64, Trace
+from ..matching import sum_by
+from .op_occurrences import Occurrences
+from .ops import most_frequent
+
+
+@dataclass(frozen=True, eq=False)
+class HostTotals:
+    """One entry per host and unit that was executed there, by host, then unit."""
+
+    hosts: tuple[str, ...]
+    """All hosts of the trace, in its order."""
+    host: Int64
+    """Row of `hosts`."""
+    unit: Int64
+    """Row of the table of units."""
+    count: Int64
+    """Executions; on a device those of the most frequent kernel of the unit on this host, as `UnitTotals.count` has it of all
+    hosts: where hosts ran different kernels for one op their counts add up to more than that."""
+    total_ps: Int64
+    self_ps: Int64
+
+
+def hosts_of(trace: Trace) -> tuple[str, ...]:
+    """The hosts of a trace, in its order."""
+    return tuple(dict.fromkeys(plane.host for plane in trace.planes))
+
+
+def compute_host_totals(trace: Trace, occurrences: Occurrences) -> HostTotals:
+    """Add up the executions of each unit on each host."""
+    hosts = hosts_of(trace)
+    row = {host: i for i, host in enumerate(hosts)}
+    of_plane = np.array([row[plane.host] for plane in trace.planes], np.int64)
+    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
+    n_units = len(occurrences.name)
+    n = len(hosts) * n_units
+    if not n or not len(occurrences):
+        return HostTotals(hosts, *(np.empty(0, np.int64) for _ in range(5)))
+    # One entry per host and unit, whether it ran there or not: both are few beside executions.
+    key = of_line[occurrences.line] * n_units + occurrences.op
+    is_device = occurrences.is_device[occurrences.op]
+    count = np.bincount(key[~is_device], minlength=n).astype(np.int64)
+    most_frequent(count, key[is_device], occurrences.variant[is_device])
+    found = np.flatnonzero(count)
+    return HostTotals(
+        hosts=hosts,
+        host=found // n_units,
+        unit=found % n_units,
+        count=count[found],
+        total_ps=sum_by(key, occurrences.duration_ps, n)[found],
+        self_ps=sum_by(key, occurrences.self_ps, n)[found],
+    )

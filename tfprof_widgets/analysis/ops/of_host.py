@@ -1,0 +1,75 @@
+"""Executions or totals of all hosts and one of them -> those of that host alone.
+
+occurrences_of(occurrences, trace, host) -> Occurrences
+host_sums(totals, host, shares) -> OpSums
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...store.trace import Bool, Int32, Int64, Trace
+from .host_totals import HostTotals
+from .op_occurrences import Occurrences
+from .op_shares import OpShares
+from .ops import OpSums, sums_of_units
+
+
+def lines_of(trace: Trace, host: str) -> Bool:
+    """For each line of a trace whether the host recorded it."""
+    return np.array([trace.planes[line.plane].host == host for line in trace.lines], np.bool_)
+
+
+def occurrences_of(occurrences: Occurrences, trace: Trace, host: str) -> Occurrences:
+    """The executions on one host. The units stay, also those that ran elsewhere only; lanes are the host's own."""
+    is_own = lines_of(trace, host)
+    rows, lanes = np.flatnonzero(is_own[occurrences.line]), np.flatnonzero(is_own[occurrences.lane_line])
+    return replace(
+        occurrences,
+        op=occurrences.op[rows],
+        event=occurrences.event[rows],
+        line=occurrences.line[rows],
+        start_ps=occurrences.start_ps[rows],
+        duration_ps=occurrences.duration_ps[rows],
+        span_ps=occurrences.span_ps[rows],
+        parent=_renumbered(occurrences.parent[rows], rows, len(occurrences)),
+        variant=occurrences.variant[rows],
+        kernel_use=occurrences.kernel_use[rows],
+        lane=_renumbered(occurrences.lane[rows], lanes, len(is_own[occurrences.lane_line])).astype(np.int32),
+        lane_line=occurrences.lane_line[lanes],
+        lane_is_device=occurrences.lane_is_device[lanes],
+        lane_first_ps=occurrences.lane_first_ps[lanes],
+        lane_last_ps=occurrences.lane_last_ps[lanes],
+    )
+
+
+def _renumbered(values: Int32 | Int64, kept: Int64, n: int) -> Int64:
+    """What rows are called among those kept; -1 stays, as does what is left out."""
+    place: Int64 = np.full(n + 1, -1, np.int64)
+    place[kept] = np.arange(len(kept))
+    renumbered: Int64 = place[values]
+    return renumbered
+
+
+def host_sums(totals: HostTotals, host: str, shares: OpShares) -> OpSums:
+    """Sums of framework ops on one host, of the whole capture; nothing is known of kernels."""
+    rows = np.flatnonzero(totals.host == totals.hosts.index(host))
+    n_units = len(shares.dominant)
+
+    def placed(values: Int64) -> Int64:
+        whole = np.zeros(n_units, np.int64)
+        whole[totals.unit[rows]] = values[rows]
+        return whole
+
+    count = placed(totals.count)
+    units = OpSums(
+        count=count,
+        n_done=count.astype(np.float64),
+        total_ps=placed(totals.total_ps),
+        self_ps=placed(totals.self_ps),
+        kernel_ns=np.zeros(n_units),
+        tensor_ns=np.zeros(n_units),
+    )
+    return sums_of_units(units, shares)

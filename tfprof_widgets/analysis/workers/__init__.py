@@ -1,0 +1,1 @@
+"""Steps host by host -> how workers compare: alignment, roles, stragglers, communication, scaling."""
