@@ -15,11 +15,12 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const SRC = join(HERE, "src");
 const OUT = join(HERE, "..", "tfprof_widgets", "static");
 
-/** One per Python view of the same name; `loader` gets them to a page, `standalone` is the host of exported HTML, `tabulator` a library that views share. */
+/** One per Python view of the same name; `loader` gets them to a page, `standalone` is the host of exported HTML, `tabulator` and `hosts` libraries that views share. */
 const ENTRIES = [
   "dashboard",
   "diff_panel",
   "hlo_table",
+  "hosts",
   "input_graph",
   "kernel_table",
   "layer_table",
@@ -33,6 +34,7 @@ const ENTRIES = [
   "step_chart",
   "tabulator",
   "timeline",
+  "tree_view",
   "worker_chart",
 ];
 
@@ -55,7 +57,8 @@ async function bundle(name) {
     bundle: true,
     write: false,
     outdir: OUT,
-    format: "esm",
+    // What views run as a function, not as a module, gives its exports a name.
+    ...(name === "hosts" ? { format: "iife", globalName: "tfprofHosts" } : { format: "esm" }),
     target: "es2022",
     minify: true,
     // Licences of bundled libraries stay with the code; a view without styles still gets an (empty) sheet.

@@ -17,23 +17,25 @@ STATIC = ROOT / "tfprof_widgets" / "static"
 VIEWS = ROOT / "tfprof_widgets" / "views"
 
 BUDGETS_KIB = {
-    "dashboard": 48,
+    "dashboard": 52,
     "diff_panel": 90,
     "hlo_table": 100,
+    "hosts": 24,
     "input_graph": 130,
     "kernel_table": 100,
     "layer_table": 95,
     "loader": 4,
     "memory_timeline": 124,
     "op_table": 100,
-    "overview_panel": 68,
+    "overview_panel": 72,
     "scope_icicle": 68,
     "source_view": 76,
     "standalone": 16,
     "step_chart": 58,
     "tabulator": 180,
-    "timeline": 250,
-    "worker_chart": 52,
+    "timeline": 264,
+    "tree_view": 160,
+    "worker_chart": 84,
 }
 """Largest size of a module and its styles: all of it is in every saved notebook that shows such a view."""
 

@@ -3,13 +3,22 @@
 import "./dashboard.css";
 import { renderChild } from "./child";
 import { formatCount } from "./core/format";
+import { hostCuts, hostsOf } from "./core/hosts";
 import type { TraceMeta } from "./core/meta";
 import { describeRange } from "./core/span_text";
+import type { Table } from "./core/wire";
+import { OpenedHost } from "./dashboard/opened";
 import { button, h } from "./draw/dom";
-import { drawn } from "./draw/page";
+import { drawn, textFits } from "./draw/page";
 import { TabBar } from "./draw/tabs";
 import { BRING_VIEW, SHOW_VIEW, VIEW_TITLES } from "./draw/view_links";
+import type * as Hosts from "./hosts";
 import { mount, type TraceView } from "./view";
+
+/** Room for the name of a host in the chip. */
+const HOST_PX = 150;
+/** As in the style sheet. */
+const NARROW_PX = 1100;
 
 interface Tab {
   readonly trait: string;
@@ -21,7 +30,7 @@ const TABS: readonly Tab[] = [
   { trait: "op_table", count: (meta) => meta.n_ops ?? meta.op_name.length },
   { trait: "source_view" },
   { trait: "layer_table" },
-  { trait: "scope_icicle" },
+  { trait: "tree_view" },
   { trait: "memory_timeline" },
   { trait: "input_graph" },
   { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels") },
@@ -101,29 +110,66 @@ class Tabs {
   }
 }
 
-/** What the tabs are about, and the way back to the whole capture. */
+/** The part of one host, as far as the chip needs it. */
+interface About {
+  readonly name: string;
+  /** The steps of all hosts that it was made from. */
+  readonly from: Table | undefined;
+  readonly meta: TraceMeta;
+  readonly steps: Table | undefined;
+}
+
+/** What the tabs are about, and the way back to the whole capture and to all hosts. */
 class Chip {
+  #about: About | null = null;
   readonly element = h("span", { class: "tfp-chip" }, h("span", { class: "q" }, "about"));
   readonly #words = h("span", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
+  readonly #host = h("span", {});
+  readonly #hostBox: HTMLElement;
 
   constructor(readonly view: TraceView) {
+    const clearHost = button("×", () => view.link.setHost(""), view.signal, {
+      "aria-label": "Show all hosts",
+      title: "Show all hosts",
+    });
+    this.#hostBox = h("span", { class: "of-host", role: "status" }, this.#host, clearHost);
     this.#clear = button("×", () => clearRange(view), view.signal, {
       "aria-label": "Clear the range",
       title: "Clear the range",
     });
     this.#box = h("span", { class: "c" }, this.#words, this.#clear);
     this.element.append(this.#box);
-    view.link.on("time_range", () => this.#show(), view.signal);
+    for (const field of ["time_range", "host"] as const) view.link.on(field, () => this.#show(), view.signal);
     this.#show();
+  }
+
+  /** What the chip says of the linked host; a drag of the range asks with every frame. Null for all hosts. */
+  #hostOf(): About | null {
+    const { data, link, hosts } = this.view;
+    if (!hosts || !hostsOf(data.meta).includes(link.host)) return null;
+    const steps = data.table("steps");
+    if (this.#about?.name !== link.host || this.#about.from !== steps) {
+      const tables = new hosts.HostTables(data.meta, (name) => data.table(name), link.host);
+      this.#about = { name: link.host, from: steps, meta: hosts.hostMeta(tables), steps: tables.table("steps") };
+    }
+    return this.#about;
   }
 
   #show(): void {
     const { data, link } = this.view;
     const range = link.timeRange;
     const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
-    this.#words.textContent = describeRange(data.meta, data.table("steps"), rangePs);
+    const of = this.#hostOf();
+    const name = of?.name ?? "";
+    const room = this.view.root.clientWidth < NARROW_PX ? HOST_PX / 2 : HOST_PX;
+    this.#host.textContent = hostCuts([name], hostsOf(data.meta), textFits(this.element, room))(name);
+    this.#hostBox.title = name;
+    if (of === null) this.#hostBox.remove();
+    else this.#box.before(this.#hostBox);
+    this.#words.textContent = describeRange((of ?? data).meta, of ? of.steps : data.table("steps"), rangePs);
+    this.#words.title = this.#words.textContent ?? "";
     this.#box.classList.toggle("whole", range === null);
     this.#clear.hidden = range === null;
   }
@@ -134,6 +180,15 @@ function clearRange(view: TraceView): void {
   view.link.setStep(-1);
 }
 
+/** The box to choose a host, above everything, and what stands in place of it all where a host is opened in full. */
+function hostParts(view: TraceView, body: HTMLElement, { HostBar }: typeof Hosts): HTMLElement[] {
+  const { link, data, signal, root } = view;
+  const opened = new OpenedHost(view, body);
+  root.append(opened.element);
+  const bar = new HostBar({ link, data, signal, onOpen: (host) => void opened.open(host) });
+  return [bar.element, opened.say];
+}
+
 export default mount("dashboard", async (view) => {
   view.root.classList.add("tfp-dashboard");
   const place = () => h("div", { class: "place" });
@@ -141,7 +196,9 @@ export default mount("dashboard", async (view) => {
   const tabs = new Tabs(view);
   tabs.bar.append(new Chip(view).element);
   const top = h("div", { class: "tfp-dash-top" }, overview, steps);
-  view.root.append(h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels));
+  const body = h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
+  if (view.hosts) body.prepend(...hostParts(view, body, view.hosts));
+  view.root.append(body);
   view.root.addEventListener(
     "keydown",
     (event) => {

@@ -20,6 +20,7 @@ import {
   withPrograms,
 } from "./hlo/rows";
 import { LinkedTable } from "./linked_table";
+import { OPS_OF_HOST } from "./of_host";
 import { mountWithTables } from "./tables";
 import type { TraceView } from "./view";
 
@@ -177,5 +178,5 @@ export default mountWithTables(
   (view) => {
     new HloTable(view);
   },
-  { needs: ["hlo_ops", "hlo_units", "steps"], forRange: ["occurrences"] },
+  { needs: ["hlo_ops", "hlo_units", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
 );

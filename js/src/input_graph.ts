@@ -25,6 +25,7 @@ import { GraphPane } from "./input/graph_pane";
 import { type InputOpRow, opLedger, type PipelineRow, pipelineLedger, pipelineRow } from "./input/ledgers";
 import type { InputScene } from "./input/scene";
 import { WaitPane } from "./input/wait_pane";
+import type { OfHost } from "./of_host";
 import { mountWithTables } from "./tables";
 import type { TraceView } from "./view";
 
@@ -135,7 +136,7 @@ class InputView {
     });
     link.on("selection", () => ledger.mark(), signal);
     const show = ({ range }: InputScene) => {
-      const rows = inputOps(data.meta, data.table("occurrences") ?? EMPTY_TABLE, range);
+      const rows = inputOps(data.meta, (name) => data.table(name), range);
       const keyed = rows.map((row, i) => ({ ...row, key: String(i) }));
       ledger.show(keyed, { name: plural(rows.length, "input op") });
     };
@@ -241,6 +242,14 @@ function slowest(pipelines: readonly PipelineMeta[]): number {
   return time.indexOf(Math.max(...time));
 }
 
+/** Built anew for a host: its pipelines are others. */
+const INPUT_OF_HOST: OfHost = {
+  follows: false,
+  isEmpty: (data) => (data.meta.pipelines ?? []).length === 0,
+  emptyWords: "ran no tf.data pipeline",
+  needsExecutions: true,
+};
+
 export default mountWithTables(
   "input_graph",
   (view) => {
@@ -255,5 +264,5 @@ export default mountWithTables(
     }
     new InputView(view);
   },
-  { needs: ["pipelines", "iterator_calls", "steps"], forRange: ["occurrences"] },
+  { needs: ["pipelines", "iterator_calls", "steps"], forRange: ["occurrences"], ofHost: INPUT_OF_HOST },
 );

@@ -10,6 +10,7 @@ import { CSV_HEADER, csvRow, kernelColumns } from "./kernels/columns";
 import { readableKernels, shortKernel } from "./kernels/names";
 import { familyOf, type KernelRow, kernelRows, tensorCore } from "./kernels/rows";
 import { LinkedTable } from "./linked_table";
+import type { OfHost } from "./of_host";
 import { mountWithTables } from "./tables";
 import type { TraceView } from "./view";
 
@@ -111,10 +112,23 @@ function noKernels(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   );
 }
 
+/** Whether kernels are known without their executions. */
+function isSummed({ meta }: TraceView["data"]): boolean {
+  return meta.kernels?.[0]?.occurrences !== undefined;
+}
+
+const KERNELS_OF_HOST: OfHost = {
+  follows: true,
+  isEmpty: (data) => data.nRows("kernel_runs") === 0 && !isSummed(data),
+  emptyWords: "ran no kernel",
+  ofAll: (data) => (isSummed(data) ? "These are the kernels of all hosts: a reduced profile has only their sums." : ""),
+  needsExecutions: true,
+};
+
 export default mountWithTables(
   "kernel_table",
   (view) => {
     new KernelTable(view);
   },
-  { needs: ["kernels", "kernel_runs", "steps"] },
+  { needs: ["kernels", "kernel_runs", "steps"], ofHost: KERNELS_OF_HOST },
 );

@@ -11,6 +11,7 @@ import { type Choice, emptyState, h, noOps, segmented } from "./draw/dom";
 import { CSV_HEADER, csvRow, INPUT_COLOR, layerColumns, PHASE_COLORS } from "./layers/columns";
 import { type LayerRow, layerRows } from "./layers/rows";
 import { LinkedTable } from "./linked_table";
+import { OPS_OF_HOST } from "./of_host";
 import { mountWithTables } from "./tables";
 import type { TraceView } from "./view";
 
@@ -47,7 +48,7 @@ class LayerTable {
   }
 
   #createTable(): LinkedTable<LayerRow> {
-    const hasMemory = this.#layers.some((layer) => (layer.allocated_bytes ?? 0) > 0 || (layer.peak_bytes ?? 0) > 0);
+    const hasMemory = holdsMemory(this.view.data);
     return new LinkedTable<LayerRow>(this.view, {
       label: "Keras layers by self time",
       filterLabel: "Filter layers by name or class",
@@ -105,6 +106,14 @@ class LayerTable {
   }
 }
 
+function holdsMemory({ meta }: TraceView["data"]): boolean {
+  return (meta.layers ?? []).some((layer) => (layer.allocated_bytes ?? 0) > 0 || (layer.peak_bytes ?? 0) > 0);
+}
+
+function memoryOfAll(data: TraceView["data"]): string {
+  return holdsMemory(data) ? "The memory of layers is that of all hosts." : "";
+}
+
 function noLayers({ data, signal }: TraceView): HTMLElement {
   if (data.meta.op_name.length === 0) return noOps(signal);
   return emptyState(
@@ -120,5 +129,9 @@ export default mountWithTables(
   (view) => {
     new LayerTable(view);
   },
-  { needs: ["layers", "op_places", "steps"], forRange: ["occurrences"] },
+  {
+    needs: ["layers", "op_places", "steps"],
+    forRange: ["occurrences"],
+    ofHost: { ...OPS_OF_HOST, ofAll: memoryOfAll },
+  },
 );

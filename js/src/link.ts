@@ -7,7 +7,7 @@
 import type { AnyModel, Host } from "./afm";
 
 export type TimeRange = readonly [number, number];
-export type LinkField = "time_range" | "selection" | "hover" | "step";
+export type LinkField = "time_range" | "selection" | "hover" | "step" | "host";
 
 export interface Link {
   /** In ns after the trace origin; null is the whole capture. */
@@ -16,10 +16,13 @@ export interface Link {
   readonly hover: string;
   /** Row of the `steps` table, -1 for none. */
   readonly step: number;
+  /** Name of the host that the views are about, empty for all hosts. */
+  readonly host: string;
   setTimeRange(range: TimeRange | null): void;
   setSelection(names: readonly string[]): void;
   setHover(name: string): void;
   setStep(step: number): void;
+  setHost(name: string): void;
   /** Calls `listener` after the field's value has changed, whoever changed it; never twice for one value. */
   on(field: LinkField, listener: () => void, signal: AbortSignal): void;
 }
@@ -47,7 +50,7 @@ export async function connectLink(host: Host, ref: string, signal: AbortSignal):
 }
 
 class ModelLink implements Link {
-  #values: { time_range: TimeRange | null; selection: readonly string[]; hover: string; step: number };
+  #values: { time_range: TimeRange | null; selection: readonly string[]; hover: string; step: number; host: string };
   #listeners = new Map<LinkField, Set<() => void>>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -61,6 +64,7 @@ class ModelLink implements Link {
       selection: readSelection(model),
       hover: bus.value ?? "",
       step: readStep(model),
+      host: readHost(model),
     };
     const watch = (field: LinkField, read: () => unknown) => {
       const listener = () => this.#take(field, read());
@@ -70,6 +74,7 @@ class ModelLink implements Link {
     watch("time_range", () => readRange(model));
     watch("selection", () => readSelection(model));
     watch("step", () => readStep(model));
+    watch("host", () => readHost(model));
     watch("hover", () => String(model.get("hover") ?? ""));
     bus.addEventListener("hover", () => this.#take("hover", bus.value ?? ""), { signal });
     signal.addEventListener("abort", () => this.#flush(), { once: true });
@@ -87,6 +92,9 @@ class ModelLink implements Link {
   get step() {
     return this.#values.step;
   }
+  get host() {
+    return this.#values.host;
+  }
 
   setTimeRange(range: TimeRange | null) {
     const whole = range && ([Math.round(range[0]), Math.round(range[1])] as const);
@@ -100,6 +108,10 @@ class ModelLink implements Link {
 
   setStep(step: number) {
     if (step !== this.#values.step) this.#write("step", step);
+  }
+
+  setHost(name: string) {
+    if (name !== this.#values.host) this.#write("host", name);
   }
 
   setHover(name: string) {
@@ -153,6 +165,11 @@ function readSelection(model: AnyModel): readonly string[] {
 function readStep(model: AnyModel): number {
   const value = model.get("step");
   return typeof value === "number" ? value : -1;
+}
+
+function readHost(model: AnyModel): string {
+  const value = model.get("host");
+  return typeof value === "string" ? value : "";
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -3,6 +3,7 @@
 import { type Cell, toCsv } from "./core/csv";
 import { cutNames } from "./core/cut";
 import { formatCount, formatPercent } from "./core/format";
+import { hostsOf, shortHost } from "./core/hosts";
 import { type RangePs, textFilter } from "./core/ops";
 import { describeRange, rangeInPs } from "./core/span_text";
 import { button, download, h } from "./draw/dom";
@@ -164,10 +165,16 @@ export class LinkedTable<R> {
     for (const [id, title] of Object.entries(options.titles?.() ?? {})) this.#grid.setTitle(id, title);
     const noun = options.noun();
     const noMatch = `None of the ${noun} matches the filter. Clear it, or write /pattern/i for a regular expression.`;
-    this.#grid.setPlaceholder(this.#all.length > 0 ? noMatch : options.whyEmpty(this.range));
+    this.#grid.setPlaceholder(this.#all.length > 0 ? noMatch : this.#whyEmpty());
     this.#grid.setRows(this.#shown);
     this.#describe(error);
     this.#followSelection(false);
+  }
+
+  #whyEmpty(): string {
+    const { host } = this.view.link;
+    if (host === "" || this.range !== null) return this.options.whyEmpty(this.range);
+    return `${shortHost(host, hostsOf(this.view.data.meta))} has no ${this.options.noun()}. Choose another host, or all of them.`;
   }
 
   /** Cuts all texts of a column once for a width: to cut thousands takes longer than all else. */
@@ -188,7 +195,8 @@ export class LinkedTable<R> {
     const parts = [`${formatCount(this.#shown.length)} of ${formatCount(this.#all.length)} ${noun()}`];
     if (all > 0) parts.push(`${formatPercent(sum(this.#shown) / all)} of ${weightNoun}`);
     const linked = () => (this.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), this.range)}`);
-    const about = this.options.about?.() ?? linked();
+    const { host } = this.view.link;
+    const about = `${host === "" ? "" : ` · ${shortHost(host, hostsOf(this.view.data.meta))}`}${this.options.about?.() ?? linked()}`;
     const text = error ? `Filter not applied: ${error}` : parts.join(" · ");
     this.#count.replaceChildren(text, error ? "" : h("span", { class: "tfp-about" }, about));
     // Where there is no room the text is cut.

@@ -14,6 +14,8 @@ import { MemoryChart } from "./memory/chart";
 import { growthWords, showFacts } from "./memory/facts";
 import { FailurePanel } from "./memory/failure";
 import { Panes } from "./memory/panes";
+import { showSums } from "./memory/sums";
+import type { OfHost } from "./of_host";
 import { mountWithTables } from "./tables";
 import type { TraceView } from "./view";
 
@@ -225,12 +227,20 @@ function notice(view: TraceView): HTMLElement | null {
   return h("div", { class: "note", role: "status", title: code }, h("span", {}, reason), copy);
 }
 
+/** Built anew for a host: its allocators are others. */
+const MEMORY_OF_HOST: OfHost = {
+  follows: false,
+  isEmpty: (data) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
+  emptyWords: "recorded no memory",
+};
+
 export default mountWithTables(
   "memory_timeline",
   async (view) => {
     view.root.classList.add("tfp-memory_timeline");
     const { meta } = view.data;
     if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0) {
+      if (meta.is_reduced && meta.memory_summary.length > 0) return showSums(view);
       const isCpu = !meta.planes.some((plane) => plane.kind === "device");
       const [reason, code] = remedy(meta.memory_remedy);
       if (meta.memory_failure) {
@@ -244,5 +254,5 @@ export default mountWithTables(
     }
     await new MemoryTimeline(view).build();
   },
-  { needs: ["memory", "steps"] },
+  { needs: ["memory", "steps", "allocators", "memory_summary"], ofHost: MEMORY_OF_HOST },
 );

@@ -3,10 +3,11 @@
 import "./op_table.css";
 import type { OpNames, OpRow, OpTotals, RangePs } from "./core/ops";
 import { opRows } from "./core/ops";
-import { opColors, rangedOps } from "./core/ranged_ops";
+import { opColors, rangedOps, ranOps } from "./core/ranged_ops";
 import { button, type Choice, h, noOps, segmented } from "./draw/dom";
 import { type Where, whereSwitch } from "./draw/where_switch";
 import { LinkedTable } from "./linked_table";
+import { OPS_OF_HOST } from "./of_host";
 import { CSV_HEADER, csvRow, opColumns, opRates, type RankedOp } from "./ops/columns";
 import { createDistribution, type Distribution } from "./ops/distribution";
 import { mountWithTables } from "./tables";
@@ -167,7 +168,7 @@ function ranked(rows: readonly OpRow[]): RankedOp[] {
 }
 
 function isEmpty({ data }: TraceView): boolean {
-  return data.nRows("occurrences") === 0;
+  return data.nRows("occurrences") === 0 && !ranOps((name) => data.table(name));
 }
 
 export default mountWithTables(
@@ -175,5 +176,5 @@ export default mountWithTables(
   (view) => {
     new OpTable(view);
   },
-  { needs: ["op_rates", "steps"], forRange: ["occurrences"] },
+  { needs: ["op_rates", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
 );

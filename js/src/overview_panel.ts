@@ -4,6 +4,7 @@ import "./overview_panel.css";
 import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./core/format";
 import { CATEGORY_LABELS } from "./core/meta";
 import { compilingStep, decimalsOf, formatMsSpan, formatPart, formatShare, meanFigure } from "./core/overview";
+import { hostsOfOverview } from "./core/overview_facts";
 import { capturedPs } from "./core/sessions";
 import { keepTogether, stepLabel } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
@@ -26,16 +27,19 @@ function header(view: TraceView): HTMLElement {
   return h(
     "header",
     { class: "tfp-ov-header" },
-    time && time.n > 0 ? stepFigure(time) : noStepFigure(),
+    time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length) : noStepFigure(),
     verdict,
     sideFigures(view),
   );
 }
 
-function stepFigure(time: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number }) {
+function stepFigure(
+  time: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number },
+  nHosts: number,
+) {
   const figure = meanFigure(time.avg, time.std);
-  const counted =
-    time.n_averaged < time.n ? `${formatCount(time.n_averaged)} of ${plural(time.n, "step")}` : plural(time.n, "step");
+  const steps = nHosts > 1 ? `${plural(time.n, "step")} of ${plural(nHosts, "host")}` : plural(time.n, "step");
+  const counted = time.n_averaged < time.n ? `${formatCount(time.n_averaged)} of ${steps}` : steps;
   const range = time.n_averaged > 1 ? ` · ${formatMsSpan(time.min, time.max)}` : "";
   return h(
     "div",
@@ -147,5 +151,5 @@ export default mount(
     view.root.classList.add("tfp-overview_panel");
     view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
   },
-  { needs: ["steps"] },
+  { needs: ["steps"], ofHost: { follows: false } },
 );

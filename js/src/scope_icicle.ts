@@ -2,15 +2,18 @@
 
 import "./scope_icicle.css";
 import { formatCount, formatPercent } from "./core/format";
-import { FAMILIES, FAMILY_LABELS } from "./core/meta";
+import { ranOps } from "./core/ranged_ops";
 import { type Cell, layoutScopes, opsUnder, pathOf, type Rect, WHOLE } from "./core/scopes";
-import { EMPTY_TABLE } from "./core/wire";
-import { button, type Choice, h, noOps, segmented } from "./draw/dom";
+import { type Choice, h, noOps, segmented } from "./draw/dom";
 import { MANY_ROWS, paced, watchSize } from "./draw/page";
 import { createTip } from "./draw/plot";
 import { type Where, whereSwitch } from "./draw/where_switch";
+import { OPS_OF_HOST } from "./of_host";
+import { crumbButtons } from "./scopes/crumbs";
+import { familyLegend } from "./scopes/family_legend";
 import { type CellLook, Icicle } from "./scopes/icicle";
 import { type Part, ScopeModel } from "./scopes/model";
+import { tipPlace } from "./scopes/tip_place";
 import { cellLook, cellTip, costOf } from "./scopes/words";
 import { mount, type TraceView } from "./view";
 
@@ -25,8 +28,6 @@ const LEAST_PX = 2;
 const DEFAULT_WIDTH_PX = 800;
 /** Of a deeper path only the last scopes are named. */
 const MOST_CRUMBS = 8;
-/** About the height of a tooltip. */
-const TIP_PX = 84;
 
 class ScopeIcicle {
   readonly #model: ScopeModel;
@@ -148,31 +149,12 @@ class ScopeIcicle {
     const model = this.#model;
     const rows = pathOf(model.tree, this.#zoom);
     if (model.top === WHOLE) rows.unshift(WHOLE);
-    const parts: HTMLElement[] = [];
-    const skipped = Math.max(0, rows.length - MOST_CRUMBS);
-    rows.forEach((row, i) => {
-      if (i > 0 && i <= skipped) return;
-      const text = row === model.top ? "All ops" : model.nameOf(row);
-      const attributes = { title: text, "aria-current": i === rows.length - 1 ? "true" : undefined };
-      if (i > 0)
-        parts.push(
-          h("span", { class: "sep", "aria-hidden": "true" }, i === skipped + 1 && skipped > 0 ? "› … ›" : "›"),
-        );
-      parts.push(button(text, () => this.#open(row), this.view.signal, attributes));
-    });
-    this.#crumbs.replaceChildren(...parts);
+    const path = rows.map((row) => ({ row, text: row === model.top ? "All ops" : model.nameOf(row) }));
+    this.#crumbs.replaceChildren(...crumbButtons(path, MOST_CRUMBS, (row) => this.#open(row), this.view.signal));
   }
 
   #showLegend(looks: readonly CellLook[]): void {
-    const used = new Set(looks.map(({ family }) => family));
-    const items = [...FAMILIES, "mixed"]
-      .filter((family) => used.has(family))
-      .map((family) => {
-        const swatch = h("i", { class: "sw" });
-        swatch.style.setProperty("--fill", `var(--s-${family})`);
-        swatch.style.setProperty("--edge", `var(--e-${family})`);
-        return h("span", {}, swatch, FAMILY_LABELS[family] ?? "several, none over half");
-      });
+    const items = familyLegend(looks);
     if (looks.some(({ backwardRatio }) => backwardRatio > 0)) {
       const swatch = h("i", { class: "sw bw" });
       swatch.style.setProperty("--edge", "var(--ink-2)");
@@ -215,11 +197,8 @@ class ScopeIcicle {
       this.#tip.hide();
       return;
     }
-    const box = this.#place.getBoundingClientRect();
-    const at = element.getBoundingClientRect();
-    const below = at.bottom - box.top + 2;
-    const y = below + TIP_PX > box.height && at.top - box.top > TIP_PX ? at.top - box.top - TIP_PX : below;
-    this.#tip.show(Math.max(0, at.left - box.left), y, cellTip(this.#model, cell, this.#zoom));
+    const { x, y } = tipPlace(this.#place, element);
+    this.#tip.show(x, y, cellTip(this.#model, cell, this.#zoom));
   }
 }
 
@@ -227,9 +206,9 @@ export default mount(
   "scope_icicle",
   (view) => {
     view.root.classList.add("tfp-scope_icicle");
-    const hasOps = (view.data.table("occurrences") ?? EMPTY_TABLE).n > 0 && (view.data.meta.scopes ?? []).length > 0;
+    const hasOps = ranOps((name) => view.data.table(name)) && (view.data.meta.scopes ?? []).length > 0;
     if (hasOps) new ScopeIcicle(view);
     else view.root.append(noOps(view.signal));
   },
-  { needs: ["scopes", "op_places", "steps"], forRange: ["occurrences"] },
+  { needs: ["scopes", "op_places", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
 );

@@ -3,6 +3,7 @@
 import "./source_view.css";
 import { toCsv } from "./core/csv";
 import { formatPercent } from "./core/format";
+import { ranOps } from "./core/ranged_ops";
 import { codeLines, coverage, type Heat, hottestLine } from "./core/source_lines";
 import { describeRange } from "./core/span_text";
 import { EMPTY_TABLE } from "./core/wire";
@@ -16,6 +17,7 @@ import { Details } from "./lines/details";
 import { ElseList, type ElseRow, elseRows } from "./lines/else_list";
 import { type HeatScale, tipLines } from "./lines/heat";
 import { SourceModel, type Unit } from "./lines/model";
+import { OPS_OF_HOST } from "./of_host";
 import { mount, type TraceView } from "./view";
 
 const UNITS: readonly Choice<Unit>[] = [
@@ -270,16 +272,24 @@ const EMPTY_CODE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
 const NO_LINES =
   "A trace file alone does not say which line of code made which op. tfprof notes that while the program runs, in the process that builds the model, and keeps it beside the trace. Profile the run with it:";
 
+function samplesOfAll({ meta }: TraceView["data"]): string {
+  return (meta.source_samples ?? []).length > 0 ? "The samples of your thread are of all hosts." : "";
+}
+
 export default mount(
   "source_view",
   (view) => {
     view.root.classList.add("tfp-source_view");
     const { data, signal } = view;
-    const hasOps = (data.table("occurrences") ?? EMPTY_TABLE).n > 0;
+    const hasOps = ranOps((name) => data.table(name));
     const hasLines = (data.meta.source_files ?? []).length > 0;
     if (!hasOps) view.root.append(noOps(signal));
     else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
     else new SourceView(view);
   },
-  { needs: ["source_files", "source_lines", "op_places", "steps"], forRange: ["occurrences"] },
+  {
+    needs: ["source_files", "source_lines", "op_places", "steps"],
+    forRange: ["occurrences"],
+    ofHost: { ...OPS_OF_HOST, ofAll: samplesOfAll },
+  },
 );

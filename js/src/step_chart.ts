@@ -18,6 +18,7 @@ import { EMPTY_TABLE, type Table } from "./core/wire";
 import { emptyState, h } from "./draw/dom";
 import { inFrame, paced, watchSize } from "./draw/page";
 import { createTip, drawLabels, watchPlot } from "./draw/plot";
+import type { OfHost } from "./of_host";
 import { paintSteps, stepLabels } from "./steps/paint";
 import { barTip, spoken, summary } from "./steps/words";
 import { mount, type TraceView } from "./view";
@@ -73,7 +74,26 @@ class StepChart {
     };
     link.on("time_range", onRange, signal);
     link.on("step", update, signal);
+    data.onTables(
+      view.guard(() => this.#read()),
+      signal,
+      ["steps"],
+    );
     this.#sayStep();
+  }
+
+  /** The steps of another host. */
+  #read(): void {
+    const { data } = this.view;
+    const steps = data.table("steps") ?? EMPTY_TABLE;
+    if (steps === this.#steps || steps.n === 0) return;
+    this.#steps = steps;
+    this.#bars = stepBars(steps, data.meta.categories, MAX_BARS);
+    this.#anchor = -1;
+    this.#plot.setAttribute("aria-label", summary(data.meta, steps.n));
+    this.#plot.setAttribute("aria-valuemax", String(steps.n - 1));
+    this.#sayStep();
+    this.#draw();
   }
 
   async build(): Promise<void> {
@@ -230,6 +250,12 @@ class StepChart {
   }
 }
 
+const STEPS_OF_HOST: OfHost = {
+  follows: true,
+  isEmpty: (data) => data.nRows("steps") === 0,
+  emptyWords: "has no steps",
+};
+
 export default mount(
   "step_chart",
   async (view) => {
@@ -240,5 +266,5 @@ export default mount(
     }
     await new StepChart(view).build();
   },
-  { needs: ["steps"] },
+  { needs: ["steps"], ofHost: STEPS_OF_HOST },
 );

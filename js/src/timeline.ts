@@ -7,7 +7,7 @@ import { h } from "./draw/dom";
 import { TRACKS_TOP_PX } from "./draw/frame";
 import { inFrame, watchSize } from "./draw/page";
 import { Details } from "./timeline/details";
-import { eventUnder } from "./timeline/hit";
+import { eventUnder, pieceUnder } from "./timeline/hit";
 import { listenToKeys } from "./timeline/keys";
 import { exposeToTests, type TimelineElement } from "./timeline/locate";
 import { Painter } from "./timeline/paint";
@@ -116,6 +116,11 @@ class Timeline {
     );
     link.on("step", () => this.#onStep(), signal);
     link.on("hover", () => this.#onHoverElsewhere(), signal);
+    link.on(
+      "host",
+      this.#view.guard(() => state.readHost()),
+      signal,
+    );
     data.onChange(
       this.#view.guard(() => this.#onData()),
       signal,
@@ -123,7 +128,7 @@ class Timeline {
     data.onTables(
       this.#view.guard(() => state.readTables()),
       signal,
-      ["steps", "step_pieces"],
+      ["steps", "step_pieces", "worker_steps"],
     );
   }
 
@@ -215,7 +220,8 @@ class Timeline {
 
   #hover(event: number, x: number, y: number) {
     const state = this.#state;
-    this.#tooltip.show(event, x, y, this.#painter.width, this.#painter.height);
+    const piece = event < 0 && this.#pointer ? pieceUnder(state, this.#painter, x, y) : null;
+    this.#tooltip.show(event, x, y, this.#painter.width, this.#painter.height, piece);
     if (event === state.hover) return;
     state.hover = event;
     this.#view.link.setHover(event >= 0 ? state.meta.names[state.events.keyOf(event)] : "");

@@ -1,8 +1,10 @@
 /** Turns a build function into a widget module: root element, theme, shared models, and errors shown in their own place. */
 import type { AnyModel, Host, RenderProps, WidgetModule } from "./afm";
 import { connectData, type TraceData } from "./data";
+import type * as Hosts from "./hosts";
 import { connectLink, type Link } from "./link";
 import { sayWhatIsMissing, waitFor } from "./missing";
+import { loadHosts, type OfHost } from "./of_host";
 import { watchTheme } from "./theme";
 
 /** What every view is built from. */
@@ -24,8 +26,13 @@ export interface View {
 
 /** A view that shows a trace. */
 export interface TraceView extends View {
+  /** Of the linked host, for views that are of one; steps are then that host's own. */
   readonly link: Link;
   readonly data: TraceData;
+  /** Of all hosts. */
+  readonly whole: { readonly link: Link; readonly data: TraceData };
+  /** The library of hosts; null where there is one host. */
+  readonly hosts: typeof Hosts | null;
 }
 
 export interface Needs {
@@ -33,6 +40,8 @@ export interface Needs {
   readonly needs?: readonly string[];
   /** Those that it reads only where a time range is set. */
   readonly forRange?: readonly string[];
+  /** How the view is of one host; one without it reads the linked host itself, where it does. */
+  readonly ofHost?: OfHost;
 }
 
 /** What every view reads. */
@@ -42,7 +51,7 @@ const ALWAYS = ["ops", "op_shares"];
 export function mount(
   name: string,
   build: (view: TraceView) => void | Promise<void>,
-  { needs = [], forRange = [] }: Needs = {},
+  { needs = [], forRange = [], ofHost }: Needs = {},
 ): WidgetModule {
   return mountPlain(name, async (view) => {
     const [link, data] = await Promise.all([
@@ -50,12 +59,33 @@ export function mount(
       connectData(view.host, String(view.model.get("data")), view.signal),
     ]);
     if (view.signal.aborted) return;
-    const traceView = { ...view, link, data };
-    await waitFor(traceView, [...ALWAYS, ...needs]);
+    const hosts = await loadHosts(view, data);
     if (view.signal.aborted) return;
-    await build(traceView);
-    sayWhatIsMissing(traceView, needs, forRange);
+    const traceView = { ...view, link, data, whole: { link, data }, hosts };
+    if (hosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView, hosts);
+    await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
+    if (view.signal.aborted) return;
+    if (hosts && ofHost) await new hosts.Hosted(traceView, build, { needs, forRange, ofHost }).start();
+    else {
+      await build(traceView);
+      sayWhatIsMissing(traceView, needs, forRange);
+    }
   });
+}
+
+/** A view of a dashboard or of a comparison is inside another one. */
+function isAlone(root: HTMLElement): boolean {
+  return root.parentElement?.closest("[data-tfprof]") === null;
+}
+
+/** Above a view that stands alone: the host that it is about, where there are several. */
+function addHostBar({ root, link, data, signal }: TraceView, { HostBar }: typeof Hosts): void {
+  const place = root.ownerDocument.createElement("div");
+  place.className = "tfp tfp-hosts";
+  place.append(new HostBar({ link, data, signal }).element);
+  watchTheme(place, () => undefined, signal);
+  root.before(place);
+  signal.addEventListener("abort", () => place.remove(), { once: true });
 }
 
 /** A widget module for a view that needs neither link nor data. */

@@ -1,79 +1,83 @@
-/** The same step on every host -> one stacked bar a host with its figures; one step, or the mean of several. */
+/** The same step on every host -> who holds the others up: a table with bars, stacked columns or a heat map of the hosts. */
 
 import "./worker_chart.css";
 import { toCsv } from "./core/csv";
-import { cutNames } from "./core/cut";
-import { formatMs } from "./core/format";
-import { CATEGORY_LABELS } from "./core/meta";
-import { decimalsOf, formatPart } from "./core/overview";
-import { rangeInPs, stepLabel } from "./core/span_text";
-import { timeOfSteps } from "./core/step_bars";
-import { EMPTY_TABLE, type Table } from "./core/wire";
-import {
-  alignedIn,
-  alignedOf,
-  alignedSteps,
-  rowsOf,
-  usualSteps,
-  type WorkerRow,
-  workerRows,
-} from "./core/worker_steps";
-import { button, download, emptyState, h } from "./draw/dom";
-import { paced, textFits } from "./draw/page";
+import { EMPTY_TABLE } from "./core/wire";
+import { button, type Choice, download, emptyState, h, segmented } from "./draw/dom";
+import { paced } from "./draw/page";
 import { createTip } from "./draw/plot";
 import { mount, type TraceView } from "./view";
-import { card, label, meanOf, verdict } from "./workers/words";
+import { valueLabel } from "./workers/cell_card";
+import { HeatMap } from "./workers/heat_map";
+import { HostColumns } from "./workers/host_columns";
+import { HostTable } from "./workers/host_table";
+import { type SortBy, WorkerModel } from "./workers/model";
+import { StragglerList } from "./workers/straggler_list";
+import { type Card, card } from "./workers/words";
 
+/** Up to so many hosts a table has them all in sight; up to so many columns can be told apart. */
+const FEW_HOSTS = 8;
+const MOST_COLUMNS = 32;
 const TIP_LINE_PX = 15;
-/** Room for the name of a host, as the style sheet has it. */
-const HOST_PX = 176;
+
+type Form = "table" | "columns" | "heat";
 
 class WorkerChart {
-  readonly #table: Table;
-  readonly #steps: Table;
-  readonly #hosts: readonly string[];
+  readonly #model: WorkerModel;
   readonly #slider: HTMLInputElement;
   readonly #mean: HTMLButtonElement;
   readonly #at = h("span", { class: "at", role: "status" });
   readonly #say = h("p", { class: "tfp-worker-say", role: "status" });
-  readonly #place = h("div", { class: "tfp-workers-place" });
+  readonly #fill = h("div", { class: "tfp-fill" });
+  readonly #place = h("div", { class: "tfp-workers-forms" });
   readonly #tip: ReturnType<typeof createTip>;
-  readonly #body = h("tbody");
-  readonly #head = h("thead");
-  #rows: readonly WorkerRow[] = [];
-  #what = "";
+  readonly #table: HostTable;
+  readonly #columns: HostColumns;
+  readonly #list: StragglerList;
+  /** Made when it is first shown. */
+  #heat: HeatMap | null = null;
+  readonly #colors: HTMLElement | null;
+  #form: Form;
 
   constructor(readonly view: TraceView) {
-    const { signal, data, link, guard } = view;
-    this.#table = data.table("worker_steps") ?? EMPTY_TABLE;
-    this.#steps = data.table("steps") ?? EMPTY_TABLE;
-    this.#hosts = data.meta.worker_hosts ?? [];
-    const last = alignedSteps(this.#table) - 1;
+    const { signal, link, guard } = view;
+    const model = new WorkerModel(view);
+    this.#model = model;
+    const n = model.hosts.length;
+    this.#form = n <= FEW_HOSTS ? "table" : n <= MOST_COLUMNS ? "columns" : "heat";
+    // Of many hosts the slowest must not be looked for.
+    if (this.#form === "heat") model.sortBy = model.hasOwn ? "own" : "step";
+    const last = model.nSteps - 1;
     this.#slider = h("input", { type: "range", min: 0, max: last, step: 1, value: 0, "aria-label": "Step" });
-    this.#slider.addEventListener(
-      "input",
-      guard(() => this.#choose(Number(this.#slider.value))),
-      { signal },
-    );
-    this.#mean = button("Mean", () => this.#choose(null), signal, { title: "The mean of all usual steps" });
-    const table = h("table", { class: "tfp-workers" }, this.#head, this.#body);
-    this.#place.append(table);
-    const fill = h("div", { class: "tfp-fill" }, this.#toolbar(last), this.#say, this.#place);
-    this.#tip = createTip(fill);
-    view.root.append(fill);
-    this.#body.addEventListener("pointermove", (event) => this.#hover(event), { signal });
-    this.#body.addEventListener("pointerleave", () => this.#tip.hide(), { signal });
+    const onSlide = guard(() => model.choose(Number(this.#slider.value)));
+    this.#slider.addEventListener("input", onSlide, { signal });
+    this.#mean = button("Mean", () => model.choose(null), signal, { title: "The mean of all usual steps" });
+    const onHost = guard((host: number, box: DOMRect | null) => this.#hoverHost(host, box));
+    this.#table = new HostTable(model, onHost, signal);
+    this.#columns = new HostColumns(model, onHost, signal);
+    this.#list = new StragglerList(model, signal);
+    this.#colors = n > MOST_COLUMNS ? this.#colorChoice() : null;
+    this.#fill.append(this.#toolbar(last), this.#say, this.#place);
+    this.#tip = createTip(this.#fill);
+    view.root.append(this.#fill);
     const update = paced(
       guard(() => this.#update()),
       signal,
     );
-    link.on("step", update, signal);
-    link.on("time_range", update, signal);
+    for (const field of ["step", "time_range", "host"] as const) link.on(field, update, signal);
     this.#update();
+    this.#show(this.#form);
   }
 
   #toolbar(last: number): HTMLElement {
-    const { signal } = this.view;
+    const { signal, guard } = this.view;
+    const many = this.#model.hosts.length > 1;
+    const chart: Form = this.#model.hosts.length <= MOST_COLUMNS ? "columns" : "heat";
+    const forms: Choice<Form>[] = [
+      { value: chart, text: chart === "heat" ? "Heat map" : "Columns" },
+      { value: "table", text: "Table" },
+    ];
+    const show = guard((form: Form) => this.#show(form));
     return h(
       "div",
       { class: "bar" },
@@ -81,147 +85,128 @@ class WorkerChart {
       last > 0 && this.#slider,
       this.#at,
       h("span", { class: "sp" }),
-      button("CSV", () => this.#save(), signal, { title: "Save the rows shown" }),
+      this.#colors,
+      many && this.#sortChoice(),
+      many && segmented("Shown as", forms, this.#form, show, signal),
+      button("CSV", () => this.#save(), signal, { title: "Save the figures of the hosts" }),
     );
   }
 
-  /** An aligned step, or null for the mean of all. */
-  #choose(aligned: number | null): void {
-    const { link } = this.view;
-    if (aligned === null) {
-      link.setTimeRange(null);
-      link.setStep(-1);
-      return;
-    }
-    const rows = rowsOf(this.#table, aligned);
-    const spans = rows.map((row) => timeOfSteps(this.#steps, row, row));
-    link.setTimeRange([Math.min(...spans.map(([from]) => from)), Math.max(...spans.map(([, to]) => to))]);
-    link.setStep(rows[0]);
+  #sortChoice(): HTMLElement {
+    const { hasOwn, sortBy } = this.#model;
+    const choices: [SortBy, string][] = [
+      ["host", "in order"],
+      ["step", "slowest first"],
+    ];
+    if (hasOwn) choices.push(["own", "most own work first"]);
+    return select("Hosts", choices, sortBy, this.view, (value) => {
+      this.#model.sortBy = value as SortBy;
+      this.#update();
+    });
   }
 
-  /** The aligned steps that the link is about, and what to call them. */
-  #chosen(): { steps: ReadonlySet<number>; what: string } {
-    const { link, data } = this.view;
-    const one = link.step >= 0 ? alignedOf(this.#table, link.step) : -1;
-    if (one >= 0) return { steps: new Set([one]), what: `step ${stepLabel(data.meta.step_names, link.step)}` };
-    const range = rangeInPs(link.timeRange, this.#steps);
-    if (range !== null) {
-      const steps = alignedIn(this.#table, this.#steps, range);
-      return { steps, what: steps.size === 0 ? "no whole step in this range" : `${meanOf(steps.size)} in the range` };
-    }
-    const usual = usualSteps(this.#table, this.#steps.columns.is_averaged as Uint8Array);
-    return { steps: usual, what: meanOf(usual.size) };
+  #colorChoice(): HTMLElement {
+    const { hasOwn, stack, categories } = this.#model;
+    const keys = [...(hasOwn ? ["own"] : []), "step", ...stack.map((c) => categories[c])];
+    const choices = keys.map((key): [string, string] => [key, valueLabel(key).toLowerCase()]);
+    return select("Colour", choices, keys[0], this.view, (value) => {
+      if (this.#heat === null) return;
+      this.#heat.of = value;
+      this.#heat.read();
+    });
   }
 
-  #update(): void {
-    const { data, link } = this.view;
-    const { steps, what } = this.#chosen();
-    const { categories } = data.meta;
-    this.#what = what;
-    this.#rows = workerRows(this.#table, categories, this.#hosts.length, steps);
-    this.#at.textContent = what;
-    const [first] = steps;
-    if (steps.size === 1) this.#slider.value = String(first);
-    this.#slider.classList.toggle("off", steps.size !== 1);
-    this.#slider.setAttribute("aria-valuetext", what);
-    this.#mean.setAttribute("aria-pressed", String(link.step < 0 && link.timeRange === null));
-    const words = [verdict(this.#rows, this.#hosts, categories), data.meta.worker_note ?? ""];
-    this.#say.textContent = words.filter(Boolean).join(" ");
+  #show(form: Form): void {
+    this.#form = form;
+    this.#tip.hide();
+    if (form === "heat") this.#heat ??= new HeatMap(this.#model, (found, box) => this.#hoverCard(found, box));
+    const element = { table: this.#table, columns: this.#columns, heat: this.#heat ?? this.#table }[form].element;
+    // The table says of each host what it costs.
+    this.#place.replaceChildren(element, ...(form === "table" ? [] : [this.#list.element]));
+    if (this.#colors) this.#colors.hidden = form !== "heat";
     this.#draw();
   }
 
-  /** Categories that took time on any host at any step; a column for each. */
-  #columns(): readonly number[] {
-    const { categories } = this.view.data.meta;
-    const isUsed = (category: string) => {
-      const column = this.#table.columns[`${category}_ms`] as Float64Array | undefined;
-      return column?.some((ms) => ms > 0) ?? false;
-    };
-    return categories.flatMap((category, c) => (isUsed(category) ? [c] : []));
+  #update(): void {
+    const { link } = this.view;
+    const model = this.#model;
+    model.update();
+    const { chosen, what } = model;
+    this.#at.textContent = what;
+    const [first] = chosen;
+    if (chosen.size === 1) this.#slider.value = String(first);
+    this.#slider.classList.toggle("off", chosen.size !== 1);
+    this.#slider.setAttribute("aria-valuetext", what);
+    this.#mean.setAttribute("aria-pressed", String(link.step < 0 && link.timeRange === null));
+    this.#say.textContent = model.sentence;
+    this.#draw();
   }
 
   #draw(): void {
-    const { categories } = this.view.data.meta;
-    const columns = this.#columns();
-    const most = this.#rows.reduce((max, { stepTimeMs }) => Math.max(max, stepTimeMs), 0);
-    const slowest = this.#rows.length > 1 ? this.#rows.findIndex(({ stepTimeMs }) => stepTimeMs === most) : -1;
-    const decimals = decimalsOf(most);
-    const swatch = (category: string) => {
-      const element = h("i", { class: "sw" });
-      element.style.background = `var(--c-${category})`;
-      return element;
-    };
-    this.#head.replaceChildren(
-      h(
-        "tr",
-        {},
-        h("th", { class: "l", scope: "col" }, "Host"),
-        h("th", { class: "l stack", scope: "col" }, `Time of a step, 0 to ${formatMs(most)}`),
-        h("th", { scope: "col" }, "Step, ms"),
-        ...columns.map((c) => h("th", { scope: "col" }, swatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? "")),
-        h("th", { class: "l", scope: "col" }, "Bottleneck"),
-      ),
-    );
-    // Cut so that several stay apart; of one the style sheet leaves out the end.
-    const several = this.#hosts.length > 1 ? this.#hosts : [];
-    const cuts = cutNames(several, textFits(this.view.root, HOST_PX));
-    this.#body.replaceChildren(
-      ...this.#rows.map((row, i) => {
-        const name = this.#hosts[row.host] || "unnamed host";
-        const bars = columns.map((c) => {
-          const piece = h("i");
-          piece.style.width = row.parts[c] > 0 ? `max(1px, ${(row.parts[c] / most) * 100}%)` : "0";
-          piece.style.background = `var(--c-${categories[c]})`;
-          return piece;
-        });
-        const cells = columns.map((c) => {
-          const emphasis = row.parts[c] === 0 ? "z" : c === row.bottleneck ? "top" : "";
-          return h("td", { class: emphasis }, formatPart(row.parts[c], decimals));
-        });
-        const bottleneck = row.bottleneck < 0 ? "none" : label(categories[row.bottleneck]);
-        return h(
-          "tr",
-          { "data-row": i },
-          h("th", { scope: "row", title: name }, cuts.get(name) ?? name),
-          h("td", { class: "stack" }, h("div", {}, ...bars)),
-          h("td", { class: i === slowest ? "top" : "" }, row.stepTimeMs.toFixed(decimals)),
-          ...cells,
-          h("td", { class: "l" }, bottleneck),
-        );
-      }),
-    );
+    if (this.#form === "table") this.#table.draw();
+    else this.#list.draw();
+    if (this.#form === "columns") this.#columns.draw();
+    if (this.#form === "heat") this.#heat?.draw();
   }
 
-  #hover(event: PointerEvent): void {
-    const element = (event.target as Element).closest<HTMLElement>("tr");
-    const row = this.#rows[Number(element?.dataset.row ?? -1)];
-    if (element === null || row === undefined) {
+  #hoverHost(host: number, box: DOMRect | null): void {
+    const { rows, hosts, categories, what, roles } = this.#model;
+    const row = rows.find((one) => one.host === host);
+    const more = { role: roles[host], held: this.#model.stragglerOf(host) };
+    this.#hoverCard(row ? card(row, hosts[host] || "unnamed host", categories, what, more) : null, box);
+  }
+
+  /** Below the box that it is about, or above it where there is more room. */
+  #hoverCard(found: Card | null, at: DOMRect | null): void {
+    if (found === null || at === null) {
       this.#tip.hide();
       return;
     }
-    const tip = card(row, this.#hosts, this.view.data.meta.categories, this.#what);
-    const box = (this.#place.parentElement ?? this.#place).getBoundingClientRect();
-    const at = element.getBoundingClientRect();
-    const height = TIP_LINE_PX * (tip.lines.length + 1) + 8;
-    const isAbove = at.bottom - box.top + height > box.height && at.top - box.top > height;
-    this.#tip.show(event.clientX - box.left, (isAbove ? at.top - height - 2 : at.bottom + 2) - box.top, tip);
+    const box = this.#fill.getBoundingClientRect();
+    const height = TIP_LINE_PX * (found.lines.length + 1) + 8;
+    const wide = at.width > box.width / 3;
+    const isBelow = at.bottom - box.top + height <= box.height;
+    const y = isBelow ? at.bottom + 2 : Math.max(box.top, at.top - height - 2);
+    this.#tip.show((wide ? at.left + at.width / 4 : at.right) - box.left, y - box.top, found);
   }
 
   #save(): void {
-    const { categories } = this.view.data.meta;
-    const header = ["host", "steps", "step_time_ms", ...categories.map((name) => `${name}_ms`), "bottleneck"];
-    const rows = this.#rows.map((row) => [
-      this.#hosts[row.host] ?? "",
-      this.#what,
+    const { categories, rows, hosts, roles, what } = this.#model;
+    const parts = categories.map((name) => `${name}_ms`);
+    const header = ["host", "role", "steps", "step_time_ms", "own_ms", ...parts, "bottleneck", "cost_ms"];
+    const lines = rows.map((row) => [
+      hosts[row.host] ?? "",
+      roles[row.host] ?? "",
+      what,
       row.stepTimeMs,
+      row.ownMs,
       ...row.parts,
       row.bottleneck < 0 ? "" : categories[row.bottleneck],
+      this.#model.stragglerOf(row.host)?.cost_ms ?? 0,
     ]);
-    download("workers.csv", toCsv(header, rows), "text/csv");
+    download("workers.csv", toCsv(header, lines), "text/csv");
   }
 }
 
+function select(
+  text: string,
+  choices: readonly (readonly [string, string])[],
+  chosen: string,
+  { signal, guard }: TraceView,
+  onChange: (value: string) => void,
+): HTMLElement {
+  const options = choices.map(([value, name]) => h("option", { value, selected: value === chosen }, name));
+  const box = h("select", { "aria-label": text }, ...options);
+  box.addEventListener(
+    "change",
+    guard(() => onChange(box.value)),
+    { signal },
+  );
+  return h("label", { class: "tfp-choice" }, h("span", { class: "q" }, text), box);
+}
+
 const SEVERAL_CODE = 'tfprof.load("logs/plugins/profile/2026_11_20")  # a run folder with one file a host';
+const WHOLE_CODE = 'prof.to_html("trace.html", embed="full")';
 const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
 
 export default mount(
@@ -230,6 +215,11 @@ export default mount(
     view.root.classList.add("tfp-worker_chart");
     const { data, signal } = view;
     const hosts = data.meta.worker_hosts ?? [];
+    if (data.table("worker_steps") === undefined && (data.meta.sections?.worker_steps?.n_rows ?? 0) > 0) {
+      const why = `To stay small, this page holds no steps of its ${hosts.length} hosts. One that does:`;
+      view.root.append(emptyState("The steps are not in this page", why, WHOLE_CODE, signal));
+      return;
+    }
     if ((data.table("worker_steps") ?? EMPTY_TABLE).n === 0) {
       const note = data.meta.worker_note || "This capture has no steps that hosts could be compared by.";
       view.root.append(

@@ -85,21 +85,22 @@ describe("waiting for data", () => {
 describe("input ops", () => {
   const { meta, tables } = makeScene();
   const traceMeta = meta as unknown as TraceMeta;
+  const executed = (name: string) => (name === "occurrences" ? tables.occurrences : undefined);
 
   it("are those with a category, and their self shares add up to 1", () => {
-    const rows = inputOps(traceMeta, tables.occurrences, null);
+    const rows = inputOps(traceMeta, executed, null);
     expect(rows.map((row) => row.name)).toEqual([MAP]);
     expect(rows.reduce((sum, row) => sum + row.selfRatio, 0)).toBeCloseTo(1);
-    expect(inputOps(traceMeta, tables.occurrences, [0, 1])).toEqual([]);
+    expect(inputOps(traceMeta, executed, [0, 1])).toEqual([]);
   });
 
   it("divide the time of a range, and of the whole capture as analysed", () => {
     const input = traceMeta.input as NonNullable<TraceMeta["input"]>;
-    expect(inputParts(input, [], null).find((part) => part.ratio === 1)?.ms).toBe(476);
+    expect(inputParts(input, null).find((part) => part.ratio === 1)?.ms).toBe(476);
     const [start, duration] = [tables.steps.columns.start_ps, tables.steps.columns.duration_ps] as Float64Array[];
     const range = [start[3], start[3] + duration[3]] as const;
-    const rows = inputOps(traceMeta, tables.occurrences, range);
-    const parts = inputParts(input, rows, range);
+    const rows = inputOps(traceMeta, executed, range);
+    const parts = inputParts(input, rows);
     expect(parts.reduce((sum, part) => sum + part.ms, 0)).toBeCloseTo(rows[0].selfPs / 1e9);
   });
 });

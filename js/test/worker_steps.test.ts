@@ -27,17 +27,20 @@ const STEPS: Table = {
   },
 };
 
+/** Hosts that do not wait for each other. */
+const APART = { waits: false, stragglers: [], isJudged: true };
+
 describe("steps of several hosts", () => {
   it("are averaged host by host, and name what each waits for and how far it is behind", () => {
     const rows = workerRows(TABLE, CATEGORIES, 2, new Set([1, 2]));
     expect(rows).toEqual([
-      { host: 0, stepTimeMs: 11, parts: [1, 10], bottleneck: 1, behindMs: 0 },
-      { host: 1, stepTimeMs: 17, parts: [8, 9], bottleneck: 1, behindMs: 6 },
+      { host: 0, stepTimeMs: 11, ownMs: 11, parts: [1, 10], bottleneck: 1, behindMs: 0 },
+      { host: 1, stepTimeMs: 17, ownMs: 17, parts: [8, 9], bottleneck: 1, behindMs: 6 },
     ]);
-    expect(verdict(rows, HOSTS, CATEGORIES)).toBe(
+    expect(verdict(rows, HOSTS, CATEGORIES, APART)).toBe(
       "b is the slowest: 17.0 ms, 6.00 ms more than a; input takes 7.00 ms more.",
     );
-    expect(card(rows[1], HOSTS, CATEGORIES, "mean of 2 steps")).toEqual({
+    expect(card(rows[1], "b", CATEGORIES, "mean of 2 steps")).toEqual({
       title: "b",
       lines: [
         "mean of 2 steps: 17.0 ms",
@@ -50,8 +53,8 @@ describe("steps of several hosts", () => {
 
   it("that take about the same time accuse nobody", () => {
     const rows = workerRows(TABLE, CATEGORIES, 2, new Set([1])).map((row) => ({ ...row, stepTimeMs: 10, behindMs: 0 }));
-    expect(verdict(rows, HOSTS, CATEGORIES)).toMatch(/^The hosts take the same time: /);
-    expect(verdict(rows.slice(0, 1), HOSTS, CATEGORIES)).toBe("");
+    expect(verdict(rows, HOSTS, CATEGORIES, APART)).toMatch(/^The hosts take the same time: /);
+    expect(verdict(rows.slice(0, 1), HOSTS, CATEGORIES, APART)).toBe("");
   });
 
   it("leave out the steps that averages leave out, unless there is no other", () => {

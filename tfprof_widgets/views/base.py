@@ -11,7 +11,7 @@ import traitlets
 from .cells import add_view, note_shown
 from .data import TraceData
 from .diff_data import DiffData
-from .library import STATIC, view_js
+from .library import STATIC, hosts_js, view_js
 from .link import LinkModel
 from .saved_page import publish_after_cell
 
@@ -47,6 +47,8 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
     """The `LinkModel` shared by all views of a profile."""
     data = anywidget.WidgetTrait().tag(sync=True)
     """The `TraceData` shared by all views of a profile."""
+    hosts = anywidget.WidgetTrait().tag(sync=True)
+    """The `Library` for a profile of several hosts, or a reduced one; None for others."""
     options = traitlets.Unicode("{}").tag(sync=True)
     """JSON settings of the view. A string, because saved notebooks sort the keys of a dict."""
 
@@ -65,7 +67,8 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         **traits: Any,
     ) -> None:
         script = view_js(self.entry, built(f"{self.entry}.js"))
-        super().__init__(script=script, link=link, data=data, options=json.dumps(options or {}), **traits)
+        hosts = hosts_js() if isinstance(data, TraceData) and data.has_hosts else None
+        super().__init__(script=script, link=link, data=data, hosts=hosts, options=json.dumps(options or {}), **traits)
         add_view(self)
 
     def shown_data(self) -> tuple[Any, ...]:

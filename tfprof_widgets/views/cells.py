@@ -20,11 +20,12 @@ from .library import Library
 
 if TYPE_CHECKING:
     from .base import View
+    from .capture_dialog import CaptureDialog
     from .data import TraceData
     from .diff_data import DiffData
 
-    Data: TypeAlias = TraceData | DiffData
-    """What the views of one profile, or that of a comparison, draw from."""
+    Data: TypeAlias = TraceData | DiffData | CaptureDialog
+    """What the views of one profile, or that of a comparison, draw from; a capture dialog stands for itself."""
 
 _LARGE = 500
 """Letters or items beyond which a trait is emptied before its widget is closed."""
@@ -69,7 +70,7 @@ def add_view(view: View) -> None:
     _views.setdefault(view.data, WeakSet()).add(view)
 
 
-def note_shown(view: View) -> None:
+def note_shown(view: View | CaptureDialog) -> None:
     """Note that the running cell shows a view; what only its last execution showed is closed when it has ended."""
     cell, message_id = _running()
     if not cell:

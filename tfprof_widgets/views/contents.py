@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.memory.dtypes import dtype_name
-from ..analysis.ops.unit_totals import idle_ps
 from ..analysis.results import Results
+from ..store.dtypes import dtype_name
 from ..store.trace import Int64, Trace
 from .event_tables import EventTables
 from .first_view import Span, activity, bounds_of, first_view
@@ -93,7 +92,7 @@ def contents_of(results: Results, *, title: str, notices: Sequence[str]) -> Cont
     meta |= {
         "home": list(home),
         "tiles": tiles.n,
-        "idle_ps": list(idle_ps(results.occurrences)),
+        "idle_ps": list(results.idle_ps),
         "activity": activity(trace, positions, bounds),
     }
     numbers = line_numbers(trace, positions.lines)

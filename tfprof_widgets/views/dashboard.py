@@ -18,9 +18,11 @@ class Dashboard(View):
     op_table = anywidget.WidgetTrait().tag(sync=True)
     source_view = anywidget.WidgetTrait().tag(sync=True)
     layer_table = anywidget.WidgetTrait().tag(sync=True)
-    scope_icicle = anywidget.WidgetTrait().tag(sync=True)
+    tree_view = anywidget.WidgetTrait().tag(sync=True)
     kernel_table = anywidget.WidgetTrait().tag(sync=True)
     hlo_table = anywidget.WidgetTrait().tag(sync=True)
     memory_timeline = anywidget.WidgetTrait().tag(sync=True)
     input_graph = anywidget.WidgetTrait().tag(sync=True)
     worker_chart = anywidget.WidgetTrait().tag(sync=True)
+    opened = anywidget.WidgetTrait().tag(sync=True)
+    """The dashboard of one host that is shown in place of this one; None for none."""

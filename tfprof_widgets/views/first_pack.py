@@ -82,8 +82,11 @@ class _Draft:
     def add_late_sections(self) -> None:
         """Find what is late, and put it in if it fits."""
         for name, section in self._contents.sections.items():
-            if isinstance(section, LateSection) and section.fits(self._left):
+            if isinstance(section, LateSection) and self._is_quick(section) and section.fits(self._left):
                 self._add_list(name, section)
+
+    def _is_quick(self, section: LateSection) -> bool:
+        return section.most_events is None or self._contents.positions.n_events <= section.most_events
 
     def _add_list(self, name: str, section: ListSection | LateSection) -> None:
         self._meta[name] = section.whole

@@ -31,8 +31,10 @@ def bounds_of(results: Results, duration_ps: int) -> Span:
 def first_view(results: Results, bounds: Span) -> Span:
     """A few typical steps; the whole capture where it is little more than those, or has no steps; its first session where
     sessions are far apart."""
-    steps = results.steps.frame
-    few = typical_steps(results.overview.is_averaged, steps["session"].to_numpy())
+    # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.
+    of_one = results.steps.frame["host"].to_numpy() == results.steps.frame["host"].iloc[:1].to_numpy()
+    steps = results.steps.frame[of_one]
+    few = typical_steps(results.overview.is_averaged[of_one], steps["session"].to_numpy())
     if few is not None:
         start = float(steps["start_ps"].iloc[few[0]])
         end = float(steps["start_ps"].iloc[few[1]] + steps["duration_ps"].iloc[few[1]])

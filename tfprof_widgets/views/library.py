@@ -45,10 +45,19 @@ def bokeh_js() -> Library:
 
 def tabulator_js() -> Library:
     """The table library, built from the locked npm package."""
-    script = STATIC / "tabulator.js"
+    return _built("tabulator")
+
+
+def hosts_js() -> Library:
+    """What the views of a profile of several hosts need beyond their own modules."""
+    return _built("hosts")
+
+
+def _built(name: str) -> Library:
+    script = STATIC / f"{name}.js"
     with script.open(encoding="utf-8") as lines:
         version = lines.readline().strip()
-    return _library("tabulator", version, script)
+    return _library(name, version, script)
 
 
 def view_js(entry: str, text: str) -> Library:

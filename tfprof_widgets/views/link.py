@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import ipywidgets
 import traitlets
 
 from .names import Cutter
+
+_MOST_NAMED = 10
 
 
 def _cut_names(names: Iterable[str], link: LinkModel) -> list[str]:
@@ -21,7 +23,7 @@ def _whole_names(names: Iterable[object], link: LinkModel) -> tuple[str, ...]:
 
 
 class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
-    """The time range, selection, hover and step that every view of one profile follows. It has no view of its own."""
+    """The time range, selection, hover, step and host that every view of one profile follows. It has no view of its own."""
 
     _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)
     _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)
@@ -36,9 +38,17 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     step = traitlets.Int(-1).tag(sync=True)
     """Row of the selected step in `Profile.steps`, or -1."""
 
-    def __init__(self) -> None:
-        """Know no names yet."""
+    host = traitlets.Unicode("").tag(sync=True)
+    """Name of the host that the views are about, or empty for all. A name that no host of the profile has is refused."""
+
+    def __init__(self, hosts: Callable[[], Sequence[str]] | None = None) -> None:
+        """Know no names yet.
+
+        Args:
+            hosts: gives the hosts that may be selected, asked when one is; without it any name may be.
+        """
         self.cutter = Cutter()
+        self._hosts = hosts
         super().__init__()
 
     def use(self, cutter: Cutter) -> None:
@@ -54,6 +64,15 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
         if value and (len(value) != 2 or value[0] > value[1]):
             raise traitlets.TraitError(f"time_range is (t0_ns, t1_ns) with t0_ns <= t1_ns, or () for all; got {value}")
         return value
+
+    @traitlets.validate("host")  # type: ignore[untyped-decorator]
+    def _check_host(self, proposal: dict[str, str]) -> str:
+        name = proposal["value"]
+        known = None if self._hosts is None or not name else self._hosts()
+        if known is not None and name not in known:
+            shown = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
+            raise traitlets.TraitError(f"host is the name of a host or '' for all; got {name!r}, there are: {shown}")
+        return name
 
     @traitlets.validate("selection")  # type: ignore[untyped-decorator]
     def _check_selection(self, proposal: dict[str, tuple[object, ...]]) -> tuple[str, ...]:

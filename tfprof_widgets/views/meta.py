@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..analysis.ops.host_totals import hosts_of
 from ..analysis.results import Results
 from ..analysis.steps.steps import STEP_CATEGORIES
 from ..store.trace import Plane, Trace
@@ -18,7 +19,7 @@ from .memory_failure_meta import memory_failure_meta
 from .positions import Positions
 from .scope_meta import scope_note
 from .source_meta import source_meta
-from .worker_tables import worker_meta
+from .worker_tables import straggler_meta, worker_meta
 
 VERSION = 2
 MAX_PLANES = 4096
@@ -69,8 +70,21 @@ def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequ
         "notices": list(notices),
         "source_samples": source_meta(results.source_lines)["source_samples"],
         "scope_note": scope_note(results.scopes),
+        **_hosts(results),
         **worker_meta(results.workers),
+        **straggler_meta(results.stragglers),
         **counter_meta(results),
+    }
+
+
+def _hosts(results: Results) -> dict[str, Any]:
+    """All hosts, what each is for, and whether their events were read elsewhere; a column `host` counts them."""
+    role_of = dict(zip(results.hosts["host"], results.hosts["role"], strict=True))
+    hosts = hosts_of(results.trace)
+    return {
+        "hosts": list(hosts),
+        "host_roles": [role_of.get(host, "") for host in hosts],
+        "is_reduced": results.is_reduced,
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.ops.unit_totals import compute_unit_totals
+from ..analysis.ops.host_totals import hosts_of
 from ..analysis.results import Results
 from ..store.trace import Int32, Int64
 from .advice_list import advice_list
@@ -23,7 +23,9 @@ from .place_tables import op_place_table
 from .scope_meta import scope_list
 from .sections import Interval, LateSection, ListSection, TableSection
 from .source_meta import source_meta
+from .structure_meta import structure_list
 from .tables import (
+    host_total_table,
     iterator_call_table,
     memory_table,
     occurrence_table,
@@ -39,14 +41,19 @@ from .worker_tables import worker_step_table
 
 _MAX_SOURCE_CHARACTERS = 1_000_000
 """Of one file of code."""
+_QUICK_STRUCTURE_EVENTS = 5_000
+"""Of more the first paint does not wait for the trees of the ops."""
 _NEVER = np.iinfo(np.int64).max
 
 
 def late_sections(results: Results, names: Names) -> Iterator[LateSection]:
-    """What to change: found from everything else, so it is not waited for."""
+    """What takes long to find: what to change, which comes from everything else, and the cost by structure."""
     yield LateSection("advice", lambda: [cut_texts(row, names.cut) for row in advice_list(results.advice)])
     yield LateSection("next_steps", lambda: [names.cut(text) for text in results.overview.next_steps])
     yield LateSection("advice_notices", lambda: [names.cut(text) for text in results.advice_notices])
+    yield LateSection(
+        "structure", lambda: [cut_texts(row, names.cut) for row in structure_list(results)], _QUICK_STRUCTURE_EVENTS
+    )
 
 
 def list_sections(results: Results, names: Names) -> Iterator[ListSection]:
@@ -63,7 +70,7 @@ def list_sections(results: Results, names: Names) -> Iterator[ListSection]:
     yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
     yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
     yield ListSection("memory_summary", len(memory.summary), listed(lambda rows: records(memory.summary.iloc[rows])))
-    yield ListSection("pipelines", len(pipelines()), listed(lambda rows: pipelines()[rows]), 50)
+    yield ListSection("pipelines", len(results.input_pipeline.pipelines), listed(lambda rows: pipelines()[rows]), 50)
     yield ListSection("layers", len(layers.entries), listed(partial(layer_list, layers)))
     yield ListSection("source_lines", n_lines, listed(lambda rows: source()["source_lines"][rows]))
     yield ListSection("scopes", len(scopes.entries), listed(partial(scope_list, scopes)), 10_000)
@@ -96,11 +103,14 @@ def table_sections(results: Results, names: Names, lines: Int32) -> Iterator[Tab
 
 def _tables_of_ops(results: Results, names: Names, lines: Int32) -> Iterator[TableSection]:
     """What is known of ops and steps as a whole."""
-    totals, rates, n_ops = compute_unit_totals(results.occurrences), op_rate_table(results), len(results.op_shares)
+    totals, rates, n_ops = results.unit_totals, op_rate_table(results), len(results.op_shares)
     n_lanes = len(results.occurrences.lane_line)
     yield TableSection("ops", n_ops, partial(op_table, results, names))
     yield TableSection("unit_totals", len(totals.unit), partial(unit_total_table, totals))
     yield TableSection("steps", len(results.steps.frame), partial(step_table, results))
+    if len(hosts_of(results.trace)) > 1:
+        by_host = results.host_totals
+        yield TableSection("host_totals", len(by_host.unit), partial(host_total_table, by_host))
     if not results.op_shares.is_identity:
         yield TableSection("op_shares", len(results.op_shares.unit), partial(op_share_table, results))
     yield TableSection("op_lines", n_lanes, partial(op_line_table, results, lines=lines))

@@ -134,6 +134,8 @@ class LateSection:
 
     name: str
     find: Callable[[], list[Any]]
+    most_events: int | None = None
+    """Of a capture of more it is not in the first pack, though there may be room: None for of any."""
     n_parts: ClassVar[int] = 1
     """It travels at once."""
 

@@ -9,7 +9,8 @@ import ipywidgets
 
 from .base import View
 
-_DROPPED = ("_esm", "_css", "script", "layout", "tabbable", "tooltip", "_dom_classes")
+_DROPPED = ("_esm", "_css", "script", "layout", "tabbable", "tooltip", "_dom_classes", "opened")
+"""`opened` is a dashboard of another profile, which a page of this one does not have."""
 
 
 def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.memory.dtypes import dtype_name
+from ..analysis.ops.host_totals import HostTotals, hosts_of
 from ..analysis.ops.op_families import hlo_families
 from ..analysis.ops.unit_totals import UnitTotals
 from ..analysis.results import Results
 from ..analysis.steps.steps import STEP_CATEGORIES
+from ..store.dtypes import dtype_name
+from ..store.trace import Trace
 from .names import Names
 from .positions import Positions
 from .tiles import Tiles
@@ -25,7 +27,7 @@ def as_f8(values: npt.NDArray[np.integer]) -> Float64:
 
 
 def step_table(results: Results, rows: Rows) -> Table:
-    """One row per step; its categories in ms."""
+    """One row per step; its categories in ms; its host as the meta object counts them."""
     frame = results.steps.frame.iloc[rows]
     columns: dict[str, tuple[npt.ArrayLike, str]] = {
         "start_ps": (as_f8(frame["start_ps"].to_numpy()), "f8"),
@@ -34,6 +36,7 @@ def step_table(results: Results, rows: Rows) -> Table:
         "is_complete": (frame["is_complete"].to_numpy(np.bool_), "u1"),
         "is_averaged": (results.overview.is_averaged[rows], "u1"),
         "session": (frame["session"].to_numpy(), "i4"),
+        "host": (frame["host"].map(host_rows(results.trace)).fillna(-1).to_numpy(np.int64), "i4"),
     }
     columns |= {f"{category}_ms": (frame[f"{category}_ms"].to_numpy(), "f8") for category in STEP_CATEGORIES}
     return Table(columns)
@@ -96,6 +99,24 @@ def unit_total_table(totals: UnitTotals, rows: Rows) -> Table:
     """Executions and time of each unit over the whole capture."""
     return Table(
         {
+            "unit": (totals.unit[rows], "i4"),
+            "occurrences": (as_f8(totals.count[rows]), "f8"),
+            "total_ps": (as_f8(totals.total_ps[rows]), "f8"),
+            "self_ps": (as_f8(totals.self_ps[rows]), "f8"),
+        }
+    )
+
+
+def host_rows(trace: Trace) -> dict[str, int]:
+    """The place of each host among the `hosts` of the meta object."""
+    return {host: row for row, host in enumerate(hosts_of(trace))}
+
+
+def host_total_table(totals: HostTotals, rows: Rows) -> Table:
+    """Executions and time of each unit on each host; the hosts are counted as in the meta object."""
+    return Table(
+        {
+            "host": (totals.host[rows], "i4"),
             "unit": (totals.unit[rows], "i4"),
             "occurrences": (as_f8(totals.count[rows]), "f8"),
             "total_ps": (as_f8(totals.total_ps[rows]), "f8"),

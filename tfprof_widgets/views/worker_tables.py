@@ -1,4 +1,4 @@
-"""Steps host by host -> their part of a pack: the table `worker_steps` and the names of the hosts."""
+"""Steps host by host -> their part of a pack: the table `worker_steps`, the names of the hosts, and who holds them up."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from ..analysis.steps.steps import STEP_CATEGORIES
-from ..analysis.steps.workers import Workers
+from ..analysis.workers.workers import Workers
 from .wire import Rows, Table
 
 
@@ -27,5 +28,21 @@ def worker_step_table(workers: Workers, rows: Rows) -> Table:
 
 
 def worker_meta(workers: Workers) -> dict[str, Any]:
-    """`worker_hosts`, and in `worker_note` what was left out and why."""
-    return {"worker_hosts": list(workers.hosts), "worker_note": workers.note}
+    """`worker_hosts`; in `worker_note` what was left out and why; in `workers_wait` whether they wait for each other."""
+    return {
+        "worker_hosts": list(workers.hosts),
+        "worker_note": workers.note,
+        "workers_wait": workers.wait_for_each_other,
+    }
+
+
+MOST_STRAGGLERS = 100
+"""So many are listed, the costliest first; the meta says of how many."""
+
+
+def straggler_meta(stragglers: pd.DataFrame) -> dict[str, Any]:
+    """`stragglers`, as rows of `compute_stragglers`, and `n_stragglers`, of how many."""
+    return {
+        "stragglers": stragglers.iloc[:MOST_STRAGGLERS].to_dict("records"),
+        "n_stragglers": len(stragglers),
+    }

@@ -1,10 +1,10 @@
 /** What the reader pinned, hid, moved, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
 import { type ColorBy, isColorBy } from "./colors";
 
-/** A track by kind and number: "p0" a plane, "l5" a line, "c2" a counter, "f0" the folded lines of a plane. */
+/** A track by kind and number: "p0" a plane, "l5" a line, "c2" a counter, "f0" the folded lines of a plane, "h1" a host. */
 export type TrackKey = string;
 
-export const keyOf = (kind: "plane" | "line" | "fold" | "counter", id: number): TrackKey => `${kind[0]}${id}`;
+export const keyOf = (kind: "plane" | "line" | "fold" | "counter" | "host", id: number): TrackKey => `${kind[0]}${id}`;
 
 /** Counters drawn below the tracks at once; each takes room from them. */
 export const MOST_DOCKED = 3;
@@ -14,6 +14,9 @@ export const ROOT = "root";
 
 export interface Arrangement {
   readonly closedPlanes: Set<number>;
+  /** Hosts that the reader opened and closed. */
+  readonly openHosts: Set<number>;
+  readonly closedHosts: Set<number>;
   /** Planes whose lines that did little are shown. */
   readonly openFolds: Set<number>;
   /** Lines shown with all their depths. */
@@ -36,6 +39,8 @@ export interface Arrangement {
 export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
   return {
     closedPlanes: new Set(),
+    openHosts: new Set(),
+    closedHosts: new Set(),
     openFolds: new Set(),
     deepLines: new Set(),
     flatLines: new Set(),
@@ -48,7 +53,14 @@ export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
   };
 }
 
-const NUMBER_SETS = { closed: "closedPlanes", open: "openFolds", deep: "deepLines", flat: "flatLines" } as const;
+const NUMBER_SETS = {
+  closed: "closedPlanes",
+  open: "openFolds",
+  deep: "deepLines",
+  flat: "flatLines",
+  open_hosts: "openHosts",
+  closed_hosts: "closedHosts",
+} as const;
 
 /** "{}" for an arrangement that nobody touched. */
 export function arrangementToJson(own: Arrangement, untouched: Arrangement = newArrangement()): string {
@@ -94,7 +106,7 @@ function asArray(value: unknown): readonly unknown[] {
 }
 
 function keys(value: unknown): TrackKey[] {
-  return asArray(value).filter((key): key is string => typeof key === "string" && /^[plcf]\d+$/.test(key));
+  return asArray(value).filter((key): key is string => typeof key === "string" && /^[plcfh]\d+$/.test(key));
 }
 
 /** Pins or unpins; false, and nothing changes, when there is no room for one more counter. */

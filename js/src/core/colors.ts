@@ -45,12 +45,13 @@ export interface ColorScheme {
   readonly isCategory: boolean;
 }
 
-/** `family` is by name id. `categoryOfName`: see nameCategories. */
+/** `family` is by name id. `categoryOfName`: see nameCategories; `partOfName`: see namedParts, empty where there are none. */
 export function newColorScheme(
   by: ColorBy,
   events: Colored,
   family: ArrayLike<number>,
   categoryOfName: ArrayLike<number>,
+  partOfName: ArrayLike<number> = [],
 ): ColorScheme {
   const { name, op, step } = events;
   if (by === "step") {
@@ -62,7 +63,18 @@ export function newColorScheme(
       isDevice ? deviceCategory(categoryOfName[name[p]]) : hostCategory(categoryOfName[name[p]], op[p] >= 0);
     return { by, n: CATEGORIES.length, of, source: CATEGORIES.map((_, id) => id), isCategory: true };
   }
-  return { by, n: FAMILIES.length, of: (p) => family[name[p]], source: FAMILIES.map((_, id) => id), isCategory: false };
+  const ofFamily = (p: number) => family[name[p]];
+  const families = FAMILIES.map((_, id) => id);
+  if (partOfName.length === 0) return { by, n: families.length, of: ofFamily, source: families, isCategory: false };
+  const ofPart = (p: number) => (partOfName[name[p]] > 0 ? families.length - 1 + partOfName[name[p]] : ofFamily(p));
+  const source = [...families, ...CATEGORIES.map((_, id) => families.length + id)];
+  return { by, n: source.length, of: ofPart, source, isCategory: false };
+}
+
+/** By name id 1 + the category that the name is the label of, 0 for none: parts of steps, as a reduced profile has them as events. */
+export function namedParts(names: readonly string[]): Uint8Array {
+  const part = new Map(CATEGORIES.map((category, id) => [CATEGORY_LABELS[category], id + 1]));
+  return Uint8Array.from(names, (name) => part.get(name) ?? 0);
 }
 
 /** What a device does is compute, unless the name says that it copies, to or from the host or to another device. */
@@ -81,11 +93,13 @@ const LAUNCH =
 const FROM_HOST = /memcpy.*(h2d|htod|hosttodevice)|infeed/i;
 const TO_HOST = /memcpy.*(d2h|dtoh|devicetohost)|outfeed/i;
 const BETWEEN = /memcpy.*(d2d|dtod|p2p|ptop|peer)/i;
-const COLLECTIVE = /all-?reduce|all-?gather|reduce-?scatter|collective|nccl/i;
+const COLLECTIVE = /all-?reduce|all-?gather|reduce-?scatter|collective|nccl|recvtensor/i;
 
 /** By name id the step-time category that the name of a host event says; "other" where it says none. */
 export function nameCategories(names: readonly string[], family: ArrayLike<number>): Uint8Array {
+  const parts = namedParts(names);
   return Uint8Array.from(names, (name, id) => {
+    if (parts[id] > 0) return parts[id] - 1;
     if (family[id] === FAMILY.tfdata) return CATEGORY.input;
     if (LAUNCH.test(name)) return CATEGORY.kernel_launch;
     if (FROM_HOST.test(name)) return CATEGORY.input;
@@ -124,7 +138,10 @@ const SHORT_LABELS: Readonly<Record<string, string>> = {
   move: "copies",
   runtime: "runtime",
 };
-const familyLabel = (id: number) => SHORT_LABELS[FAMILIES[id]] ?? FAMILY_LABELS[FAMILIES[id]];
+const familyLabel = (id: number) =>
+  id < FAMILIES.length
+    ? (SHORT_LABELS[FAMILIES[id]] ?? FAMILY_LABELS[FAMILIES[id]])
+    : categoryLabel(id - FAMILIES.length);
 const categoryLabel = (id: number) => CATEGORY_LABELS[CATEGORIES[id]];
 
 /** "steps 5, 9, 13…": those of the colour, by their names. */

@@ -1,8 +1,9 @@
-/** Op occurrences in a time range and the category of each input op -> the rows of the input op table, and category sums. */
+/** Totals of ops, or their executions in a time range, and the category of each input op -> the rows of the input op table, and category sums. */
 
 import type { InputMeta, TraceMeta } from "./meta";
-import { opTotals, type RangePs } from "./ops";
-import type { Table } from "./wire";
+import { type OpTotals, opTotals, type RangePs } from "./ops";
+import { wholeTotals } from "./ranged_ops";
+import { EMPTY_TABLE, type Table } from "./wire";
 
 export interface InputOp {
   readonly name: string;
@@ -16,13 +17,11 @@ export interface InputOp {
 }
 
 /** As `InputPipeline.ops`, of the range: largest self time first, without ops that do not occur in it. */
-export function inputOps(meta: TraceMeta, occurrences: Table, range: RangePs): InputOp[] {
+export function inputOps(meta: TraceMeta, table: (name: string) => Table | undefined, range: RangePs): InputOp[] {
   const categories = new Map(meta.input?.ops ?? []);
-  if (categories.size === 0 || occurrences.n === 0) return [];
-  // Units beyond the ops are those of XLA, which feeds no data: their sums are not asked for.
-  let nUnits = meta.op_name.length;
-  for (const unit of occurrences.columns.op as Int32Array) nUnits = Math.max(nUnits, unit + 1);
-  const totals = opTotals(occurrences, undefined, nUnits, range);
+  if (categories.size === 0) return [];
+  const whole = range === null ? wholeTotals(table("unit_totals"), meta) : null;
+  const totals = whole ?? executedOps(meta, table("occurrences") ?? EMPTY_TABLE, range);
   const rows: Omit<InputOp, "totalRatio" | "selfRatio">[] = [];
   meta.op_name.forEach((id, op) => {
     const name = meta.names[id] ?? "";
@@ -37,16 +36,23 @@ export function inputOps(meta: TraceMeta, occurrences: Table, range: RangePs): I
     .sort((a, b) => b.selfPs - a.selfPs || (a.name < b.name ? -1 : 1));
 }
 
+function executedOps(meta: TraceMeta, occurrences: Table, range: RangePs): OpTotals {
+  // Units beyond the ops are those of XLA, which feeds no data: their sums are not asked for.
+  let nUnits = meta.op_name.length;
+  for (const unit of (occurrences.columns.op as Int32Array | undefined) ?? []) nUnits = Math.max(nUnits, unit + 1);
+  return opTotals(occurrences, undefined, nUnits, range);
+}
+
 export interface InputPart {
   readonly category: string;
   readonly ms: number;
   readonly ratio: number;
 }
 
-/** The host's time for the input by category: as analysed for the whole capture, else the self times of the range. */
-export function inputParts(input: InputMeta, ops: readonly InputOp[], range: RangePs): InputPart[] {
+/** The host's time for the input by category: as analysed for the whole capture (null), else the self times of some ops. */
+export function inputParts(input: InputMeta, ops: readonly InputOp[] | null): InputPart[] {
   const whole = input.categories.map(({ category, time_ms: ms, ratio }) => ({ category, ms, ratio }));
-  if (range === null) return whole;
+  if (ops === null) return whole;
   const ms = whole.map(({ category }) =>
     ops.reduce((sum, op) => sum + (op.category === category ? op.selfPs / 1e9 : 0), 0),
   );

@@ -55,20 +55,22 @@ export function splitLines(
   return { shown, folded };
 }
 
-/** Hosts before devices before the rest; within a kind as in the trace, but those that did next to nothing last. */
+/** Some planes: hosts before devices before the rest; within a kind as in the trace, but those that did next to nothing last. */
 export function planeOrder(
   meta: TraceMeta,
+  own: readonly number[],
   planes: readonly (readonly number[])[],
   work: (line: number) => number,
 ): number[] {
   const kinds = ["host", "device", "other"];
-  const busy = planes.map((lines) => lines.reduce((sum, l) => sum + (meta.lines[l].is_derived ? 0 : work(l)), 0));
+  const busyOf = (plane: number) => planes[plane].reduce((sum, l) => sum + (meta.lines[l].is_derived ? 0 : work(l)), 0);
+  const busy = new Map(own.map((plane) => [plane, busyOf(plane)]));
   const most = kinds.map((kind) =>
-    busy.reduce((max, b, p) => (meta.planes[p].kind === kind ? Math.max(max, b) : max), 0),
+    own.reduce((max, p) => (meta.planes[p].kind === kind ? Math.max(max, busy.get(p) ?? 0) : max), 0),
   );
-  const rank = meta.planes.map(({ kind }, id) => {
-    const place = kinds.indexOf(kind);
-    return 2 * place + Number(busy[id] < most[place] * IDLE_PLANE_RATIO);
-  });
-  return meta.planes.map((_, id) => id).sort((a, b) => rank[a] - rank[b] || a - b);
+  const rankOf = (plane: number) => {
+    const place = kinds.indexOf(meta.planes[plane].kind);
+    return 2 * place + Number((busy.get(plane) ?? 0) < most[place] * IDLE_PLANE_RATIO);
+  };
+  return [...own].sort((a, b) => rankOf(a) - rankOf(b) || a - b);
 }

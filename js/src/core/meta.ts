@@ -1,4 +1,5 @@
 /** Types of a Pack's `meta` object: what views/meta.py writes. Times are ps after the trace origin unless named otherwise. */
+import type { StructureMeta } from "./structure";
 
 export interface PlaneMeta {
   name: string;
@@ -109,6 +110,11 @@ export interface KernelMeta {
   uses_tensor_core: boolean;
   /** Index into FAMILIES. */
   family: number;
+  /** Totals of the whole capture, where no execution is known. */
+  occurrences?: number;
+  total_time_us?: number;
+  min_time_us?: number;
+  max_time_us?: number;
 }
 
 /** An op of an XLA program. */
@@ -209,6 +215,21 @@ export interface MemoryFailureMeta {
   readonly actions: readonly { readonly words: string; readonly code: string; readonly detail: string }[];
 }
 
+/** A host that the others wait for: as `prof.stragglers` has it. */
+export interface StragglerMeta {
+  readonly host: string;
+  /** In which category it takes longer than the others. */
+  readonly category: string;
+  /** Aligned steps in which it was the last, of all. */
+  readonly n_steps: number;
+  readonly n_aligned: number;
+  /** Mean own time over the median of the hosts. */
+  readonly excess_ms: number;
+  /** Mean time of a step that all would win without it, and its share of the step. */
+  readonly cost_ms: number;
+  readonly cost_ratio: number;
+}
+
 export interface TraceMeta {
   version: number;
   title: string;
@@ -281,10 +302,25 @@ export interface TraceMeta {
   next_steps?: string[];
   /** What went wrong when the advice was looked for. */
   advice_notices?: string[];
+  /** One object: the ops of the program and their places; it comes when a view by structure asks for it. */
+  structure?: StructureMeta[];
+  /** Those that hold the others up, worst first, at most so many of `n_stragglers`. */
+  stragglers?: StragglerMeta[];
+  n_stragglers?: number;
   /** What `worker_steps.host` counts. */
   worker_hosts?: string[];
   /** What the aligned steps leave out, and why. */
   worker_note?: string;
+  /** Whether these hosts wait for each other; workers of parameter servers wait for the servers alone. */
+  workers_wait?: boolean;
+  /** All hosts in the order of the trace; what `steps.host` and `host_totals.host` count. */
+  hosts?: string[];
+  /** For each of them "worker", "parameter server", "coordinator" or "chief". */
+  host_roles?: string[];
+  /** Whether each host was read and summed up where a worker ran: tables are of the whole capture. */
+  is_reduced?: boolean;
+  /** The host that all of this is of, where it is of one of several; set by the page. */
+  about_host?: string;
 }
 
 /** Step-time categories in the order of their ids. */
@@ -306,7 +342,7 @@ export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
   kernel_launch: "Kernel launch",
   device_compute: "Device compute",
   device_to_device: "Device to device",
-  device_collectives: "Collectives",
+  device_collectives: "Communication",
   output: "Output",
   compile: "Compilation",
   other: "Other",

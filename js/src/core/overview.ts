@@ -86,7 +86,7 @@ export function topOps(
 ): TopOps {
   const steps = table("steps") ?? EMPTY_TABLE;
   // Until all executions are here only the sums of the whole capture are known.
-  const [range, nSteps] = hasOccurrences ? averagedRange(steps) : [null, steps.n];
+  const [range, nSteps] = hasOccurrences && !meta.is_reduced ? averagedRange(steps) : [null, steps.n];
   const totals = rangedOps(meta, table, range);
   const names = {
     names: meta.names,

@@ -71,10 +71,15 @@ function deviceFacts(overview: OverviewMeta): Fact[] {
   );
 }
 
+/** The hosts that an overview is about. */
+export function hostsOfOverview({ environment = {} }: OverviewMeta): string[] {
+  return Array.isArray(environment.hosts) ? environment.hosts.map(String).filter(Boolean) : [];
+}
+
 function hostFacts(overview: OverviewMeta): Fact[] {
   const { environment = {} } = overview;
   const count = counter(overview);
-  const hosts = Array.isArray(environment.hosts) ? environment.hosts.map(String).filter(Boolean) : [];
+  const hosts = hostsOfOverview(overview);
   const named = hosts.length > 3 ? `${hosts.slice(0, 3).join(", ")} and ${hosts.length - 3} more` : hosts.join(", ");
   const tasks = count("n_tasks_per_host");
   const version = (key: string) => (environment[key] ? String(environment[key]) : null);

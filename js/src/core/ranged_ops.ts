@@ -19,6 +19,11 @@ export function rangedOps(meta: TraceMeta, table: Tables, range: RangePs): OpTot
   return shareTotals(totals, table("op_shares"), nOps);
 }
 
+/** Whether any op was executed: a reduced profile has the totals without the executions. */
+export function ranOps(table: Tables): boolean {
+  return (table("unit_totals")?.n ?? 0) > 0 || (table("occurrences")?.n ?? 0) > 0;
+}
+
 /** Totals per unit of the whole capture as they were worked out before; null where they were not. */
 export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals | null {
   if (!table) return null;

@@ -1,14 +1,16 @@
 /** Turns planes, lines and counters into the vertical layout of the timeline: which track is where, what is folded away. */
 import { type Arrangement, arranged, COUNTERS, keyOf, ROOT, type TrackKey } from "./arrangement";
 import { bandsOf } from "./bands";
+import { arrangedHosts, type HostSource, isHostOpen, setHostOpen } from "./host_tracks";
+import { hostsOf } from "./hosts";
 import { linesByPlane, planeOrder, splitLines } from "./line_order";
 import type { TraceMeta } from "./meta";
-import type { Rows } from "./rows";
+import type { CounterTrack, LineTrack, Track, TrackLayout, TrackSource } from "./track_kinds";
 
 export const ROW_PX = 15;
 export const SLICE_PX = 14;
 const COUNTER_TRACK_PX = 34;
-const GROUP_PX = 18;
+export const GROUP_PX = 18;
 const FOLD_PX = 17;
 const LINE_PAD_PX = 3;
 /** Bands shown of a line until the reader opens it. */
@@ -18,74 +20,7 @@ const MAX_LINES = 10;
 /** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
 const MAX_HOST_LINES_BESIDE_DEVICE = 3;
 
-interface Placed {
-  readonly key: TrackKey;
-  readonly y: number;
-  readonly height: number;
-  readonly isPinned: boolean;
-}
-interface Head extends Placed {
-  readonly isOpen: boolean;
-  /** Lines (of a head of counters: counters) that it stands for. */
-  readonly lines: readonly number[];
-}
-export interface PlaneTrack extends Head {
-  readonly kind: "plane";
-  readonly plane: number;
-  /** Lines that the reader hid. */
-  readonly nHidden: number;
-}
-export interface FoldTrack extends Head {
-  readonly kind: "fold";
-  readonly plane: number;
-}
-export interface GroupTrack extends Head {
-  readonly kind: "group";
-}
-export interface CounterTrack extends Placed {
-  readonly kind: "counter";
-  readonly counter: number;
-}
-export interface LineTrack extends Placed {
-  readonly kind: "line";
-  readonly line: number;
-  /** Row of the line's depth 0. */
-  readonly firstRow: number;
-  /** Depths drawn in each band, outermost first; bands are ROW_PX high. */
-  readonly bands: readonly (readonly number[])[];
-  /** Depths that are folded into others or left out. */
-  readonly nHidden: number;
-}
-export type Track = PlaneTrack | LineTrack | FoldTrack | GroupTrack | CounterTrack;
-
-/** What there is to lay out. */
-export interface TrackSource {
-  readonly meta: TraceMeta;
-  readonly rows: Rows;
-  /** Time that a line worked in the window that the reader sees first. */
-  readonly work: (line: number) => number;
-  /** By line and by counter: what the label column calls them. */
-  readonly lineNames: readonly string[];
-  readonly counterNames: readonly string[];
-}
-
-export interface TrackLayout {
-  /** In the order of y, without gaps; the pinned ones first. */
-  readonly tracks: readonly Track[];
-  readonly height: number;
-  /** Height of the pinned ones. */
-  readonly pinnedHeight: number;
-  /** Pinned counters, drawn below the tracks; y from the top of the first. */
-  readonly dock: readonly CounterTrack[];
-  /** Lines and counters that pass the filter and are not hidden, of all that the capture has. */
-  readonly nShown: number;
-  readonly nTracks: number;
-  /** Tracks that the reader hid. */
-  readonly nHidden: number;
-  readonly ofLine: ReadonlyMap<number, LineTrack>;
-  /** Of the dock too. */
-  readonly byKey: ReadonlyMap<TrackKey, Track>;
-}
+export type * from "./track_kinds";
 
 /** Key in `closedPlanes` of the head of the counters. */
 export const COUNTER_GROUP = -1;
@@ -101,6 +36,7 @@ class Layouter {
   readonly #words: readonly string[];
   #y = 0;
   #nShown = 0;
+  #nHostsShown = 0;
 
   constructor(
     readonly source: TrackSource,
@@ -122,10 +58,9 @@ class Layouter {
     const pinnedHeight = this.#y;
     const free = counters.filter((id) => isShown(id) && !this.#pinned.has(keyOf("counter", id)));
     this.#nShown = all.filter((line) => this.#isShown(line)).length + counters.filter(isShown).length;
-    const order = planeOrder(meta, planes, this.source.work);
-    for (const plane of arranged(order, (id) => keyOf("plane", id), this.state.order.get(ROOT))) {
-      this.#pushPlane(plane, planes[plane]);
-    }
+    const { hosts } = this.source;
+    if (hosts) this.#pushHosts(hosts, planes);
+    else this.#pushPlanes([...planes.keys()], planes, ROOT);
     this.#pushCounters(free);
     const exists = (key: TrackKey) => (key[0] === "c" ? Number(key.slice(1)) < counters.length : true);
     return {
@@ -136,6 +71,8 @@ class Layouter {
       nShown: this.#nShown,
       nTracks: Math.max(all.length, meta.n_lines ?? 0) + Math.max(counters.length, meta.n_counters ?? 0),
       nHidden: [...hidden].filter(exists).length,
+      nHostsShown: this.#nHostsShown,
+      nHosts: hosts?.names.length ?? 0,
       ofLine: this.#ofLine,
       byKey: new Map([...this.#tracks, ...dock].map((track) => [track.key, track])),
     };
@@ -157,8 +94,11 @@ class Layouter {
     const { plane, name } = meta.lines[line];
     const { hidden } = this.state;
     if (hidden.has(keyOf("line", line)) || hidden.has(keyOf("plane", plane))) return false;
+    const { hosts } = this.source;
+    if (hosts && hidden.has(keyOf("host", hosts.ofPlane[plane]))) return false;
     if (this.#words.length === 0 || this.#pinned.has(keyOf("line", line))) return true;
-    return this.#passes(`${lineNames[line]} ${name} ${meta.planes[plane].name}`);
+    const host = hosts ? meta.planes[plane].host : "";
+    return this.#passes(`${lineNames[line]} ${name} ${meta.planes[plane].name} ${host}`);
   }
 
   /** Pinned counters at the bottom; alone it has more room. */
@@ -183,10 +123,41 @@ class Layouter {
     }
   }
 
+  #pushHosts(hosts: HostSource, planes: readonly (readonly number[])[]) {
+    for (const host of arrangedHosts(hosts, this.state)) this.#pushHost(hosts, host, planes);
+    const ofNone = [...planes.keys()].filter((plane) => hosts.ofPlane[plane] < 0);
+    this.#pushPlanes(ofNone, planes, ROOT);
+  }
+
+  #pushHost(hosts: HostSource, host: number, planes: readonly (readonly number[])[]) {
+    const key = keyOf("host", host);
+    if (this.state.hidden.has(key)) return;
+    const own = hosts.planes[host];
+    const lines = own.flatMap((plane) => planes[plane]);
+    const isNamed = this.#passes(hosts.names[host]);
+    // A filter for lines opens what it finds; one for hosts leaves them as they are.
+    if (!isNamed && !lines.some((line) => this.#isShown(line))) return;
+    this.#nHostsShown += 1;
+    const isOpen = !isNamed || isHostOpen(hosts, this.state, host);
+    this.#push({ kind: "host", host, key, y: this.#y, height: GROUP_PX, isOpen, isPinned: false, lines });
+    if (!isOpen) return;
+    const filled = own.filter((plane) => planes[plane].length > 0);
+    // The name of the host says all that the head of its only plane could.
+    if (filled.length === 1 && !this.state.hidden.has(keyOf("plane", filled[0])))
+      this.#pushLines(filled[0], planes[filled[0]]);
+    else this.#pushPlanes(own, planes, key);
+  }
+
+  #pushPlanes(own: readonly number[], planes: readonly (readonly number[])[], parent: string) {
+    const order = planeOrder(this.source.meta, own, planes, this.source.work);
+    for (const plane of arranged(order, (id) => keyOf("plane", id), this.state.order.get(parent))) {
+      this.#pushPlane(plane, planes[plane]);
+    }
+  }
+
   #pushPlane(plane: number, lines: readonly number[]) {
-    const { meta } = this.source;
     const { state } = this;
-    const visible = lines.filter((line) => this.#isShown(line) && !this.#pinned.has(keyOf("line", line)));
+    const visible = this.#visible(lines);
     const nHidden = lines.filter((line) => state.hidden.has(keyOf("line", line))).length;
     const isPlaneHidden = state.hidden.has(keyOf("plane", plane));
     if (isPlaneHidden || (visible.length === 0 && (this.#words.length > 0 || nHidden === 0))) return;
@@ -205,7 +176,20 @@ class Layouter {
       lines,
       nHidden,
     });
-    if (!isOpen) return;
+    if (isOpen) this.#pushLines(plane, lines);
+  }
+
+  #visible(lines: readonly number[]): number[] {
+    return lines.filter((line) => this.#isShown(line) && !this.#pinned.has(keyOf("line", line)));
+  }
+
+  /** The lines of a plane, those that did little folded. */
+  #pushLines(plane: number, lines: readonly number[]) {
+    const { state } = this;
+    const { meta } = this.source;
+    const visible = this.#visible(lines);
+    const isFiltered = this.#words.length > 0;
+    const isPinned = false;
     const most = this.#isCrowded(plane) ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
     const order = state.order.get(keyOf("plane", plane));
     const { shown, folded } = splitLines(
@@ -311,6 +295,11 @@ export function yOfRow(layout: TrackLayout, line: number, depth: number): number
 export function reveal(meta: TraceMeta, layout: TrackLayout, state: Arrangement, line: number, depth: number): boolean {
   if (yOfRow(layout, line, depth) !== null) return false;
   const { plane } = meta.lines[line];
+  const host = layout.nHosts > 0 ? hostsOf(meta).indexOf(meta.planes[plane].host) : -1;
+  if (host >= 0) {
+    state.hidden.delete(keyOf("host", host));
+    setHostOpen(state, host, true);
+  }
   state.closedPlanes.delete(plane);
   state.hidden.delete(keyOf("line", line));
   state.hidden.delete(keyOf("plane", plane));

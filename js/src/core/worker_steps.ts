@@ -5,9 +5,14 @@ import type { Table } from "./wire";
 
 const SLACK_PS = 1000;
 
+/** Time in which a host may only wait for the others: what is left of a step without it is the host's own time. */
+export const COMMUNICATION = "device_collectives";
+
 export interface WorkerRow {
   readonly host: number;
   readonly stepTimeMs: number;
+  /** Step time without communication: in a synchronous training only this tells hosts apart. */
+  readonly ownMs: number;
   /** Ms per category, in the order asked for. */
   readonly parts: readonly number[];
   /** The category with the most time; -1 where all are 0. */
@@ -39,19 +44,26 @@ export function workerRows(
     if (!chosen.has(step[i])) continue;
     count[host[i]] += 1;
     sum[host[i]] += time[i];
-    columns.forEach((column, c) => {
-      parts[host[i]][c] += column[i];
-    });
+    for (let c = 0; c < columns.length; c++) parts[host[i]][c] += columns[c][i];
   }
   const hosts = [...count.keys()].filter((i) => count[i] > 0);
   const means = hosts.map((i) => sum[i] / count[i]);
-  const fastest = Math.min(...means);
+  const fastest = means.reduce((least, mean) => Math.min(least, mean), Number.POSITIVE_INFINITY);
+  const communication = categories.indexOf(COMMUNICATION);
   return hosts.map((i, k) => {
     const own = parts[i].map((ms) => ms / count[i]);
     const most = Math.max(...own);
     const bottleneck = most > 0 ? own.indexOf(most) : -1;
-    return { host: i, stepTimeMs: means[k], parts: own, bottleneck, behindMs: means[k] - fastest };
+    const ownMs = Math.max(0, means[k] - (own[communication] ?? 0));
+    return { host: i, stepTimeMs: means[k], ownMs, parts: own, bottleneck, behindMs: means[k] - fastest };
   });
+}
+
+/** Each row's step time without communication. */
+export function ownTimes(table: Table): Float64Array {
+  const time = numbers(table, "step_time_ms");
+  const communication = table.columns[`${COMMUNICATION}_ms`] as Float64Array | undefined;
+  return Float64Array.from(time, (ms, i) => Math.max(0, ms - (communication?.[i] ?? 0)));
 }
 
 /** The aligned step that a row of the `steps` table is part of, -1 for one that the alignment left out. */
@@ -83,6 +95,13 @@ export function rowsOf(table: Table, aligned: number): number[] {
   const found: number[] = [];
   for (let i = 0; i < table.n; i++) if (step[i] === aligned) found.push(row[i]);
   return found;
+}
+
+/** The row of the `steps` table that an aligned step is on one host, -1 for none. */
+export function rowOn(table: Table, aligned: number, onHost: number): number {
+  const [host, step, row] = ["host", "step", "row"].map((name) => numbers(table, name));
+  for (let i = 0; i < table.n; i++) if (step[i] === aligned && host[i] === onHost) return row[i];
+  return -1;
 }
 
 /** Aligned steps that count as usual on every host; all of them where none does. */

@@ -74,6 +74,9 @@ function placeOf(frame: Frame, position: number): Place | null {
 /** Where what a line is folded into is drawn; null when it is hidden. */
 function yOfFold({ tracks }: TrackLayout, line: number, plane: number): number | null {
   const fold = tracks.find((track) => track.kind === "fold" && track.lines.includes(line));
-  const head = fold ?? tracks.find((track) => track.kind === "plane" && track.plane === plane);
+  const head =
+    fold ??
+    tracks.find((track) => track.kind === "plane" && track.plane === plane) ??
+    tracks.find((track) => track.kind === "host" && track.lines.includes(line));
   return head ? head.y + head.height / 2 : null;
 }

@@ -2,6 +2,7 @@
 import type { ColorScheme } from "../core/colors";
 import type { Counter } from "../core/counters";
 import type { Events } from "../core/events";
+import type { HostStrip } from "../core/host_strips";
 import type { Marks } from "../core/marks";
 import type { TraceMeta } from "../core/meta";
 import type { RunBuffer } from "../core/pieces";
@@ -35,7 +36,13 @@ export interface Frame {
   readonly uncaptured: readonly Span[];
   readonly meta: TraceMeta;
   readonly events: Events;
+  /** Those of the head of the timeline: of several hosts those of one. */
   readonly steps: Steps;
+  /** Of all hosts, and by host its own; no strips for a capture of one. */
+  readonly allSteps: Steps;
+  readonly strips: readonly HostStrip[];
+  /** By category whether a strip showed it. */
+  readonly shownCategories: Uint8Array;
   /** What the colours mean, and by number of the colour what is drawn and that it was. */
   readonly colors: ColorScheme;
   readonly fills: readonly string[];

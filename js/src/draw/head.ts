@@ -188,18 +188,25 @@ function boldWidth(frame: Frame, text: string): number {
 }
 
 /** Names and times of the steps, and under them each step's own composition in the order of time. */
-export function drawSteps(frame: Frame, chosen: number) {
+export function drawSteps(frame: Frame, chosen: number, host = "") {
   const { ctx, palette, steps, view, width, labelWidth, runs } = frame;
   setFont(frame, 600);
   fillText(ctx, "Steps", -labelWidth, STEPS_TOP_PX + 10, palette.ink);
   setFont(frame);
   const remark = steps.n === 0 ? "none found" : steps.isInferred ? "inferred" : "";
-  fillText(ctx, remark, 38 - labelWidth, STEPS_TOP_PX + 10, palette.ink2);
+  fillText(ctx, remark || shortened(ctx, host, labelWidth - 46), 38 - labelWidth, STEPS_TOP_PX + 10, palette.ink2);
   layoutPieces(steps.piece, view, width, runs);
   for (let k = 0; k < runs.n; k++) {
     fillRect(ctx, runs.x0[k], STEPS_TOP_PX + 15, runs.x1[k] - runs.x0[k], 5, palette.categories[runs.category[k]]);
   }
   drawStepNames(frame, chosen);
+}
+
+/** The end of a name tells hosts apart. */
+function shortened(ctx: CanvasRenderingContext2D, name: string, room: number): string {
+  let text = name;
+  for (let cut = 1; cut < name.length && ctx.measureText(text).width > room; cut++) text = `…${name.slice(cut)}`;
+  return text;
 }
 
 function drawStepNames(frame: Frame, chosen: number) {

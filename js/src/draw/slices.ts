@@ -1,10 +1,11 @@
 /** Turns the visible tracks into rectangles and names. */
 import { type SliceBuffer, visibleFrom } from "../core/lod";
-import { type CounterTrack, firstTrackBelow, ROW_PX, SLICE_PX } from "../core/tracks";
+import { type CounterTrack, firstTrackBelow, type HostTrack, ROW_PX, SLICE_PX } from "../core/tracks";
 import { xAt } from "../core/viewport";
 import { drawCounter } from "./counter";
 import { type Frame, fillRect, setFont, TRACKS_TOP_PX } from "./frame";
 import { drawIdleGaps } from "./gaps";
+import { drawHostStrip } from "./host_strip";
 
 /** A name needs this width. */
 const TEXT_MIN_PX = 26;
@@ -25,6 +26,7 @@ export function drawTracks(frame: Frame) {
     const y = TRACKS_TOP_PX + track.y - scrollTop;
     if (y > tracksBottom) break;
     if (track.kind === "counter") drawCounterTrack(frame, track, y);
+    if (track.kind === "host") drawHost(frame, track, y);
     if (track.kind !== "line") continue;
     const colorAt = meta.planes[meta.lines[track.line].plane].kind === "device" ? onDevice : onHost;
     for (let band = 0; band < track.bands.length; band++) {
@@ -40,6 +42,13 @@ export function drawTracks(frame: Frame) {
     }
     fillRect(ctx, -labelWidth, y + track.height - 2, labelWidth + width, 1, palette.rule);
   }
+}
+
+function drawHost(frame: Frame, track: HostTrack, y: number) {
+  const { ctx, labelWidth, width, palette, strips } = frame;
+  const strip = strips[track.host];
+  if (strip) drawHostStrip(frame, strip, y);
+  fillRect(ctx, -labelWidth, y + track.height - 1, labelWidth + width, 1, palette.rule);
 }
 
 /** A counter with its hairline, its top at `y`. */

@@ -12,7 +12,7 @@ export const VIEW_TITLES: Readonly<Record<string, string>> = {
   op_table: "Ops",
   source_view: "Lines",
   layer_table: "Layers",
-  scope_icicle: "Scopes",
+  tree_view: "Structure",
   memory_timeline: "Memory",
   input_graph: "Input pipeline",
   kernel_table: "Kernels",

@@ -58,15 +58,16 @@ export class WaitPane {
 
   show({ range }: Pick<InputScene, "range">): void {
     this.#range = range;
-    const { data } = this.view;
+    const { data, link } = this.view;
     this.#shares = inputShares(this.#steps);
     this.#sayStatistics();
     this.#draw();
     const { input } = data.meta;
     this.#host.replaceChildren();
     if (input === undefined) return;
-    const ops = range === null ? [] : inputOps(data.meta, data.table("occurrences") ?? EMPTY_TABLE, range);
-    this.#host.append(...hostParts(inputParts(input, ops, range)));
+    const isWhole = range === null && link.host === "";
+    const ops = isWhole ? null : inputOps(data.meta, (name) => data.table(name), range);
+    this.#host.append(...hostParts(inputParts(input, ops)));
   }
 
   get #steps() {

@@ -35,7 +35,7 @@ export function kernelRows(
   const kernel = numbers(runs, "kernel");
   const start = numbers(runs, "start_ps");
   const duration = numbers(runs, "duration_ps");
-  let sum = 0;
+  let sum = addKnown(kernels, { total, count, longest, shortest });
   for (let i = 0; i < runs.n; i++) {
     if (!isInRange(start[i], duration[i], range)) continue;
     const ps = overlapPs(start[i], duration[i], range);
@@ -54,6 +54,26 @@ export function kernelRows(
     ...{ rank: i + 1, kernel: k, occurrences: count[k], ratio: sum > 0 ? total[k] / sum : 0 },
     ...{ totalPs: total[k], minPs: shortest[k], maxPs: longest[k] },
   }));
+}
+
+interface Sums {
+  readonly total: Float64Array;
+  readonly count: Float64Array;
+  readonly longest: Float64Array;
+  readonly shortest: Float64Array;
+}
+
+/** Takes totals that are known without executions, and gives their sum. */
+function addKnown(kernels: readonly KernelMeta[], { total, count, longest, shortest }: Sums): number {
+  let sum = 0;
+  kernels.forEach(({ occurrences, total_time_us = 0, min_time_us = 0, max_time_us = 0 }, k) => {
+    if (occurrences === undefined) return;
+    count[k] = occurrences;
+    total[k] = total_time_us * 1e6;
+    [shortest[k], longest[k]] = [min_time_us * 1e6, max_time_us * 1e6];
+    sum += total[k];
+  });
+  return sum;
 }
 
 export type TensorCore = "used" | "idle" | "none";

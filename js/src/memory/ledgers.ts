@@ -56,7 +56,7 @@ const bytesColumn = <R>(
   cell: (row) => inUnit(value(row), scale()),
 });
 
-const barColumn = <R>(
+export const barColumn = <R>(
   id: string,
   title: string,
   tip: string,
@@ -72,7 +72,7 @@ const barColumn = <R>(
   cell: (row) => byteBar(value(row), scale(), "heap"),
 });
 
-const nameColumn = <R extends LedgerRow>(title: string, cut: Cut): GridColumn<R> => ({
+export const nameColumn = <R extends LedgerRow>(title: string, cut: Cut): GridColumn<R> => ({
   id: "name",
   title,
   value: (row) => row.name,

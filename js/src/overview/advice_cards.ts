@@ -40,7 +40,7 @@ export class AdviceCards {
     this.list.append(...cards);
     this.#count(cards);
     const mark = view.guard(() => this.#mark());
-    for (const field of ["selection", "time_range", "step"] as const) view.link.on(field, mark, view.signal);
+    for (const field of ["selection", "time_range", "step"] as const) view.whole.link.on(field, mark, view.signal);
     this.#mark();
     const fit = inFrame(
       view.guard(() => this.#fit()),
@@ -139,7 +139,9 @@ export class AdviceCards {
   }
 
   #choose(index: number): void {
-    const { link, root } = this.view;
+    const { whole, root } = this.view;
+    // The advice is on all hosts, and so is the number of its step.
+    const { link } = whole;
     const one = this.advice[index];
     if (this.#shown() === index) {
       this.#last = -1;
@@ -159,8 +161,9 @@ export class AdviceCards {
   /** The card whose evidence the views show, -1 for none. */
   #shown(): number {
     const { view, advice } = this;
-    if (this.#last >= 0 && isShown(advice[this.#last], view.link)) return this.#last;
-    return advice.findIndex((one) => isShown(one, view.link));
+    const { link } = view.whole;
+    if (this.#last >= 0 && isShown(advice[this.#last], link)) return this.#last;
+    return advice.findIndex((one) => isShown(one, link));
   }
 
   #mark(): void {

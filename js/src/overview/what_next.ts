@@ -92,7 +92,7 @@ export class WhatNext {
       if (pane === "top") top.draw();
     };
     const panes = [
-      { value: "next" as Pane, text: title },
+      { value: "next" as Pane, text: this.view.link.host === "" ? title : `${title}, all hosts` },
       { value: "top" as Pane, text: "Top ops" },
     ];
     const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");
@@ -106,7 +106,7 @@ export class WhatNext {
 
 /** Of a run with steps for which there is no advice. */
 function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
-  const largest = largestPart(view.data.meta.overview);
+  const largest = largestPart(view.whole.data.meta.overview);
   return largest ? [h("b", {}, "Nothing to change stands out."), ` ${largest}`] : null;
 }
 

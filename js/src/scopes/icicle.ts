@@ -28,6 +28,8 @@ export interface CellLook {
   readonly backwardRatio: number;
   /** Whether all, some or none of its ops are selected. */
   readonly selected: "all" | "some" | "none";
+  /** Whether a search found it; undefined while nothing is sought. */
+  readonly found?: boolean | undefined;
 }
 
 export interface IcicleListeners {
@@ -82,6 +84,11 @@ export class Icicle {
     this.#sheet.replaceChildren(...this.#drawn.map(({ element }) => element));
     this.#roam(hadFocus);
     if (toTop) this.element.scrollTop = 0;
+  }
+
+  /** Outlines the cells that a pointer elsewhere is on. */
+  setHover(isHovered: (cell: Cell) => boolean): void {
+    for (const { rect, element } of this.#drawn) element.classList.toggle("hover", isHovered(rect.cell));
   }
 
   #roam(isFocused: boolean): void {
@@ -158,7 +165,7 @@ function cellElement(
   const px = (x1 - x0) * widthPx;
   const element = h("button", {
     type: "button",
-    class: `cell ${cell.kind}${look.selected === "some" ? " some" : ""}`,
+    class: `cell ${cell.kind}${look.selected === "some" ? " some" : ""}${foundClass(look)}`,
     // The name is what can be read on it; what there is no room for describes it.
     "aria-label": px < MIN_LABEL_PX ? look.spoken : undefined,
     "aria-description": look.spoken,
@@ -182,6 +189,10 @@ function cellElement(
     element.append(strip);
   }
   return element;
+}
+
+function foundClass({ found }: CellLook): string {
+  return found === undefined ? "" : found ? " hit" : " dim";
 }
 
 /** As much of a label as fits and still says something. */

@@ -8,7 +8,7 @@ import {
   type TrackKey,
 } from "../core/arrangement";
 import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../core/bookmarks";
-import { type ColorBy, type ColorScheme, nameCategories, newColorScheme } from "../core/colors";
+import { type ColorBy, type ColorScheme, nameCategories, namedParts, newColorScheme } from "../core/colors";
 import { type Counter, fullestAllocator, readCounters, spliceWindow } from "../core/counters";
 import type { Span } from "../core/viewport";
 import type { TraceView } from "../view";
@@ -118,7 +118,8 @@ export class Board {
     this.#namesGeneration = data.namesGeneration;
     const by = this.tracks.colorBy;
     const categories = by === "category" ? nameCategories(data.meta.names, family) : new Uint8Array();
-    this.#colors = newColorScheme(by, data.events, family, categories);
+    const parts = data.meta.is_reduced ? namedParts(data.meta.names) : [];
+    this.#colors = newColorScheme(by, data.events, family, categories, parts);
     this.shownColors = new Uint8Array(this.#colors.n);
     return this.#colors;
   }

@@ -4,6 +4,7 @@ import { contentY, isInSight, screenY } from "../core/pinning";
 import { ROW_PX, trackAt, yOfRow } from "../core/tracks";
 import { type Span, timeAt, xAt } from "../core/viewport";
 import { OVERVIEW_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../draw/frame";
+import { pieceAt } from "../draw/host_strip";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
 
@@ -44,6 +45,27 @@ export function eventUnder(state: TimelineState, painter: Painter, x: number, y:
     }
   }
   return -1;
+}
+
+/** A piece of a step of a host: what its strip is drawn of. */
+export interface PieceHit {
+  readonly host: number;
+  /** Of the host's pieces. */
+  readonly piece: number;
+  /** Row of the step. */
+  readonly step: number;
+}
+
+export function pieceUnder(state: TimelineState, painter: Painter, x: number, y: number): PieceHit | null {
+  if (x < painter.labelWidth || zoneAt(painter, y) !== "tracks") return null;
+  const content = contentY(state.layout, state.scrollTop, state.tracksHeight, y - TRACKS_TOP_PX);
+  const track = trackAt(state.layout, content);
+  const strip = track?.kind === "host" ? state.hosted.strips[track.host] : undefined;
+  if (track?.kind !== "host" || !strip) return null;
+  const { view } = state;
+  const tolerance = ((view.t1 - view.t0) / painter.plotWidth) * TOLERANCE_PX;
+  const piece = pieceAt(strip, timeAt(view, painter.plotWidth, x - painter.labelWidth), tolerance);
+  return piece < 0 ? null : { host: track.host, piece, step: strip.step[piece] };
 }
 
 /** Which edge of a span x is near to, if any. */

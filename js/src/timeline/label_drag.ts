@@ -73,8 +73,9 @@ function boxOf(state: TimelineState, key: string): { y: number; bottom: number }
   const { layout } = state;
   const track = layout.byKey.get(key) as Track;
   let bottom = track.y + track.height;
-  if (track.kind === "plane") {
-    for (let next = trackAt(layout, bottom); next && next.kind !== "plane" && next.kind !== "group"; ) {
+  if (track.kind === "plane" || track.kind === "host") {
+    const ends = (next: Track) => next.kind === "host" || next.kind === "group" || next.kind === track.kind;
+    for (let next = trackAt(layout, bottom); next && !ends(next); ) {
       bottom = next.y + next.height;
       next = trackAt(layout, bottom);
     }

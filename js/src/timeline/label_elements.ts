@@ -1,7 +1,8 @@
 /** Turns one track into its label: name, what it tells, where it folds, its menu. Pinning and folding are done elsewhere. */
 import { formatValue } from "../core/counters";
-import { plural } from "../core/format";
-import { type CounterTrack, type LineTrack, ROW_PX, type Track } from "../core/tracks";
+import { formatMs, plural } from "../core/format";
+import { roleOf } from "../core/hosts";
+import { type CounterTrack, type HostTrack, type LineTrack, ROW_PX, type Track } from "../core/tracks";
 import { h } from "../draw/dom";
 import { foldInfo, foldName, planeName } from "./label_text";
 import type { TimelineState } from "./state";
@@ -16,11 +17,12 @@ export function labelOf(state: TimelineState, track: Track): HTMLElement {
         ? counterLabel(state, track)
         : headLabel(state, track);
   const open = isOpen(state, track);
-  const isTop = track.kind === "plane" || track.kind === "group" || track.isPinned;
+  const isTop = track.kind === "host" || track.kind === "group" || track.isPinned;
+  const level = isTop ? 1 : (track.kind === "plane" ? 1 : 2) + Number(state.hosted.source !== null);
   element.dataset.key = track.key;
   element.tabIndex = -1;
   element.setAttribute("role", "treeitem");
-  element.setAttribute("aria-level", isTop ? "1" : "2");
+  element.setAttribute("aria-level", String(level));
   if (open !== null) element.setAttribute("aria-expanded", String(open));
   element.style.top = `${track.y}px`;
   element.style.height = `${track.height - 1}px`;
@@ -33,17 +35,44 @@ type HeadTrack = Exclude<Track, LineTrack | CounterTrack>;
 
 function headLabel(state: TimelineState, track: HeadTrack): HTMLElement {
   const [name, info] = headWords(state, track);
+  if (track.kind === "host") return hostLabel(state, track, name);
+  const isInner = track.kind === "plane" && state.hosted.source !== null;
   return h(
     "div",
-    { class: `tl-head tl-${track.kind}`, "data-name": name },
+    { class: `tl-head tl-${track.kind}${isInner ? " inner" : ""}`, "data-name": name },
     h("span", { class: "tl-arrow", "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
     h("b", {}, name),
     h("span", { class: "tl-info" }, info),
   );
 }
 
+/** Beside the host's steps, which are drawn under the rest of the line. */
+function hostLabel(state: TimelineState, track: HostTrack, name: string): HTMLElement {
+  const isChosen = state.hosted.source?.chosen === track.host;
+  const role = roleOf(state.meta, track.host);
+  const text = state.hosted.shortNames[track.host] ?? name;
+  return h(
+    "div",
+    {
+      class: `tl-head tl-host${isChosen ? " on" : ""}`,
+      "data-name": name,
+      "aria-label": role ? `${name}, ${role}` : name,
+      title: [name, role, stragglerWords(state, name)].filter(Boolean).join(" · "),
+    },
+    h("span", { class: "tl-arrow", "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
+    h("b", {}, text),
+  );
+}
+
+/** What the others lose by a host. */
+function stragglerWords({ meta }: TimelineState, name: string): string {
+  const found = meta.stragglers?.find(({ host }) => host === name);
+  return found ? `holds the others up by ${formatMs(found.cost_ms)} a step` : "";
+}
+
 /** What a plane does in the window follows later. */
 function headWords(state: TimelineState, track: HeadTrack): readonly [string, string] {
+  if (track.kind === "host") return [state.hosted.source?.names[track.host] ?? "", ""];
   if (track.kind === "plane") return [planeName(state, track.plane), ""];
   if (track.kind === "fold") return [foldName(state, track), foldInfo(state, track)];
   return ["Counters", plural(track.lines.length, "counter")];

@@ -7,11 +7,9 @@ import { timeInside } from "../core/sessions";
 import type { FoldTrack, PlaneTrack } from "../core/tracks";
 import type { TimelineState } from "./state";
 
-/** "Host", "Device host-2": with its host's name where there are several. */
+/** "Host", "Device": of which host says the track around it. */
 export function planeName(state: TimelineState, plane: number): string {
-  const { planes } = state.meta;
-  const kind = { host: "Host", device: "Device", other: "Other" }[planes[plane].kind];
-  return planes.some((other) => other.host !== planes[0].host) ? `${kind} ${planes[plane].host}` : kind;
+  return { host: "Host", device: "Device", other: "Other" }[state.meta.planes[plane].kind];
 }
 
 export function foldName(state: TimelineState, track: FoldTrack): string {

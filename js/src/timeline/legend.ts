@@ -63,25 +63,26 @@ export class Legend {
     const { colorBy } = state.tracks;
     const scheme = state.board.colors(state.family);
     const entries = legendOf(colorBy, state.board.shownColors, colorBy === "step" ? this.#stepsInView() : []);
-    const key = `${colorBy}|${entries.map((entry) => entry.text).join("|")}`;
+    // The strips of hosts, too, are made of the parts of steps.
+    const parts = colorBy === "category" ? [] : legendOf("category", state.shownCategories);
+    const slices = entries.filter(({ text }) => !parts.some((part) => part.text === text));
+    const key = `${colorBy}|${[...slices, ...parts].map((entry) => entry.text).join("|")}`;
     if (key === this.#shown) return;
     this.#shown = key;
     this.#entries.replaceChildren(
-      ...entries.map(({ color, text }) =>
-        h(
-          "span",
-          { role: "listitem", title: text },
-          h("i", { style: swatch(colorBy, scheme.source[color]) }),
-          h("span", {}, text),
-        ),
-      ),
+      ...parts.map(({ color, text }) => entry(swatch("category", color), text)),
+      ...slices.map(({ color, text }) => entry(swatch(colorBy, scheme.source[color]), text)),
     );
   }
 }
 
+function entry(style: string, text: string): HTMLElement {
+  return h("span", { role: "listitem", title: text }, h("i", { style }), h("span", {}, text));
+}
+
 function swatch(by: ColorBy, source: number): string {
-  if (by === "category") {
-    const color = `var(--c-${CATEGORIES[source]})`;
+  if (by === "category" || source >= FAMILIES.length) {
+    const color = `var(--c-${CATEGORIES[by === "category" ? source : source - FAMILIES.length]})`;
     return `background:color-mix(in srgb, ${color} 38%, var(--bg));border-left:2px solid ${color}`;
   }
   return `background:var(--s-${FAMILIES[source]});border-left:2px solid var(--e-${FAMILIES[source]})`;

@@ -1,4 +1,5 @@
 /** Turns the state into one frame on the canvas. */
+import type { ColorScheme } from "../core/colors";
 import { RunBuffer } from "../core/pieces";
 import { pinning, screenY } from "../core/pinning";
 import { RowLayouts } from "../core/row_layouts";
@@ -110,7 +111,7 @@ export class Painter {
     drawOverview(frame, busy, isDevice ? "device" : "threads", state.found?.hits ?? null);
     drawRuler(frame, this.#height);
     drawRangeWash(frame, this.#height);
-    drawSteps(frame, state.link.step);
+    drawSteps(frame, state.hosted.headOfStep(state.link.step), state.hosted.headHost);
     drawSampled(frame, TRACKS_TOP_PX, this.tracksBottom);
     drawSessionGaps(frame, STEPS_TOP_PX, this.tracksBottom);
     drawStepLines(frame, TRACKS_TOP_PX, this.#height);
@@ -124,7 +125,7 @@ export class Painter {
       fillRect(frame.ctx, -this.labelWidth, top - 1, this.#width, 1, frame.palette.rule2);
       for (const track of dock) drawCounterTrack(frame, track, top + 1 + track.y);
       drawSessionGaps(frame, top, this.#height);
-    } else if (top < this.#height) drawNoCounter(frame, top + 2);
+    } else if (top < this.#height) drawNoCounter(frame, top + 2, this.state.meta.is_reduced ?? false);
   }
 
   /** Those that scroll, then the pinned ones over them. */
@@ -171,7 +172,8 @@ export class Painter {
 
   #frame(palette: Palette): Frame {
     const { state } = this;
-    const { meta, events, steps, layout, view, bounds, uncaptured, scrollTop, range, board } = state;
+    const { meta, events, hosted, steps, layout, view, bounds, uncaptured, scrollTop, range, board } = state;
+    state.shownCategories.fill(0);
     const colors = board.colors(state.family);
     board.shownColors.fill(0);
     return {
@@ -185,10 +187,13 @@ export class Painter {
       uncaptured,
       meta,
       events,
-      steps,
+      steps: hosted.head,
+      allSteps: steps,
+      strips: hosted.strips,
+      shownCategories: state.shownCategories,
       colors,
-      fills: colors.source.map((id) => (colors.isCategory ? palette.categoryFills : palette.fills)[id]),
-      edges: colors.source.map((id) => (colors.isCategory ? palette.categories : palette.edges)[id]),
+      fills: colorsOf(colors, palette.fills, palette.categoryFills),
+      edges: colorsOf(colors, palette.edges, palette.categories),
       shownColors: board.shownColors,
       counters: board.counters,
       labels: this.#labels,
@@ -226,6 +231,12 @@ export class Painter {
     this.#described = { t0, t1, steps, text };
     return text;
   }
+}
+
+/** By number of the colour; those behind the families are of categories. */
+function colorsOf({ source, isCategory }: ColorScheme, families: readonly string[], categories: readonly string[]) {
+  const all = isCategory ? categories : [...families, ...categories];
+  return source.map((id) => all[id]);
 }
 
 /** From `top` to `bottom`; inside what is clipped already. */

@@ -2,7 +2,7 @@
 import { stepAt } from "../core/steps";
 import { panBy, zoomAt } from "../core/viewport";
 import { ordered, snappedTime } from "./cursor";
-import { edgeUnder, eventUnder, timeUnder, type Zone, zoneAt } from "./hit";
+import { edgeUnder, eventUnder, pieceUnder, timeUnder, type Zone, zoneAt } from "./hit";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
 
@@ -135,7 +135,7 @@ function dragArea(state: TimelineState, painter: Painter, x: number, y: number):
 
 /** On the step row: whole steps. */
 function dragSteps(state: TimelineState, painter: Painter, x: number): Drag {
-  const { steps } = state;
+  const { head: steps } = state.hosted;
   const first = stepAt(steps, timeUnder(state, painter, x, "steps"));
   return (toX) => {
     const last = stepAt(steps, timeUnder(state, painter, toX, "steps"));
@@ -161,9 +161,11 @@ function click(
     const { range } = state;
     if (range && (time < range.t0 || time > range.t1)) places.onRangeCleared();
   } else if (zone === "steps") {
-    clickStep(state, stepAt(state.steps, time), isExtending);
+    clickStep(state, state.hosted.stepOfHead(stepAt(state.hosted.head, time)), isExtending);
   } else if (zone === "tracks") {
-    state.select(eventUnder(state, painter, x, y));
+    const piece = pieceUnder(state, painter, x, y);
+    if (piece) clickStep(state, piece.step, isExtending);
+    else state.select(eventUnder(state, painter, x, y));
   }
 }
 
@@ -198,7 +200,8 @@ function hover(state: TimelineState, painter: Painter, places: PointerPlaces, x:
   const isEdge =
     (zone === "overview" && edgeUnder(painter, state.view, state.bounds, x)) ||
     (zone === "ruler" && edgeUnder(painter, state.range, state.view, x));
-  places.area.style.cursor = !isPlot ? "default" : isEdge ? "ew-resize" : event >= 0 ? "pointer" : CURSORS[zone];
+  const isOnSlice = event >= 0 || (isPlot && pieceUnder(state, painter, x, y) !== null);
+  places.area.style.cursor = !isPlot ? "default" : isEdge ? "ew-resize" : isOnSlice ? "pointer" : CURSORS[zone];
   places.onHover(event, { x, y });
 }
 

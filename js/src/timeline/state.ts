@@ -4,6 +4,7 @@ import { Hits } from "../core/hits";
 import { findGaps, type Gaps } from "../core/idle";
 import { coveredTime } from "../core/lod";
 import { Marks } from "../core/marks";
+import { CATEGORIES } from "../core/meta";
 import { Shares } from "../core/op_shares";
 import { isInSight } from "../core/pinning";
 import { countFlagged, flagged, matchNames, type Query } from "../core/search";
@@ -16,6 +17,7 @@ import type { TraceView } from "../view";
 import { Board } from "./board";
 import { drawnKeys, flagsOfKeys, longestMarked } from "./chosen";
 import { Finding } from "./finding";
+import { HostSteps } from "./host_steps";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
@@ -31,7 +33,12 @@ const GAP_RATIO = 0.1;
 export class TimelineState {
   readonly events: Events;
   readonly rows: Rows;
+  /** Of all hosts. */
   steps!: Steps;
+  /** What of it is host by host, and the steps of the head. */
+  hosted!: HostSteps;
+  /** By category whether the last frame had it in a strip. */
+  readonly shownCategories = new Uint8Array(CATEGORIES.length);
   readonly family: Uint8Array;
   layout!: TrackLayout;
   /** What the reader set up and marked. */
@@ -113,10 +120,19 @@ export class TimelineState {
   readTables() {
     const { data } = this.trace;
     this.steps = readSteps(data.table("steps"), data.table("step_pieces"), this.meta);
+    if (this.hosted === undefined) this.hosted = new HostSteps(this.trace, this.steps);
+    else this.hosted.read(this.steps);
     const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
     this.bounds = { t0: 0, t1: Math.max(1e6, this.meta.duration_ps, lastStep) };
     this.relayout();
     this.onView();
+  }
+
+  /** Another host is what all views are about: it comes first, and its steps to the head. */
+  readHost() {
+    this.hosted.choose();
+    this.scrollTo = 0;
+    this.relayout();
   }
 
   /** The span that panning and zooming stay within. */
@@ -126,7 +142,8 @@ export class TimelineState {
 
   /** The linked range; else a few typical steps, in which the reader sees who waits for whom; else the whole capture. */
   #firstView(): Span {
-    const { range, steps, bounds } = this;
+    const { range, bounds } = this;
+    const { head: steps } = this.hosted;
     const { home } = this.meta;
     if (range) return fitRange(range, bounds);
     if (home) return clamp({ t0: home[0], t1: home[1] }, bounds);
@@ -186,8 +203,12 @@ export class TimelineState {
     this.#home ??= this.#firstView();
     const home = this.#home;
     const { meta, rows, lineNames, events } = this;
+    const hosts = this.hosted.source;
     const work = (line: number) => coveredTime(events, rows.firstRow[line], home);
-    this.layout = layoutTracks({ meta, rows, work, lineNames, counterNames: this.board.counterNames }, this.tracks);
+    this.layout = layoutTracks(
+      { meta, rows, work, lineNames, counterNames: this.board.counterNames, hosts },
+      this.tracks,
+    );
     this.invalidate();
   }
 

@@ -1,7 +1,9 @@
 /** Turns the slice under the pointer into a small frame beside it. */
 import { formatInstant, formatLength, formatTime } from "../core/format";
+import { CATEGORIES, CATEGORY_LABELS } from "../core/meta";
 import { stepAt } from "../core/steps";
 import { h } from "../draw/dom";
+import type { PieceHit } from "./hit";
 import type { TimelineState } from "./state";
 
 const OFFSET_PX = 12;
@@ -20,14 +22,15 @@ export class Tooltip {
     this.element.hidden = true;
   }
 
-  /** Shows an event's name and figures beside a point of the canvas; -1 hides. */
-  show(event: number, x: number, y: number, width: number, height: number) {
-    this.element.hidden = event < 0;
-    if (event < 0) {
+  /** Shows what is under the pointer beside a point of the canvas: an event (-1 for none), else a piece of a host's step. */
+  show(event: number, x: number, y: number, width: number, height: number, piece: PieceHit | null = null) {
+    this.element.hidden = event < 0 && piece === null;
+    if (event < 0 && piece) this.#fillPiece(piece);
+    if (event < 0 && piece === null) {
       this.#event = -1;
       return;
     }
-    if (event !== this.#event) this.#fill(event);
+    if (event >= 0 && event !== this.#event) this.#fill(event);
     const box = this.#sizeNear(x, y, width, height);
     const left = x + OFFSET_PX + box.width > width ? Math.max(0, x - OFFSET_PX - box.width) : x + OFFSET_PX;
     const top = y + OFFSET_PX + box.height > height ? y - OFFSET_PX - box.height : y + OFFSET_PX;
@@ -39,6 +42,20 @@ export class Tooltip {
     if (x + OFFSET_PX + MOST_PX.width <= width && y + OFFSET_PX + MOST_PX.height <= height) return MOST_PX;
     this.#box ??= this.element.getBoundingClientRect();
     return this.#box;
+  }
+
+  #fillPiece({ host, piece, step }: PieceHit) {
+    this.#box = null;
+    this.#event = -1;
+    const { steps, hosted } = this.state;
+    const { start, end, category } = hosted.strips[host].piece;
+    const name = CATEGORY_LABELS[CATEGORIES[category[piece]]];
+    this.#name.textContent = `${hosted.source?.names[host] ?? ""} · step ${steps.names[step]}`;
+    this.#figures.textContent = [
+      `${name} ${formatTime(end[piece] - start[piece])}`,
+      `at ${formatInstant(start[piece], 1e6)}`,
+      `of a step of ${formatTime(steps.end[step] - steps.start[step])}`,
+    ].join(" · ");
   }
 
   #fill(event: number) {

@@ -1,5 +1,6 @@
 /** What can be done with a track, by menu, key and drag: pin, hide, move, fold, open. */
 import { COUNTERS, keyOf, MOST_DOCKED, moveTo, ROOT, type TrackKey, togglePin } from "../core/arrangement";
+import { setHostOpen } from "../core/host_tracks";
 import { COUNTER_GROUP, type Track, type TrackLayout } from "../core/tracks";
 import type { TimelineState } from "./state";
 
@@ -20,6 +21,10 @@ export function allTracks(layout: TrackLayout): Track[] {
 /** Among whose children a track has its place. */
 function parentOf(state: TimelineState, track: Track): string {
   if (track.isPinned) return "pinned";
+  if (track.kind === "plane" || track.kind === "fold") {
+    const host = state.hosted.source?.ofPlane[track.plane] ?? -1;
+    return host < 0 ? ROOT : keyOf("host", host);
+  }
   if (track.kind === "line") return keyOf("plane", state.meta.lines[track.line].plane);
   return track.kind === "counter" ? COUNTERS : ROOT;
 }
@@ -75,6 +80,10 @@ function hideOthers(state: TimelineState, track: Track) {
     meta.planes.forEach((_, id) => {
       if (id !== track.plane) others.push(keyOf("plane", id));
     });
+  } else if (track.kind === "host") {
+    state.hosted.source?.names.forEach((_, id) => {
+      if (id !== track.host) others.push(keyOf("host", id));
+    });
   }
   board.change((tracks) => {
     for (const key of others) if (!tracks.pinned.includes(key)) tracks.hidden.add(key);
@@ -94,7 +103,8 @@ export function isOpen(state: TimelineState, track: Track): boolean | null {
 /** Opens or closes a track; of a line the first opening shows some depths, the next all. */
 export function setOpen(state: TimelineState, track: Track, opens: boolean) {
   state.board.change((tracks) => {
-    if (track.kind === "plane" || track.kind === "group") {
+    if (track.kind === "host") setHostOpen(tracks, track.host, opens);
+    else if (track.kind === "plane" || track.kind === "group") {
       const id = track.kind === "plane" ? track.plane : COUNTER_GROUP;
       if (opens) tracks.closedPlanes.delete(id);
       else tracks.closedPlanes.add(id);
@@ -126,7 +136,8 @@ export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
     add(isPinned ? "Unpin" : where, "P", () => pin(state, track), full);
   }
   add(track.kind === "fold" ? "Hide these" : "Hide", "H", () => hide(state, track));
-  if (track.kind === "line" || track.kind === "plane") add("Hide the others", "", () => hideOthers(state, track));
+  if (track.kind !== "fold" && track.kind !== "group" && track.kind !== "counter")
+    add("Hide the others", "", () => hideOthers(state, track));
   if (siblings.length > 1) {
     add("Move up", "Alt+↑", () => moveBy(state, track, -1), at === 0 ? "It is the first" : "");
     add("Move down", "Alt+↓", () => moveBy(state, track, 1), at === siblings.length - 1 ? "It is the last" : "");
@@ -144,6 +155,13 @@ export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
     if (track.bands.length > 1) add("Outermost level only", "←", levels(true, false));
     if (track.nHidden > 0) add("All levels", "→", levels(false, true));
   } else if (track.kind !== "counter") {
+    if (track.kind === "host") {
+      const isChosen = state.hosted.source?.chosen === track.host;
+      const name = state.hosted.source?.names[track.host] ?? "";
+      add(isChosen ? "All views: all hosts" : "All views: this host", "", () =>
+        state.link.setHost(isChosen ? "" : name),
+      );
+    }
     const own = track.isOpen;
     add(own ? "Fold" : "Unfold", own ? "←" : "→", () => setOpen(state, track, !own));
   }

@@ -34,8 +34,10 @@ export class TracksPanel {
     if (this.#toldLayout === layout) return;
     this.#toldLayout = layout;
     const isCut = layout.nShown < layout.nTracks;
-    const text = isCut ? this.#count() : "Filter tracks";
-    const more = isCut ? [] : [h("span", { class: "opt" }, " tracks")];
+    // Of several hosts a reader looks for one, not for a thread.
+    const what = layout.nHosts > 0 ? ` ${plural(layout.nHosts, "host")}` : " tracks";
+    const text = isCut ? this.#count() : `Filter${what}`;
+    const more = isCut ? [] : [h("span", { class: "opt" }, what)];
     if (this.opener.textContent !== text) this.opener.replaceChildren(isCut ? text : "Filter", ...more);
     this.opener.classList.toggle("on", isCut);
     this.#tellNone(layout.tracks.length === 0);
@@ -71,7 +73,9 @@ export class TracksPanel {
   }
 
   #count(): string {
-    const { nShown, nTracks } = this.state.layout;
+    const { nShown, nTracks, nHosts, nHostsShown } = this.state.layout;
+    // Of many hosts most lines are folded: how many hosts there are says more.
+    if (nHostsShown < nHosts) return `${formatCount(nHostsShown)} of ${plural(nHosts, "host")}`;
     return `${formatCount(nShown)} of ${plural(nTracks, "track")}`;
   }
 
@@ -150,6 +154,7 @@ export class TracksPanel {
   #name(key: TrackKey): string {
     const { meta, lineNames, board } = this.state;
     const id = Number(key.slice(1));
+    if (key[0] === "h") return this.state.hosted.source?.names[id] ?? key;
     if (key[0] === "p") return meta.planes[id]?.name ?? key;
     return (key[0] === "c" ? board.counterNames[id] : lineNames[id]) ?? key;
   }

@@ -1,0 +1,73 @@
+/** The steps of one host and their parts -> one line of pieces in the colours of the categories. */
+import { lowerBound } from "../core/bisect";
+import type { HostStrip } from "../core/host_strips";
+import { CATEGORIES, CATEGORY_LABELS } from "../core/meta";
+import { layoutPieces } from "../core/pieces";
+import { xAt } from "../core/viewport";
+import { type Frame, fillRect } from "./frame";
+
+const TOP_PX = 2;
+export const STRIP_PX = 14;
+/** From this width on a piece is pale with an edge, as slices are, and from the second on it has its name. */
+const WIDE_PX = 3;
+const NAMED_PX = 34;
+/** Steps closer together are not told apart. */
+const STEP_PX = 6;
+
+export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {
+  const { ctx, runs, palette, view, width, shownCategories } = frame;
+  layoutPieces(strip.piece, view, width, runs);
+  for (let k = 0; k < runs.n; k++) {
+    const category = runs.category[k];
+    const [x0, x1] = [runs.x0[k], runs.x1[k]];
+    shownCategories[category] = 1;
+    if (x1 - x0 < WIDE_PX) fillRect(ctx, x0, y + TOP_PX, x1 - x0, STRIP_PX, palette.categories[category]);
+    else {
+      fillRect(ctx, x0, y + TOP_PX, x1 - x0, STRIP_PX, palette.categoryFills[category]);
+      fillRect(ctx, x0, y + TOP_PX, 1, STRIP_PX, palette.categories[category]);
+    }
+  }
+  drawStepEdges(frame, strip, y);
+  drawNames(frame, y);
+}
+
+/** A gap before each step, so that two are two. */
+function drawStepEdges({ ctx, allSteps, palette, view, width }: Frame, { rows }: HostStrip, y: number) {
+  const start = { length: rows.length, at: (k: number) => allSteps.start[rows[k]] };
+  const from = firstFrom(start, view.t0);
+  const to = firstFrom(start, view.t1);
+  if (to - from > width / STEP_PX) return;
+  for (let k = from; k < to; k++) {
+    fillRect(ctx, Math.round(xAt(view, width, start.at(k))) - 1, y + TOP_PX, 1, STRIP_PX, palette.bg);
+  }
+}
+
+function firstFrom(values: { readonly length: number; readonly at: (k: number) => number }, time: number): number {
+  let low = 0;
+  for (let high = values.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if (values.at(middle) < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function drawNames({ ctx, runs, palette, width }: Frame, y: number) {
+  ctx.fillStyle = palette.ink;
+  ctx.textAlign = "left";
+  for (let k = 0; k < runs.n; k++) {
+    const x0 = Math.max(0, runs.x0[k]);
+    const room = Math.min(width, runs.x1[k]) - x0 - 8;
+    if (room < NAMED_PX - 8) continue;
+    const text = CATEGORY_LABELS[CATEGORIES[runs.category[k]]];
+    if (ctx.measureText(text).width <= room) ctx.fillText(text, x0 + 4, y + TOP_PX + STRIP_PX / 2 + 0.5);
+  }
+}
+
+/** The piece of a host at a moment, -1 for none. */
+export function pieceAt({ piece }: HostStrip, time: number, tolerance: number): number {
+  const next = lowerBound(piece.start, time + tolerance, 0, piece.start.length);
+  // The last that began: pieces of one host do not overlap.
+  for (let p = next - 1; p >= 0 && p >= next - 2; p--) if (piece.end[p] > time - tolerance) return p;
+  return -1;
+}
