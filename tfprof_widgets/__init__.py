@@ -10,6 +10,10 @@ from .comparison import ProfileDiff, diff
 from .doctor import DoctorReport, doctor
 from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
 from .profile import Profile
+from .remote_dialog import capture_dialog
+from .remote_sources import capture_remote, serve
+from .scaling import Scaling, scaling
+from .session_sources import ProfilerHook, from_run_metadata
 from .sources import ProfileCallback, load, profile
 
 if TYPE_CHECKING:
@@ -24,14 +28,21 @@ __all__ = [
     "Profile",
     "ProfileCallback",
     "ProfileDiff",
+    "ProfilerHook",
+    "Scaling",
     "TfProfError",
     "TraceError",
+    "capture_dialog",
+    "capture_remote",
     "diff",
     "doctor",
     "experiments",
+    "from_run_metadata",
     "load",
     "load_ipython_extension",
     "profile",
+    "scaling",
+    "serve",
     "step",
     "trace_steps",
     "unload_ipython_extension",

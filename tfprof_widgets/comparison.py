@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .comparison_views import ComparisonViews
-from .errors import EmptyTraceError
+from .errors import EmptyTraceError, TfProfError
 from .profile import Profile
 
 if TYPE_CHECKING:
@@ -202,6 +202,7 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
 
     Raises:
         TypeError: one of them is no `Profile`.
+        TfProfError: one of them is a reduced profile.
         CaptureError: one of them is still being captured.
         TraceError: the trace of one of them cannot be read.
     """
@@ -215,6 +216,12 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
             )
     told = ["a and b are the same profile: there is no difference."] if a is b else []
     runs = [_results_of(one, name, told) for name, one in zip(_KINDS, (a, b), strict=True)]
+    for name, found in zip(_KINDS, runs, strict=True):
+        if found.is_reduced:
+            raise TfProfError(
+                f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "
+                f"tfprof.diff(a.host(name), b.host(name)), or compare their tables, such as {name}.ops"
+            )
     shown = [one if found.trace.n_events else None for one, found in zip((a, b), runs, strict=True)]
     return ProfileDiff(a.title or "a", b.title or "b", RunDiff(*runs), tuple(told), (shown[0], shown[1]))
 

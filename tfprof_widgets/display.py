@@ -26,6 +26,13 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
+def is_watched() -> bool:
+    """Whether a person sees a progress bar: in a notebook, or at a terminal."""
+    import sys
+
+    return in_notebook() or sys.stderr.isatty()
+
+
 def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> str:
     """The dashboard as one self-contained page that needs no kernel and no network.
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import CaptureError, EmptyTraceError, TfProfError
 from .profile_exports import ProfileExports
+from .profile_hosts import ProfileHosts
+from .profile_structure import ProfileStructure
 from .profile_views import ProfileViews
+from .profile_workers import ProfileWorkers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +26,10 @@ if TYPE_CHECKING:
     from .analysis.results import Results
     from .analysis.selection import OpRows, Selection
     from .capture.record import CaptureRecord
+    from .many_hosts import ReducedHosts
     from .store.open import Opened
     from .store.trace import Trace
+    from .views.data import Call
     from .views.embedding import Embedded
 
 logger = logging.getLogger(__name__)
@@ -34,7 +39,7 @@ _MOST_WARNINGS = 5
 """Of what the profiler and the reader report about a trace, a view shows so many; `trace.warnings` has all."""
 
 
-class Profile(ProfileExports, ProfileViews):
+class Profile(ProfileExports, ProfileHosts, ProfileStructure, ProfileWorkers, ProfileViews):
     """One profiled run. All data is computed when first asked for and kept: copy a table before you change it.
 
     Made by `profile()`, `%%tfprofile`, `ProfileCallback` or `load()`. A table without rows has its columns all the same.
@@ -46,9 +51,17 @@ class Profile(ProfileExports, ProfileViews):
     """
 
     def __init__(
-        self, open_files: Callable[[], Opened] | None = None, *, title: str = "", notices: tuple[str, ...] = ()
+        self,
+        open_files: Callable[[], Opened] | None = None,
+        *,
+        title: str = "",
+        notices: tuple[str, ...] = (),
+        hosts: ReducedHosts | None = None,
+        n_without_trace: int = 0,
     ) -> None:
         super().__init__(title)
+        self._reduced = hosts
+        self._n_without_trace = n_without_trace
         self._open_files = open_files
         self._record: CaptureRecord | None = None
         self._notices = notices
@@ -70,10 +83,12 @@ class Profile(ProfileExports, ProfileViews):
     def _results(self) -> Results:
         from .analysis.results import Results
 
+        if self._reduced is not None:
+            return self._reduced.results
         opened = self._opened
         known = self._capture_now
         failure = None if known is None else known.failure
-        return Results(opened.trace, opened.source_map, self._samples(opened.trace.origin_ns), failure)
+        return Results(opened.trace, opened.source_map, self._samples(opened.trace.origin_ns), failure, opened.op_graph)
 
     @property
     def trace(self) -> Trace:
@@ -162,12 +177,6 @@ class Profile(ProfileExports, ProfileViews):
         return self._results.scopes.frame
 
     @property
-    def workers(self) -> pd.DataFrame:
-        """One row per step that all hosts share and per host, by step, with the columns of `steps` and two more, see
-        `Workers.frame`; empty without steps."""
-        return self._results.workers.frame
-
-    @property
     def memory(self) -> MemoryProfile:
         """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`; `.allocators` is empty where none
         was recorded, as on a CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`."""
@@ -228,25 +237,41 @@ class Profile(ProfileExports, ProfileViews):
             return told
 
     def select(
-        self, *, time_range: tuple[int, int] | None = None, step: int | None = None, ops: tuple[str, ...] | None = None
+        self,
+        *,
+        time_range: tuple[int, int] | None = None,
+        step: int | None = None,
+        ops: tuple[str, ...] | None = None,
+        host: str | None = None,
     ) -> Selection:
-        """Select a time range, a step or ops in every view, and return the numbers of that part alone.
+        """Select a time range, a step, ops or a host in every view, and return the numbers of that part alone.
 
         Args:
             time_range: `(t0_ns, t1_ns)` after the trace origin.
             step: row of `steps`; its time becomes the time range.
             ops: names of ops to highlight.
+            host: the only one that counts, as `hosts` names it; all without it.
 
         Raises:
-            ValueError: both a time range and a step, or a step that is not there.
+            ValueError: both a time range and a step, or a step or a host that is not there.
         """
         from .analysis.selection import select
 
-        selection = select(self._results, time_range_ns=time_range, step=step, ops=ops)
+        selection = select(self._results, time_range_ns=time_range, step=step, ops=ops, host=host)
         self.link.time_range = selection.time_range_ns or ()
         self.link.step = -1 if step is None else int(step)
         self.link.selection = selection.op_names
+        self.link.host = selection.host
         return selection
+
+    def _calls(self) -> dict[str, Call]:
+        return {**super()._calls(), "open_host": self._open_host}
+
+    def _open_host(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """Show a host in full in place of the dashboard, as the page asked for."""
+        name = str(message.get("host"))
+        self.dashboard().opened = self.host(name).dashboard()
+        return {"host": name}, []
 
     # ---- out --------------------------------------------------------------------------------------------------------
 
@@ -296,7 +321,9 @@ class Profile(ProfileExports, ProfileViews):
         try:
             n, average_ms = self.overview.n_steps, self.overview.step_time_avg_ms
             steps = f"{plural(n, 'step')}, {average_ms:.3g} ms a step" if n else "no steps"
-            return f"<Profile {self.title}: {steps}, {plural(self.trace.n_events, 'event')}>"
+            environment = self.overview.environment
+            reduced = f"reduced, {plural(len(environment.hosts), 'host')}, " if self._results.is_reduced else ""
+            return f"<Profile {self.title}: {reduced}{steps}, {plural(environment.n_events, 'event')}>"
         except TfProfError as error:
             return f"<Profile {self.title}: {error}>"
 

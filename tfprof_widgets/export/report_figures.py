@@ -55,10 +55,8 @@ def _machine(subject: Subject, room: Room) -> Iterator[tuple[str, str]]:
     yield "Device", f"{code(environment.device_type, room.name)}{many}{active}"
     memory = subject.results.memory.summary
     for row in memory.nlargest(1, "peak_bytes").to_dict("records"):
-        yield (
-            "Most memory in use",
-            f"{size(row['peak_bytes'])} of {size(row['capacity_bytes'])} in {code(row['allocator'], room.name)}",
-        )
+        limit = f" of {size(row['capacity_bytes'])}" if row["capacity_bytes"] > 0 else ""
+        yield "Most memory in use", f"{size(row['peak_bytes'])}{limit} in {code(row['allocator'], room.name)}"
     yield (
         "Captured",
         f"{number(environment.captured_ms)} ms, {plural(environment.n_events, 'event')} of "

@@ -89,7 +89,7 @@ def _missing(subject: Subject) -> Iterator[str]:
             "No GPU or TPU was recorded. Where the machine has one, `tfprof.doctor()` tells what keeps the profiler from "
             "seeing it."
         )
-    elif results.kernels.frame.empty and results.hlo_ops.frame.empty:
+    elif not results.overview.environment.n_active_devices and results.hlo_ops.frame.empty:
         yield "A device is in the trace, but nothing that ran on it: `tfprof.doctor()` tells what may be in the way."
     elif not (results.ops["device"] == "Device").any():
         yield (

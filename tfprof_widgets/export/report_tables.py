@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..analysis.results import Results
-from ..analysis.wording import number
+from ..analysis.wording import number, size
 from .report_figures import share
 from .report_kernel_names import readable_kernel
 from .report_markdown import code, sentence
 from .report_part import Part, Row, count, file_name, ms, named, part_of, percent, size_of, us_as_ms
+from .report_structure import costly_stacks, costly_types, variables
 from .report_subject import Room
 
 _MEANINGS = {
@@ -30,8 +31,11 @@ def report_tables(results: Results, room: Room) -> list[Part]:
     makers: tuple[Callable[[Results, Room], Iterator[Part]], ...] = (
         _breakdown,
         _ops,
+        costly_types,
         _lines,
+        costly_stacks,
         _layers,
+        variables,
         _iterators,
         _kernels,
         _programs,
@@ -215,7 +219,7 @@ def _memory(results: Results, room: Room) -> Iterator[Part]:
         {
             "allocator": named("allocator", room),
             "peak": size_of("peak_bytes"),
-            "of": size_of("capacity_bytes"),
+            "of": lambda row: size(row["capacity_bytes"]) if row["capacity_bytes"] > 0 else "",
             "peak at (ms)": ms("peak_at_ms"),
             "fragmentation then (%)": percent("fragmentation_ratio"),
             "allocations (count)": count("n_allocations"),
@@ -250,10 +254,10 @@ def _failed(results: Results, room: Room) -> Iterator[Part]:
 def _holders(results: Results, room: Room) -> Iterator[Part]:
     memory = results.memory
     for row in memory.summary.nlargest(1, "peak_bytes").to_dict("records"):
-        held = memory.live(row["allocator"], row["peak_at_ms"])
+        held = memory.held_at_peak(row["allocator"])
         yield from part_of(
             f"Who holds {code(row['allocator'], room.name)} at its peak",
-            "prof.memory.live(allocator, at_ms)",
+            "prof.memory.held_at_peak(allocator)",
             held,
             {
                 "op": lambda one: code(one["op"], room.name) if one["op"] else "(unknown op)",

@@ -11,12 +11,16 @@ from itertools import chain
 from pathlib import Path
 
 from ..errors import TfProfError
+from ..store.file_kind import FileKind, kind_of_file
 from ..store.open import CHROME_SUFFIXES, RUNS, SUFFIXES, Opened, stamp_of
 from ..store.saved import SAVED, SavedProfile
-from ..store.source_map import SIDECAR
+from ..store.source_map import is_sidecar, sidecars_of
+from ..store.step_files import GRAPH_NAMES, OP_LOG_NAME, companion_name
 from .atomic import replacing
 
 _CHUNK = 2**20
+_KEPT_KINDS = (FileKind.STEP, FileKind.PROFILE, FileKind.GRAPH, FileKind.OP_LOG)
+"""Files of TensorFlow's first profiler, which keep their names: steps are numbered by them."""
 
 
 def save_runs(directory: Path, opened: Opened, saved: SavedProfile) -> Path:
@@ -31,6 +35,11 @@ def save_runs(directory: Path, opened: Opened, saved: SavedProfile) -> Path:
         TfProfError: a file cannot be read or written; the message says which.
     """
     files = opened.paths
+    if len(opened.stamps) < len(files):
+        raise TfProfError(
+            f"The {len(files):,} hosts were read where their files are, behind URLs, and are not all fetched to be saved. "
+            "prof.host(name).save(directory) saves one."
+        )
     for file, stamp in zip(files, opened.stamps, strict=True):
         if not file.is_file():
             raise TfProfError(f"{file} cannot be read: it is no longer there. Load the profile again from where it is.")
@@ -41,19 +50,30 @@ def save_runs(directory: Path, opened: Opened, saved: SavedProfile) -> Path:
         runs.setdefault(file.parent, []).append(file)
     names = _run_names(directory, runs)
     for (run, own), name in zip(runs.items(), names, strict=True):
-        sources = run / SIDECAR
-        for file in [*own, sources] if sources.is_file() else own:
+        for file in [*own, *sidecars_of(run)]:
             _copy(file, directory / RUNS / name / _file_name(file))
+        for file in opened.companions:
+            if file.is_file():
+                _copy(file, directory / RUNS / name / companion_name(file))
     document = json.dumps(replace(saved, runs=tuple(names)).document(), allow_nan=False, indent=1)
     with replacing(directory / SAVED) as sidecar:
         sidecar.write(document.encode())
-    if any(file.name.endswith(CHROME_SUFFIXES) for file in files):
-        warnings.warn(
-            f"This profile was loaded from a Chrome trace, not from an XSpace. {directory} holds that JSON file: "
-            "tfprof_widgets.load opens it, TensorBoard does not.",
-            stacklevel=3,
-        )
+    _warn_of_other_formats(directory, files)
     return directory
+
+
+def _warn_of_other_formats(directory: Path, files: Sequence[Path]) -> None:
+    if any(file.name.endswith(CHROME_SUFFIXES) for file in files):
+        what, those = "a Chrome trace", "that JSON file"
+    elif any(kind_of_file(file) in _KEPT_KINDS for file in files):
+        what, those = "files of TensorFlow's first profiler", "those files"
+    else:
+        return
+    warnings.warn(
+        f"This profile was loaded from {what}, not from an XSpace. {directory} holds {those}: "
+        "tfprof_widgets.load opens it, TensorBoard does not.",
+        stacklevel=4,
+    )
 
 
 def _run_names(directory: Path, runs: Mapping[Path, Sequence[Path]]) -> list[str]:
@@ -72,10 +92,18 @@ def _run_names(directory: Path, runs: Mapping[Path, Sequence[Path]]) -> list[str
 def _is_taken(place: Path, files: Sequence[Path]) -> bool:
     """Whether the traces of another run are there; those that an earlier call put there are not."""
     there = [
-        file for file in place.glob("*") if file.name.endswith(SUFFIXES + CHROME_SUFFIXES) and file.name != SIDECAR
+        file
+        for file in place.glob("*")
+        if file.is_file() and file.name not in (*GRAPH_NAMES, OP_LOG_NAME) and _is_trace(file)
     ]
     own = {_file_name(file): file for file in files}
     return any(file.name not in own or not _holds(file, own[file.name]) for file in there)
+
+
+def _is_trace(file: Path) -> bool:
+    return not is_sidecar(file.name) and (
+        file.name.endswith(SUFFIXES + CHROME_SUFFIXES) or kind_of_file(file) in _KEPT_KINDS
+    )
 
 
 def _holds(copy: Path, source: Path) -> bool:
@@ -95,7 +123,7 @@ def _holds(copy: Path, source: Path) -> bool:
 def _file_name(file: Path) -> str:
     """The name under which TensorBoard finds a trace: it knows no compressed ones."""
     name = file.name
-    if name == SIDECAR or name.endswith(CHROME_SUFFIXES):
+    if is_sidecar(name) or name.endswith(CHROME_SUFFIXES) or kind_of_file(file) in _KEPT_KINDS:
         return name
     stem = next((name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if name.endswith(suffix)), name)
     return f"{stem}{SUFFIXES[0]}"

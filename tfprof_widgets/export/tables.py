@@ -6,13 +6,15 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 import pandas as pd
 
 from ..analysis.advice.engine import advice_table
 from ..analysis.flows import flow_table
 from ..analysis.results import Results
+from ..analysis.tree.tree import build_tree
+from ..analysis.tree.tree_options import TreeView, make_tree_options
 from ..errors import TfProfError
 from .atomic import replacing
 
@@ -25,6 +27,7 @@ _UNITS = {
     "us": "microseconds",
     "ms": "milliseconds",
     "s": "seconds",
+    "micros": "microseconds",
     "bytes": "bytes",
     "pct": "percent",
     "ratio": "ratio, 1 is all",
@@ -33,7 +36,10 @@ _UNITS = {
 
 
 def tables(results: Results) -> dict[str, pd.DataFrame]:
-    """Every table of a profile by the name of its file; tables without rows are among them."""
+    """Every table of a profile by the name of its file; tables without rows are among them.
+
+    Of a reduced profile the events are those of its timeline, and the timeline of the memory is empty.
+    """
     memory, pipeline = results.memory, results.input_pipeline
     return {
         "events": results.events,
@@ -45,9 +51,11 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
         "layers": results.layers.frame,
         "source_lines": results.source_lines.frame,
         "scopes": results.scopes.frame,
+        "variables": results.variables,
+        **{f"tree_{view}": _tree(results, view) for view in get_args(TreeView)},
         "workers": results.workers.frame,
         "memory_summary": memory.summary,
-        "memory_timeline": _by_allocator(memory.allocators, memory.timeline),
+        "memory_timeline": _by_allocator(() if results.is_reduced else memory.allocators, memory.timeline),
         "memory_peak": _by_allocator(memory.allocators, memory.peak),
         "input_categories": pipeline.categories,
         "input_ops": pipeline.ops,
@@ -57,6 +65,11 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
         "counters": results.counters.frame,
         "system": pd.DataFrame() if results.system is None else results.system,
     }
+
+
+def _tree(results: Results, view: TreeView) -> pd.DataFrame:
+    """The costs by structure, all nodes."""
+    return build_tree(results.op_graph, view, make_tree_options()).frame
 
 
 def write_tables(

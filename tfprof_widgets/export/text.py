@@ -122,8 +122,9 @@ def _memory(results: Results) -> Iterator[str]:
     memory = results.memory
     largest = memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
     for row in largest.head(_N_ALLOCATORS).to_dict("records"):
+        limit = f" of {size(row['capacity_bytes'])}" if row["capacity_bytes"] > 0 else ""
         yield (
-            f"Memory {row['allocator']}: peak {size(row['peak_bytes'])} of {size(row['capacity_bytes'])} "
+            f"Memory {row['allocator']}: peak {size(row['peak_bytes'])}{limit} "
             f"at {number(row['peak_at_ms'])} ms, {_fragmentation(row['fragmentation_ratio'])}{row['n_allocations']:,} allocations"
         )
         growth = memory.growth(row["allocator"]).sentence
