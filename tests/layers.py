@@ -21,6 +21,7 @@ VIEWS = {
     "step_chart",
     "source_view",
     "scope_icicle",
+    "tree_view",
     "worker_chart",
     "kernel_table",
     "hlo_table",
@@ -32,10 +33,11 @@ VIEWS = {
 
 PYTHON_EDGES: dict[str, set[str]] = {
     "errors": set(),
-    "store": {"errors"},
+    "dynamic_messages": set(),
+    "store": {"errors", "dynamic_messages"},
     "analysis": {"errors", "store"},
-    "export": {"errors", "store", "analysis"},
-    "capture": {"errors"},
+    "export": {"errors", "dynamic_messages", "store", "analysis"},
+    "capture": {"errors", "dynamic_messages"},
     "views": {"errors", "store", "analysis"},
     "view": {"errors", "store", "analysis", "views"},
     "profile": {"errors", "store", "analysis", "export", "capture", "views", "view"},
@@ -47,10 +49,11 @@ PYTHON_EDGES: dict[str, set[str]] = {
 
 PYTHON_PACKAGES: dict[str, set[str]] = {
     "errors": set(),
-    "store": {"numpy", "google", "pandas"},
+    "dynamic_messages": {"google"},
+    "store": {"numpy", "google", "pandas", "fsspec"},
     "analysis": {"numpy", "pandas"},
     "export": {"numpy", "pandas", "bokeh", "pyarrow"},
-    "capture": {"numpy", "pandas", "psutil", "pynvml", "tensorflow", "keras", "IPython"},
+    "capture": {"numpy", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
     "view": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh"},
     "profile": {"numpy", "pandas", "IPython", "tqdm"},
@@ -60,7 +63,7 @@ PYTHON_PACKAGES: dict[str, set[str]] = {
 }
 """Unit -> packages it may import besides the standard library."""
 
-LAZY = {"tensorflow", "keras", "bokeh", "IPython"}
+LAZY = {"tensorflow", "grpc", "fsspec", "keras", "bokeh", "IPython"}
 """Packages imported only inside functions, but for IPython in `magics`, which IPython itself loads."""
 
 TYPESCRIPT_EDGES: dict[str, set[str]] = {
@@ -83,10 +86,21 @@ TYPESCRIPT_PACKAGES: dict[str, set[str]] = {
 LINK = {"link", "data", "afm"}
 MEMBERS = {
     "profile_views": "profile",
+    "profile_structure": "profile",
+    "profile_workers": "profile",
+    "session_sources": "profile",
     "profile_capture": "profile",
     "profile_exports": "profile",
     "display": "profile",
     "doctor": "profile",
+    "remote_dialog": "profile",
+    "remote_sources": "profile",
+    "many_hosts": "profile",
+    "host_pool": "profile",
+    "host_process": "profile",
+    "host_runs": "profile",
+    "profile_hosts": "profile",
+    "scaling": "profile",
     "sources": "profile",
     "cell": "magics",
     "comparison": "profile",

@@ -8,11 +8,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tfprof_widgets as tfprof
+from tests.unit.capture.remote.processes import TrainingProcess
 from tfprof_widgets.capture.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
 from tfprof_widgets.magics import TfprofMagics
 from tfprof_widgets.profile import Profile
@@ -42,14 +44,33 @@ print("\\n@@" + json.dumps([told, callback.profile.steps["name"].tolist()]))
 """
 
 
+WORKERS = ("127.0.0.1:6009", "127.0.0.1:6010")
+"""The workers of the README, for which two processes of the test stand."""
+
+
+@pytest.fixture
+def workers() -> Iterator[list[str]]:
+    """Addresses of two processes that train."""
+    processes = [TrainingProcess("tfprof") for _ in WORKERS]
+    try:
+        yield [process.address for process in processes]
+    finally:
+        for process in processes:
+            process.end()
+
+
 def python_blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.tensorflow
-def test_the_code_of_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    blocks = python_blocks(README)
-    assert len(blocks) == 6
+def test_the_code_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, workers: list[str]) -> None:
+    text = README
+    for told, address in zip(WORKERS, workers, strict=True):
+        assert told in text
+        text = text.replace(told, address)
+    blocks = python_blocks(text)
+    assert len(blocks) == 8
     # The extension first, as the README has it: memory of the CPU is recorded from the first op on.
     cells = [blocks[0], PREPARED, *blocks[1:]]
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path)}
@@ -61,12 +82,12 @@ def test_the_code_of_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=400,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told, captured = json.loads(done.stdout.rpartition("@@")[2])
-    assert told == [["None", -1]] * 2 + [["None", 80]] + [["None", 40]] * 4, done.stdout[-3000:]
+    told_by_cells, captured = json.loads(done.stdout.rpartition("@@")[2])
+    assert told_by_cells == [["None", -1]] * 2 + [["None", 80]] + [["None", 40]] * 6, done.stdout[-3000:]
     assert captured == [f"train {i}" for i in range(10, 20)]
 
 

@@ -10,7 +10,7 @@ TABS = {
     "op_table": "Ops",
     "source_view": "Lines",
     "layer_table": "Layers",
-    "scope_icicle": "Scopes",
+    "tree_view": "Structure",
     "memory_timeline": "Memory",
     "input_graph": "Input pipeline",
     "kernel_table": "Kernels",

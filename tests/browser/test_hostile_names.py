@@ -26,7 +26,7 @@ SHOWN = {
     "op_table": [HOSTILE.op],
     "source_view": [HOSTILE.title, HOSTILE.code],
     "layer_table": [HOSTILE.layer],
-    "scope_icicle": [HOSTILE.layer],
+    "tree_view": [HOSTILE.layer],
     "memory_timeline": [HOSTILE.op, HOSTILE.allocator],
     "input_graph": [HOSTILE.iterator.removeprefix("Iterator::Root::")],
     "kernel_table": [HOSTILE.kernel, HOSTILE.op],

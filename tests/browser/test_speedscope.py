@@ -1,12 +1,13 @@
-"""The exported Chrome trace in speedscope, as its npm package ships it: the same threads, names and times."""
+"""Exported files in speedscope, as its npm package ships it: the same threads, names, stacks and times."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,6 +16,10 @@ from playwright.sync_api import Browser, Route
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import ROOT, poll
+from tests.unit.export.pprof_reader import read_pprof
+from tests.unit.export.test_pprof import graph_of, results_of
+from tfprof_widgets.analysis.tree.tree_options import TreeView
+from tfprof_widgets.export.pprof import write_pprof
 
 HOME = "https://speedscope.test/"
 RELEASE = ROOT / "js" / "node_modules" / "speedscope" / "dist" / "release"
@@ -102,3 +107,55 @@ def test_speedscope_has_the_same_threads_and_times(
         assert sum(event["type"] == "O" for event in one["events"]) == n_spans, label
     total_us = sum(one["endValue"] - one["startValue"] for one in document["profiles"])
     assert total_us == pytest.approx(sum(total for total, _ in expected.values()), rel=1e-9)
+
+
+def weight_by_stack(document: dict[str, Any]) -> Counter[tuple[str, ...]]:
+    """Names of frames, the outermost first -> what all samples of that stack weigh."""
+    (one,) = document["profiles"]
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    found: Counter[tuple[str, ...]] = Counter()
+    stack: list[str] = []
+    reached = one["startValue"]
+    for event in one["events"]:
+        found[tuple(stack)] += event["at"] - reached
+        reached = event["at"]
+        if event["type"] == "O":
+            stack.append(names[event["frame"]])
+        else:
+            assert stack.pop() == names[event["frame"]]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("view", "figure"),
+    [*((view, "micros") for view in get_args(TreeView)), ("code", "accelerator_micros"), ("code", "bytes")],
+)
+def test_speedscope_has_the_same_stacks_and_totals_of_a_pprof_file(
+    view: TreeView, figure: str, browser: Browser, release: Path, tmp_path: Path
+) -> None:
+    path = write_pprof(results_of(graph_of()), tmp_path / "costs.pb.gz", view, {"select": figure})
+    document = speedscope_of(browser, release, path)
+    expected: Counter[tuple[str, ...]] = Counter()
+    for stack, values in read_pprof(path).samples:
+        expected[stack] += values[figure]
+    assert +weight_by_stack(document) == +expected
+    assert sum(weight_by_stack(document).values()) == sum(expected.values()) > 0
+    assert document["profiles"][0]["unit"] == ("bytes" if figure == "bytes" else "microseconds")
+
+
+@pytest.mark.tensorflow
+def test_speedscope_has_the_total_of_a_real_keras_capture(
+    capture_of: Callable[[str], Path], browser: Browser, release: Path, tmp_path: Path
+) -> None:
+    prof = tfprof.load(capture_of("nested_fit"))
+    document = speedscope_of(browser, release, prof.to_pprof(tmp_path / "keras.pb.gz"))
+    total_us = sum(weight_by_stack(document).values())
+    assert total_us == round(prof.ops["total_self_time_us"].sum()) == round(prof.tree("code")["total_micros"].iloc[0])
+    assert any(Path(frame.get("file", "")).name == "own_captures.py" for frame in document["shared"]["frames"])
+
+
+def test_speedscope_shows_files_and_lines_of_a_pprof_file(browser: Browser, release: Path, tmp_path: Path) -> None:
+    path = write_pprof(results_of(graph_of(is_capture=False)), tmp_path / "costs.pb.gz", "code", {})
+    frames = speedscope_of(browser, release, path)["shared"]["frames"]
+    assert {"name": "<module>", "file": "train.py", "line": 30} in frames
+    assert {"name": "dense_layer_with_a_long_name (gradient)", "file": "lib/layers.py", "line": 7} in frames

@@ -6,15 +6,14 @@ No duration is asserted: ratios of medians of one run go one way or the other.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).parent.parent.parent / "notebooks" / "diagnose.ipynb"
-VIEW = "application/vnd.jupyter.widget-view+json"
+from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, executed, text_of
+
+NOTEBOOK = "diagnose"
 PLANTED = {
     # case: advice, words of the fix
     "small batch": ("small_batch", "8 * batch_size"),
@@ -35,25 +34,13 @@ print(_json.dumps({"table": _json.loads(table.to_json(orient="index")), "first":
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
-    """The notebook, run as it is, with a cell more that tells its results; a cell that fails raises."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(FACTS))
-    folder = tmp_path_factory.mktemp("diagnose")
-    NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    ).execute()
-    assert list(folder.iterdir()) == [], "nothing is written into the working directory"
-    return notebook
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
 
 
 @pytest.fixture(scope="module")
-def facts(executed: nbformat.NotebookNode) -> dict[str, Any]:
-    return json.loads(text_of(executed.cells[-1], "stdout"))
-
-
-def text_of(cell: nbformat.NotebookNode, stream: str) -> str:
-    return "".join(output.text for output in cell.outputs if output.get("name") == stream)
+def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
+    return json.loads(text_of(notebook.cells[-1], "stdout"))
 
 
 def shown(cell: nbformat.NotebookNode) -> str:
@@ -67,9 +54,7 @@ def cells_with(notebook: nbformat.NotebookNode, text: str) -> list[nbformat.Note
 
 
 def test_committed_notebook_has_no_outputs() -> None:
-    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
-        assert cell.get("outputs", []) == []
-        assert cell.get("execution_count") is None
+    check_no_outputs(NOTEBOOK)
 
 
 @pytest.mark.tensorflow
@@ -93,20 +78,20 @@ def test_a_sample_takes_less_time_after_the_fix(case: str, facts: dict[str, Any]
 
 
 @pytest.mark.tensorflow
-def test_the_experiments_tell_what_they_found(executed: nbformat.NotebookNode) -> None:
-    cells = cells_with(executed, "tfprof.experiments.")
+def test_the_experiments_tell_what_they_found(notebook: nbformat.NotebookNode) -> None:
+    cells = cells_with(notebook, "tfprof.experiments.")
     assert len(cells) == 4
     for cell in cells:
         assert "samples/s" in shown(cell)
 
 
 @pytest.mark.tensorflow
-def test_dashboards_and_comparisons_are_widgets_with_a_text_beside(executed: nbformat.NotebookNode) -> None:
+def test_dashboards_and_comparisons_are_widgets_with_a_text_beside(notebook: nbformat.NotebookNode) -> None:
     last_lines = (
         *("small_batch", "slow_map", "slow_callback"),
         *("tfprof.diff(slow_input, fast_input)", "tfprof.diff(large_filter, stacked_filters)"),
     )
-    code = [cell for cell in executed.cells if cell.cell_type == "code"]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     views = [cell for cell in code if cell.source.splitlines()[-1] in last_lines or "--compare" in cell.source]
     assert len(views) == len(last_lines) + 1
     for cell in views:
@@ -115,8 +100,5 @@ def test_dashboards_and_comparisons_are_widgets_with_a_text_beside(executed: nbf
 
 
 @pytest.mark.tensorflow
-def test_no_cell_complains(executed: nbformat.NotebookNode) -> None:
-    for cell in executed.cells:
-        if cell.cell_type == "code":
-            assert "Traceback" not in text_of(cell, "stderr"), cell.source
-            assert "Warning" not in text_of(cell, "stderr"), cell.source
+def test_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
+    check_no_complaint(notebook)

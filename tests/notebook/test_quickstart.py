@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).parent.parent.parent / "notebooks" / "quickstart.ipynb"
+from tests.notebook.committed import VIEW, check_no_outputs, executed, text_of
+
+NOTEBOOK = "quickstart"
 N_STEPS = 40
-VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 FACTS = """
 import json as _json
@@ -33,24 +32,13 @@ print(_json.dumps({
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(FACTS))
-    folder = tmp_path_factory.mktemp("quickstart")
-    NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    ).execute()
-    assert list(folder.iterdir()) == [], "a capture writes nothing into the working directory"
-    return notebook
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
 
 
 @pytest.fixture(scope="module")
-def facts(executed: nbformat.NotebookNode) -> dict[str, Any]:
-    return json.loads(stdout(executed.cells[-1]))
-
-
-def stdout(cell: nbformat.NotebookNode) -> str:
-    return "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
+def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
+    return json.loads(text_of(notebook.cells[-1], "stdout"))
 
 
 def cell_with(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:
@@ -65,15 +53,13 @@ def bundle(cell: nbformat.NotebookNode) -> dict[str, Any]:
 
 
 def test_committed_notebook_has_no_outputs() -> None:
-    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
-        assert cell.get("outputs", []) == []
-        assert cell.get("execution_count") is None
+    check_no_outputs(NOTEBOOK)
 
 
 @pytest.mark.tensorflow
-def test_profiled_cell_shows_a_widget_and_a_text_summary(executed: nbformat.NotebookNode) -> None:
-    data = bundle(cell_with(executed, "%%tfprofile"))
-    models = executed.metadata.widgets[STATE]["state"]
+def test_profiled_cell_shows_a_widget_and_a_text_summary(notebook: nbformat.NotebookNode) -> None:
+    data = bundle(cell_with(notebook, "%%tfprofile"))
+    models = notebook.metadata.widgets[STATE]["state"]
     root = models[data[VIEW]["model_id"]]
     assert root["model_module"] == "anywidget"
     assert "ms" in data["text/plain"]
@@ -104,15 +90,15 @@ def test_memory_of_the_cpu_is_recorded(facts: dict[str, Any]) -> None:
 
 
 @pytest.mark.tensorflow
-def test_the_sequential_map_is_the_bottleneck(executed: nbformat.NotebookNode, facts: dict[str, Any]) -> None:
+def test_the_sequential_map_is_the_bottleneck(notebook: nbformat.NotebookNode, facts: dict[str, Any]) -> None:
     assert any(name.endswith("::Map") for name in facts["iterators"])
     assert "Map" in facts["bottleneck"]
-    advice = stdout(cell_with(executed, "input_pipeline.suggestion"))
+    advice = text_of(cell_with(notebook, "input_pipeline.suggestion"), "stdout")
     assert "num_parallel_calls" in advice
 
 
 @pytest.mark.tensorflow
-def test_tables_are_shown(executed: nbformat.NotebookNode) -> None:
-    assert "step_time_ms" in bundle(cell_with(executed, "prof.steps.head()"))["text/html"]
-    assert "total_self_time_us" in bundle(cell_with(executed, "prof.ops.head()"))["text/html"]
-    assert "peak_bytes" in bundle(cell_with(executed, "prof.memory.summary"))["text/html"]
+def test_tables_are_shown(notebook: nbformat.NotebookNode) -> None:
+    assert "step_time_ms" in bundle(cell_with(notebook, "prof.steps.head()"))["text/html"]
+    assert "total_self_time_us" in bundle(cell_with(notebook, "prof.ops.head()"))["text/html"]
+    assert "peak_bytes" in bundle(cell_with(notebook, "prof.memory.summary"))["text/html"]

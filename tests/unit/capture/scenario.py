@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.warm_process import run_python
 
 PRELUDE = """
 import gc, inspect, json, os, pathlib, signal, sys, threading, time
@@ -69,18 +66,9 @@ def error_of(action):
 
 
 def run_scenario(body: str, *, cwd: Path | None = None, **variables: str) -> dict[str, Any]:
-    """Run `body` after the prelude in a fresh process and return its `out`."""
+    """Run `body` after the prelude in a process of its own and return its `out`."""
     program = PRELUDE + textwrap.dedent(body) + "\nprint('\\n@@' + json.dumps(out))\n"
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)} | variables
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", program],
-        env=environment,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run_python(program, cwd=cwd, **variables)
     assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     result: dict[str, Any] = json.loads(done.stdout.rpartition("@@")[2])
     return result

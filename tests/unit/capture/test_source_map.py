@@ -222,14 +222,16 @@ out.update(notices=record.notices, n=len(maps(record)[0].ops))
     assert "graph ops" in notice
 
 
-def test_noting_a_small_model_takes_less_than_03_s() -> None:
+def test_noting_a_small_model_takes_a_small_part_of_its_first_training() -> None:
     out = run_scenario(
         """
 import pathlib, tempfile
 from tfprof_widgets.capture.source_map import SourceRecorder
 made = keras.Sequential([keras.layers.Dense(8) for _ in range(10)])
 made.compile("adam", "mse")
+begin = time.process_time()
 made.fit(*arrays(2), **FIT)
+out["fit_s"] = time.process_time() - begin
 times = []
 for _ in range(3):
     begin = time.process_time()
@@ -239,7 +241,7 @@ for _ in range(3):
 out["s"] = min(times)
 """
     )
-    assert out["s"] < 0.3
+    assert out["s"] < 0.3 * out["fit_s"]
 
 
 def test_many_short_windows_do_not_look_each_time_but_what_comes_last_is_there() -> None:

@@ -156,11 +156,11 @@ def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Pat
     )
     (tmp_path / "timeline-1.json").write_text(text)
     prof = tfprof.load(tmp_path / "timeline-1.json")
-    assert [plane.name for plane in prof.trace.planes] == ["/host:CPU", "/device:GPU:1"]
-    assert set(prof.events["name"]) == {"dense/MatMul:MatMul"}
+    assert [plane.name for plane in prof.trace.planes] == ["/host:CPU", "/device:GPU:1", "Tensors of CPU:0"]
+    assert set(prof.events["name"]) == {"step 1", "dense/MatMul:MatMul", "x"}
     host = prof.ops[prof.ops["device"] == "Host"]
     assert host[["name", "type", "total_time_us"]].values.tolist() == [["dense/MatMul", "MatMul", 7]]
-    assert any("N (1), O (1)" in text for text in prof.trace.warnings)
+    assert any("1 of 1 tensors" in text and "no end" in text for text in prof.trace.warnings)
 
 
 def test_times_of_any_clock_are_exact() -> None:

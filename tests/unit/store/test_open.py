@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.store import open as open_module
+from tfprof_widgets.store import file_bytes as bytes_module
 from tfprof_widgets.store.open import open_traces
 
 
@@ -158,7 +158,7 @@ def test_a_trace_whose_first_bytes_look_like_json_is_a_trace(tmp_path: Path) -> 
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_module, "MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(bytes_module, "MAX_UNPACKED_BYTES", 1000)
     bomb = tmp_path / "h.xplane.pb.gz"
     bomb.write_bytes(gzip.compress(bytes(10**6)))
     with pytest.raises(TraceError, match="unpacks to more than 1000 bytes"):

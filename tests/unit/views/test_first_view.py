@@ -74,3 +74,10 @@ def test_activity_is_the_share_of_each_bin_in_which_lines_are_busy() -> None:
 def test_without_devices_there_is_no_activity_of_devices() -> None:
     drawing = trace(plane(CPU, line("m", event("a", 0, 1))))
     assert activity(drawing, compute_positions(drawing), (0.0, 1e6))["device"] == []
+
+
+def test_of_several_hosts_the_first_view_is_eight_steps_of_one_not_eight_of_all() -> None:
+    files = [space(session(duration_us=1000), plane(CPU, line("main", *steps(100)))) for _ in range(4)]
+    results = Results(merge_traces([read_xspace(part, host=f"h{k}") for k, part in enumerate(files)]))
+    start, end = first_view(results, bounds_of(results, int(results.trace.end_ps.max())))
+    assert (end - start) / 1e6 == pytest.approx(79 * 1.1)

@@ -230,5 +230,6 @@ def test_the_first_pack_of_a_real_run_is_small_at_any_length(capture_of: Callabl
     # The picture of the whole and the totals are there from the start.
     assert {"names", "ops", "unit_totals", "steps"} <= made.is_here
     assert tables["rows"]["n"].sum() == tables["tiles"]["n"].sum() == meta["n_events"] == results.trace.n_events
-    assert "events" in made.is_here or len(tables["sample"]["position"]) > 5_000
+    # Of each row and bin of time one event: fewer where a busy machine stretched the training.
+    assert "events" in made.is_here or len(tables["sample"]["position"]) > 1_000
     assert max(len(made.part(key)) for key in [*made.keys[:3], *made.keys[-3:]]) <= PART_BYTES

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, space, trace
-from tests.unit.analysis.steps.test_workers import gpu_host
+from tests.unit.analysis.workers.test_workers import gpu_host
 from tfprof_widgets.analysis.layers.layers import PHASES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.source.source_lines import LINE_PHASES, SourceLines
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
-from tfprof_widgets.analysis.steps.workers import compute_workers
+from tfprof_widgets.analysis.workers.workers import compute_workers
 from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.open import open_traces
 from tfprof_widgets.store.xspace import read_xspace

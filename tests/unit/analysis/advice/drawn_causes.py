@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.cluster import Cluster
 from tests.unit.analysis.advice.gpu_drawings import STEP_US as GPU_STEP_US
 from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
+from tests.unit.analysis.advice.task_drawings import gpus, worker_and_servers
 from tests.unit.analysis.advice.test_device_rules import GIGABYTE, HALF, PLANTED, SINGLE, VOLTA
 from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.xspace import read_xspace
 
 _EAGER = [(f"EagerLocalExecute: {kind}", 1_000.0 * i + 10, 300.0) for i, kind in enumerate(["MatMul", "Mul"] * 20)]
 _LOSS = "StatefulPartitionedCall/compile_loss/smooth/Conv2D:Conv2D"
@@ -50,6 +54,12 @@ def _leak() -> Results:
     return gpu_run([(HALF, 10, 980)], memory=rising, n_steps=12, **VOLTA)
 
 
+def _waiting_for(**slow: dict[int, float]) -> Callable[[], Results]:
+    """Four hosts; some of them are slow."""
+    cluster = Cluster(4, n_steps=8, compute_us=900, **slow)  # type: ignore[arg-type]
+    return lambda: Results(merge_traces([read_xspace(content) for _, content in cluster.files()]))
+
+
 CAUSES: dict[str, Callable[[], Results]] = {
     **{cause: _on_device(cause) for cause in PLANTED},
     **{f"{stage}, {wait_us} us": _waiting(stage, wait_us) for stage in _STAGES for wait_us in (3_000, 8_000)},
@@ -65,6 +75,8 @@ CAUSES: dict[str, Callable[[], Results]] = {
     "stragglers": lambda: run(
         WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)]
     ),
+    "a host with slow ops": _waiting_for(slow_compute={1: 2.0}),
+    "a host with slow input": _waiting_for(slow_input={2: 3.0}),
     "short ops": lambda: run(*((f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)), step_us=1_000, n_steps=40),
     "a function traced again": _traced,
     "a first step that traces": lambda: run(
@@ -80,4 +92,14 @@ CAUSES: dict[str, Callable[[], Results]] = {
         [(HALF, 10, 980)], memory=[memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)], **VOLTA
     ),
     "a leak": _leak,
+    "tensors of other tasks": lambda: worker_and_servers(wait_us=400),
+    "one parameter server does it all": lambda: worker_and_servers(server_us=(700, 100, 100)),
+    "a busy host": lambda: gpus(200),
+    "one of two GPUs": lambda: gpus(800, 100),
+    "images turned around": lambda: gpu_run([("nchwToNhwcKernel<half>", 10, 290), (HALF, 300, 690)], **VOLTA),
+    "a norm in parts": lambda: gpu_run(
+        [("mean", 10, 290), ("root", 300, 290), (HALF, 600, 390)],
+        ops={"mean": "net/batch_norm/Mean:Mean", "root": "net/batch_norm/Rsqrt:Rsqrt"},
+        **VOLTA,
+    ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
@@ -23,6 +23,7 @@ def gpu_run(
     step_us: float = STEP_US,
     n_steps: int = N_STEPS,
     op: str = "net/dense/MatMul:MatMul",
+    ops: Mapping[str, str] | None = None,
     memory: Sequence[Event] = (),
     **stats: Any,
 ) -> Results:
@@ -35,6 +36,7 @@ def gpu_run(
         step_us: how long a step is.
         n_steps: how many there are.
         op: the op that kernels are of.
+        ops: the op that some kernels are of, by name of the kernel.
         memory: memory events, at any time.
         stats: of the device's plane.
     """
@@ -46,7 +48,8 @@ def gpu_run(
         for k, (name, start, us) in enumerate(launches):
             driver.append(event(name, at + start, us, correlation_id=U(100 * i + k + 1), _c=1, _ct=0))
         for k, (name, start, us) in enumerate(compute):
-            stream.append(_on_stream(name, at + start, us, 100 * i + min(k, len(launches) - 1) + 1, op))
+            of = (ops or {}).get(name, op)
+            stream.append(_on_stream(name, at + start, us, 100 * i + min(k, len(launches) - 1) + 1, of))
     planes: list[Plane] = [plane("/host:CPU", line("main", *main, *driver))]
     planes += [plane("/device:GPU:0", line("Stream #1", *stream), **stats), session(duration_us=n_steps * step_us)]
     return Results(trace(*planes))

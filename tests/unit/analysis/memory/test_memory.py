@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
-from tfprof_widgets.analysis.memory.dtypes import dtype_name
 from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
+from tfprof_widgets.store.dtypes import dtype_name
 from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.trace import Trace
 

@@ -184,6 +184,16 @@ def test_a_leak_is_told_with_its_rate_and_its_op() -> None:
     assert "lost allocates 100 bytes a step that is never given back" in growth.sentence
 
 
+def test_growth_is_a_step_of_its_own_host_whatever_other_hosts_run() -> None:
+    events = [take(k * STEP_US + 60, 1000 + k, 100, 1000 + 100 * k, tf_op="lost") for k in range(20)]
+    # The other host's steps lie between those of this one in the table.
+    own, other = spans(20), spans(20, session_id=1, start_us=5)
+    both = pd.concat([own, other]).sort_values("start_ps", ignore_index=True)
+    event_step = np.arange(0, 40, 2, dtype=np.int32)
+    growth = compute_memory(host(*events), event_step=event_step, steps=both).growth(CPU)
+    assert growth.bytes_per_step == drawn(*events, n_steps=20).growth(CPU).bytes_per_step == 100
+
+
 @pytest.mark.parametrize(
     ("profile", "why"),
     [

@@ -188,7 +188,7 @@ def test_steps_of_a_host_without_a_device_are_left_out_where_others_have_one() -
     overview = overview_of(merge_traces([read_xspace(content) for content in files]))
     assert (overview.n_steps, overview.n_steps_averaged) == (4, 2)
     assert overview.step_time_max_ms == 0.012
-    assert "2 steps of hosts without a device" in overview.left_out
+    assert "2 steps of hosts that do not train" in overview.left_out
 
 
 def test_the_top_ops_are_of_the_device_where_it_ran_any() -> None:

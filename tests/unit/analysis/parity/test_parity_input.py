@@ -13,7 +13,7 @@ from tests.builders import event, line, plane, space
 from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
 from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
 from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
-from tfprof_widgets.analysis.input.input_ops import input_categories, input_ops
+from tfprof_widgets.analysis.input.input_ops import enqueue_times, input_categories, input_ops
 from tfprof_widgets.analysis.input.input_pipeline import compute_input_pipeline
 from tfprof_widgets.store.trace import Trace
 from tfprof_widgets.store.xspace import read_xspace
@@ -44,7 +44,7 @@ def assert_equal_to_xprof(trace: Trace, totals: Mapping[str, OpTotals], table: M
         assert row["self_time_ms"] == pytest.approx(want["selfTimeInMs"], rel=1e-14)
         assert row["total_time_ratio"] == pytest.approx(want["timeInPercent"], rel=1e-14)
         assert row["self_time_ratio"] == pytest.approx(want["selfTimeInPercent"], rel=1e-14)
-    times_us = input_categories(trace, ours)["time_ms"] * 1e3
+    times_us = input_categories(enqueue_times(trace), ours)["time_ms"] * 1e3
     for time_us, key in zip(times_us, CATEGORIES, strict=True):
         assert time_us == pytest.approx(float(table["p"][f"{key}_us"]), abs=0.0005)  # printed with three decimals
 

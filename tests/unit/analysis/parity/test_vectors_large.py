@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.unit.analysis.parity import vector_traces as drawn
-from tests.unit.analysis.steps.pod_oracle import pod_records
+from tests.unit.analysis.workers.pod_oracle import pod_records
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
 from tfprof_widgets.analysis.overview.idle import compute_idle

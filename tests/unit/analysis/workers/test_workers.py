@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from tests.builders import U, event, line, plane, session, space
-from tests.unit.analysis.steps.pod_oracle import CATEGORIES, NAMES, pod_records
+from tests.unit.analysis.workers.pod_oracle import CATEGORIES, NAMES, pod_records
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
-from tfprof_widgets.analysis.steps.workers import Workers, compute_workers
+from tfprof_widgets.analysis.workers.workers import Workers, compute_workers
 from tfprof_widgets.store.merge import merge_traces
 from tfprof_widgets.store.xspace import read_xspace
 

@@ -1,0 +1,304 @@
+"""Several hosts -> one is chosen in any view, and every view is about it; of a reduced profile it opens in full."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Frame, Locator, Page, expect
+
+import tfprof_widgets as tfprof
+from tests.browser.full_run import OTHER, PLAIN, write_run
+from tests.browser.harness import SCREENSHOTS
+from tests.browser.widget_host import KernelSide, WidgetHost, models_of, saved_state, widget_host
+from tests.cluster import Cluster, host_name
+from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
+
+TABS = ("Ops", "Lines", "Layers", "Structure", "Memory", "Input pipeline", "Kernels", "HLO ops")
+NOTHING = {
+    "Memory": "recorded no memory",
+    "Input pipeline": "ran no tf.data pipeline",
+    "Kernels": "ran no kernel",
+    "HLO ops": "has no HLO ops",
+}
+SLOW = host_name(3)
+
+
+@pytest.fixture(scope="module")
+def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_two_hosts(tmp_path_factory.mktemp("host_selector_two") / "run")
+
+
+@pytest.fixture(scope="module")
+def many_hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cluster = Cluster(18, n_steps=4, slow_compute={3: 1.5})
+    return cluster.draw(tmp_path_factory.mktemp("host_selector_many"))
+
+
+def reduced(run: Path) -> tfprof.Profile:
+    """In this process: to start others takes longer than to read so little."""
+    with ThreadPoolExecutor(1) as executor:
+        prof = tfprof.load(run, executor=executor)
+        assert prof.is_reduced
+        return prof
+
+
+@pytest.fixture(scope="module")
+def two_page(two_hosts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tfprof.load(two_hosts).to_html(tmp_path_factory.mktemp("host_selector_page") / "page.html")
+
+
+def open_page(browser: Browser, path: Path, width_px: int) -> Page:
+    context = browser.new_context(viewport={"width": width_px, "height": 1000}, offline=True)
+    page = context.new_page()
+    faults: list[str] = []
+    page.faults = faults  # type: ignore[attr-defined]
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+    page.goto(path.as_uri())
+    box(page).wait_for()
+    page.locator('[data-tfprof="op_table"] [data-op-name]').first.wait_for()
+    return page
+
+
+@pytest.fixture(params=[900, 1600])
+def page(browser: Browser, two_page: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
+    page = open_page(browser, two_page, request.param)
+    yield page
+    page.context.close()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def box(place: Page | Frame) -> Locator:
+    return place.get_by_role("combobox", name="Host", exact=True)
+
+
+def choose(place: Page | Frame, host: str) -> None:
+    """By keys alone: find it by some letters, take the first."""
+    box(place).focus()
+    box(place).fill(host)
+    box(place).press("Enter")
+    expect(place.get_by_role("listbox", name="Hosts")).to_be_hidden()
+
+
+def tab_of(place: Page | Frame, role: Literal["tab", "tabpanel"], name: str) -> Locator:
+    """A tab or its panel; its name ends in how many things it lists."""
+    return place.get_by_role(role, name=re.compile(rf"^{name}\s*\d*$"))
+
+
+def ops(place: Page | Frame) -> Locator:
+    return place.locator('[data-tfprof="op_table"] .tabulator-row')
+
+
+def test_every_view_of_a_page_is_about_the_chosen_host(page: Page) -> None:
+    choose(page, "00042")
+    expect(box(page)).to_have_attribute("title", BARE)
+    chart = page.locator('[data-tfprof="step_chart"] .tfp-plot')
+    expect(chart).to_have_attribute("aria-valuemax", "7")
+    header = page.locator(".tfp-ov-header")
+    expect(header).to_contain_text("worker-00042.c.internal a step takes 9.70 ms")
+    expect(header).to_contain_text("All hosts: ")
+    chip = page.locator(".tfp-chip")
+    expect(chip).to_contain_text("8 steps")
+    for tab in TABS:
+        tab_of(page, "tab", tab).click()
+        panel = tab_of(page, "tabpanel", tab)
+        if tab in NOTHING:
+            expect(panel).to_contain_text(NOTHING[tab])
+        else:
+            expect(panel).not_to_contain_text("undefined")
+            assert panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
+    tab_of(page, "tab", "Ops").click()
+    expect(ops(page)).to_have_count(2)
+    assert {row.get_attribute("data-op-name") for row in ops(page).all()} == {PLAIN.op, BARE_OP}
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"host_selector_{page.viewport_size['width']}.png")  # type: ignore[index]
+    page.get_by_role("button", name="Show all hosts").click()
+    expect(box(page)).to_have_value("All 2 hosts")
+    expect(ops(page)).to_have_count(7)
+    expect(header).not_to_contain_text("All hosts: ")
+
+
+def test_a_step_of_the_chosen_host_is_that_step_in_every_view(page: Page) -> None:
+    choose(page, FULL)
+    page.locator('[data-tfprof="step_chart"] .tfp-plot').focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".tfp-chip")).to_contain_text("step 5")
+    names = [row.get_attribute("data-op-name") for row in ops(page).all()]
+    assert BARE_OP not in names
+    assert OTHER in names
+    tab_of(page, "tab", "Memory").click()
+    expect(tab_of(page, "tabpanel", "Memory")).to_contain_text("at the peak (step 5)")
+    tab_of(page, "tab", "Kernels").click()
+    expect(page.locator('[data-tfprof="kernel_table"] .tabulator-row')).to_have_count(2)
+
+
+def test_what_the_reader_chose_in_a_view_stays_with_another_host(page: Page) -> None:
+    tab_of(page, "tab", "Memory").click()
+    memory = tab_of(page, "tabpanel", "Memory")
+    memory.get_by_role("button", name="By step").click()
+    choose(page, FULL)
+    expect(memory.get_by_role("button", name="By step")).to_have_attribute("aria-pressed", "true")
+    tab_of(page, "tab", "Ops").click()
+    table = tab_of(page, "tabpanel", "Ops")
+    table.get_by_role("searchbox").fill("MatMul")
+    expect(ops(page)).to_have_count(2)
+    choose(page, "00042")
+    expect(ops(page)).to_have_count(1)
+    expect(table.get_by_role("searchbox")).to_have_value("MatMul")
+
+
+def test_the_list_is_told_to_a_screen_reader_and_worked_by_keys(page: Page) -> None:
+    combobox = box(page)
+    combobox.focus()
+    options = page.get_by_role("listbox", name="Hosts").get_by_role("option")
+    expect(options).to_have_count(3)
+    expect(combobox).to_have_attribute("aria-expanded", "true")
+    expect(options.nth(0)).to_have_attribute("aria-selected", "true")
+    combobox.press("ArrowDown")
+    expect(combobox).to_have_attribute("aria-activedescendant", options.nth(1).get_attribute("id") or "")
+    combobox.press("Escape")
+    expect(combobox).to_have_attribute("aria-expanded", "false")
+    expect(combobox).to_have_value("All 2 hosts")
+    combobox.press("ArrowDown")
+    combobox.press("ArrowDown")
+    combobox.press("ArrowDown")
+    combobox.press("Enter")
+    expect(combobox).to_have_attribute("title", BARE)
+    combobox.press("ArrowDown")
+    combobox.fill("no such host")
+    expect(page.locator(".tfp-host-list")).to_contain_text("0 of 2 hosts")
+    expect(options).to_have_count(0)
+    combobox.press("Enter")
+    expect(combobox).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Tab")
+    expect(combobox).to_have_attribute("aria-expanded", "false")
+    expect(combobox).to_have_attribute("title", BARE)
+
+
+def test_a_trace_of_one_host_has_nothing_to_choose(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("host_selector_one")
+    path = tfprof.load(write_run(folder / "run", PLAIN)).to_html(folder / "page.html")
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.locator('[data-tfprof="op_table"] [data-op-name]').first.wait_for()
+    assert box(page).count() == 0
+    context.close()
+
+
+# ---- with a kernel --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[KernelSide]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield KernelSide(patch)
+
+
+@pytest.fixture
+def host(browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
+    with widget_host(browser, kernel) as host:
+        yield host
+        assert host.refused == []
+        assert host.errors == []
+
+
+def test_a_single_view_has_the_box_and_follows_while_the_kernel_is_busy(host: WidgetHost, two_hosts: Path) -> None:
+    prof = tfprof.load(two_hosts)
+    frame = host.show(prof.op_table())
+    host.serve(lambda: ops(frame).count() == 7, "no ops")
+    choose(frame, "00042")
+    expect(ops(frame)).to_have_count(2)
+    expect(frame.locator(".tfp-about")).to_contain_text("worker-00042")
+    assert prof.link.host == ""
+    host.serve(lambda: prof.link.host == BARE, lambda: f"Python has {prof.link.host!r}")
+    prof.select(host=FULL)
+    host.serve(lambda: ops(frame).count() == 6, "the view does not follow Python")
+
+
+@pytest.mark.parametrize("view", ["step_chart", "memory_timeline", "input_graph", "overview_panel", "kernel_table"])
+def test_each_view_alone_has_the_box(host: WidgetHost, two_hosts: Path, view: str) -> None:
+    prof = tfprof.load(two_hosts)
+    frame = host.show(getattr(prof, view)())
+    host.serve(lambda: box(frame).count() == 1 and frame.locator(f'[data-tfprof="{view}"] > *').count(), "not drawn")
+    host.serve(lambda: frame.locator(".tfp-waiting").count() == 0, "still waiting")
+    choose(frame, FULL)
+    expect(frame.locator(f'[data-tfprof="{view}"]')).not_to_contain_text("ran no")
+    assert frame.get_by_role("alert").count() == 0
+
+
+def test_a_saved_dashboard_keeps_the_host_and_lets_another_be_chosen(host: WidgetHost, two_hosts: Path) -> None:
+    prof = tfprof.load(two_hosts)
+    prof.select(host=BARE)
+    dashboard = prof.dashboard()
+    frame = host.new_output(saved=saved_state(dashboard))
+    frame.evaluate("id => void window.showWidget(id)", dashboard.model_id)
+    expect(ops(frame)).to_have_count(2)
+    expect(box(frame)).to_have_attribute("title", BARE)
+    choose(frame, FULL)
+    expect(ops(frame)).to_have_count(6)
+    assert host.asked == []
+
+
+def test_a_host_of_a_reduced_profile_opens_in_full_and_back(host: WidgetHost, many_hosts: Path) -> None:
+    prof = reduced(many_hosts)
+    frame = host.show(prof.dashboard())
+    host.serve(lambda: ops(frame).count() == 4, "no ops")
+    box(frame).fill("000")
+    expect(frame.locator(".tfp-host-list")).to_contain_text("10 of 18 hosts")
+    box(frame).press("Escape")
+    choose(frame, SLOW)
+    expect(frame.locator(".tfp-host-bar")).to_contain_text("4 of 72 steps")
+    frame.locator('[data-tfprof="step_chart"] .tfp-plot').focus()
+    host.page.keyboard.press("ArrowRight")
+    expect(tab_of(frame, "tabpanel", "Ops")).to_contain_text("op times of the whole capture")
+    expect(ops(frame).first).to_contain_text("dense/MatMul")
+    frame.get_by_role("button", name=f"Open {SLOW} in full").click()
+    expect(frame.get_by_text(f"Reading {SLOW}")).to_be_visible()
+    opened = prof.host(SLOW).dashboard()
+    for model in reversed(models_of(opened)):  # a front end is told of new widgets before their references
+        host._open(0, model)
+    back = frame.get_by_role("button", name="Back to all hosts")
+    host.serve(lambda: back.is_visible(), "not opened")
+    assert prof.dashboard().opened is opened
+    expect(frame.get_by_role("region", name="Opened host")).to_contain_text(SLOW)
+    host.serve(lambda: ops(frame).last.is_visible(), "the host's ops are not drawn")
+    assert frame.get_by_role("alert").count() == 0
+    back.click()
+    expect(box(frame)).to_be_visible()
+    host.serve(lambda: prof.dashboard().opened is None, "Python still shows the host")
+    expect(box(frame)).to_have_attribute("title", SLOW)
+
+
+def test_a_host_that_cannot_be_read_says_so_in_place(host: WidgetHost, tmp_path: Path) -> None:
+    run = Cluster(18, n_steps=4).draw(tmp_path)
+    prof = reduced(run)
+    frame = host.show(prof.dashboard())
+    host.serve(lambda: ops(frame).count() == 4, "no ops")
+    choose(frame, SLOW)
+    (run / f"{SLOW}.xplane.pb").unlink()
+    frame.get_by_role("button", name=f"Open {SLOW} in full").click()
+    told = frame.get_by_role("alert")
+    host.serve(lambda: told.count() == 1, "nothing is said")
+    expect(told).to_contain_text(f"{SLOW} could not be opened")
+    expect(frame.locator(".tfp-opening code")).to_have_text(f'prof.host("{SLOW}")')
+    expect(ops(frame)).to_have_count(4)
+
+
+def test_an_exported_page_of_a_reduced_profile_says_how_to_open_a_host(
+    browser: Browser, many_hosts: Path, tmp_path: Path
+) -> None:
+    path = reduced(many_hosts).to_html(tmp_path / "page.html")
+    page = open_page(browser, path, 1200)
+    choose(page, SLOW)
+    expect(page.locator(".tfp-host-full code")).to_have_text(f'prof.host("{SLOW}")')
+    assert page.get_by_role("button", name="in full").count() == 0
+    assert page.faults == []  # type: ignore[attr-defined]
+    page.context.close()

@@ -1,0 +1,216 @@
+"""The cost by structure in a page without a kernel and in a dashboard: drawn, selected, sought, opened, said to be empty."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page
+
+from tests.browser.drawings import MARKUP
+from tests.browser.harness import poll
+from tests.browser.linked_views import LinkedViews
+from tests.browser.test_accessibility import AUDIT, AXE
+from tests.structure_drawings import KINDS, drawn_graph, profile_of
+
+N_LAYERS = 6
+N_OPS = N_LAYERS * len(KINDS)
+PRODUCT = "model/layer_5/block_0/MatMul"
+"""The op that takes longest."""
+
+
+class Failures(list[str]):
+    """What a page said went wrong."""
+
+    def watch(self, page: Page) -> None:
+        """Note errors of a page."""
+        page.on("pageerror", lambda error: self.append(str(error)))
+        page.on("console", lambda line: self.append(line.text) if line.type == "error" else None)
+
+
+def opened_page(browser: Browser, path: Path, failures: Failures, width: int = 1300) -> Page:
+    """An exported page in a window of its own."""
+    page = browser.new_context(viewport={"width": width, "height": 1000}).new_page()
+    failures.watch(page)
+    page.goto(path.as_uri())
+    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
+    return page
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """The exported page of a drawn graph: no kernel, no network."""
+    path = profile_of(drawn_graph(N_LAYERS)).to_html(tmp_path_factory.mktemp("tree") / "page.html")
+    failures = Failures()
+    page = opened_page(browser, path, failures)
+    yield page
+    assert failures == []
+    page.context.close()
+
+
+@pytest.fixture
+def views(page: Page) -> LinkedViews:
+    """Its dashboard with the tab open, by scope and in time, nothing sought or selected."""
+    views = LinkedViews(page, page)
+    views.open_tab("tree_view")
+    view = views.view("tree_view")
+    view.get_by_role("searchbox").fill("")
+    view.locator("select").select_option("micros")
+    choose(view, "Scope")
+    view.locator(".tfp-crumbs button").first.click()
+    poll(lambda: view.locator('[aria-selected="true"]').count() == 0, "something stays selected")
+    return views
+
+
+def choose(view: Locator, kind: str) -> None:
+    view.get_by_role("button", name=kind, exact=True).click()
+
+
+def row(view: Locator, node: str) -> Locator:
+    return view.locator(f'.tfp-tree-grid .row[data-node="{node}"]')
+
+
+def test_the_most_costly_layer_is_first_and_the_figure_is_named(views: LinkedViews) -> None:
+    view = views.view("tree_view")
+    assert f"{N_OPS} ops" in view.inner_text()
+    assert "per step, mean of 3" in view.inner_text()
+    shown = [node.get_attribute("data-node") for node in view.locator(".tfp-tree-grid .row").all()]
+    assert shown[:2] == ["model", "model/layer_5/block_0"]
+
+
+def test_a_click_selects_the_ops_below_in_the_op_table_and_a_selection_there_is_shown_here(views: LinkedViews) -> None:
+    view = views.view("tree_view")
+    row(view, "model/layer_5/block_0").locator(".nm").click()
+    assert row(view, "model/layer_5/block_0").get_attribute("aria-selected") == "true"
+    views.open_tab("op_table")
+    poll(lambda: views.is_marked(PRODUCT), "the ops of the clicked scope are not marked in the op table")
+    assert not views.is_marked("model/layer_4/block_0/MatMul")
+    other = "model/layer_4/block_0/MatMul"
+    views.view("op_table").locator(f'[data-op-name="{other}"]').first.click(position={"x": 60, "y": 8})
+    views.open_tab("tree_view")
+    poll(lambda: row(view, other).count() == 1, "the selected op is not brought into sight")
+    assert row(view, other).get_attribute("aria-selected") == "true"
+    assert row(view, "model/layer_5/block_0").get_attribute("aria-selected") == "false"
+
+
+def test_the_icicle_opens_by_key_and_shows_the_way_back(views: LinkedViews) -> None:
+    view = views.view("tree_view")
+    view.locator(".cell").first.focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        views.page.keyboard.press(key)
+    crumbs = view.locator(".tfp-crumbs button")
+    poll(lambda: crumbs.count() >= 3, "the scope did not open")
+    assert crumbs.last.inner_text() in ("block_0", "layer_5")
+    views.page.keyboard.press("Escape")
+    poll(lambda: "layer_5" not in crumbs.last.inner_text() or crumbs.count() < 4, "Esc did not go out")
+
+
+def test_a_search_lists_what_it_finds_and_goes_from_one_to_the_next(views: LinkedViews) -> None:
+    view = views.view("tree_view")
+    box = view.get_by_role("searchbox")
+    box.fill("matmul")
+    found = view.locator(".tfp-found")
+    poll(lambda: found.inner_text().startswith(f"{N_LAYERS} of "), lambda: found.inner_text())
+    assert view.locator(".tfp-tree-grid .row").count() == N_LAYERS
+    box.press("Enter")
+    box.press("Enter")
+    poll(lambda: found.inner_text() == f"2 of {N_LAYERS} found", lambda: found.inner_text())
+    assert view.locator("[data-current]").get_attribute("data-node") == "model/layer_4/block_0/MatMul"
+
+
+def test_the_graph_is_drawn_hot_where_the_cost_is_and_opens_to_its_ops(views: LinkedViews) -> None:
+    view = views.view("tree_view")
+    choose(view, "Graph")
+    boxes = view.locator(".box:not(.open)")
+    assert boxes.count() == N_LAYERS
+    assert view.locator(".edge").count() == N_LAYERS - 1
+    heat = [float(box.evaluate("box => parseFloat(box.style.getPropertyValue('--heat'))")) for box in boxes.all()]
+    hottest = boxes.nth(heat.index(max(heat)))
+    assert hottest.get_attribute("data-node") == "model/layer_5/block_0"
+    assert max(heat) == 100
+    assert min(heat) < 80
+    view.get_by_role("button", name="Fit").click()
+    hottest.click()
+    assert hottest.get_attribute("aria-pressed") == "true"
+    hottest.focus()
+    views.page.keyboard.press("Enter")
+    poll(lambda: view.locator(f'.box.op[data-node="{PRODUCT}"]').count() == 1, "the scope did not open")
+    views.open_tab("op_table")
+    poll(lambda: views.is_marked(PRODUCT), "the box did not select its ops")
+
+
+def test_op_types_are_ranked_and_calls_are_shown_with_their_code(views: LinkedViews) -> None:
+    view = views.view("tree_view")
+    choose(view, "Op type")
+    shown = [node.get_attribute("data-node") for node in view.locator(".tfp-tree-grid .row").all()]
+    assert shown[0] == "MatMul"
+    assert set(shown) == set(KINDS)
+    choose(view, "Code")
+    assert "train.py:40 <module>" in view.inner_text()
+    assert "x = model.dense_5(x)" in view.locator(".tfp-tree-grid").inner_text()
+
+
+def test_other_figures_are_chosen_and_those_without_data_are_not_offered(views: LinkedViews) -> None:
+    view = views.view("tree_view")
+    offered = view.locator("select option").all_inner_texts()
+    assert "Parameters" in offered
+    assert "Residual bytes" not in offered
+    view.locator("select").select_option("params")
+    poll(lambda: "2,048" in row(view, "model/layer_5/block_0").inner_text(), "no parameters in the row")
+    assert "of the graph" in view.inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_any_of_the_views(views: LinkedViews, theme: str) -> None:
+    if not AXE.exists():
+        if os.environ.get("CI"):
+            pytest.fail("axe-core is missing: `make test` installs it with the other npm packages.")
+        pytest.skip("axe-core is missing: `make test` installs it with the other npm packages.")
+    views.page.add_script_tag(path=AXE)
+    if views.view("dashboard").get_attribute("data-theme") != theme:
+        views.page.locator(".tfp-theme-switch").click()
+        poll(lambda: views.view("dashboard").get_attribute("data-theme") == theme, "the theme stays")
+        views.page.wait_for_timeout(400)
+    view = views.view("tree_view")
+    for kind in ("Graph", "Op type", "Code", "Scope"):
+        choose(view, kind)
+        views.page.wait_for_timeout(100)
+        assert views.page.evaluate(AUDIT, '[data-tfprof="tree_view"]') == [], kind
+
+
+def test_hostile_names_are_text_and_what_is_unknown_says_why(browser: Browser, tmp_path: Path) -> None:
+    prof = profile_of(drawn_graph(2, model=MARKUP, with_code=False))
+    failures = Failures()
+    page = opened_page(browser, prof.to_html(tmp_path / "hostile.html"), failures)
+    views = LinkedViews(page, page)
+    views.open_tab("tree_view")
+    view = views.view("tree_view")
+    assert MARKUP in view.inner_text()
+    choose(view, "Graph")
+    for box in view.locator(".box").all():
+        box.dispatch_event("pointerenter")
+    choose(view, "Code")
+    assert "Lines are unknown because" in view.inner_text()
+    assert page.evaluate("window.tfprofHacked") is None
+    assert failures == []
+    page.context.close()
+
+
+def test_twenty_thousand_ops_are_shown_within_limits(browser: Browser, tmp_path: Path) -> None:
+    failures = Failures()
+    path = profile_of(drawn_graph(50, 50)).to_html(tmp_path / "large.html")
+    page = opened_page(browser, path, failures, width=900)
+    views = LinkedViews(page, page)
+    views.open_tab("tree_view")
+    view = views.view("tree_view")
+    assert "20,000 ops" in view.inner_text()
+    choose(view, "Op type")
+    view.locator(".tfp-tree-grid .tw").first.click()
+    assert view.locator(".tfp-tree-grid .row").count() < 100
+    choose(view, "Graph")
+    assert 1 < view.locator(".box").count() < 130
+    assert " of 20,000 ops merged" in view.inner_text()
+    assert failures == []
+    page.context.close()

@@ -1,0 +1,50 @@
+"""A committed notebook -> the same one run as it is, in an empty folder, and what its cells say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parent.parent.parent / "notebooks"
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def executed(name: str, facts: str, folder: Path) -> nbformat.NotebookNode:
+    """The notebook with a cell more, `facts`, that tells its results; a cell that fails raises.
+
+    Nothing may be left in `folder`, where it runs.
+    """
+    notebook = committed(name)
+    notebook.cells.append(nbformat.v4.new_code_cell(facts))
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    assert list(folder.iterdir()) == [], "nothing is written into the working directory"
+    return notebook
+
+
+def committed(name: str) -> nbformat.NotebookNode:
+    """The notebook as it is in the repository."""
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def text_of(cell: nbformat.NotebookNode, stream: str) -> str:
+    """What a cell wrote to `stdout` or `stderr`."""
+    return "".join(output.text for output in cell.outputs if output.get("name") == stream)
+
+
+def check_no_outputs(name: str) -> None:
+    """A notebook is committed without outputs."""
+    for cell in committed(name).cells:
+        assert cell.get("outputs", []) == []
+        assert cell.get("execution_count") is None
+
+
+def check_no_complaint(notebook: nbformat.NotebookNode) -> None:
+    """No cell warned, and nothing failed beside the cells."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert "Traceback" not in text_of(cell, "stderr"), cell.source
+            assert "Warning" not in text_of(cell, "stderr"), cell.source

@@ -1,0 +1,72 @@
+"""notebooks/many_workers.ipynb runs as it is committed: two processes train, are captured together, and the slow one is found.
+
+No duration is asserted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, executed, text_of
+
+NOTEBOOK = "many_workers"
+FACTS = """
+print(json.dumps({
+    "addresses": [address.replace(":", "_") for address in two_workers],
+    "hosts": sorted(prof.hosts["host"]),
+    "roles": prof.hosts["role"].tolist(),
+    "n_aligned": int(prof.workers["step"].max()) + 1,
+    "straggler": prof.stragglers[["host", "category"]].iloc[0].tolist(),
+    "exchanged_us": float(prof.communication["total_time_us"].sum()),
+    "n_workers": scaling.frame["n_workers"].tolist(),
+    "reduced_ms": reduced.steps["step_time_ms"].sum(),
+    "whole_ms": prof.steps["step_time_ms"].sum(),
+}))
+import shutil as _shutil
+_shutil.rmtree(folder)
+"""
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
+
+
+@pytest.fixture(scope="module")
+def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text_of(notebook.cells[-1], "stdout"))
+    return found
+
+
+def test_committed_notebook_has_no_outputs() -> None:
+    check_no_outputs(NOTEBOOK)
+
+
+@pytest.mark.tensorflow
+def test_both_workers_are_one_profile_with_aligned_steps(facts: dict[str, Any]) -> None:
+    assert facts["hosts"] == sorted(facts["addresses"])
+    assert facts["roles"] == ["worker", "worker"]
+    assert facts["n_aligned"] > 1
+    assert facts["exchanged_us"] > 0
+
+
+@pytest.mark.tensorflow
+def test_the_worker_with_the_slow_disk_holds_the_other_up(facts: dict[str, Any]) -> None:
+    assert facts["straggler"] == [facts["addresses"][-1], "input"]
+
+
+@pytest.mark.tensorflow
+def test_runs_are_compared_by_workers_and_a_reduced_run_has_the_steps_of_the_whole(facts: dict[str, Any]) -> None:
+    assert facts["n_workers"] == [1, 2]
+    assert facts["reduced_ms"] == pytest.approx(facts["whole_ms"], rel=1e-9)
+
+
+@pytest.mark.tensorflow
+def test_the_chart_is_a_widget_and_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
+    (cell,) = [cell for cell in notebook.cells if cell.source == "prof.worker_chart()"]
+    assert any(VIEW in output.get("data", {}) for output in cell.outputs)
+    check_no_complaint(notebook)

@@ -1,0 +1,15 @@
+"""Parts of steps are called alike in Python and in the browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tfprof_widgets.analysis.steps.steps import CATEGORY_LABELS, STEP_CATEGORIES
+
+META = Path(__file__).parents[4] / "js" / "src" / "core" / "meta.ts"
+
+
+def test_labels_of_the_browser_are_those_of_python() -> None:
+    table = META.read_text(encoding="utf-8").partition("CATEGORY_LABELS")[2].partition("};")[0]
+    assert dict(re.findall(r'(\w+): "([^"]+)"', table)) == dict(zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True))

@@ -1,0 +1,160 @@
+"""The tables of a reduced profile are those of the same files read whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same
+from tests.unit.analysis.cluster.conftest import RUNS
+from tfprof_widgets.analysis.results import Results
+
+TABLES: dict[str, Callable[[Results], pd.DataFrame]] = {
+    "steps": lambda results: results.steps.frame,
+    "ops": lambda results: results.ops,
+    "ops_and_idle": lambda results: results.ops_and_idle,
+    "kernels": lambda results: results.kernels.frame,
+    "hlo_ops": lambda results: results.hlo_ops.frame,
+    "workers": lambda results: results.workers.frame,
+    "stragglers": lambda results: results.stragglers,
+    "communication": lambda results: results.communication,
+    "hosts": lambda results: results.hosts.drop(columns="path"),
+    "memory": lambda results: results.memory.summary,
+    "pipelines": lambda results: results.input_pipeline.pipelines,
+    "iterators": lambda results: results.input_pipeline.iterators,
+    "slowest_calls": lambda results: results.tf_data.slowest_calls,
+    "input_ops": lambda results: results.input_pipeline.ops,
+    "input_categories": lambda results: results.input_pipeline.categories,
+    "input_hosts": lambda results: results.input_pipeline.hosts,
+    "input_steps": lambda results: results.input_pipeline.steps,
+    "breakdown": lambda results: results.overview.breakdown,
+    "top_ops": lambda results: results.overview.top_ops,
+    "tf_functions": lambda results: results.overview.tf_functions,
+    "layers": lambda results: results.layers.frame,
+    "scopes": lambda results: results.scopes.frame,
+    "source_lines": lambda results: results.source_lines.frame,
+    "variables": lambda results: results.variables,
+}
+OVERVIEW = (
+    "n_steps",
+    "n_steps_averaged",
+    "step_time_avg_ms",
+    "step_time_std_ms",
+    "step_time_min_ms",
+    "step_time_max_ms",
+    "is_averaged",
+    "left_out",
+    "is_inferred",
+    "limiter",
+    "verdict",
+    "verdict_detail",
+    "busy_ratio",
+    "compute_16bit_ratio",
+    "compute_32bit_ratio",
+    "host_time_ratio",
+    "device_time_ratio",
+    "host_eager_ratio",
+    "device_eager_ratio",
+    "device_idle_ratio",
+    "host_idle_ratio",
+    "device_duty_cycle_ratio",
+    "findings",
+    "environment",
+)
+INPUT = ("verdict", "input_ratio", "bottleneck", "suggestion", "suggestion_code", "is_input_bound", "summary")
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("run", RUNS)
+def test_tables_are_those_of_the_files_read_whole(run: str, table: str, both_of: Callable[[str], Both]) -> None:
+    both = both_of(run)
+    assert_same(TABLES[table](both.reduced), TABLES[table](both.whole))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_overview_is_that_of_the_files_read_whole(run: str, both_of: Callable[[str], Both]) -> None:
+    both = both_of(run)
+    assert_fields(both.reduced.overview, both.whole.overview, OVERVIEW)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_input_is_judged_as_of_the_files_read_whole(run: str, both_of: Callable[[str], Both]) -> None:
+    both = both_of(run)
+    assert_fields(both.reduced.input_pipeline, both.whole.input_pipeline, INPUT)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_who_holds_memory_at_the_peak_is_told_as_of_the_files_read_whole(
+    run: str, both_of: Callable[[str], Both]
+) -> None:
+    mine, theirs = both_of(run).reduced.memory, both_of(run).whole.memory
+    assert mine.allocators == theirs.allocators
+    for allocator in theirs.allocators:
+        assert_same(mine.peak(allocator), theirs.peak(allocator))
+        assert_same(mine.held_at_peak(allocator), theirs.held_at_peak(allocator))
+        assert repr(mine.growth(allocator)) == repr(theirs.growth(allocator)) or np.isnan(
+            theirs.growth(allocator).bytes_per_step
+        )
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_units_have_the_same_totals_on_all_hosts_and_on_each(run: str, both_of: Callable[[str], Both]) -> None:
+    both = both_of(run)
+    assert_same(*(_units(one, np.zeros(len(one.unit_totals.unit))) for one in (both.reduced, both.whole)), keys=_KEYS)
+    assert_same(*(_units(one, one.host_totals.host, of_hosts=True) for one in (both.reduced, both.whole)), keys=_KEYS)
+    assert both.reduced.host_totals.hosts == both.whole.host_totals.hosts
+    assert both.reduced.idle_ps == both.whole.idle_ps
+
+
+_KEYS = ("host", "name", "is_device", "self_ps", "total_ps")
+
+
+def _units(results: Results, host: Sequence[int] | np.ndarray, *, of_hosts: bool = False) -> pd.DataFrame:
+    """Totals by what the units are called: their numbers are free."""
+    totals = results.host_totals if of_hosts else results.unit_totals
+    return pd.DataFrame(
+        {
+            "host": host,
+            "name": [results.occurrences.name[i] for i in totals.unit.tolist()],
+            "is_device": results.occurrences.is_device[totals.unit],
+            "count": totals.count,
+            "total_ps": totals.total_ps,
+            "self_ps": totals.self_ps,
+        }
+    )
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_tree_of_scopes_has_the_time_and_executions_of_the_files_read_whole(
+    run: str, both_of: Callable[[str], Both]
+) -> None:
+    mine, theirs = (one.op_graph for one in (both_of(run).reduced, both_of(run).whole))
+    assert mine.ops["name"].tolist() == theirs.ops["name"].tolist()
+    for frame, column in (("times", "duration_us"), ("runs", "n_runs")):
+        sums = [getattr(graph, frame).groupby("op")[column].sum() for graph in (mine, theirs)]
+        pd.testing.assert_series_equal(*sums, check_exact=False, rtol=1e-9, check_dtype=False)
+
+
+def test_devices_that_run_other_kernels_for_an_op_count_the_most_frequent_of_all(
+    both_of: Callable[[str], Both],
+) -> None:
+    results = both_of("devices").reduced
+    op = results.ops[(results.ops["device"] == "Device") & (results.ops["name"] == "net/dense/MatMul")]
+    on_each = results.host_totals.count[
+        results.host_totals.unit == results.occurrences.name.index("net/dense/MatMul", _first_device(results))
+    ]
+    assert int(op["occurrences"].iloc[0]) == on_each.max() < on_each.sum()
+
+
+def _first_device(results: Results) -> int:
+    return int(np.flatnonzero(results.occurrences.is_device)[0])
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_host_travels_in_few_bytes(run: str, both_of: Callable[[str], Both]) -> None:
+    from pickle import dumps
+
+    assert all(len(dumps(one)) < 50_000 for one in both_of(run).reduced.summaries)

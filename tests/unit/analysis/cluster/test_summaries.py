@@ -1,0 +1,233 @@
+"""What a host's file is reduced to: bounded whatever the host ran, and with the totals of what did not travel."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.builders import Event, event, line, plane, session, space
+from tests.unit.analysis.cluster.comparison import Both
+from tfprof_widgets.analysis.cluster import (
+    exchanges,
+    memory_summary,
+    merged_hlo,
+    merged_input,
+    merged_kernels,
+    op_summary,
+)
+from tfprof_widgets.analysis.cluster import step_summary as steps_of
+from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
+from tfprof_widgets.analysis.cluster.host_summary import HostSummary, summarize_host
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+
+def host(name: str, *events: Event) -> Trace:
+    return read_xspace(
+        space(session(duration_us=10_000), plane("/host:CPU", line("python", *events)), hostnames=[name])
+    )
+
+
+def steps_with(n_ops: int, n_steps: int = 3, n_pieces: int = 1) -> list[Event]:
+    """Steps of 1 ms with ops of rising length, each with gaps between."""
+    events = []
+    for step in range(n_steps):
+        at = 1000.0 * step
+        events.append(event("train", at, 990, _r=1, step_num=step))
+        for piece in range(n_pieces):
+            for op in range(n_ops):
+                begin = at + 900 * (piece * n_ops + op) / (n_ops * n_pieces)
+                events.append(event(f"net/op_{op}:MatMul", begin, (0.2 + 0.6 * op / n_ops) * 900 / (n_ops * n_pieces)))
+    return events
+
+
+def both(*traces: Trace) -> Both:
+    return Both.of_traces(traces)
+
+
+def test_ops_beyond_the_most_are_one_row_a_side_and_all_totals_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_summary, "MAX_UNITS", 3)
+    found = both(host("a", *steps_with(8)), host("b", *steps_with(2)))
+    assert len(found.reduced.summaries[0].ops) == 5
+    ops = found.reduced.ops
+    assert ops[["total_self_time_us", "occurrences"]].sum().tolist() == pytest.approx(
+        found.whole.ops[["total_self_time_us", "occurrences"]].sum().tolist()
+    )
+    assert set(ops["name"]) == {"net/op_7", "net/op_6", "net/op_5", "net/op_0", "net/op_1", op_summary.OTHERS}
+    assert op_summary.OTHERS not in found.reduced.overview.top_ops["name"].tolist()
+    assert found.reduced.overview.host_idle_ratio == pytest.approx(found.whole.overview.host_idle_ratio)
+
+
+def test_a_notice_says_how_many_ops_of_how_many_are_listed(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    reduced = both(host("a", *steps_with(8)), host("b", *steps_with(2))).reduced
+    assert reduced.notices == ()
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.left_out.MAX_UNITS", 3)
+    assert reduced.notices == (
+        "1 of 2 hosts (a) ran more ops than a reduced profile has: the 3 of 8 that took most time are listed, the time of the "
+        "others is in the row 'other ops'.",
+    )
+
+
+def test_compiled_ops_beyond_the_most_leave_the_sides_with_their_time(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    whole = both_of("xla_fit").whole
+    monkeypatch.setattr(op_summary, "MAX_UNITS", 20)
+    reduced = merge_hosts([summarize_host(whole)])
+    sums = [one.ops.groupby("device")["total_self_time_us"].sum() for one in (reduced, whole)]
+    np.testing.assert_allclose(*sums, rtol=1e-9)
+    assert 0 < len(reduced.hlo_ops.frame) < len(whole.hlo_ops.frame)
+
+
+def test_kernels_beyond_the_most_are_one_row(monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]) -> None:
+    whole = both_of("devices").whole
+    monkeypatch.setattr(merged_kernels, "MAX_KERNELS", 1)
+    frame = merge_hosts([summarize_host(whole)]).kernels.frame
+    sums = ["occurrences", "total_time_us"]
+    assert frame[sums].sum().tolist() == pytest.approx(whole.kernels.frame[sums].sum().tolist())
+    assert set(frame["name"]) == {whole.kernels.frame["name"].iloc[0], merged_kernels.OTHERS}
+    assert frame["max_time_us"].max() == whole.kernels.frame["max_time_us"].max()
+
+
+def test_exchanges_beyond_the_most_are_one_row_a_kind(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    whole = both_of("stragglers").whole.communication.assign(host="a")
+    monkeypatch.setattr(exchanges, "MAX_EXCHANGES", 2)
+    frame = exchanges.summarize_communication(whole).frame
+    sums = ["occurrences", "total_time_us", "exposed_time_us", "bytes"]
+    assert frame[sums].sum().tolist() == pytest.approx(whole[sums].sum().tolist())
+    assert len(frame) < len(whole)
+    assert frame["name"].tolist().count(exchanges.OTHERS) == len(frame) - 2
+
+
+def test_rows_of_a_peak_beyond_the_most_are_one_row(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    memory = both_of("keras_fit").whole.memory
+    monkeypatch.setattr(memory_summary, "MAX_PEAK_ROWS", 2)
+    allocator = memory.allocators[0]
+    peak, whole = memory_summary.summarize_memory(memory).peaks[allocator].frame, memory.peak(allocator)
+    assert peak["total_bytes"].sum() == whole["total_bytes"].sum()
+    assert peak["op"].iloc[-1] == f"other ops ({len(whole) - 2:,} of {len(whole):,} rows)"
+
+
+def test_memory_of_ops_beyond_the_most_is_one_op(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    whole = both_of("keras_fit").whole
+    monkeypatch.setattr(memory_summary, "MAX_OPS", 2)
+    used = memory_summary.summarize_memory(whole.memory).by_op
+    assert len(used.name) == 3
+    assert used.allocated_bytes.sum() == whole.memory_by_op.allocated_bytes.sum()
+    assert used.peak_bytes.sum() == whole.memory_by_op.peak_bytes.sum()
+
+
+def test_a_notice_says_of_how_many_ops_the_memory_is_told(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    whole = both_of("devices").whole
+    n = len(whole.memory_by_op.name)
+    assert n > 1
+    monkeypatch.setattr(memory_summary, "MAX_OPS", 1)
+    (told,) = (one for one in merge_hosts([summarize_host(whole)]).notices if "memory" in one)
+    assert told.endswith(
+        f"allocated memory for more ops than a reduced profile has: the 1 of {n} that allocated most are told apart, the "
+        "bytes of the others are those of 'other ops'."
+    )
+
+
+def test_a_text_of_a_compiled_op_that_is_cut_shows_it(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    whole = both_of("devices").whole
+    texts = whole.hlo_ops.frame["expression"].tolist()
+    monkeypatch.setattr(merged_hlo, "MAX_EXPRESSION", 5)
+    reduced = merge_hosts([summarize_host(whole)])
+    n_cut = sum(len(text) > 5 for text in texts)
+    assert n_cut > 0
+    shown = reduced.hlo_ops.frame["expression"].tolist()
+    assert sorted(shown) == sorted(text if len(text) <= 5 else f"{text[:5]}…" for text in texts)
+    (told,) = (one for one in reduced.notices if "text" in one)
+    assert (
+        told
+        == f"Of {n_cut} of {len(texts)} HLO ops only the first 5 characters of their text are here; they end in '…'."
+    )
+
+
+def test_pipelines_that_took_most_time_travel(monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]) -> None:
+    tf_data = both_of("devices").whole.tf_data
+    assert len(tf_data.pipelines) == 3
+    monkeypatch.setattr(merged_input, "MAX_PIPELINES", 1)
+    found = merged_input.summarize_input(both_of("devices").whole.trace, tf_data)
+    assert found.pipelines["total_time_ms"].tolist() == [tf_data.pipelines["total_time_ms"].max()]
+    assert set(found.iterators["pipeline"].tolist()) == set(found.pipelines["id"].tolist())
+
+
+def test_the_first_steps_travel_where_a_host_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps_of, "MAX_STEPS", 2)
+    found = both(host("a", *steps_with(2, n_steps=5)), host("b", *steps_with(2, n_steps=2)))
+    assert found.reduced.steps.frame["name"].tolist() == ["train 0", "train 0", "train 1", "train 1"]
+    assert [one.steps.n_all for one in found.reduced.summaries] == [5, 2]
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.left_out.MAX_STEPS", 2)
+    assert found.reduced.notices == ("1 of 2 hosts (a) ran more steps than a reduced profile has: the first 2 of 5.",)
+
+
+def test_the_pieces_of_a_step_are_few_and_fill_it() -> None:
+    trace = host("a", *steps_with(3, n_pieces=30))
+    whole = Results(trace).steps
+    assert whole.pieces.groupby("step").size().min() > steps_of.MAX_PIECES
+    reduced = merge_hosts([summarize_host(Results(trace))]).steps
+    assert reduced.pieces.groupby("step").size().max() <= steps_of.MAX_PIECES
+    end = reduced.pieces["start_ps"] + reduced.pieces["duration_ps"]
+    for step, own in reduced.pieces.groupby("step"):
+        row = reduced.frame.iloc[int(step)]
+        assert own["start_ps"].iloc[0] == row["start_ps"]
+        assert end[own.index].iloc[-1] == row["start_ps"] + row["duration_ps"]
+        assert (own["start_ps"].iloc[1:].to_numpy() == end[own.index].iloc[:-1].to_numpy()).all()
+
+
+def test_each_part_of_an_outlined_step_is_of_the_category_that_takes_most_of_it() -> None:
+    trace = host("a", *steps_with(3, n_pieces=30))
+    whole, reduced = Results(trace).steps, merge_hosts([summarize_host(Results(trace))]).steps
+    for piece in reduced.pieces.itertuples():
+        low, high = piece.start_ps, piece.start_ps + piece.duration_ps
+        own = whole.pieces[whole.pieces["step"] == piece.step]
+        inside = np.minimum(own["start_ps"] + own["duration_ps"], high) - np.maximum(own["start_ps"], low)
+        taken = inside.clip(lower=0).groupby(own["category"], observed=True).sum()
+        assert taken[piece.category] == taken.max()
+
+
+def test_pieces_of_all_steps_of_a_host_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps_of, "MAX_HOST_PIECES", 6)
+    reduced = merge_hosts([summarize_host(Results(host("a", *steps_with(3))))]).steps
+    assert len(reduced.pieces) <= 6
+    assert set(reduced.pieces["category"]) <= set(STEP_CATEGORIES)
+
+
+def test_a_summary_comes_out_of_a_pickle_as_it_went_in(both_of: Callable[[str], Both]) -> None:
+    for one in both_of("devices").reduced.summaries:
+        again: HostSummary = pickle.loads(pickle.dumps(one))
+        assert repr(again) == repr(one)
+        assert pickle.dumps(again) == pickle.dumps(pickle.loads(pickle.dumps(again)))
+
+
+def test_texts_that_several_hosts_have_are_in_memory_once(both_of: Callable[[str], Both]) -> None:
+    first, second = (pickle.loads(pickle.dumps(one)) for one in both_of("devices").reduced.summaries[:2])
+    assert first.ops.name[0] is second.ops.name[0]
+
+
+def test_a_host_can_be_given_another_name(tmp_path: Path) -> None:
+    parts = [summarize_host(Results(host("vm", *steps_with(2))), path=str(tmp_path)).renamed(name) for name in "ab"]
+    results = merge_hosts(parts)
+    assert results.hosts["host"].tolist() == ["a", "b"]
+    assert set(results.steps.frame["host"]) == {"a", "b"}
+    assert results.host_totals.hosts == ("a", "b")

@@ -1,0 +1,67 @@
+"""Totals of units host by host: of one host they are the totals of the trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.builders import event, line, plane, session, space
+from tfprof_widgets.analysis.ops.host_totals import HostTotals
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.store.xspace import read_xspace
+
+
+def host(name: str, *kernels: str, n_ops: int = 2) -> Trace:
+    """A host that runs an op some times, nested in another, and on its device one op by several kernels."""
+    thread = [event("net/outer:Sub", 0, 50)] + [event("net/op:MatMul", 1 + 10 * i, 5) for i in range(n_ops)]
+    stream = [event(kernel, 10 * i, 4, tf_op="net/op:MatMul") for i, kernel in enumerate(kernels)]
+    planes = [plane("/host:CPU", line("python", *thread)), plane("/device:GPU:0", line("Stream #1", *stream))]
+    return read_xspace(space(session(duration_us=1000), *planes, hostnames=[name]))
+
+
+def rows(totals: HostTotals, results: Results) -> list[tuple[str, str, bool, int, int, int]]:
+    units = results.occurrences
+    return [
+        (totals.hosts[h], units.name[u], bool(units.is_device[u]), n, total // 10**6, own // 10**6)
+        for h, u, n, total, own in zip(
+            *(column.tolist() for column in (totals.host, totals.unit, totals.count, totals.total_ps, totals.self_ps)),
+            strict=True,
+        )
+    ]
+
+
+@pytest.mark.parametrize("kernels", [(), ("gemm",), ("gemm", "gemm", "reduce")], ids=["none", "one", "two"])
+def test_of_one_host_they_are_the_totals_of_all(kernels: tuple[str, ...]) -> None:
+    results = Results(host("a", *kernels))
+    of_host, of_all = results.host_totals, results.unit_totals
+    for name in ("unit", "count", "total_ps", "self_ps"):
+        np.testing.assert_array_equal(getattr(of_host, name), getattr(of_all, name))
+
+
+def test_of_several_hosts_each_has_its_own() -> None:
+    results = Results(merge_traces([host("b", "gemm", "gemm", "reduce"), host("a", n_ops=3)]))
+    assert rows(results.host_totals, results) == [
+        ("b", "net/outer", False, 1, 50, 40),
+        ("b", "net/op", False, 2, 10, 10),
+        ("b", "net/op", True, 2, 12, 12),
+        ("a", "net/outer", False, 1, 50, 35),
+        ("a", "net/op", False, 3, 15, 15),
+    ]
+
+
+def test_the_most_frequent_kernel_of_each_host_counts_there() -> None:
+    results = Results(merge_traces([host("a", "gemm", "gemm"), host("b", "other", "other", "other")]))
+    on_device = results.occurrences.is_device[results.host_totals.unit]
+    assert results.host_totals.count[on_device].tolist() == [2, 3]
+    device_unit = results.occurrences.is_device[results.unit_totals.unit]
+    assert results.unit_totals.count[device_unit].tolist() == [3]
+
+
+def test_a_trace_without_ops_has_none_but_its_hosts() -> None:
+    totals = Results(host("a", n_ops=0)).host_totals
+    assert totals.hosts == ("a",)
+    nothing = Results(read_xspace(space(session(), plane("/host:CPU"), hostnames=["a"]))).host_totals
+    assert len(nothing.unit) == 0
+    assert nothing.hosts == ("a",)

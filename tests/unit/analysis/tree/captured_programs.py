@@ -1,0 +1,98 @@
+"""Keras programs that this package captures, each run in a process of its own -> the `Results` of their captures."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.open import open_traces
+
+ROOT = Path(__file__).resolve().parents[4]
+
+HEAD = """\
+import json, sys
+import numpy as np, tensorflow as tf, keras
+import tfprof_widgets as tfprof
+from keras import layers as L
+def fitted(model, x, y, **options):
+    model.compile("adam", options.pop("loss", "mse"), **options)
+    model.fit(x, y, batch_size=8, verbose=0)
+    with tfprof.profile(logdir=sys.argv[1], system=False):
+        model.fit(x, y, batch_size=8, verbose=0)
+    n_trainable = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+    print(json.dumps({"n_params": model.count_params(), "n_trainable": n_trainable}))
+rows = np.random.default_rng(0).random((8 * 5 + 3, 16), np.float32)
+images = np.random.default_rng(0).random((8 * 5, 12, 12, 1), np.float32)
+"""
+CONV = """
+model = keras.Sequential([
+    L.Input((12, 12, 1)),
+    L.Conv2D(4, 3, activation="relu", name="conv"),
+    L.BatchNormalization(name="norm"),
+    L.Flatten(),
+    L.Dropout(0.5),
+    L.Dense(3, name="out"),
+], name="net")
+"""
+PROGRAMS = {
+    "dense": """
+model = keras.Sequential([L.Input((16,)), L.Dense(8, activation="relu", name="hidden"), L.Dense(1, name="out")], name="net")
+fitted(model, rows, rows[:, :1])
+""",
+    "conv": CONV
+    + """
+fitted(model, images, np.zeros(len(images)), loss=keras.losses.SparseCategoricalCrossentropy(True))
+""",
+    "xla": CONV
+    + """
+fitted(model, images, np.zeros(len(images)), loss=keras.losses.SparseCategoricalCrossentropy(True), jit_compile=True)
+""",
+    "lstm": """
+model = keras.Sequential([L.Input((6, 4)), L.LSTM(5, name="memory"), L.Dense(1, name="out")], name="net")
+fitted(model, images[:, :6, :4, 0], images[:, 0, 0])
+""",
+    "loop": """
+w = tf.Variable(tf.ones((16, 4)), name="weight")
+scale = tf.Variable(2.0, trainable=False, name="scale")
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.matmul(x, w)) * scale
+    w.assign_sub(0.01 * tape.gradient(loss, w))
+    return loss
+step(tf.constant(rows[:8]))
+with tfprof.profile(logdir=sys.argv[1], system=False):
+    for i in range(5):
+        with tfprof.step(i):
+            step(tf.constant(rows[:8]))
+print(json.dumps({"n_params": 65, "n_trainable": 64}))
+""",
+}
+
+
+def run_program(name: str, directory: Path) -> tuple[Results, dict[str, Any]]:
+    """The capture of a program, and what it printed of itself."""
+    script = directory / f"{name}.py"
+    script.write_text(HEAD + PROGRAMS[name])
+    environment = os.environ | {
+        "TF_CPU_ALLOCATOR_USE_BFC": "true",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [sys.executable, str(script), str(directory / "logdir")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
+    assert "deprecat" not in done.stderr
+    opened = open_traces(directory / "logdir")
+    return Results(opened.trace, opened.source_map), json.loads(done.stdout.splitlines()[-1])
