@@ -24,7 +24,9 @@ def copy_events(run: Run, way: Literal["h2d", "d2h"]) -> Int64:
     """The copies on streams of devices, in one direction; rows of the trace."""
     if not run.steps.has_device:
         return np.empty(0, np.int64)
-    return np.flatnonzero(on_stream(run.trace) & (run.span_types == _TYPE[way]) & (run.trace.duration_ps > 0))
+    return np.flatnonzero(
+        on_stream(run.trace) & (run.results.steps.span_type == _TYPE[way]) & (run.trace.duration_ps > 0)
+    )
 
 
 def exposed_copies_ms(run: Run, way: Literal["h2d", "d2h"]) -> Float64:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Int32, Trace, UInt8
-from ..steps.step_spans import classify
+from ...store.trace import Int32, Trace
 from .eager_work import EagerWork, eager_work
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
@@ -55,11 +54,6 @@ class Run:
         entries[self.steps.row] = np.arange(len(self.steps))
         found: Int32 = entries[self.results.steps.event_step]
         return found
-
-    @cached_property
-    def span_types(self) -> UInt8:
-        """For each event the kind of step time that it stands for."""
-        return classify(self.trace, self.results.steps.grouping)
 
     @cached_property
     def work(self) -> OpWork:

@@ -33,6 +33,7 @@ from ..ops.ops import OpSums, ops_table, sums_of_units
 from ..ops.unit_totals import UnitTotals
 from ..overview.overview import Overview
 from ..results import Results
+from ..steps.step_spans import SpanType
 from ..steps.steps import Steps
 from ..tree.captured_graph import compute_captured_graph
 from ..workers.communication import training_first
@@ -82,6 +83,7 @@ class ClusterResults(Results):
             pieces=self.merged_steps.pieces,
             event_step=self.low_event_step,
             is_work=np.asarray(self.low_event_step >= 0),
+            span_type=np.full(self.trace.n_events, SpanType.NONE, np.uint8),
             grouping=group_events(self.trace),
             compute_16bit_ps=sum(one.steps.compute_16bit_ps for one in self.summaries),
             compute_32bit_ps=sum(one.steps.compute_32bit_ps for one in self.summaries),

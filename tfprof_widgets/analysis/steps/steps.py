@@ -101,6 +101,8 @@ class Steps:
     """For each event the row of its step: the one whose group it is in, else the one during which it starts; -1 for none."""
     is_work: Bool
     """For each event whether a step led to it: it counts for that one, and not only ran meanwhile."""
+    span_type: UInt8
+    """For each event the kind of step time that it stands for, a `SpanType`."""
     grouping: Grouping
     compute_16bit_ps: int
     """Device time of 16-bit kernels over all groups, overlaps counted once, inside or outside of steps."""
@@ -141,6 +143,7 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
         pieces=_piece_frame(pieces),
         event_step=_event_step(trace, table),
         is_work=np.asarray(table.member >= 0),
+        span_type=types,
         grouping=grouping,
         compute_16bit_ps=precision[0],
         compute_32bit_ps=precision[1],

@@ -17,7 +17,7 @@ from ..input.input_work import within_data
 from ..ops.op_names import parse_op_names
 from ..steps.exchange_pieces import computes_on_host
 from ..steps.exchanges import EXCHANGE_KINDS, RECEIVE, find_exchanges
-from ..steps.step_spans import SpanType, classify, on_stream
+from ..steps.step_spans import SpanType, on_stream
 from ..steps.steps import Steps
 from ..table_types import Types, typed_table
 from ..units import PS_PER_US
@@ -66,7 +66,7 @@ def compute_communication(trace: Trace, steps: Steps) -> pd.DataFrame:
 
 def _spans(trace: Trace, steps: Steps) -> dict[str, Int64]:
     """The exchanges with what of each is exposed."""
-    types = classify(trace, steps.grouping)
+    types = steps.span_type
     own = find_exchanges(trace)
     stream = on_stream(trace)
     device = np.flatnonzero(stream & (types == SpanType.COLLECTIVES))
