@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.harness import CHROMIUM_ARGUMENTS, Notebook, Server, opened
+from tests.browser.widget_host import KernelSide, WidgetHost, widget_host
 from tools import chromium
 
 Open = Callable[..., AbstractContextManager[Notebook]]
@@ -67,3 +68,19 @@ def open_lab(browser: Browser, lab_server: Server) -> Open:
 def open_notebook(browser: Browser, notebook_server: Server) -> Open:
     """The same in Notebook 7."""
     return partial(opened, browser, notebook_server)
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[KernelSide]:
+    """The widgets of this process, as the kernel of `host`."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield KernelSide(patch)
+
+
+@pytest.fixture
+def host(browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
+    """A page that shows them; nothing may fail in it or be fetched by it."""
+    with widget_host(browser, kernel) as host:
+        yield host
+        assert host.refused == []
+        assert host.errors == []

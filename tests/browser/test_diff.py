@@ -14,7 +14,7 @@ import tfprof_widgets as tfprof
 from tests.browser.drawings import CLOSING, MARKUP
 from tests.browser.harness import ROOT, poll
 from tests.browser.test_accessibility import AUDIT, AXE, THEMES
-from tests.browser.widget_host import KernelSide, WidgetHost, widget_host
+from tests.browser.widget_host import WidgetHost
 from tests.unit.analysis.diff.drawn_runs import Run, with_times
 
 OP, TYPE = "model/dense/MatMul", "MatMul"
@@ -249,20 +249,6 @@ def test_axe_finds_nothing_serious(shown: Comparison, theme: str) -> None:
 
 
 # ---- in a notebook --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def kernel() -> Iterator[KernelSide]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield KernelSide(patch)
-
-
-@pytest.fixture
-def host(browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
-    with widget_host(browser, kernel) as host:
-        yield host
-        assert host.refused == []
-        assert host.errors == []
 
 
 def sent(host: WidgetHost) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Frame, Locator, Page, expect
 import tfprof_widgets as tfprof
 from tests.browser.full_run import OTHER, PLAIN, write_run
 from tests.browser.harness import SCREENSHOTS
-from tests.browser.widget_host import KernelSide, WidgetHost, models_of, saved_state, widget_host
+from tests.browser.widget_host import WidgetHost, models_of, saved_state
 from tests.cluster import Cluster, host_name
 from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
 
@@ -194,20 +194,6 @@ def test_a_trace_of_one_host_has_nothing_to_choose(browser: Browser, tmp_path_fa
 
 
 # ---- with a kernel --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def kernel() -> Iterator[KernelSide]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield KernelSide(patch)
-
-
-@pytest.fixture
-def host(browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
-    with widget_host(browser, kernel) as host:
-        yield host
-        assert host.refused == []
-        assert host.errors == []
 
 
 def test_a_single_view_has_the_box_and_follows_while_the_kernel_is_busy(host: WidgetHost, two_hosts: Path) -> None:

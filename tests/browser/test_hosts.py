@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,6 @@ from tests.browser.linked_views import FIRST_EVENT, LinkedViews
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state, widget_host
 
 SINGLE_VIEWS = ("timeline", "op_table", "memory_timeline", "input_graph")
-
-
-@pytest.fixture(scope="module")
-def kernel() -> Iterator[KernelSide]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield KernelSide(patch)
-
-
-@pytest.fixture
-def host(browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
-    with widget_host(browser, kernel) as host:
-        yield host
-        assert host.refused == []
-        assert host.errors == []
 
 
 @pytest.fixture

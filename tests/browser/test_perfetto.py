@@ -18,12 +18,6 @@ PERFETTO = "https://ui.perfetto.dev/"
 FAKE = Path(__file__).with_name("perfetto.html")
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Iterator[KernelSide]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield KernelSide(patch)
-
-
 @pytest.fixture(params=[False, True], ids=["binary", "buffers dropped"])
 def host(request: pytest.FixtureRequest, browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
     with widget_host(browser, kernel, drops_buffers=request.param) as host:
