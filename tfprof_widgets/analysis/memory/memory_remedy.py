@@ -6,7 +6,7 @@ from ...store.trace import Trace
 from .memory_snapshots import Snapshots
 
 _CPU_REMEDY = (
-    "{cause} TensorFlow records CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
+    "{cause} TensorFlow records all CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
     "Restart the kernel, run the line below first (or `%load_ext tfprof_widgets`, which does it), and capture again.\n"
     'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
 )
@@ -31,6 +31,10 @@ def memory_remedy(trace: Trace, snapshots: Snapshots) -> str | None:
     if not snapshots.allocators:
         return _CPU_REMEDY.format(cause="This capture holds no memory events.")
     if set(snapshots.allocators) == {"mklcpu"}:
-        # Without the BFC allocator oneDNN's scratch allocator still reports, which is a small part of the memory.
-        return _CPU_REMEDY.format(cause="This capture holds only oneDNN's scratch memory (`mklcpu`), not the tensors.")
+        # Without the BFC allocator oneDNN's still reports: its scratch memory, and where TensorFlow took it for tensors,
+        # too (the default on CPUs with AVX-512 VNNI and the like), those that are not small.
+        return _CPU_REMEDY.format(
+            cause="This capture holds only what oneDNN's allocator (`mklcpu`) reports: "
+            "its scratch memory, and of the tensors at most those of 256 KiB and more."
+        )
     return None

@@ -16,6 +16,9 @@ from .tensorflow_facts import imported_tensorflow, is_started
 Session = Literal["none", "ours", "python", "elsewhere", "unknown"]
 """Who runs the profiler of this process: a capture of ours, `tf.profiler.experimental.start`, or something without a
 Python name, such as a profiler server that serves a request."""
+Recorded = Literal["all", "large", "nothing", "unknown"]
+"""Which CPU tensors the allocator in use reports to the profiler. oneDNN's, which TensorFlow takes by default on CPUs with
+AVX-512 VNNI and the like, reports those of 256 KiB and more."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,8 @@ class SessionFacts:
     """Whether TensorFlow has chosen its allocators; None: nobody can tell."""
     variable: str | None = None
     """TF_CPU_ALLOCATOR_USE_BFC as it is now."""
-    is_recording: bool | None = None
-    """Whether the allocator in use counts; None: none is in use, or it does not tell."""
+    recorded: Recorded = "unknown"
+    """What the allocator in use reports; unknown, too, where none is in use."""
 
 
 def gather_session_facts() -> SessionFacts:
@@ -40,7 +43,7 @@ def gather_session_facts() -> SessionFacts:
         is_imported=imported_tensorflow() is not None,
         is_started=started,
         variable=os.environ.get(BFC_VARIABLE),
-        is_recording=_is_recording() if started else None,
+        recorded=_recorded() if started else "unknown",
     )
 
 
@@ -60,16 +63,27 @@ def running_session() -> Session:
     return "elsewhere" if is_recording() else "none"
 
 
-def _is_recording() -> bool | None:
-    """Whether the CPU allocator in use has statistics: of TensorFlow's, only that which reports to the profiler has."""
+def _recorded() -> Recorded:
+    """What the CPU allocator in use reports: of TensorFlow's, those have statistics that report to the profiler, and
+    oneDNN's counts nothing that is small."""
     tf = imported_tensorflow()
     try:
-        tf.config.experimental.get_memory_info("CPU:0")
+        before = _in_use_bytes(tf)
     except ValueError:
-        return False
+        return "nothing"
     except Exception:  # a build without this function, or without a CPU device
-        return None
-    return True
+        return "unknown"
+    if not tf.executing_eagerly():
+        return "unknown"
+    with tf.device("CPU:0"):
+        held = tf.fill([1], tf.constant(1, tf.uint8))
+    counted = _in_use_bytes(tf) - before
+    del held
+    return "all" if counted > 0 else "large"
+
+
+def _in_use_bytes(tf: Any) -> int:
+    return int(tf.config.experimental.get_memory_info("CPU:0")["current"])
 
 
 def session_checks(facts: SessionFacts) -> Iterator[Check]:
@@ -103,10 +117,13 @@ def cpu_memory_check(facts: SessionFacts) -> Check:
     name, value = "cpu_memory", (facts.variable or "").strip().lower()
     is_on = value in ("1", "true")
     restart = "restart the kernel; in its first cell, before any op: %load_ext tfprof_widgets"
-    if facts.is_recording:
+    set_late = f"; {BFC_VARIABLE} was set too late" if is_on else ""
+    if facts.recorded == "all":
         return ok(name, "recorded")
-    if facts.is_recording is False:
-        set_late = f"; {BFC_VARIABLE} was set too late" if is_on else ""
+    if facts.recorded == "large":
+        found = "recorded in part: TensorFlow has chosen oneDNN's allocator, which reports tensors of 256 KiB and more"
+        return warning(name, f"{found}{set_late}", restart)
+    if facts.recorded == "nothing":
         return warning(name, f"not recorded: TensorFlow has chosen its allocator{set_late}", restart)
     if facts.variable is not None and not is_on:
         remedy = f'import os; os.environ["{BFC_VARIABLE}"] = "true"  # before TensorFlow runs its first op'
