@@ -57,11 +57,9 @@ class Profile(ProfileExports, ProfileHosts, ProfileStructure, ProfileWorkers, Pr
         title: str = "",
         notices: tuple[str, ...] = (),
         hosts: ReducedHosts | None = None,
-        n_without_trace: int = 0,
     ) -> None:
         super().__init__(title)
         self._reduced = hosts
-        self._n_without_trace = n_without_trace
         self._open_files = open_files
         self._record: CaptureRecord | None = None
         self._notices = notices
@@ -203,7 +201,11 @@ class Profile(ProfileExports, ProfileHosts, ProfileStructure, ProfileWorkers, Pr
     def advice(self) -> list[Advice]:
         """What to change, the largest gain first, single slow steps of unknown cause last: each `Advice` has numbers, a fix to
         paste, what to select, and the share of the step time that it could win at most. Empty where nothing is wrong, or nothing
-        can be judged."""
+        can be judged.
+
+        A reduced profile has the advice on each of its hosts that train, merged: what was found on several is said once, as it
+        is on the host where it costs most, with the number of hosts; its share is of the step time of all of them, and below
+        5 % of that it is left out. `prof.host(name).advice` is the advice on one host."""
         return list(self._results.advice)
 
     @property
@@ -231,8 +233,8 @@ class Profile(ProfileExports, ProfileHosts, ProfileStructure, ProfileWorkers, Pr
             saved = self._opened.saved
             told += tuple(text for text in (saved.notices if saved is not None else ()) if text not in told)
             # A capture writes its notices beside the trace too, for whoever opens it later.
-            new = tuple(text for text in self.trace.warnings + self._results.notices if text not in told)
-            return told + new[:_MOST_WARNINGS]
+            told += tuple(text for text in self.trace.warnings if text not in told)[:_MOST_WARNINGS]
+            return told + tuple(text for text in self._results.notices if text not in told)
         except TfProfError:  # a trace that is not there yet, or cannot be read, says so where its data is asked for
             return told
 

@@ -31,8 +31,8 @@ from .ops.host_totals import HostTotals, compute_host_totals
 from .ops.kernels import Kernels, compute_kernels
 from .ops.op_occurrences import Occurrences, op_occurrences
 from .ops.op_shares import OpShares, compute_op_shares
-from .ops.op_totals import OpTotals, op_totals
-from .ops.ops import aggregate_ops
+from .ops.op_totals import OpTotals, totals_of
+from .ops.ops import OpSums, aggregate_ops, op_sums, ops_table
 from .ops.unit_totals import UnitTotals, compute_unit_totals, idle_ps
 from .overview.overview import Overview, compute_overview
 from .source.source_lines import SourceLines, compute_source_lines
@@ -112,9 +112,14 @@ class Results:
         return compute_host_totals(self.trace, self.occurrences)
 
     @cached_property
+    def op_sums(self) -> OpSums:
+        """What each framework op sums up to over the whole trace."""
+        return op_sums(self.occurrences, self.op_shares)
+
+    @cached_property
     def ops(self) -> pd.DataFrame:
         """The `ops` table of the whole trace, without idle time."""
-        return aggregate_ops(self.occurrences, shares=self.op_shares)
+        return ops_table(self.op_shares, self.op_sums)
 
     @property
     def ops_and_idle(self) -> pd.DataFrame:
@@ -227,7 +232,7 @@ class Results:
     @cached_property
     def op_totals(self) -> OpTotals:
         """Time and executions of each framework op."""
-        return op_totals(self.ops, self.op_shares)
+        return totals_of(self.op_sums, self.op_shares)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

@@ -78,6 +78,8 @@ def _value(name: str, value: float | str, room: Room) -> str:
 
 def _place(at: Highlight, room: Room) -> str:
     parts = [f"{code(f'prof.{at.view}()', 40)}"]
+    if at.host:
+        parts.append(f"host {code(at.host, room.name)}")
     if at.step is not None:
         parts.append(f"row {at.step:,} of `prof.steps`")
     if at.time_range_ns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["high", "medium", "low"]
 
@@ -29,6 +29,8 @@ class Highlight:
     """Row of `steps` in which it is seen well; None for no step."""
     view: str = "timeline"
     """The view that shows it best, such as `input_graph`: the name of the method of `Profile`."""
+    host: str = ""
+    """Of advice that a reduced profile has from its hosts the one that it is shown for; else empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +50,22 @@ class Advice:
     gain_ratio: float
     """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time.
 
+    Of a run of several hosts it is a share of the step time of all of them, in a reduced profile as in one read whole: on the
+    average of the hosts, each counted by the time of its steps, and 0 for those on which the rule found nothing. It is no more
+    than the host where it costs most could win, and no sum. What hosts that wait for each other wait for one of them is not in
+    it: `straggler` tells that.
+
     An estimate from this capture: a bound of what these steps could have saved. What a fix wins is measured in another run, on
     a machine that other programs may slow down more or less by then, so it may come out above the bound.
     """
     stage: str = ""
     """Of `input_bound` one of `STAGES`; else empty."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"evidence": dict(self.evidence)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"evidence": MappingProxyType(state["evidence"])})
 
     def __repr__(self) -> str:
         return f"Advice({self.rule}, {self.severity}, {self.gain_ratio:.2f}: {self.title})"

@@ -39,8 +39,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLUSTER_RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (straggler, host_communication)
-"""Those that need no events: steps, workers and stragglers are enough."""
+CLUSTER_RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
+    *(straggler, host_communication),
+    *(launch_bound, low_precision_unused, tensor_core_unused, collective_bound, layout_conversion, unfused_norm),
+    memory_headroom,
+)
+"""Those that need no events: the tables of all hosts are enough."""
+_OF_TASKS = (task_communication, uneven_tasks)
 RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     input_bound,
     host_callback,
@@ -68,8 +73,11 @@ RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     memory_fragmentation,
     memory_headroom,
     memory_growth,
-    *CLUSTER_RULES,
+    straggler,
+    host_communication,
 )
+HOST_RULES = tuple(rule for rule in RULES if rule not in (*CLUSTER_RULES, *_OF_TASKS))
+"""Those that a host's own events answer; of what tasks are to each other `host_communication` and `straggler` tell."""
 TABLE_TYPES: Types = {
     "rule": object,
     "severity": object,
@@ -91,7 +99,7 @@ class FoundAdvice:
 
 
 def find_advice(results: Results, rules: Sequence[Callable[[Run], Iterator[Advice]]] | None = None) -> FoundAdvice:
-    """Ask rules what to change; all, or `CLUSTER_RULES` where there are no events.
+    """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
 
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by
     itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views.

@@ -76,13 +76,14 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K costs K*K multiplications a point; (K-1)/2 filters of 3 x 3 on each other see as far with 9(K-1)/2."""
+    sizes = {layer: min(size) for layer, size in filter_sizes(run).items()}
+    sizes = {layer: size for layer, size in sizes.items() if size >= LARGE_FILTER and size % 2}
+    if not sizes:
+        return
     ops, layers = side_ops(run), run.results.layers
     is_conv = np.array(["conv" in kind.lower() for kind in run.results.op_shares.type], np.bool_)
     candidates = []
-    for layer, (height, width) in filter_sizes(run).items():  # one turn per convolution
-        size = min(height, width)
-        if size < LARGE_FILTER or size % 2 == 0:
-            continue
+    for layer, size in sizes.items():  # one turn per convolution
         row = np.flatnonzero((layers.entries["layer"] == layer).to_numpy())
         chosen = np.isin(layers.op_entry, row) & is_conv
         saved = 1 - 9 * ((size - 1) // 2) / (size * size)
@@ -153,10 +154,13 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     """Convolutions, products and sorting in the loss, metrics whatever they do, where the model has layers of its own."""
     if not run.has_layers:
         return
-    ops, layers, types = side_ops(run), run.results.layers, run.results.op_scopes.type
+    layers, types = run.results.layers, run.results.op_scopes.type
     kind = layers.entries["kind"].to_numpy()[layers.op_entry]
     is_heavy = np.array([_HEAVY.fullmatch(one) is not None for one in types], np.bool_)
     chosen = ((kind == "loss") & is_heavy) | (kind == "metrics")
+    if not chosen.any():
+        return
+    ops = side_ops(run)
     gain = ops.ratio(chosen)
     if gain < OUTSIDE_SHARE:
         return

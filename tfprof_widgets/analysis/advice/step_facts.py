@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Float64, Int64
+from ...store.trace import Bool, Float64, Int64
+from ..overview.environment import compute_environment
+from ..steps.averaged_steps import choose_steps
 from ..units import PS_PER_MS, PS_PER_NS
+from ..workers.roles import not_training
 from .advice import Highlight
 
 if TYPE_CHECKING:
@@ -148,18 +151,25 @@ def trained(hosts: Iterable[str]) -> list[str]:
     return [host for host in every if job_of(host) != SERVERS] or every
 
 
+def averaged_steps(results: Results) -> Bool:
+    """For each step whether the averages are over it: as `Overview.is_averaged`, without the rest of the overview, which takes
+    as long as all rules together on a small trace."""
+    coordinators = not_training(results.host_facts)
+    return choose_steps(results.steps.frame, coordinators=coordinators, has_failed=results.failure is not None)[0]
+
+
 def step_facts(results: Results, *, with_servers: bool = False) -> StepFacts:
     """Collect them: of the steps that the averages of the overview are over; those of parameter servers only if asked for."""
-    frame, overview = results.steps.frame, results.overview
-    chosen = frame[overview.is_averaged]
+    frame, is_averaged = results.steps.frame, averaged_steps(results)
+    chosen = frame[is_averaged]
     if with_servers:
         is_server = np.array([job_of(host) == SERVERS for host in frame["host"]], np.bool_)
-        chosen = frame[overview.is_averaged | (is_server & frame["is_complete"].to_numpy(np.bool_))]
+        chosen = frame[is_averaged | (is_server & frame["is_complete"].to_numpy(np.bool_))]
     else:
         chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
     pieces = results.steps.pieces
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
-    kind = "TPU" if "TPU" in overview.environment.device_type else "GPU"
+    kind = "TPU" if "TPU" in compute_environment(results.trace).device_type else "GPU"
     return StepFacts(
         frame=chosen.reset_index(drop=True),
         pieces=pieces[np.isin(pieces["step"].to_numpy(), chosen["step"].to_numpy())].reset_index(drop=True),

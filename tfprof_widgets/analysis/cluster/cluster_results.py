@@ -19,7 +19,7 @@ from ...store.op_graph import OpGraph
 from ...store.source_map import SourceMap
 from ...store.trace import SmallInt
 from ..advice.advice import Advice
-from ..advice.engine import CLUSTER_RULES, FoundAdvice, find_advice
+from ..advice.engine import FoundAdvice
 from ..grouping import group_events
 from ..input.input_pipeline import InputPipeline, compute_input_pipeline
 from ..layers.layer_memory import OpMemory
@@ -43,6 +43,7 @@ from ..xla.hlo_ops import HloOps
 from ..xla.hlo_units import HloUnits
 from .host_summary import HostSummary
 from .left_out import left_out
+from .merged_advice import reduced_advice
 from .merged_clock import Clock, common_clock
 from .merged_costs import total_costs
 from .merged_hlo import MergedHlo, merge_hlo
@@ -172,9 +173,9 @@ class ClusterResults(Results):
         return HostTotals(hosts, *np.divmod(key, max(len(ops.sums.count), 1)), *columns)
 
     @cached_property
-    def ops(self) -> pd.DataFrame:
-        """The `ops` table of all hosts, without idle time."""
-        return ops_table(self.op_shares, self._op_sums)
+    def op_sums(self) -> OpSums:
+        """What each framework op sums up to on all hosts."""
+        return sums_of_units(self.merged_ops.sums, self.op_shares)
 
     @cached_property
     def ops_and_idle(self) -> pd.DataFrame:
@@ -182,11 +183,7 @@ class ClusterResults(Results):
         sides = {side for one in self.summaries for side in one.ops.idle_ps}
         host, device = self.idle_ps
         idle = {side: ps for side, ps in (("Device", device), ("Host", host)) if side in sides}
-        return ops_table(self.op_shares, self._op_sums, idle)
-
-    @cached_property
-    def _op_sums(self) -> OpSums:
-        return sums_of_units(self.merged_ops.sums, self.op_shares)
+        return ops_table(self.op_shares, self.op_sums, idle)
 
     @cached_property
     def op_scopes(self) -> OpScopes:
@@ -246,8 +243,8 @@ class ClusterResults(Results):
 
     @cached_property
     def _found_advice(self) -> FoundAdvice:
-        """What needs no events."""
-        return find_advice(self, CLUSTER_RULES)
+        """What the tables of all hosts tell, and what the rules found on each host."""
+        return reduced_advice(self)
 
     @property
     def notices(self) -> tuple[str, ...]:

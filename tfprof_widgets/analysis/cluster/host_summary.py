@@ -12,12 +12,14 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ...store.trace import Plane, Session
+from ..advice.engine import FoundAdvice
 from ..overview.environment import compute_environment
 from ..overview.idle import IdleTimes, idle_times
 from ..overview.tf_functions import compute_tf_functions
 from ..workers.roles import HostFacts
 from .columns import PackedFrame, interned
 from .exchanges import summarize_communication
+from .host_advice import host_advice
 from .low_detail import LongEvents, longest_events
 from .memory_summary import MemorySummary, summarize_memory
 from .merged_hlo import summarize_hlo
@@ -64,6 +66,8 @@ class HostSummary:
     memory: MemorySummary
     input: InputSummary
     longest: LongEvents
+    advice: FoundAdvice
+    """What the rules of a single host say of it, see `host_advice`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travels compressed: to a quarter, as most of it are texts."""
@@ -133,4 +137,5 @@ def summarize_host(results: Results, *, path: str = "", host: str = "") -> HostS
         memory=summarize_memory(results.memory),
         input=summarize_input(trace, results.tf_data),
         longest=longest_events(results),
+        advice=host_advice(results),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -48,17 +49,6 @@ ENTRY_COLUMNS = ("layer", "class_name", "kind", "allocated_bytes", "peak_bytes")
 class Layers:
     """Which layer each op belongs to, and what each layer costs."""
 
-    frame: pd.DataFrame
-    """One row per side and entry, `LAYER_COLUMNS`, first devices then host, then by self time falling.
-
-    `device` is `Device` or `Host` as in `ops`. `forward_time_us` to `other_time_us` add up to `self_time_us`, and those of all
-    rows to the self time of all ops; `self_time_ratio` is of the side's total.
-
-    Memory is of the entry as a whole and stands on its first row only, so that it adds up: `allocated_bytes` to all bytes
-    allocated in the capture, `peak_bytes` to what was in use at the peak of the allocator whose peak is largest, of which
-    "allocated before the capture" (and "stack", if any) is a row of its own. A compiled program allocates as a whole, for the
-    op that runs it, which is in no layer.
-    """
     entries: pd.DataFrame
     """One row per entry, `ENTRY_COLUMNS`. `kind` is `layer`, `loss`, `metrics`, `optimizer`, `input`, or `other` for "not in a
     layer" and for memory that no op of the capture explains."""
@@ -66,6 +56,22 @@ class Layers:
     """For each op its row in `entries`."""
     op_phase: UInt8
     """For each op an index into `PHASES`."""
+    totals: OpTotals
+    """Time and executions of each op."""
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per side and entry, `LAYER_COLUMNS`, first devices then host, then by self time falling.
+
+        `device` is `Device` or `Host` as in `ops`. `forward_time_us` to `other_time_us` add up to `self_time_us`, and those of
+        all rows to the self time of all ops; `self_time_ratio` is of the side's total.
+
+        Memory is of the entry as a whole and stands on its first row only, so that it adds up: `allocated_bytes` to all bytes
+        allocated in the capture, `peak_bytes` to what was in use at the peak of the allocator whose peak is largest, of which
+        "allocated before the capture" (and "stack", if any) is a row of its own. A compiled program allocates as a whole, for
+        the op that runs it, which is in no layer.
+        """
+        return _frame(self.entries, self.op_entry, self.op_phase, self.totals)
 
     def __repr__(self) -> str:
         n = int((self.entries["kind"] == "layer").sum())
@@ -102,7 +108,7 @@ def compute_layers(
     entries = _entries(places, used, listed.name)
     n_ops = len(scopes)
     op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
-    return Layers(_frame(entries, op_entry, phase, totals), entries, op_entry, phase)
+    return Layers(entries, op_entry, phase, totals)
 
 
 def layers_of(

@@ -1,5 +1,6 @@
-"""The `ops` table -> time and executions per framework op, in the order of `OpShares`.
+"""Sums, or the `ops` table -> time and executions per framework op, in the order of `OpShares`.
 
+totals_of(sums, shares) -> OpTotals
 op_totals(ops, shares) -> OpTotals
 """
 
@@ -11,7 +12,9 @@ import numpy as np
 import pandas as pd
 
 from ...store.trace import Bool, Float64, Int64
+from ..units import PS_PER_US
 from .op_shares import OpShares
+from .ops import OpSums
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,6 +24,11 @@ class OpTotals:
     is_device: Bool
     self_us: Float64
     occurrences: Int64
+
+
+def totals_of(sums: OpSums, shares: OpShares) -> OpTotals:
+    """Take them from sums of the framework ops."""
+    return OpTotals(shares.is_device, np.asarray(sums.self_ps / PS_PER_US, np.float64), sums.count)
 
 
 def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,13 @@ def one(rule: str, gain: float) -> Advice:
 )
 def test_severity_goes_by_gain(gain: float, severity: str) -> None:
     assert one("a", gain).severity == severity
+
+
+def test_an_advice_comes_out_of_a_pickle_as_it_went_in_and_still_read_only() -> None:
+    again = pickle.loads(pickle.dumps(one("a", 0.3)))
+    assert again == one("a", 0.3)
+    with pytest.raises(TypeError):
+        again.evidence["a_ms"] = 2.0
 
 
 @pytest.mark.parametrize(("given", "kept"), [(-0.1, 0.0), (1.7, 1.0), (0.5, 0.5)])

@@ -58,15 +58,6 @@ def test_single_calls_of_a_pipeline_are_on_the_host(reduced: ClusterResults) -> 
         reduced.input_pipeline.executions(7)
 
 
-def test_only_rules_that_need_no_events_give_advice(both_of: Callable[[str], Both]) -> None:
-    reduced, whole = both_of("stragglers").reduced, both_of("stragglers").whole
-    assert {one.rule for one in reduced.advice} == {"straggler", "host_communication"} & {
-        one.rule for one in whole.advice
-    }
-    assert reduced.advice
-    assert reduced.advice_notices == ()
-
-
 def test_results_say_whether_they_are_reduced(both_of: Callable[[str], Both]) -> None:
     assert both_of("stragglers").reduced.is_reduced
     assert not both_of("stragglers").whole.is_reduced

@@ -1,0 +1,151 @@
+"""The advice of a reduced profile names what the advice of the same files read whole does, and selects what there is to see."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from tests.unit.analysis.advice.drawn_causes import CAUSES
+from tests.unit.analysis.advice.selected import why_nothing_is_seen
+from tests.unit.analysis.advice.test_input_rules import drawn as waiting
+from tests.unit.analysis.cluster.comparison import Both, copies
+from tests.unit.analysis.cluster.conftest import LATER_NS, RUNS
+from tfprof_widgets.analysis.advice.advice import Advice
+from tfprof_widgets.analysis.advice.engine import CLUSTER_RULES, HOST_RULES, RULES
+from tfprof_widgets.analysis.cluster import host_advice
+from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults, merge_hosts
+from tfprof_widgets.analysis.cluster.host_summary import summarize_host
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.store.merge import merge_traces
+from tfprof_widgets.store.one_host import host_names, of_host
+
+OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
+"""Traces of TensorFlow's first profiler, in which tasks are hosts; those are never reduced."""
+OF_ONE_HOST = frozenset(("uneven_devices",))
+"""What is said of the devices of a host only: a profile of several read whole says nothing of it."""
+HELD = ("memory_fragmentation", "memory_growth")
+"""A profile read whole tells it of each allocator."""
+
+
+@cache
+def drawn(cause: str) -> Both:
+    """The cause on three hosts, the first of which starts later; drawings of several hosts as they are."""
+    results = CAUSES[cause]()
+    hosts = host_names(results.trace)
+    traces = [of_host(results.trace, host) for host in hosts]
+    if len(hosts) < 2:
+        first, *others = copies(results.trace, ["worker-b", "worker-a", "worker-c"])
+        traces = [replace(first, origin_ns=first.origin_ns + LATER_NS), *others]
+    summaries = [pickle.loads(pickle.dumps(summarize_host(Results(one, results.source_map)))) for one in traces]
+    whole = Results(merge_traces(traces), results.source_map)
+    return Both(merge_hosts(summaries, source_map=results.source_map), whole)
+
+
+def gains(advice: tuple[Advice, ...]) -> dict[str, float]:
+    """What each rule says could be won, of several findings the most."""
+    return {one.rule: one.gain_ratio for one in reversed(advice) if one.rule not in OF_ONE_HOST}
+
+
+@pytest.mark.parametrize("cause", [cause for cause in CAUSES if cause not in OF_TASKS])
+def test_rules_find_on_hosts_what_they_find_in_all_files_read_whole(cause: str) -> None:
+    both = drawn(cause)
+    assert gains(both.reduced.advice) == pytest.approx(gains(both.whole.advice), abs=0.01)
+    assert both.reduced.advice_notices == ()
+    if not {one.rule for one in both.whole.advice} & {*HELD}:
+        of_all = [one for one in both.reduced.advice if one.rule not in OF_ONE_HOST]
+        assert len(of_all) == len(both.whole.advice)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_runs_are_told_as_those_read_whole(run: str, both_of: Callable[[str], Both]) -> None:
+    both = both_of(run)
+    # Which steps are usual is judged on each host by itself, so that of a real one the gain may differ a little.
+    assert gains(both.reduced.advice) == pytest.approx(gains(both.whole.advice), abs=0.03)
+
+
+def test_hosts_count_by_the_time_of_their_steps() -> None:
+    short, long = waiting(1_500, step_us=10_000), waiting(18_000, step_us=20_000)
+    both = Both.of_traces([*copies(short.trace, ["short"]), *copies(long.trace, ["long"])])
+    assert gains(both.whole.advice) == {"input_bound": pytest.approx(0.65)}
+    assert gains(both.reduced.advice) == {"input_bound": pytest.approx(0.65)}
+    assert both.reduced.advice[0].title.endswith(
+        "On both hosts (65 % of all step time); shown for long, where it costs most."
+    )
+
+
+def test_stages_of_the_input_are_told() -> None:
+    reduced, whole = drawn("ParallelMapV2, 8000 us").reduced, drawn("ParallelMapV2, 8000 us").whole
+    assert [one.stage for one in reduced.advice] == [one.stage for one in whole.advice] == ["slow_map"]
+
+
+@pytest.mark.parametrize("cause", [cause for cause in CAUSES if cause not in OF_TASKS])
+def test_what_is_selected_is_in_the_reduced_profile(cause: str) -> None:
+    reduced = drawn(cause).reduced
+    for one in reduced.advice:
+        assert _why_nothing_is_seen(reduced, one) == "", one.rule
+        compile(one.fix, one.rule, "exec")
+
+
+def _why_nothing_is_seen(reduced: ClusterResults, one: Advice) -> str:
+    at, frame = one.selection, reduced.steps.frame
+    if at.step is not None:
+        step = frame.iloc[at.step]
+        low, high = step["start_ps"] // 1000, -(-(step["start_ps"] + step["duration_ps"]) // 1000)
+        if at.host and step["host"] != at.host:
+            return f"step {at.step} is of {step['host']}, not of {at.host}"
+        if at.time_range_ns and not low <= at.time_range_ns[0] < at.time_range_ns[1] <= high:
+            return f"{at.time_range_ns} is not in step {at.step}"
+    if at.view in ("op_table", "kernel_table"):  # tables of a reduced profile are of the whole capture
+        known = set(reduced.ops["name"] if at.view == "op_table" else reduced.kernels.frame["op_name"])
+        return "" if at.op_names and set(at.op_names) <= known else f"{at.op_names} have no rows"
+    if at.view in ("memory_timeline", "source_view"):
+        return f"a reduced profile has nothing in {at.view}"
+    return why_nothing_is_seen(reduced, one)
+
+
+def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks() -> None:
+    asked = {rule.__name__ for rule in (*HOST_RULES, *CLUSTER_RULES)}
+    assert {rule.__name__ for rule in RULES} - asked == {"task_communication", "uneven_tasks"}
+    assert not set(HOST_RULES) & set(CLUSTER_RULES)
+
+
+def test_hosts_that_do_not_train_have_no_say(both_of: Callable[[str], Both]) -> None:
+    reduced = both_of("servers").reduced
+    said = drawn("BatchV2, 8000 us").reduced.summaries[0].advice
+    results = merge_hosts([replace(one, advice=said) for one in reduced.summaries])
+    (found,) = (one for one in results.advice if one.rule == "input_bound")
+    assert (found.evidence["n_hosts"], found.evidence["n_found"]) == (2, 2)
+    assert found.selection.host == "w0"
+
+
+def test_what_a_host_says_travels_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = CAUSES["a callback"]()
+    (whole,) = host_advice.host_advice(results).advice
+    assert whole.fix == results.advice[0].fix
+    monkeypatch.setattr(host_advice, "MAX_TEXT", 20)
+    monkeypatch.setattr(host_advice, "MAX_FIX", 20)
+    (cut,) = host_advice.host_advice(results).advice
+    assert len(cut.title) == 20
+    assert cut.title.endswith("…")
+    assert all(len(value) <= 20 for value in cut.evidence.values() if isinstance(value, str))
+    assert cut.fix == "# the fix is too long: the advice of this host in full has it\n"
+    monkeypatch.setattr(host_advice, "MAX_ADVICE", 0)
+    assert host_advice.host_advice(results).advice == ()
+
+
+def test_a_rule_that_fails_on_hosts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_run: object) -> None:
+        raise ValueError("no")
+
+    results = CAUSES["python"]()
+    monkeypatch.setattr(host_advice, "HOST_RULES", (broken,))
+    traces = copies(results.trace, ["a", "b"])
+    reduced = merge_hosts([summarize_host(Results(one)) for one in traces])
+    assert reduced.advice_notices == (
+        "The advice rule broken failed: ValueError: no. The other advice is not affected. This is so on 2 of 2 hosts.",
+    )
+    assert reduced.advice_notices[0] in reduced.notices

@@ -1,0 +1,50 @@
+"""Results of one host -> the advice on it that travels: bounded, and about this host alone.
+
+host_advice(results) -> FoundAdvice
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ..advice.advice import Advice
+from ..advice.code_text import remark
+from ..advice.engine import HOST_RULES, FoundAdvice, find_advice
+
+if TYPE_CHECKING:
+    from ..results import Results
+
+MAX_ADVICE = 24
+"""Of one host, those that could win most; there are not so many rules."""
+MAX_TEXT = 600
+"""Characters of a title, of a text of the evidence, of a notice."""
+MAX_FIX = 3_000
+"""Characters of a fix; what is longer is left on the host, as code that is cut does not compile."""
+_LEFT = remark("the fix is too long: the advice of this host in full has it")
+MAX_NAMES = 10
+"""Ops that an advice selects; one whose name is longer than `MAX_TEXT` is left out."""
+
+
+def host_advice(results: Results) -> FoundAdvice:
+    """Ask the rules that the events of one host answer; times are after its own origin, steps are rows of its own."""
+    found = find_advice(results, HOST_RULES)
+    return FoundAdvice(tuple(map(_bounded, found.advice[:MAX_ADVICE])), tuple(map(_cut, found.notices[:MAX_ADVICE])))
+
+
+def _bounded(one: Advice) -> Advice:
+    names = [name for name in one.selection.op_names if len(name) <= MAX_TEXT]
+    return replace(
+        one,
+        title=_cut(one.title),
+        evidence=MappingProxyType(
+            {name: _cut(value) if isinstance(value, str) else value for name, value in one.evidence.items()}
+        ),
+        fix=one.fix if len(one.fix) <= MAX_FIX else _LEFT,
+        selection=replace(one.selection, op_names=tuple(names[:MAX_NAMES])),
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
