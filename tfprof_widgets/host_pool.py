@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from types import TracebackType
-from typing import TypeVar
 
 START_S = 5.0
-"""What would take no longer than this in one process stays in it: the processes first import what they need."""
+"""What would take no longer than this in one process stays in it: two processes take 2 s to import what they need."""
+FILE_S = 0.045
+"""For each file, however small: measured with drawn hosts of 1 to 10 kB."""
+BYTE_S = 0.15e-6
+"""For each of its bytes: measured with a real trace of 3 MB."""
+MOST_BYTES = 2**20
+"""A larger file is never read in the calling process, which it could end: reading one of 3 MB took 20 MB of memory."""
 _MOST_PROCESSES = 61
 """What Windows can wait for."""
 
-T = TypeVar("T")
-Argument = TypeVar("Argument")
-
 
 class HostPool:
-    """Measures some files in this process, then says whether to start others for the rest.
+    """Says by the sizes of files whether to start processes for them, and starts them.
 
     Processes are spawned, not forked: a kernel has threads, of TensorFlow and of its own, which a fork would break. They
     import this package and nothing of the program that calls: a script needs no `if __name__ == "__main__"`.
@@ -37,24 +38,24 @@ class HostPool:
         """Whether there can be processes at all."""
         self.n_processes = min(n_cpus(), n_files, _MOST_PROCESSES) if self.can_start else 1
         """How many read at a time."""
-        self._n_timed, self._seconds = 0, 0.0
         self._pool: Executor | None = None
 
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether what is left would take this process longer than starting others for it."""
-        if self.n_processes < 2 or self._n_timed < 2:
-            return self.n_processes > 1 and START_S <= 0
-        return self._seconds / (self._n_timed - 1) * (self._n_files - self._n_timed) > START_S
+    def is_worth_it(self, sizes: Iterable[int | None]) -> bool:
+        """Whether reading the files here could end this process, or would take it longer than starting others for it.
 
-    def timed(self, function: Callable[[Argument], T], argument: Argument) -> T:
-        """Call in this process and note how long it takes."""
-        begin = time.monotonic()
-        result = function(argument)
-        if self._n_timed:  # the first one also waits for what it imports
-            self._seconds += time.monotonic() - begin
-        self._n_timed += 1
-        return result
+        Args:
+            sizes: of the files in bytes, None where nobody knows; looked at as far as needed.
+        """
+        if not self.can_start:
+            return False
+        seconds = self._n_files * FILE_S
+        if self.n_processes > 1 and seconds > START_S:
+            return True
+        for n_bytes in sizes:
+            if n_bytes is None or n_bytes > MOST_BYTES:
+                return True
+            seconds += n_bytes * BYTE_S
+        return self.n_processes > 1 and seconds > START_S
 
     def executor(self, n_processes: int | None = None) -> Executor:
         """New processes, `n_processes` of them or as many as read at a time; they end with the `with` block or the next."""

@@ -49,10 +49,10 @@ class HostRuns(Generic[File, Outcome]):
         """What came of each file, in their order, once none is left."""
         return [self._done[number] for number in range(len(self._files))]
 
-    def here(self, pool: HostPool) -> None:
-        """Run in this process until the pool is worth its start."""
-        while (left := self.left) and not pool.is_worth_it:
-            self._keep(left[0], pool.timed(self._function, self._files[left[0]]))
+    def here(self) -> None:
+        """Run what is left in this process."""
+        for number in self.left:
+            self._keep(number, self._function(self._files[number]))
 
     def by_executor(self, executor: Executor, pool: HostPool) -> str:
         """Run by an executor of the caller; what it leaves when it breaks, by processes of this machine.
@@ -111,12 +111,11 @@ class HostRuns(Generic[File, Outcome]):
                 executor = None
 
     def _without_processes(self, error: OSError) -> str:
-        left = self.left
-        for number in left:
-            self._keep(number, self._function(self._files[number]))
+        n_left = len(self.left)
+        self.here()
         return (
             f"No process could be started to read hosts ({error}): "
-            f"{len(left):,} of {len(self._files):,} hosts were read in this one."
+            f"{n_left:,} of {len(self._files):,} hosts were read in this one."
         )
 
     def _send(self, numbers: Sequence[int], executor: Executor, *, is_own: bool) -> BrokenExecutor | OSError | None:

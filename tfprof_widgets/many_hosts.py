@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import TfProfError, TraceError
+from .store.failed_hosts import FailedHost, failure_notice
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -23,8 +24,6 @@ logger = logging.getLogger(__name__)
 
 MOST_WHOLE = 16
 """A profile of so many hosts is read whole, with all their events; one of more is reduced."""
-MOST_NAMED = 20
-"""So many hosts that failed are named in a notice."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,6 @@ class HostFile:
     """Path or URL, with its secrets."""
     sidecars: tuple[str, ...] = ()
     """Names of the source maps beside it that are about it."""
-
-
-@dataclass(frozen=True)
-class FailedHost:
-    """A file that could not be reduced."""
-
-    host: str
-    """As its file is called."""
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -127,7 +117,7 @@ def reduce_hosts(
     done = _reduced(files, executor, on_done, notices)
     failed = [one for one in done if isinstance(one, FailedHost)]
     if failed:
-        told = f"{len(failed):,} of {len(files):,} hosts could not be read: {_reasons(failed)}"
+        told = failure_notice(failed, len(files))
         if len(failed) == len(files):
             raise TraceError(told)
         notices.append(told)
@@ -154,15 +144,19 @@ def _reduced(
     """What comes of each file, in their order."""
     from .host_pool import HostPool
     from .host_runs import HostRuns
+    from .store.file_bytes import known_size
+    from .store.places import place_of
     from .store.shown_url import without_secrets
 
     runs = HostRuns(reduce_file, files, failed=_failed, on_done=on_done)
+    told = ""
     with HostPool(len(files), can_leave=all(map(_is_shared, files))) as pool:
         if executor is not None:
             told = runs.by_executor(executor, pool)
-        else:
-            runs.here(pool)
+        elif pool.is_worth_it(known_size(place_of(file.url)) for file in files):
             told = runs.by_processes(pool)
+        else:
+            runs.here()
     if told:
         notices.append(without_secrets(told))
     return _of_one_time(files, runs.outcomes)
@@ -182,25 +176,14 @@ def _of_one_time(
     files: Sequence[HostFile], done: Sequence[tuple[HostSummary, ...] | FailedHost]
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
     """The same without files of another time than most, which cannot be shown beside them."""
-    from .analysis.cluster.merged_clock import MAX_DAYS, days_from_most
+    from .store.one_time import other_times
 
     # Hosts of one file share a clock.
     origins = [0 if isinstance(one, FailedHost) else one[0].origin_ns for one in done]
     kept = list(done)
-    for number, days in enumerate(days_from_most(origins)):
-        if days:
-            when = f"{abs(days):.1f} days {'before' if days < 0 else 'after'}"
-            reason = (
-                f"it starts {when} the others, more than {MAX_DAYS:.1f}: it is of another run, or its clock is wrong"
-            )
-            kept[number] = _failed(files[number], reason)
+    for number, reason in other_times(origins).items():
+        kept[number] = _failed(files[number], reason)
     return kept
-
-
-def _reasons(failed: Sequence[FailedHost]) -> str:
-    named = "; ".join(f"{one.host}: {one.reason.rstrip('.')}" for one in failed[:MOST_NAMED])
-    more = f"; and {len(failed) - MOST_NAMED:,} more of {len(failed):,}" if len(failed) > MOST_NAMED else ""
-    return f"{named}{more}."
 
 
 def _name_of(file: HostFile) -> str:

@@ -184,6 +184,7 @@ class ProfileExports(ProfileCapture):
         return SavedProfile(
             title=self.title,
             notices=notices,
+            n_missing_hosts=before.n_missing_hosts,
             system=system,
             cost=cost,
             capture=self._capture_now,

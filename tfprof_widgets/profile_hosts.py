@@ -94,7 +94,7 @@ def _part(opened: Opened, name: str) -> Opened:
     from .store.open_file import SUFFIXES, host_of
 
     own = [file for file in opened.paths if host_of(file) == name and file.name.endswith(SUFFIXES)]
-    if len(own) == 1 and opened.saved is None:
+    if len(own) == 1:
         return _of_file(host_file_list(own)[0], name)
     return replace(opened, trace=of_host(opened.trace, name), others=(), saved=None)
 

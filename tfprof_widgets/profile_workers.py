@@ -22,7 +22,6 @@ class ProfileWorkers:
 
     title: str
     _reduced: ReducedHosts | None
-    _n_without_trace: int
     _notices: tuple[str, ...]
 
     @property
@@ -38,7 +37,9 @@ class ProfileWorkers:
     @property
     def _n_missing_hosts(self) -> int:
         """Hosts of the run that sent no trace, or whose trace could not be read."""
-        return self._n_without_trace + (self._reduced.n_failed if self._reduced is not None else 0)
+        opened = self._opened
+        n_failed = len(opened.left_out) if self._reduced is None else self._reduced.n_failed
+        return n_failed + (opened.saved.n_missing_hosts if opened.saved is not None else 0)
 
     @cached_property
     def hosts(self) -> pd.DataFrame:
@@ -100,7 +101,7 @@ class ProfileWorkers:
             return Profile(lambda: of_hosts, title=self.title, notices=self._notices, hosts=moved)
         opened = self._opened
         shifted = replace(opened, trace=with_clocks_shifted(opened.trace, shift_ps))
-        return Profile(lambda: shifted, title=self.title, notices=self._notices, n_without_trace=self._n_without_trace)
+        return Profile(lambda: shifted, title=self.title, notices=self._notices)
 
 
 def _with_origins_moved(reduced: ReducedHosts, shift_ps: Mapping[str, int]) -> ClusterResults:

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from .profile import Profile
 if TYPE_CHECKING:
     from .capture.remote_client import Answer, RemoteOptions, Watch
     from .capture.remote_server import ProfilerServer
+    from .store.opened import Opened
 
 _MOST_NAMED = 20
 
@@ -118,14 +120,9 @@ _REMEDY = "Check that each runs tfprof.serve(port), at an address that this mach
 def _profile_of(answers: Sequence[Answer], failed: Sequence[Answer], logdir: Path | None) -> Profile:
     from .capture.remote_client import write_run
     from .capture.scratch import make_scratch, remove_scratch
-    from .store.open import open_traces
 
     n_bytes = sum(len(answer.xspace) for answer in answers)
     place = make_scratch(n_bytes) if logdir is None else logdir
-    notices: tuple[str, ...] = ()
-    if failed:
-        n = len(answers)
-        notices = (f"{n - len(failed)} of {n} workers sent a trace. {_reasons(failed)}",)
     try:
         run = write_run(answers, place)
     except BaseException:
@@ -133,10 +130,22 @@ def _profile_of(answers: Sequence[Answer], failed: Sequence[Answer], logdir: Pat
             remove_scratch(place, os.getpid())
         raise
     title = f"{len(answers) - len(failed)} workers"
-    profile = Profile(lambda: open_traces(run), title=title, notices=notices, n_without_trace=len(failed))
+    profile = Profile(lambda: _opened(run, title, len(answers), failed), title=title)
     if logdir is None:
         weakref.finalize(profile, remove_scratch, place, os.getpid())
     return profile
+
+
+def _opened(run: Path, title: str, n_asked: int, failed: Sequence[Answer]) -> Opened:
+    """The run, and as if saved with it what it lacks: so that is kept wherever the profile is saved."""
+    from .store.open import open_traces
+    from .store.saved import SavedProfile
+
+    opened = open_traces(run)
+    if not failed:
+        return opened
+    notice = f"{n_asked - len(failed)} of {n_asked} workers sent a trace. {_reasons(failed)}"
+    return replace(opened, saved=SavedProfile(title=title, notices=(notice,), n_missing_hosts=len(failed)))
 
 
 def _reasons(failed: Sequence[Answer]) -> str:

@@ -44,6 +44,9 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
     where a worker of `executor` runs, and only the tables come here: `Profile.is_reduced` tells, and `Profile.host(name)`
     opens one host in full. Hosts that cannot be read are left out, and a notice names them.
 
+    Files that start more than 13 days from most are left out of either, and a notice names them; where no time is that of
+    most, the latest are shown.
+
     Args:
         path: what to open.
         graph: the `GraphDef` (`.pb` or `.pbtxt`, best of `graph.as_graph_def(add_shapes=True)`) of the program that wrote
@@ -51,7 +54,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
             taken, and so is a `tfprof_log` with call stacks and float operations.
         executor: reduce the hosts here, however few: any `concurrent.futures.Executor`, such as `Client.get_executor()` of
             Dask, whose workers must have this package and reach the same files. By default processes of this machine, one a
-            CPU, or this process where that is quicker. They are spawned, and import nothing of the calling program.
+            CPU, or this process where the files are few and small. They are spawned, and import nothing of the calling program.
 
     Raises:
         TraceError: nothing readable is there; the message says what was found instead. An empty file or directory is an

@@ -1,4 +1,4 @@
-"""A file -> its bytes, unpacked where it is compressed."""
+"""A file -> its bytes, unpacked where it is compressed; and how many they are, where that is known before."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import zlib
 from pathlib import Path
 
 from ..errors import TraceError
+from .places import first_bytes, is_url
 
 MAX_UNPACKED_BYTES = 512 * 2**20
 """How large a compressed trace may become."""
+_GZIP = b"\x1f\x8b"
 
 
 def file_bytes(file: Path) -> bytes:
@@ -18,7 +20,17 @@ def file_bytes(file: Path) -> bytes:
         TraceError: its compression is broken, or it unpacks to too much.
     """
     content = file.read_bytes()
-    return _unpacked(content, file) if content.startswith(b"\x1f\x8b") else content
+    return _unpacked(content, file) if content.startswith(_GZIP) else content
+
+
+def known_size(file: Path) -> int | None:
+    """How many bytes `file_bytes` gives; None where only reading the file tells: compressed, behind a URL, or unreadable."""
+    if is_url(file):  # a server would be asked for each, and need not know
+        return None
+    try:
+        return None if first_bytes(file, len(_GZIP)) == _GZIP else file.stat().st_size
+    except OSError:
+        return None
 
 
 def _unpacked(content: bytes, file: Path) -> bytes:

@@ -23,9 +23,9 @@ from .open_file import (
     chrome_files,
     open_chrome,
     open_file,
+    open_run_files,
     open_steps,
     printable,
-    read_run,
     trace_files,
 )
 from .opened import Opened, stamp_of
@@ -51,6 +51,7 @@ def open_traces(path: str | os.PathLike[str], *, graph: str | os.PathLike[str] |
             RunMetadata, a StepStats or a ProfileProto; a run directory (all its hosts are merged); a logdir (its newest
             run is read, the others are listed; of a directory that `Profile.save` wrote all runs are read); a directory of
             timelines, RunMetadata or ProfileProtos (each a step); or a glob of files and run directories (all are merged).
+            Files of another time than most are left out, which the first warning of the trace says.
         graph: a GraphDef, of the program that wrote the RunMetadata or the timelines; a warning tells where it is not used.
 
     Raises:
@@ -124,7 +125,7 @@ def _unreadable(place: Path, error: OSError) -> TraceError:
 def _with_sources(opened: Opened) -> Opened:
     """The same with the stamps of its files and the source maps beside them, each run's once."""
     opened = replace(opened, stamps=tuple(map(stamp_of, opened.paths)))
-    runs = dict.fromkeys(path.parent for path in opened.paths)
+    runs = dict.fromkeys(path.parent for path in opened.paths if path not in opened.left_out)
     return _knowing(opened, merge_source_maps([read_source_map(run) for run in runs]))
 
 
@@ -145,7 +146,7 @@ def _open_directory(place: Path, graph: Path | None) -> Opened:
     steps = step_files_in(place)
     if files:
         unread = [file for file in steps if file not in files]
-        return _telling_of(Opened(read_run(files), files, others), place, unread)
+        return _telling_of(open_run_files([files], others), place, unread)
     if steps:
         return open_steps(steps, graph)
     raise EmptyTraceError(
@@ -170,7 +171,10 @@ def _telling_of(opened: Opened, place: Path, unread: Sequence[Path]) -> Opened:
 
 def _open_saved(place: Path, saved: SavedProfile) -> Opened:
     """The runs of a saved profile, and what was saved beside them."""
-    parts = [_open_saved_run(place, place / RUNS / name) for name in saved.runs]
+    places = [place / RUNS / name for name in saved.runs]
+    if all(runs := [trace_files(run) for run in places]):
+        return replace(open_run_files(runs), saved=saved)
+    parts = [_open_saved_run(place, run) for run in places]
     graphs = [part.op_graph for part in parts if part.op_graph is not None]
     return Opened(
         merge_traces([part.trace for part in parts]),
@@ -183,7 +187,7 @@ def _open_saved(place: Path, saved: SavedProfile) -> Opened:
 
 def _open_saved_run(place: Path, run: Path) -> Opened:
     if files := trace_files(run):
-        return Opened(read_run(files), files)
+        return open_run_files([files])
     steps = steps_among(step_files_in(run)) if run.is_dir() else {}
     files = chrome_files(run)
     if len(files) == 1 and set(steps.values()) <= {FileKind.JSON}:
@@ -192,7 +196,7 @@ def _open_saved_run(place: Path, run: Path) -> Opened:
         return open_steps(steps, None)
     if not files:
         raise TraceError(f"{run} holds no trace, though {place} was saved with it. Save or copy the profile again.")
-    return Opened(read_run(files), files)
+    return open_run_files([files])
 
 
 def _open_glob(pattern: Path, graph: Path | None) -> Opened:
@@ -207,7 +211,7 @@ def _open_glob(pattern: Path, graph: Path | None) -> Opened:
     runs = [
         [file for file in files if file.parent == parent] for parent in dict.fromkeys(file.parent for file in files)
     ]
-    return Opened(merge_traces([read_run(run) for run in runs]), tuple(files))
+    return open_run_files(runs)
 
 
 def _open_matched_steps(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import TraceError
 from .chrome_json import has_marker
 from .chrome_trace import read_chrome_trace
+from .failed_hosts import FailedHost, failure_notice
 from .file_bytes import file_bytes
 from .file_content import FileContent
 from .file_kind import FileKind, kind_of_file
 from .merge import merge_traces, with_host
+from .one_time import other_times
 from .opened import Opened
 from .source_map import is_sidecar
 from .step_files import OP_LOG_NAME, StepFiles, read_step_files
@@ -49,13 +52,41 @@ def _opened_steps(read: StepFiles) -> Opened:
     return Opened(read.trace, read.files, op_graph=read.op_graph, companions=read.companions)
 
 
-def read_run(files: Sequence[Path]) -> Trace:
-    """The hosts of one run, merged. Each file is a host of its own, even where two files name the same one."""
+def open_run_files(runs: Sequence[Sequence[Path]], others: tuple[Path, ...] = ()) -> Opened:
+    """The files of some runs, merged, without those of another time than most.
+
+    Args:
+        runs: the files of each run. Each file is a host of its own, even where two files of a run name the same one.
+        others: run directories beside them.
+    """
+    files = [file for run in runs for file in run]
     traces = [_read_file(file) for file in files]
+    reasons = other_times([trace.origin_ns for trace in traces])
+    left_out = tuple(files[number] for number in reasons)
+    trace_of = dict(zip(files, traces, strict=True))
+    shown = [[file for file in run if file not in left_out] for run in runs]
+    merged = merge_traces([_merged(run, [trace_of[file] for file in run]) for run in shown if run])
+    if reasons:
+        names = _names_of(files)
+        failed = [FailedHost(names[number], reason) for number, reason in reasons.items()]
+        merged = replace(merged, warnings=(failure_notice(failed, len(files)), *merged.warnings))
+    return Opened(merged, tuple(files), others, left_out=left_out)
+
+
+def _merged(files: Sequence[Path], traces: Sequence[Trace]) -> Trace:
+    """The hosts of one run."""
     hosts = {session.host for trace in traces for session in trace.sessions}
     if len(hosts) < len(traces):
         traces = [with_host(trace, host_of(file)) for trace, file in zip(traces, files, strict=True)]
     return merge_traces(traces)
+
+
+def _names_of(files: Sequence[Path]) -> list[str]:
+    """What to call each file: the host, and before it the run where several have files of one host."""
+    names = [host_of(file) for file in files]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{file.parent.name}/{name}" for file, name in zip(files, names, strict=True)]
 
 
 def _read_file(file: Path) -> Trace:

@@ -30,6 +30,8 @@ class Opened:
     """What a file of TensorFlow's first profiler holds besides the trace; None for all others."""
     companions: tuple[Path, ...] = ()
     """The graph and the log of ops that such files were read with."""
+    left_out: tuple[Path, ...] = ()
+    """Those among `paths` of which nothing is in the trace, as they are of another time; its first warning names them."""
 
 
 def stamp_of(file: Path) -> tuple[int, int]:

@@ -29,6 +29,8 @@ class SavedProfile:
     title: str = ""
     notices: tuple[str, ...] = ()
     """What the capture had to tell; one sentence each."""
+    n_missing_hosts: int = 0
+    """Hosts that were asked for a trace and sent none; a notice names them."""
     system: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     """Samples of the machine, with `time_ns` in Unix time; no columns where none were taken."""
     cost: Mapping[str, float] = field(default_factory=dict)
@@ -46,6 +48,7 @@ class SavedProfile:
             "version": VERSION,
             "title": self.title,
             "notices": list(self.notices),
+            "n_missing_hosts": self.n_missing_hosts,
             "system": {str(name): _numbers(self.system[name]) for name in self.system.columns},
             "cost": dict(self.cost),
             "capture": None if self.capture is None else self.capture.document(),
@@ -91,6 +94,7 @@ def parse_saved(document: object) -> SavedProfile:
         return SavedProfile(
             title=texts([document.get("title", "")])[0],
             notices=tuple(texts(document.get("notices", []))),
+            n_missing_hosts=_count(document.get("n_missing_hosts", 0)),
             system=_frame(document.get("system", {})),
             cost={texts([name])[0]: _finite(value) for name, value in cost.items()},
             capture=parse_capture(document.get("capture")),
@@ -117,6 +121,12 @@ def _directory_name(name: str) -> str:
     if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
         raise ValueError(f"{name!r} is no name of a run directory")
     return name
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value} is no number of hosts")
+    return value
 
 
 def _finite(value: Any) -> float:

@@ -176,6 +176,8 @@ def test_what_came_from_a_chrome_trace_is_kept_as_one_and_said_so(name: str, tmp
         (b'{"version": 1, "capture": {"outcome": "x"}}', "overhead_interval"),
         (b'{"version": 1, "runs": ["../../etc"]}', "no name of a run directory"),
         (b'{"version": 1, "notices": [5]}', "a text is none"),
+        (b'{"version": 1, "n_missing_hosts": -1}', "-1 is no number of hosts"),
+        (b'{"version": 1, "n_missing_hosts": 1.5}', "1.5 is no number of hosts"),
         (b"[" * 100_000, "Recursion"),
     ],
 )

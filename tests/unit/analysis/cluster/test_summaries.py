@@ -206,6 +206,22 @@ def test_each_part_of_an_outlined_step_is_of_the_category_that_takes_most_of_it(
         assert taken[piece.category] == taken.max()
 
 
+def test_steps_drawn_in_outline_are_told_with_how_many_of_how_many() -> None:
+    found = both(host("a", *steps_with(3, n_pieces=30)), host("b", *steps_with(2, n_steps=2)))
+    n_drawn, n_all = len(found.reduced.steps.pieces), len(found.whole.steps.pieces)
+    assert found.reduced.notices == (
+        "1 of 2 hosts (a) ran steps of more parts than the timeline of a reduced profile has: it outlines 3 of 5 "
+        f"steps, and draws all in {n_drawn:,} parts in place of {n_all:,}, at most 24 a step and 1,000 a host.",
+    )
+    assert both(host("a", *steps_with(2)), host("b", *steps_with(2))).reduced.notices == ()
+
+
+def test_steps_in_outline_as_a_host_has_so_many_are_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps_of, "MAX_HOST_PIECES", 6)
+    [notice] = merge_hosts([summarize_host(Results(host("a", *steps_with(3))))]).notices
+    assert "it outlines 3 of 3 steps" in notice
+
+
 def test_pieces_of_all_steps_of_a_host_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps_of, "MAX_HOST_PIECES", 6)
     reduced = merge_hosts([summarize_host(Results(host("a", *steps_with(3))))]).steps

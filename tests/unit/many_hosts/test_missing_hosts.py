@@ -1,0 +1,123 @@
+"""Hosts of which there is nothing: a profile says which and why, also once it was saved and loaded."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tests.cluster import Cluster, host_name
+from tfprof_widgets.capture.remote_client import Answer
+from tfprof_widgets.remote_sources import _profile_of
+
+NOTICE = "2 of 3 workers sent a trace. c:1: it cannot be reached."
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> tfprof.Profile:
+    """A capture of three workers of which one did not answer."""
+    answers = [Answer(name, content) for name, content in Cluster(2).files()]
+    failed = Answer("c:1", failure="it cannot be reached")
+    return _profile_of([*answers, failed], [failed], tmp_path / "logdir")
+
+
+def assert_one_is_missing(prof: tfprof.Profile) -> None:
+    assert prof.notices.count(NOTICE) == 1
+    assert prof._n_missing_hosts == 1
+    assert NOTICE in prof.summary()
+
+
+def test_a_capture_says_which_workers_sent_no_trace(captured: tfprof.Profile) -> None:
+    assert captured.notices == (NOTICE,)
+    assert_one_is_missing(captured)
+    assert_one_is_missing(captured.aligned())
+
+
+def test_a_saved_capture_still_says_it(captured: tfprof.Profile, tmp_path: Path) -> None:
+    again = tfprof.load(captured.save(tmp_path / "saved"))
+    assert_one_is_missing(again)
+    assert_one_is_missing(again.aligned())
+    assert_one_is_missing(tfprof.load(again.save(tmp_path / "saved again")))
+
+
+def test_a_saved_capture_that_is_reduced_still_says_it(captured: tfprof.Profile, tmp_path: Path) -> None:
+    saved = captured.save(tmp_path / "saved")
+    with ThreadPoolExecutor(1) as threads:
+        reduced = tfprof.load(saved, executor=threads)
+    assert reduced.is_reduced
+    assert_one_is_missing(reduced)
+    assert_one_is_missing(reduced.aligned())
+
+
+def test_a_chrome_trace_of_a_capture_still_says_it(captured: tfprof.Profile, tmp_path: Path) -> None:
+    assert_one_is_missing(tfprof.load(captured.to_chrome_trace(tmp_path / "trace.json.gz")))
+
+
+def test_a_host_of_such_a_capture_is_alone(captured: tfprof.Profile, tmp_path: Path) -> None:
+    for prof in (captured, tfprof.load(captured.save(tmp_path / "saved"))):
+        host = prof.host(host_name(0))
+        assert host.notices == ()
+        assert host._n_missing_hosts == 0
+        assert set(tfprof.load(host.save(tmp_path / f"host of {prof.title}")).steps["host"]) == {host_name(0)}
+
+
+DAY_US = 86400e6
+
+
+def left_out_notice(prof: tfprof.Profile) -> str:
+    [notice] = [one for one in prof.notices if "could not be read" in one]
+    return notice
+
+
+@pytest.mark.parametrize(("days", "when"), [(-30, "before"), (30, "after")])
+def test_a_file_of_another_month_is_left_out_of_a_whole_profile_as_of_a_reduced_one(
+    tmp_path: Path, days: int, when: str
+) -> None:
+    run = Cluster(4, clock_us={2: days * DAY_US}).draw(tmp_path / "run")
+    whole = tfprof.load(run)
+    with ThreadPoolExecutor(1) as threads:
+        reduced = tfprof.load(run, executor=threads)
+    assert not whole.is_reduced
+    assert left_out_notice(whole) == left_out_notice(reduced)
+    begin = f"1 of 4 hosts could not be read: {host_name(2)}: it starts 30.0 days {when} the others, more than 13.3: "
+    assert left_out_notice(whole).startswith(begin)
+    assert list(dict.fromkeys(whole.steps["host"])) == [host_name(number) for number in (0, 1, 3)]
+    assert whole._n_missing_hosts == reduced._n_missing_hosts == whole.aligned()._n_missing_hosts == 1
+
+
+def test_a_saved_profile_keeps_the_file_of_another_month_and_says_it_again(tmp_path: Path) -> None:
+    prof = tfprof.load(Cluster(3, clock_us={2: 30 * DAY_US}).draw(tmp_path / "run"))
+    again = tfprof.load(prof.save(tmp_path / "saved"))
+    assert left_out_notice(again) == left_out_notice(prof)
+    assert again._n_missing_hosts == 1
+    assert len(list((tmp_path / "saved").rglob("*.xplane.pb"))) == 3
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_of_two_files_of_two_months_the_later_is_shown(tmp_path: Path, later: int) -> None:
+    prof = tfprof.load(Cluster(2, clock_us={later: 30 * DAY_US}).draw(tmp_path))
+    assert set(prof.steps["host"]) == {host_name(later)}
+    notice = left_out_notice(prof)
+    assert notice.startswith(f"1 of 2 hosts could not be read: {host_name(1 - later)}: it starts 30.0 days before")
+    assert notice.endswith("; as no time is that of most, the latest are shown.")
+
+
+def test_of_runs_of_two_months_that_a_pattern_matches_the_larger_is_shown(tmp_path: Path) -> None:
+    for name, n_hosts, clock in (("may", 3, 0.0), ("june", 2, 30 * DAY_US)):
+        drawn = Cluster(n_hosts, clock_us=dict.fromkeys(range(n_hosts), clock)).draw(tmp_path / "drawn" / name)
+        drawn.rename(tmp_path / name)
+    prof = tfprof.load(f"{tmp_path}/*/*.xplane.pb")
+    assert left_out_notice(prof).startswith(
+        "2 of 5 hosts could not be read: june/worker0000: it starts 30.0 days after"
+    )
+    assert "; june/worker0001: it starts" in left_out_notice(prof)
+    assert set(prof.steps["host"]) == {host_name(number) for number in range(3)}
+    again = tfprof.load(prof.save(tmp_path / "saved"))
+    assert again._n_missing_hosts == prof._n_missing_hosts == 2
+
+
+def test_a_notice_of_files_left_out_comes_before_all_warnings_of_the_traces(tmp_path: Path) -> None:
+    prof = tfprof.load(Cluster(3, clock_us={2: 30 * DAY_US}).draw(tmp_path))
+    assert prof.notices[0] == prof.trace.warnings[0] == left_out_notice(prof)
