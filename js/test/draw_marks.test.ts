@@ -4,11 +4,12 @@ import { Marks } from "../src/core/marks";
 import { layoutTracks, ROW_PX, SLICE_PX } from "../src/core/tracks";
 import { xAt } from "../src/core/viewport";
 import { drawArrows } from "../src/draw/arrows";
+import { drawNoCounter } from "../src/draw/counter";
 import { TRACKS_TOP_PX } from "../src/draw/frame";
 import { markFound, outlineEvent, outlineHovered, outlineMarked } from "../src/draw/outlines";
 import { drawTracks } from "../src/draw/slices";
 import { flagsOfKeys } from "../src/timeline/chosen";
-import { events, frame, lineNames, meta, recorder, rows, steps, work } from "./drawn_frame";
+import { events, frame, lineNames, meta, recorder, rows, steps, texts, work } from "./drawn_frame";
 
 describe("outlines", () => {
   const idOf = (name: string) => meta.names.indexOf(name);
@@ -130,5 +131,22 @@ describe("arrows", () => {
     const [tail, tip] = calls.filter((c) => c.name === "moveTo");
     expect(Number(tip.args[0])).toBeCloseTo(xAt(shown.view, 850, events.start[kernel]), 5);
     expect(Number(tail.args[1])).toBeLessThan(Number(tip.args[1]));
+  });
+});
+
+describe("where no memory is drawn", () => {
+  const wordsOf = (of: Partial<typeof meta>) => {
+    const { ctx, calls } = recorder();
+    drawNoCounter(frame(ctx, { meta: { ...meta, ...of } }), 0);
+    return texts(calls)[1];
+  };
+  const notRecorded = "Not recorded on this run. The memory view says how to record it.";
+
+  it("peaks are promised only of a reduced profile of which a host recorded memory", () => {
+    expect(wordsOf({ is_reduced: true, n_allocators: 2 })).toBe(
+      "Not over time in a reduced profile. The memory view has the peak of each host that recorded it.",
+    );
+    expect(wordsOf({ is_reduced: true, n_allocators: 0 })).toBe(notRecorded);
+    expect(wordsOf({ is_reduced: false, n_allocators: 1 })).toBe(notRecorded);
   });
 });

@@ -63,6 +63,7 @@ def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequ
         "categories": list(STEP_CATEGORIES),
         "sessions": [dataclasses.asdict(session) for session in trace.sessions],
         "n_memory": len(results.memory.snapshots.event),
+        "n_allocators": len(results.memory.allocators),
         "memory_remedy": results.memory.remedy,
         "memory_failure": memory_failure_meta(results.memory_failure),
         "input": _input(results),

@@ -272,6 +272,8 @@ export interface TraceMeta {
   sessions: SessionMeta[];
   allocators: string[];
   n_memory?: number;
+  /** How many allocators reported, over all hosts; their names are a list that comes later. */
+  n_allocators?: number;
   memory_remedy: string | null;
   /** The allocation whose failure ended the profiled code. */
   memory_failure?: MemoryFailureMeta | null;

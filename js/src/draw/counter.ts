@@ -69,12 +69,13 @@ function fillCurve({ ctx, width }: Frame, values: Float64Array, scale: number, b
 }
 
 /** Says why no memory is drawn, with its top at `y`. */
-export function drawNoCounter(frame: Frame, y: number, isReduced: boolean) {
-  const { ctx, palette, width, labelWidth } = frame;
+export function drawNoCounter(frame: Frame, y: number) {
+  const { ctx, palette, width, labelWidth, meta } = frame;
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
   fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
-  const reason = isReduced
-    ? "Not over time in a reduced profile. The memory view has the peak of each host."
-    : "Not recorded on this run. The memory view says how to record it.";
+  const reason =
+    meta.is_reduced && (meta.n_allocators ?? 0) > 0
+      ? "Not over time in a reduced profile. The memory view has the peak of each host that recorded it."
+      : "Not recorded on this run. The memory view says how to record it.";
   fillText(ctx, reason, 6, y + 8, palette.ink);
 }

@@ -125,7 +125,7 @@ export class Painter {
       fillRect(frame.ctx, -this.labelWidth, top - 1, this.#width, 1, frame.palette.rule2);
       for (const track of dock) drawCounterTrack(frame, track, top + 1 + track.y);
       drawSessionGaps(frame, top, this.#height);
-    } else if (top < this.#height) drawNoCounter(frame, top + 2, this.state.meta.is_reduced ?? false);
+    } else if (top < this.#height) drawNoCounter(frame, top + 2);
   }
 
   /** Those that scroll, then the pinned ones over them. */

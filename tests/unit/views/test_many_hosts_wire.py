@@ -58,6 +58,13 @@ def test_the_meta_object_names_hosts_and_roles(results: Results) -> None:
     json.dumps(told)
 
 
+def test_the_meta_object_says_whether_any_host_recorded_memory(results: Results) -> None:
+    assert meta(build_payload(results))["n_allocators"] == len(results.memory.allocators) > 0
+    content = dict(Cluster(1).files())["worker0000"]
+    nothing = merge_hosts([summarize_host(Results(read_xspace(content)))])
+    assert meta(build_payload(nothing))["n_allocators"] == 0
+
+
 def test_steps_name_their_host(results: Results) -> None:
     payload = build_payload(results)
     hosts = [meta(payload)["hosts"][i] for i in section(payload, "steps")["host"].tolist()]

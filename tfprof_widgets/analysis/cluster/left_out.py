@@ -16,7 +16,7 @@ from .merged_kernels import MAX_KERNELS
 from .merged_kernels import OTHERS as OTHER_KERNELS
 from .op_summary import MAX_UNITS
 from .op_summary import OTHERS as OTHER_OPS
-from .step_summary import MAX_STEPS
+from .step_summary import MAX_HOST_PIECES, MAX_PIECES, MAX_STEPS
 
 
 def left_out(summaries: Sequence[HostSummary]) -> tuple[str, ...]:
@@ -28,6 +28,7 @@ def _sentences(summaries: Sequence[HostSummary]) -> Iterator[str]:
     cut = [(one.steps.n_all, one.host) for one in summaries if one.steps.n_all > MAX_STEPS]
     if cut:
         yield f"{_of(cut, summaries)} more steps than a reduced profile has: the first {MAX_STEPS:,} of {_most(cut)}."
+    yield from _outlined_steps(summaries)
     for n_all, most, what, others in (
         ([one.ops.n_all for one in summaries], MAX_UNITS, "ops", OTHER_OPS),
         ([one.kernels.n_all for one in summaries], MAX_KERNELS, "kernels", OTHER_KERNELS),
@@ -54,6 +55,18 @@ def _sentences(summaries: Sequence[HostSummary]) -> Iterator[str]:
         yield (
             f"{_of(cut, summaries)} more input pipelines than a reduced profile has: the {MAX_PIPELINES:,} of {_most(cut)} that "
             "took most time are listed."
+        )
+
+
+def _outlined_steps(summaries: Sequence[HostSummary]) -> Iterator[str]:
+    parts = [one.steps for one in summaries]
+    cut = [(one.steps.n_outlined, one.host) for one in summaries if one.steps.n_outlined]
+    if cut:
+        n_drawn, n_pieces = sum(len(one.piece_step) for one in parts), sum(one.n_pieces for one in parts)
+        yield (
+            f"{_of(cut, summaries)} steps of more parts than the timeline of a reduced profile has: it "
+            f"outlines {sum(n for n, _ in cut):,} of {plural(sum(map(len, parts)), 'step')}, and draws all in "
+            f"{n_drawn:,} parts in place of {n_pieces:,}, at most {MAX_PIECES} a step and {MAX_HOST_PIECES:,} a host."
         )
 
 

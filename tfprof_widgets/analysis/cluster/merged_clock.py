@@ -1,22 +1,17 @@
 """Origins of hosts -> one origin, and by how much each host's times move to be after it.
 
 common_clock(summaries) -> Clock
-days_from_most(origins) -> which hosts are too far from the others for that
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import TraceError
+from ...store.one_time import MAX_DAYS
+from ...store.xspace_clock import MAX_PS
 from .host_summary import HostSummary
-
-_MAX_PS = 2**60
-"""As far as times reach, 13 days."""
-MAX_DAYS = _MAX_PS / 86400e12
-"""The same in days."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ def common_clock(summaries: Sequence[HostSummary]) -> Clock:
     shifts, warnings = [], []
     for one in summaries:
         shift_ps = (one.origin_ns - origin_ns) * 1000 if one.origin_ns else 0
-        if shift_ps > _MAX_PS:
+        if shift_ps > MAX_PS:
             raise TraceError(
                 f"Two traces start {shift_ps / 86400e12:.1f} days apart, more than {MAX_DAYS:.1f}: "
                 "they are not of one run. Load them one by one."
@@ -50,22 +45,3 @@ def common_clock(summaries: Sequence[HostSummary]) -> Clock:
             )
         shifts.append(shift_ps)
     return Clock(origin_ns, tuple(shifts), tuple(warnings))
-
-
-def days_from_most(origins_ns: Sequence[int]) -> tuple[float, ...]:
-    """By how many days each origin is before (less than 0) or after the most of them that have a common clock.
-
-    Args:
-        origins_ns: Unix times, 0 where a host tells none.
-
-    Returns:
-        0 for those that have it, and for those that tell no time. Of groups of one size the latest has it: what is left over
-        in a directory is old.
-    """
-    told = sorted(origin for origin in origins_ns if origin)
-    if not told:
-        return (0.0,) * len(origins_ns)
-    ends = [bisect_right(told, origin + _MAX_PS // 1000) for origin in told]
-    first = max(range(len(told)), key=lambda i: (ends[i] - i, i))
-    low, high = told[first], told[ends[first] - 1]
-    return tuple((origin - min(max(origin, low), high)) / 86400e9 if origin else 0.0 for origin in origins_ns)

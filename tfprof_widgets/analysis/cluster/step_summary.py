@@ -48,6 +48,10 @@ class StepSummary:
     piece_duration_ps: Int64
     piece_category: UInt8
     """Index into `STEP_CATEGORIES`."""
+    n_pieces: int
+    """How many pieces these steps have in full."""
+    n_outlined: int
+    """How many of these steps are in outline, as they have more pieces than travel."""
 
     def __len__(self) -> int:
         return len(self.name)
@@ -57,7 +61,10 @@ def summarize_steps(steps: Steps) -> StepSummary:
     """Keep the table exactly and the pieces in outline."""
     frame = steps.frame.iloc[:MAX_STEPS]
     texts: dict[str, str] = {}
-    pieces = _pieces(steps, len(frame))
+    step_of_piece = steps.pieces["step"].to_numpy(np.int64)
+    n_pieces = np.bincount(step_of_piece[step_of_piece < len(frame)], minlength=len(frame))
+    most = max(1, min(MAX_PIECES, MAX_HOST_PIECES // max(len(frame), 1)))
+    pieces = _pieces(steps, n_pieces, most)
     return StepSummary(
         n_all=len(steps.frame),
         name=tuple(texts.setdefault(name, name) for name in frame["name"].tolist()),
@@ -75,6 +82,8 @@ def summarize_steps(steps: Steps) -> StepSummary:
         piece_start_ps=pieces[1],
         piece_duration_ps=pieces[2],
         piece_category=pieces[3],
+        n_pieces=int(n_pieces.sum()),
+        n_outlined=int((n_pieces > most).sum()),
     )
 
 
@@ -95,16 +104,15 @@ def step_kinds(steps: Steps) -> Int64:
     return dense_codes(kind, is_typical)[0]
 
 
-def _pieces(steps: Steps, n_steps: int) -> tuple[Int64, Int64, Int64, UInt8]:
-    """Step, start, duration and category of the pieces, few of each step."""
-    frame = steps.pieces
+def _pieces(steps: Steps, n_pieces: Int64, most: int) -> tuple[Int64, Int64, Int64, UInt8]:
+    """Step, start, duration and category of the pieces of the first steps, at most `most` of each; `n_pieces` they have."""
+    frame, n_steps = steps.pieces, len(n_pieces)
     step = frame["step"].to_numpy(np.int64)
     kept = step < n_steps
     step = step[kept]
     start, duration = (frame[name].to_numpy(np.int64)[kept] for name in ("start_ps", "duration_ps"))
     category = frame["category"].cat.codes.to_numpy()[kept].astype(np.uint8)
-    most = max(1, min(MAX_PIECES, MAX_HOST_PIECES // max(n_steps, 1)))
-    is_long = np.bincount(step, minlength=n_steps) > most
+    is_long = n_pieces > most
     if not is_long.any():
         return step, start, duration, category
     few = ~is_long[step]
