@@ -68,6 +68,10 @@ def capture_remote(
 
     Where some workers fail, the profile has the others, and its `notices` name each failed one with the reason.
 
+    The profiler of TensorFlow 2.21 has a fault that may end a worker of `MultiWorkerMirroredStrategy`, by a segmentation
+    fault, when a capture stops, whether `tfprof.serve` or TensorFlow's own server runs there. The fewer steps are captured
+    the less likely it is; save checkpoints of a training that you cannot lose.
+
     Args:
         addresses: `"host:port"` each, or one text of several with commas.
         duration_ms: how long to capture, 1 to 600,000.

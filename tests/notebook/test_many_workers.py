@@ -6,21 +6,24 @@ No duration is asserted.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import nbformat
 import pytest
+from nbclient.exceptions import CellExecutionError
 
 from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, executed, text_of
 
 NOTEBOOK = "many_workers"
+RUNS = 4
 FACTS = """
 own_ms = prof.workers["step_time_ms"] - prof.workers["device_collectives_ms"]
 print(json.dumps({
     "addresses": [address.replace(":", "_") for address in two_workers],
     "hosts": sorted(prof.hosts["host"]),
     "roles": prof.hosts["role"].tolist(),
-    "n_aligned": int(prof.workers["step"].max()) + 1,
+    "n_aligned": prof.workers["step"].nunique(),
     "stragglers": prof.stragglers[["host", "category"]].to_numpy().tolist(),
     "own_ms": own_ms.round(1).groupby(prof.workers["host"]).agg(list).to_dict(),
     "exchanged_us": float(prof.communication["total_time_us"].sum()),
@@ -35,13 +38,23 @@ _shutil.rmtree(folder)
 
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    """Run again where a worker is lost, as the notebook says: TensorFlow 2.21 may crash it, see `remote_client`."""
+    for _ in range(RUNS - 1):
+        with suppress(CellExecutionError):  # no worker was left; what else fails does so again
+            found = executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
+            if len(facts_of(found)["hosts"]) == len(facts_of(found)["addresses"]):
+                return found
     return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
+
+
+def facts_of(notebook: nbformat.NotebookNode) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text_of(notebook.cells[-1], "stdout"))
+    return found
 
 
 @pytest.fixture(scope="module")
 def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text_of(notebook.cells[-1], "stdout"))
-    return found
+    return facts_of(notebook)
 
 
 def test_committed_notebook_has_no_outputs() -> None:

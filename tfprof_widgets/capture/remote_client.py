@@ -253,11 +253,22 @@ def _answer(grpc: Any, address: str, call: Any) -> Answer:
     return Answer(address, xspace, tools.get(SOURCES_TOOL, b""))
 
 
+_LOST = ("socket closed", "connection reset", "stream removed")
+"""What gRPC says of a connection that was there."""
+# TensorFlow 2.21 keeps pointers to events (`SplitEventTracker`) while the vector that owns those grows, which copies them. Only
+# collectives leave such pointers: `CollectiveExecutor::CompleteParams` begins in one thread and ends in another.
+_MAY_HAVE_CRASHED = (
+    "; if a signal ended it: TensorFlow 2.21 may crash a worker of MultiWorkerMirroredStrategy when its profiler stops, "
+    "whoever captures"
+)
+
+
 def _reason(error: Any, codes: Any) -> str:
     """What a status means for a person."""
     details = " ".join(str(error.details()).split())[:300]
     if error.code() == codes.UNAVAILABLE:
-        return f"it cannot be reached, or ended meanwhile ({details})"
+        lost = any(word in details.lower() for word in _LOST)
+        return f"it cannot be reached, or ended meanwhile ({details}){_MAY_HAVE_CRASHED if lost else ''}"
     if error.code() == codes.DEADLINE_EXCEEDED:
         return f"it did not answer within {ANSWER_S:g} s after the capture"
     if error.code() == codes.UNIMPLEMENTED:
