@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from tests import captures
 # A busy machine must not decide about a property: neither the time of one example nor that of making them.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# The default depends on the CPU, and with it the names of ops and allocators; `capture/test_onednn.py` has it on. And with it on,
+# TensorFlow 2.21 does not survive an op that runs out of memory, which tests have it do.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 V100 = Path(__file__).parents[1].parent / "shared" / "traces" / "v100_bert_8gpu.xplane.pb"
 

@@ -52,17 +52,16 @@ print(json.dumps("free"))""",
     "with_statement": "%tfprofile --check ran = True",
     "shown": "tfprof.doctor()",
 }
-FRESH_CELLS = {
-    "late": """
+LATE = """
 import os
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "{onednn}"
 os.environ.pop("TF_CPU_ALLOCATOR_USE_BFC", None)
 import tensorflow as tf
 tf.constant([1.0] * 1000) + 1
 %load_ext tfprof_widgets
 import json, tfprof_widgets as tfprof
-print(json.dumps({c.name: [c.status, c.value, c.remedy] for c in tfprof.doctor().checks}))"""
-}
+print(json.dumps({{c.name: [c.status, c.value, c.remedy] for c in tfprof.doctor().checks}}))"""
 
 
 def run(cells: dict[str, str], folder: str) -> dict[str, Any]:
@@ -111,10 +110,12 @@ def test_memory_is_recorded_when_the_extension_comes_before_the_first_op(cells: 
     assert after["cpu_memory"] == ["ok", "recorded"]
 
 
-def test_memory_is_not_recorded_when_the_extension_comes_later(tmp_path: Any) -> None:
-    (found,) = lines(run(FRESH_CELLS, str(tmp_path))["late"])
+@pytest.mark.parametrize(("onednn", "told"), [(0, "not recorded: "), (1, "recorded in part: ")])
+def test_memory_is_not_all_recorded_when_the_extension_comes_later(tmp_path: Any, onednn: int, told: str) -> None:
+    (found,) = lines(run({"late": LATE.format(onednn=onednn)}, str(tmp_path))["late"])
     status, value, remedy = found["cpu_memory"]
     assert status == "warning"
+    assert value.startswith(told)
     assert "set too late" in value
     assert "%load_ext tfprof_widgets" in remedy
 
