@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from .display import is_watched
 from .errors import CaptureError
 from .profile import Profile
+from .store.failed_hosts import FailedHost, named_reasons
 
 if TYPE_CHECKING:
     from .capture.remote_client import Answer, RemoteOptions, Watch
     from .capture.remote_server import ProfilerServer
     from .store.opened import Opened
-
-_MOST_NAMED = 20
 
 
 def serve(port: int = 0, host: str = "127.0.0.1") -> ProfilerServer:
@@ -82,7 +81,8 @@ def capture_remote(
         logdir: keep the traces as a run of this log directory; without it they live as long as the profile.
 
     Returns:
-        The profile of all workers that answered; a host each, named by its address.
+        The profile of all workers that answered; a host each, named as its machine is, or by its address where several
+        machines have one name.
 
     Raises:
         CaptureError: no worker answered; the message has the reason of each. Or the files cannot be written.
@@ -153,9 +153,7 @@ def _opened(run: Path, title: str, n_asked: int, failed: Sequence[Answer]) -> Op
 
 
 def _reasons(failed: Sequence[Answer]) -> str:
-    named = "; ".join(f"{answer.address}: {answer.failure}" for answer in failed[:_MOST_NAMED])
-    more = f"; and {len(failed) - _MOST_NAMED} more of {len(failed)}" if len(failed) > _MOST_NAMED else ""
-    return f"{named}{more}."
+    return named_reasons([FailedHost(answer.address, answer.failure) for answer in failed])
 
 
 @contextmanager
