@@ -22,6 +22,7 @@ function adviceOf(rule: string, given: Partial<AdviceMeta> = {}): AdviceMeta {
     time_range_ns: [1000, 2000],
     step: 3,
     view: "input_graph",
+    host: "",
     ...given,
   };
 }
@@ -158,6 +159,17 @@ describe("cards of the overview panel", () => {
       ["false", "false"],
       ["input_graph", "input_graph"],
     ]);
+  });
+
+  it("choose the host that they are shown for, and all hosts again at a second press", async () => {
+    const { page, title } = await show([adviceOf("a"), adviceOf("b", { host: "worker-3" })]);
+    title(0).click();
+    expect(page.link.state).toMatchObject({ selection: ["model/a"] });
+    expect(page.link.state.host ?? "").toBe("");
+    title(1).click();
+    expect(page.link.state).toMatchObject({ selection: ["model/b"], host: "worker-3" });
+    title(1).click();
+    expect(page.link.state).toMatchObject({ selection: [], host: "" });
   });
 
   it("are not pressed any more when another view selects something else", async () => {

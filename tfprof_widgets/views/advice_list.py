@@ -26,6 +26,7 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
             "time_range_ns": [int(t) for t in one.selection.time_range_ns],
             "step": -1 if one.selection.step is None else int(one.selection.step),
             "view": one.selection.view,
+            "host": one.selection.host,
         }
         for one in advice
     ]

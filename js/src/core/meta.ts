@@ -176,6 +176,8 @@ export interface AdviceMeta {
   step: number;
   /** Trait of the view that shows it best. */
   view: string;
+  /** The host that it is shown for; empty where it is about all that the profile has. */
+  host: string;
 }
 
 /** What held the memory at the moment of a failure, by one of op, layer or line: its first rows. */

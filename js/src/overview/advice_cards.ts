@@ -148,12 +148,14 @@ export class AdviceCards {
       link.setTimeRange(null);
       link.setStep(-1);
       link.setSelection([]);
+      if (one.host && one.host === link.host) link.setHost("");
       return;
     }
     this.#last = index;
     link.setTimeRange(timeRangeOf(one));
     link.setStep(one.step);
     link.setSelection(one.op_names);
+    if (one.host) link.setHost(one.host);
     this.#mark();
     root.dispatchEvent(new CustomEvent(BRING_VIEW, { bubbles: true, composed: true, detail: one.view }));
   }
