@@ -27,11 +27,12 @@ function adviceOf(rule: string, given: Partial<AdviceMeta> = {}): AdviceMeta {
   };
 }
 
-async function show(advice: AdviceMeta[], given: Partial<TraceMeta> = {}) {
+async function show(advice: AdviceMeta[], given: Partial<TraceMeta> = {}, chosen: Record<string, unknown> = {}) {
   const scene = makeScene();
   const meta = scene.meta as unknown as TraceMeta;
   const pack = { ...scene, meta: { ...meta, advice, ...given } as unknown as Pack["meta"] };
   const page = await fakePage(pack);
+  for (const [field, value] of Object.entries(chosen)) page.link.set(field, value);
   const el = document.body.appendChild(document.createElement("div"));
   const brought: unknown[] = [];
   el.addEventListener(BRING_VIEW, (event) => brought.push((event as CustomEvent).detail));
@@ -170,6 +171,14 @@ describe("cards of the overview panel", () => {
     expect(page.link.state).toMatchObject({ selection: ["model/b"], host: "worker-3" });
     title(1).click();
     expect(page.link.state).toMatchObject({ selection: [], host: "" });
+  });
+
+  it("are all in sight from the start where the chosen one is not among the first", async () => {
+    const advice = ["a", "b", "c", "d"].map((rule) => adviceOf(rule));
+    const chosen = { time_range: [1000, 2000], selection: ["model/d"], step: 3 };
+    const { cards, pressed } = await show(advice, {}, chosen);
+    expect(pressed()).toEqual(["false", "false", "false", "true"]);
+    expect(cards().map((card) => card.hidden)).toEqual([false, false, false, false]);
   });
 
   it("are not pressed any more when another view selects something else", async () => {

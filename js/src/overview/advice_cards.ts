@@ -73,7 +73,7 @@ export class AdviceCards {
       rest.textContent = isAll ? "fewer" : "show all";
       rest.setAttribute("aria-expanded", String(isAll));
     };
-    show(false);
+    show(this.#shown() >= N_CARDS); // with another host the cards are made anew: the chosen one stays in sight
     this.list.dataset.cards = String(Math.min(N_CARDS, cards.length));
     this.side.append(words);
     if (cards.length > N_CARDS) this.side.append(" · ", rest);
