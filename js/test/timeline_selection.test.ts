@@ -1,5 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
+import type { TraceMeta } from "../src/core/meta";
+import type { Pack } from "../src/core/wire";
 import { trainingRun } from "./fixtures";
 import { BATCH, click, compiledRun, details, frame, LABEL, press, RUN, show, usesFakePage } from "./shown_timeline";
 
@@ -36,6 +38,18 @@ describe("selection in the timeline", () => {
     expect(root.querySelector(".tl-about")?.textContent).toMatch(/^(99|1,0)\d/);
     expect(details(root)).toContain("DecodeJpeg");
     expect(details(root)).toMatch(/in range\d+ ×/);
+  });
+
+  it("counts the longest events of a reduced profile, all on derived lines, and says that they are some of many", async () => {
+    const meta = RUN.meta as unknown as TraceMeta;
+    const lines = meta.lines.map((line) => ({ ...line, is_derived: true }));
+    const { page, root } = await show({
+      ...RUN,
+      meta: { ...meta, lines, is_reduced: true } as unknown as Pack["meta"],
+    });
+    page.link.set("selection", [BATCH]);
+    await frame();
+    expect(details(root)).toMatch(/in all40 × · .* · of the events here/);
   });
 
   it("scrolls to what another view selected when it is in the window but out of sight", async () => {

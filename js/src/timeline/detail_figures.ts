@@ -16,9 +16,12 @@ export interface Filling {
   step(isOver: () => boolean): boolean;
 }
 
-/** Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines. */
+/**
+ * Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines.
+ * A reduced profile has nothing but such lines: its longest events are copies of what it left behind.
+ */
 function peersOf({ events, meta }: TimelineState, event: number): (other: number) => boolean {
-  const isDerived = (position: number) => meta.lines[events.lineOf(position)].is_derived;
+  const isDerived = (position: number) => !meta.is_reduced && meta.lines[events.lineOf(position)].is_derived;
   if (event < 0) return (other) => !isDerived(other);
   const [op, name, own] = [events.op[event], events.name[event], isDerived(event)];
   return (other) => events.op[other] === op && events.name[other] === name && isDerived(other) === own;
@@ -44,8 +47,8 @@ export function sameSlices(state: TimelineState, id: number, event: number, sign
 
 function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal: AbortSignal): Pair[] {
   const { count, totalPs, minPs, maxPs, longest } = figures;
-  const { range, events, finding } = state;
-  const more = events.isComplete ? "" : h("span", { class: "q" }, " · of the events here");
+  const { range, events, finding, meta } = state;
+  const more = events.isComplete && !meta.is_reduced ? "" : h("span", { class: "q" }, " · of the events here");
   const isInstant = count > 0 && maxPs === 0;
   const total = isInstant ? (count > 1 ? "all instant" : "instant") : formatTime(totalPs);
   const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${total}`, more]];
