@@ -16,7 +16,7 @@ from nbclient.exceptions import CellExecutionError
 from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, executed, text_of
 
 NOTEBOOK = "many_workers"
-RUNS = 4
+RUNS = 6
 FACTS = """
 own_ms = prof.workers["step_time_ms"] - prof.workers["device_collectives_ms"]
 print(json.dumps({

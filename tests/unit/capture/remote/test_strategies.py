@@ -19,7 +19,7 @@ pytestmark = pytest.mark.tensorflow
 DELAY_S = 0.2
 FEW_STEPS = 4
 ATTEMPTS = 3
-TRAININGS = 5
+TRAININGS = 8
 
 Task = tuple[str, int, float]
 """Its kind, its index, and by how many seconds its input is slow."""
@@ -82,7 +82,7 @@ def captured_at(addresses: Sequence[str]) -> tfprof.Profile | None:
     profile = None
     with suppress(CaptureError):
         for attempt in range(ATTEMPTS):
-            profile = tfprof.capture_remote(addresses, duration_ms=2000 * (attempt + 1), delay_ms=700)
+            profile = tfprof.capture_remote(addresses, duration_ms=1500 * (attempt + 1), delay_ms=700)
             if profile.notices or has_steps(profile):
                 break
     return profile
