@@ -39,9 +39,9 @@ def measure_ours(file: Path) -> dict[str, Any]:
 
     import tfprof_widgets as tfprof
     from tfprof_widgets.analysis.results import Results  # noqa: F401
-    from tfprof_widgets.store.open import open_traces  # noqa: F401
-    from tfprof_widgets.views.payload import build_payload
-    from tfprof_widgets.views.wire import as_text
+    from tfprof_widgets.opening.open import open_traces  # noqa: F401
+    from tfprof_widgets.views.payload.payload import build_payload
+    from tfprof_widgets.views.payload.wire import as_text
 
     watch = Stopwatch()
     profile = watch.time("load", lambda: tfprof.load(file))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import tagged
-from tests.unit.store.full_protobuf import space_class
+from tests.unit.formats.full_protobuf import space_class
 
 SHIFTED_STATS = {"step_num", "group_id", "correlation_id", "_p", "_c", "element_id", "iter_num"}
 """Stats that name one step, one launch, one element."""

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
 
 VARINT, FIXED64, LENGTH = 0, 1, 2
 EPOCH_NS = 1_700_000_000_000_000_000

@@ -1,138 +1,182 @@
-"""The layers of the package as tables of allowed edges -> what one module imports against them."""
+"""The layers of the Python package -> what its modules import against them, and the circles that their imports make."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tfprof_widgets"
-JS = ROOT / "js" / "src"
 
-VIEWS = {
-    "timeline",
-    "memory_timeline",
-    "op_table",
-    "input_graph",
-    "overview_panel",
-    "step_chart",
-    "source_view",
-    "scope_icicle",
-    "tree_view",
-    "worker_chart",
-    "kernel_table",
-    "hlo_table",
-    "layer_table",
-    "dashboard",
-    "diff_panel",
-}
-"""Modules of `views/` that are a widget each; every other module there is shared by them."""
-
-PYTHON_EDGES: dict[str, set[str]] = {
+EDGES: dict[str, set[str]] = {
     "errors": set(),
-    "dynamic_messages": set(),
-    "store": {"errors", "dynamic_messages"},
-    "analysis": {"errors", "store"},
-    "export": {"errors", "dynamic_messages", "store", "analysis"},
-    "capture": {"errors", "dynamic_messages"},
-    "views": {"errors", "store", "analysis"},
-    "view": {"errors", "store", "analysis", "views"},
-    "profile": {"errors", "store", "analysis", "export", "capture", "views", "view"},
-    "experiments": {"errors", "analysis", "capture", "profile"},
-    "magics": {"errors", "capture", "profile"},
-    "__init__": {"errors", "capture", "profile", "experiments", "magics"},
+    "trace": {"errors"},
+    "formats": {"errors", "trace"},
+    "analysis": {"errors", "trace", "formats"},
+    "opening": {"errors", "trace", "formats", "analysis"},
+    "capture": {"errors", "trace", "formats"},
+    "export": {"errors", "trace", "formats", "opening", "analysis"},
+    "views": {"errors", "trace", "analysis"},
+    "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
+    "experiments": {"errors", "analysis", "capture", "profiles"},
+    "notebook": {"errors", "analysis", "capture", "views", "profiles"},
+    "__init__": {"errors", "capture", "profiles", "experiments", "notebook"},
 }
-"""Unit -> units it may import besides itself. A `view` may not import another `view`: they meet in the shared link."""
+"""What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself."""
 
-PYTHON_PACKAGES: dict[str, set[str]] = {
+ORDERS: dict[str, tuple[str, ...]] = {
+    "trace": (),
+    "formats": ("wire", "saved", "hlo", "xspace", "chrome", "v1"),
+    "analysis": (
+        *("base", "steps", "xla", "ops", "input", "memory", "source", "layers", "hosts", "system", "timeline", "tree"),
+        *("overview", "advice", "results", "selection", "comparison", "cluster", "experiments"),
+    ),
+    "opening": (),
+    "capture": ("machine", "source", "session", "keras", "v1", "remote", "checks", "experiments"),
+    "export": ("atomic", "json_text", "run_dir", "text", "tree_text", "tables", "chrome", "pprof", "report"),
+    "views": ("payload", "widgets", "page"),
+    "profiles": (),
+    "experiments": (),
+    "notebook": ("cell", "doctor_report", "dialog", "magics"),
+}
+"""The units inside each folder, the lowest first: each may import those before it. None: the folder is one unit.
+
+A unit is a folder, with all modules in it, or a module beside folders. Their `__init__.py` files belong to no unit and
+import nothing.
+"""
+
+WIDGETS = PurePosixPath("views/widgets")
+"""Its modules with an `entry` are a widget each and may not import each other: they meet in the shared link."""
+
+PACKAGES: dict[str, set[str]] = {
     "errors": set(),
-    "dynamic_messages": {"google"},
-    "store": {"numpy", "google", "pandas", "fsspec"},
+    "trace": {"numpy", "pandas"},
+    "formats": {"numpy", "google", "pandas"},
     "analysis": {"numpy", "pandas"},
-    "export": {"numpy", "pandas", "bokeh", "pyarrow"},
+    "opening": {"numpy", "fsspec"},
     "capture": {"numpy", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
+    "export": {"numpy", "pandas", "bokeh", "pyarrow"},
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
-    "view": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh"},
-    "profile": {"numpy", "pandas", "IPython", "tqdm"},
+    "profiles": {"numpy", "pandas", "IPython", "tqdm"},
     "experiments": {"pandas", "tqdm"},
-    "magics": {"IPython", "traitlets"},
+    "notebook": {"pandas", "ipywidgets", "IPython", "traitlets"},
     "__init__": {"IPython"},
 }
-"""Unit -> packages it may import besides the standard library."""
+"""Which packages each may import besides the standard library."""
 
 LAZY = {"tensorflow", "grpc", "fsspec", "keras", "bokeh", "IPython"}
-"""Packages imported only inside functions, but for IPython in `magics`, which IPython itself loads."""
+"""Packages imported only inside functions, but for IPython in the magics, which IPython itself loads."""
 
-TYPESCRIPT_EDGES: dict[str, set[str]] = {
-    "core": set(),
-    "draw": {"core"},
-    "link": {"core"},
-    "frame": {"core", "draw", "link"},
-    "entry": {"core", "draw", "link", "frame"},
-}
-"""`link` is what reaches Python; `frame` is what else the entries share; a folder of an entry's name belongs to it."""
-
-TYPESCRIPT_PACKAGES: dict[str, set[str]] = {
-    "core": {"@dagrejs/dagre", "d3-hierarchy"},
-    "draw": {"tabulator-tables"},
-    "link": set(),
-    "frame": {"tabulator-tables"},
-    "entry": {"@dagrejs/dagre"},
-}
-
-LINK = {"link", "data", "afm"}
-MEMBERS = {
-    "profile_views": "profile",
-    "profile_structure": "profile",
-    "profile_workers": "profile",
-    "session_sources": "profile",
-    "profile_capture": "profile",
-    "profile_exports": "profile",
-    "display": "profile",
-    "doctor": "profile",
-    "remote_dialog": "profile",
-    "remote_sources": "profile",
-    "many_hosts": "profile",
-    "host_pool": "profile",
-    "host_process": "profile",
-    "host_runs": "profile",
-    "profile_hosts": "profile",
-    "scaling": "profile",
-    "sources": "profile",
-    "cell": "magics",
-    "comparison": "profile",
-    "comparison_views": "profile",
-}
-"""Modules at the top of the package that belong to the unit of another."""
+Modules = Mapping[PurePosixPath, str]
+"""The text of each module by its path below the package."""
 
 
-def python_unit(parts: tuple[str, ...]) -> tuple[str, str]:
-    """`(unit, member)` of a module path such as `("views", "timeline")`; the member tells views apart."""
-    if parts[:1] == ("views",) and len(parts) > 1 and parts[1] in VIEWS:
-        return "view", parts[1]
-    if not parts:
-        return "__init__", ""
-    return MEMBERS.get(parts[0], parts[0]), ""
+def package_modules() -> dict[PurePosixPath, str]:
+    """Every module of the package."""
+    return {
+        PurePosixPath(path.relative_to(PACKAGE).as_posix()): path.read_text(encoding="utf-8")
+        for path in PACKAGE.rglob("*.py")
+    }
 
 
-def imported(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...], bool]]:
-    """`(line, absolute module path, is at module level)` for every import statement, function bodies included."""
-    top_level = {id(node) for node in module_level(tree)}
+def unit_of(path: PurePosixPath) -> tuple[str, ...]:
+    """The unit of a module: `("analysis", "ops")`, `("trace",)`, `("errors",)`; of an `__init__.py` the folder it is of.
+
+    Raises:
+        LookupError: no table has it.
+    """
+    top, *rest = path.parts
+    if not rest:
+        top = path.stem
+    if top not in EDGES or (rest and top not in ORDERS):
+        raise LookupError(
+            f"{path} belongs to no layer: put it into a folder that `tests/layers.py` has, or add one there"
+        )
+    inner = ORDERS.get(top, ())
+    if not rest or not inner or rest == ["__init__.py"]:
+        return (top,)
+    name = rest[0].removesuffix(".py")
+    if name not in inner:
+        raise LookupError(f"{path} belongs to no unit of {top}: ORDERS in `tests/layers.py` has {', '.join(inner)}")
+    return top, name
+
+
+def violations(modules: Modules) -> list[str]:
+    """What modules import against the tables, a line each."""
+    return [line for path in modules for line in violations_of(path, modules)]
+
+
+def violations_of(path: PurePosixPath, modules: Modules) -> list[str]:
+    """What one of the modules imports against the tables."""
+    unit, source = unit_of(path), modules[path]
+    found = []
+    for line, target, is_top in imports(path, source, modules):
+        where = f"{path}:{line}"
+        if isinstance(target, str):
+            if target not in PACKAGES[unit[0]]:
+                found.append(f"{where}: {unit[0]} must not import {target}")
+            elif is_top and target in LAZY and (path, target) != (PurePosixPath("notebook/magics.py"), "IPython"):
+                found.append(f"{where}: {target} is imported only inside functions")
+        elif not _is_allowed(unit, unit_of(target)):
+            found.append(f"{where}: {'.'.join(unit)} must not import {target}")
+        elif path != target and _is_view(path, modules) and _is_view(target, modules):
+            found.append(f"{where}: the widget {path.stem} must not import {target}")
+    return found
+
+
+def _is_view(path: PurePosixPath, modules: Modules) -> bool:
+    """Whether a module is one widget."""
+    return path.parent == WIDGETS and re.search(r"^    entry = ", modules[path], re.M) is not None
+
+
+def _is_allowed(unit: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    if unit == other or (len(other) == 1 and unit[0] == other[0]):
+        return True
+    if unit[0] != other[0]:
+        return other[0] in EDGES[unit[0]]
+    order = ORDERS[unit[0]]
+    return len(unit) > 1 and order.index(other[1]) < order.index(unit[1])
+
+
+def imports(path: PurePosixPath, source: str, modules: Modules) -> Iterator[tuple[int, PurePosixPath | str, bool]]:
+    """`(line, module of the package or name of another one, whether it is imported at once)`, functions included.
+
+    The standard library and an import that leads to no module are left out.
+    """
+    tree = ast.parse(source)
+    at_once = {id(node) for node in at_import(tree)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, tuple(alias.name.split(".")), id(node) in top_level
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            module = (*base, *(node.module or "").split(".")) if node.module else base
-            for alias in node.names:
-                yield node.lineno, (*module, alias.name), id(node) in top_level
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        for name in _names(node, ("tfprof_widgets", *path.parent.parts)):
+            if name[0] != "tfprof_widgets":
+                if name[0] not in sys.stdlib_module_names:
+                    yield node.lineno, name[0], id(node) in at_once
+            elif (target := _module(name[1:], modules)) is not None:
+                yield node.lineno, target, id(node) in at_once
 
 
-def module_level(tree: ast.Module) -> Iterator[ast.AST]:
+def _names(node: ast.Import | ast.ImportFrom, package: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+    if isinstance(node, ast.Import):
+        return [tuple(alias.name.split(".")) for alias in node.names]
+    base = package[: len(package) - node.level + 1] if node.level else ()
+    module = (*base, *node.module.split(".")) if node.module else base
+    return [(*module, alias.name) for alias in node.names]
+
+
+def _module(name: tuple[str, ...], modules: Modules) -> PurePosixPath | None:
+    """The module that holds `name`: itself, or what it is imported from."""
+    for parts in (name, name[:-1]):
+        for path in (PurePosixPath(*parts).with_suffix(".py") if parts else None, PurePosixPath(*parts, "__init__.py")):
+            if path in modules:
+                return path
+    return None
+
+
+def at_import(tree: ast.Module) -> Iterator[ast.AST]:
     """Nodes that run when the module is imported: not in functions, not under `if TYPE_CHECKING`."""
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
@@ -146,93 +190,44 @@ def module_level(tree: ast.Module) -> Iterator[ast.AST]:
         waiting += ast.iter_child_nodes(node)
 
 
-def python_violations(path: PurePosixPath, source: str) -> list[str]:
-    """What one module, at `path` under the package, imports against the tables."""
-    parts = tuple(path.with_suffix("").parts)
-    package = ("tfprof_widgets", *parts[:-1])
-    unit, member = python_unit(parts[:-1] if parts[-1] == "__init__" else parts)
-    found = []
-    for line, module, is_top in imported(ast.parse(source), package):
-        where = f"{path}:{line}"
-        if module[0] == "tfprof_widgets":
-            other, other_member = python_unit(resolved(module[1:]))
-            is_itself = other == unit and other_member == member
-            if not is_itself and other not in PYTHON_EDGES[unit]:
-                found.append(f"{where}: {unit} {member} must not import {'.'.join(module[1:])}".replace("  ", " "))
-        elif module[0] not in sys.stdlib_module_names:
-            if module[0] not in PYTHON_PACKAGES[unit]:
-                found.append(f"{where}: {unit} must not import {module[0]}")
-            elif is_top and module[0] in LAZY and (unit, module[0]) != ("magics", "IPython"):
-                found.append(f"{where}: {module[0]} is imported only inside functions")
+def folder_circles(modules: Modules) -> list[set[str]]:
+    """Sets of folders that import each other, also inside functions and for types only."""
+    edges: dict[str, set[str]] = {}
+    for path, source in modules.items():
+        here = edges.setdefault(_folder(path), set())
+        here |= {_folder(target) for _, target, _ in imports(path, source, modules) if not isinstance(target, str)}
+    return circles(edges)
+
+
+def _folder(path: PurePosixPath) -> str:
+    """The folder of a module; a module at the top is its own."""
+    return str(path.parent) if len(path.parts) > 1 else str(path)
+
+
+def module_circles(modules: Modules) -> list[set[str]]:
+    """Sets of modules that cannot be imported without each other."""
+    edges = {
+        str(path): {str(t) for _, t, is_top in imports(path, source, modules) if is_top and not isinstance(t, str)}
+        for path, source in modules.items()
+    }
+    return circles(edges)
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[set[str]]:
+    """The sets of two or more nodes that reach each other."""
+    reached: dict[str, set[str]] = {}
+    for start in edges:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for other in edges.get(waiting.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        reached[start] = seen
+    found: list[set[str]] = []
+    for node in edges:
+        group = {other for other in reached[node] if node in reached.get(other, ())} | {node}
+        if len(group) > 1 and group not in found:
+            found.append(group)
     return found
-
-
-def resolved(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The module part of `package.module.name`: what exists as a file or folder."""
-    while parts and not (PACKAGE.joinpath(*parts).is_dir() or PACKAGE.joinpath(*parts).with_suffix(".py").is_file()):
-        parts = parts[:-1]
-    return parts
-
-
-def typescript_unit(path: PurePosixPath) -> tuple[str, str]:
-    """`(unit, entry name)` of a module under js/src."""
-    name = path.parts[0].removesuffix(".ts")
-    if name in {"core", "draw"}:
-        return name, ""
-    if name in VIEWS | {"standalone"}:
-        return "entry", name
-    return ("link" if name in LINK else "frame"), ""
-
-
-IMPORT_LINE = re.compile(
-    r"""
-    ^\s*(?:import|export)\s[^;"'=()]*?\bfrom\s*["']([^"']+)["']
-    | ^\s*import\s*["']([^"']+)["']
-    | \bimport\(\s*["']([^"']+)["']
-    """,
-    re.MULTILINE | re.VERBOSE,
-)
-COMMENTS_AND_STRINGS = re.compile(
-    r"""//[^\n]* | /\*.*?\*/ | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*`""",
-    re.DOTALL | re.VERBOSE,
-)
-PAGE_GLOBALS = ("document", "window")
-
-
-def typescript_violations(path: PurePosixPath, source: str) -> list[str]:
-    """What one TypeScript module, at `path` under js/src, imports or touches against the tables."""
-    unit, entry = typescript_unit(path)
-    found = []
-    for match in IMPORT_LINE.finditer(source):
-        target = next(group for group in match.groups() if group)
-        where = f"{path}:{source.count(chr(10), 0, match.start()) + 1}"
-        if target.startswith("."):
-            other_path = normal(path.parent / target)
-            if other_path.suffix == ".css":
-                continue
-            other, other_entry = typescript_unit(other_path)
-            if (other, other_entry) != (unit, entry) and other not in TYPESCRIPT_EDGES[unit]:
-                found.append(f"{where}: {unit} must not import {other_path}")
-        elif not any(target == name or target.startswith(f"{name}/") for name in TYPESCRIPT_PACKAGES[unit]):
-            found.append(f"{where}: {unit} must not import {target}")
-    if unit == "core":
-        bare = COMMENTS_AND_STRINGS.sub(" ", source)
-        found += [f"{path}: core touches {name}" for name in PAGE_GLOBALS if touches_global(bare, name)]
-    return found
-
-
-def touches_global(code: str, name: str) -> bool:
-    """Whether code uses `name` without declaring it as a variable, parameter or field of its own."""
-    is_declared = re.search(rf"\b(?:const|let)\s+{name}\b|[({{,;]\s*(?:readonly\s+)?{name}\??\s*:", code)
-    return re.search(rf"(?<!\.)\b{name}\b", code) is not None and is_declared is None
-
-
-def normal(path: PurePosixPath) -> PurePosixPath:
-    """`path` without `.` and `..`."""
-    parts: list[str] = []
-    for part in path.parts:
-        if part == "..":
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return PurePosixPath(*parts)

@@ -1,122 +1,120 @@
-"""Every import line of Python and TypeScript goes along the edges that `tests/layers.py` allows."""
+"""Every import of the Python package goes along the edges that `tests/layers.py` allows, and none closes a circle."""
 
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import PurePosixPath
 
 import pytest
 
-from tests.layers import JS, LAZY, PACKAGE, VIEWS, python_violations, typescript_violations
-
-
-def python_modules() -> list[PurePosixPath]:
-    return sorted(PurePosixPath(path.relative_to(PACKAGE).as_posix()) for path in PACKAGE.rglob("*.py"))
-
-
-def typescript_modules() -> list[PurePosixPath]:
-    return sorted(PurePosixPath(path.relative_to(JS).as_posix()) for path in JS.rglob("*.ts"))
-
-
-def test_python_modules_import_only_along_the_allowed_edges() -> None:
-    modules = python_modules()
-    assert len(modules) > 20
-    violations = [
-        line for path in modules for line in python_violations(path, (PACKAGE / path).read_text(encoding="utf-8"))
-    ]
-    assert violations == []
-
-
-def test_typescript_modules_import_only_along_the_allowed_edges() -> None:
-    modules = typescript_modules()
-    assert len(modules) > 10
-    violations = [
-        line for path in modules for line in typescript_violations(path, (JS / path).read_text(encoding="utf-8"))
-    ]
-    assert violations == []
-
-
-def test_every_view_module_is_named_in_the_table() -> None:
-    widgets = {
-        path.stem
-        for path in (PACKAGE / "views").glob("*.py")
-        if re.search(r"^    entry = ", path.read_text(encoding="utf-8"), re.M)
-    }
-    assert widgets == VIEWS
-
-
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("store/x.py", "def f():\n    from ..analysis import steps\n"),
-        ("store/x.py", "import tensorflow\n"),
-        ("analysis/x.py", "def f():\n    import ipywidgets\n"),
-        ("analysis/x.py", "from ..views.base import View\n"),
-        ("capture/x.py", "import tensorflow as tf\n"),
-        ("capture/x.py", "try:\n    import keras\nexcept ImportError:\n    keras = None\n"),
-        ("capture/x.py", "from tfprof_widgets.store.trace import Trace\n"),
-        ("views/timeline.py", "from .op_table import OpTable\n"),
-        ("views/timeline.py", "from . import dashboard\n"),
-        ("views/base.py", "from .timeline import Timeline\n"),
-        ("views/base.py", "from .. import profile\n"),
-        ("profile.py", "from .magics import TfProfMagics\n"),
-        ("errors.py", "import numpy as np\n"),
-        ("errors.py", "from .store import trace\n"),
-    ],
+import tfprof_widgets
+from tests.layers import (
+    LAZY,
+    PACKAGE,
+    circles,
+    folder_circles,
+    module_circles,
+    package_modules,
+    unit_of,
+    violations,
+    violations_of,
 )
-def test_a_forbidden_python_import_is_found(path: str, source: str) -> None:
-    assert len(python_violations(PurePosixPath(path), source)) == 1
+
+
+def test_modules_import_only_along_the_allowed_edges() -> None:
+    modules = package_modules()
+    assert len(modules) > 300
+    assert violations(modules) == []
+
+
+def test_folders_do_not_import_each_other_in_a_circle_not_even_lazily_or_for_types() -> None:
+    assert folder_circles(package_modules()) == []
+
+
+def test_modules_do_not_need_each_other_to_be_imported() -> None:
+    assert module_circles(package_modules()) == []
+
+
+def test_a_module_in_no_unit_is_refused() -> None:
+    for path in ("helpers.py", "analysis/helpers.py", "analysis/gpu/x.py", "utils/x.py"):
+        with pytest.raises(LookupError):
+            unit_of(PurePosixPath(path))
+
+
+def test_the_top_of_the_package_has_two_modules() -> None:
+    assert sorted(path.name for path in PACKAGE.glob("*.py")) == ["__init__.py", "errors.py"]
+
+
+def test_no_module_is_called_as_a_public_function() -> None:
+    functions = {name for name in tfprof_widgets.__all__ if callable(getattr(tfprof_widgets, name))}
+    assert functions & {name for path in package_modules() for name in (path.stem, path.parent.name)} == set()
 
 
 @pytest.mark.parametrize(
-    ("path", "source"),
+    ("path", "planted"),
     [
-        ("capture/x.py", "def f():\n    import tensorflow as tf\n    return tf\n"),
-        ("capture/x.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import tensorflow as tf\n"),
-        ("views/timeline.py", "from .base import View\nfrom ..analysis import steps\n"),
-        ("analysis/x.py", "from ..store.trace import Trace\nfrom .steps import Steps\nimport numpy as np\n"),
-    ],
-)
-def test_an_allowed_python_import_is_let_through(path: str, source: str) -> None:
-    assert python_violations(PurePosixPath(path), source) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("core/x.ts", 'import { a } from "../draw/y.js";'),
-        ("core/x.ts", "const w = window.innerWidth;"),
-        ("core/x.ts", 'document.createElement("div");'),
-        ("core/x.ts", 'import { Tabulator } from "tabulator-tables";'),
-        ("draw/x.ts", 'import type { Link } from "../link";'),
-        ("draw/x.ts", 'import { mount } from "../view";'),
-        ("view.ts", 'import { x } from "./timeline";'),
-        ("link.ts", 'import { paint } from "./draw/paint";'),
-        ("timeline.ts", 'import {\n  a,\n  b,\n} from "./op_table";'),
-        ("timeline/gestures.ts", 'export { a } from "../dashboard";'),
-        ("timeline.ts", 'const later = await import("./standalone");'),
-    ],
-)
-def test_a_forbidden_typescript_import_is_found(path: str, source: str) -> None:
-    assert len(typescript_violations(PurePosixPath(path), source)) == 1
-
-
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("core/x.ts", '// the document says\nimport { a } from "./y";\nconst s = "window.x";'),
+        ("trace/trace.py", "def f():\n    from ..analysis.ops import ops\n"),
+        ("trace/trace.py", "from ..formats.xspace import xspace\n"),
+        ("trace/trace.py", "import tensorflow\n"),
+        ("formats/xspace/xspace.py", "from ..chrome import chrome_trace\n"),
+        ("formats/hlo/modules.py", "def f():\n    import pyarrow\n"),
+        ("analysis/base/events.py", "from ..steps import steps\n"),
         (
-            "timeline.ts",
-            'import "./timeline.css";\nimport { a } from "./timeline/gestures";\nimport { b } from "./draw/y";',
+            "analysis/ops/ops.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..advice import advice\n",
         ),
-        ("timeline/gestures.ts", 'import type { Link } from "../link";'),
+        ("analysis/ops/ops.py", "from ...views.widgets.base import View\n"),
+        ("analysis/ops/ops.py", "def f():\n    import ipywidgets\n"),
+        ("capture/session/session.py", "import tensorflow as tf\n"),
+        ("capture/session/session.py", "try:\n    import keras\nexcept ImportError:\n    keras = None\n"),
+        ("capture/session/session.py", "from tfprof_widgets.opening import open_file\n"),
+        ("capture/session/session.py", "from ..keras import callback\n"),
+        ("views/widgets/timeline.py", "from .op_table import OpTable\n"),
+        ("views/widgets/timeline.py", "from . import dashboard\n"),
+        ("views/payload/payload.py", "from ..widgets.base import View\n"),
+        ("views/widgets/base.py", "from ...profiles import one_run\n"),
+        ("profiles/one_run.py", "from ..notebook.magics import TfProfMagics\n"),
+        ("errors.py", "import numpy as np\n"),
+        ("errors.py", "from .trace import trace\n"),
     ],
 )
-def test_an_allowed_typescript_import_is_let_through(path: str, source: str) -> None:
-    assert typescript_violations(PurePosixPath(path), source) == []
+def test_a_planted_import_is_found(path: str, planted: str) -> None:
+    assert len(_violations_with(path, planted)) == len(_violations_with(path, "")) + 1
+
+
+@pytest.mark.parametrize(
+    ("path", "planted"),
+    [
+        ("capture/session/session.py", "def f():\n    import tensorflow as tf\n    return tf\n"),
+        ("capture/session/session.py", "if TYPE_CHECKING:\n    import tensorflow as tf\n"),
+        ("views/widgets/timeline.py", "from .base import View\nfrom ...analysis.steps import steps\n"),
+        ("analysis/ops/ops.py", "from ...trace.trace import Trace\nfrom .ops import Ops\nimport numpy as np\n"),
+    ],
+)
+def test_an_allowed_import_is_let_through(path: str, planted: str) -> None:
+    assert _violations_with(path, planted) == _violations_with(path, "")
+
+
+def _violations_with(path: str, planted: str) -> list[str]:
+    modules = package_modules()
+    modules[PurePosixPath(path)] += planted
+    return violations_of(PurePosixPath(path), modules)
+
+
+def test_circles_of_folders_are_found_by_lazy_imports_too() -> None:
+    modules = {
+        PurePosixPath("trace/a.py"): "def f():\n    from ..formats.wire import b\n",
+        PurePosixPath("formats/wire/b.py"): "from ...trace.a import f\n",
+        PurePosixPath("trace/c.py"): "from .a import f\n",
+    }
+    assert folder_circles(modules) == [{"trace", "formats/wire"}]
+    assert module_circles(modules) == []
+
+
+def test_circles_are_the_groups_that_reach_each_other() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}) == [{"a", "b", "c"}]
 
 
 def test_importing_the_package_loads_no_heavy_package() -> None:

@@ -15,9 +15,9 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.capture.remote.processes import TrainingProcess
-from tfprof_widgets.capture.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
-from tfprof_widgets.magics import TfprofMagics
-from tfprof_widgets.profile import Profile
+from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
+from tfprof_widgets.notebook.magics import TfprofMagics
+from tfprof_widgets.profiles.one_run import Profile
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import experiments
-from .capture.loop import step, trace_steps
-from .comparison import ProfileDiff, diff
-from .doctor import DoctorReport, doctor
+from .capture.session.loop import step, trace_steps
 from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
-from .profile import Profile
-from .remote_dialog import capture_dialog
-from .remote_sources import capture_remote, serve
-from .scaling import Scaling, scaling
-from .session_sources import ProfilerHook, from_run_metadata
-from .sources import ProfileCallback, load, profile
+from .notebook.dialog.remote import capture_dialog
+from .notebook.doctor_report import DoctorReport, doctor
+from .profiles.loading import ProfileCallback, load, profile
+from .profiles.one_run import Profile
+from .profiles.remote import capture_remote, serve
+from .profiles.sessions import ProfilerHook, from_run_metadata
+from .profiles.several_runs import Scaling, scaling
+from .profiles.two_runs import ProfileDiff, diff
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -51,13 +51,13 @@ __all__ = [
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register `%tfprofile` and `%%tfprofile`, and ask TensorFlow to record CPU memory if it has not started yet."""
-    from .magics import register
+    from .notebook.magics import register
 
     register(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Take the magics out again."""
-    from .magics import unregister
+    from .notebook.magics import unregister
 
     unregister(shell)

@@ -18,8 +18,8 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tfprof_widgets.export.html import html_page  # noqa: E402
-from tfprof_widgets.views.figures import memory_figure, step_chart_figure  # noqa: E402
+from tfprof_widgets.views.page.html import html_page  # noqa: E402
+from tfprof_widgets.views.widgets.figures import memory_figure, step_chart_figure  # noqa: E402
 
 STATIC = ROOT / "tfprof_widgets" / "static"
 VIEWS = ("overview_panel", "step_chart", "timeline", "op_table", "memory_timeline", "input_graph")

@@ -18,7 +18,7 @@ interface Vector {
 }
 /** The same as those of the Python tests; each step ends 1 ms after its last host arrived. */
 const VECTORS: readonly Vector[] = JSON.parse(
-  readFileSync(new URL("../../tests/unit/analysis/workers/straggler_vectors.json", import.meta.url), "utf-8"),
+  readFileSync(new URL("../../tests/unit/analysis/hosts/straggler_vectors.json", import.meta.url), "utf-8"),
 );
 
 /** Hosts that wait for the slowest in each step: ms of input and compute by step and host, then 1 ms of exchange. */

@@ -15,7 +15,7 @@ from tests.browser.drawings import CLOSING, MARKUP
 from tests.browser.harness import ROOT, poll
 from tests.browser.test_accessibility import AUDIT, AXE, THEMES
 from tests.browser.widget_host import WidgetHost
-from tests.unit.analysis.diff.drawn_runs import Run, with_times
+from tests.unit.analysis.comparison.drawn_runs import Run, with_times
 
 OP, TYPE = "model/dense/MatMul", "MatMul"
 IN_B = "model_1/dense/MatMul"

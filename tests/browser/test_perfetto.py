@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Frame, Page, expect
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state, widget_host
-from tfprof_widgets import profile_exports
+from tfprof_widgets.profiles import exports as profile_exports
 
 PERFETTO = "https://ui.perfetto.dev/"
 FAKE = Path(__file__).with_name("perfetto.html")

@@ -19,7 +19,7 @@ from tests.browser.harness import ROOT, poll
 from tests.unit.export.pprof_reader import read_pprof
 from tests.unit.export.test_pprof import graph_of, results_of
 from tfprof_widgets.analysis.tree.tree_options import TreeView
-from tfprof_widgets.export.pprof import write_pprof
+from tfprof_widgets.export.pprof.pprof import write_pprof
 
 HOME = "https://speedscope.test/"
 RELEASE = ROOT / "js" / "node_modules" / "speedscope" / "dist" / "release"

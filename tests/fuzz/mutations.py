@@ -20,7 +20,7 @@ from tests.builders import (
     space,
     varint,
 )
-from tests.unit.store.full_protobuf import space_class
+from tests.unit.formats.full_protobuf import space_class
 
 V100 = Path(__file__).parents[3] / "shared" / "traces" / "v100_bert_8gpu.xplane.pb"
 _N_KEPT_EVENTS = 40

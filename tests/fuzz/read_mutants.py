@@ -13,12 +13,12 @@ import warnings
 from pathlib import Path
 
 from tests.fuzz.mutations import mutant
-from tests.unit.store.full_protobuf import actual_events
+from tests.unit.formats.full_protobuf import actual_events
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
 
 MAX_BYTES = 2**30
 MAX_SECONDS = 10

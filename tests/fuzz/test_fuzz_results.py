@@ -14,12 +14,11 @@ from tfprof_widgets.analysis.selection import select
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.export.text import summarize
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views import first_pack
-from tfprof_widgets.views.embedding import embed
-from tfprof_widgets.views.payload import build_payload
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.views.payload.embedding import embed
+from tfprof_widgets.views.payload.payload import build_payload, first_pack
 
 N_IN_EVERY_RUN = 60
 N_IN_ALL = 6_000

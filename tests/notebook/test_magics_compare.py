@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.notebook.test_magics import SET_UP
-from tfprof_widgets.magics import TfprofMagics, split_options
+from tfprof_widgets.notebook.magics import TfprofMagics, split_options
 
 pytestmark = pytest.mark.tensorflow
 
@@ -24,7 +24,7 @@ CELLS = {
     "failing": f"%%tfprofile --compare before\n{FIT}\nraise ValueError('mine')",
     "no_profile": f"%%tfprofile --compare SET\nran = True\n{FIT}",
     "with_view": f"%%tfprofile --compare before --view ops\nran = True\n{FIT}",
-    "broken": "import tfprof_widgets.magics as magics\ndef fail(a, b):\n    raise RuntimeError('no <b>comparison</b>')\n"
+    "broken": "import tfprof_widgets.notebook.magics as magics\ndef fail(a, b):\n    raise RuntimeError('no <b>comparison</b>')\n"
     "kept, magics.diff = magics.diff, fail",
     "survives": f"%%tfprofile --compare before --no-system\n{FIT}\nsurvived = True",
     "read": "magics.diff = kept\nprint('ran' in globals(), survived, history is not None)",

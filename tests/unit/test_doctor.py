@@ -14,10 +14,10 @@ import pytest
 from IPython.core.error import UsageError
 
 import tfprof_widgets as tfprof
-from tfprof_widgets import magics
 from tfprof_widgets.capture.checks import all_checks
 from tfprof_widgets.capture.checks.check import Check, ok, unknown, warning
-from tfprof_widgets.doctor import DoctorReport
+from tfprof_widgets.notebook import magics
+from tfprof_widgets.notebook.doctor_report import DoctorReport
 
 REPORT = DoctorReport(
     (

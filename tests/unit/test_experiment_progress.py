@@ -9,7 +9,8 @@ import pytest
 import tqdm.auto
 import tqdm.std
 
-from tfprof_widgets import display, experiments
+from tfprof_widgets import experiments
+from tfprof_widgets.profiles import display
 
 
 @pytest.fixture

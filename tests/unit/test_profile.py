@@ -58,7 +58,7 @@ def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
     def fail() -> None:
         raise RuntimeError("no JavaScript here")
 
-    monkeypatch.setattr("tfprof_widgets.display.in_notebook", lambda: True)
+    monkeypatch.setattr("tfprof_widgets.profiles.display.in_notebook", lambda: True)
     assert {"text/html", "application/vnd.jupyter.widget-view+json"} <= loaded._repr_mimebundle_().keys()
     monkeypatch.setattr(loaded, broken, fail)
     bundle = loaded._repr_mimebundle_()
@@ -157,8 +157,8 @@ def test_loading_and_analysing_needs_no_tensorflow(loaded: tfprof.Profile, tmp_p
 def test_a_page_holds_as_much_of_a_trace_as_it_may_and_says_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfprof_widgets.views.tiles.TILE_EVENTS", 500)
-    monkeypatch.setattr("tfprof_widgets.views.first_pack.MAX_BYTES", 20_000)
+    monkeypatch.setattr("tfprof_widgets.views.payload.tiles.TILE_EVENTS", 500)
+    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack.MAX_BYTES", 20_000)
     steps = [
         e
         for i in range(1000)

@@ -10,15 +10,18 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 import pandas as pd
 
-from ..store.op_graph import OpGraph
-from ..store.saved_capture import SavedFailure
-from ..store.source_map import SourceMap
-from ..store.trace import Int32, SmallInt, Trace, small_int
+from ..trace.op_graph import OpGraph
+from ..trace.saved_capture import SavedFailure
+from ..trace.source_map import SourceMap
+from ..trace.trace import Int32, SmallInt, Trace, small_int
 from .advice.advice import Advice
 from .advice.engine import FoundAdvice, find_advice
-from .counters import Counters, compute_counters
-from .events import compute_events
-from .flows import Flows, compute_flows
+from .base.events import compute_events
+from .hosts.communication import compute_communication, training_first
+from .hosts.host_table import host_table
+from .hosts.roles import HostFacts, host_facts, not_training
+from .hosts.stragglers import compute_stragglers
+from .hosts.workers import Workers, compute_workers
 from .input.input_pipeline import InputPipeline, compute_input_pipeline
 from .input.tf_data import TfData, compute_tf_data
 from .layers.layer_memory import OpMemory, memory_by_op
@@ -37,13 +40,10 @@ from .ops.unit_totals import UnitTotals, compute_unit_totals, idle_ps
 from .overview.overview import Overview, compute_overview
 from .source.source_lines import SourceLines, compute_source_lines
 from .steps.steps import Steps, compute_steps
+from .timeline.counters import Counters, compute_counters
+from .timeline.flows import Flows, compute_flows
 from .tree.captured_graph import compute_op_graph
 from .tree.variables import compute_variables
-from .workers.communication import compute_communication, training_first
-from .workers.host_table import host_table
-from .workers.roles import HostFacts, host_facts, not_training
-from .workers.stragglers import compute_stragglers
-from .workers.workers import Workers, compute_workers
 from .xla.hlo_ops import HloOps, compute_hlo_ops
 
 _MANY_EVENTS = 1_000_000

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import TfProfError
+from .base.units import PS_PER_MS, PS_PER_NS
 from .layers.layers import compute_layers
 from .layers.scopes import compute_scopes
 from .ops.host_totals import hosts_of
@@ -19,7 +20,6 @@ from .ops.op_totals import OpTotals, op_totals
 from .ops.ops import aggregate_ops, by_type, ops_table
 from .results import Results
 from .source.source_lines import compute_source_lines
-from .units import PS_PER_MS, PS_PER_NS
 from .xla.hlo_ops import compute_hlo_ops
 
 OpRows = Literal["op", "type"]

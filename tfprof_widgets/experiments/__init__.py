@@ -282,7 +282,7 @@ def _progress(name: str, bounds: Bounds, *, n_variants: int) -> Iterator[Advance
     """A bar for what takes longer than a second, where someone watches; gives what is told how many more steps are done."""
     from tqdm.auto import tqdm
 
-    from ..display import in_notebook
+    from ..profiles.display import in_notebook
 
     is_watched = in_notebook() or sys.stderr.isatty()
     total = n_variants * bounds.n_repeats * bounds.n_steps

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.wording import number
+from ..analysis.base.wording import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..store.trace import Int64, StatKind, Trace, UInt8, UInt64
+from ..trace.trace import Int64, StatKind, Trace, UInt8, UInt64
 
 Texts = npt.NDArray[np.object_]
 """One string per row."""

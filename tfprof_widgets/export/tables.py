@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, get_args
 import pandas as pd
 
 from ..analysis.advice.engine import advice_table
-from ..analysis.flows import flow_table
 from ..analysis.results import Results
+from ..analysis.timeline.flows import flow_table
 from ..analysis.tree.tree import build_tree
 from ..analysis.tree.tree_options import TreeView, make_tree_options
 from ..errors import TfProfError

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from ..analysis.base.wording import number, percent, size
 from ..analysis.results import Results
-from ..analysis.wording import number, percent, size
 
 _WIDTH = 96
 _BAR = 24

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tfprof_widgets.analysis.ops.op_names import OpCategory, parse_op_names
-from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.analysis.base.op_names import OpCategory, parse_op_names
+from tfprof_widgets.trace.trace import Trace
 
 _RUN = """
 import json, sys

@@ -14,11 +14,11 @@ import gc, inspect, json, os, pathlib, signal, sys, threading, time
 import numpy as np
 import tensorflow as tf
 import keras
-from tfprof_widgets.capture.callback import make_callback
-from tfprof_widgets.capture.loop import step, trace_steps
-from tfprof_widgets.capture.session import Capture, CaptureOptions, stop_active
+from tfprof_widgets.capture.keras.callback import make_callback
+from tfprof_widgets.capture.session.loop import step, trace_steps
+from tfprof_widgets.capture.session.session import Capture, CaptureOptions, stop_active
 from tfprof_widgets.errors import CaptureError
-from tfprof_widgets.store.open import open_traces
+from tfprof_widgets.opening.open import open_traces
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started deaf to it
 out = {}

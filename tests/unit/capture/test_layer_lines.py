@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tfprof_widgets.capture.layer_calls import UNKNOWN, Wanted, calls_of, simple
-from tfprof_widgets.capture.layer_lines import LayerFacts, creation_lines
+from tfprof_widgets.capture.source.layer_calls import UNKNOWN, Wanted, calls_of, simple
+from tfprof_widgets.capture.source.layer_lines import LayerFacts, creation_lines
 
 
 def layer(name: str, class_name: str = "Dense", **values: Any) -> LayerFacts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tfprof_widgets.capture.line_sampler import LineSampler
-from tfprof_widgets.capture.source_graphs import FrameTable
+from tfprof_widgets.capture.source.line_sampler import LineSampler
+from tfprof_widgets.capture.source.source_graphs import FrameTable
 
 
 def spin(until: Callable[[], bool]) -> None:

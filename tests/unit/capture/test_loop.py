@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture.loop import step, trace_steps
+from tfprof_widgets.capture.session.loop import step, trace_steps
 
 ITERABLES = """
         def kept(body, **options):

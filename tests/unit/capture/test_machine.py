@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from tfprof_widgets.capture.machine import machine_facts
-from tfprof_widgets.capture.source_map import SourceRecorder
-from tfprof_widgets.store.source_map import read_source_map
+from tfprof_widgets.capture.machine.machine import machine_facts
+from tfprof_widgets.capture.source.source_map import SourceRecorder
+from tfprof_widgets.trace.source_map import read_source_map
 
 
 def test_versions_are_of_modules_that_the_program_imported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture.overhead import StepTimes, no_step_times
+from tfprof_widgets.capture.session.overhead import StepTimes, no_step_times
 
 COLUMNS = ["number", "name", "start_ns", "duration_ns", "phase"]
 

@@ -15,13 +15,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tfprof_widgets.capture import scratch
-from tfprof_widgets.capture.active import active_capture
-from tfprof_widgets.capture.bounds import BoundKind, BoundWatch, heap_reader
-from tfprof_widgets.capture.environment import BFC_VARIABLE, enable_cpu_memory_recording
-from tfprof_widgets.capture.record import CaptureOptions
-from tfprof_widgets.capture.sampler import SystemSampler, on_trace_clock
-from tfprof_widgets.capture.shield import run_shielded
+from tfprof_widgets.capture.machine.sampler import SystemSampler, on_trace_clock
+from tfprof_widgets.capture.session import scratch
+from tfprof_widgets.capture.session.active import active_capture
+from tfprof_widgets.capture.session.bounds import BoundKind, BoundWatch, heap_reader
+from tfprof_widgets.capture.session.environment import BFC_VARIABLE, enable_cpu_memory_recording
+from tfprof_widgets.capture.session.record import CaptureOptions
+from tfprof_widgets.capture.session.shield import run_shielded
 from tfprof_widgets.errors import CaptureError
 
 

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from tests.unit.capture.nvml_double import nvml
-from tfprof_widgets.capture import sampler
-from tfprof_widgets.capture.gpu_sampler import GpuReader
-from tfprof_widgets.capture.machine_reader import ProcReader, PsutilReader, make_reader
-from tfprof_widgets.capture.record import CaptureOptions
-from tfprof_widgets.capture.sampler import COLUMNS, SystemSampler, no_samples, on_trace_clock
+from tfprof_widgets.capture.machine import sampler
+from tfprof_widgets.capture.machine.gpu_sampler import GpuReader
+from tfprof_widgets.capture.machine.machine_reader import ProcReader, PsutilReader, make_reader
+from tfprof_widgets.capture.machine.sampler import COLUMNS, SystemSampler, no_samples, on_trace_clock
+from tfprof_widgets.capture.session.record import CaptureOptions
 
 STAT = "cpu  {0} 0 0 {1} 0 0 0 0 0 0\ncpu0 {0} 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 {1} 0 0 0 0 0 0\nintr 5 1 2\n"
 SELF = "7 (a name) with (brackets) S 1 1 1 0 -1 0 0 0 0 0 5 5 0 0 20 0 {threads} 0 100 9999 {pages} 1 1 1\n"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture.session_capture import SessionCapture
-from tfprof_widgets.capture.session_options import HookOptions
-from tfprof_widgets.capture.session_steps import SessionSteps
+from tfprof_widgets.capture.v1.session_capture import SessionCapture
+from tfprof_widgets.capture.v1.session_options import HookOptions
+from tfprof_widgets.capture.v1.session_steps import SessionSteps
 
 
 class CountingSession:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture import source_files, source_map
-from tfprof_widgets.capture.source_files import cut_text, is_user_file, text_of, title_of
+from tfprof_widgets.capture.source import source_files, source_map
+from tfprof_widgets.capture.source.source_files import cut_text, is_user_file, text_of, title_of
 
 
 def test_files_of_the_user_are_told_from_those_of_libraries() -> None:

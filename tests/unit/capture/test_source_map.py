@@ -11,7 +11,7 @@ from tests.unit.capture.scenario import run_scenario
 pytestmark = pytest.mark.tensorflow
 
 READ = """
-from tfprof_widgets.store.source_map import read_source_map, SIDECAR
+from tfprof_widgets.trace.source_map import read_source_map, SIDECAR
 def maps(record):
     return [read_source_map(run) for run in record.run_dirs]
 """
@@ -87,7 +87,7 @@ def test_each_window_has_a_map_and_together_they_count_once(tmp_path: Path) -> N
 capture = started(steps=lambda i: i in (2, 6), logdir={str(tmp_path / "logs")!r})
 model().fit(*arrays(10), **FIT)
 record = capture.stop()
-from tfprof_widgets.store.source_map import merge_source_maps
+from tfprof_widgets.trace.source_map import merge_source_maps
 each = maps(record)
 whole = open_traces(str(record.run_dirs[0].parent) + "/*").source_map
 out.update(n=[len(one.ops) for one in each], merged=len(whole.ops), recorders=len(whole.recorders))
@@ -187,7 +187,7 @@ def test_layers_are_known_where_the_graphs_are_not() -> None:
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture.source_graphs import GraphTable
+from tfprof_widgets.capture.source.source_graphs import GraphTable
 def broken(*_, **__):
     raise RuntimeError("no graphs")
 GraphTable.add_live_graphs = broken
@@ -226,7 +226,7 @@ def test_noting_a_small_model_takes_a_small_part_of_its_first_training() -> None
     out = run_scenario(
         """
 import pathlib, tempfile
-from tfprof_widgets.capture.source_map import SourceRecorder
+from tfprof_widgets.capture.source.source_map import SourceRecorder
 made = keras.Sequential([keras.layers.Dense(8) for _ in range(10)])
 made.compile("adam", "mse")
 begin = time.process_time()
@@ -248,7 +248,7 @@ def test_many_short_windows_do_not_look_each_time_but_what_comes_last_is_there()
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture.source_map import SourceRecorder
+from tfprof_widgets.capture.source.source_map import SourceRecorder
 looks = []
 kept = SourceRecorder._add_layers
 SourceRecorder._add_layers = lambda self, *rest: (looks.append(1), kept(self, *rest))[1]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture import source_map as writer
-from tfprof_widgets.capture.source_graphs import FrameTable
-from tfprof_widgets.capture.source_map import SourceRecorder
-from tfprof_widgets.store import source_map as reader
-from tfprof_widgets.store.source_map import read_source_map
+from tfprof_widgets.capture.source import source_map as writer
+from tfprof_widgets.capture.source.source_graphs import FrameTable
+from tfprof_widgets.capture.source.source_map import SourceRecorder
+from tfprof_widgets.trace import source_map as reader
+from tfprof_widgets.trace.source_map import read_source_map
 
 
 def test_writer_and_reader_agree() -> None:

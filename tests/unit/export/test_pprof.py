@@ -22,8 +22,8 @@ from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.tree.tree import build_tree
 from tfprof_widgets.analysis.tree.tree_options import TreeView, make_tree_options
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.pprof import write_pprof
-from tfprof_widgets.store.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.export.pprof.pprof import write_pprof
+from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
 
 VIEWS = get_args(TreeView)
 # name, type, row of the frame, us, us on the device, bytes, shape of a variable
@@ -321,6 +321,6 @@ def test_totals_of_a_keras_capture_are_those_of_its_ops(
 
 
 def test_no_tensorflow_is_needed() -> None:
-    code = "import sys, tfprof_widgets.export.pprof as p\np.Tables()\nassert 'tensorflow' not in sys.modules\n"
+    code = "import sys, tfprof_widgets.export.pprof.pprof as p\np.Tables()\nassert 'tensorflow' not in sys.modules\n"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)

@@ -20,11 +20,11 @@ from tfprof_widgets.analysis.advice.advice import Highlight, advise
 from tfprof_widgets.analysis.advice.engine import RULES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.report import MOST_BYTES, render_report
-from tfprof_widgets.export.report_kernel_names import readable_kernel
-from tfprof_widgets.export.report_markdown import code, cut, fence, sentence, table
-from tfprof_widgets.export.report_subject import Subject
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.export.report.kernel_names import readable_kernel
+from tfprof_widgets.export.report.markdown import code, cut, fence, sentence, table
+from tfprof_widgets.export.report.report import MOST_BYTES, render_report
+from tfprof_widgets.export.report.subject import Subject
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 EVIL = (
     "|",

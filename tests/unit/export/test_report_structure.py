@@ -12,8 +12,8 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.unit.export.first_profiler_run import first_profiler_run
-from tfprof_widgets.export.report_subject import ROOMS
-from tfprof_widgets.export.report_tables import report_tables
+from tfprof_widgets.export.report.subject import ROOMS
+from tfprof_widgets.export.report.tables import report_tables
 
 
 @pytest.fixture(scope="module")

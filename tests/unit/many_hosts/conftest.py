@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster import Cluster, host_name
 from tests.unit.many_hosts.reduced_run import N_HOSTS
-from tfprof_widgets import host_pool
+from tfprof_widgets.opening import host_pool
 
 
 @pytest.fixture(scope="session")

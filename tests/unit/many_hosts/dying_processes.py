@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfprof_widgets.many_hosts import HostFile, reduce_file
+from tfprof_widgets.opening.many_hosts import HostFile, reduce_file
 
 DEADLY = ("worker0009", "worker0015")
 

@@ -15,10 +15,10 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.cluster import host_name
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
-from tfprof_widgets import host_runs
-from tfprof_widgets.many_hosts import host_file_list, reduce_file
-from tfprof_widgets.store.failed_hosts import FailedHost
-from tfprof_widgets.store.host_files import host_files
+from tfprof_widgets.opening import host_runs
+from tfprof_widgets.opening.failed_hosts import FailedHost
+from tfprof_widgets.opening.host_files import host_files
+from tfprof_widgets.opening.many_hosts import host_file_list, reduce_file
 
 
 class Backwards(Executor):

@@ -13,7 +13,7 @@ import tfprof_widgets as tfprof
 from tests.cluster import Cluster, host_name
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.store.failed_hosts import MOST_NAMED
+from tfprof_widgets.opening.failed_hosts import MOST_NAMED
 
 
 def test_hosts_that_cannot_be_read_are_left_out_and_named(damaged: Path) -> None:

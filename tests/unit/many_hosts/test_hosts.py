@@ -18,10 +18,10 @@ import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.cluster import host_name
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
-from tfprof_widgets import many_hosts
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.many_hosts import host_file_list
-from tfprof_widgets.store.host_files import host_files
+from tfprof_widgets.opening import many_hosts
+from tfprof_widgets.opening.host_files import host_files
+from tfprof_widgets.opening.many_hosts import host_file_list
 
 
 def test_a_run_of_many_hosts_is_reduced_and_one_of_few_is_not(run: Path, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_each_host_is_read_with_its_own_source_map_and_that_of_the_run(run: Path
 
 
 def test_the_progress_counts_hosts(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfprof_widgets import sources
+    from tfprof_widgets.profiles import loading as sources
 
     monkeypatch.setattr(sources, "is_watched", lambda: True)
     monkeypatch.setattr(sources, "_SLOW_S", -1.0)

@@ -21,7 +21,7 @@ import tfprof_widgets as tfprof
 from tests.cluster import host_name
 from tests.unit.many_hosts import dying_processes
 from tests.unit.many_hosts.reduced_run import N_HOSTS
-from tfprof_widgets import many_hosts
+from tfprof_widgets.opening import many_hosts
 
 ROOT = Path(__file__).resolve().parents[3]
 INTERRUPTED = """

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tfprof_widgets.views.payload import Payload
-from tfprof_widgets.views.wire import unpack
+from tfprof_widgets.views.payload.payload import Payload
+from tfprof_widgets.views.payload.wire import unpack
 
 Columns = dict[str, np.ndarray]
 Pack = tuple[dict[str, Any], dict[str, Columns]]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.views import base
-from tfprof_widgets.views.base import built
+from tfprof_widgets.views.widgets import base
+from tfprof_widgets.views.widgets.base import built
 
 
 def test_a_view_that_was_not_built_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

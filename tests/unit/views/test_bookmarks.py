@@ -8,10 +8,10 @@ import pytest
 import traitlets
 
 from tests.builders import event, line, plane, space
-from tfprof_widgets.profile import Profile
-from tfprof_widgets.views.bookmarks import Bookmark, bookmarks_from_json, bookmarks_to_json
-from tfprof_widgets.views.snapshot import snapshot
-from tfprof_widgets.views.timeline import Timeline
+from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.views.page.snapshot import snapshot
+from tfprof_widgets.views.widgets.bookmarks import Bookmark, bookmarks_from_json, bookmarks_to_json
+from tfprof_widgets.views.widgets.timeline import Timeline
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.views.capture_fields import code_line
-from tfprof_widgets.views.capture_rows import MOST_ROWS, Moment, WorkerRow, counted, rows_html, size_text
+from tfprof_widgets.notebook.dialog.fields import code_line
+from tfprof_widgets.notebook.dialog.rows import MOST_ROWS, Moment, WorkerRow, counted, rows_html, size_text
 
 DEFAULTS = {"duration_ms": 2000, "host_tracer_level": 2, "logdir": None}
 

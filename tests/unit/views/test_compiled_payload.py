@@ -12,8 +12,8 @@ from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tfprof_widgets.analysis.ops.op_families import FAMILIES
 from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload import build_payload
-from tfprof_widgets.views.wire import unpack
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.wire import unpack
 
 PROGRAM = module(
     "mod",

@@ -11,10 +11,10 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views import data as data_module
-from tfprof_widgets.views import tiles
-from tfprof_widgets.views.data import TraceData
-from tfprof_widgets.views.payload import Payload, build_payload
+from tfprof_widgets.views.payload import tiles
+from tfprof_widgets.views.payload.payload import Payload, build_payload
+from tfprof_widgets.views.widgets import data as data_module
+from tfprof_widgets.views.widgets.data import TraceData
 
 Sent = list[tuple[dict[str, Any], list[bytes] | None]]
 
@@ -23,7 +23,7 @@ Sent = list[tuple[dict[str, Any], list[bytes] | None]]
 def payload(monkeypatch: pytest.MonkeyPatch) -> Payload:
     """Five tiles, none of which is in the first pack."""
     monkeypatch.setattr(tiles, "TILE_EVENTS", 100)
-    monkeypatch.setattr("tfprof_widgets.views.first_pack._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
     events = [event("a/foo:MatMul", 10 * i, 4, flops=i) for i in range(500)]
     return build_payload(Results(trace(plane("/host:CPU", line("main", *events)))))
 

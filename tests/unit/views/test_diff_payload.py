@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.unit.analysis.diff.drawn_runs import MODEL, Run, diff_of, with_times
-from tfprof_widgets.analysis.diff.run_diff import RunDiff
+from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
+from tfprof_widgets.analysis.comparison.run_diff import RunDiff
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.views import cells, diff_payload
-from tfprof_widgets.views.cells import family
-from tfprof_widgets.views.diff_payload import diff_content
+from tfprof_widgets.views.payload import diff_payload
+from tfprof_widgets.views.payload.diff_payload import diff_content
+from tfprof_widgets.views.widgets import cells
+from tfprof_widgets.views.widgets.cells import family
 
 A = Run(seed=1, input_us=100, kernels={"gemm": 50.0})
 B = Run(seed=2, input_us=100, kernels={"gemm": 50.0}, ops=with_times({"dense": 1.4}) | {"model/new/MatMul": 90.0})

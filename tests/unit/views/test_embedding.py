@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views import first_pack as first_pack_module
-from tfprof_widgets.views import tiles
-from tfprof_widgets.views.embedding import EMBEDDED_BYTES, Embedded, embed
-from tfprof_widgets.views.payload import Payload, build_payload
-from tfprof_widgets.views.sections import ListSection
-from tfprof_widgets.views.window import rows_within, window_pack
-from tfprof_widgets.views.wire import as_text, unpack
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.views.payload import tiles
+from tfprof_widgets.views.payload.embedding import EMBEDDED_BYTES, Embedded, embed
+from tfprof_widgets.views.payload.payload import Payload, build_payload
+from tfprof_widgets.views.payload.payload import first_pack as first_pack_module
+from tfprof_widgets.views.payload.sections import ListSection
+from tfprof_widgets.views.payload.window import rows_within, window_pack
+from tfprof_widgets.views.payload.wire import as_text, unpack
 
 CUT = {"step_pieces", "iterator_calls", "kernel_runs", "counters", "occurrences", "memory"}
 
@@ -29,7 +29,7 @@ def payload(capture_of: Callable[[str], Path]) -> Payload:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "TILE_EVENTS", 1500)
         patch.setattr(first_pack_module, "MAX_BYTES", 60_000)
-        patch.setattr("tfprof_widgets.views.contents._SAMPLED_EVENTS", 800)
+        patch.setattr("tfprof_widgets.views.payload.contents._SAMPLED_EVENTS", 800)
         return build_payload(Results(read_xspace(capture_of("keras_fit").read_bytes())))
 
 

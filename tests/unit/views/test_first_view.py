@@ -7,12 +7,12 @@ import pytest
 
 from tests.builders import Event, event, line, plane, session, space, trace
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views.first_view import activity, bounds_of, first_view, typical_steps
-from tfprof_widgets.views.payload import build_payload
-from tfprof_widgets.views.positions import compute_positions
-from tfprof_widgets.views.wire import unpack
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.views.payload.first_view import activity, bounds_of, first_view, typical_steps
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.positions import compute_positions
+from tfprof_widgets.views.payload.wire import unpack
 
 CPU = "/host:CPU"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views.meta import meta_of
-from tfprof_widgets.views.positions import compute_positions
-from tfprof_widgets.views.tables import iterator_call_table
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.views.payload.meta import meta_of
+from tfprof_widgets.views.payload.positions import compute_positions
+from tfprof_widgets.views.payload.tables import iterator_call_table
 
 
 def column(results: Results, name: str) -> np.ndarray:

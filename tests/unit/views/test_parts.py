@@ -11,15 +11,15 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.unit.views.received import Received, positions_of, receive
-from tfprof_widgets.analysis.flows import compute_flows
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.trace import StatKind
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views import first_pack as first_pack_module
-from tfprof_widgets.views import sections, tiles
-from tfprof_widgets.views.payload import Payload, build_payload
-from tfprof_widgets.views.sections import LateSection
-from tfprof_widgets.views.wire import unpack
+from tfprof_widgets.analysis.timeline.flows import compute_flows
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import StatKind
+from tfprof_widgets.views.payload import sections, tiles
+from tfprof_widgets.views.payload.payload import Payload, build_payload
+from tfprof_widgets.views.payload.payload import first_pack as first_pack_module
+from tfprof_widgets.views.payload.sections import LateSection
+from tfprof_widgets.views.payload.wire import unpack
 
 
 @pytest.fixture(params=["whole", "in parts"])

@@ -14,12 +14,12 @@ from tests.builders import Event, Plane, event, line, plane, trace
 from tests.unit.views.received import receive
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views import names as names_module
-from tfprof_widgets.views import payload as payload_module
-from tfprof_widgets.views.payload import PART_BYTES, build_payload
-from tfprof_widgets.views.wire import as_text, unpack
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.views.payload import names as names_module
+from tfprof_widgets.views.payload import payload as payload_module
+from tfprof_widgets.views.payload.payload import PART_BYTES, build_payload
+from tfprof_widgets.views.payload.wire import as_text, unpack
 
 CPU = "/host:CPU"
 N_STEPS = 200
@@ -183,7 +183,7 @@ def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -
 def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     made = build_payload(Results(trace(*many_stats())))
     monkeypatch.setattr(payload_module, "PART_BYTES", 2**20)
-    monkeypatch.setattr("tfprof_widgets.views.event_tables._MAX_STATS", 100_000)
+    monkeypatch.setattr("tfprof_widgets.views.payload.event_tables._MAX_STATS", 100_000)
     _, tables = unpack(made.part("stats:0"))
     assert set(tables["stat_counts"]["n"].tolist()) == {5}
     assert set(tables["stat_counts"]["n_all"].tolist()) == {30}
@@ -209,7 +209,7 @@ def test_names_drawn_first_come_first() -> None:
 
 
 def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfprof_widgets.views.first_pack._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
     made = build_payload(Results(drawn))
     assert not {"events", "stats"} & made.is_here
     got = receive(made)

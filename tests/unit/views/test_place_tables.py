@@ -9,20 +9,20 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, space, trace
-from tests.unit.analysis.workers.test_workers import gpu_host
+from tests.unit.analysis.hosts.test_workers import gpu_host
+from tfprof_widgets.analysis.hosts.workers import compute_workers
 from tfprof_widgets.analysis.layers.layers import PHASES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.source.source_lines import LINE_PHASES, SourceLines
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
-from tfprof_widgets.analysis.workers.workers import compute_workers
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.open import open_traces
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views.place_tables import op_place_table
-from tfprof_widgets.views.scope_meta import scope_list, scope_note
-from tfprof_widgets.views.source_meta import source_meta
-from tfprof_widgets.views.wire import Table
-from tfprof_widgets.views.worker_tables import worker_meta, worker_step_table
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.views.payload.place_tables import op_place_table
+from tfprof_widgets.views.payload.scope_meta import scope_list, scope_note
+from tfprof_widgets.views.payload.source_meta import source_meta
+from tfprof_widgets.views.payload.wire import Table
+from tfprof_widgets.views.payload.worker_tables import worker_meta, worker_step_table
 
 ALL = slice(None)
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Event, aggregated, event, line, plane, trace
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.views import positions as positions_module
-from tfprof_widgets.views import tiles as tiles_module
-from tfprof_widgets.views.positions import Positions, compute_positions, line_numbers, ranges
-from tfprof_widgets.views.sampling import longest_of_runs, sample_events
-from tfprof_widgets.views.tiles import Tiles, compute_tiles
+from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.views.payload import positions as positions_module
+from tfprof_widgets.views.payload import tiles as tiles_module
+from tfprof_widgets.views.payload.positions import Positions, compute_positions, line_numbers, ranges
+from tfprof_widgets.views.payload.sampling import longest_of_runs, sample_events
+from tfprof_widgets.views.payload.tiles import Tiles, compute_tiles
 
 lines_of_events = st.lists(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 25)), max_size=25), min_size=1, max_size=5
@@ -197,7 +197,7 @@ def test_a_sample_is_exact_where_the_reader_looks_first() -> None:
 def test_a_sample_is_the_same_however_few_events_are_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = crowd()
     whole = sample_events(tiles, (1_000_000.0, 1_005_000.0), n_wanted=900)
-    monkeypatch.setattr("tfprof_widgets.views.sampling._BLOCK_EVENTS", 777)
+    monkeypatch.setattr("tfprof_widgets.views.payload.sampling._BLOCK_EVENTS", 777)
     np.testing.assert_array_equal(sample_events(tiles, (1_000_000.0, 1_005_000.0), n_wanted=900), whole)
 
 

@@ -10,12 +10,12 @@ import tfprof_widgets as tfprof
 from tests.browser.drawings import large_space, linked_space
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views import structure_meta
-from tfprof_widgets.views.payload import build_payload
-from tfprof_widgets.views.structure_meta import structure_list
-from tfprof_widgets.views.tree_view import TreeView
-from tfprof_widgets.views.wire import unpack
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.views.payload import structure_meta
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.structure_meta import structure_list
+from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.views.widgets.tree_view import TreeView
 
 
 def test_it_is_in_the_first_pack_of_a_short_capture() -> None:

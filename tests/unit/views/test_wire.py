@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tfprof_widgets.views.wire import Table, pack, unpack
+from tfprof_widgets.views.payload.wire import Table, pack, unpack
 
 
 @given(

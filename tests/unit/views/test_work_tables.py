@@ -13,9 +13,9 @@ from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tfprof_widgets.analysis.layers.layers import PHASES
 from tfprof_widgets.analysis.ops.op_families import FAMILIES
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.xspace import read_xspace
-from tfprof_widgets.views.payload import build_payload
-from tfprof_widgets.views.wire import unpack
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.wire import unpack
 
 EVIL = "<img src=x onerror=alert(1)></script>"
 PROGRAM = module(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...store.source_map import SourceMap
+from ...trace.source_map import SourceMap
 
 _DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
 COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))

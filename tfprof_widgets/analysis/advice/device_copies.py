@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...store.trace import Float64, Int64
+from ...trace.trace import Float64, Int64
+from ..base.units import PS_PER_MS
 from ..steps.step_spans import SpanType, on_stream
-from ..units import PS_PER_MS
 
 if TYPE_CHECKING:
     from .run import Run

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..wording import number, percent, size
+from ..base.wording import number, percent, size
 from .advice import MEDIUM_GAIN, Advice, advise
 from .device_copies import copy_events, exposed_copies_ms
 from .host_rules import LARGER_BATCH, event_names, host_callback

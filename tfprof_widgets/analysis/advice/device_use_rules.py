@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.units import PS_PER_MS
+from ..base.wording import number, percent, plural
 from ..steps.step_spans import SpanType
-from ..units import PS_PER_MS
-from ..wording import number, percent, plural
 from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise
 from .device_copies import covered_before, union
 from .device_rules import collective_bound, device_idle, h2d_bound, launch_bound
@@ -24,7 +24,7 @@ from .step_facts import MIN_STEPS
 from .task_rules import task_communication
 
 if TYPE_CHECKING:
-    from ...store.trace import Float64
+    from ...trace.trace import Float64
     from .run import Run
 
 LOW = 0.5

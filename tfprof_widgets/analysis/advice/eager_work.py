@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Int32, Trace
-from ..event_names import by_name
+from ...trace.trace import Int32, Trace
+from ..base.event_names import by_name
 from .op_work import OpWork
 from .step_facts import StepFacts
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..table_types import Types, typed_table
+from ..base.table_types import Types, typed_table
 from .advice import Advice, ranked
 from .device_rules import (
     collective_bound,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..wording import number, percent, plural
+from ..base.wording import number, percent, plural
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise
 from .code_places import last_part
 from .code_text import named, remark

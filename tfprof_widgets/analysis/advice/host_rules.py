@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Float64, Int64
-from ..wording import number, percent, plural
+from ...trace.trace import Float64, Int64
+from ..base.wording import number, percent, plural
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import named, remark, statement
 from .device_copies import copy_events, exposed_copies_ms

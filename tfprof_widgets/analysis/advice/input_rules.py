@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ..base.op_names import parse_op_names
+from ..base.units import PS_PER_MS
+from ..base.wording import number, percent
 from ..input.iterator_calls import base_name
-from ..ops.op_names import parse_op_names
 from ..system.samples import Samples
-from ..units import PS_PER_MS
-from ..wording import number, percent
 from .advice import Advice, advise
 from .code_text import named, remark
 from .mapped_function import mapped_function

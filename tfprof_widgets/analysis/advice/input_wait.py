@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Float64
+from ...trace.trace import Float64
 from ..overview.verdict import INPUT_HIGH, INPUT_MODERATE
 from .device_copies import exposed_copies_ms
 

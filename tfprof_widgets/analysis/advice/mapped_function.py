@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Float64
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Float64
 from .code_places import place_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..base.wording import percent, size
 from ..overview.verdict import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
-from ..wording import percent, size
 from .advice import Advice, Highlight, advise
 from .code_text import remark
 

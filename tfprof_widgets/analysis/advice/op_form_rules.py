@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..wording import number, percent
+from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
 from .op_rules import costliest, side_ops
 
 if TYPE_CHECKING:
-    from ...store.trace import Bool
+    from ...trace.trace import Bool
     from .run import Run
 
 MIN_SHARE = MEDIUM_GAIN

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Bool, Float64
-from ..units import PS_PER_MS
-from ..wording import number, percent
+from ...trace.trace import Bool, Float64
+from ..base.units import PS_PER_MS
+from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_places import last_part, place_of
 from .code_text import remark

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Bool, Float64, Int32
+from ...trace.trace import Bool, Float64, Int32
+from ..base.units import PS_PER_MS
 from ..layers.layers import OPTIMIZER
-from ..units import PS_PER_MS
 
 if TYPE_CHECKING:
     from ..results import Results

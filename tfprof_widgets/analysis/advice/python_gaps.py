@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Float64, Int64, Trace
-from ..units import PS_PER_MS
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Float64, Int64, Trace
+from ..base.units import PS_PER_MS
 from .code_places import COMPREHENSIONS, enclosing_function, last_part
 from .step_facts import StepFacts
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Int32, Trace
+from ...trace.trace import Int32, Trace
 from .eager_work import EagerWork, eager_work
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Float64, Int32, Trace
-from ..event_names import by_name
+from ...trace.trace import Bool, Float64, Int32, Trace
+from ..base.event_names import by_name
 from .step_facts import StepFacts
 
 _SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int64
+from ...trace.trace import Bool, Float64, Int64
+from ..base.units import PS_PER_MS, PS_PER_NS
+from ..hosts.roles import not_training
 from ..overview.environment import compute_environment
 from ..steps.averaged_steps import choose_steps
-from ..units import PS_PER_MS, PS_PER_NS
-from ..workers.roles import not_training
 from .advice import Highlight
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..wording import number, percent, plural, size
+from ..base.wording import number, percent, plural, size
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import remark
 from .host_rules import event_names
 from .step_facts import SERVERS, job_of
 
 if TYPE_CHECKING:
-    from ...store.trace import Int64
+    from ...trace.trace import Int64
     from .run import Run
 
 MIN_SHARE = MEDIUM_GAIN

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Bool, Float64, Int64
-from ..units import PS_PER_MS
+from ...trace.trace import Bool, Float64, Int64
+from ..base.units import PS_PER_MS
 from .device_copies import covered_before, union
 from .step_facts import job_of, trained
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Float64, Int32, Int64, Trace
-from ..event_graph import nearest_marked
-from ..matching import sum_by
+from ...trace.trace import Float64, Int32, Int64, Trace
+from ..base.event_graph import nearest_marked
+from ..base.matching import sum_by
+from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_host
-from ..units import PS_PER_MS
 
 _EXECUTES = "EagerKernelExecute"
 """Within the call of a function: its graph runs. What comes before is tracing, optimizing and instantiating it."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..units import PS_PER_NS
-from ..wording import number, percent, plural
-from ..workers.stragglers import waiting_ms
-from ..workers.workers import EXCHANGE
+from ..base.units import PS_PER_NS
+from ..base.wording import number, percent, plural
+from ..hosts.stragglers import waiting_ms
+from ..hosts.workers import EXCHANGE
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise
 from .code_text import remark
 from .step_facts import MIN_STEPS

@@ -14,17 +14,20 @@ import numpy as np
 import pandas as pd
 
 from ...errors import TraceError
-from ...store.hlo import read_hlo_modules
-from ...store.op_graph import OpGraph
-from ...store.source_map import SourceMap
-from ...store.trace import SmallInt
+from ...formats.hlo.modules import read_hlo_modules
+from ...trace.op_graph import OpGraph
+from ...trace.source_map import SourceMap
+from ...trace.trace import SmallInt
 from ..advice.advice import Advice
 from ..advice.engine import FoundAdvice
-from ..grouping import group_events
+from ..base.grouping import group_events
+from ..base.matching import sum_by
+from ..hosts.communication import training_first
+from ..hosts.host_table import host_table
+from ..hosts.roles import HostFacts, not_training
 from ..input.input_pipeline import InputPipeline, compute_input_pipeline
 from ..layers.layer_memory import OpMemory
 from ..layers.op_scopes import OpScopes, op_scopes
-from ..matching import sum_by
 from ..ops.host_totals import HostTotals, hosts_of
 from ..ops.kernels import Kernels
 from ..ops.op_occurrences import Occurrences
@@ -36,9 +39,6 @@ from ..results import Results
 from ..steps.step_spans import SpanType
 from ..steps.steps import Steps
 from ..tree.captured_graph import compute_captured_graph
-from ..workers.communication import training_first
-from ..workers.host_table import host_table
-from ..workers.roles import HostFacts, not_training
 from ..xla.hlo_ops import HloOps
 from ..xla.hlo_units import HloUnits
 from .host_summary import HostSummary

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ...store.trace import Plane, Session
+from ...trace.trace import Plane, Session
 from ..advice.engine import FoundAdvice
+from ..hosts.roles import HostFacts
 from ..overview.environment import compute_environment
 from ..overview.idle import IdleTimes, idle_times
 from ..overview.tf_functions import compute_tf_functions
-from ..workers.roles import HostFacts
 from .columns import PackedFrame, interned
 from .exchanges import summarize_communication
 from .host_advice import host_advice

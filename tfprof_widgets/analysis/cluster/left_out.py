@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..wording import plural
+from ..base.wording import plural
 from . import memory_summary, merged_hlo
 from .exchanges import OTHERS as OTHER_EXCHANGES
 from .host_summary import HostSummary

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.trace import Bool, Int32, Int64
+from ...trace.trace import Bool, Int32, Int64
 from .columns import interned
 
 if TYPE_CHECKING:

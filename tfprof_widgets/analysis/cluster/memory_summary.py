@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import TfProfError
-from ...store.trace import Int64
+from ...trace.trace import Int64
 from ..layers.layer_memory import OpMemory, memory_by_op
 from ..memory.memory import MemoryProfile
 from ..memory.memory_growth import MemoryGrowth

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ...store.trace import Int64
+from ...trace.trace import Int64
 from ..advice.advice import MEDIUM_GAIN, Advice, Highlight, ranked, severity_of
 from ..advice.engine import CLUSTER_RULES, FoundAdvice, find_advice
 from ..advice.step_facts import averaged_steps
-from ..ops.op_names import parse_op_names
-from ..units import PS_PER_NS
-from ..wording import percent, plural
-from ..workers.roles import not_training
+from ..base.op_names import parse_op_names
+from ..base.units import PS_PER_NS
+from ..base.wording import percent, plural
+from ..hosts.roles import not_training
 
 if TYPE_CHECKING:
     from .cluster_results import ClusterResults

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import TraceError
-from ...store.one_time import MAX_DAYS
-from ...store.xspace_clock import MAX_PS
+from ...trace.one_time import MAX_DAYS
+from ...trace.times import MAX_PS
 from .host_summary import HostSummary
 
 

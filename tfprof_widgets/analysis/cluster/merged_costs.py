@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...store.trace import Int32
-from ..ops.op_names import parse_op_names
+from ...trace.trace import Int32
+from ..base.op_names import parse_op_names
+from ..base.units import PS_PER_US
 from ..tree.captured_graph import OpCosts
-from ..units import PS_PER_US
 
 if TYPE_CHECKING:
     from ..results import Results

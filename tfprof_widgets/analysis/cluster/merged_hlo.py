@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Float64, Int64
-from ..matching import sum_by
-from ..units import PS_PER_US
+from ...trace.trace import Float64, Int64
+from ..base.matching import sum_by
+from ..base.units import PS_PER_US
 from ..xla.hlo_ops import HloOps, hlo_table
 from .columns import PackedFrame, stacked
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ..workers.roles import HostFacts
+from ..hosts.roles import HostFacts
 from .columns import PackedFrame, stacked
 from .host_summary import HostSummary
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Int64, Trace
+from ...trace.trace import Int64, Trace
+from ..base.table_types import typed_table
+from ..base.units import PS_PER_MS
 from ..input.input_ops import enqueue_times
 from ..input.iterator_table import ITERATOR_TYPES
 from ..input.pipeline_table import PIPELINE_TYPES, SLOWEST_TYPES
 from ..input.tf_data import CALL_TYPES, TfData
-from ..table_types import typed_table
-from ..units import PS_PER_MS
 from .columns import PackedFrame, owners, stacked
 from .memory_summary import no_events
 

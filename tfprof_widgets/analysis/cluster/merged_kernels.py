@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int64
-from ..matching import dense_codes, sum_by
+from ...trace.trace import Bool, Float64, Int64
+from ..base.matching import dense_codes, sum_by
 from ..ops.kernel_details import Launch
 from ..ops.kernels import KernelKinds, Kernels, KernelTimes, kernel_table
 from .columns import interned, joined

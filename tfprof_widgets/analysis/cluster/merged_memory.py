@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ...store.packed_column import packed_column
-from ...store.trace import Int64, Trace
+from ...trace.packed_column import packed_column
+from ...trace.trace import Int64, Trace
+from ..base.matching import sum_by
+from ..base.units import PS_PER_MS
+from ..base.wording import plural
 from ..layers.layer_memory import OpMemory
-from ..matching import sum_by
 from ..memory.memory import MemoryProfile
 from ..memory.memory_growth import MemoryGrowth
 from ..memory.memory_snapshots import PackedColumns, Snapshots
 from ..memory.memory_steps import StepSpans
-from ..units import PS_PER_MS
-from ..wording import plural
 from .columns import PackedFrame, joined, owners, stacked
 from .memory_summary import MemorySummary, no_events
 

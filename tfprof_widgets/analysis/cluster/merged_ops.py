@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.hlo_parts import Frames
-from ...store.trace import Bool, Int64
-from ..matching import sum_by
+from ...formats.hlo.parts import Frames
+from ...trace.trace import Bool, Int64
+from ..base.matching import sum_by
 from ..ops.op_shares import OpShares, dominant_ops
 from ..ops.ops import OpSums
 from .columns import joined

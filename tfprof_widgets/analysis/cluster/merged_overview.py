@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int64, Trace
-from ..matching import sum_by
+from ...trace.trace import Bool, Float64, Int64, Trace
+from ..base.matching import sum_by
 from ..overview.environment import compute_environment
 from ..overview.idle import idle_of
 from ..overview.overview import Overview, OverviewParts, overview_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Int64, UInt8
+from ...trace.trace import Int64, UInt8
 from ..steps.steps import STEP_CATEGORIES, step_columns
 from .columns import joined
 from .host_summary import HostSummary

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...store.assembly import assemble
-from ...store.chrome_metadata import foreign_metadata
-from ...store.event_table import EventTable, in_order
-from ...store.stat_table import Stats, packed_stats
-from ...store.trace import DERIVED_LINE_BASE, Int64, Line, Plane, SmallInt, Trace, small_int
+from ...formats.chrome.metadata import foreign_metadata
+from ...trace.assembly import assemble
+from ...trace.event_table import EventTable, in_order
+from ...trace.stat_table import Stats, packed_stats
+from ...trace.trace import DERIVED_LINE_BASE, Int64, Line, Plane, SmallInt, Trace, small_int
 from ..steps.steps import CATEGORY_LABELS
 from .columns import joined
 from .host_summary import HostSummary

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...store.trace import Bool, Float64, Int32, Int64
-from ..matching import sum_by
+from ...trace.trace import Bool, Float64, Int32, Int64
+from ..base.matching import sum_by
 from ..ops.ops import OpSums, op_sums
 from .columns import interned
 from .step_summary import step_kinds

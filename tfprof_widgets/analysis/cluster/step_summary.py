@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Float64, Int32, Int64, UInt8
-from ..matching import dense_codes
+from ...trace.trace import Bool, Float64, Int32, Int64, UInt8
+from ..base.matching import dense_codes
 from ..steps.averaged_steps import choose_steps
 from ..steps.steps import STEP_CATEGORIES, Steps
 

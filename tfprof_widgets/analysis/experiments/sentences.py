@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..wording import number, percent
+from ..base.wording import number, percent
 from .rates import row_of, rows_of
 
 _FULL_OVERLAP = 0.85

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Bool, Int64
-from ..matching import sum_by
+from ...trace.trace import Bool, Int64
+from ..base.matching import sum_by
 from .pipeline_usage import Usage
 
 _MEANWHILE = 0.5

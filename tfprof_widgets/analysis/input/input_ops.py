@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Trace
-from ..ops.op_names import parse_op_names
-from ..units import US_PER_MS
+from ...trace.trace import Trace
+from ..base.op_names import parse_op_names
+from ..base.units import US_PER_MS
 
 ENQUEUE = "Enqueue"
 DEMANDED_READ = "Demanded file read"

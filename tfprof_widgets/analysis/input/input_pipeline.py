@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ...store.trace import Trace
+from ...trace.trace import Trace
+from ..base.units import PS_PER_US
+from ..base.wording import number, plural
 from ..overview.verdict import INPUT_HIGH, INPUT_MODERATE
-from ..units import PS_PER_US
-from ..wording import number, plural
 from .input_ops import (
     ADVANCED_READ,
     DEMANDED_READ,

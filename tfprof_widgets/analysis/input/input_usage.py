@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..table_types import Types, typed_table
+from ..base.table_types import Types, typed_table
 
 STEP_COLUMNS = ["step", "name", "host", "start_ms", "step_time_ms", "input_ms", "input_ratio", "is_averaged"]
 HOST_TYPES: Types = {

@@ -10,9 +10,9 @@ import re
 
 import numpy as np
 
-from ...store.trace import Bool, Trace
-from ..event_graph import nearest_marked
-from ..event_names import by_name
+from ...trace.trace import Bool, Trace
+from ..base.event_graph import nearest_marked
+from ..base.event_names import by_name
 from ..ops.op_occurrences import Occurrences
 
 _DATA_THREAD = re.compile(r"tf_data_(private_threadpool|iterator_resource)")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..event_graph import nearest_marked
-from ..matching import dense_codes, match_in_time
+from ...trace.trace import Bool, Int64, Trace
+from ..base.event_graph import nearest_marked
+from ..base.matching import dense_codes, match_in_time
 
 PREFIX = "Iterator:"
 GENERATOR = "Iterator::Prefetch::Generator"

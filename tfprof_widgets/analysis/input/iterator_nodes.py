@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...store.trace import Bool, Int64, Trace
-from ..grouping import Grouping
-from ..matching import dense_codes
+from ...trace.trace import Bool, Int64, Trace
+from ..base.grouping import Grouping
+from ..base.matching import dense_codes
 from .iterator_calls import GENERATOR, IteratorCalls
 
 MAX_LEVELS = 100

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Int64, StatValue, Trace
-from ..matching import sum_by
-from ..table_types import Types
-from ..units import PS_PER_MS
+from ...trace.trace import Bool, Int64, StatValue, Trace
+from ..base.matching import sum_by
+from ..base.table_types import Types
+from ..base.units import PS_PER_MS
 from .background_work import busy_meanwhile
 from .iterator_calls import base_name, short_name
 from .iterator_nodes import merged_name

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Int64
-from ..matching import children_of, rows_below, sum_by
+from ...trace.trace import Bool, Int64
+from ..base.matching import children_of, rows_below, sum_by
 
 MAX_LEVELS = 100
 """Deeper calls are ignored, as in XProf (semantics 8.4)."""

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Int64
-from ..matching import sum_by
-from ..units import PS_PER_MS, PS_PER_US
+from ...trace.trace import Int64
+from ..base.matching import sum_by
+from ..base.units import PS_PER_MS, PS_PER_US
 
 SLOW_CALL_PS = 50_000_000
 """A call longer than 50 us keeps its consumer waiting (semantics 8.4)."""

@@ -7,11 +7,11 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Int64, StatValue, Trace
-from ..matching import sum_by
-from ..table_types import Types, typed_table
-from ..units import PS_PER_MS, PS_PER_US, US_PER_MS
-from ..wording import plural
+from ...trace.trace import Int64, StatValue, Trace
+from ..base.matching import sum_by
+from ..base.table_types import Types, typed_table
+from ..base.units import PS_PER_MS, PS_PER_US, US_PER_MS
+from ..base.wording import plural
 from .iterator_table import FILL_SHARE
 from .pipeline_executions import SLOW_CALL_PS
 from .pipeline_usage import Usage

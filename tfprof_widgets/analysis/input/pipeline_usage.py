@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..matching import sum_by
+from ...trace.trace import Bool, Int64, Trace
+from ..base.matching import sum_by
 from .iterator_calls import IteratorCalls, base_name, short_name
 from .iterator_nodes import IteratorNodes
 from .iterator_waits import Waits

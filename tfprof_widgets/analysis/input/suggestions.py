@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...store.trace import StatValue
-from ..wording import plural
+from ...trace.trace import StatValue
+from ..base.wording import plural
 from .iterator_calls import base_name
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ...store.trace import Trace
-from ..grouping import Grouping, group_events
-from ..table_types import Types, typed_table
-from ..units import PS_PER_US
-from ..wording import plural
+from ...trace.trace import Trace
+from ..base.grouping import Grouping, group_events
+from ..base.table_types import Types, typed_table
+from ..base.units import PS_PER_US
+from ..base.wording import plural
 from .iterator_calls import find_calls
 from .iterator_nodes import merge_iterators
 from .iterator_table import ITERATOR_TYPES, iterator_table

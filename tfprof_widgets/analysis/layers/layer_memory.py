@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64
-from ..matching import sum_by
+from ...trace.trace import Bool, Int64
+from ..base.matching import sum_by
+from ..base.op_names import parse_op_names
 from ..memory.memory import MemoryProfile
 from ..memory.memory_live import find_peak
 from ..memory.memory_snapshots import Snapshots
-from ..ops.op_names import parse_op_names
 
 
 @dataclass(frozen=True, eq=False, repr=False)

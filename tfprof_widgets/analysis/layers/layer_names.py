@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Int32, UInt8
+from ...trace.trace import Int32, UInt8
 from ..ops.eager_calls import EAGER_SCOPE
 from .op_scopes import DATA_SCOPE, OpScopes, without_number
 from .scope_words import AMBIGUOUS, FUNCTIONS, LOSSES, METRICS, OPS, TWINS, VENDOR

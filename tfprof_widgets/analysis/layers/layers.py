@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Int32, UInt8
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Int32, UInt8
+from ..base.wording import plural
 from ..memory.memory import MemoryProfile
 from ..memory.memory_live import BEFORE_CAPTURE, STACK
 from ..ops.op_shares import OpShares
 from ..ops.op_totals import OpTotals
-from ..wording import plural
 from .layer_memory import OpMemory, memory_by_op
 from .layer_names import KnownLayers, Places, find_layers
 from .op_scopes import OpScopes, op_scopes

@@ -23,8 +23,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Trace
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Trace
 from ..input.input_work import input_work
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares

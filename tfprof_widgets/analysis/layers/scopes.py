@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int32
+from ...trace.trace import Bool, Float64, Int32
+from ..base.wording import plural
 from ..ops.op_totals import OpTotals
-from ..wording import plural
 from .op_scopes import OpScopes
 
 MAX_DEPTH = 1_000

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.source_map import SourceMap
-from ...store.trace import Int32, UInt8
+from ...trace.source_map import SourceMap
+from ...trace.trace import Int32, UInt8
 from ..ops.op_shares import OpShares
 from ..source.source_places import KERAS_LOSS, FrameTable, frame_places
 from .layer_names import ROLES

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..base.wording import percent, plural, size
 from ..layers.layers import BACKWARD, FORWARD
-from ..wording import percent, plural, size
 
 if TYPE_CHECKING:
     from ..results import Results

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..base.op_names import parse_op_names
 from ..layers.layers import layers_of
 from ..ops.eager_calls import EAGER_SCOPE
-from ..ops.op_names import parse_op_names
 from .memory_live import BEFORE_CAPTURE, STACK, live_table
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..units import PS_PER_NS
+from ..base.units import PS_PER_NS
 from .failure_text import FailedRequest
 
 if TYPE_CHECKING:

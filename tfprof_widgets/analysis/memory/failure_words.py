@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ..base.wording import percent, size
 from ..ops.eager_calls import EAGER_SCOPE
-from ..wording import percent, size
 from .batch_estimate import Estimate
 from .failure_holders import Holders
 from .failure_text import FailedRequest

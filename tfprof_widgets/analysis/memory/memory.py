@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...store.trace import SmallInt, Trace
-from ..grouping import Grouping, group_events
-from ..table_types import Types, typed_table
-from ..units import PS_PER_MS
-from ..wording import plural
+from ...trace.trace import SmallInt, Trace
+from ..base.grouping import Grouping, group_events
+from ..base.table_types import Types, typed_table
+from ..base.units import PS_PER_MS
+from ..base.wording import plural
 from .memory_growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
 from .memory_remedy import memory_remedy

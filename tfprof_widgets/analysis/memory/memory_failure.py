@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ...store.saved_capture import SavedFailure
-from ..units import PS_PER_MS
-from ..wording import size
+from ...trace.saved_capture import SavedFailure
+from ..base.units import PS_PER_MS
+from ..base.wording import size
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
 from .failure_holders import Holders, holders_at, line_of, no_holders
 from .failure_moment import Moment, find_moment

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..wording import plural, size
+from ..base.wording import plural, size
 from .memory_live import texts
 from .memory_snapshots import Snapshots
 from .memory_steps import StepSpans

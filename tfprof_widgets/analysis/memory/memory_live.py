@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...store.dtypes import dtype_name
+from ...trace.dtypes import dtype_name
 from .memory_snapshots import Snapshots
 
 Int64 = npt.NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...store.trace import Trace
+from ...trace.trace import Trace
 from .memory_snapshots import Snapshots
 
 _CPU_REMEDY = (

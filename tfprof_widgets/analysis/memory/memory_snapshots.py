@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...store.dtypes import MISSING
-from ...store.packed_column import PackedColumn, packed_column
-from ...store.trace import StatKind, Trace
-from ..grouping import Grouping
+from ...trace.dtypes import MISSING
+from ...trace.packed_column import PackedColumn, packed_column
+from ...trace.trace import StatKind, Trace
+from ..base.grouping import Grouping
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Int64
-from ..units import PS_PER_MS
+from ...trace.trace import Bool, Int64
+from ..base.units import PS_PER_MS
 from .memory_snapshots import Snapshots
 
 STEP_COLUMNS = [

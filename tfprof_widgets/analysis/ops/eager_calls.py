@@ -10,9 +10,9 @@ import re
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..event_graph import nearest_marked
-from ..event_names import by_name
+from ...trace.trace import Bool, Int64, Trace
+from ..base.event_graph import nearest_marked
+from ..base.event_names import by_name
 from ..steps.step_spans import on_host
 
 EAGER_SCOPE = "eager/"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Int64, Trace
-from ..matching import sum_by
+from ...trace.trace import Int64, Trace
+from ..base.matching import sum_by
 from .op_occurrences import Occurrences
 from .ops import most_frequent
 

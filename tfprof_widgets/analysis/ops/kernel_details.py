@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
+from ...trace.trace import Bool, Int64, Trace
 
 _NVIDIA = "Nvidia"
 _UINT32_MAX = 2**32 - 1

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Int32, Int64, Trace
-from ..matching import dense_codes, sum_by
+from ...trace.trace import Bool, Int32, Int64, Trace
+from ..base.matching import dense_codes, sum_by
+from ..base.op_names import parse_op_names
+from ..base.table_types import Types, typed_table
+from ..base.units import PS_PER_NS
 from ..steps.step_spans import on_stream
-from ..table_types import Types, typed_table
-from ..units import PS_PER_NS
 from .kernel_details import Launch, is_eligible_einsum, is_eligible_op, on_tensor_cores, parse_launch
-from .op_names import parse_op_names
 from .op_occurrences import Occurrences
 
 if TYPE_CHECKING:

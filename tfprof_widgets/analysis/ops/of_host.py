@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...store.trace import Bool, Int32, Int64, Trace
+from ...trace.trace import Bool, Int32, Int64, Trace
 from .host_totals import HostTotals
 from .op_occurrences import Occurrences
 from .op_shares import OpShares

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .op_names import OpCategory, parse_op_names
+from ..base.op_names import OpCategory, parse_op_names
 
 FAMILIES = ("tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python")
 """tf.data iterators; image decoding; convolution and matmul; element-wise; reductions, pooling, losses; optimizers;

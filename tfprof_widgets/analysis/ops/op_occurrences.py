@@ -16,16 +16,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ...store.nesting import nest
-from ...store.trace import Bool, Int32, Int64, Trace, UInt8
-from ..event_names import used_names
-from ..grouping import Grouping, group_events
+from ...trace.nesting import nest
+from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
+from ..base.event_names import used_names
+from ..base.grouping import Grouping, group_events
+from ..base.op_names import parse_op_names
 from ..steps.step_spans import on_host, on_stream
 from ..xla.hlo_tpu import TpuExecutions
 from ..xla.hlo_units import HloExecutions, HloUnits, hlo_executions
 from .eager_calls import EAGER_SCOPE, eager_calls, op_type_of_call
 from .kernel_details import on_tensor_cores
-from .op_names import parse_op_names
 
 
 @dataclass(frozen=True, eq=False, repr=False)

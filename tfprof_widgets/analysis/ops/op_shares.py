@@ -22,14 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from ...store.hlo import HloModules
-from ...store.hlo_parts import Frames
-from ...store.nesting import freeze
-from ...store.trace import Bool, Float64, Int32, Int64
+from ...formats.hlo.modules import HloModules
+from ...formats.hlo.parts import Frames
+from ...trace.nesting import freeze
+from ...trace.trace import Bool, Float64, Int32, Int64
+from ..base.framework_names import framework_op
 from ..xla.hlo_cost import HloCosts, estimate_costs
 from ..xla.hlo_neighbours import Neighbours
 from ..xla.hlo_units import HloUnits
-from .framework_names import framework_op
 from .op_occurrences import Occurrences
 
 _INLINE = ("fusion", "call", "async-start")

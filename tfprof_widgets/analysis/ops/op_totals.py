@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int64
-from ..units import PS_PER_US
+from ...trace.trace import Bool, Float64, Int64
+from ..base.units import PS_PER_US
 from .op_shares import OpShares
 from .ops import OpSums
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int32, Int64
-from ..matching import sum_by
-from ..units import PS_PER_US
+from ...trace.trace import Bool, Float64, Int32, Int64
+from ..base.matching import sum_by
+from ..base.units import PS_PER_US
 from .op_occurrences import Occurrences, op_occurrences
 from .op_shares import OpShares
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Int64
-from ..matching import sum_by
+from ...trace.trace import Int64
+from ..base.matching import sum_by
 from .op_occurrences import Occurrences
 from .ops import counts_of, overlaps
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Plane, Trace
+from ...trace.trace import Plane, Trace
+from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_stream
-from ..units import PS_PER_MS
 
 _ACCELERATOR = re.compile(r"/device:(GPU|TPU):\d+")
 _NVIDIA = {2: "Fermi", 3: "Kepler", 5: "Maxwell", 6: "Pascal", 9: "Hopper", 10: "Blackwell"}

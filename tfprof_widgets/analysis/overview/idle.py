@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..matching import dense_codes, sum_by
+from ...trace.trace import Bool, Int64, Trace
+from ..base.matching import dense_codes, sum_by
 from ..ops.op_occurrences import Occurrences
 from ..steps.step_spans import on_stream
 from ..steps.tpu_categories import on_core_line, on_duty

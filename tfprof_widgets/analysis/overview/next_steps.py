@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..wording import number, percent
+from ..base.wording import number, percent
 from .tf_functions import EXPENSIVE
 from .verdict import FRAGMENTED_WORDS, OTHER_HIGH
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Trace
+from ...trace.trace import Bool, Trace
+from ..base.wording import number, percent, plural
+from ..hosts.roles import host_facts, not_training
 from ..ops.op_occurrences import Occurrences
 from ..steps.averaged_steps import choose_steps, last_step
 from ..steps.steps import STEP_CATEGORIES, Steps
-from ..wording import number, percent, plural
-from ..workers.roles import host_facts, not_training
 from .environment import Environment, compute_environment
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ...store.nesting import nest
-from ...store.trace import Trace
-from ..matching import sum_by
+from ...trace.nesting import nest
+from ...trace.trace import Trace
+from ..base.matching import sum_by
+from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_host
-from ..units import PS_PER_MS
 
 EXPENSIVE = 0.20
 """From this share of a function's time in traced or eager calls on, it is worth a word."""

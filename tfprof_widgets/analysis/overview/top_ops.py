@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int64
-from ..matching import sum_by
+from ...trace.trace import Bool, Float64, Int64
+from ..base.matching import sum_by
+from ..base.units import PS_PER_MS
 from ..ops.op_occurrences import Occurrences
 from ..steps.steps import Steps
-from ..units import PS_PER_MS
 
 if TYPE_CHECKING:
     from ..ops.op_shares import OpShares

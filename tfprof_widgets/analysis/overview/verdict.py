@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ..wording import number, percent, size
+from ..base.wording import number, percent, size
 
 INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
 OUTPUT_HIGH = 0.20

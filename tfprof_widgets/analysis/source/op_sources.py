@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Int32
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Int32
 from ..layers.op_scopes import OpScopes, op_scopes
 
 Scope = tuple[str, ...]

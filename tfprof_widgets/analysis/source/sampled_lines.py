@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Int64, Trace
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Int64, Trace
 
 UNKNOWN_LINE = -1
 SEVERAL_LINES = -2

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.source_map import SourceMap
-from ...store.trace import Int32, Trace, UInt8
+from ...trace.source_map import SourceMap
+from ...trace.trace import Int32, Trace, UInt8
 from ..layers.layer_names import KnownLayers
 from ..layers.op_scopes import op_scopes
 from ..ops.eager_calls import EAGER_SCOPE

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.source_map import SourceMap, empty_source_map
-from ...store.trace import Float64, Int32, Int64, Trace, UInt8
+from ...trace.source_map import SourceMap, empty_source_map
+from ...trace.trace import Float64, Int32, Int64, Trace, UInt8
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.ops import aggregate_ops
@@ -89,8 +89,8 @@ def compute_source_lines(
        b. unless Keras' `fit`, `evaluate` or `predict` lie below it: then optimizer and losses or metrics are buckets of these
           names, and what else the training loop does is "Keras library";
        c. and ops of layers that Keras called, in `fit` or in a functional or sequential model, are charged to the line that
-          made the layer, or the layer or model around it (found in the user's texts, see `capture/layer_lines.py`), or, where
-          none is known, to the frame of rule a. So is what `fit` does in a layer's scope, such as its first weights.
+          made the layer, or the layer or model around it (found in the user's texts, see `capture/source/layer_lines.py`),
+          or, where none is known, to the frame of rule a. So is what `fit` does in a layer's scope, such as its first weights.
        d. Without a frame of the user's the library is the bucket.
     4. Where no graph is known, the name tells "Keras optimizer" and "Keras loss/metrics".
     5. Else the compiled program's metadata give the frames, or the file and line, for rule 3, where these are not of TensorFlow.

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.hlo_parts import Frames
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Int32
+from ...formats.hlo.parts import Frames
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Int32
 
 KERAS_OPTIMIZER = "Keras optimizer"
 KERAS_LOSS = "Keras loss/metrics"

@@ -11,8 +11,8 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool
-from ..wording import number, plural
+from ...trace.trace import Bool
+from ..base.wording import number, plural
 
 _OUTLIER = 3.0
 """The first step of a session is left out of averages when it takes more than this many medians of the others."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace, UInt8
-from ..event_names import by_name
-from ..ops.op_names import OpCategory, parse_op_names
+from ...trace.trace import Bool, Int64, Trace, UInt8
+from ..base.event_names import by_name
+from ..base.op_names import OpCategory, parse_op_names
 from .exchanges import find_exchanges
 from .step_pieces import resolve
 from .step_spans import SpanType, on_host

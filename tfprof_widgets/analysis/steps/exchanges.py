@@ -3,7 +3,7 @@
     find_exchanges(trace) -> Exchanges      # one entry per exchange of a host
     EXCHANGE_KINDS                          # the names behind `Exchanges.kind`
 
-What streams of a device exchange is not here: see `analysis/workers/communication.py`.
+What streams of a device exchange is not here: see `analysis/hosts/communication.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace, UInt8
-from ..event_names import by_name
-from ..matching import match_in_time
-from ..ops.op_names import OpCategory, parse_op_names
+from ...trace.trace import Bool, Int64, Trace, UInt8
+from ..base.event_names import by_name
+from ..base.matching import match_in_time
+from ..base.op_names import OpCategory, parse_op_names
 
 EXCHANGE_KINDS = ("collective", "send", "receive")
 COLLECTIVE, SEND, RECEIVE = range(len(EXCHANGE_KINDS))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..event_graph import build_graph
+from ...trace.trace import Bool, Int64, Trace
+from ..base.event_graph import build_graph
 from .loop_search import Loop, find_loops
 from .step_table import StepTable
 

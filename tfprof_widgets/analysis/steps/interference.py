@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Float64, Int64
-from ..wording import number, plural, size
+from ...trace.trace import Float64, Int64
+from ..base.wording import number, plural, size
 
 DISTORTED_RATIO = 0.10
 """A capture whose steps took longer by more than this, by the whole interval, tells about itself as much as about the program."""

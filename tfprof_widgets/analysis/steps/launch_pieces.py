@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, SmallInt, Trace, UInt8
-from ..event_names import by_name
-from ..innermost import innermost
-from ..ops.op_names import OpCategory, parse_op_names
+from ...trace.trace import Bool, Int64, SmallInt, Trace, UInt8
+from ..base.event_names import by_name
+from ..base.innermost import innermost
+from ..base.op_names import OpCategory, parse_op_names
 from .step_spans import SpanType, on_host
 
 

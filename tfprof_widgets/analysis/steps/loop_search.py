@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..event_graph import nearest_marked
-from ..event_names import by_name
+from ...trace.trace import Bool, Int64, Trace
+from ..base.event_graph import nearest_marked
+from ..base.event_names import by_name
 
 _EAGER_FETCH = "EagerLocalExecute: IteratorGetNext"
 _REDUCE_FETCH = "ReduceIterator::Root"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..grouping import Grouping
+from ...trace.trace import Bool, Int64, Trace
+from ..base.grouping import Grouping
 from .served_steps import is_served_call
 from .step_spans import longest_device_marker, longest_host_marker, sessions_with_device
 from .step_table import StepTable

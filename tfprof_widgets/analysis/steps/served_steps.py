@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace
-from ..event_names import by_name
-from ..grouping import Grouping
+from ...trace.trace import Bool, Int64, Trace
+from ..base.event_names import by_name
+from ..base.grouping import Grouping
 from .step_table import StepTable
 
 _STARTED = "KernelAndDeviceFunc::RunAsync"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Int64, UInt8
+from ...trace.trace import Int64, UInt8
 
 _N_TYPES = 12
 _HIGHEST_BIT = np.array([max(mask.bit_length() - 1, 0) for mask in range(2**_N_TYPES)], np.uint8)

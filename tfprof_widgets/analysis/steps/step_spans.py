@@ -13,11 +13,11 @@ from enum import IntEnum
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, Trace, UInt8
-from ..event_graph import nearest_marked, same_key
-from ..event_names import by_name
-from ..grouping import Grouping
-from ..ops.op_names import OpCategory, parse_op_names
+from ...trace.trace import Bool, Int64, Trace, UInt8
+from ..base.event_graph import nearest_marked, same_key
+from ..base.event_names import by_name
+from ..base.grouping import Grouping
+from ..base.op_names import OpCategory, parse_op_names
 from .exchanges import is_collective, sends_to_other_tasks
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.trace import Bool, Int64, SmallInt, small_int
+from ...trace.trace import Bool, Int64, SmallInt, small_int
 
 
 @dataclass(frozen=True)

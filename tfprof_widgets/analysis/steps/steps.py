@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...store.trace import Bool, Float64, Int64, SmallInt, Trace, UInt8
-from ..grouping import Grouping, group_events
-from ..units import PS_PER_MS
+from ...trace.trace import Bool, Float64, Int64, SmallInt, Trace, UInt8
+from ..base.grouping import Grouping, group_events
+from ..base.units import PS_PER_MS
 from .exchange_pieces import exchange_pieces
 from .inferred_steps import infer_steps
 from .launch_pieces import launch_pieces

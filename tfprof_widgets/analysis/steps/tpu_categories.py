@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...store.trace import Bool, Int32, StatKind, Trace, UInt8
+from ...trace.trace import Bool, Int32, StatKind, Trace, UInt8
 from .step_spans import SpanType
 
 _TENSOR_CORE = re.compile(r"/device:TPU:\d+")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.trace import Int32, Int64, Trace, UInt8
-from ..grouping import Grouping
-from ..innermost import innermost
+from ...trace.trace import Int32, Int64, Trace, UInt8
+from ..base.grouping import Grouping
+from ..base.innermost import innermost
 from .step_spans import SpanType
 from .step_table import StepTable
 from .tpu_categories import on_core_line, tpu_span_types

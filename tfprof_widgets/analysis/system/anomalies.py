@@ -11,7 +11,7 @@ from dataclasses import astuple, fields
 import numpy as np
 import pandas as pd
 
-from ..wording import size
+from ..base.wording import size
 from .dips import dips, late_start
 from .finding import Finding
 from .network import choppy_network_in, growing_network_out, saturated_network_in

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..wording import number, plural
+from ..base.wording import number, plural
 from .finding import Finding
 from .samples import Samples, runs
 

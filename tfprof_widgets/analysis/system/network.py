@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...store.trace import Float64
-from ..wording import number, percent, plural, size
+from ...trace.trace import Float64
+from ..base.wording import number, percent, plural, size
 from .finding import Finding
 from .samples import Samples, runs
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.trace import Bool, Float64
+from ...trace.trace import Bool, Float64
 
 
 @dataclass(frozen=True)

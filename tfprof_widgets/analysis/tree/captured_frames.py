@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...store.source_map import SourceMap
-from ...store.trace import Bool, Int64
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Int64
 from .captured_names import CapturedOps
 from .code_nodes import GRADIENT
 

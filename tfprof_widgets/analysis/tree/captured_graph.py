@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...store.op_graph import OpGraph, make_op_graph
-from ...store.source_map import SourceMap, empty_source_map, parse_shapes
-from ...store.trace import Int32, Int64
+from ...trace.op_graph import OpGraph, make_op_graph
+from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
+from ...trace.trace import Int32, Int64
 from .captured_frames import captured_frames
 from .captured_memory import captured_memory
 from .captured_names import CapturedOps, name_ops

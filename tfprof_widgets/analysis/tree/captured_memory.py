@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...store.trace import Int32, Int64
-from ..event_graph import nearest_marked
-from ..matching import dense_codes, sum_by
+from ...trace.trace import Int32, Int64
+from ..base.event_graph import nearest_marked
+from ..base.matching import dense_codes, sum_by
+from ..base.op_names import parse_op_names
 from ..memory.memory_snapshots import Snapshots
-from ..ops.op_names import parse_op_names
 
 if TYPE_CHECKING:
     from ..results import Results

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...store.source_map import SourceMap, empty_source_map
-from ...store.trace import Bool, Int32, Int64
+from ...trace.source_map import SourceMap, empty_source_map
+from ...trace.trace import Bool, Int32, Int64
 from ..layers.op_scopes import DATA_SCOPE, OpScopes, op_scopes
 from ..ops.eager_calls import EAGER_SCOPE
 from ..source.op_sources import match_ops

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...store.trace import Int32, Int64
-from ..matching import dense_codes
-from ..units import PS_PER_US
+from ...trace.trace import Int32, Int64
+from ..base.matching import dense_codes
+from ..base.units import PS_PER_US
 
 if TYPE_CHECKING:
     from ..results import Results

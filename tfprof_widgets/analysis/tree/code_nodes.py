@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...store.op_graph import OpGraph
+from ...trace.op_graph import OpGraph
 from .names import ROOT
 from .nodes import Nodes, in_preorder
 

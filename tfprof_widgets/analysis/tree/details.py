@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...store.op_graph import OpGraph
+from ...trace.op_graph import OpGraph
 from .nodes import Int64
 
 Shape = tuple[int, ...]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...store.op_graph import OpGraph
+from ...trace.op_graph import OpGraph
 from .names import ROOT
 from .nodes import Int64, Nodes, in_preorder
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...store.op_graph import OpGraph
+from ...trace.op_graph import OpGraph
 from .tree_options import FIGURES, TreeOptions
 
 NUMBERS = (*FIGURES, "occurrence", "run_count")

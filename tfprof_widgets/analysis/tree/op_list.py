@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.op_graph import OpGraph
+from ...trace.op_graph import OpGraph
 from .names import ROOT, accounted, matches
 from .nodes import Int64
 from .op_figures import COLUMN, NUMBERS, Figures

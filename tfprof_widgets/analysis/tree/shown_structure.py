@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...store.op_graph import OpGraph
+from ...trace.op_graph import OpGraph
 from .captured_names import name_ops
 from .tree import build_tree
 from .tree_options import FIGURES, make_tree_options

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...store.op_graph import OpGraph
+from ...trace.op_graph import OpGraph
 from . import details
 from .accounting import account
 from .code_nodes import code_nodes

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ...store.dtypes import dtype_name
-from ...store.op_graph import OpGraph
-from ...store.source_map import SourceMap, parse_shapes
-from ..table_types import Types, typed_table
+from ...trace.dtypes import dtype_name
+from ...trace.op_graph import OpGraph
+from ...trace.source_map import SourceMap, parse_shapes
+from ..base.table_types import Types, typed_table
 from .captured_graph import TRAINABLE
 from .op_figures import n_params
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ...store.hlo import HloModules
+from ...formats.hlo.modules import HloModules
 
 TRANSCENDENTAL = frozenset(
     [

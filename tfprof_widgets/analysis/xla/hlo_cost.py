@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...store.hlo import HloModules
-from ...store.hlo_parts import Convolution, Dot, WindowDimension
-from ...store.trace import Bool, Float64, Int64
+from ...formats.hlo.modules import HloModules
+from ...formats.hlo.parts import Convolution, Dot, WindowDimension
+from ...trace.trace import Bool, Float64, Int64
 from .hlo_category import ELEMENTWISE, TRANSCENDENTAL
 
 _FREE = ("bitcast", "constant", "get-tuple-element", "parameter", "tuple", "after-all", "opt-barrier", "add-dependency")

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...store.hlo import HloModules
-from ...store.trace import Int64
+from ...formats.hlo.modules import HloModules
+from ...trace.trace import Int64
 
 _INLINE = ("fusion", "call", "async-start")
 _MAX_VISITED = 500

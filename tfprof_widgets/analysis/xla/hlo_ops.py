@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...store.nesting import freeze
-from ...store.trace import Float64, Int32, Int64
-from ..matching import sum_by
-from ..ops.framework_names import framework_op
+from ...trace.nesting import freeze
+from ...trace.trace import Float64, Int32, Int64
+from ..base.framework_names import framework_op
+from ..base.matching import sum_by
+from ..base.table_types import Types, typed_table
+from ..base.units import PS_PER_US
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.ops import n_done_of, overlaps
-from ..table_types import Types, typed_table
-from ..units import PS_PER_US
 from .hlo_text import expression
 from .hlo_units import HloUnits
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...store.hlo import HloModules
-from ...store.hlo_shapes import array_text
+from ...formats.hlo.modules import HloModules
+from ...formats.hlo.shapes import array_text
 
 _CALLED = {"fusion": ("calls",), "async-start": ("calls",), "while": ("body", "condition"), "conditional": ("branch",)}
 """What the computations that an instruction calls are to it."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ...store.hlo import NO_PROGRAM
-from ...store.nesting import freeze, nest
-from ...store.trace import Float64, Int32, Int64, StatKind, Trace
+from ...formats.hlo.modules import NO_PROGRAM
+from ...trace.nesting import freeze, nest
+from ...trace.trace import Float64, Int32, Int64, StatKind, Trace
 from ..steps.step_spans import on_stream
 from ..steps.tpu_categories import on_core_line, tensor_cores
 

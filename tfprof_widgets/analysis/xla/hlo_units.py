@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ...store.hlo import NO_PROGRAM, HloModules, read_hlo_modules
-from ...store.nesting import freeze
-from ...store.trace import Bool, Float64, Int64, StatKind, Trace
-from ..matching import dense_codes
+from ...formats.hlo.modules import NO_PROGRAM, HloModules, read_hlo_modules
+from ...trace.nesting import freeze
+from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
+from ..base.matching import dense_codes
 from ..steps.step_spans import on_host, on_stream
 from .hlo_category import category_of, guessed_category
 from .hlo_tpu import TpuExecutions, tpu_executions

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import scratch
-from ..record import DEFAULT_MAX_BYTES
+from ..session import scratch
+from ..session.record import DEFAULT_MAX_BYTES
 from .check import Check, ok, unknown, warning
 
 _SHORT_OF_ROOM = 2

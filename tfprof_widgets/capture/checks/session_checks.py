@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..active import active_capture
-from ..environment import BFC_VARIABLE
+from ..session.active import active_capture
+from ..session.environment import BFC_VARIABLE
 from .check import Check, ok, unknown, warning
 from .tensorflow_facts import imported_tensorflow, is_started
 
@@ -96,7 +96,7 @@ def profiler_check(facts: SessionFacts) -> Check:
     """Check that no profiler session runs: TensorFlow has one a process."""
     name = "profiler_session"
     if facts.session == "ours":
-        remedy = "from tfprof_widgets.capture.session import stop_active; stop_active()"
+        remedy = "from tfprof_widgets.capture.session.session import stop_active; stop_active()"
         return warning(name, "a tfprof capture is running, and a second one cannot start", remedy)
     if facts.session == "python":
         found = "someone left a session running; the next capture ends it, and what it recorded is dropped"

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..shield import run_shielded
+from ..session.shield import run_shielded
 from .reach import Reached, is_keras
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..source_files import is_user_file
+from ..source.source_files import is_user_file
 
 MAX_ARRAY_BYTES = 64 * 2**20
 """Of NumPy arrays, together: indices that a data set shuffles in place are small; the data themselves nobody changes."""

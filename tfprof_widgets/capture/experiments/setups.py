@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..active import active_capture
-from ..tf_profiler import import_tensorflow
+from ..session.active import active_capture
+from ..session.tf_profiler import import_tensorflow
 from .callbacks import CallbackSet
 from .inputs import Batches, are_alike
 from .kept import Kept, run_preserved

@@ -12,8 +12,8 @@ from tests.unit.analysis.advice.test_device_rules import GIGABYTE, HALF, PLANTED
 from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
 
 _EAGER = [(f"EagerLocalExecute: {kind}", 1_000.0 * i + 10, 300.0) for i, kind in enumerate(["MatMul", "Mul"] * 20)]
 _LOSS = "StatefulPartitionedCall/compile_loss/smooth/Conv2D:Conv2D"

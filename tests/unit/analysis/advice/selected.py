@@ -6,7 +6,7 @@ import numpy as np
 
 from tfprof_widgets.analysis.advice.advice import Advice
 from tfprof_widgets.analysis.advice.step_facts import VISIBLE
-from tfprof_widgets.analysis.ops.op_names import parse_op_names
+from tfprof_widgets.analysis.base.op_names import parse_op_names
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
 

@@ -11,7 +11,7 @@ from tests.unit.analysis.advice.selected import why_nothing_is_seen
 from tfprof_widgets.analysis.advice.code_text import named, remark, statement
 from tfprof_widgets.analysis.advice.engine import RULES
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import pandas as pd
 from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults, merge_hosts
 from tfprof_widgets.analysis.cluster.host_summary import summarize_host
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.merge import merge_traces, with_host
-from tfprof_widgets.store.open import open_traces
-from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.trace.merging import merge_traces, with_host
+from tfprof_widgets.trace.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import pytest
 from tests.browser.full_run import PLAIN, write_run
 from tests.cluster import Cluster
 from tests.unit.analysis.cluster.comparison import Both, copies
-from tests.unit.analysis.workers.drawn_hosts import STEP_US, chief, data_ahead, served_worker, server
-from tfprof_widgets.store.open import open_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tests.unit.analysis.hosts.drawn_hosts import STEP_US, chief, data_ahead, served_worker, server
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.trace.trace import Trace
 
 CAPTURES = ("keras_fit", "xla_fit")
 RUNS = ("stragglers", "devices", "servers", *CAPTURES)

@@ -17,8 +17,8 @@ from tfprof_widgets.analysis.cluster.host_summary import summarize_host
 from tfprof_widgets.analysis.cluster.low_detail import MAX_LONGEST
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
 
 
 def lines_of(trace: Trace, name: str) -> dict[str, list[str]]:

@@ -20,8 +20,8 @@ from tfprof_widgets.analysis.cluster import host_advice
 from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults, merge_hosts
 from tfprof_widgets.analysis.cluster.host_summary import summarize_host
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.one_host import host_names, of_host
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.one_host import host_names, of_host
 
 OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
 """Traces of TensorFlow's first profiler, in which tasks are hosts; those are never reduced."""

@@ -24,8 +24,8 @@ from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
 from tfprof_widgets.analysis.cluster.host_summary import HostSummary, summarize_host
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
 
 
 def host(name: str, *events: Event) -> Trace:

@@ -14,9 +14,9 @@ from tfprof_widgets.analysis.input.input_pipeline import InputPipeline, compute_
 from tfprof_widgets.analysis.input.tf_data import compute_tf_data
 from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
 from tfprof_widgets.analysis.steps.steps import compute_steps
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
 
 
 def compute(drawn: Trace) -> InputPipeline:

@@ -21,9 +21,9 @@ from tests.unit.analysis.input.iterator_drawings import (
     stage,
 )
 from tfprof_widgets.analysis.input.tf_data import compute_tf_data
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
 
 
 def test_no_iterators_give_empty_frames_with_columns() -> None:

@@ -13,7 +13,7 @@ from tfprof_widgets.analysis.input.tf_data import TfData, compute_tf_data
 from tfprof_widgets.analysis.memory.memory import compute_memory
 from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
 from tfprof_widgets.analysis.steps.steps import compute_steps
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 pytestmark = pytest.mark.tensorflow
 SLEEP_MS = 4.0

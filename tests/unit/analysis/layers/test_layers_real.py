@@ -11,7 +11,7 @@ import pytest
 from tfprof_widgets.analysis.layers.layer_names import UNATTRIBUTED
 from tfprof_widgets.analysis.layers.layers import PHASES
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.open import open_traces
+from tfprof_widgets.opening.open import open_traces
 
 TIMES = [f"{phase}_time_us" for phase in PHASES]
 REAL = [

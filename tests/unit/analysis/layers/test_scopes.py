@@ -16,7 +16,7 @@ from tfprof_widgets.analysis.layers import scopes as scopes_module
 from tfprof_widgets.analysis.layers.op_scopes import op_scopes
 from tfprof_widgets.analysis.layers.scopes import MAX_DEPTH, SCOPE_COLUMNS, Scopes, compute_scopes
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.open import open_traces
+from tfprof_widgets.opening.open import open_traces
 
 PART = st.sampled_from(["a", "b", "c_1", "gradient_tape", "while"])
 OPS = st.lists(

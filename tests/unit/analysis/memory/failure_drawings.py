@@ -7,11 +7,11 @@ from typing import Any
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.profile import Profile
-from tfprof_widgets.store.open import Opened
-from tfprof_widgets.store.saved import SavedProfile
-from tfprof_widgets.store.saved_capture import SavedCapture, SavedFailure
-from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.formats.saved import SavedProfile
+from tfprof_widgets.opening.open import Opened
+from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.trace.saved_capture import SavedCapture, SavedFailure
+from tfprof_widgets.trace.trace import Trace
 
 MIB = 2**20
 CAPACITY = 1000 * MIB

@@ -11,9 +11,9 @@ import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
 from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
-from tfprof_widgets.store.dtypes import dtype_name
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.trace.dtypes import dtype_name
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
 
 CPU = "cpu_allocator"
 FREE = 10_000

@@ -27,8 +27,8 @@ from tfprof_widgets.analysis.memory.failure_text import parse_failure
 from tfprof_widgets.analysis.memory.memory_failure import MemoryFailure, failure_alone
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import EmptyTraceError
-from tfprof_widgets.profile import Profile
-from tfprof_widgets.views.memory_failure_meta import memory_failure_meta
+from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.views.payload.memory_failure_meta import memory_failure_meta
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -15,9 +15,9 @@ from tests.builders import EPOCH_NS, Event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import CPU, give, host, take
 from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
 
 STEP_US = 100
 

@@ -8,9 +8,9 @@ import pytest
 from tests.builders import event, line, plane, session, space
 from tfprof_widgets.analysis.ops.host_totals import HostTotals
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
 
 
 def host(name: str, *kernels: str, n_ops: int = 2) -> Trace:

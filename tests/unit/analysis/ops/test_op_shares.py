@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.builders import Plane, event, line, plane, trace
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.hlo_messages import MESSAGES
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.hlo.messages import MESSAGES
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 DOT = MESSAGES["DotDimensions"](lhs_contracting=[1])
 

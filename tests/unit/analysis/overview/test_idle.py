@@ -11,9 +11,9 @@ from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.xprof_oracle import host_ops
 from tfprof_widgets.analysis.ops.op_occurrences import op_occurrences
 from tfprof_widgets.analysis.overview.idle import Idle, compute_idle
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Trace
 
 
 def idle_of(whole: Trace) -> Idle:

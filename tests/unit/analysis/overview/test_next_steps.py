@@ -17,7 +17,7 @@ from tfprof_widgets.analysis.overview.tf_functions import compute_tf_functions
 from tfprof_widgets.analysis.overview.verdict import judge_memory
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 NO_FUNCTIONS = compute_tf_functions(read_xspace(space(plane("/host:CPU"))))
 TOP_OPS = pd.DataFrame(

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space, trace
+from tfprof_widgets.analysis.base.wording import number, percent, plural
 from tfprof_widgets.analysis.ops.ops import op_occurrences
 from tfprof_widgets.analysis.overview.overview import Overview, compute_overview
 from tfprof_widgets.analysis.overview.top_ops import N_TOP_OPS
 from tfprof_widgets.analysis.overview.verdict import judge
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
-from tfprof_widgets.analysis.wording import number, percent, plural
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.saved_capture import SavedFailure
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.saved_capture import SavedFailure
+from tfprof_widgets.trace.trace import Trace
 
 
 def overview_of(whole: Trace) -> Overview:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tfprof_widgets.analysis.overview.tf_functions import EXPENSIVE, compute_tf_functions
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
 def call(name: str, at_us: float, duration_us: float, mode: str, tracing_count: int = 0) -> Event:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
-from tests.unit.store.full_protobuf import space_class
+from tests.unit.formats.full_protobuf import space_class
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
 
 MARKED_KINDS = (
     "keras_fit",

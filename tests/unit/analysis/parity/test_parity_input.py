@@ -15,8 +15,8 @@ from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
 from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
 from tfprof_widgets.analysis.input.input_ops import enqueue_times, input_categories, input_ops
 from tfprof_widgets.analysis.input.input_pipeline import compute_input_pipeline
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
 
 CATEGORIES = ("enqueue", "demanded_file_read", "advanced_file_read", "preprocessing", "unclassified_nonequeue")
 OPENINGS = {

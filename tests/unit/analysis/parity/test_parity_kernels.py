@@ -10,8 +10,8 @@ from tests.builders import U, event, line, plane, space
 from tests.unit.analysis.parity.parity_case import Case
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.trace import Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
 
 COLUMNS = {
     "rank": "rank",

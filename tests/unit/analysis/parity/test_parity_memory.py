@@ -11,7 +11,7 @@ from tests.builders import event, line, plane, space
 from tests.unit.analysis.parity.parity_case import KINDS, LOOPING_KIND, Case, without_iterations
 from tests.unit.analysis.xprof_oracle import xprof
 from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
 def xprof_memory(xplane: bytes) -> dict[str, Any]:

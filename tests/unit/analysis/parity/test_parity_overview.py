@@ -14,7 +14,7 @@ from tests.unit.analysis.parity.vector_traces import gpu_steps
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis.overview.next_steps import SAYS_WHY_NOTHING_RUNS
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
 @pytest.mark.tensorflow

@@ -12,8 +12,8 @@ import pytest
 from tests.unit.analysis.parity.parity_case import CPU_KINDS, LOOPING_KIND, MARKED_KINDS, Case, without_iterations
 from tests.unit.analysis.steps.step_oracle import Span, time_by_priority
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis.grouping import group_events
-from tfprof_widgets.store.trace import Trace
+from tfprof_widgets.analysis.base.grouping import group_events
+from tfprof_widgets.trace.trace import Trace
 
 COLUMNS = {
     "deviceComputeTimeMs": "device_compute_ms",

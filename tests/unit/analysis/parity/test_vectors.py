@@ -19,7 +19,7 @@ from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
 from tfprof_widgets.analysis.overview.overview import Overview
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import Steps
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 VECTORS = {
     "ends with its parent": drawn.child_that_ends_with_its_parent(),

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.unit.analysis.hosts.pod_oracle import pod_records
 from tests.unit.analysis.parity import vector_traces as drawn
-from tests.unit.analysis.workers.pod_oracle import pod_records
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
 from tfprof_widgets.analysis.overview.idle import compute_idle
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.merge import merge_traces
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.open import open_traces
+from tfprof_widgets.opening.open import open_traces
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -16,7 +16,7 @@ HEAD = """\
 import contextlib, sys
 import numpy as np, tensorflow as tf, keras
 from keras import layers as L
-from tfprof_widgets.capture.session import Capture, CaptureOptions
+from tfprof_widgets.capture.session.session import Capture, CaptureOptions
 @contextlib.contextmanager
 def captured():
     capture = Capture(CaptureOptions(logdir=sys.argv[1], system=False))

@@ -18,7 +18,7 @@ from tfprof_widgets.analysis.source.source_lines import (
     SourceLines,
     compute_source_lines,
 )
-from tfprof_widgets.store.hlo_parts import Frames
+from tfprof_widgets.formats.hlo.parts import Frames
 
 from .source_programs import PROGRAMS, results_of
 

@@ -16,7 +16,7 @@ from tfprof_widgets.analysis.source.source_places import (
     frame_places,
     is_user_path,
 )
-from tfprof_widgets.store.hlo_parts import Frames
+from tfprof_widgets.formats.hlo.parts import Frames
 
 LIB = "/venv/lib/python3.11/site-packages"
 FIT = (f"{LIB}/keras/src/backend/tensorflow/trainer.py", "fit")

@@ -11,8 +11,8 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tfprof_widgets.analysis.steps.steps import Steps, compute_steps
-from tfprof_widgets.store.trace import Bool, Trace
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Bool, Trace
 
 
 def kept(whole: Trace, keep: Bool) -> Trace:

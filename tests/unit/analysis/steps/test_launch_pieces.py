@@ -11,7 +11,7 @@ import pytest
 from tests.builders import Event, U, event, line, plane, trace
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 PROCESS = "ExecutorState::Process"
 

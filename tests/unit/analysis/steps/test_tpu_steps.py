@@ -14,7 +14,7 @@ from tfprof_widgets.analysis.overview.idle import compute_idle
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, Steps, compute_steps
 from tfprof_widgets.analysis.steps.tpu_categories import tpu_span_types
-from tfprof_widgets.store.xspace import read_xspace
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 PERIOD_US = 200
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.store.open import open_traces
+from tfprof_widgets.opening.open import open_traces
 
 ROOT = Path(__file__).resolve().parents[4]
 

@@ -9,7 +9,7 @@ from tests.structure_drawings import KINDS, N_STEPS, drawn_graph, profile_of
 from tfprof_widgets.analysis.tree.shown_structure import ShownStructure, compute_shown_structure, framework_ops
 from tfprof_widgets.analysis.tree.tree import build_tree
 from tfprof_widgets.analysis.tree.tree_options import FIGURES, make_tree_options
-from tfprof_widgets.store.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
 
 N_LAYERS = 5
 

@@ -12,7 +12,7 @@ from tests.unit.analysis.tree.drawn_graphs import graph_of
 from tfprof_widgets.analysis.tree.code_nodes import NO_STACK, forward_name
 from tfprof_widgets.analysis.tree.tree import Tree, build_tree
 from tfprof_widgets.analysis.tree.tree_options import VIEWS, TreeView, make_tree_options
-from tfprof_widgets.store.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
 
 
 def tree_of(graph: OpGraph, view: TreeView, **options: Any) -> Tree:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfprof_widgets.analysis.tree.tree_options import FIGURES, TreeView
-from tfprof_widgets.dynamic_messages import Messages
+from tfprof_widgets.formats.wire.messages import Messages
 
 _FIGURES = (
     "exec_micros",

@@ -10,8 +10,8 @@ from tests.hlo_drawings import Instruction, computation, instruction, metadata_p
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.xla.hlo_cost import estimate_costs
 from tfprof_widgets.analysis.xla.hlo_ops import HLO_OPS_COLUMNS
-from tfprof_widgets.store.hlo import HloModules, read_hlo_modules
-from tfprof_widgets.store.hlo_messages import MESSAGES
+from tfprof_widgets.formats.hlo.messages import MESSAGES
+from tfprof_widgets.formats.hlo.modules import HloModules, read_hlo_modules
 
 PROGRAM = module(
     "mod",

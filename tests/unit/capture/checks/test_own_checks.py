@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture import scratch
 from tfprof_widgets.capture.checks import machine_checks
 from tfprof_widgets.capture.checks.check import Check, unknown, warning
 from tfprof_widgets.capture.checks.machine_checks import (
@@ -28,7 +27,8 @@ from tfprof_widgets.capture.checks.versions import (
     package_check,
     python_check,
 )
-from tfprof_widgets.capture.record import DEFAULT_MAX_BYTES
+from tfprof_widgets.capture.session import scratch
+from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES
 
 PYPROJECT = (Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8")
 

@@ -15,10 +15,10 @@ import tfprof_widgets as tfprof
 from tests.unit.capture.remote.processes import TrainingProcess
 from tests.unit.capture.remote.training import free_port
 from tfprof_widgets.errors import CaptureError
-from tfprof_widgets.remote_dialog import capture_dialog, read_field
-from tfprof_widgets.views.capture_dialog import CaptureDialog
-from tfprof_widgets.views.cells import family
-from tfprof_widgets.views.dashboard import Dashboard
+from tfprof_widgets.notebook.dialog.dialog import CaptureDialog
+from tfprof_widgets.notebook.dialog.remote import capture_dialog, read_field
+from tfprof_widgets.views.widgets.cells import family
+from tfprof_widgets.views.widgets.dashboard import Dashboard
 
 WAIT_S = 60
 DEFAULTS: dict[str, Any] = {

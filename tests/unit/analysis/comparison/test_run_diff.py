@@ -1,0 +1,270 @@
+"""What is told of two drawn runs: nothing of equal ones, what was planted of others, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
+from tfprof_widgets.analysis.comparison.run_cells import MOST_CELLS, run_cells
+from tfprof_widgets.analysis.comparison.run_diff import RunDiff
+from tfprof_widgets.analysis.comparison.sentence import notices, verdict
+
+TABLES = ("categories", "ops", "layers", "source_lines", "kernels", "iterators", "memory")
+RICH = Run(rare={"model/save/Save": 300.0}, input_us=200, kernels={"gemm": 60.0})
+
+
+def states(frame: pd.DataFrame, key: str) -> dict[str, str]:
+    return dict(zip(frame[key], frame["state"], strict=True))
+
+
+def changed(diff: RunDiff) -> list[str]:
+    return [table for table in TABLES if (getattr(diff, table)["state"] != "same").any()]
+
+
+@pytest.mark.parametrize("run", [RICH, Run(n_steps=3), Run(n_steps=1), Run(has_steps=False), Run(n_steps=0)])
+def test_a_run_does_not_differ_from_itself(run: Run) -> None:
+    results = run.results()
+    diff = RunDiff(results, results)
+    assert changed(diff) == []
+    for table in TABLES:
+        frame = getattr(diff, table)
+        change = frame["change" if table == "memory" else "change_ms"]
+        assert (change == 0).all()
+        assert frame["ratio"].dropna().eq(1).all()
+    assert (diff.summary["change"].fillna(0) == 0).all()
+    assert not diff.summary["is_beyond_noise"].any()
+
+
+def test_two_runs_of_one_program_differ_in_nothing_in_nearly_all_tries() -> None:
+    alarms = []
+    for seed in range(20):
+        drift, speed = 0.2 * (seed % 3 == 1), 1 + 0.3 * (seed % 3 == 2)
+        a, b = Run(seed=2 * seed, n_steps=40), Run(seed=2 * seed + 1, n_steps=40, drift=drift, speed=speed, noise=0.1)
+        alarms.append(bool(changed(diff_of(a, b))))
+    assert sum(alarms) <= 2
+
+
+def test_a_slower_layer_is_named() -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, ops=with_times({"dense_1": 1.25})))
+    assert states(diff.layers, "layer") == {
+        f"model/{name}": "slower" if name == "dense_1" else "same"
+        for name in ("conv2d", "conv2d_1", "dense", "dense_1", "dense_2")
+    }
+    assert diff.layers["layer"].iloc[0] == "model/dense_1"
+    assert diff.layers["ratio"].iloc[0] == pytest.approx(1.25, rel=0.05)
+    assert set(states(diff.ops, "name").items()) >= {("model/dense_1/MatMul", "slower"), ("model/dense/MatMul", "same")}
+    assert "model/dense_1 is slower (+" in verdict(diff)
+    other = diff_of(Run(seed=2, ops=with_times({"dense_1": 1.25})), Run(seed=1))
+    assert states(other.layers, "layer")["model/dense_1"] == "faster"
+    assert "Steps of b are faster" in verdict(other)
+
+
+def test_a_slower_input_stage_is_named() -> None:
+    diff = diff_of(Run(seed=1, input_us=600), Run(seed=2, input_us=780))
+    assert states(diff.iterators, "long_name") == {"Iterator::Root": "same", "Iterator::Root::Map": "slower"}
+
+
+def test_a_slower_kernel_is_named() -> None:
+    kernels = {"gemm": 900.0, "relu": 100.0}
+    diff = diff_of(Run(seed=1, kernels=kernels), Run(seed=2, kernels=kernels | {"gemm": 1200.0}))
+    assert states(diff.kernels, "name") == {"gemm": "slower", "relu": "same"}
+    assert diff.kernels["a_count"].tolist() == [1, 1]
+
+
+def test_an_added_and_a_removed_layer_show_as_such() -> None:
+    ops = {name: us for name, us in MODEL.items() if "/conv2d/" not in name} | {"model/norm/Mean": 120.0}
+    diff = diff_of(Run(seed=1), Run(seed=2, ops=ops))
+    found = states(diff.layers, "layer")
+    assert found["model/norm"] == "added"
+    assert found["model/conv2d"] == "removed"
+    assert sorted(found.values()).count("same") == 4
+    added = diff.layers.set_index("layer").loc["model/norm"]
+    assert added["a_ms"] == 0
+    assert math.isnan(added["ratio"])
+    assert added["a_name"] == ""
+
+
+def test_a_whole_run_that_is_slower_is_told_without_blaming_any_part() -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, speed=1.5))
+    assert changed(diff) == []
+    step = diff.summary.set_index("metric").loc["step_time"]
+    assert step["is_beyond_noise"]
+    assert step["ratio"] == pytest.approx(1.5, rel=0.05)
+    assert diff.common[0].ratio == pytest.approx(1.5, rel=0.05)
+    assert "most ops are, too, so it is no single part. A busier or slower machine" in verdict(diff)
+
+
+@pytest.mark.parametrize("speed", [1.25, 0.8])
+def test_what_a_busy_machine_does_to_all_ops_alike_is_no_change(speed: float) -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, speed=speed))
+    assert changed(diff) == []
+    step = diff.summary.set_index("metric").loc["step_time"]
+    assert not step["is_beyond_noise"]
+    assert abs(step["change"]) < step["noise"]
+    said = verdict(diff)
+    assert said.startswith("No change beyond noise: a step takes")
+    assert f"Most ops are {'slower' if speed > 1 else 'faster'}, too, as on a " in said
+
+
+def test_a_step_whose_ops_all_take_twice_as_long_is_beyond_what_a_busy_machine_does() -> None:
+    for a, b, word in ((1.0, 2.0, "slower"), (2.0, 1.0, "faster")):
+        diff = diff_of(Run(seed=1, speed=a), Run(seed=2, speed=b))
+        assert diff.step_times.is_beyond_noise
+        assert verdict(diff).startswith(f"Steps of b are {word}")
+        assert "most ops are, too" in verdict(diff)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.15])
+def test_a_callback_that_is_gone_is_named_by_the_time_between_the_ops(noise: float) -> None:
+    diff = diff_of(Run(seed=1, gap_us=4_000, noise=noise), Run(seed=2, noise=noise))
+    assert states(diff.categories, "category")["other"] == "faster"
+    fell = diff.categories.set_index("category").loc["other"]
+    assert fell["noise_ms"] < fell["a_ms"]
+    assert "; other time, between the ops, fell from 4.03 to 0.030 ms a step." in verdict(diff)
+    back = diff_of(Run(seed=2, noise=noise), Run(seed=1, gap_us=4_000, noise=noise))
+    assert "; other time, between the ops, rose from 0.030 to 4.03 ms a step." in verdict(back)
+
+
+def test_an_input_that_no_longer_keeps_up_is_named_once() -> None:
+    diff = diff_of(Run(seed=1, wait_us=100, n_steps=40), Run(seed=2, wait_us=20_000, n_steps=40))
+    assert states(diff.categories, "category")["input"] == "slower"
+    assert re.search(r"; input time, waiting for data, rose from 0\.\d+ to 2\d\.\d ms a step\.$", verdict(diff))
+
+
+def test_a_machine_that_is_busy_for_a_while_makes_no_wait_a_change() -> None:
+    quiet = Run(seed=1, wait_us=200, n_steps=40)
+    busy = Run(seed=2, wait_us=200, n_steps=40, busy=range(10, 26), busy_wait_us=3_000)
+    assert busy_input(diff_of(quiet, busy)) > 0.3
+    for a, b in ((quiet, busy), (busy, quiet)):
+        diff = diff_of(a, b)
+        assert changed(diff) == []
+        assert not diff.step_times.is_beyond_noise
+
+
+def busy_input(diff: RunDiff) -> float:
+    """By how much the input time rises."""
+    return float(diff.categories.set_index("category").loc["input", "change_ms"])
+
+
+def test_what_freed_the_cores_is_named_before_the_ops_that_got_faster_by_it() -> None:
+    layer = {"model/extra/MatMul": 1_500.0}
+    diff = diff_of(Run(seed=1, ops=MODEL | layer), Run(seed=2, speed=0.6))
+    said = verdict(diff)
+    assert "; model/extra is gone (-1." in said
+    assert said.endswith("ms a step). Most ops are faster, too, as what changed leaves its cores to them.")
+    back = verdict(diff_of(Run(seed=2, speed=0.6), Run(seed=1, ops=MODEL | layer)))
+    assert "; model/extra is new (+1." in back
+    assert back.endswith("Most ops are slower, too, as what changed takes cores from them.")
+
+
+def test_rows_too_small_to_mention_are_not_mentioned() -> None:
+    tiny = {"model/tiny/Cast": 12.0}
+    slower = {"model/tiny/Cast": 24.0}
+    diff = diff_of(Run(seed=1, ops=MODEL | tiny, between=0), Run(seed=1, ops=MODEL | slower, between=0))
+    assert changed(diff) == []
+
+
+def test_the_load_of_other_processes_is_named_where_samples_tell_it() -> None:
+    sides = []
+    for run, cpu in ((Run(seed=1), 52.0), (Run(seed=2, speed=1.6), 98.0)):
+        time_ms = np.arange(0.0, 2000.0, 10.0)
+        columns = {"time_ms": time_ms, "cpu_pct": cpu, "process_cpu_pct": 100.0, "cpu0_pct": cpu, "cpu1_pct": cpu}
+        results = run.results()
+        sides.append(type(results)(results.trace, None, pd.DataFrame(columns)))
+    assert "Other processes used 48 % of the CPU during b and 2 % during a." in verdict(RunDiff(*sides))
+
+
+def test_a_layer_that_is_slower_within_a_slower_run_stands_out() -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, speed=1.3, ops=with_times({"dense": 1.6})))
+    assert [name for name, state in states(diff.layers, "layer").items() if state == "slower"] == ["model/dense"]
+
+
+def test_layers_with_other_numbers_are_the_same_layers() -> None:
+    renamed = {
+        name.replace("dense", "dense_3").replace("dense_3_1", "dense_4").replace("dense_3_2", "dense_5"): us
+        for name, us in MODEL.items()
+    }
+    assert set(renamed) != set(MODEL)
+    diff = diff_of(Run(seed=1), Run(seed=2, ops=renamed))
+    assert changed(diff) == []
+    row = diff.layers.set_index("layer").loc["model/dense_4"]
+    assert row["a_name"] == "model/dense_1"
+
+
+def test_ops_that_run_now_and_then_are_no_news() -> None:
+    rare = {"model/save/Save": 30.0}
+    some, none = Run(seed=1, n_steps=14, rare=rare), Run(seed=2, n_steps=14)
+    assert states(diff_of(some, none).ops, "name")["model/save/Save"] == "same"
+
+
+def test_steps_that_the_averages_leave_out_are_left_out() -> None:
+    slow = Run(seed=1, first_step=40)
+    results = slow.results()
+    assert not results.overview.is_averaged[0]
+    diff = RunDiff(results, Run(seed=2).results())
+    assert changed(diff) == []
+    assert diff.summary["a"].iloc[0] == 79
+    assert diff.step_times.ratio == pytest.approx(1, rel=0.1)
+
+
+def test_different_numbers_of_steps_are_compared_per_step() -> None:
+    diff = diff_of(Run(seed=1, n_steps=150), Run(seed=2, n_steps=20))
+    assert changed(diff) == []
+    assert (diff.ops["a_count"] == diff.ops["b_count"]).all()
+    assert "a has 150 steps, b has 20" in " ".join(notices(diff))
+
+
+def test_few_steps_judge_nothing_and_say_so() -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, n_steps=4, ops=with_times({"dense": 9})))
+    assert set(diff.ops["state"]) == {"unknown"}
+    assert diff.ops["noise_ms"].isna().all()
+    assert "Too few steps to judge" in verdict(diff)
+    assert notices(diff)
+
+
+@pytest.mark.parametrize("which", ["a", "b", "both"])
+def test_runs_without_steps_are_compared_as_wholes(which: str) -> None:
+    diff = diff_of(Run(seed=1, has_steps=which == "b"), Run(seed=2, has_steps=which == "a"))
+    assert not diff.is_per_step
+    assert math.isnan(diff.step_times.ratio)
+    assert diff.categories.empty
+    assert set(diff.ops["state"]) == {"unknown"}
+    whole = diff.ops.set_index("name").loc["model/dense/MatMul"]
+    assert whole["a_count"] == 80
+    assert whole["a_ms"] == pytest.approx(80 * 0.18, rel=0.2)
+    assert ("Both runs have no steps" if which == "both" else f"Run {which} has no steps") in verdict(diff)
+
+
+def test_an_empty_run_is_named() -> None:
+    empty = Run(n_steps=0)
+    diff = diff_of(empty, Run())
+    assert verdict(diff) == "Run a has recorded nothing: there is nothing to compare."
+    assert set(diff.ops["state"]) == {"added"}
+    assert verdict(diff_of(empty, empty)).startswith("Both runs have recorded nothing")
+
+
+def test_a_run_on_a_device_and_one_without_are_told_apart() -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, kernels={"gemm": 50.0}))
+    assert states(diff.kernels, "name") == {"gemm": "added"}
+    assert "Only run b computed on a device" in notices(diff)[0]
+
+
+def test_long_runs_are_compared_by_groups_of_steps() -> None:
+    run = Run(ops={"a/MatMul": 10.0}, n_steps=2 * MOST_CELLS + 3)
+    cells = run_cells(run.results())
+    assert len(cells) <= MOST_CELLS
+    assert cells.n_steps.sum() == 2 * MOST_CELLS + 3
+    diff = diff_of(run, Run(ops={"a/MatMul": 10.0}, n_steps=50, seed=3))
+    assert diff.ops["a_ms"].tolist() == pytest.approx([0.010], rel=0.1)
+    assert diff.ops["a_count"].tolist() == [1]
+
+
+def test_rows_come_by_the_size_of_the_change() -> None:
+    diff = diff_of(Run(seed=1), Run(seed=2, ops=with_times({"dense": 0.5, "conv2d": 2})))
+    for table in ("ops", "layers"):
+        assert getattr(diff, table)["change_ms"].abs().is_monotonic_decreasing

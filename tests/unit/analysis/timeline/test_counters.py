@@ -1,0 +1,167 @@
+"""Counters: every value that the capture has, and an outline of them that keeps the extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import U, event, line, plane, trace
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.views.payload.counters import counter_meta, counter_sample, counter_table, sample_rows
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.wire import unpack
+
+
+def _memory(at: float, name: str, heap: int, size: int, allocator: str = "GPU_0_bfc") -> object:
+    return event(
+        name, at, 0, allocator_name=allocator, bytes_allocated=heap, bytes_reserved=0, bytes_available=0,
+        allocation_bytes=size, requested_bytes=size, addr=heap, peak_bytes_in_use=0, fragmentation=0.0, id=1,
+    )  # fmt: skip
+
+
+def _iterator(at: float, name: str, *, id: int, **stats: object) -> object:
+    return event(f"Iterator::Root{name}", at, 1, id=id, **stats)
+
+
+def _results(*events: object, system: pd.DataFrame | None = None, planes: tuple[object, ...] = ()) -> Results:
+    return Results(trace(plane("/host:CPU", line("main", *events)), *planes), None, system)
+
+
+def test_memory_in_use_is_told_after_every_event_and_before_the_first() -> None:
+    results = _results(
+        _memory(1, "MemoryAllocation", 100, 60),
+        _memory(2, "MemoryAllocation", 150, 50),
+        _memory(3, "MemoryDeallocation", 90, 60),
+    )
+    (counter,) = results.counters.counters
+    assert (counter.name, counter.unit, counter.before) == ("GPU_0_bfc", "bytes", 40)
+    assert counter.value.tolist() == [100, 150, 90]
+    frame = results.counters.frame
+    assert list(frame.columns) == ["counter", "unit", "time_ms", "value"]
+    assert np.diff(frame["time_ms"]).tolist() == pytest.approx([1e-3, 1e-3])
+
+
+def test_a_buffer_that_never_fills_is_shown_and_a_setting_that_never_changes_is_not() -> None:
+    calls = [
+        _iterator(10.0 * k, "::Prefetch", id=2, parent_id=1, buffered_elements=0, buffer_limit=2, parallelism=k)
+        for k in range(3)
+    ]
+    counters = {counter.name: counter.value.tolist() for counter in _results(*calls).counters.counters}
+    assert counters == {"Prefetch buffer": [0, 0, 0], "Prefetch parallel calls": [0, 1, 2]}
+
+
+def test_two_stages_of_one_kind_are_told_apart() -> None:
+    calls = [
+        _iterator(0, "", id=1),
+        _iterator(0.1, "::Prefetch", id=2, parent_id=1, buffered_elements=1),
+        _iterator(0.2, "::Prefetch::Map::Prefetch", id=3, parent_id=2, buffered_elements=2),
+    ]
+    names = [counter.name for counter in _results(*calls).counters.counters]
+    assert len(names) == len(set(names)) == 2
+    assert any("Root::Prefetch" in name for name in names)
+
+
+def test_counters_of_a_device_are_found_by_their_value() -> None:
+    device = plane(
+        "/device:GPU:0",
+        line("_counters_", event("SM active", 0, 0, counter_value=0.5), event("SM active", 5, 0, counter_value=U(1))),
+    )
+    (counter,) = _results(event("train", 0, 9), planes=(device,)).counters.counters
+    assert counter.name == "GPU:0 SM active"
+    assert counter.value.tolist() == [0.5, 1.0]
+
+
+def test_samples_of_the_machine_become_loads_and_rates_over_the_time_they_cover() -> None:
+    system = pd.DataFrame(
+        {"time_ms": [0.0, 100.0, 300.0], "cpu_pct": [0.0, 50.0, 70.0], "process_cpu_pct": [0, 150, 50],
+         "rss_bytes": [1e9, 2e9, 3e9],
+         "disk_read_bytes": [0, 1000, 5000]}
+    )  # fmt: skip
+    results = _results(event("train", 0, 9), system=system)
+    got = {counter.name: (counter.time_ps.tolist(), counter.value.tolist()) for counter in results.counters.counters}
+    ms = 10**9
+    assert got["CPU, all cores"] == ([0, 100 * ms], [50.0, 70.0])
+    assert got["CPU of this process"] == ([0, 100 * ms], [1.5, 0.5])
+    assert got["Memory of this process"] == ([0, 100 * ms, 300 * ms], [1e9, 2e9, 3e9])
+    assert got["Disk read"] == ([0, 100 * ms], [10_000.0, 20_000.0])
+
+
+def _machine(*loads: float, **columns: float) -> pd.DataFrame:
+    """Two samples of a machine whose cores have these loads, and with these columns."""
+    cores = {f"cpu{i}_pct": load for i, load in enumerate(loads)}
+    return pd.DataFrame({name: [value, value] for name, value in (cores | columns).items()}).assign(
+        time_ms=[0.0, 100.0]
+    )
+
+
+def test_cores_and_gpus_of_their_own_follow_the_sums_of_the_machine() -> None:
+    gpus = {"gpu_pct": 50.0, "gpu_memory_bytes": 3e9, "gpu0_pct": 20.0, "gpu0_memory_bytes": 1e9}
+    system = _machine(10, 90, cpu_pct=50, n_threads=9, memory_available_bytes=1e9, **gpus, gpu1_pct=80.0)
+    counters = _results(event("train", 0, 9), system=system).counters.counters
+    assert [(counter.name, counter.unit) for counter in counters] == [
+        ("CPU, all cores", "%"), ("Threads of this process", "threads"), ("Memory available", "bytes"),
+        ("GPU load", "%"), ("GPU memory in use", "bytes"),
+        ("GPU 0 load", "%"), ("GPU 0 memory in use", "bytes"), ("GPU 1 load", "%"),
+        ("CPU core 0", "%"), ("CPU core 1", "%"),
+    ]  # fmt: skip
+    assert counters[-1].time_ps.tolist() == [0]
+    assert counters[-1].value.tolist() == [90]
+
+
+def test_one_gpu_has_no_counter_beside_the_sum() -> None:
+    system = _machine(gpu_pct=50, gpu_memory_bytes=3e9, gpu0_pct=50, gpu0_memory_bytes=3e9)
+    counters = _results(event("train", 0, 9), system=system).counters.counters
+    assert [counter.name for counter in counters] == ["GPU load", "GPU memory in use"]
+
+
+def test_of_many_cores_the_busiest_are_shown_and_their_names_say_of_how_many() -> None:
+    loads = [float(i % 7) for i in range(64)]
+    loads[40] = 99
+    counters = _results(event("train", 0, 9), system=_machine(*loads)).counters.counters
+    assert len(counters) == 16
+    assert "CPU core 40 (16 of 64 cores)" in [counter.name for counter in counters]
+    assert min(counter.value[0] for counter in counters) >= 5
+
+
+def test_a_capture_without_counters_has_an_empty_table() -> None:
+    results = _results(event("train", 0, 9))
+    assert results.counters.frame.empty
+    assert counter_meta(results) == {"counters": [], "n_counters": 0}
+    assert counter_sample(results).n == counter_table(results).n == 0
+
+
+def test_the_outline_keeps_the_extremes_of_every_bin_and_both_ends() -> None:
+    rng = np.random.default_rng(4)
+    heap = rng.integers(0, 10**6, 3000)
+    results = _results(*[_memory(float(k), "MemoryAllocation", int(h), 0) for k, h in enumerate(heap)])
+    rows = sample_rows(results.counters, n_wanted=400)
+    assert len(rows) <= 420
+    time, value = results.counters.counters[0].time_ps, results.counters.counters[0].value
+    assert rows[0] == 0 and rows[-1] == len(value) - 1
+    width = -(-(int(time[-1] - time[0]) + 1) // 100)
+    bins = (time - time[0]) // width
+    for k in range(100):
+        of_bin, kept = np.flatnonzero(bins == k), rows[bins[rows] == k]
+        assert value[of_bin].min() == value[kept].min()
+        assert value[of_bin].max() == value[kept].max()
+
+
+def test_every_value_reaches_the_browser() -> None:
+    results = _results(event("train", 0, 99), *[_memory(k, "MemoryAllocation", k * 10, 10) for k in range(1, 9)])
+    payload = build_payload(results)
+    meta, tables = unpack(payload.overview)
+    assert [counter["name"] for counter in meta["counters"]] == ["GPU_0_bfc"]
+    assert meta["sections"]["counters"]["is_here"]
+    assert tables["counters"]["value"].tolist() == [10.0 * k for k in range(1, 9)]
+    assert tables["counters"]["counter"].tolist() == [0] * 8
+
+
+def test_a_memory_beyond_any_number_is_no_value_and_the_page_still_opens() -> None:
+    results = _results(
+        _iterator(1, "Prefetch", id=1, ram_usage_megabytes=f"{'9' * 400} out of 1 (1%)"),
+        _iterator(3, "Prefetch", id=1, ram_usage_megabytes="2473 out of 25276 (9.78%)"),
+    )
+    (counter,) = results.counters.counters
+    assert counter.value.tolist() == [2473]
+    assert unpack(build_payload(results).overview)[0]["counters"][0]["max"] == 2473

@@ -1,0 +1,333 @@
+"""Chrome traces of other tools, and files that are none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tfprof_widgets as tfprof
+from tfprof_widgets.analysis.timeline.flows import compute_flows
+from tfprof_widgets.errors import EmptyTraceError, TraceError
+from tfprof_widgets.formats.chrome.chrome_trace import read_chrome_trace
+from tfprof_widgets.trace.trace import Trace
+
+X = {"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 5, "name": "a"}
+
+
+def read(*events: Any, **members: Any) -> Trace:
+    return read_chrome_trace(json.dumps({"traceEvents": list(events), **members}).encode()).trace
+
+
+def rows(trace: Trace) -> list[tuple[str, str, str, int, int]]:
+    """Plane, line, name, start and duration in us of each event."""
+    lines = [trace.lines[i] for i in trace.line_id]
+    return [
+        (trace.planes[line.plane].name, line.name, trace.strings[name], start / 1e6, duration / 1e6)  # type: ignore[misc]
+        for line, name, start, duration in zip(
+            lines, trace.name_id, trace.start_ps.tolist(), trace.duration_ps.tolist(), strict=True
+        )
+    ]
+
+
+def test_both_forms_compressed_or_not_are_opened_by_their_content(tmp_path: Path) -> None:
+    array, members = (
+        json.dumps([X]).encode(),
+        json.dumps({"x": [1, {"y": "]}"}], "traceEvents": [X], "z": None}).encode(),
+    )
+    for i, content in enumerate([array, members, b"\xef\xbb\xbf" + array, array[:-1], b" \n" + members]):
+        for name, raw in ((f"{i}.json", content), (f"{i}.json.gz", gzip.compress(content)), (f"{i}.trace", content)):
+            (tmp_path / name).write_bytes(raw)
+            trace = tfprof.load(tmp_path / name).trace
+            assert rows(trace) == [("Process 1", "Thread 2", "a", 10, 5)], name
+            assert trace.planes[0].host == str(i)
+
+
+def test_a_glob_of_chrome_traces_is_merged(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.trace.json.gz").write_bytes(gzip.compress(json.dumps([X]).encode()))
+    assert {plane.host for plane in tfprof.load(tmp_path / "*.json.gz").trace.planes} == {"a", "b"}
+
+
+def test_names_and_their_order_come_from_metadata_events() -> None:
+    def told(what: str, pid: Any, tid: Any = None, **args: Any) -> dict[str, Any]:
+        return {"ph": "M", "name": what, "pid": pid, "args": args} | ({} if tid is None else {"tid": tid})
+
+    trace = read(
+        {**X, "pid": "late", "tid": "t"},
+        {**X, "pid": "late", "tid": "s"},
+        {**X, "pid": 7, "tid": 1.5},
+        told("process_name", "late", name="second"),
+        told("process_sort_index", "late", sort_index=2),
+        told("thread_name", "late", "t", name="main"),
+        told("thread_sort_index", "late", "t", sort_index=9),
+        told("process_name", 7, name="first"),
+    )
+    assert [row[:2] for row in rows(trace)] == [("first", "Thread 1.5"), ("second", "Thread s"), ("second", "main")]
+
+
+def test_begins_and_ends_make_spans_with_the_stats_of_both() -> None:
+    trace = read(
+        {"ph": "B", "name": "outer", "ts": 1, "args": {"x": 1}},
+        {"ph": "B", "name": "inner", "ts": 2},
+        {"ph": "E", "ts": 3, "args": {"y": 2.5}},
+        {"ph": "E", "ts": 9, "args": {"z": "w"}},
+    )
+    assert [row[2:] for row in rows(trace)] == [("outer", 1, 8), ("inner", 2, 1)]
+    assert [trace.stats_of(i) for i in range(2)] == [{"x": 1, "z": "w"}, {"y": 2.5}]
+    assert trace.warnings == ()
+
+
+def test_spans_without_an_end_last_to_the_end_and_ends_without_a_begin_are_told() -> None:
+    trace = read(
+        {"ph": "B", "name": "open", "ts": 1}, {**X}, {"ph": "E", "ts": 0, "tid": 9}, {"ph": "X", "ts": 2, "name": "x"}
+    )
+    assert {row[2:] for row in rows(trace)} == {("open", 1, 14), ("a", 10, 5), ("x", 2, 13)}
+    assert any("2 spans have no end" in text for text in trace.warnings)
+    assert any("1 ends" in text for text in trace.warnings)
+
+
+def test_asynchronous_spans_match_by_id_and_have_lines_of_their_own() -> None:
+    trace = read(
+        {"ph": "b", "cat": "c", "id": 1, "ts": 1, "name": "one"},
+        {"ph": "b", "cat": "c", "id": 2, "ts": 2, "name": "two"},
+        {"ph": "e", "cat": "c", "id": 1, "ts": 5, "tid": 3},
+        {"ph": "e", "cat": "c", "id": 2, "ts": 9},
+    )
+    assert [row[1:] for row in rows(trace)] == [
+        ("Thread 0 (overlapping)", "one", 1, 4),
+        ("Thread 0 (overlapping)", "two", 2, 7),
+    ]
+
+
+def test_instants_and_counters_become_events_and_counters_tables(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(
+        json.dumps(
+            [{"ph": "i", "ts": 3, "name": "now"}, {"ph": "C", "ts": 4, "name": "mem", "args": {"a": 1, "b": 2.5}}]
+        )
+    )
+    prof = tfprof.load(tmp_path / "x.json")
+    assert {row[1:] for row in rows(prof.trace)} == {
+        ("Thread 0", "now", 3, 0),
+        ("Counters", "mem a", 4, 0),
+        ("Counters", "mem b", 4, 0),
+    }
+    assert sorted(prof.counters["value"]) == [1, 2.5]
+
+
+def test_arrows_become_flows() -> None:
+    trace = read(
+        {**X, "name": "from"},
+        {**X, "tid": 3, "ts": 20, "name": "step"},
+        {**X, "tid": 4, "ts": 40, "name": "to"},
+        {"ph": "s", "id": 9, "pid": 1, "tid": 2, "ts": 11, "name": "f", "cat": "c"},
+        {"ph": "t", "id": 9, "pid": 1, "tid": 3, "ts": 21, "name": "f", "cat": "c"},
+        {"ph": "f", "id": 9, "pid": 1, "tid": 4, "ts": 39, "name": "f", "cat": "c"},
+        {"ph": "s", "id": 10, "pid": 1, "tid": 2, "ts": 900, "name": "f", "cat": "c"},
+        {"ph": "f", "id": 10, "pid": 1, "tid": 4, "ts": 39, "name": "f", "cat": "c"},
+    )
+    flows = compute_flows(trace)
+    names = [trace.strings[i] for i in trace.name_id]
+    found = {(names[a], names[b]) for a, b in zip(flows.from_event.tolist(), flows.to_event.tolist(), strict=True)}
+    assert found == {("from", "step"), ("step", "to")}
+    assert any("1 arrows" in text for text in trace.warnings)
+
+
+def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Path) -> None:
+    cpu, gpu = "/job:localhost/replica:0/task:0/device:CPU:0 Compute", "/device:GPU:1/stream:all Compute"
+    op = {"ph": "X", "cat": "Op", "tid": 0, "ts": 5, "dur": 7, "name": "MatMul"}
+    text = json.dumps(
+        {
+            "traceEvents": [
+                {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": cpu}},
+                {"ph": "M", "name": "process_name", "pid": 2, "args": {"name": gpu}},
+                {"ph": "M", "name": "process_name", "pid": 3, "args": {"name": f"{cpu[:-8]} Tensors"}},
+                {**op, "pid": 1, "args": {"name": "dense/MatMul", "op": "MatMul", "input0": "x"}},
+                {**op, "pid": 2, "args": {"name": "dense/MatMul", "op": "MatMul"}},
+                {"ph": "N", "cat": "Tensor", "pid": 3, "tid": 0, "ts": 5, "id": 1, "name": "x"},
+                {"ph": "O", "cat": "Tensor", "pid": 3, "tid": 0, "ts": 6, "id": 1, "args": {"snapshot": {"a": [1.5]}}},
+            ]
+        }
+    )
+    (tmp_path / "timeline-1.json").write_text(text)
+    prof = tfprof.load(tmp_path / "timeline-1.json")
+    assert [plane.name for plane in prof.trace.planes] == ["/host:CPU", "/device:GPU:1", "Tensors of CPU:0"]
+    assert set(prof.events["name"]) == {"step 1", "dense/MatMul:MatMul", "x"}
+    host = prof.ops[prof.ops["device"] == "Host"]
+    assert host[["name", "type", "total_time_us"]].values.tolist() == [["dense/MatMul", "MatMul", 7]]
+    assert any("1 of 1 tensors" in text and "no end" in text for text in prof.trace.warnings)
+
+
+def test_times_of_any_clock_are_exact() -> None:
+    trace = read_chrome_trace(
+        b'[{"ph":"X","ts":1700000000000000.123456,"dur":0.000001},{"ph":"X","ts":1700000000000001}]'
+    ).trace
+    assert trace.start_ps.tolist() == [123456, 10**6]
+    assert trace.origin_ns == 1_700_000_000_000_000_000
+    assert read({**X, "ts": 10**14}).start_ps.tolist() == [0]
+    assert read({**X, "ts": 10**14}).origin_ns == 0
+
+
+def test_values_keep_their_types() -> None:
+    args = {
+        "i": -1,
+        "u": 2**64 - 1,
+        "huge": 2**64,
+        "f": 1.0,
+        "t": "é\ud800",
+        "b": True,
+        "n": None,
+        "l": [1.5, {"x": "y"}],
+    }
+    stats = read({**X, "args": args}).stats_of(0)
+    assert stats == {
+        **args,
+        "huge": str(2**64),
+        "t": "é\\xed\\xa0\\x80",
+        "b": 1,
+        "n": "None",
+        "l": '[1.5, {"x": "y"}]',
+    }
+    assert type(stats["f"]) is float
+
+
+BAD = [
+    b"[1]",
+    b"[[]]",
+    b"{}",
+    b'{"traceEvents":{}}',
+    b'{"traceEvents":[]',
+    b'{"traceEvents":[{"ph":"X"',
+    b'{"traceEvents":[],"traceEvents":[]}',
+    b"[{} {]",
+    b'[{"ph":"X","ts":1,"dur":1} oops {"ph":"X"}]',
+    b"[" * 200_000,
+    b'[{"ph":"X","ts":1,"args":' + b'{"a":' * 100_000,
+    b'{"a":' + b"[" * 1_000_000 + b"}",
+    b'[{"ph":"X","ts":' + b"9" * 5000 + b"}]",
+    b'[{"ph":"X","ts":NaN}]',
+    b'[{"ph":"X","ts":1e999}]',
+    b'[{"ph":"X","ts":-Infinity}]',
+    b'[{"ph":"X","ts":1,"dur":"5"}]',
+    b'[{"ph":"X","ts":"1"}]',
+    b'[{"ph":"X","ts":true}]',
+    b'[{"ph":"X"}]',
+    b'[{"ph":5,"ts":1}]',
+    b'[{"ts":1}]',
+    b'[{"ph":"X","ts":1,"args":[]}]',
+    b'[{"ph":"X","ts":1,"name":{}}]',
+    b'[{"ph":"X","ts":1,"pid":[]}]',
+    b'[{"ph":"X","ts":1,"tid":false}]',
+    b'[{"ph":"C","ts":1}]',
+    b'[{"ph":"X","ts":1,"args":{"a":{"$bytes":"!"}}}]',
+    b'[{"ph":"X","ts":1,"args":{"a":{"$double":"one"}}}]',
+    b"[" + b",".join(b'{"ph":"i","ts":1,"pid":%d}' % i for i in range(40_000)) + b"]",
+    b'[{"ph":"X","ts":1,"args":{"a":[' + b"[]," * 2_500_000 + b"0]}}]",
+    b'{"traceEvents":[],"tfprof":{"version":2}}',
+    b'{"traceEvents":[],"tfprof":{"version":1}}',
+    b'{"traceEvents":[\n\n],\n"tfprof":{"version":1,"planes":5}}',
+]
+
+
+@pytest.mark.parametrize("content", BAD, ids=range(len(BAD)))
+def test_what_is_no_chrome_trace_is_refused_with_a_sentence(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(TraceError, match=r"x\.json is no readable Chrome trace: .+\.$"):
+        tfprof.load(tmp_path / "x.json")
+
+
+def test_no_bytes_are_an_empty_trace() -> None:
+    with pytest.raises(EmptyTraceError):
+        read_chrome_trace(b"")
+
+
+def test_absurd_but_readable_values_give_a_trace() -> None:
+    trace = read({**X, "ts": 1e12, "dur": 1e18}, {**X, "ts": -1e17}, {**X, "dur": -5}, {**X, "args": {"x": 1e308}})
+    assert trace.n_events == 4
+    far = [{"ph": phase, "id": 1, "ts": 10**18 * (phase == "f")} for phase in "sf"]
+    counter = {"ph": "C", "ts": 1, "name": "c", "args": {"a": 10**400, "b": 1e300, "c": True, "d": None, "e": 2}}
+    assert read({**X}, *far, counter).n_events == 3
+    assert (trace.duration_ps >= 0).all()
+    assert (np.abs(trace.end_ps) < 2**62).all()
+    assert trace.warnings
+
+
+def test_a_member_of_ours_that_was_edited_is_refused_or_read() -> None:
+    """Each value of the marker replaced by something else: a TraceError, or a trace."""
+    planes = [{"name": "/host:CPU", "host": "h", "stats": {}}]
+    marker: dict[str, Any] = {
+        "version": 1,
+        "origin_ns": 5,
+        "planes": planes,
+        "lines": [[0, 7, "main", ""]],
+        "sessions": [["h", 0, 10]],
+        "session_runs": [[0, 0]],
+        "unsigned": ["x"],
+        "metadata": [[0, "a", "", {"s": 1}]],
+        "warnings": [],
+        "profile": {"version": 1, "system": {}, "runs": []},
+    }
+    own = {**X, "tid": 2}
+    assert read(own, tfprof=marker).lines[0].name == "main"
+    wrong: list[Any] = [None, -1, 2**70, "x", [], {}, [[0]], [[5, 5, 5, 5]], [{"name": 1}], True, 1.5]
+    n_refused = 0
+    for name in marker:
+        for value in wrong:
+            try:
+                assert read(own, tfprof={**marker, name: value}).n_events == 1
+            except TraceError:
+                n_refused += 1
+    assert n_refused > 80
+    with pytest.raises(TraceError, match="thread '9'"):
+        read({**own, "tid": 9}, tfprof=marker)
+
+
+def test_mutated_files_give_a_trace_or_a_trace_error() -> None:
+    good = json.dumps(
+        {
+            "traceEvents": [
+                {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}},
+                {**X, "args": {"a": 1.5, "b": {"$bytes": "AA=="}}},
+                {"ph": "B", "ts": 1},
+                {"ph": "E", "ts": 2.25},
+                {"ph": "s", "id": 1, "ts": 11, "pid": 1, "tid": 2},
+                {"ph": "f", "id": 1, "ts": 1},
+                {"ph": "C", "ts": 1, "name": "c", "args": {"v": 1}},
+            ]
+        }
+    ).encode()
+    source = random.Random(7)
+    parts = [
+        b'"',
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"1e99",
+        b"-",
+        b"\\",
+        b"\xff",
+        b"null",
+        b"NaN",
+        b'"ph":"e",',
+        b"0" * 30,
+    ]
+    for _ in range(1500):
+        content = bytearray(good)
+        for _ in range(source.randint(1, 4)):
+            at = source.randrange(len(content))
+            content[at : at + source.randint(0, 3)] = source.choice(parts)
+        if source.random() < 0.2:
+            del content[source.randint(1, len(content)) :]
+        try:
+            trace = read_chrome_trace(bytes(content)).trace
+            assert trace.n_events == len(trace.stat_offsets) - 1
+        except TraceError:
+            pass

@@ -1,0 +1,73 @@
+"""Where the events of a line begin and end: the same as protobuf says, or nothing."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tfprof_widgets.formats.xspace.event_framing import follow_events
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _event(rng: random.Random) -> bytes:
+    stats = b"".join(b"\x22\x04\x08" + bytes([rng.randrange(128)]) + b"\x20\x10" for _ in range(rng.randrange(30)))
+    return b"\x08" + _varint(rng.randrange(1, 500)) + b"\x10" + _varint(rng.randrange(2**40)) + stats
+
+
+def _framed(events: list[bytes]) -> bytes:
+    return b"".join(b"\x22" + _varint(len(event)) + event for event in events)
+
+
+@pytest.fixture(scope="module")
+def events() -> list[bytes]:
+    rng = random.Random(7)
+    return [_event(rng) for _ in range(20_000)]
+
+
+def test_events_are_found_between_other_fields(events: list[bytes]) -> None:
+    head, tail = b"\x08\x05", b"\x5a\x01x"
+    raw = head + _framed(events) + tail
+    found = follow_events(raw, len(head))
+    assert found is not None
+    got, end = found
+    assert raw[end:] == tail
+    spans = zip(got.begin.tolist(), got.end.tolist(), strict=True)
+    assert [raw[low:high] for low, high in spans] == events
+
+
+def test_a_part_holds_its_own_bytes(events: list[bytes]) -> None:
+    found = follow_events(_framed(events), 0)
+    assert found is not None
+    part = found[0].part(100, 103)
+    assert [part.raw[a:b] for a, b in zip(part.begin.tolist(), part.end.tolist(), strict=True)] == events[100:103]
+
+
+def test_another_field_between_the_events_is_left_to_protobuf(events: list[bytes]) -> None:
+    raw = _framed(events[:10_000]) + b"\x5a\x01x" + _framed(events[10_000:])
+    found = follow_events(raw, 0)
+    assert found is None or raw[found[1]] == 0x5A
+
+
+def test_a_length_of_three_bytes_is_left_to_protobuf(events: list[bytes]) -> None:
+    raw = _framed([*events[:10_000], b"\x08\x01" + bytes(40_000), *events[10_000:]])
+    found = follow_events(raw, 0)
+    assert found is None or found[1] < len(raw)
+
+
+def test_a_truncated_event_does_not_count(events: list[bytes]) -> None:
+    whole = _framed(events)
+    found = follow_events(whole[:-1], 0)
+    assert found is not None
+    assert len(found[0]) == len(events) - 1
+
+
+def test_few_bytes_are_left_to_protobuf(events: list[bytes]) -> None:
+    assert follow_events(_framed(events[:100]), 0) is None

@@ -1,0 +1,207 @@
+"""What a capture noted of its program, read back; a broken note costs the lines, never the trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import event, line, plane, space
+from tfprof_widgets.errors import TraceError
+from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.trace import source_map as module
+from tfprof_widgets.trace.source_map import (
+    SIDECAR,
+    TABLES,
+    SourceMap,
+    empty_source_map,
+    merge_source_maps,
+    parse_source_map,
+    read_source_map,
+)
+
+
+def document(**changed: Any) -> dict[str, Any]:
+    """A sidecar of two ops, one of which was made by a lambda in the user's file."""
+    return {
+        "version": 1,
+        "recorder": "a",
+        "ops": {"graph": [0, 0], "op": ["x", "sin"], "type": ["Placeholder", "Sin"], "frame": [0, 1]},
+        "frames": {"parent": [-1, 0], "file": [0, 0], "line": [3, 3], "function": ["<module>", ""]},
+        "files": {
+            "file": ["/home/me/a.py"],
+            "title": ["a.py"],
+            "is_user": [True],
+            "text": ["\n\nd.map(lambda x: x)\n"],
+        },
+        "layers": {"layer": ["m/d"], "name": ["d"], "class_name": ["Dense"], "model": ["m"], "file": [0], "line": [1]},
+        "functions": {"graph": ["Dataset_map_lambda"], "file": [-1], "line": [0], "function": [""]},
+        "samples": {"time_ns": [20, 10], "frame": [1, 0]},
+        "notices": [],
+    } | changed
+
+
+def packed(content: Any) -> bytes:
+    return gzip.compress(json.dumps(content).encode())
+
+
+def parsed(**changed: Any) -> SourceMap:
+    return parse_source_map(packed(document(**changed)))
+
+
+def test_a_sidecar_is_read_as_it_was_written() -> None:
+    one = parsed()
+    assert one.ops.to_dict("list") == document()["ops"]
+    assert one.files["text"].tolist() == ["\n\nd.map(lambda x: x)\n"]
+    assert one.samples["time_ns"].tolist() == [10, 20]
+    assert one.recorders == ("a",)
+    assert not one.is_empty
+    for name, columns in TABLES.items():
+        assert list(getattr(one, name).columns) == list(columns)
+
+
+def test_without_a_sidecar_the_map_is_empty_and_says_nothing(tmp_path: Path) -> None:
+    one = read_source_map(tmp_path)
+    assert one.is_empty
+    assert one.warnings == ()
+    assert list(one.layers.columns) == list(TABLES["layers"])
+
+
+def test_tables_that_are_left_out_are_empty() -> None:
+    one = parse_source_map(packed({"version": 1, "recorder": "a"}))
+    assert one.is_empty
+    assert one.ops["frame"].dtype == np.int64
+
+
+BROKEN = {
+    "nothing": b"",
+    "no gzip": b"PK\3\4 nothing of the kind",
+    "cut off": packed(document())[:-9],
+    "no JSON": gzip.compress(b"{"),
+    "nested too deeply": gzip.compress(b"[" * 200_000),
+    "no object": packed([1]),
+    "of the future": packed(document(version=2)),
+    "table of another type": packed(document(ops=[])),
+    "column of another type": packed(document(frames={"parent": "abc", "file": [], "line": [], "function": []})),
+    "text where a number belongs": packed(document(samples={"time_ns": ["1"], "frame": [0]})),
+    "fraction where a number belongs": packed(document(samples={"time_ns": [0.5], "frame": [0]})),
+    "number beyond 64 bits": packed(document(samples={"time_ns": [2**70], "frame": [0]})),
+    "number where a text belongs": packed(
+        document(functions={"graph": [1], "file": [0], "line": [0], "function": [""]})
+    ),
+    "columns of different lengths": packed(document(samples={"time_ns": [1, 2], "frame": [0]})),
+    "recorder of another type": packed(document(recorder=1)),
+    "notices of another type": packed(document(notices="abc")),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_sidecar_is_told_of_and_empty(kind: str, tmp_path: Path) -> None:
+    (tmp_path / SIDECAR).write_bytes(BROKEN[kind])
+    with pytest.raises(TraceError):
+        parse_source_map(BROKEN[kind])
+    one = read_source_map(tmp_path)
+    assert one.is_empty
+    (warning,) = one.warnings
+    assert str(tmp_path / SIDECAR) in warning
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_do_more_than_fail(content: bytes) -> None:
+    for made in (content, gzip.compress(content)):
+        with pytest.raises(TraceError):
+            parse_source_map(made)
+
+
+def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SIDECAR_BYTES", 100)
+    with pytest.raises(TraceError, match="100 bytes"):
+        parsed()
+
+
+def test_a_list_of_many_lists_is_refused_before_it_takes_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = gzip.compress(b'{"version":1,"ops":{},"x":[[],[],{}]}')
+    assert parse_source_map(content).is_empty
+    monkeypatch.setattr(module, "MAX_BRACKETS", 5)
+    with pytest.raises(TraceError, match="more than 5 lists"):
+        parse_source_map(content)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / SIDECAR).write_bytes(gzip.compress(b'{"version":1}'))
+    assert read_source_map(tmp_path).warnings == ()
+    monkeypatch.setattr(module, "MAX_SIDECAR_BYTES", 20)
+    (warning,) = read_source_map(tmp_path).warnings
+    assert "more than 20, the limit" in warning
+
+
+def test_references_to_rows_that_are_not_there_are_none() -> None:
+    one = parsed(
+        ops={"graph": [5, -7], "op": ["a", "b"], "type": ["A", "B"], "frame": [9, 1]},
+        frames={"parent": [0, 1], "file": [3, 0], "line": [1, 2], "function": ["f", "g"]},
+    )
+    assert one.ops["graph"].tolist() == [-1, -1]
+    assert one.ops["frame"].tolist() == [-1, 1]
+    assert one.frames["parent"].tolist() == [-1, -1], "a frame that calls itself or a later one would never end"
+    assert one.frames["file"].tolist() == [-1, 0]
+
+
+def test_halves_of_characters_become_text_that_can_be_written() -> None:
+    one = parsed(functions={"graph": ["\ud800"], "file": [0], "line": [0], "function": [""]})
+    one.functions["graph"].iloc[0].encode("utf-8")
+
+
+def test_windows_of_one_capture_are_one_map() -> None:
+    early = parsed(ops={key: values[:1] for key, values in document()["ops"].items()})
+    assert len(merge_source_maps([early, parsed()]).ops) == 2
+    assert len(merge_source_maps([parsed(), early]).ops) == 2
+
+
+def test_maps_of_different_captures_stand_side_by_side() -> None:
+    other = parsed(recorder="b", files={"file": ["/b.py"], "title": ["b.py"], "is_user": [True], "text": ["b"]})
+    both = merge_source_maps([parsed(), empty_source_map(), other])
+    assert both.ops["frame"].tolist() == [0, 1, 2, 3]
+    assert both.ops["graph"].tolist() == [0, 0, 1, 1]
+    assert both.frames["parent"].tolist() == [-1, 0, -1, 2]
+    assert both.frames["file"].tolist() == [0, 0, 1, 1]
+    assert both.functions["file"].tolist() == [-1, -1]
+    assert both.layers["file"].tolist() == [0, 1]
+    assert both.samples["time_ns"].tolist() == [10, 10, 20, 20]
+    assert both.recorders == ("a", "b")
+
+
+def test_merging_keeps_what_is_to_be_told() -> None:
+    told = merge_source_maps([empty_source_map(warnings=("x",)), parsed(), empty_source_map(warnings=("x", "y"))])
+    assert told.warnings == ("x", "y")
+    assert merge_source_maps([]).is_empty
+
+
+def _run(folder: Path) -> Path:
+    """A run directory with a small trace."""
+    folder.mkdir(parents=True)
+    (folder / "vm.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", event("MatMul:MatMul", 0, 10)))))
+    return folder
+
+
+def test_opening_a_run_brings_its_map(tmp_path: Path) -> None:
+    run = _run(tmp_path / "plugins" / "profile" / "2026_01_01_00_00_00")
+    (run / SIDECAR).write_bytes(packed(document()))
+    for place in (tmp_path, run, run / "vm.xplane.pb", f"{run.parent}/*"):
+        opened = open_traces(place)
+        assert len(opened.source_map.ops) == 2, place
+        assert opened.trace.warnings == ()
+
+
+def test_a_trace_beside_a_broken_map_is_whole_and_says_so(tmp_path: Path) -> None:
+    run = _run(tmp_path / "run")
+    (run / SIDECAR).write_bytes(b"broken")
+    opened = open_traces(run)
+    assert opened.trace.n_events == 1
+    assert "Source lines are unknown" in opened.trace.warnings[-1]
+    assert opened.source_map.is_empty

@@ -1,0 +1,104 @@
+"""Columns that a Trace makes of its stats, and how it tells planes and lines apart."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.builders import Ref, U, event, line, plane, trace
+from tfprof_widgets.trace.trace import DERIVED_LINE_BASE, Line, Trace
+
+
+def drawn() -> Trace:
+    return trace(
+        plane(
+            "/host:CPU",
+            line(
+                "main",
+                event("a", 0, 9, i=5, u=U(2**63), f=0.25, s="x", _p=-1),
+                event("b", 1, 2, i=U(7), s=Ref("y")),
+                event("c", 4, 1, i="text", f=1),
+                event("d", 6, 1, stats=[("i", 1), ("i", 2)]),
+            ),
+            line("second", event("a", 0, 1)),
+        ),
+        plane("/device:GPU:0", line("stream", event("kernel", 2, 2))),
+    )
+
+
+def test_an_integer_column_reads_both_encodings_and_defaults_elsewhere() -> None:
+    assert drawn().int_stat("i", default=-1).tolist() == [5, 7, -1, 2, -1, -1]
+    assert drawn().int_stat("_p").tolist() == [-1, 0, 0, 0, 0, 0]
+
+
+def test_an_integer_column_can_read_unsigned_values_as_zero_like_xprof() -> None:
+    assert drawn().int_stat("i", default=-1, signed_only=True).tolist() == [5, 0, 0, 2, -1, -1]
+
+
+def test_a_double_column_takes_doubles_only() -> None:
+    column = drawn().float_stat("f")
+    assert column[0] == 0.25
+    assert all(math.isnan(value) for value in column[1:])
+
+
+def test_a_string_column_indexes_the_string_table() -> None:
+    read = drawn()
+    assert [read.strings[i] if i >= 0 else None for i in read.string_stat("s")] == ["x", "y", None, None, None, None]
+
+
+def test_stat_rows_lead_from_events_to_their_rows() -> None:
+    read = drawn()
+    events, rows = read.stat_rows("i")
+    assert events.tolist() == [0, 1, 2, 3, 3]
+    assert [read.strings[key] for key in read.stat_key[rows]] == ["i"] * 5
+
+
+def test_a_stat_that_nobody_has_is_an_empty_column() -> None:
+    read = drawn()
+    assert not read.has_stat("missing").any()
+    assert read.int_stat("missing", default=3).tolist() == [3] * 6
+    assert [len(part) for part in read.stat_rows("missing")] == [0, 0]
+
+
+def test_a_trace_without_stats_has_empty_columns() -> None:
+    read = trace(plane("/host:CPU", line("main", event("a", 0, 1))))
+    assert read.string_stat("s").tolist() == [-1]
+    assert not read.has_stat("s").any()
+
+
+def test_has_stat_and_names_matching_mark_events() -> None:
+    read = drawn()
+    assert read.has_stat("f").tolist() == [True, False, True, False, False, False]
+    assert read.names_matching(["a", "kernel", "never seen"]).tolist() == [True, False, False, False, True, True]
+
+
+def test_line_offsets_and_planes_cut_the_event_table() -> None:
+    read = drawn()
+    assert read.line_offsets.tolist() == [0, 4, 5, 6]
+    assert read.plane_id.tolist() == [0, 0, 0, 0, 0, 1]
+    assert read.depth.tolist() == [0, 1, 1, 1, 0, 0]
+
+
+def test_derived_lines_are_known_by_their_id_in_32_bits() -> None:
+    def is_derived(id_: int) -> bool:
+        return Line(0, id_, "", "").is_derived
+
+    assert is_derived(DERIVED_LINE_BASE)
+    assert is_derived(DERIVED_LINE_BASE + 389)
+    assert is_derived(DERIVED_LINE_BASE + 2**32)
+    assert not is_derived(DERIVED_LINE_BASE + 390)
+    assert not is_derived(DERIVED_LINE_BASE - 1)
+    assert not is_derived(14)
+
+
+def test_the_columns_cannot_be_written() -> None:
+    read = drawn()
+    for column in (read.start_ps, read.stat_bits, read.display_name_id, read.depth, read.nesting.self_ps):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+
+
+def test_the_events_of_a_plane_are_one_slice() -> None:
+    read = drawn()
+    assert [read.events_of_plane(plane) for plane in range(2)] == [slice(0, 5), slice(5, 6)]

@@ -1,0 +1,226 @@
+"""Trace -> which step group each event belongs to, and whether it ran eagerly.
+
+    group_events(trace) -> Grouping         # .group_id, .is_eager, .is_adopted, .groups
+
+Groups are XProf's: everything that a root event (`Trace("train", step_num=3, _r=1)`, a function call) leads to, through
+nesting, work handed to other threads and kernel launches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...trace.trace import Bool, Int32, Int64, SmallInt, Trace, small_int
+from .event_graph import EventGraph, build_graph, same_key
+from .event_names import by_name
+from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
+from .op_names import OpCategory, parse_op_names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grouping:
+    """What belongs to which group."""
+
+    group_id: SmallInt
+    """For each event a row of `groups`, -1 for none."""
+    is_eager: Bool
+    """For each event whether it is an op kernel that was run eagerly rather than inside a function."""
+    is_adopted: Bool
+    """For each event of a device whether nothing links it to its group but the event before it in time."""
+    groups: pd.DataFrame
+    """One row per group, by session then number: `session`; `number`, XProf's group id, unique within the session;
+    `name`, empty where only the runtime marked the root; `is_implicit`; `root`, the row of the root event, -1 where the
+    file came grouped and does not tell."""
+
+
+def group_events(trace: Trace) -> Grouping:
+    """Group all events of a trace into steps-to-be.
+
+    A session whose file already carries `group_id` stats keeps them, as XProf does.
+
+    Differs from XProf (D2): a `tf.while_loop` or a dynamic RNN inside a step does not replace the step's group by one
+    group per loop iteration, nor switch grouping off; XProf does either, and then has no steps to show.
+
+    Source: semantics 2.1-2.4. TPU grouping is not implemented.
+    """
+    given = np.zeros(max(len(trace.sessions), 1), np.bool_)
+    given[trace.session_id[trace.keyed_stats("group_id").event]] = True
+    if trace.n_events and given[trace.session_id].all():
+        return _groups_of_file(trace)
+    graph = build_graph(trace)
+    roots = _roots(trace, given)
+    group, numbered = _assign(graph, roots)
+    grouping = _describe(trace, graph, group, numbered)
+    return _add_given(trace, grouping) if given.any() else grouping
+
+
+def _roots(trace: Trace, given: Bool) -> pd.DataFrame:
+    """Candidates for roots, in the order in which XProf visits them: level falling, then time."""
+    level = trace.int_stat("_r", signed_only=True)
+    level[trace.names_matching(["TraceContext"]) & (level == 0)] = 1
+    level[given[trace.session_id]] = 0
+    rows = np.flatnonzero(level > 0)
+    called = np.flatnonzero(trace.names_matching(CAPTURED_FUNCTIONS) & trace.has_stat("id"))
+    if len(called) and len(rows):
+        both = np.concatenate([called, rows])
+        key = same_key(trace.int_stat("id")[both], trace.session_id[both])
+        by_tf_data = np.isin(key[len(called) :], key[: len(called)]) & trace.has_stat("id")[rows]
+        rows = rows[~by_tf_data]
+    frame = pd.DataFrame(
+        {"row": rows, "session": trace.session_id[rows], "level": level[rows], "start": trace.start_ps[rows]}
+    )
+    return frame.sort_values(["level", "start"], ascending=[False, True], kind="stable")
+
+
+def _assign(graph: EventGraph, roots: pd.DataFrame) -> tuple[Int32, Int64]:
+    """Group of every event (an index into the second result), and the root event of every group."""
+    group = np.full(len(graph.up), -1, np.int32)
+    numbered: list[Int64] = []
+    n_groups = 0
+    for _, level in roots.groupby("level", sort=False):
+        rows = level["row"].to_numpy()
+        below = _strictly_below(graph, rows)
+        fresh = rows[(group[rows] < 0) & ~below[rows]]
+        reached = graph.reach(fresh, np.arange(len(fresh)) + n_groups, nearest=False)
+        group = np.where(group < 0, reached, group)
+        numbered.append(fresh)
+        n_groups += len(fresh)
+    return group, np.concatenate(numbered) if numbered else np.empty(0, np.int64)
+
+
+def _strictly_below(graph: EventGraph, rows: Int64) -> Bool:
+    """For each event whether another of `rows` leads to it."""
+    parents_of_links = graph.reach(rows, rows, nearest=True)
+    inside = np.zeros(len(graph.up), np.bool_)
+    has_up = graph.up >= 0
+    inside[has_up] = parents_of_links[graph.up[has_up]] >= 0
+    linked = parents_of_links[graph.link_from]
+    strict = (linked >= 0) & (linked != graph.link_to)
+    inside[graph.link_to[strict]] = True
+    return inside
+
+
+def _describe(trace: Trace, graph: EventGraph, group: Int32, roots: Int64) -> Grouping:
+    session = trace.session_id[roots].astype(np.int64)
+    order = np.argsort(session, kind="stable")
+    rank = np.full(len(roots) + 1, -1, small_int(len(roots)))  # the last stands for no group
+    rank[order] = np.arange(len(roots))
+    number = np.arange(len(roots)) - np.searchsorted(session[order], session[order])
+    groups = _name_groups(trace, graph, roots[order], number)
+    linked = rank[group]
+    adopted = _ungrouped_device_events(trace, linked)
+    return Grouping(
+        group_id=adopted,
+        is_eager=_eager(trace, graph),
+        is_adopted=_nowhere(trace) if adopted is linked else adopted != linked,
+        groups=groups,
+    )
+
+
+def _name_groups(trace: Trace, graph: EventGraph, roots: Int64, number: Int64) -> pd.DataFrame:
+    strings = trace.strings
+    events = [strings[i] for i in trace.name_id[roots].tolist()]
+    graph_type = _of_nearest(graph, roots, trace.string_stat("graph_type").astype(np.int64), absent=-1)
+    absent = np.iinfo(np.int64).min
+    counter = _of_nearest(graph, roots, trace.int_stat("iter_num", default=absent), absent=absent)
+    step_num = trace.int_stat("step_num", default=absent)[roots]
+    counter = np.where(counter != absent, counter, np.where(step_num != absent, step_num, number))
+    titles = [strings[kind] if kind >= 0 else event for kind, event in zip(graph_type.tolist(), events, strict=True)]
+    implicit = [event in IMPLICIT_ROOTS for event in events]
+    names = [
+        "" if skip else f"{title} {count}"
+        for skip, title, count in zip(implicit, titles, counter.tolist(), strict=True)
+    ]
+    columns = {
+        "session": trace.session_id[roots],
+        "number": number,
+        "name": names,
+        "is_implicit": implicit,
+        "root": roots,
+    }
+    return pd.DataFrame(columns).astype(
+        {"session": np.int32, "number": np.int64, "is_implicit": np.bool_, "root": np.int64}
+    )
+
+
+def _of_nearest(graph: EventGraph, roots: Int64, values: Int64, *, absent: int) -> Int64:
+    """For each root the value of itself or its nearest ancestor that has one."""
+    found, at = values[roots], graph.up[roots]
+    while (open_ := (found == absent) & (at >= 0)).any():
+        found[open_] = values[at[open_]]
+        at[open_] = graph.up[at[open_]]
+    return found
+
+
+def _ungrouped_device_events(trace: Trace, group: SmallInt) -> SmallInt:
+    """On a device plane an event without a group joins the group of the event before it in time (semantics 1.8a)."""
+    if not any(plane.is_device for plane in trace.planes):
+        return group
+    group = group.copy()
+    derived = np.array([line.is_derived for line in trace.lines], np.bool_)
+    for index, plane in enumerate(trace.planes):
+        if not plane.is_device:
+            continue
+        own = trace.events_of_plane(index)
+        rows = own.start + np.flatnonzero(~derived[trace.line_id[own]])
+        rows = rows[np.lexsort((trace.duration_ps[rows], trace.start_ps[rows], trace.session_id[rows]))]
+        grouped = group[rows] >= 0
+        last = np.maximum.accumulate(np.where(grouped, np.arange(len(rows)), -1))
+        known = last >= 0
+        known[known] &= trace.session_id[rows[last[known]]] == trace.session_id[rows[known]]
+        group[rows[known]] = group[rows[last[known]]]
+    return group
+
+
+def _eager(trace: Trace, graph: EventGraph) -> Bool:
+    """Op kernels whose nearest `EagerExecute` says `is_func` = 0. Source: semantics 2.4.6."""
+    calls = np.flatnonzero(trace.names_matching(["EagerExecute"]))
+    if not len(calls):
+        return _nowhere(trace)
+    is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
+    under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
+    is_op = by_name(trace, lambda names: parse_op_names(names).category == OpCategory.TENSORFLOW, np.bool_)
+    on_device = trace.on_planes([plane.is_device for plane in trace.planes])
+    eager: Bool = (under == 1) & (is_op[trace.name_id] | on_device)
+    return eager if eager.any() else _nowhere(trace)
+
+
+def _nowhere(trace: Trace) -> Bool:
+    """False for each event, without memory of its own."""
+    return np.broadcast_to(np.False_, trace.n_events)
+
+
+def _groups_of_file(trace: Trace) -> Grouping:
+    columns = {"session": np.int32, "number": np.int64, "name": object, "is_implicit": np.bool_, "root": np.int64}
+    none = Grouping(
+        group_id=np.full(trace.n_events, -1, np.int32),
+        is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
+        is_adopted=_nowhere(trace),
+        groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
+    )
+    return _add_given(trace, none)
+
+
+def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
+    """Add the groups that the file itself carries; a name is the last `step_name` of an event of the host."""
+    rows = np.unique(trace.keyed_stats("group_id").event)
+    number = trace.int_stat("group_id", default=-1, signed_only=True)[rows]
+    rows, number = rows[number >= 0], number[number >= 0]
+    keys = pd.DataFrame({"session": trace.session_id[rows], "number": number})
+    groups = keys.drop_duplicates().sort_values(["session", "number"]).reset_index(drop=True)
+    index = pd.MultiIndex.from_frame(groups)
+    ids = index.get_indexer(pd.MultiIndex.from_frame(keys)) + len(grouping.groups)
+    group_id = grouping.group_id.astype(np.int32)
+    group_id[rows] = ids
+    is_host = trace.on_planes([plane.is_host for plane in trace.planes])
+    step_name = trace.string_stat("step_name")
+    named = np.flatnonzero(is_host & (step_name >= 0) & (group_id >= len(grouping.groups)))
+    text = np.full(len(groups), -1, np.int64)
+    text[group_id[named] - len(grouping.groups)] = step_name[named]  # of several the last stays
+    names = [trace.strings[i] if i >= 0 else "" for i in text.tolist()]
+    groups = groups.assign(name=names, is_implicit=[not name for name in names], root=-1)
+    both = pd.concat([grouping.groups, groups], ignore_index=True) if len(grouping.groups) else groups
+    return Grouping(group_id, grouping.is_eager, grouping.is_adopted, both)

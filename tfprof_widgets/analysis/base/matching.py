@@ -1,0 +1,71 @@
+"""Integer key columns -> which row of one table belongs to which row of another, without a Python loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...trace.trace import Int64
+
+
+def dense_codes(*columns: npt.NDArray[np.integer]) -> tuple[Int64, int]:
+    """Number the distinct rows of equally long integer columns from 0; also how many there are."""
+    code = np.zeros(len(columns[0]), np.int64)
+    n = 1 if len(code) else 0
+    for column in columns:
+        values, inverse = np.unique(column, return_inverse=True)
+        code = code * len(values) + inverse.reshape(-1)
+        distinct, inverse = np.unique(code, return_inverse=True)
+        code, n = inverse.reshape(-1).astype(np.int64), len(distinct)
+    return code, n
+
+
+def match_in_time(
+    wanted: tuple[Int64, ...], wanted_ps: Int64, offered: tuple[Int64, ...], offered_ps: Int64, *, prefers_later: bool
+) -> Int64:
+    """For each wanted row the offered row of equal key that is next to it in time, -1 where the key is not offered.
+
+    Args:
+        wanted: key columns, equally long.
+        wanted_ps: time of each wanted row.
+        offered: as many key columns of the other table.
+        offered_ps: time of each offered row.
+        prefers_later: take the first one at or after the wanted time, and the last one before it when there is none;
+            otherwise the last one at or before it, and the first one after it when there is none.
+    """
+    n = len(wanted_ps)
+    if not n or not len(offered_ps):
+        return np.full(n, -1, np.int64)
+    code, _ = dense_codes(*(np.concatenate([a, b]) for a, b in zip(wanted, offered, strict=True)))
+    # One sortable number from (key, time), so that a single search finds the neighbours of each wanted row.
+    moment = np.unique(np.concatenate([wanted_ps, offered_ps]), return_inverse=True)[1].reshape(-1)
+    place = code * (len(code) + 1) + moment
+    order = np.argsort(place[n:], kind="stable")
+    at = np.searchsorted(place[n:][order], place[:n], side="left" if prefers_later else "right")
+    after, before = np.minimum(at, len(order) - 1), np.maximum(at - 1, 0)
+    first, second = (after, before) if prefers_later else (before, after)
+    offered_code = code[n:][order]
+    pick = np.where(offered_code[first] == code[:n], first, second)
+    return np.where(offered_code[pick] == code[:n], order[pick], -1)
+
+
+def children_of(parent: Int64) -> tuple[Int64, Int64]:
+    """For a parent column the rows ordered by parent and, for each row, where its children begin in that order."""
+    order = np.argsort(parent, kind="stable")
+    offsets = np.searchsorted(parent[order], np.arange(len(parent) + 1)).astype(np.int64)
+    return order, offsets
+
+
+def rows_below(order: Int64, offsets: Int64, rows: Int64) -> Int64:
+    """The children of some rows, given what `children_of` returned."""
+    n = offsets[rows + 1] - offsets[rows]
+    within = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+    below: Int64 = order[np.repeat(offsets[rows], n) + within]
+    return below
+
+
+def sum_by(row: npt.NDArray[np.integer], value: Int64, n: int) -> Int64:
+    """Sums of integer values by row, exact; shape (n,)."""
+    total = np.zeros(n, np.int64)
+    np.add.at(total, row, value)
+    return total

@@ -1,0 +1,55 @@
+"""tf.data iterators and step-time categories of one run -> rows to compare."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..base.units import PS_PER_MS
+from ..results import Results
+from ..steps.steps import STEP_CATEGORIES
+from .quantities import Quantities, numbered
+from .run_cells import RunCells
+
+_WAITING = ("input", "other", "output")
+"""Categories in which a step waits: for data, or for nobody knows what."""
+
+
+def iterator_rows(results: Results, cells: RunCells) -> Quantities:
+    """Iterators by their place in the pipeline: `name, long_name`; own time, without that of the calls they waited for."""
+    tf_data = results.tf_data
+    frame, calls, n = tf_data.iterators, tf_data.calls, len(tf_data.iterators)
+    row, cell = calls["iterator"].to_numpy(np.int64), cells.of_events(calls["event"].to_numpy(np.int64))
+    runs = cells.sums(row, cell, np.ones(len(row)), n)
+    is_root = frame["parent_id"].to_numpy(np.int64) < 0
+    return Quantities.of(
+        frame[["name", "long_name"]],
+        numbered([tuple(name.split("::")) for name in frame["long_name"]]),
+        cells.sums(row, cell, calls["self_ps"].to_numpy(np.int64) / PS_PER_MS, n),
+        count=runs @ cells.n_steps / cells.n_steps.sum(),
+        seen=(runs > 0).mean(axis=1),
+        is_waiting=is_root | frame["is_async"].to_numpy(np.bool_),
+    )
+
+
+def category_rows(results: Results, cells: RunCells) -> Quantities:
+    """What the step time is made of: `category`. No rows without steps."""
+    frame = results.steps.frame
+    labels = pd.DataFrame({"category": pd.Series(STEP_CATEGORIES, dtype=object)})
+    cell = cells.of_steps(np.arange(len(frame)))
+    if not cells.has_steps:
+        return Quantities.of(labels[:0], [], np.zeros((0, len(cells))))
+    per_cell = np.concatenate(
+        [
+            cells.sums(np.zeros(len(frame), np.int64), cell, frame[f"{name}_ms"].to_numpy(np.float64), 1)
+            for name in STEP_CATEGORIES
+        ]
+    )
+    return Quantities.of(
+        labels,
+        [(name,) for name in STEP_CATEGORIES],
+        per_cell,
+        seen=np.ones(len(labels)),
+        is_device=np.array([name.startswith("device_") for name in STEP_CATEGORIES], np.bool_),
+        is_waiting=np.array([name in _WAITING for name in STEP_CATEGORIES], np.bool_),
+    )

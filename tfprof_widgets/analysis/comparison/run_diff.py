@@ -1,0 +1,209 @@
+"""Results of two runs -> `RunDiff`: every table of what changed between them, each computed when first asked for.
+
+RunDiff(results_a, results_b).ops
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from ...trace.trace import Bool, Float64, Int64
+from ..results import Results
+from .common_change import UNKNOWN_SCATTER, CommonChange, StepEffect, common_change, step_effect
+from .input_rows import category_rows, iterator_rows
+from .memory_rows import SCATTER, memory_rows
+from .name_pairs import pair_names
+from .op_sums import OpSums, op_sums
+from .quantities import Quantities
+from .row_changes import Scale, measured_pair, row_changes
+from .run_cells import RunCells, run_cells
+from .samples import Samples, compare_samples
+from .spread import Measured
+from .step_times import StepTimes, compare_steps
+from .summary import summarize
+from .work_rows import kernel_rows, layer_rows, line_rows, op_rows, pair_lines, typical_cost
+
+_MS = {"a": "a_ms", "b": "b_ms", "change": "change_ms", "noise": "noise_ms"}
+_COUNTED = _MS | {"a_count": "a_count", "b_count": "b_count"}
+_PLAIN = {"a": "a", "b": "b", "change": "change", "noise": "noise"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunDiff:
+    """What changed from run `a` to run `b`. Times of frames are own times, in ms a step where both runs have steps."""
+
+    a: Results
+    b: Results
+
+    @cached_property
+    def is_per_step(self) -> bool:
+        """Whether numbers are per averaged step; else, where a run has none, of the whole captures."""
+        return all(bool(one.overview.is_averaged.any()) for one in (self.a, self.b))
+
+    @cached_property
+    def cells(self) -> tuple[RunCells, RunCells]:
+        """What each run is divided into."""
+        first, second = (
+            run_cells(one, by_step=self.is_per_step, n_rows=len(one.occurrences.name)) for one in (self.a, self.b)
+        )
+        return first, second
+
+    @cached_property
+    def step_times(self) -> StepTimes:
+        """How long the averaged steps of both take."""
+        return compare_steps(*self._step_ms, effect=self._step_effect)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """How many samples a step takes in each, and how long one takes."""
+        return compare_samples(self.a, self.b, effect=self._step_effect)
+
+    @cached_property
+    def categories(self) -> pd.DataFrame:
+        """What the step time is made of: `category`, then numbers as in `ops` without counts."""
+        rows, scale, times = tuple(category_rows(*side) for side in self._sides), self._scale, self.step_times
+        if times.is_known:  # what is nearly the whole step may differ by the same part
+            rise, fall = times.own
+            scale = replace(scale, working=(math.expm1(rise), -math.expm1(-fall)))
+        return self._changes(rows, names=_MS, scale=scale)
+
+    @cached_property
+    def ops(self) -> pd.DataFrame:
+        """Framework ops: `type, name, device, a_ms, b_ms, change_ms, ratio, a_count, b_count, noise_ms, state, a_name`."""
+        return self._changes(self._op_rows, self._op_pairs, name="name")
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """Keras layers and what is in none: `layer, class_name, kind, device`, then numbers as in `ops`."""
+        return self._changes((layer_rows(self.a, self.op_sums[0]), layer_rows(self.b, self.op_sums[1])), name="layer")
+
+    @cached_property
+    def source_lines(self) -> pd.DataFrame:
+        """Lines of your code: `file, line, function, code, bucket, device`, then numbers as in `ops`."""
+        first, second = (line_rows(one, sums) for one, sums in zip((self.a, self.b), self.op_sums, strict=True))
+        return self._changes((first, second), pair_lines(first, second))
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """Kernels of GPUs: `name, op_name`, then numbers as in `ops`."""
+        return self._changes(tuple(kernel_rows(*side) for side in self._sides))
+
+    @cached_property
+    def iterators(self) -> pd.DataFrame:
+        """tf.data iterators: `name, long_name`, then numbers as in `ops`."""
+        rows = tuple(iterator_rows(*side) for side in self._sides)
+        host = self._scale.host.with_scatter_from(UNKNOWN_SCATTER)
+        return self._changes(rows, scale=replace(self._scale, host=host))
+
+    @cached_property
+    def memory(self) -> pd.DataFrame:
+        """Allocators: `allocator, metric, unit, a, b, change, ratio, noise, state`; `larger` and `smaller` are states."""
+        rows = tuple(memory_rows(*side) for side in self._sides)
+        first, second = rows
+        partner = pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+        scale = Scale(self.is_per_step, host=CommonChange(scatter=SCATTER), words=("larger", "smaller"))
+        return row_changes(first, second, partner, scale, names=_PLAIN)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """The runs as wholes; see `summarize`."""
+        return summarize(self, self._scale)
+
+    @cached_property
+    def common(self) -> tuple[CommonChange, CommonChange]:
+        """What changed alike in nearly all ops: of hosts, and of devices."""
+        rows, partner = self._op_rows, self._op_pairs
+        time_a, time_b, is_steady = self._op_times
+        matched = np.flatnonzero(is_steady & ~rows[0].is_waiting)
+        found = []
+        for is_device in (False, True):
+            chosen = matched[rows[0].is_device[matched] == is_device]
+            first, second = _rows_of(time_a, chosen), _rows_of(time_b, partner[chosen])
+            found.append(common_change(first, second, np.ones(len(chosen), np.bool_), step_ms=self._least_step_ms))
+        return found[0], found[1]
+
+    # ---- how rows are judged ----------------------------------------------------------------------------------------
+
+    @property
+    def _sides(self) -> tuple[tuple[Results, RunCells], tuple[Results, RunCells]]:
+        return (self.a, self.cells[0]), (self.b, self.cells[1])
+
+    @cached_property
+    def _step_ms(self) -> tuple[Float64, Float64]:
+        first, second = (
+            one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.overview.is_averaged] for one in (self.a, self.b)
+        )
+        return first, second
+
+    @cached_property
+    def _least_step_ms(self) -> float:
+        # Of the steps alone: how sure their comparison is depends on the ops, which are judged by this.
+        return min(float(np.median(ms)) for ms in self._step_ms) if self.is_per_step else 0.0
+
+    @cached_property
+    def _step_effect(self) -> StepEffect:
+        """What the ops tell of the steps."""
+        rows, (time_a, _, is_steady) = self._op_rows, self._op_times
+        works = is_steady & ~rows[0].is_waiting
+        return step_effect(*self.common, time_a.typical[works], rows[0].is_device[works], self._is_slower)
+
+    @property
+    def _is_slower(self) -> bool:
+        if not self.is_per_step:
+            return False
+        first, second = self._step_ms
+        return bool(np.median(second) > np.median(first))
+
+    @cached_property
+    def op_sums(self) -> tuple[OpSums, OpSums]:
+        """Framework ops of both runs, step by step."""
+        first, second = (op_sums(*side) for side in self._sides)
+        return first, second
+
+    @cached_property
+    def _op_rows(self) -> tuple[Quantities, Quantities]:
+        return op_rows(self.a, self.op_sums[0]), op_rows(self.b, self.op_sums[1])
+
+    @cached_property
+    def _op_pairs(self) -> Int64:
+        first, second = self._op_rows
+        return pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+
+    @cached_property
+    def _op_times(self) -> tuple[Measured, Measured, Bool]:
+        return measured_pair(*self._op_rows, self._op_pairs)
+
+    @cached_property
+    def _scale(self) -> Scale:
+        host, device = self.common
+        scale = Scale(is_per_step=self.is_per_step, step=self._least_step_ms, host=host, device=device)
+        times = self.step_times
+        if not (self.is_per_step and times.is_known):
+            return scale
+        # Either what rows that wait wait for, or what they wait beside, may have changed as nearly all ops did.
+        alike = abs(math.log(host.ratio))
+        rise, fall = (width + alike for width in times.own)
+        return replace(scale, waiting=(times.a_ms * math.expm1(rise), -times.a_ms * math.expm1(-fall)))
+
+    def _changes(
+        self,
+        rows: tuple[Quantities, ...],
+        partner: Int64 | None = None,
+        *,
+        names: dict[str, str] | None = None,
+        name: str = "",
+        scale: Scale | None = None,
+    ) -> pd.DataFrame:
+        first, second = rows
+        if partner is None:
+            partner = pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+        return row_changes(first, second, partner, scale or self._scale, names=names or _COUNTED, name=name)
+
+
+def _rows_of(measured: Measured, rows: Int64) -> Measured:
+    return Measured(measured.typical[rows], measured.error[rows], measured.degrees)

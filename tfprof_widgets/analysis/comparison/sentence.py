@@ -1,0 +1,236 @@
+"""`RunDiff` -> one sentence on what changed, and what a reader must know of the comparison.
+
+verdict(diff) -> str
+notices(diff) -> tuple of sentences
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...trace.trace import Float64
+from ..base.units import PS_PER_MS
+from ..base.wording import number, percent, plural
+from ..results import Results
+from .spread import FEWEST_CELLS
+from .work_rows import waits_for_input
+
+if TYPE_CHECKING:
+    from .run_diff import RunDiff
+    from .samples import Samples
+
+_ALIKE = 0.5
+"""An op changed as the steps did where it did at least this part of it (of the logarithm)."""
+_MOSTLY = 0.5
+_NOTABLE = 0.2
+"""Parts that explain this much of the change are named as its cause where most ops changed alike, too: by what they leave to
+others, or take from them."""
+_MOST_NAMED = 2
+_CATEGORIES = {
+    "input": "input time, waiting for data,",
+    "host_compute": "the time of ops on the host",
+    "kernel_launch": "the time to launch kernels",
+    "device_compute": "the time of kernels",
+    "device_to_device": "the time of copies between devices",
+    "device_collectives": "the time of collective operations",
+    "output": "output time, copying results back,",
+    "compile": "compile time",
+    "other": "other time, between the ops,",
+}
+_OF_OPS = ("host_compute", "device_compute")
+"""What these categories consist of, ops and layers name better."""
+_UNCHANGED = ("same", "unknown")
+_CORE = re.compile(r"cpu\d+_pct")
+_BUSIER = 0.15
+"""Other processes are worth a sentence where they used this much more of the CPU during one run."""
+
+
+def verdict(diff: RunDiff) -> str:
+    """What changed, in one sentence or, where the whole run changed, two."""
+    if not diff.is_per_step:
+        return _without_steps(diff)
+    steps, samples = diff.step_times, diff.samples
+    if samples.is_known and samples.a != samples.b:
+        return _by_sample(samples)
+    times = f"a step takes {number(steps.b_ms)} ms in b and {number(steps.a_ms)} ms in a"
+    if not steps.is_known:
+        few = f"at least {FEWEST_CELLS} steps in each run tell the noise, here are {steps.n_a} and {steps.n_b}"
+        return f"Too few steps to judge: {times}; {few}."
+    sure = (
+        f"{number(steps.ratio)} times as long, 95 % interval {number(steps.interval[0])} to {number(steps.interval[1])}"
+    )
+    parts = changed_parts(diff)
+    if not steps.is_beyond_noise:
+        if parts:
+            return f"The step time changed within its noise ({times}: {sure}), but {parts}."
+        return f"No change beyond noise: {times} ({sure}).{_only_alike(diff)}"
+    word = "slower" if steps.ratio > 1 else "faster"
+    head = f"Steps of b are {word}: {times} ({sure})"
+    explained, is_alike = _explained(diff), _alike_share(diff) >= _MOSTLY
+    if explained >= (_NOTABLE if is_alike else _MOSTLY):
+        cores = "takes cores from them" if steps.ratio > 1 else "leaves its cores to them"
+        return f"{head}; {parts}." + (f" Most ops are {word}, too, as what changed {cores}." if is_alike else "")
+    if is_alike:
+        besides = f" Besides, {parts}." if parts else ""
+        return f"{head}, and most ops are, too, so it is no single part. {_reason(diff)}{besides}"
+    if parts:
+        return f"{head}, but what changed beyond its noise explains little of it: {parts}."
+    return f"{head}, but no part changed beyond its own noise: capture more steps to find which did."
+
+
+def _by_sample(samples: Samples) -> str:
+    """Of runs whose batches differ: their steps do not do the same work, so samples are compared."""
+    a_us, b_us = samples.us
+    times = (
+        f"a sample takes {number(b_us)} us in b, with {samples.b:,.0f} a step, and {number(a_us)} us in a, with "
+        f"{samples.a:,.0f}"
+    )
+    if not math.isfinite(samples.interval[0]):
+        few = f"at least {FEWEST_CELLS} steps in each run tell the noise, here are {samples.steps.n_a} and {samples.steps.n_b}"
+        return f"Too few steps to judge: {times}; {few}."
+    low, high = samples.interval
+    sure = f"{number(samples.ratio)} times as long, 95 % interval {number(low)} to {number(high)}"
+    if not samples.is_beyond_noise:
+        return f"The batches differ, and no change of the time per sample is beyond noise: {times} ({sure})."
+    return f"Samples of b are {'slower' if samples.ratio > 1 else 'faster'}: {times} ({sure})."
+
+
+def _only_alike(diff: RunDiff) -> str:
+    steps = diff.step_times
+    if not steps.is_only_alike:
+        return ""
+    word, machine = ("slower", "busier or slower") if steps.ratio > 1 else ("faster", "quieter or faster")
+    return f" Most ops are {word}, too, as on a {machine} machine. {other_load(diff)}".rstrip()
+
+
+def _explained(diff: RunDiff) -> float:
+    """Which part of the change of the step time is of the layers that changed beyond noise, and of what is between ops."""
+    rows, between = _changed(diff.layers), _between(diff)
+    if _waits_for_input(between):
+        rows = rows[rows["kind"] != "input"]
+    change = float(rows["change_ms"].sum() + between["change_ms"].sum())
+    return change / (diff.step_times.b_ms - diff.step_times.a_ms)
+
+
+def _between(diff: RunDiff) -> pd.DataFrame:
+    """The categories that changed and that no op is in."""
+    categories = _changed(diff.categories)
+    return categories[~categories["category"].isin(_OF_OPS)]
+
+
+def _waits_for_input(between: pd.DataFrame) -> bool:
+    """Whether a category already tells what iterators and their layer do."""
+    return bool((between["category"] == "input").any())
+
+
+def _changed(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[~frame["state"].isin(_UNCHANGED)]
+
+
+def changed_parts(diff: RunDiff) -> str:
+    """The largest changes beyond noise in words: layers where any changed, else ops, else iterators; and what is between
+    the ops. "" where nothing changed."""
+    between = _between(diff)
+    has_input = _waits_for_input(between)
+    found: list[tuple[float, str]] = []
+    for frame, label, is_input in (
+        (diff.layers, "layer", diff.layers["kind"] == "input"),
+        (diff.ops, "name", diff.ops["type"].map(waits_for_input).astype(np.bool_)),
+        (diff.iterators, "long_name", diff.iterators["name"] == "Root"),
+    ):
+        rows = _changed(frame[~is_input] if has_input else frame)
+        found = found or [(abs(float(row["change_ms"])), _part(row, label)) for _, row in rows.iterrows()]
+    for _, row in (between if found else _changed(diff.categories)).iterrows():
+        found.append((abs(float(row["change_ms"])), _category(row)))
+    named = [text for _, text in sorted(found, key=lambda one: -one[0])[:_MOST_NAMED]]
+    rest = len(found) - len(named)
+    return " and ".join(named) + (f", and {rest} more" if rest else "")
+
+
+def _category(row: pd.Series) -> str:
+    word = "rose" if row["change_ms"] > 0 else "fell"
+    return f"{_CATEGORIES[row['category']]} {word} from {number(row['a_ms'])} to {number(row['b_ms'])} ms a step"
+
+
+def _part(row: pd.Series, label: str) -> str:
+    name, change = str(row[label]), float(row["change_ms"])
+    name += " on the device" if row.get("device") == "Device" else ""
+    sign = "+" if change >= 0 else "-"
+    word = {"added": "is new", "removed": "is gone"}.get(row["state"], f"is {row['state']}")
+    return f"{name} {word} ({sign}{number(abs(change))} ms a step)"
+
+
+def _reason(diff: RunDiff) -> str:
+    """Why most ops changed as the steps did."""
+    return other_load(diff) or "A busier or slower machine does that, and so do larger batches; run both again to tell."
+
+
+def _alike_share(diff: RunDiff) -> float:
+    """The share of the op time that is of ops which changed as the steps did, at least by half of it (of the logarithm)."""
+    ops = diff.ops[(diff.ops["a_ms"] > 0) & (diff.ops["b_ms"] > 0)]
+    change = np.log(ops["ratio"].to_numpy(np.float64)) / math.log(diff.step_times.ratio)
+    weight = ops["a_ms"].to_numpy(np.float64)
+    return float(weight[change >= _ALIKE].sum() / weight.sum()) if len(ops) else 0.0
+
+
+def other_load(diff: RunDiff) -> str:
+    """A sentence on how much other processes used the CPU where that differs much between the runs; else ""."""
+    loads = [_load_of_others(one) for one in (diff.a, diff.b)]
+    if any(load is None for load in loads):
+        return ""
+    a, b = (float(load or 0.0) for load in loads)
+    if abs(a - b) < _BUSIER or (b > a) != (diff.step_times.ratio > 1):
+        return ""
+    return f"Other processes used {percent(b)} of the CPU during b and {percent(a)} during a."
+
+
+def _load_of_others(results: Results) -> float | None:
+    """Share of all cores that other processes used during the steps, in the middle of the samples; None if not known."""
+    samples = results.system
+    needed = {"cpu_pct", "process_cpu_pct", "time_ms"}
+    if samples is None or not needed <= set(samples) or samples.empty or not len(results.steps):
+        return None
+    frame = results.steps.frame[results.overview.is_averaged]
+    first, last = frame["start_ps"].min(), (frame["start_ps"] + frame["duration_ps"]).max()
+    during = samples[samples["time_ms"].between(first / PS_PER_MS, last / PS_PER_MS)]
+    n_cores = sum(_CORE.fullmatch(str(column)) is not None for column in samples)
+    if during.empty or not n_cores:
+        return None
+    others: Float64 = (during["cpu_pct"] - during["process_cpu_pct"] / n_cores).to_numpy()
+    return max(0.0, float(pd.Series(others).median()) / 100)
+
+
+def _without_steps(diff: RunDiff) -> str:
+    none = [name for name, one in (("a", diff.a), ("b", diff.b)) if not one.overview.is_averaged.any()]
+    empty = [name for name, one in (("a", diff.a), ("b", diff.b)) if not one.trace.n_events]
+    if empty:
+        return f"{_both(empty)} recorded nothing: there is nothing to compare."
+    return f"{_both(none)} no steps, so whole captures are compared, and how much of a change is noise is not known."
+
+
+def _both(names: list[str]) -> str:
+    return "Both runs have" if len(names) == 2 else f"Run {names[0]} has"
+
+
+def notices(diff: RunDiff) -> tuple[str, ...]:
+    """What makes the runs hard to compare, one sentence each; the most telling first."""
+    found = []
+    if not diff.is_per_step:
+        found.append("Mark steps with `tfprof.trace_steps` or `tfprof.step`, so that changes can be told from noise.")
+    elif not diff.step_times.is_known:
+        found.append(f"Noise is known from {FEWEST_CELLS} steps on in both runs: no row is called slower or faster.")
+    has_device = [bool(one.op_shares.is_device.any()) or len(one.kernels.frame) > 0 for one in (diff.a, diff.b)]
+    if has_device[0] != has_device[1]:
+        name = "a" if has_device[0] else "b"
+        found.append(
+            f"Only run {name} computed on a device: ops, layers and lines are rows by device, so compare their sums."
+        )
+    n_a, n_b = diff.step_times.n_a, diff.step_times.n_b
+    if diff.is_per_step and max(n_a, n_b) > 4 * min(n_a, n_b):
+        found.append(f"a has {plural(n_a, 'step')}, b has {n_b}: the noise is that of the shorter run above all.")
+    return tuple(found)

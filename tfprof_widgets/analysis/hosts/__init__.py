@@ -1,0 +1,1 @@
+"""Facts that compare hosts: aligned clocks, stragglers, communication, roles."""

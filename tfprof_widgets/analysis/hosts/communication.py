@@ -1,0 +1,185 @@
+"""Trace -> what its hosts exchanged, and how much of it ran beside their computation.
+
+compute_communication(trace, steps) -> DataFrame
+training_first(frame, others) -> DataFrame
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from ...trace.trace import Bool, Int64, Trace
+from ..advice.device_copies import covered_before, union
+from ..base.op_names import parse_op_names
+from ..base.table_types import Types, typed_table
+from ..base.units import PS_PER_US
+from ..input.input_work import within_data
+from ..steps.exchange_pieces import computes_on_host
+from ..steps.exchanges import EXCHANGE_KINDS, RECEIVE, find_exchanges
+from ..steps.step_spans import SpanType, on_stream
+from ..steps.steps import Steps
+
+COMMUNICATION_TYPES: Types = {
+    "host": object,
+    "kind": object,
+    "name": object,
+    "occurrences": int,
+    "total_time_us": float,
+    "exposed_time_us": float,
+    "overlap_ratio": float,
+    "time_ratio": float,
+    "bytes": int,
+    "type": object,
+}
+COMMUNICATION_COLUMNS = tuple(COMMUNICATION_TYPES)
+COMMUNICATION_KINDS = (*EXCHANGE_KINDS, "device_collective")
+_DEVICE = len(EXCHANGE_KINDS)
+_WAITED_FOR = "_Recv"
+
+
+def compute_communication(trace: Trace, steps: Steps) -> pd.DataFrame:
+    """Sum up the exchanges of each host.
+
+    What a host exchanges is exposed while none of its ops computes, on the host or on a device; what a device exchanges,
+    while no other kernel computes on that device. During a step only ops that a step led to compute, as for its time; what
+    tf.data reads ahead never does.
+
+    Args:
+        trace: the trace.
+        steps: its steps, for `time_ratio`.
+
+    Returns:
+        One row per host, kind and name, most exposed time first: `host`; `kind`, of `COMMUNICATION_KINDS`; `name`, of the op,
+        tensor or kernel; `occurrences`; `total_time_us`; `exposed_time_us`; `overlap_ratio`, the part of the total time that
+        is not exposed; `time_ratio`, what of the step time of the host was exposed in its steps; `bytes` in all, 0 where
+        nobody tells; `type`, of the op, such as `CollectiveReduceV2`, or of what stands for one. Exchanges that run at the
+        same time count each. Empty where nothing was exchanged.
+    """
+    spans = _spans(trace, steps)
+    if not len(spans["event"]):
+        return typed_table([], COMMUNICATION_TYPES)
+    return _table(trace, steps, spans)
+
+
+def _spans(trace: Trace, steps: Steps) -> dict[str, Int64]:
+    """The exchanges with what of each is exposed."""
+    types = steps.span_type
+    own = find_exchanges(trace)
+    stream = on_stream(trace)
+    device = np.flatnonzero(stream & (types == SpanType.COLLECTIVES))
+    spans = {
+        "event": np.append(own.event, device),
+        "kind": np.append(own.kind.astype(np.int64), np.full(len(device), _DEVICE)),
+        "name": np.append(own.name, trace.name_id[device]),
+        "start": np.append(own.start_ps, trace.start_ps[device]),
+        "end": np.append(own.end_ps, trace.ends(device)),
+    }
+    computing = computes_on_host(trace, types) & _is_of_training(trace, steps)
+    computing |= stream & ((types == SpanType.COMPUTE_32) | (types == SpanType.COMPUTE_16))
+    return spans | _exposed(trace, steps, spans, computing)
+
+
+def _is_of_training(trace: Trace, steps: Steps) -> Bool:
+    """For each event whether it may be what an exchange hides behind: work of a step, as in `exchange_pieces`; where no step
+    runs, all but what tf.data does."""
+    found: Bool = steps.is_work | ((steps.event_step < 0) & ~within_data(trace))
+    return found
+
+
+def _exposed(trace: Trace, steps: Steps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:
+    """Of each exchange how much is exposed, in all and within steps; and the row of its host."""
+    hosts = list(dict.fromkeys(plane.host for plane in trace.planes))
+    row = {host: i for i, host in enumerate(hosts)}
+    of_plane = np.array([row[plane.host] for plane in trace.planes], np.int64)
+    plane = trace.plane_id[spans["event"]].astype(np.int64)
+    host = of_plane[plane]
+    exposed, in_steps = np.zeros(len(host), np.int64), np.zeros(len(host), np.int64)
+    busy_plane = trace.plane_id[computing].astype(np.int64)
+    low, high = trace.start_ps[computing], trace.ends(np.flatnonzero(computing))
+    frame = steps.frame
+    step_low = frame["start_ps"].to_numpy(np.int64)
+    step_high = step_low + frame["duration_ps"].to_numpy(np.int64)
+    step_host = frame["host"].map(row).to_numpy(np.int64)
+    is_device = spans["kind"] == _DEVICE
+    for one in np.unique(host).tolist():  # bounded by hosts, then by their devices
+        stretches = union(step_low[step_host == one], step_high[step_host == one])
+        for of_device in [-1, *np.unique(plane[is_device & (host == one)]).tolist()]:
+            rows = np.flatnonzero((host == one) & (~is_device if of_device < 0 else is_device & (plane == of_device)))
+            if not len(rows):
+                continue
+            is_busy = of_plane[busy_plane] == one if of_device < 0 else busy_plane == of_device
+            busy = union(low[is_busy], high[is_busy])
+            start, end = spans["start"][rows], spans["end"][rows]
+            exposed[rows] = (end - start) - _covered(busy, start, end)
+            in_steps[rows] = _covered(stretches, start, end) - _covered(_common(busy, stretches), start, end)
+    return {"host": host, "exposed": exposed, "in_steps": in_steps}
+
+
+def _covered(stretches: tuple[Int64, Int64], start: Int64, end: Int64) -> Int64:
+    """How much of each span some disjoint stretches cover."""
+    covered: Int64 = covered_before(*stretches, end) - covered_before(*stretches, start)
+    return covered
+
+
+def _common(one: tuple[Int64, Int64], other: tuple[Int64, Int64]) -> tuple[Int64, Int64]:
+    """Where two lists of disjoint stretches overlap."""
+    first = np.searchsorted(other[1], one[0], side="right")
+    n = np.maximum(np.searchsorted(other[0], one[1], side="left") - first, 0)
+    mine = np.repeat(np.arange(len(one[0])), n)
+    theirs = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
+    return np.maximum(one[0][mine], other[0][theirs]), np.minimum(one[1][mine], other[1][theirs])
+
+
+def _table(trace: Trace, steps: Steps, spans: dict[str, Int64]) -> pd.DataFrame:
+    hosts = list(dict.fromkeys(plane.host for plane in trace.planes))
+    n_bytes = trace.int_stat("output_bytes")[spans["event"]] if "output_bytes" in trace.string_ids else 0
+    sums = pd.DataFrame(
+        {
+            "host": spans["host"],
+            "kind": spans["kind"],
+            "name": spans["name"],
+            "occurrences": 1,
+            "total": spans["end"] - spans["start"],
+            "exposed": spans["exposed"],
+            "in_steps": spans["in_steps"],
+            "bytes": n_bytes,
+        }
+    )
+    sums = sums.groupby(["host", "kind", "name"], as_index=False).sum()
+    step_ps = steps.frame.groupby("host")["duration_ps"].sum()
+    of_host = np.array([int(step_ps.get(host, 0)) for host in hosts], np.int64)[sums["host"]]
+    texts = [trace.strings[i] for i in sums["name"].tolist()]
+    parsed = parse_op_names(texts)
+    is_wait = [kind == RECEIVE and ":" not in text for kind, text in zip(sums["kind"].tolist(), texts, strict=True)]
+    types = [
+        _WAITED_FOR if wait else kind or text for wait, kind, text in zip(is_wait, parsed.type, texts, strict=True)
+    ]
+    total, exposed = sums["total"].to_numpy(np.float64), sums["exposed"].to_numpy(np.float64)
+    frame = pd.DataFrame(
+        {
+            "host": pd.Series([hosts[i] for i in sums["host"]], dtype=object),
+            "kind": pd.Series([COMMUNICATION_KINDS[i] for i in sums["kind"]], dtype=object),
+            "name": pd.Series(list(parsed.name), dtype=object),
+            "occurrences": sums["occurrences"].to_numpy(np.int64),
+            "total_time_us": total / PS_PER_US,
+            "exposed_time_us": exposed / PS_PER_US,
+            "overlap_ratio": np.where(total > 0, 1 - exposed / np.maximum(total, 1), 0.0),
+            "time_ratio": np.where(of_host > 0, sums["in_steps"] / np.maximum(of_host, 1), 0.0),
+            "bytes": sums["bytes"].to_numpy(np.int64),
+            "type": pd.Series(types, dtype=object),
+        }
+    )
+    return training_first(frame)
+
+
+def training_first(frame: pd.DataFrame, others: Collection[str] = ()) -> pd.DataFrame:
+    """The same rows, most exposed time first; those of `others`, hosts that do not train, after all of those that do.
+
+    A parameter server waits as long as nobody has work for it: its time is none that the training loses.
+    """
+    is_other = frame["host"].isin(list(others)).to_numpy(np.bool_)
+    order = np.lexsort((-frame["exposed_time_us"].to_numpy(), is_other))
+    return frame.iloc[order].reset_index(drop=True)

@@ -1,0 +1,1 @@
+"""What the timeline shows beside events: counters, flows and the graph of events."""

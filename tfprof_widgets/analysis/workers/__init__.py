@@ -1,1 +1,0 @@
-"""Steps host by host -> how workers compare: alignment, roles, stragglers, communication, scaling."""

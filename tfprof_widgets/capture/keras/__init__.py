@@ -1,0 +1,1 @@
+"""Keras: the callback, and the patch of `fit`, `evaluate` and `predict` that marks steps."""

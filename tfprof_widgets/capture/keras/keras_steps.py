@@ -1,0 +1,204 @@
+"""What Keras tells of its batches -> step markers of a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..session.failure import Failure, read_failure
+
+if TYPE_CHECKING:
+    from ..session.session import Capture, OpenStep
+
+KINDS = {"train": "train", "test": "test", "predict": "test_predict"}
+"""Keras' name of a phase -> name of its markers: XProf takes names that begin with train or test for steps."""
+
+
+class StepMarks:
+    """Turns the hooks of one `fit`, `evaluate` or `predict` call, validation included, into steps.
+
+    A step runs from the begin of its batch to the begin of the next, so that the time in other callbacks is inside a
+    step; the last of an epoch ends when its batch has been computed. Only begin hooks are used for marking: Keras runs
+    the end hooks on another thread when it can, and asking it not to would make every step wait for its device.
+    """
+
+    def __init__(self, capture: Capture) -> None:
+        self.failure: Failure | None = None
+        """The allocation that failed in the last computation that raised, for callbacks: Keras does not tell them."""
+        self._capture = capture
+        self._step: OpenStep | None = None
+        self._is_computed = False
+        self._is_announced_end = False
+        self._phases: list[_Phase] = []
+        self._n_validated = 0
+
+    def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
+        """A loop over batches begins; within another one it is validation.
+
+        Args:
+            kind: "train", "test" or "predict".
+            model: whose loop it is.
+            n_batches: how many batches an epoch has, as far as Keras knows.
+        """
+        self.end_step()
+        is_inner = bool(self._phases)
+        # Within fit Keras tells the number of batches of the training, not of the validation.
+        phase = _Phase(kind, is_inner=is_inner, n_batches=None if is_inner else n_batches)
+        phase.watch(model, self._computed, self._failed)
+        self._phases.append(phase)
+
+    def end_phase(self) -> None:
+        """The loop over batches is over."""
+        self.end_step()
+        if not self._phases:
+            return
+        phase = self._phases.pop()
+        phase.unwatch()
+        if phase.is_inner:
+            self._n_validated += phase.last_batch + 1
+
+    def begin_batch(self, batch: int) -> None:
+        """A batch begins: its step begins, the one before ends."""
+        if not self._phases:
+            return
+        phase = self._phases[-1]
+        if self._step is not None and batch > phase.first_batch:
+            phase.last_batch = batch - 1
+        self.end_step()
+        if batch == 0:
+            phase.base = self._n_validated if phase.is_inner else self._capture.next_number
+        phase.begin(batch)
+        self._step = self._capture.begin_step(
+            KINDS[phase.kind],
+            phase.base + batch,
+            n_batches=phase.last_batch + 1 - batch,
+            is_selectable=not phase.is_inner,
+            is_certain=False,
+        )
+        # A generator of unknown length ends when Keras has announced one batch too many.
+        self._is_computed = self._is_announced_end = False
+        if not phase.is_watched:
+            self._confirm()
+
+    def note_batch_end(self, kind: str, batch: int) -> None:
+        """The computation ended with this batch, says Keras on any thread: one call may take several."""
+        phase = self._phases[-1] if self._phases else None
+        # It may come late: when the next batch has begun, or the validation.
+        if phase is not None and phase.kind == kind and batch >= phase.first_batch:
+            phase.last_batch = batch
+            self._is_announced_end = True
+
+    def end_step(self) -> None:
+        """End the step in progress, if there is one."""
+        step, self._step = self._step, None
+        if step is None or not self._phases:
+            return
+        phase = self._phases[-1]
+        if self._is_computed or self._is_announced_end:
+            if not self._is_computed:
+                # Keras 2 calls the function that it had before the watch.
+                self._capture.confirm_step(step)
+            self._capture.end_step(step, n_batches=phase.last_batch + 1 - phase.first_batch)
+        else:
+            phase.last_batch = phase.first_batch - 1
+            self._capture.cancel_step(step)
+
+    def close(self, *, is_failed: bool = False) -> None:
+        """End what is in progress and leave the model as it was; after the call, however it ended.
+
+        Args:
+            is_failed: whether the call raised: the batch that failed is a step too.
+        """
+        if is_failed:
+            self._confirm()
+        while self._phases:
+            self.end_phase()
+
+    def _confirm(self) -> None:
+        if self._step is not None and not self._is_computed:
+            self._is_computed = True
+            self._capture.confirm_step(self._step)
+
+    def _failed(self, error: BaseException) -> None:
+        self.failure = read_failure(error, batch_size=self._capture.batch_size)
+
+    def _computed(self) -> None:
+        self._confirm()
+        phase = self._phases[-1] if self._phases else None
+        if phase is not None and phase.is_last_batch:
+            self.end_step()
+
+
+class _Phase:
+    """One loop over batches: where it is, and a watch on the model's function that computes a batch.
+
+    Between the last computation of an epoch and the next hook Keras sets up the validation or reads all metrics, which
+    is no part of a step. Where the last is not known, every step ends with its computation (validation), or the last
+    one lasts until the next hook (training on a generator).
+    """
+
+    def __init__(self, kind: str, *, is_inner: bool, n_batches: int | None) -> None:
+        self.kind = kind
+        self.is_inner = is_inner
+        self.base = 0
+        self.first_batch = 0
+        self.last_batch = -1
+        self.is_watched = False
+        """Whether `computed` is called after each computation."""
+        self._n_batches = n_batches
+        self._model: Any = None
+
+    @property
+    def is_last_batch(self) -> bool:
+        """Whether no other batch follows in this epoch; also true where nobody knows, in validation."""
+        return self.is_inner if self._n_batches is None else self.last_batch + 1 >= self._n_batches
+
+    def begin(self, batch: int) -> None:
+        """Note that a call begins, with as many batches as the model takes at once."""
+        per_call = int(getattr(self._model, "steps_per_execution", None) or 1)
+        left = per_call if self._n_batches is None else self._n_batches - batch
+        self.first_batch = batch
+        self.last_batch = batch + max(min(per_call, left), 1) - 1
+
+    def watch(self, model: Any, computed: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
+        """Have `computed` called after each computation of a batch, `failed` after one that raised."""
+        self._model = model
+        function = getattr(model, self._function_name, None)
+        if callable(function) and not isinstance(function, _WatchedFunction):
+            self.is_watched = True
+            setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
+
+    def unwatch(self) -> None:
+        """Give the model its function back."""
+        function = getattr(self._model, self._function_name, None)
+        if self.is_watched and isinstance(function, _WatchedFunction):
+            self.is_watched = False
+            setattr(self._model, self._function_name, function.original)
+
+    @property
+    def _function_name(self) -> str:
+        return f"{self.kind}_function"
+
+
+class _WatchedFunction:
+    """Keras' train function, and a call after each of its calls; has its attributes, for those who look at them."""
+
+    def __init__(self, original: Any, after: Any, failed: Any) -> None:
+        self.original = original
+        self._after = after
+        self._failed = failed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            result = self.original(*args, **kwargs)
+        except Exception as error:
+            self._failed(error)
+            raise
+        self._after()
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "original":  # a copy in the making: without this it would ask itself for ever
+            raise AttributeError(name)
+        return getattr(self.original, name)

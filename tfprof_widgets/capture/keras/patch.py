@@ -1,0 +1,100 @@
+"""patch: Keras' Model class -> the same class whose fit, evaluate and predict mark their steps while a capture runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..session.active import active_capture
+from .batch_size import batch_size_of
+from .step_marker import make_step_marker, marker_placed_in
+
+METHODS = ("fit", "evaluate", "predict")
+
+_logger = logging.getLogger(__name__)
+_lock = threading.Lock()
+
+
+class KerasPatch:
+    """Wraps the public methods of every Keras `Model` class in this process, and takes the wrappers out again.
+
+    Subclasses that override `fit` and call `super().fit(...)` pass through the wrapper too; so do instances that exist.
+    """
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Put the wrappers in; a second call does nothing."""
+        with _lock:
+            if self._undo:
+                return
+            for model_class in _model_classes():
+                for method in METHODS:
+                    self._undo.append(_wrap(model_class, method))
+
+    def remove(self) -> None:
+        """Take the wrappers out; a second call does nothing."""
+        with _lock:
+            while self._undo:
+                self._undo.pop()()
+
+
+def _model_classes() -> list[type]:
+    """Return the Model classes: of `tf.keras` (Keras 3 or, by the user's choice, Keras 2) and of a separate `keras`."""
+    classes: list[type] = []
+    for name in ("tensorflow", "keras"):
+        module = sys.modules.get(name)
+        try:
+            model_class = module.keras.Model if name == "tensorflow" else module.Model  # type: ignore[union-attr]
+        except Exception:  # tf.keras is loaded lazily: a broken Keras must not keep other code from being profiled
+            _logger.info("no Keras in %s", name, exc_info=True)
+            continue
+        if model_class not in classes:
+            classes.append(model_class)
+    return classes
+
+
+def _wrap(model_class: type, method: str) -> Callable[[], None]:
+    """Replace one method and return what puts the original back."""
+    original = getattr(model_class, method)
+    is_own = method in vars(model_class)
+    wrapper = _marked(original)
+    setattr(model_class, method, wrapper)
+
+    def undo() -> None:
+        if vars(model_class).get(method) is not wrapper:
+            # Someone patched it meanwhile and calls ours: without an active capture ours only passes on.
+            return
+        if is_own:
+            setattr(model_class, method, original)
+        else:
+            delattr(model_class, method)
+
+    return undo
+
+
+def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython leaves this frame out of the user's traceback
+        capture = active_capture()
+        if capture is None or not capture.is_running:
+            return original(self, *args, **kwargs)
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError:
+            return original(self, *args, **kwargs)  # its own message is the one the user knows
+        capture.batch_size = batch_size_of(bound.arguments) or capture.batch_size
+        marker = make_step_marker(capture)
+        with marker_placed_in(bound.arguments, marker):
+            return original(*bound.args, **bound.kwargs)
+
+    return method

@@ -1,0 +1,118 @@
+"""A call of Keras' fit, evaluate or predict -> the same call with a callback that tells `StepMarks` of its batches."""
+
+# ruff: noqa: ARG002 -- Keras calls its hooks with these arguments
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .keras_steps import StepMarks
+
+if TYPE_CHECKING:
+    from ..session.session import Capture
+
+
+@functools.cache
+def marker_class() -> type:
+    """Return the callback class; made on first use, since its base lives in Keras."""
+    import tensorflow as tf
+
+    class StepMarker(tf.keras.callbacks.Callback):  # type: ignore[misc]
+        """Marks the steps of one call; goes first in the list, so that other callbacks' work is in a step."""
+
+        # Keras then keeps running everybody's batch-end hooks beside the training, as it would without us.
+        async_safe = True
+
+        def __init__(self, marks: StepMarks) -> None:
+            super().__init__()
+            self.marks = marks
+
+        def _begin(self, kind: str) -> None:
+            self.marks.begin_phase(kind, self.model, (self.params or {}).get("steps"))
+
+        def _end(self) -> None:
+            self.marks.end_phase()
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            self._begin("train")
+
+        def on_test_begin(self, logs: Any = None) -> None:
+            self._begin("test")
+
+        def on_predict_begin(self, logs: Any = None) -> None:
+            self._begin("predict")
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.marks.end_step()
+
+        def on_train_end(self, logs: Any = None) -> None:
+            self._end()
+
+        def on_test_end(self, logs: Any = None) -> None:
+            self._end()
+
+        def on_predict_end(self, logs: Any = None) -> None:
+            self._end()
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self.marks.begin_batch(batch)
+
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self.marks.begin_batch(batch)
+
+        def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self.marks.begin_batch(batch)
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.marks.note_batch_end("train", batch)
+
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.marks.note_batch_end("test", batch)
+
+        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.marks.note_batch_end("predict", batch)
+
+    return StepMarker
+
+
+def make_step_marker(capture: Capture) -> Any:
+    """Return a Keras callback that marks the steps of one call for `capture`; see `marker_placed_in`."""
+    return marker_class()(StepMarks(capture))
+
+
+@contextlib.contextmanager
+def marker_placed_in(arguments: dict[str, Any], marker: Any) -> Iterator[None]:
+    """Have a marker among the callbacks of one call while the block runs; `arguments` is changed.
+
+    Args:
+        arguments: the bound arguments of `fit`, `evaluate` or `predict`.
+        marker: what `make_step_marker` returned, for this call alone.
+    """
+    import tensorflow as tf
+
+    callbacks = arguments.get("callbacks")
+    if isinstance(callbacks, tf.keras.callbacks.CallbackList):
+        members = callbacks.callbacks
+        if any(isinstance(member, marker_class()) for member in members):
+            yield  # the validation inside fit: its hooks reach the marker of fit
+            return
+        members.insert(0, marker)
+        marker.set_model(callbacks.model)
+        marker.set_params(callbacks.params)
+    else:
+        # A list of our own: the user's stays as it is. Keras flattens what is nested in it.
+        members = []
+        given = () if callbacks is None else callbacks
+        arguments["callbacks"] = [marker, *(given if isinstance(given, (list, tuple)) else [given])]
+    try:
+        yield
+    except BaseException:
+        marker.marks.close(is_failed=True)
+        raise
+    finally:
+        marker.marks.close()
+        if marker in members:
+            members.remove(marker)

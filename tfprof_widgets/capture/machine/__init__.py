@@ -1,0 +1,1 @@
+"""The machine beside the profiler: samples of CPU, memory, network and GPUs."""

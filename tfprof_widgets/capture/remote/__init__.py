@@ -1,0 +1,1 @@
+"""Captures of other processes over TensorFlow's profiler service."""

@@ -1,0 +1,177 @@
+"""control: begins and ends of steps, and bounds -> when the windows of a capture open and close."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+
+from ...errors import CaptureError
+from .bounds import HEAP_BYTES_PER_FILE_BYTE, BoundKind, BoundWatch
+from .markers import OpenStep, close_marker
+from .notices import bound_text
+from .overhead import Phase, StepTimes
+from .record import CaptureOptions
+from .shield import run_shielded
+from .windows import WindowKeeper
+
+STEP_GRACE_S = 1.0
+"""How long a bound waits for the step in progress: a step cut by the end of its session is lost."""
+WRONG_ESTIMATE_RATIO = 0.75
+"""A window stopped for its estimated size whose file stays below this share of the bound was stopped in error."""
+
+
+class WindowControl:
+    """Decides for one running capture. Sessions open and close under a lock and under a shield against Ctrl-C."""
+
+    def __init__(self, options: CaptureOptions, keeper: WindowKeeper) -> None:
+        self._options = options
+        self.keeper = keeper
+        self.n_steps = 0
+        """How many batches the program has marked, captured or not."""
+        self.step_times = StepTimes()
+        """How long the steps took, captured or not."""
+        self.bound: str | None = None
+        """The text of the bound that ended the capture; empty after a failure; None while windows may open."""
+        selection = options.selection()
+        self._selection = selection.clocked() if selection is not None else None
+        self._lock = threading.RLock()
+        self._open_steps: set[OpenStep] = set()
+        self._pending: BoundKind | None = None
+        self._heap_ratio = HEAP_BYTES_PER_FILE_BYTE
+        self._is_over = False
+
+    def open_first(self) -> None:
+        """Open the window of a capture without a selection, whose window begins with it.
+
+        Raises:
+            CaptureError: the profiler did not start.
+        """
+        if self._selection is None:
+            self._open()
+
+    def before_step(self, number: int, n_batches: int) -> None:
+        """Open or close a window as the step that is about to begin asks for."""
+        if self._is_over or self.bound is not None:
+            return
+        open_id = self.keeper.open_id
+        if open_id is not None:
+            if self._selection is None or self._selection.continues(number, n_batches):
+                return
+            run_shielded(lambda: self._close(open_id))
+        if self._selection is None or self._selection.opens(number, n_batches):
+            run_shielded(self._open_or_tell)
+
+    def add(self, step: OpenStep) -> None:
+        """Note that a step has begun."""
+        self._open_steps.add(step)
+
+    def drop(self, step: OpenStep) -> bool:
+        """End the marker of a step that counts for nothing; False when it has ended before."""
+        if step not in self._open_steps:
+            return False
+        close_marker(step.marker)
+        self._open_steps.discard(step)
+        return True
+
+    def finish(self, step: OpenStep) -> bool:
+        """End the marker of a step and count it; False when it has ended before."""
+        # Read before the marker ends, which a running profiler records.
+        elapsed_ns = step.elapsed_ns
+        if not self.drop(step):
+            return False
+        self.step_times.add(
+            step.number, step.name, start_ns=step.start_ns, duration_ns=elapsed_ns, phase=self._phase(step)
+        )
+        if step.is_selectable:
+            self.n_steps += step.n_batches
+            if step.window_id is not None and step.window_id == self.keeper.open_id:
+                self.keeper.count_step(step.number, step.n_batches)
+        return True
+
+    def _phase(self, step: OpenStep) -> Phase:
+        """Where a step that ends now lay; no window has been closed for its sake yet."""
+        keeper = self.keeper
+        if step.n_opened != keeper.n_opened or step.window_id != keeper.open_id:
+            return "cut"
+        if step.window_id is not None:
+            return "during"
+        return "after" if keeper.n_opened else "before"
+
+    def after_step(self, step: OpenStep, next_number: int) -> None:
+        """Close the window where a bound waits for the end of this step, or the next one is not selected."""
+        window_id = step.window_id
+        if window_id is None or window_id != self.keeper.open_id:
+            return
+        is_last = self._selection is not None and step.is_selectable and not self._selection.continues(next_number)
+        if is_last or self._pending is not None:
+            run_shielded(lambda: self._close(window_id))
+
+    def steps_here(self) -> list[OpenStep]:
+        """The steps in progress on this thread, in no order."""
+        return [step for step in tuple(self._open_steps) if step.thread_id == threading.get_ident()]
+
+    def finish_thread(self) -> None:
+        """End the steps in progress on this thread, as an exception leaves them."""
+        for step in self.steps_here():
+            self.finish(step)
+
+    def end(self) -> None:
+        """Close the open window for good."""
+        with self._lock:
+            self._is_over = True
+            self._open_steps.clear()
+            self._close(self.keeper.open_id)
+
+    def _open_or_tell(self) -> None:
+        # In the middle of the user's training: a capture that fails is told of, and the training goes on.
+        with self._lock:
+            if self._is_over or self.bound is not None or self.keeper.open_id is not None:
+                return
+            try:
+                self._open()
+            except CaptureError as error:
+                self.keeper.fail(error)
+                self.bound = ""
+
+    def _open(self) -> None:
+        self.keeper.open()
+        window_id = self.keeper.open_id
+        reference = weakref.ref(self)
+
+        def on_bound(kind: BoundKind) -> None:
+            control = reference()
+            if control is not None:
+                control._on_bound(kind, window_id)
+
+        self.keeper.watch = BoundWatch(
+            on_bound,
+            seconds=self._options.seconds_bound - self.keeper.open_seconds,
+            n_bytes=self._options.bytes_bound - self.keeper.n_bytes,
+            heap_bytes_per_file_byte=self._heap_ratio,
+        )
+        self.keeper.watch.start()
+
+    def _on_bound(self, kind: BoundKind, window_id: int | None) -> None:
+        """End the window from the watching thread: after the step in progress, or without it when it takes long."""
+        self._pending = kind
+        deadline_s = time.monotonic() + STEP_GRACE_S
+        while self._open_steps and self.keeper.open_id == window_id and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        self._close(window_id)
+
+    def _close(self, window_id: int | None) -> None:
+        with self._lock:
+            if window_id is None or self.keeper.open_id != window_id:
+                return
+            window = self.keeper.close()
+            pending, self._pending = self._pending, None
+            if window is None:
+                self.bound = ""
+            elif pending == "bytes" and self.keeper.n_bytes < WRONG_ESTIMATE_RATIO * self._options.bytes_bound:
+                # The program's own data had grown, not the profiler's: go on in a next window, with more patience.
+                self._heap_ratio *= 2
+                if self._selection is None and not self._open_steps:
+                    self._open_or_tell()
+            elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:
+                self.bound = bound_text(pending or "bytes", self._options, self.keeper)

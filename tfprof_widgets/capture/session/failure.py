@@ -1,0 +1,129 @@
+"""failure: an exception that ended the profiled code -> what it tells of an allocation that failed.
+
+    read_failure(error)      # Failure, or None where memory was not the matter
+
+Only texts and numbers are kept: a held exception keeps its frames alive, and with them the tensors that filled the memory.
+"""
+
+from __future__ import annotations
+
+import linecache
+import logging
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from ..source.source_files import is_user_file, title_of
+
+_logger = logging.getLogger(__name__)
+
+MAX_CHAIN = 50
+MAX_LINES = 20
+MAX_LINE = 500
+"""Of the message: TensorFlow's holds a traceback, and may hold all allocations of a device."""
+_TENSORFLOW_NAMES = frozenset(("ResourceExhaustedError", "XlaRuntimeError", "JaxRuntimeError"))
+_IS_MEMORY = re.compile(r"\bOOM\b|out of memory|\ballocat|\bmemory\b|RESOURCE_EXHAUSTED", re.IGNORECASE)
+_IS_TOLD = re.compile(r"\bOOM\b|out of memory|\ballocat|\{\{node |\[Op:|Dst tensor is not initialized", re.IGNORECASE)
+_IS_HINT = re.compile(r"^\s*Hint:")
+_IS_OTHER = re.compile(r"no space left|too many open files|larger than max|disk|quota", re.IGNORECASE)
+"""What else a ResourceExhaustedError may be about."""
+_IS_COPY = "Dst tensor is not initialized"
+"""What TensorFlow says, in an InternalError, where a device has no room for a tensor that is copied to it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An allocation that failed, as its exception tells it."""
+
+    kind: str
+    """The exception's class."""
+    text: str
+    """The lines of its message that tell of the allocation; the first line where none does."""
+    at_ns: int
+    """Unix time at which the exception arrived, some time after the allocation had failed."""
+    file: str = ""
+    """What to call the file of the innermost line of the user's that was being executed, `Cell [5]` for a cell; "" for none."""
+    line: int = 0
+    code: str = ""
+    batch_size: int = 0
+    """What the program trains with, where the call told it; 0 where it is not known."""
+
+
+def read_failure(error: BaseException | None, *, batch_size: int = 0) -> Failure | None:
+    """Read the exception that tells of a failed allocation, be it the one that arrived or one in its chain.
+
+    Returns:
+        What it tells; None where it is about something else, and where it cannot be read: the user's own exception is on
+        its way and must arrive.
+    """
+    if error is None:
+        return None
+    try:
+        at_ns = time.time_ns()
+        for one in _chain(error):
+            if _is_about_memory(one):
+                file, line, code = _place(one, error)
+                return Failure(
+                    kind=type(one).__name__[:MAX_LINE],
+                    text=_told(str(one)),
+                    at_ns=at_ns,
+                    file=file,
+                    line=line,
+                    code=code,
+                    batch_size=batch_size,
+                )
+    except Exception:  # an exception's own methods are anybody's code
+        _logger.warning("the exception cannot be read", exc_info=True)
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception, what it was raised from and what it holds, the outer ones first; each once."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting and len(seen) < MAX_CHAIN:
+        one = waiting.pop(0)
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        # Keras raises `from None`, which hides what was before but keeps it.
+        waiting += [one.__cause__, one.__context__]
+        members = getattr(one, "exceptions", ())
+        waiting += [member for member in members if isinstance(member, BaseException)] if type(members) is tuple else []
+
+
+def _is_about_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    names = {base.__name__ for base in type(error).__mro__}
+    text = str(error)
+    if "InternalError" in names:
+        return _IS_COPY in text
+    if not names & _TENSORFLOW_NAMES or (_IS_OTHER.search(text) and not _IS_TOLD.search(text)):
+        return False
+    return "ResourceExhaustedError" in names or _IS_MEMORY.search(text) is not None
+
+
+def _told(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if _IS_TOLD.search(line) and not _IS_HINT.match(line)]
+    return "\n".join(line[:MAX_LINE] for line in (told or lines[:1])[:MAX_LINES])
+
+
+def _place(error: BaseException, arrived: BaseException) -> tuple[str, int, str]:
+    """The innermost frame of the user's: of the exception itself, or of the one that arrived."""
+    for one in (error, arrived):
+        found = [(file, line) for file, line in _frames(one.__traceback__) if is_user_file(file)]
+        if found:
+            file, line = found[-1]
+            return title_of(file)[:MAX_LINE], line, linecache.getline(file, line).strip()[:MAX_LINE]
+    return "", 0, ""
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
+    while traceback is not None:
+        yield traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        traceback = traceback.tb_next

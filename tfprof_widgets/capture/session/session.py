@@ -1,0 +1,297 @@
+"""session: a running TensorFlow program -> `Capture`, which profiles it in windows, and the record it leaves."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...errors import CaptureError
+from ..keras.patch import KerasPatch
+from ..machine.sampler import SystemSampler, no_samples
+from ..source.source_map import SourceRecorder
+from .active import active_capture, claim_active, release_active
+from .control import WindowControl
+from .environment import enable_cpu_memory_recording
+from .failure import Failure, read_failure
+from .markers import OpenStep, confirm_marker
+from .notices import closing_notices
+from .record import CaptureCost, CaptureOptions, CaptureRecord, Outcome, Window
+from .scratch import make_scratch, remove_scratch
+from .shield import run_shielded
+from .tf_profiler import import_tensorflow
+from .windows import WindowKeeper
+
+__all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window", "stop_active"]
+
+
+class Capture:
+    """One capture of the running program: `start()`, the user's code, `stop()` -> `CaptureRecord`.
+
+    Without `steps`, `every` and `every_seconds` one session of the profiler runs from `start()` to `stop()`. With them
+    a session opens before the first selected step begins and closes after the last of its neighbours has ended.
+    Step numbers count the batches of all `fit`, `evaluate` and `predict` calls and `trace_steps` loops from 0 on; the
+    validation inside `fit` has markers, but numbers of its own. Either bound ends it early; the program goes on.
+
+        capture = Capture(CaptureOptions(steps=range(10, 20)))
+        capture.start()
+        try:
+            model.fit(...)
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            capture.stop(outcome="interrupted" if interrupted else "exception", error=error)
+            raise
+        else:
+            record = capture.stop()
+
+    Args:
+        options: what to capture and how much at most; None: everything, default bounds.
+        patches_keras: whether `fit`, `evaluate` and `predict` mark their steps while it runs. A Keras callback, which
+            marks them itself, says False.
+        end_if_over: called when another capture wants to start; ends this one where nobody told it that what it
+            captures is over.
+    """
+
+    def __init__(
+        self,
+        options: CaptureOptions | None = None,
+        *,
+        patches_keras: bool = True,
+        end_if_over: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.options = options or CaptureOptions()
+        self.next_number = 0
+        """The number of the next step that is not given one by the user."""
+        self._end_if_over = end_if_over
+        self._patch = KerasPatch() if patches_keras else None
+        rate_hz = self.options.sample_hz
+        self._sampler = SystemSampler(interval_s=1 / rate_hz) if rate_hz else None
+        self._control: WindowControl | None = None
+        self._record: CaptureRecord | None = None
+        self._sources = SourceRecorder()
+        self._cleanups: list[weakref.finalize[..., Any]] = []
+
+    @property
+    def batch_size(self) -> int:
+        """How many samples are in a batch of what Keras trains with, where a call has told it; else 0."""
+        return self._sources.batch_size
+
+    @batch_size.setter
+    def batch_size(self, size: int) -> None:
+        self._sources.batch_size = size
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has started and not stopped; between its windows too."""
+        return self._control is not None and self._record is None
+
+    @property
+    def record(self) -> CaptureRecord:
+        """What `stop()` returned.
+
+        Raises:
+            CaptureError: it has not stopped.
+        """
+        if self._record is None:
+            raise CaptureError("The capture has not stopped yet: its record exists after `stop()`.")
+        return self._record
+
+    def start(self) -> None:
+        """Begin to capture; with a selection the first window opens later, before its first step.
+
+        Raises:
+            CaptureError: TensorFlow is missing, another capture runs, no place for files, or the profiler does not
+                start.
+            KeyboardInterrupt: the user interrupted; nothing runs then.
+        """
+        if self._control is not None:
+            raise CaptureError("This capture has been started already; make a new one.")
+        enable_cpu_memory_recording()
+        import_tensorflow()
+        other = claim_active(self)
+        if other is not None:
+            other._end_if_over()
+        if other is not None and claim_active(self) is not None:
+            raise CaptureError(
+                "Another tfprof capture is running in this process, and TensorFlow has one profiler. End the enclosing "
+                "`with profile()` or callback first; one that was left behind ends with "
+                "`tfprof_widgets.capture.session.session.stop_active()`."
+            )
+        try:
+            run_shielded(self._start)
+        except BaseException:
+            if self.is_running:
+                self.stop(outcome="interrupted")
+            release_active(self)
+            raise
+
+    def _start(self) -> None:
+        scratch = make_scratch(self.options.bytes_bound)
+        self._cleanups = [
+            weakref.finalize(self, remove_scratch, scratch, os.getpid()),
+            weakref.finalize(self, _abandon, self._patch, self._sampler, self._sources),
+        ]
+        control = WindowControl(self.options, WindowKeeper(self.options, scratch, self._sources))
+        try:
+            if self._patch is not None:
+                self._patch.install()
+            # Before the first window: its samples tell what the machine did without the profiler.
+            if self._sampler is not None:
+                self._sampler.start()
+            control.open_first()
+        except BaseException:
+            for cleanup in self._cleanups:
+                cleanup()
+            raise
+        self._control = control
+
+    def stop(
+        self, *, outcome: Outcome = "complete", error: BaseException | None = None, failure: Failure | None = None
+    ) -> CaptureRecord:
+        """End the capture and return its record; a second call returns the same record.
+
+        Args:
+            outcome: how the user's code ended: "complete", "exception" or "interrupted". The record says "bounded" in
+                place of "complete" when a bound ended the capture before.
+            error: what the user's code raised; the record tells of an allocation that failed. It is not kept.
+            failure: the same for whoever has no exception any more.
+
+        Raises:
+            CaptureError: never started; or nothing could be written and `outcome` is "complete" (`record` is there).
+            KeyboardInterrupt: Ctrl-C came while files were being written; they are complete and `record` is there.
+        """
+        control = self._control
+        if control is None:
+            raise CaptureError("The capture was not started: call `start()` first.")
+        # A marker must end on the thread that began it, so not under the shield.
+        control.finish_thread()
+        failure = failure or read_failure(error, batch_size=self.batch_size)
+        try:
+            run_shielded(self._stopper(control, outcome, failure))
+        except KeyboardInterrupt:
+            # One that comes while another exception goes up to the user has nothing left to stop.
+            if outcome == "complete" or self._record is None:
+                raise
+        own = control.keeper.failure
+        if outcome == "complete" and own is not None and not self.record.windows:
+            raise own
+        return self.record
+
+    def _stopper(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> Callable[[], None]:
+        def stop() -> None:
+            if self._record is not None:
+                return
+            if self._patch is not None:
+                self._patch.remove()
+            try:
+                control.end()
+            finally:  # whatever fails: the next capture must work
+                self._record = self._make_record(control, outcome, failure)
+                release_active(self)
+
+        return stop
+
+    def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
+        keeper = control.keeper
+        windows = tuple(keeper.windows)
+        if windows and (notice := self._sources.finish(windows[-1].run_dir)):
+            keeper.tell(notice)
+        system = no_samples() if self._sampler is None else self._sampler.stop()
+        told = (control.step_times.notice, "" if self._sampler is None else self._sampler.notice)
+        record = CaptureRecord(
+            run_dirs=tuple(window.run_dir for window in windows),
+            windows=windows,
+            notices=(
+                *keeper.notices,
+                *closing_notices(self.options, keeper, control.bound, control.n_steps),
+                *(notice for notice in told if notice),
+            ),
+            cost=CaptureCost(
+                start_s=sum(window.start_s for window in windows),
+                stop_s=sum(window.stop_s for window in windows),
+                n_bytes=keeper.n_bytes,
+            ),
+            system=system,
+            step_times=control.step_times.frame(),
+            detail=self.options.detail,
+            outcome="bounded" if outcome == "complete" and control.bound else outcome,
+            n_steps=control.n_steps,
+            failure=failure,
+        )
+        # From here on the files belong to the record: a profile may outlive the capture.
+        for cleanup in self._cleanups:
+            cleanup.detach()
+        weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
+        return record
+
+    def begin_step(
+        self, name: str, number: int, *, n_batches: int = 1, is_selectable: bool = True, is_certain: bool = True
+    ) -> OpenStep:
+        """Mark the begin of a step on this thread, opening a window before it where it is selected.
+
+        Args:
+            name: "train", or another name that starts with `train` or `test` (XProf knows these as steps).
+            number: its number.
+            n_batches: how many numbers it covers.
+            is_selectable: False for steps that open and close no window, such as validation; nor does any step inside
+                another of its thread.
+            is_certain: False when it turns out later whether there is a step: call `confirm_step` then.
+        """
+        control = self._running_control()
+        is_selectable = is_selectable and not control.steps_here()
+        if is_selectable:
+            control.before_step(number, n_batches)
+        keeper = control.keeper
+        step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened)
+        control.add(step)
+        if is_certain:
+            self.confirm_step(step)
+        return step
+
+    def confirm_step(self, step: OpenStep) -> None:
+        """Make the marker of `step` that of a step; without it the event is not one."""
+        confirm_marker(step.marker, step.number)
+
+    def cancel_step(self, step: OpenStep) -> None:
+        """Forget a step that was not certain and did not happen."""
+        self._running_control().drop(step)
+
+    def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
+        """Mark the end of a step, closing the window after it where the next is not selected or a bound was met.
+
+        Args:
+            step: from `begin_step`, on the same thread. Ending it twice does nothing.
+            n_batches: how many numbers it covered, when it turned out to be another count.
+        """
+        control = self._running_control()
+        if n_batches is not None:
+            step.n_batches = n_batches
+        if control.finish(step):
+            if step.is_selectable:
+                self.next_number = step.number + step.n_batches
+            control.after_step(step, self.next_number)
+
+    def _running_control(self) -> WindowControl:
+        if self._control is None:
+            raise CaptureError("The capture was not started: call `start()` first.")
+        return self._control
+
+
+def stop_active() -> Path | None:
+    """End a capture that was left running and return where its first files are; None when none runs."""
+    capture = active_capture()
+    if capture is None:
+        return None
+    record = capture.stop(outcome="interrupted")
+    return record.run_dirs[0] if record.run_dirs else None
+
+
+def _abandon(patch: KerasPatch | None, sampler: SystemSampler | None, sources: SourceRecorder) -> None:
+    """Take back what a capture left in the process whose owner is gone without `stop()`."""
+    if patch is not None:
+        patch.remove()
+    if sampler is not None:
+        sampler.stop()
+    sources.stop()

@@ -1,0 +1,139 @@
+"""Windows: opens and closes TensorFlow's profiler sessions of one capture, one `Window` and one run directory each."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from ...errors import CaptureError
+from ..source.source_map import SourceRecorder
+from .bounds import BoundWatch
+from .record import CaptureOptions, Window
+from .scratch import free_text, place_run
+from .tf_profiler import start_session, stop_session
+
+WARM_UP_STEPS = 2
+"""The first step of a window may trace and compile; the heap is watched from the end of the second on."""
+
+
+class WindowKeeper:
+    """The windows of one capture. Not thread-safe: `Capture` calls it under its lock."""
+
+    def __init__(self, options: CaptureOptions, scratch: Path, sources: SourceRecorder) -> None:
+        # Absolute from the start: the program may change its directory meanwhile.
+        self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
+        self.scratch = scratch
+        """The private folder of the capture."""
+        self._sources = sources
+        self._detail = options.detail
+        self.n_opened = 0
+        """How many sessions have been begun."""
+        self._session_dir = scratch
+        self._steps: list[tuple[int, int]] = []
+        self._start_ns = 0
+        self._start_s = 0.0
+        self.watch: BoundWatch | None = None
+        """The watch of the open window."""
+        self.windows: list[Window] = []
+        self.notices: list[str] = []
+        self.failure: CaptureError | None = None
+        """The last failure of a session; its words are in `notices` too."""
+        self.open_id: int | None = None
+        """Number of the open window, None while no session runs."""
+
+    @property
+    def open_seconds(self) -> float:
+        """For how long sessions have run, the open one included, in s."""
+        past_ns = sum(window.stop_ns - window.start_ns for window in self.windows)
+        return (past_ns + (time.time_ns() - self._start_ns if self.open_id is not None else 0)) / 1e9
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the files written so far."""
+        return sum(window.n_bytes for window in self.windows)
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps lie whole in the windows closed so far."""
+        return sum(window.n_steps for window in self.windows)
+
+    def open(self) -> None:
+        """Start a session of the profiler.
+
+        Raises:
+            CaptureError: it did not start; no window is open then.
+        """
+        self.n_opened += 1
+        self._steps = []
+        # A folder per session: TensorFlow names its runs by the second, and would write the second over the first.
+        self._session_dir = self.scratch / f"session{self.n_opened}"
+        begin_s = time.perf_counter()
+        notices = start_session(self._session_dir, self._detail)
+        self._start_s = time.perf_counter() - begin_s
+        self._start_ns = time.time_ns()
+        self.open_id = self.n_opened
+        self._sources.start()
+        for notice in notices:
+            self.tell(notice)
+
+    def close(self) -> Window | None:
+        """Stop the session and return its window; None when its files could not be written, which `notices` tell."""
+        if self.watch is not None:
+            self.watch.cancel()
+            self.watch = None
+        self.open_id = None
+        self._sources.stop()
+        stop_ns = time.time_ns()
+        begin_s = time.perf_counter()
+        try:
+            run_dir = stop_session(self._session_dir)
+        except CaptureError as error:
+            self.fail(error)
+            return None
+        # Before the folder moves. Its sidecar does not count: the bound is about what the profiler writes.
+        n_bytes = sum(path.stat().st_size for path in run_dir.rglob("*") if path.is_file())
+        if notice := self._sources.write(run_dir):
+            self.tell(notice)
+        stop_s = time.perf_counter() - begin_s
+        window = Window(
+            run_dir=self._keep(run_dir),
+            first_step=self._steps[0][0] if self._steps else None,
+            last_step=self._steps[-1][0] + self._steps[-1][1] - 1 if self._steps else None,
+            n_steps=sum(n_batches for _, n_batches in self._steps),
+            start_ns=self._start_ns,
+            stop_ns=stop_ns,
+            start_s=self._start_s,
+            stop_s=stop_s,
+            n_bytes=n_bytes,
+        )
+        self.windows.append(window)
+        return window
+
+    def count_step(self, number: int, n_batches: int) -> None:
+        """Note that a step lies whole in the open window."""
+        self._steps.append((number, n_batches))
+        if self.watch is not None and len(self._steps) == WARM_UP_STEPS:
+            self.watch.rebase()
+
+    def fail(self, error: CaptureError) -> None:
+        """Keep a failure of a session, and its words for the user."""
+        self.failure = error
+        self.tell(str(error))
+
+    def tell(self, notice: str) -> None:
+        """Add a notice, once."""
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+    def _keep(self, run_dir: Path) -> Path:
+        """Move a run directory to the user's logdir; where that fails it stays in the temporary folder."""
+        if self._logdir is None:
+            return run_dir
+        try:
+            return place_run(run_dir, self._logdir)
+        except OSError as error:
+            self.tell(
+                f"The capture could not be kept in logdir={self._logdir} ({free_text(self._logdir)} free): {error}. "
+                f"It is held in {run_dir} as long as this profile lives; copy that to keep it."
+            )
+            return run_dir

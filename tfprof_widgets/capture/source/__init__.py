@@ -1,0 +1,1 @@
+"""The user's program: its functions, graphs, layers, variables and lines."""

@@ -1,0 +1,1 @@
+"""Captures of TensorFlow's sessions: RunMetadata of chosen steps."""

@@ -1,0 +1,1 @@
+"""A trace -> Chrome's trace event format."""

@@ -1,0 +1,180 @@
+"""A profile -> one file of Chrome trace events, which Perfetto, chrome://tracing and speedscope open and `load` reads back.
+
+Source: the Trace Event Format, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ...analysis.results import Results
+from ...analysis.timeline.counters import Counters
+from ...analysis.timeline.flows import KINDS, Flows
+from ...formats.saved import SavedProfile
+from ...trace.trace import StatKind, Trace
+from ..atomic import replacing
+from ..json_text import compact, microseconds, plain, quoted, real
+from .events import CHUNK, event_texts, place, process_of
+
+VERSION = 1
+_FLOW_START = '{"ph":"s","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
+_FLOW_END = '{"ph":"f","bp":"e","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
+
+
+def write_chrome_trace(
+    path: Path,
+    results: Results,
+    *,
+    saved: SavedProfile,
+    on_events: Callable[[int], object] = lambda _: None,
+) -> None:
+    """Write the file; gzip where its name ends in `.gz`. It stands there whole or not at all.
+
+    Args:
+        path: of the file.
+        results: gives events, flows, counters and steps.
+        saved: what goes in beside the events, so that `load` gives it back.
+        on_events: is told how many more events were written.
+
+    Raises:
+        TfProfError: the file cannot be written.
+    """
+    with replacing(path) as file:
+        stream_chrome_trace(file, results, saved=saved, on_events=on_events)
+
+
+def stream_chrome_trace(
+    file: BinaryIO,
+    results: Results,
+    *,
+    saved: SavedProfile,
+    on_events: Callable[[int], object] = lambda _: None,
+) -> None:
+    """The same into an open file, piece by piece: memory does not grow with the trace."""
+    trace = results.trace
+    file.write(b'{"traceEvents":[\n')
+    is_first = True
+
+    def write(texts: list[str]) -> None:
+        nonlocal is_first
+        if texts:
+            file.write((("" if is_first else ",\n") + ",\n".join(texts)).encode("utf-8", "backslashreplace"))
+            is_first = False
+
+    write(_names(trace))
+    for texts in event_texts(trace):
+        write(texts)
+        on_events(min(CHUNK, len(texts)))
+    for texts in chain(_flow_texts(trace, results.flows), _counter_texts(results.counters), [_step_texts(results)]):
+        write(texts)
+    # Last: Perfetto stops at a member that it does not know.
+    file.write(b'\n],\n"tfprof":')
+    file.write(compact(_marker(trace, saved)).encode("utf-8", "backslashreplace"))
+    file.write(b"}\n")
+
+
+def _names(trace: Trace) -> list[str]:
+    """What processes and threads are called and in which order they stand."""
+    several_hosts = len({plane.host for plane in trace.planes}) > 1
+    texts = []
+    for i, plane in enumerate(trace.planes):
+        name = f"{plane.host} {plane.name}" if several_hosts else plane.name
+        where = f'"pid":{process_of(i)}'
+        texts.append(f'{{"ph":"M",{where},"name":"process_name","args":{{"name":{quoted(name)}}}}}')
+        texts.append(f'{{"ph":"M",{where},"name":"process_sort_index","args":{{"sort_index":{i}}}}}')
+    for i, line in enumerate(trace.lines):
+        name = line.display_name or line.name or str(line.id)
+        where = place(trace, i)
+        texts.append(f'{{"ph":"M",{where},"name":"thread_name","args":{{"name":{quoted(name)}}}}}')
+        texts.append(f'{{"ph":"M",{where},"name":"thread_sort_index","args":{{"sort_index":{i}}}}}')
+    return texts
+
+
+def _flow_texts(trace: Trace, flows: Flows) -> Iterator[list[str]]:
+    """Each flow as an arrow from the start of the event that made to the start of the event that was made."""
+    places = np.array([place(trace, line) for line in range(len(trace.lines))], object)
+    kinds = np.array(KINDS, object)
+    for low in range(0, len(flows.kind), CHUNK):
+        rows = slice(low, low + CHUNK)
+        kind = kinds[flows.kind[rows]].tolist()
+        number = range(low, low + len(kind))
+        ends = []
+        for event, form in ((flows.from_event[rows], _FLOW_START), (flows.to_event[rows], _FLOW_END)):
+            where = places[trace.line_id[event]].tolist()
+            columns = zip(kind, number, where, microseconds(trace.start_ps[event]), kind, strict=True)
+            ends.append(map(form.__mod__, columns))
+        yield list(chain.from_iterable(zip(*ends, strict=True)))
+
+
+def _counter_texts(counters: Counters) -> Iterator[list[str]]:
+    """Each value of a counter at its time. All belong to the first process, as no plane owns them."""
+    for counter in counters.counters:
+        name = quoted(f"{counter.name} [{counter.unit}]" if counter.unit else counter.name)
+        for low in range(0, len(counter.time_ps), CHUNK):
+            rows = slice(low, low + CHUNK)
+            values = map(_number, counter.value[rows].tolist())
+            columns = zip(microseconds(counter.time_ps[rows]), repeat(name), values, strict=False)
+            yield list(map('{"ph":"C","pid":1,"ts":%s,"name":%s,"args":{"value":%s}}'.__mod__, columns))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else real(value)
+
+
+def _step_texts(results: Results) -> list[str]:
+    """The start of every step as a mark over all tracks."""
+    if not results.trace.lines:
+        return []
+    frame = results.steps.frame
+    where = place(results.trace, 0)
+    columns = zip(microseconds(frame["start_ps"].to_numpy(np.int64)), frame["step"], frame["step_time_ms"], strict=True)
+    return [
+        f'{{"ph":"i","s":"g","cat":"step",{where},"ts":{ts},"name":{quoted(f"Step {step}")},'
+        f'"args":{{"step_time_ms":{real(float(time_ms))}}}}}'
+        for ts, step, time_ms in columns
+    ]
+
+
+def _marker(trace: Trace, saved: SavedProfile) -> dict[str, Any]:
+    """What viewers have no word for and `load` needs to give the same trace."""
+    change = np.flatnonzero(np.append(True, trace.session_id[1:] != trace.session_id[:-1]))[: trace.n_events]
+    return {
+        "version": VERSION,
+        "origin_ns": trace.origin_ns,
+        "planes": [
+            {"name": plane.name, "host": plane.host, "stats": {key: plain(value) for key, value in plane.stats.items()}}
+            for plane in trace.planes
+        ],
+        "lines": [[line.plane, line.id, line.name, line.display_name] for line in trace.lines],
+        "sessions": [[one.host, one.start_ps, one.stop_ps] for one in trace.sessions],
+        "session_runs": np.column_stack([change, trace.session_id[change]]).tolist(),
+        "unsigned": [trace.strings[key] for key in _unsigned_keys(trace)],
+        "metadata": list(_metadata(trace)),
+        "warnings": list(trace.warnings),
+        "profile": saved.document(),
+    }
+
+
+def _unsigned_keys(trace: Trace) -> Iterable[int]:
+    """Names of stats whose integers are all unsigned, which JSON does not tell."""
+    stats = trace.stats
+    keys = np.concatenate([stats.keys[stats.shapes.key], trace.metadata_stat_key])
+    kinds = np.concatenate([stats.shapes.kind, trace.metadata_stat_kind])
+    unsigned, signed = (np.unique(keys[kinds == kind]) for kind in (StatKind.UINT64, StatKind.INT64))
+    found: list[int] = np.setdiff1d(unsigned, signed).tolist()
+    return found
+
+
+def _metadata(trace: Trace) -> Iterator[list[Any]]:
+    """Plane, name, name to show and stats of what events share; among them the programs that XLA compiled."""
+    told = np.flatnonzero((np.diff(trace.metadata_stat_offsets) > 0) | (trace.display_name_id >= 0))
+    for row in told.tolist():  # some thousand, whatever the number of events
+        shown = int(trace.display_name_id[row])
+        stats = {name: plain(value) for name, value in trace.metadata_stats_of(row).items()}
+        plane, name = int(trace.metadata_plane_id[row]), trace.strings[trace.metadata_name_id[row]]
+        yield [plane, name, trace.strings[shown] if shown >= 0 else "", stats]

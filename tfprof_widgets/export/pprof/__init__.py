@@ -1,0 +1,1 @@
+"""The tree of code or ops -> pprof's format."""

@@ -1,0 +1,1 @@
+"""A profile -> a report in Markdown."""

@@ -1,0 +1,1 @@
+"""Bytes -> `Trace`: one package for each format that is read."""

@@ -1,0 +1,260 @@
+"""Chrome trace events, one by one -> lists of columns: spans, instants, counters and flows on numbered tracks."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import TraceError
+from .json_reader import Real
+from .stats import StatRow, Texts, stat_rows
+from .times import picoseconds
+
+UNFINISHED = -1
+"""In place of the duration of a span whose end is not known yet."""
+LONGEST_PS = 2**62
+"""Longer durations become this, which is longer than any that a trace can hold."""
+_INSTANTS, _BEGINS, _ENDS, _FLOWS = frozenset("iIRn"), frozenset("BbS"), frozenset("EeF"), frozenset("stf")
+_OWN_EXTRA = frozenset("CstfM")
+"""Phases that this package writes for viewers: what they tell is also in the stats of events or in the marker."""
+_MOST_VALUE = 1e300
+"""Counters beyond it, infinite ones and those that are no number are left out."""
+COUNTERS, OVERLAPPING = "Counters", "overlapping"
+"""Kinds of tracks beside threads."""
+
+Track = tuple[Hashable, Hashable, str]
+"""Process, thread, and what else but a thread it is: "", `COUNTERS` or `OVERLAPPING`."""
+
+
+@dataclass(slots=True)
+class Edge:
+    """The begin or the end of a span that two trace events tell of."""
+
+    track: Hashable
+    """Begins and ends of one track match as brackets do."""
+    time_ps: int
+    row: int
+    """Of a begin; of an end -1."""
+    stats: Sequence[StatRow]
+
+
+@dataclass(slots=True)
+class FlowEnd:
+    """One end of an arrow."""
+
+    flow: Hashable
+    time_ps: int
+    track: int
+    phase: str
+    is_enclosed: bool
+    """Whether it belongs to the span around it; else to the next one."""
+
+
+def _longs() -> array[int]:
+    return array("q")
+
+
+@dataclass
+class Collected:
+    """All of a file: columns of one entry per event, and what is between events."""
+
+    start_us: array[int] = field(default_factory=_longs)
+    start_rest_ps: array[int] = field(default_factory=_longs)
+    """What is left of the start after whole microseconds: together they hold more than 64 bits of picoseconds."""
+    duration_ps: array[int] = field(default_factory=_longs)
+    track: array[int] = field(default_factory=_longs)
+    name_id: array[int] = field(default_factory=_longs)
+    stat_row: array[int] = field(default_factory=_longs)
+    """Of each stat the event that has it."""
+    stat_key: array[int] = field(default_factory=_longs)
+    stat_kind: array[int] = field(default_factory=_longs)
+    stat_bits: array[int] = field(default_factory=lambda: array("Q"))
+    n_occurrences: dict[int, int] = field(default_factory=dict)
+    """Of the events that are aggregated."""
+    edges: list[Edge] = field(default_factory=list)
+    flows: list[FlowEnd] = field(default_factory=list)
+    tracks: dict[Track, int] = field(default_factory=dict)
+    names: dict[tuple[str, Hashable, Hashable], Any] = field(default_factory=dict)
+    """What metadata events say: `(their name, process, thread)` to the value."""
+    ignored: Counter[str] = field(default_factory=Counter)
+    """How many events of each phase mean nothing here."""
+
+    @property
+    def n_events(self) -> int:
+        """How many there are."""
+        return len(self.track)
+
+    def add_stats(self, row: int, stats: Sequence[StatRow]) -> None:
+        """Give stats to an event."""
+        for key, kind, bits in stats:
+            self.stat_row.append(row)
+            self.stat_key.append(key)
+            self.stat_kind.append(kind)
+            self.stat_bits.append(bits)
+
+
+class Collector:
+    """Takes up events; `is_own` says that this package wrote them."""
+
+    def __init__(self, texts: Texts, *, unsigned: frozenset[str] = frozenset(), is_own: bool = False) -> None:
+        self.found = Collected()
+        self._texts = texts
+        self._unsigned = unsigned
+        self._is_own = is_own
+        self._n_read = 0
+
+    def add(self, events: Iterable[dict[str, Any]]) -> None:
+        """Take up some events.
+
+        Raises:
+            TraceError: one has the wrong types; the message says which one.
+        """
+        for event in events:  # JSON has no columns; this loop is what makes them
+            try:
+                self._add(event)
+            except TraceError as error:
+                raise TraceError(f"trace event {self._n_read}: {error}") from error
+            self._n_read += 1
+
+    def _add(self, event: dict[str, Any]) -> None:
+        phase = event.get("ph")
+        if phase == "X":
+            self._span(event)
+        elif type(phase) is not str:
+            raise TraceError(f"its ph is {str(phase)[:40]!r}, not a letter")
+        elif self._is_own and (phase in _OWN_EXTRA or (phase == "i" and event.get("cat") == "step")):
+            return
+        elif phase in _INSTANTS:
+            is_aggregated = self._is_own and event.get("cat") == "aggregated"
+            duration = self._aggregated(event) if is_aggregated else 0
+            self._row(event, self._track(event), picoseconds(event, "ts"), duration, self._args(event))
+        elif phase in _BEGINS or phase in _ENDS:
+            self._edge(event, phase)
+        elif phase == "C":
+            self._counter(event)
+        elif phase in _FLOWS:
+            self._flow(event, phase)
+        elif phase == "M":
+            self._name(event)
+        else:
+            self.found.ignored[phase[:1]] += 1
+
+    def _span(self, event: dict[str, Any]) -> None:
+        duration = UNFINISHED
+        if event.get("dur") is not None:
+            duration = min(max(0, picoseconds(event, "dur")), LONGEST_PS)
+        self._row(event, self._track(event), picoseconds(event, "ts"), duration, self._args(event))
+
+    def _edge(self, event: dict[str, Any], phase: str) -> None:
+        process, thread = _id(event, "pid"), _id(event, "tid")
+        time_ps = picoseconds(event, "ts")
+        args = self._args(event)
+        is_thread = phase in "BE"
+        track: Hashable = (process, thread) if is_thread else (process, "", *self._async_id(event))
+        row = -1
+        if phase in _BEGINS:
+            row = self.found.n_events
+            kind = "" if is_thread or self._is_own else OVERLAPPING
+            self._row(event, self._track(event, kind), time_ps, UNFINISHED, args)
+        self.found.edges.append(Edge(track, time_ps, row, args if row < 0 else ()))
+
+    def _async_id(self, event: dict[str, Any]) -> tuple[Hashable, ...]:
+        local = event.get("id2")
+        id_ = str(local) if isinstance(local, dict) else _id(event, "id")
+        return (id_, _text(event, "cat"), _text(event, "scope"))
+
+    def _counter(self, event: dict[str, Any]) -> None:
+        """Each series as an event with the stat that counters of devices have, so that `counters` finds it."""
+        series = event.get("args")
+        if not isinstance(series, dict):
+            raise TraceError("it is a counter without args")
+        track, time_ps = self._track(event, COUNTERS), picoseconds(event, "ts")
+        name = " ".join(part for part in (_text(event, "name"), str(event.get("id", ""))[:80]) if part)
+        for what, value in series.items():
+            if isinstance(value, (int, float, Real)) and -_MOST_VALUE < _number(value) < _MOST_VALUE:
+                one = {"name": name if len(series) == 1 else f"{name} {what}"}
+                self._row(
+                    one, track, time_ps, 0, stat_rows({"counter_value": float(value)}, self._texts, self._unsigned)
+                )
+
+    def _flow(self, event: dict[str, Any], phase: str) -> None:
+        flow = (*self._async_id(event), _text(event, "name"))
+        is_enclosed = phase != "f" or event.get("bp") == "e"
+        time_ps = picoseconds(event, "ts")
+        self.found.flows.append(FlowEnd(flow, time_ps, self._track(event), phase, is_enclosed))
+
+    def _name(self, event: dict[str, Any]) -> None:
+        args = event.get("args")
+        if not isinstance(args, dict):
+            return
+        what = _text(event, "name")
+        value = args.get("sort_index" if what.endswith("sort_index") else "name")
+        if type(value) in (str, int):
+            thread = _id(event, "tid") if what.startswith("thread") else None
+            self.found.names[what, _id(event, "pid"), thread] = value
+
+    def _row(
+        self, event: dict[str, Any], track: int, start_ps: int, duration_ps: int, stats: Sequence[StatRow]
+    ) -> None:
+        found = self.found
+        found.add_stats(found.n_events, stats)
+        whole, rest = divmod(start_ps, 1_000_000)
+        found.start_us.append(whole)
+        found.start_rest_ps.append(rest)
+        found.duration_ps.append(duration_ps)
+        found.name_id.append(self._texts.id_of(_text(event, "name")))
+        found.track.append(track)
+
+    def _track(self, event: dict[str, Any], kind: str = "") -> int:
+        track = (_id(event, "pid"), None if kind == COUNTERS else _id(event, "tid"), kind)
+        return self.found.tracks.setdefault(track, len(self.found.tracks))
+
+    def _args(self, event: dict[str, Any]) -> Sequence[StatRow]:
+        args = event.get("args")
+        if args is None:
+            args = {}
+        if not isinstance(args, dict):
+            raise TraceError(f"its args are a {type(args).__name__}, not an object")
+        if not self._is_own and (category := _text(event, "cat")):
+            args = {"cat": category} | args
+        return stat_rows(args, self._texts, self._unsigned) if args else ()
+
+    def _aggregated(self, event: dict[str, Any]) -> int:
+        """Note how often the next event ran, leaving its stats in `args`; gives how long in all."""
+        args = event.get("args")
+        if not isinstance(args, dict):
+            raise TraceError("it is aggregated and has no args")
+        count, total_ps = args.pop("$occurrences", None), picoseconds(args, "$total_us")
+        if type(count) is not int or not 0 < count < 2**31:
+            raise TraceError(f"its $occurrences are {str(count)[:40]}, not a count")
+        del args["$total_us"]
+        self.found.n_occurrences[self.found.n_events] = count
+        return min(max(0, total_ps), LONGEST_PS)
+
+
+def _number(value: float | Real) -> float:
+    """What a counter counts, for comparing: integers of any size stay what they are."""
+    return float(value) if isinstance(value, Real) else value
+
+
+def _id(event: dict[str, Any], name: str) -> Hashable:
+    value = event.get(name)
+    if value is None:
+        return 0
+    if type(value) in (int, str, Real):
+        return value  # type: ignore[no-any-return]  # hashable, as its type says
+    raise TraceError(f"its {name} is a {type(value).__name__}, neither a number nor a text")
+
+
+def _text(event: dict[str, Any], name: str) -> str:
+    value = event.get(name)
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, (int, float, str)):
+        return str(value)
+    raise TraceError(f"its {name} is a {type(value).__name__}, not a text")

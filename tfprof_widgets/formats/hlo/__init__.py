@@ -1,0 +1,1 @@
+"""Compiled HLO modules -> tables of instructions."""

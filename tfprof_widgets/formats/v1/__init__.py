@@ -1,0 +1,1 @@
+"""TensorFlow's first profiler: RunMetadata, timelines and ProfileProto -> `Trace` and `OpGraph`."""

@@ -1,0 +1,71 @@
+"""The bytes of tfprof's OpLogProto -> `OpLog`: float operations, further types and call stacks of ops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import TraceError
+from ...trace.op_graph import sane_float_ops
+from .frame_table import FrameTable
+from .step_stats_messages import step_message, text_of
+
+
+@dataclass(frozen=True)
+class OpLog:
+    """What a log says of ops, by name."""
+
+    float_ops: dict[str, int] = field(default_factory=dict)
+    types: dict[str, list[str]] = field(default_factory=dict)
+    frame: dict[str, int] = field(default_factory=dict)
+    """The innermost row of `frames` of the call that made the op."""
+    frames: FrameTable = field(default_factory=FrameTable)
+
+
+def read_op_log(content: bytes | None, *, source: str = "") -> OpLog:
+    """Read a log; an empty one for None.
+
+    Raises:
+        TraceError: it is none.
+    """
+    from google.protobuf.message import DecodeError
+
+    from ..wire.wire_walk import break_of
+
+    found = OpLog()
+    if not content:
+        return found
+    try:
+        log = step_message("OpLog").FromString(content)
+    except DecodeError as error:
+        raise TraceError(f"{source or 'The op log'} is no whole OpLogProto: {break_of(content)}") from error
+    texts: dict[int, str] = {}
+    for entry in log.id_to_string:
+        texts.setdefault(entry.key, text_of(entry.value))
+    for entry in log.log_entries:
+        _take(found, entry, texts)
+    return found
+
+
+def _take(found: OpLog, entry: Any, texts: dict[int, str]) -> None:
+    name = text_of(entry.name)
+    found.types.setdefault(name, []).extend(text_of(one) for one in entry.types)
+    if n_float_ops := sane_float_ops(entry.float_ops):
+        found.float_ops[name] = n_float_ops
+    if entry.HasField("code_def") and name not in found.frame:
+        found.frame[name] = frame_of(found.frames, entry.code_def, texts)
+
+
+def frame_of(frames: FrameTable, code: Any, texts: dict[int, str]) -> int:
+    """The innermost frame of a CodeDef message, -1 for an empty one."""
+    row = -1
+    for trace in code.traces:  # as deep as calls nest
+        row = frames.row(
+            row,
+            texts.get(trace.file_id, ""),
+            trace.lineno,
+            texts.get(trace.function_id, ""),
+            trace.func_start_line,
+            texts.get(trace.line_id, ""),
+        )
+    return row

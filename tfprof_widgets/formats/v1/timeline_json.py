@@ -1,0 +1,159 @@
+"""The events of a `timeline-N.json` of TensorFlow's first profiler -> its ops, tensors and counters as lists.
+
+Source: tensorflow/python/client/timeline.py, which `tf.compat.v1.train.ProfilerHook` and tfprof write with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import TraceError
+from ..chrome.json_reader import Document
+from ..chrome.times import picoseconds
+
+_IS_TIMELINE = re.compile(rb'(?:CPU|GPU|cpu|gpu):\d+[^"\\\s]{0,60} Compute"|"Op (?:scheduling|execution) threads: ')
+_INPUT = re.compile(r"input\d+$")
+_MOST_INPUTS = 10_000
+
+
+class NotATimelineError(TraceError):
+    """The file holds what timelines of TensorFlow do not."""
+
+
+def is_timeline(content: bytes) -> bool:
+    """Whether a Chrome trace names its processes as TensorFlow's first profiler does."""
+    return _IS_TIMELINE.search(content) is not None
+
+
+@dataclass(slots=True)
+class TimelineObject:
+    """A tensor: where and when it was made, and what a snapshot says of it."""
+
+    name: str
+    process: Any
+    start_ns: int
+    end_ns: int = -1
+    snapshot: str = ""
+    snapshot_ns: int = -1
+
+
+@dataclass
+class TimelineFile:
+    """What is collected of one file."""
+
+    processes: dict[Any, str] = field(default_factory=dict)
+    ops: list[tuple[tuple[Any, Any], str, str, tuple[str, ...], int, int]] = field(default_factory=list)
+    """Process and thread, name, type, inputs, start and duration in ns."""
+    arrows: dict[tuple[Any, Any, int], list[str]] = field(default_factory=dict)
+    """By process, thread and time the ops that an arrow leads from to what starts there."""
+    objects: dict[tuple[Any, Any], TimelineObject] = field(default_factory=dict)
+    made: list[TimelineObject] = field(default_factory=list)
+    counters: list[tuple[str, int, float]] = field(default_factory=list)
+    others: Counter[str] = field(default_factory=Counter)
+    is_truncated: bool = False
+
+
+def read_timeline(content: bytes) -> TimelineFile:
+    """Collect the events of one file.
+
+    Raises:
+        NotATimelineError: it has other spans than ops.
+        TraceError: it is damaged; the message says where.
+    """
+    document = Document(content)
+    found = TimelineFile()
+    n_read = 0
+    for batch in document.events():
+        for event in batch:  # JSON has no columns; this loop is what makes them
+            try:
+                _add(found, event)
+            except TraceError as error:
+                raise type(error)(f"trace event {n_read}: {error}") from error
+            n_read += 1
+    found.is_truncated = document.is_truncated
+    return found
+
+
+def _add(found: TimelineFile, event: dict[str, Any]) -> None:
+    phase = event.get("ph")
+    if type(phase) is not str:
+        raise TraceError(f"its ph is {str(phase)[:40]!r}, not a letter")
+    if phase == "M":
+        if event.get("name") == "process_name":
+            found.processes[_id(event, "pid")] = str(_args(event).get("name", ""))
+    elif phase == "X":
+        found.ops.append(_op(event))
+    elif phase in "NOD":
+        _object(found, event, phase)
+    elif phase == "C":
+        time_ns = picoseconds(event, "ts") // 1000
+        for name, value in _args(event).items():
+            found.counters.append((name, time_ns, _finite(value)))
+    elif phase in "tf":
+        key = _id(event, "pid"), _id(event, "tid"), picoseconds(event, "ts") // 1000
+        found.arrows.setdefault(key, []).append(clean(event.get("name", "")))
+    elif phase != "s":
+        found.others[phase[:1]] += 1
+
+
+def _op(event: dict[str, Any]) -> tuple[tuple[Any, Any], str, str, tuple[str, ...], int, int]:
+    args = _args(event)
+    if event.get("cat") != "Op" or "name" not in args:
+        raise NotATimelineError(f"a span of category {str(event.get('cat'))[:40]!r}")
+    if len(args) > _MOST_INPUTS:
+        raise TraceError(f"it has {len(args)} args, more than {_MOST_INPUTS}, the limit")
+    inputs = tuple(clean(value) for name, value in args.items() if _INPUT.match(name))
+    start_ns = picoseconds(event, "ts") // 1000
+    duration_ns = max(0, picoseconds(event, "dur") // 1000) if event.get("dur") is not None else 0
+    thread = _id(event, "pid"), _id(event, "tid")
+    return thread, clean(args["name"]), clean(args.get("op", "")), inputs, start_ns, duration_ns
+
+
+def _object(found: TimelineFile, event: dict[str, Any], phase: str) -> None:
+    key = _id(event, "pid"), _id(event, "id")
+    time_ns = picoseconds(event, "ts") // 1000
+    known = found.objects.get(key)
+    if phase == "N" or known is None:
+        if phase == "D":
+            found.others["D"] += 1
+            return
+        known = found.objects[key] = TimelineObject(clean(event.get("name", "")), key[0], time_ns)
+        found.made.append(known)
+    if phase == "D":
+        known.end_ns = time_ns
+    elif phase == "O":
+        snapshot = _args(event).get("snapshot")
+        text = snapshot.get("tensor_description") if isinstance(snapshot, dict) else None
+        known.snapshot, known.snapshot_ns = text if isinstance(text, str) else "", time_ns
+
+
+def _args(event: dict[str, Any]) -> dict[str, Any]:
+    args = event.get("args")
+    if args is None:
+        return {}
+    if not isinstance(args, dict):
+        raise TraceError(f"its args are a {type(args).__name__}, not an object")
+    return args
+
+
+def _id(event: dict[str, Any], name: str) -> Any:
+    value = event.get(name)
+    if value is not None and not isinstance(value, (int, str)):
+        raise TraceError(f"its {name} is a {type(value).__name__}, neither a number nor a text")
+    return value
+
+
+def _finite(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TraceError(f"it counts {str(value)[:40]!r}, which is no number") from error
+    return number if abs(number) < 1e300 else 0.0
+
+
+def clean(value: Any) -> str:
+    """A value as text that any encoder takes."""
+    return str(value).encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")

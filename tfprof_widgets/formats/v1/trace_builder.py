@@ -1,0 +1,116 @@
+"""Events one by one, on named lines of named planes -> a Trace, for readers of formats that have no columns."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...trace.assembly import assemble
+from ...trace.event_table import EventTable, in_order
+from ...trace.stat_table import Stats, packed_stats
+from ...trace.times import MAX_PS
+from ...trace.trace import DERIVED_LINE_BASE, Line, Plane, Session, Trace
+from ..chrome.metadata import foreign_metadata
+from ..chrome.stats import Texts, stat_rows
+
+
+def _longs() -> array[int]:
+    return array("q")
+
+
+@dataclass
+class TraceBuilder:
+    """Collects events; times are picoseconds after the origin."""
+
+    origin_ns: int = 0
+    warnings: list[str] = field(default_factory=list)
+    _planes: dict[tuple[str, str], int] = field(default_factory=dict)
+    _lines: dict[tuple[int, str], tuple[int, bool]] = field(default_factory=dict)
+    """`(plane, name)` to the line's number and whether it is derived."""
+    _texts: Texts = field(default_factory=Texts)
+    _start: array[int] = field(default_factory=_longs)
+    _duration: array[int] = field(default_factory=_longs)
+    _line: array[int] = field(default_factory=_longs)
+    _name: array[int] = field(default_factory=_longs)
+    _n_stats: array[int] = field(default_factory=_longs)
+    _stats: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def line(self, host: str, plane: str, name: str, *, is_derived: bool = False) -> int:
+        """The number of a line; planes and lines come in the order in which they are asked for first."""
+        plane_id = self._planes.setdefault((host, plane), len(self._planes))
+        return self._lines.setdefault((plane_id, name), (len(self._lines), is_derived))[0]
+
+    def add(self, line: int, name: str, start_ps: int, duration_ps: int, stats: Mapping[str, Any]) -> None:
+        """Add an event; what lies beyond 13 days of the origin is cut to that."""
+        start_ps = max(-MAX_PS, min(start_ps, MAX_PS))
+        duration_ps = max(0, min(duration_ps, MAX_PS))
+        self._start.append(start_ps)
+        self._duration.append(duration_ps)
+        self._line.append(line)
+        self._name.append(self._texts.id_of(name))
+        rows = stat_rows(dict(stats), self._texts, frozenset())
+        self._n_stats.append(len(rows))
+        self._stats += rows
+
+    def trace(self, hosts: Iterable[str] = ()) -> Trace:
+        """All of it; each host is a session of its own.
+
+        Args:
+            hosts: those that have a session even without an event.
+        """
+        order = sorted(self._lines, key=lambda key: key[0])  # stable: lines of one plane keep their order
+        final = np.zeros(len(order), np.int32)
+        for place, key in enumerate(order):
+            final[self._lines[key][0]] = place
+        line = final[np.array(self._line, np.int64)] if order else np.empty(0, np.int32)
+        keys = list(self._planes)
+        plane = np.array([key[0] for key in order], np.int32)[line] if order else np.empty(0, np.int32)
+        names = list(dict.fromkeys([*hosts, *(host for host, _ in keys)])) or [""]
+        session_of_plane = np.array([names.index(host) for host, _ in keys] or [0], np.int32)
+        metadata = foreign_metadata(np.array(self._name, np.int64), plane)
+        stats = np.array(self._stats, object).reshape(-1, 3)
+        table = in_order(
+            EventTable(
+                start_ps=np.array(self._start, np.int64),
+                duration_ps=np.array(self._duration, np.int64),
+                line_id=line,
+                metadata_id=metadata.row_of_event,
+                session_id=session_of_plane[plane] if len(plane) else np.empty(0, np.int32),
+                n_occurrences=np.zeros(len(line), np.int32),
+                stats=packed_stats(
+                    Stats(
+                        np.array(self._n_stats, np.int64),
+                        stats[:, 0].astype(np.int32),
+                        stats[:, 1].astype(np.uint8),
+                        stats[:, 2].astype(np.uint64),
+                    )
+                ),
+            )
+        )
+        return assemble(
+            table,
+            metadata.table,
+            planes=[Plane(name, host) for host, name in keys],
+            lines=[self._final_line(key, place) for place, key in enumerate(order)],
+            sessions=[_window(host, table, i) for i, host in enumerate(names)],
+            origin_ns=self.origin_ns,
+            strings=self._texts.texts,
+            blobs=self._texts.blobs,
+            warnings=self.warnings,
+        )
+
+    def _final_line(self, key: tuple[int, str], place: int) -> Line:
+        is_derived = self._lines[key][1]
+        return Line(key[0], DERIVED_LINE_BASE + 100 + place % 200 if is_derived else place + 1, key[1], "")
+
+
+def _window(host: str, table: EventTable, session: int) -> Session:
+    rows = np.flatnonzero(table.session_id == session)
+    if not len(rows):
+        return Session(host, 0, 0)
+    end = table.start_ps[rows] + table.duration_ps[rows]
+    return Session(host, int(table.start_ps[rows].min()), int(end.max()))

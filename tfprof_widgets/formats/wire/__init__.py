@@ -1,0 +1,1 @@
+"""Bytes on demand, and protocol buffers as they are on the wire."""

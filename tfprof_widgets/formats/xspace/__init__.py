@@ -1,0 +1,1 @@
+"""`XSpace`, which TensorFlow's profiler writes -> `Trace`."""

@@ -1,0 +1,257 @@
+"""The serialised events of a plane, joined -> columns of events and stats, decoded together by NumPy.
+
+The fast path takes fields in the order protobuf writes them. Whatever else is legal (other orders, repeated or unknown
+fields, redundant bytes) is noticed, event by event, and left to the slow path in `event_messages`; both give the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ...trace.trace import StatKind
+from ..wire.varints import ByteView, Int64, UInt8, UInt64
+from .event_messages import StatRow, decode_event
+from .string_table import StringTable
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+_COMPRESSED = 8
+_UNSET = 4  # a stat without a value reads as the int64 0
+_NOT_A_VALUE = 255
+_MAX_ROUNDS = 64
+"""Stats are found round by round, the k-th of every event at once; an event with more than this goes the slow path."""
+
+_KIND_OF_TAG = np.full(256, _NOT_A_VALUE, np.uint8)
+for _tag, _kind in ((0x11, 2), (0x18, 3), (0x20, 4), (0x2A, 5), (0x32, 6), (0x38, 7), (0x42, 8)):
+    _KIND_OF_TAG[_tag] = _kind
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """Events in file order, ids as they stand in the file. The stats of event `i` follow those of event `i - 1`."""
+
+    metadata_id: Int64
+    offset_ps: Int64
+    duration_ps: Int64
+    n_occurrences: Int64
+    n_stats: Int64
+    stat_key: Int64
+    stat_kind: UInt8
+    """A `StatKind`, or 7 for a stat whose bits are a stat metadata id, until the plane's table turns it into a text."""
+    stat_bits: UInt64
+
+
+class FoundEvents:
+    """The fields of some events, found in their bytes; their texts are not looked up yet, so threads may find at once."""
+
+    def __init__(self, events: bytes, begin: Int64, end: Int64, *, is_slow_path: bool = False) -> None:
+        """Find the fields of events.
+
+        Args:
+            events: bytes that hold the events, one after the other, and end with `PADDING`.
+            begin: where each event begins.
+            end: where each event ends.
+            is_slow_path: leave every event to the slow path (tests compare the two).
+        """
+        self._view = ByteView(events)
+        self._fast = _FastEvents(self._view, begin, end)
+        if is_slow_path:
+            self._fast.is_irregular[:] = True
+        self._stats = self._fast.stats()
+
+    def columns(self, strings: StringTable) -> EventColumns:
+        """The columns; to be called once.
+
+        Args:
+            strings: takes up the texts and blobs.
+
+        Raises:
+            TraceError: an event is not a readable XEvent; the message says which.
+        """
+        columns = self._stats.columns(self._fast, strings)
+        irregular = np.flatnonzero(self._fast.is_irregular)
+        if not len(irregular):
+            return columns
+        return _with_slow_rows(columns, self._view, self._fast, irregular, strings)
+
+
+class _FastEvents:
+    """The fields of each event before and after its stats, and where its stats lie."""
+
+    def __init__(self, view: ByteView, begin: Int64, end: Int64) -> None:
+        self.view = view
+        self.begin, self.end = begin, end
+        self.is_irregular = np.zeros(len(begin), np.bool_)
+        self._at = self.begin.copy()
+        self.metadata_id = self._field(0x08)
+        self.offset_ps = self._field(0x10)
+        self.duration_ps = self._field(0x18)
+        self._find_stats()
+        self.n_occurrences = self._field(0x28)
+        self.offset_ps[self.n_occurrences != 0] = 0  # one of the two: the later field wins
+        self.is_irregular |= self._at != self.end
+
+    def _field(self, tag: int) -> Int64:
+        """The value of a varint field where it comes next, else 0; moves on behind it."""
+        present = (self.view.octets.take(self._at) == tag) & (self._at < self.end)
+        n_present = np.count_nonzero(present)
+        if n_present == len(present):
+            value, size = self.view.varints(self._at + 1)
+            self._at += size + 1
+            self.is_irregular |= (size == 0) | (self._at > self.end)
+            np.minimum(self._at, self.end, out=self._at)
+            return value.view(np.int64)
+        column = np.zeros(len(present), np.int64)
+        if n_present:
+            rows = np.flatnonzero(present)
+            value, size = self.view.varints(self._at[rows] + 1)
+            column[rows] = value.view(np.int64)
+            at = self._at[rows] + size + 1
+            self.is_irregular[rows] |= (size == 0) | (at > self.end[rows])
+            self._at[rows] = np.minimum(at, self.end[rows])
+        return column
+
+    def _find_stats(self) -> None:
+        """Walk over the stats of all events in step: one round per position in the event."""
+        octets, rounds = self.view.octets, []
+        rows = np.flatnonzero((octets.take(self._at) == 0x22) & (self._at < self.end))
+        at, end = self._at[rows], self.end[rows]
+        for _ in range(_MAX_ROUNDS):
+            if not len(rows):
+                break
+            length, size = self.view.varints(at + 1)
+            begin = at + 1
+            begin += size
+            at = np.minimum(length, np.uint64(len(octets))).view(np.int64)
+            at += begin
+            is_inside = (at <= end) & (size > 0)
+            if not is_inside.all():
+                self.is_irregular[rows[~is_inside]] = True
+                rows, begin, at, end = rows[is_inside], begin[is_inside], at[is_inside], end[is_inside]
+            self._at[rows] = at
+            rounds.append((rows, begin, at))
+            goes_on = (at < end) & (octets.take(at) == 0x22)
+            if not goes_on.all():
+                rows, at, end = rows[goes_on], at[goes_on], end[goes_on]
+        self._rounds = rounds
+
+    def stats(self) -> _FastStats:
+        """Where the stats of the regular events lie, event by event."""
+        n_stats = np.zeros(len(self.end), np.int64)
+        for rows, _, _ in self._rounds:
+            n_stats[rows] += 1
+        offsets = np.cumsum(n_stats) - n_stats
+        begin = np.empty(int(n_stats.sum()), np.int64)
+        end = np.empty_like(begin)
+        for position, (rows, round_begin, round_end) in enumerate(self._rounds):
+            slots = offsets[rows] + position
+            begin[slots], end[slots] = round_begin, round_end
+        self._rounds = []
+        return _FastStats(self.view, n_stats, begin, end)
+
+
+class _FastStats:
+    """Key, kind and value of each stat."""
+
+    def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
+        self.view, self.n_stats = view, n_stats
+        octets = view.octets
+        has_key = (octets.take(begin) == 0x08) & (begin < end)
+        key, size = view.varints(begin + 1)
+        self.key = key.view(np.int64)
+        at = begin + 1
+        at += size
+        is_regular = (at <= end) & (size != 0)
+        if not has_key.all():
+            self.key = np.where(has_key, self.key, 0)
+            at = np.where(has_key, at, begin)
+            is_regular = (at <= end) & ~(has_key & (size == 0))
+        is_unset = at >= end
+        np.minimum(at, end, out=at)
+        self.kind = _KIND_OF_TAG.take(octets.take(at))
+        at += 1
+        self.bits, size = view.varints(at)
+        self.at = at + size
+        is_double = self.kind == StatKind.DOUBLE
+        self.bits[is_double] = view.windows[at[is_double]]
+        self.at[is_double] += 8 - size[is_double]
+        stop = self.at.copy()
+        self.holds_bytes = (self.kind == 5) | (self.kind == 6) | (self.kind == _COMPRESSED)
+        stop[self.holds_bytes] += np.minimum(self.bits[self.holds_bytes], np.uint64(len(octets))).astype(np.int64)
+        if is_unset.any():
+            self.kind[is_unset], self.bits[is_unset], stop[is_unset] = _UNSET, 0, end[is_unset]
+            self.holds_bytes &= ~is_unset
+        is_regular &= (self.kind != _NOT_A_VALUE) & (stop == end) & (is_unset | is_double | (size > 0))
+        self.is_regular = is_regular
+
+    def columns(self, events: _FastEvents, strings: StringTable) -> EventColumns:
+        """The columns of all events; irregular ones have zeros and no stats."""
+        if not self.is_regular.all():
+            events.is_irregular[self._owners()[~self.is_regular]] = True
+        n_stats, irregular = self.n_stats, events.is_irregular
+        key, kind, bits, at, holds_bytes = self.key, self.kind, self.bits, self.at, self.holds_bytes
+        if irregular.any():
+            keep = ~irregular[self._owners()]
+            n_stats = np.where(irregular, 0, n_stats)
+            key, kind, bits, at, holds_bytes = key[keep], kind[keep], bits[keep], at[keep], holds_bytes[keep]
+        self._intern(kind, bits, at, holds_bytes, strings)
+        return EventColumns(
+            events.metadata_id, events.offset_ps, events.duration_ps, events.n_occurrences, n_stats, key, kind, bits
+        )
+
+    def _owners(self) -> Int64:
+        """The event of each stat."""
+        return np.repeat(np.arange(len(self.n_stats)), self.n_stats)
+
+    def _intern(
+        self, kind: UInt8, bits: UInt64, at: Int64, holds_bytes: npt.NDArray[np.bool_], strings: StringTable
+    ) -> None:
+        """Replace, in place, the lengths of texts and blobs by their index in the string table."""
+        rows = np.flatnonzero(holds_bytes)
+        texts = rows[kind[rows] == StatKind.STRING]
+        if len(texts):
+            bits[texts] = strings.text_ids(self.view, at[texts], bits[texts].view(np.int64)).view(np.uint64)
+        for row in rows[kind[rows] != StatKind.STRING].tolist():  # blobs and compressed texts are few and large
+            raw = self.view.content[int(at[row]) : int(at[row]) + int(bits[row])]
+            is_blob = kind[row] == StatKind.BYTES
+            bits[row] = strings.blob_id(raw) if is_blob else strings.compressed_text_id(raw)
+        kind[kind == _COMPRESSED] = StatKind.STRING
+
+
+def _with_slow_rows(
+    columns: EventColumns, view: ByteView, fast: _FastEvents, irregular: Int64, strings: StringTable
+) -> EventColumns:
+    """Decode the irregular events one by one and put them in their places."""
+    fields = np.zeros((len(irregular), 4), np.int64)
+    n_stats = columns.n_stats.copy()
+    stats: list[StatRow] = []
+    for k, row in enumerate(irregular.tolist()):
+        content = view.content[int(fast.begin[row]) : int(fast.end[row])]
+        *values, event_stats = decode_event(content, row, strings)
+        fields[k] = values
+        n_stats[row] = len(event_stats)
+        stats += event_stats
+    for column, slow in zip(
+        (columns.metadata_id, columns.offset_ps, columns.duration_ps, columns.n_occurrences), fields.T, strict=True
+    ):
+        column[irregular] = slow
+    is_slow = np.zeros(len(n_stats), np.bool_)
+    is_slow[irregular] = True
+    from_slow = np.repeat(is_slow, n_stats)
+    key = _mixed(columns.stat_key, [row[0] for row in stats], from_slow)
+    kind = _mixed(columns.stat_kind, [row[1] for row in stats], from_slow)
+    bits = _mixed(columns.stat_bits, [row[2] for row in stats], from_slow)
+    return EventColumns(
+        columns.metadata_id, columns.offset_ps, columns.duration_ps, columns.n_occurrences, n_stats, key, kind, bits
+    )
+
+
+def _mixed(fast: npt.NDArray[Scalar], slow: list[int], is_slow: npt.NDArray[np.bool_]) -> npt.NDArray[Scalar]:
+    """One column from the values of the two paths."""
+    whole = np.empty(len(is_slow), fast.dtype)
+    whole[~is_slow] = fast
+    whole[is_slow] = np.array(slow, fast.dtype)
+    return whole

@@ -1,0 +1,110 @@
+"""A plane's metadata maps -> rows of the trace's metadata table, and what row or text an id of the file stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...trace.assembly import MetadataColumns
+from ...trace.trace import Int32, Int64, StatKind, UInt8, UInt64
+from .event_messages import StatRow, stat_rows
+from .string_table import StringTable
+
+REF = 7
+
+
+class IdMap:
+    """int64 ids of a file -> small ints; ids that are not in the map give `default`."""
+
+    def __init__(self, values: dict[int, int], *, default: int) -> None:
+        """Keep `values` as a direct table where the ids are dense, sorted otherwise."""
+        self._default = default
+        self._values = values
+        ids = np.array(sorted(values), np.int64)
+        self._is_dense = len(ids) > 0 and ids[0] >= 0 and int(ids[-1]) < 8 * len(ids) + 4096
+        if self._is_dense:
+            self._table = np.full(int(ids[-1]) + 1, default, np.int32)
+            self._table[ids] = [values[id_] for id_ in ids.tolist()]
+        else:
+            self._ids = ids
+            self._table = np.array([values[id_] for id_ in ids.tolist()], np.int32)
+
+    def __getitem__(self, id_: int) -> int:
+        return self._values.get(id_, self._default)
+
+    def of(self, ids: Int64) -> Int32:
+        """The value of each id."""
+        if not len(self._table):
+            return np.full(len(ids), self._default, np.int32)
+        if self._is_dense:
+            # Seen as unsigned a negative id is a large one.
+            if int(ids.view(np.uint64).max(initial=0)) < len(self._table):
+                return self._table.take(ids)
+            known = (ids >= 0) & (ids < len(self._table))
+            return np.where(known, self._table[np.where(known, ids, 0)], self._default).astype(np.int32)
+        slot = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        return np.where(self._ids[slot] == ids, self._table[slot], self._default).astype(np.int32)
+
+
+@dataclass
+class MetadataTable:
+    """The metadata of all planes; row 0 stands for ids that are in no map: no name, no stats."""
+
+    name_ids: list[int] = field(default_factory=lambda: [0])
+    display_name_ids: list[int] = field(default_factory=lambda: [-1])
+    plane_ids: list[int] = field(default_factory=lambda: [-1])
+    n_stats: list[int] = field(default_factory=lambda: [0])
+    stats: list[StatRow] = field(default_factory=list)
+    """Keys and references are already indices into the string table."""
+
+    def add_plane(self, plane_id: int, entries: Any, stat_names: IdMap, strings: StringTable) -> IdMap:
+        """Take up a plane's event metadata; gives the row of each metadata id (the last entry of an id counts)."""
+        rows: dict[int, int] = {}
+        for entry in entries:
+            metadata = entry.value
+            rows[entry.key] = len(self.name_ids)
+            self.name_ids.append(strings.text_id(metadata.name))
+            self.plane_ids.append(plane_id)
+            display_name = metadata.display_name
+            self.display_name_ids.append(strings.text_id(display_name) if display_name else -1)
+            stats = metadata.stats
+            self.n_stats.append(len(stats))
+            if stats:
+                self.stats += resolved(stat_rows(stats, strings), stat_names)
+        return IdMap(rows, default=0)
+
+    def columns(self) -> MetadataColumns:
+        """All rows so far."""
+        return MetadataColumns(
+            name_id=np.array(self.name_ids, np.int32),
+            plane_id=np.array(self.plane_ids, np.int32),
+            display_name_id=np.array(self.display_name_ids, np.int32),
+            n_stats=np.array(self.n_stats, np.int64),
+            stat_key=np.array([row[0] for row in self.stats], np.int32),
+            stat_kind=np.array([row[1] for row in self.stats], np.uint8),
+            stat_bits=np.array([row[2] for row in self.stats], np.uint64),
+        )
+
+
+def stat_name_map(entries: Any, strings: StringTable) -> IdMap:
+    """A plane's stat metadata: the text of each id, as an index into the string table."""
+    return IdMap({entry.key: strings.text_id(entry.value.name) for entry in entries}, default=0)
+
+
+def resolved(rows: Sequence[StatRow], stat_names: IdMap) -> list[StatRow]:
+    """Stat rows with their key, and their reference if they hold one, as indices into the string table."""
+    return [
+        (stat_names[key], StatKind.STRING, stat_names[bits]) if kind == REF else (stat_names[key], kind, bits)
+        for key, kind, bits in rows
+    ]
+
+
+def resolved_columns(kind: UInt8, bits: UInt64, stat_names: IdMap) -> tuple[UInt8, UInt64]:
+    """Kind and bits of stats with references turned into indices of the string table, in place."""
+    rows = np.flatnonzero(kind == REF)
+    bits[rows] = stat_names.of(bits[rows].view(np.int64)).astype(np.uint64)
+    kind[rows] = StatKind.STRING
+    return kind, bits

@@ -1,0 +1,216 @@
+"""The bytes of an XSpace file (`*.xplane.pb`) -> a Trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...errors import EmptyTraceError, TraceError
+from ...trace.assembly import assemble, session_around
+from ...trace.event_table import EventTable, EventTableBuilder, in_order
+from ...trace.stat_table import Stats
+from ...trace.times import MAX_PS
+from ...trace.trace import Int64, Line, Plane, Session, StatValue, Trace
+from ..wire.content import BytesContent, Content
+from ..wire.varints import PADDING
+from .clock import Clock, read_clock
+from .event_columns import FoundEvents
+from .event_framing import EventBytes
+from .event_messages import stat_rows
+from .parts import LinePart, PlanePart, SpaceParts, space_parts
+from .plane_tables import IdMap, MetadataTable, resolved, resolved_columns, stat_name_map
+from .string_table import StringTable
+
+_BLOCK_EVENTS = 2**14
+"""Lines are decoded together until they hold this many events: enough to make NumPy's overhead vanish, few enough to
+keep the temporary arrays small beside the result."""
+
+
+def read_xspace(data: bytes | Content, *, host: str = "", source: str = "", is_slow_path: bool = False) -> Trace:
+    """Read an XSpace.
+
+    Args:
+        data: content of the file; of a `FileContent` only pieces are in memory at a time.
+        host: name of the host that wrote it; by default the one the file names, if it names one.
+        source: what to call the file in an error message.
+        is_slow_path: decode every event message by message; same result, for tests.
+
+    Returns:
+        A trace with one session. Lines of the same id in one plane are one line.
+        An XSpace without events gives a trace without events.
+
+    Raises:
+        EmptyTraceError: there are no bytes.
+        TraceError: the bytes are truncated or not an XSpace; the message says where and what.
+
+    Source: semantics 1.1-1.4.
+    """
+    where = source or "The trace"
+    content = BytesContent(data) if isinstance(data, bytes) else data
+    if not content.size:
+        raise EmptyTraceError(f"{where} is empty (0 bytes): the capture wrote nothing. Capture again.")
+    try:
+        reader = _Reader(is_slow_path=is_slow_path)
+        reader.read(space_parts(content), host)
+        return reader.trace()
+    except TraceError as error:
+        raise type(error)(f"{where}: {error}") from error.__cause__
+
+
+class _Reader:
+    """Collects the tables of one XSpace, plane by plane."""
+
+    def __init__(self, *, is_slow_path: bool) -> None:
+        self.is_slow_path = is_slow_path
+        self.strings = StringTable()
+        self.metadata = MetadataTable()
+        self.planes: list[Plane] = []
+        self.lines: list[Line] = []
+        self.n_out_of_range = 0
+        self.host = ""
+        self.warnings: tuple[str, ...] = ()
+
+    def read(self, space: SpaceParts, host: str) -> None:
+        texts = {
+            name: tuple(raw.decode("utf-8", "backslashreplace") for raw in getattr(space.message, name))
+            for name in ("hostnames", "errors", "warnings")
+        }
+        self.host = host or (texts["hostnames"][0] if texts["hostnames"] else "")
+        self.warnings = texts["errors"] + texts["warnings"]
+        self.columns = EventTableBuilder(sum(line.n_events for plane in space.planes for line in plane.lines))
+        stat_names = [stat_name_map(plane.message.stat_metadata, self.strings) for plane in space.planes]
+        for plane, names in zip(space.planes, stat_names, strict=True):
+            self.planes.append(Plane(_text(plane.message.name), self.host, self._plane_stats(plane.message, names)))
+        environment = next((plane.stats for plane in self.planes if plane.name == "Task Environment"), {})
+        self.clock = read_clock(space.planes, environment)
+        for i, (plane, names) in enumerate(zip(space.planes, stat_names, strict=True)):
+            self._read_plane(i, plane, names)
+
+    def _plane_stats(self, plane: Any, names: IdMap) -> dict[str, StatValue]:
+        rows = resolved(stat_rows(plane.stats, self.strings), names)
+        return {self.strings.texts[key]: self.strings.value(kind, bits) for key, kind, bits in rows}
+
+    def _read_plane(self, index: int, plane: PlanePart, names: IdMap) -> None:
+        metadata_rows = self.metadata.add_plane(index, plane.message.event_metadata, names, self.strings)
+        for block in self._blocks(index, plane):
+            self._take_up(block, self._found(block), plane, metadata_rows, names)
+
+    def _blocks(self, index: int, plane: PlanePart) -> Iterator[_Block]:
+        """The events of a plane, some lines or a part of a line at a time; takes up its lines on the way."""
+        line_of_id: dict[int, int] = {}
+        block = _Block()
+        for line in plane.lines:
+            line_id = line_of_id.setdefault(line.id, len(self.lines))
+            if line_id == len(self.lines):
+                self.lines.append(Line(index, line.id, _text(line.name), _text(line.display_name)))
+            start_ps = self._line_start_ps(line)
+            for events in line.events():
+                for first in range(0, len(events), _BLOCK_EVENTS):
+                    block.add(line_id, start_ps, events.part(first, min(first + _BLOCK_EVENTS, len(events))))
+                    if block.n_events >= _BLOCK_EVENTS:
+                        yield block
+                        block = _Block()
+        if block.n_events:
+            yield block
+
+    def _found(self, block: _Block) -> FoundEvents:
+        events = block.joined()
+        return FoundEvents(events.raw, events.begin, events.end, is_slow_path=self.is_slow_path)
+
+    def _line_start_ps(self, line: LinePart) -> int:
+        start_ps = self.clock.line_start_ps(line.timestamp_ns)
+        if abs(start_ps) > MAX_PS:
+            self.n_out_of_range += line.n_events
+        return max(-MAX_PS, min(start_ps, MAX_PS))
+
+    def _take_up(self, block: _Block, found: FoundEvents, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
+        try:
+            events = found.columns(self.strings)
+        except TraceError as error:
+            where = f"plane {_text(plane.message.name)!r}, lines {block.line_ids}"
+            raise TraceError(f"{where}: {error}") from error.__cause__
+        line_id, line_start = block.per_event()
+        kind, bits = resolved_columns(events.stat_kind, events.stat_bits, names)
+        self.columns.add(
+            {
+                "start_ps": line_start + self._in_range(events.offset_ps, low=-MAX_PS),
+                "duration_ps": self._in_range(events.duration_ps, low=0),
+                "line_id": line_id,
+                "metadata_id": metadata_rows.of(events.metadata_id),
+                "session_id": np.zeros(len(line_id), np.int32),
+                "n_occurrences": np.clip(events.n_occurrences, 0, 2**31 - 1).astype(np.int32),
+            },
+            Stats(events.n_stats, names.of(events.stat_key), kind, bits),
+        )
+
+    def _in_range(self, times_ps: Int64, *, low: int) -> Int64:
+        """The times, those beyond what a trace can hold moved to its end and counted."""
+        if not len(times_ps) or (times_ps.min() >= low and times_ps.max() <= MAX_PS):
+            return times_ps
+        clipped = np.clip(times_ps, low, MAX_PS)
+        self.n_out_of_range += int(np.count_nonzero(clipped != times_ps))
+        return clipped
+
+    def trace(self) -> Trace:
+        """The trace of all that was read."""
+        table = in_order(self.columns.table())
+        warnings = self.warnings
+        if self.n_out_of_range:
+            warnings += (f"{self.n_out_of_range} times were negative or over 13 days long and were cut to that range.",)
+        return assemble(
+            table,
+            self.metadata.columns(),
+            planes=self.planes,
+            lines=self.lines,
+            sessions=(_session(self.host, self.clock, table),),
+            origin_ns=self.clock.origin_ns,
+            strings=self.strings.texts,
+            blobs=self.strings.blobs,
+            warnings=warnings,
+        )
+
+
+class _Block:
+    """Serialised events of some lines of one plane."""
+
+    def __init__(self) -> None:
+        self.n_events = 0
+        self.line_ids: list[int] = []
+        self._starts: list[int] = []
+        self._counts: list[int] = []
+        self._parts: list[EventBytes] = []
+
+    def add(self, line_id: int, start_ps: int, events: EventBytes) -> None:
+        self.line_ids.append(line_id)
+        self._starts.append(start_ps)
+        self._counts.append(len(events))
+        self._parts.append(events)
+        self.n_events += len(events)
+
+    def joined(self) -> EventBytes:
+        """All events one after the other, and `PADDING`; to be called once."""
+        parts, self._parts = self._parts, []
+        before = np.cumsum([0, *(len(part.raw) for part in parts)]).tolist()
+        return EventBytes(
+            b"".join([*(part.raw for part in parts), PADDING]),
+            np.concatenate([part.begin + n for part, n in zip(parts, before, strict=False)]),
+            np.concatenate([part.end + n for part, n in zip(parts, before, strict=False)]),
+        )
+
+    def per_event(self) -> tuple[np.ndarray[Any, np.dtype[np.int32]], Int64]:
+        """The line of each event and when that line starts."""
+        line_id = np.repeat(np.array(self.line_ids, np.int32), self._counts)
+        return line_id, np.repeat(np.array(self._starts, np.int64), self._counts)
+
+
+def _session(host: str, clock: Clock, table: EventTable) -> Session:
+    """The window in which the events lie: what the profiler noted, else the events' own."""
+    if clock.stop_ps is not None:
+        return Session(host, 0, clock.stop_ps)
+    return session_around(table, host)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")

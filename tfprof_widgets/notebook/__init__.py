@@ -1,0 +1,1 @@
+"""Magics, cells and dialogs: what a user types and clicks in a notebook."""

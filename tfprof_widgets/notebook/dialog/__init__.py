@@ -1,0 +1,1 @@
+"""The dialog that captures a running process."""

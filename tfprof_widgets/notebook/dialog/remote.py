@@ -1,0 +1,95 @@
+"""The fields of `capture_remote` -> a dialog in the notebook that captures with them and shows the profile."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...profiles.one_run import Profile
+from ...profiles.remote import capture_remote, captured
+
+if TYPE_CHECKING:
+    from .dialog import CaptureDialog
+    from .run import CaptureRun
+
+_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(capture_remote).parameters.items()
+    if name != "addresses"
+}
+
+
+def capture_dialog(
+    addresses: str | Sequence[str] = "",
+    duration_ms: int = 2000,
+    *,
+    host_tracer_level: int = 2,
+    device_tracer_level: int = 1,
+    delay_ms: int | None = None,
+    num_tracing_attempts: int = 3,
+    logdir: str | Path | None = None,
+) -> CaptureDialog:
+    """Fill in what to capture, press a button, and look at the profile: `capture_remote` as a widget.
+
+    It captures in the background: cells run meanwhile. It says which workers answered and why others did not, shows the
+    dashboard of the last capture, and the line of code that captures the same.
+
+    Args:
+        addresses: as for `capture_remote`, and all other arguments too; each is what its field begins with. None at all
+            leaves the field empty.
+        duration_ms: how long to capture, 1 to 600,000.
+        host_tracer_level: 1 critical events only, 2 info, 3 verbose.
+        device_tracer_level: 1 to trace devices, 0 not to.
+        delay_ms: how far ahead all begin together.
+        num_tracing_attempts: how often all are asked while one has no events to send, or is busy with another capture.
+        logdir: keep the traces of each capture as a run of this log directory.
+
+    Returns:
+        The widget: `.profile` is that of the last capture, `.profiles` those of all, oldest first.
+
+    Raises:
+        TypeError, ValueError: an argument that means nothing.
+    """
+    from ...capture.remote.client import RemoteOptions, worker_addresses
+    from .dialog import CaptureDialog
+
+    options: dict[str, Any] = {
+        "duration_ms": duration_ms,
+        "host_tracer_level": host_tracer_level,
+        "device_tracer_level": device_tracer_level,
+        "delay_ms": delay_ms,
+        "num_tracing_attempts": num_tracing_attempts,
+    }
+    RemoteOptions(**options)
+    is_empty = not addresses if not isinstance(addresses, str) else not addresses.strip()
+    given = {"addresses": () if is_empty else worker_addresses(addresses), **options, "logdir": logdir}
+    return CaptureDialog(given, defaults=_DEFAULTS, read=read_field, capture=_capture)
+
+
+def read_field(name: str, value: Any) -> Any:
+    """The argument of `capture_remote` that a field of the dialog stands for.
+
+    Raises:
+        CaptureError: traces cannot be written to that log directory.
+        TypeError, ValueError: what `capture_remote` would raise.
+    """
+    from ...capture.remote.client import RemoteOptions, check_logdir, worker_addresses
+
+    if name == "addresses":
+        return worker_addresses(value)
+    if name == "logdir":
+        return check_logdir(value.strip()) if value.strip() else None
+    if name == "delay_ms":
+        text = value.strip()
+        value = int(text) if text.removeprefix("-").isdecimal() else text or None
+    RemoteOptions(**{name: value})
+    return value
+
+
+def _capture(arguments: Mapping[str, Any], run: CaptureRun) -> Profile:
+    from ...capture.remote.client import RemoteOptions
+
+    options = RemoteOptions(**{name: arguments[name] for name in _DEFAULTS if name != "logdir"})
+    return captured(arguments["addresses"], options, logdir=arguments["logdir"], watch=run)

@@ -1,0 +1,106 @@
+"""doctor: this process and its machine -> `DoctorReport`: what a capture will see here, and what to do for the rest."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..capture.checks.check import Check
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("check", "status", "value", "remedy")
+# Ink and lines are the page's own, so that both themes are legible; a status is told by its word, not by its tint.
+_STYLE = """<style>
+table.tfprof-doctor { border-collapse: collapse; margin: 4px 0; font-size: var(--jp-ui-font-size1, 13px); color: inherit; }
+table.tfprof-doctor th, table.tfprof-doctor td { text-align: left; vertical-align: top; padding: 2px 12px 2px 4px;
+  max-width: 60ch; overflow-wrap: anywhere; white-space: normal; border: 0; background: none;
+  color: var(--jp-ui-font-color1, inherit);
+  border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent); }
+table.tfprof-doctor th { font-weight: 600; }
+table.tfprof-doctor tr.tfprof-warning td { background: color-mix(in srgb, #e0a030 18%, transparent); }
+table.tfprof-doctor tr.tfprof-warning td:nth-child(2) { font-weight: 600; }
+table.tfprof-doctor code { font-family: var(--jp-code-font-family, monospace); font-size: 12px; color: inherit; background: none;
+  white-space: pre-wrap; }
+</style>"""
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """What `doctor()` found; in a notebook a table, in a terminal one line a check."""
+
+    checks: tuple[Check, ...]
+    """In the order of the report: versions, GPUs, the profiler, the machine, the front end."""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether nothing needs to be done; what could not be found out does not count."""
+        return all(check.status != "warning" for check in self.checks)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a check, in the order of `checks`: `check, status, value, remedy`; all of them text."""
+        import pandas as pd
+
+        rows = [(check.name, check.status, check.value, check.remedy) for check in self.checks]
+        return pd.DataFrame(rows, columns=list(_COLUMNS), dtype="object")
+
+    def __repr__(self) -> str:
+        parts = [self._part("ok", "ok", names=False)]
+        parts += [self._part("warning", "warning"), self._part("unknown", "unknown")]
+        return f"<DoctorReport: {', '.join(part for part in parts if part) or 'no checks'}>"
+
+    def _part(self, status: str, word: str, *, names: bool = True) -> str:
+        of_status = [check.name for check in self.checks if check.status == status]
+        if not of_status:
+            return ""
+        many = "s" if word == "warning" and len(of_status) > 1 else ""
+        return f"{len(of_status)} {word}{many}" + (f" ({', '.join(of_status)})" if names else "")
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        widths = [max((len(text) for text in column), default=0) for column in self._heads()]
+        for check in self.checks:
+            line = f"{check.status:<{widths[0]}}  {check.name:<{widths[1]}}  {check.value}"
+            yield f"{line} -> {check.remedy}" if check.remedy else line
+
+    def _heads(self) -> tuple[list[str], list[str]]:
+        return [check.status for check in self.checks], [check.name for check in self.checks]
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+        rows = "\n".join(_row(check) for check in self.checks)
+        return f'{_STYLE}\n<table class="tfprof-doctor"><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>'
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+
+def _row(check: Check) -> str:
+    remedy = f"<code>{html.escape(check.remedy)}</code>" if check.remedy else ""
+    cells = "".join(f"<td>{cell}</td>" for cell in (html.escape(check.status), html.escape(check.value), remedy))
+    status = html.escape(check.status)
+    return f'<tr class="tfprof-{status}"><th scope="row">{html.escape(check.name)}</th>{cells}</tr>'
+
+
+def doctor() -> DoctorReport:
+    """Check whether a capture will work here and what it will see; `%tfprofile --check` shows the same.
+
+    Looked at: versions; the GPUs of the driver and of TensorFlow, CUPTI, the right to profile, GPU sampling; a profiler
+    session left running; recording of CPU memory; room for captures; CPU sampling; the front end and its widgets.
+
+    Imports no TensorFlow and starts no GPU: what only a running TensorFlow knows is "unknown" until it is imported.
+    Leaves no profiler session behind. Takes a fraction of a second, and never raises: a check that cannot be made is
+    "unknown", with the reason.
+
+    Returns:
+        The report. Its `frame` has one row a check; a row that is not "ok" has a command or a line of code as `remedy`.
+    """
+    from ..capture.checks.all_checks import run_all_checks
+
+    return DoctorReport(run_all_checks())

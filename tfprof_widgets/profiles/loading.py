@@ -1,0 +1,282 @@
+"""What can be profiled -> `Profile`: a `with` block, a Keras call, a file on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CaptureError
+from .display import in_notebook, is_watched
+from .one_run import Profile
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from ..capture.session.detail import Detail
+    from ..capture.session.record import CaptureOptions, CaptureRecord
+    from ..opening.host_files import HostFiles
+
+_N_RUNS_NAMED = 5
+_SLOW_S = 1.0
+
+StepChoice = range | Callable[[int], bool] | None
+
+
+def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
+    """Open a profile from disk, or from a URL. Files are told by their content, compressed by gzip or not:
+
+    - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest run; all of one that `Profile.save` wrote);
+    - a Chrome trace (`*.json`, `*.json.gz`) of any program;
+    - a `timeline-N.json` of `tf.compat.v1.train.ProfilerHook`, of `timeline.Timeline` or of tfprof: N is its step;
+    - a `RunMetadata` or `StepStats` of a session of TensorFlow 1, written with `SerializeToString()`;
+    - a `ProfileProto` of tfprof (`profile.context`);
+    - a directory or a glob of timelines, of `RunMetadata` or of `ProfileProto`: several steps of one profile, each with the
+      number in its file's name; files of several directories are of several tasks;
+    - any other glob of files and run directories: all are merged.
+
+    Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
+    packages installed. Only the files of what is opened are fetched.
+
+    **Many hosts.** A run of up to 16 host files is read whole. The files of a larger one are each read and reduced to tables
+    where a worker of `executor` runs, and only the tables come here: `Profile.is_reduced` tells, and `Profile.host(name)`
+    opens one host in full. Hosts that cannot be read are left out, and a notice names them.
+
+    Files that start more than 13 days from most are left out of either, and a notice names them; where no time is that of
+    most, the latest are shown.
+
+    Args:
+        path: what to open.
+        graph: the `GraphDef` (`.pb` or `.pbtxt`, best of `graph.as_graph_def(add_shapes=True)`) of the program that wrote
+            timelines or `RunMetadata`: op types, edges and shapes. Without it a `graph.pb` or `graph.pbtxt` beside them is
+            taken, and so is a `tfprof_log` with call stacks and float operations.
+        executor: reduce the hosts here, however few: any `concurrent.futures.Executor`, such as `Client.get_executor()` of
+            Dask, whose workers must have this package and reach the same files. By default processes of this machine, one a
+            CPU, or this process where the files are few and small. They are spawned, and import nothing of the calling program.
+
+    Raises:
+        TraceError: nothing readable is there; the message says what was found instead. An empty file or directory is an
+            `EmptyTraceError`.
+    """
+    from ..opening.host_files import host_files
+    from ..opening.many_hosts import MOST_WHOLE
+    from ..opening.places import place_of
+
+    place = place_of(path, is_fresh=True)
+    found = host_files(place)
+    if found.files and (executor is not None or found.n_hosts > MOST_WHOLE):
+        return _load_reduced(found, graph, executor)
+    return _load_whole(place, graph)
+
+
+def _load_whole(place: Path, graph: str | Path | None) -> Profile:
+    from ..formats.wire.content import watched_reading
+    from ..opening.open import open_traces, printable
+
+    bar = _ReadingBar()
+    try:
+        with watched_reading(bar.tell):
+            opened = open_traces(place, graph=graph)
+    finally:
+        bar.close()
+    title = (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
+    return Profile(lambda: opened, title=title, notices=_newest(opened.others))
+
+
+def _load_reduced(found: HostFiles, graph: str | Path | None, executor: Executor | None) -> Profile:
+    """The profile of hosts that are read elsewhere, as far as they can be."""
+    from ..opening.many_hosts import host_file_list, reduce_hosts
+    from ..opening.open_file import printable
+    from ..opening.opened import Opened, stamp_of
+    from ..opening.places import is_url
+
+    stamps = tuple(stamp_of(file) for file in found.files if not is_url(file))  # a server would be asked for each
+    bar = _ReadingBar(f"Reading {len(found.files):,} hosts", unit=" hosts")
+    bar.tell(0, len(found.files))
+    try:
+        hosts = reduce_hosts(host_file_list(found.files), executor, on_done=lambda n: bar.tell(n, 0))
+    finally:
+        bar.close()
+    title = (found.saved.title if found.saved else "") or printable(found.files[0].absolute().parent.name)
+    opened = Opened(hosts.results.trace, found.files, found.others, saved=found.saved, stamps=stamps)
+    notices = (_reduced_notice(len(hosts.files)), *hosts.notices, *_newest(found.others))
+    if graph is not None:
+        notices += ("The graph was not used: what was read is no RunMetadata and no timeline.",)
+    return Profile(lambda: opened, title=title, notices=notices, hosts=hosts)
+
+
+def _reduced_notice(n_hosts: int) -> str:
+    from ..analysis.base.wording import plural
+    from ..analysis.cluster.low_detail import MAX_LONGEST
+
+    return (
+        f"Reduced profile of {plural(n_hosts, 'host')}: tables are of the whole capture, the timeline has each host's steps and "
+        f"at most {MAX_LONGEST} longest events of each of its CPUs and devices. prof.host(name) opens one host in full."
+    )
+
+
+def _newest(others: Sequence[Path]) -> tuple[str, ...]:
+    """That a log directory has more runs than the one that was read."""
+    from ..opening.open_file import printable
+
+    if not others:
+        return ()
+    names = ", ".join(printable(run.name) for run in others[:_N_RUNS_NAMED])
+    more = f" and {len(others) - _N_RUNS_NAMED} more" if len(others) > _N_RUNS_NAMED else ""
+    return (f"This is the newest of {len(others) + 1} runs. The others are {names}{more}.",)
+
+
+class _ReadingBar:
+    """A progress bar of what is read, once that takes over a second and where a person watches."""
+
+    def __init__(self, what: str = "Reading", *, unit: str = "B") -> None:
+        self._what, self._unit = what, unit
+        self._since_s = time.monotonic()
+        self._n_read = self._n_all = 0
+        self._bar: Any = None
+
+    def tell(self, n_read: int, n_more: int) -> None:
+        """Take up bytes, or hosts, that were read, and those that will be."""
+        self._n_read, self._n_all = self._n_read + n_read, self._n_all + n_more
+        if self._bar is None and time.monotonic() - self._since_s > _SLOW_S and is_watched():
+            from tqdm.auto import tqdm
+
+            is_bytes = self._unit == "B"
+            self._bar = tqdm(total=self._n_all, desc=self._what, unit=self._unit, unit_scale=is_bytes, leave=False)
+        if self._bar is not None:
+            self._bar.total = self._n_all
+            self._bar.update(min(self._n_read, self._n_all) - self._bar.n)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+@contextlib.contextmanager
+def profile(
+    steps: StepChoice = None,
+    every: int | None = None,
+    system: bool | float = True,
+    logdir: str | Path | None = None,
+    max_seconds: float | None = None,
+    max_bytes: int | None = None,
+    *,
+    every_seconds: float | None = None,
+    detail: Detail = "normal",
+) -> Iterator[Profile]:
+    """Profile the TensorFlow code of a `with` block; what it yields is filled when the block ends.
+
+    `model.fit`, `evaluate` and `predict` get their step markers without an edit; in a loop of your own use `trace_steps`
+    or `step`; where there is neither, steps are inferred. When the block raises, or is interrupted, what was captured is
+    kept (and shown in a notebook), and the exception goes on; `memory_failure` explains one that says that memory ran out.
+
+    Args:
+        steps: numbers of the steps to capture, counted over the whole block: a range, or a callable of the number. Each
+            run of selected steps is a short session of its own.
+        every: capture each step whose number is a multiple of this.
+        system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second, a number for
+            another rate, 5 to 20 Hz, False for not at all. At 10 Hz it takes 0.1 to 0.5 % of one core.
+        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile. Beside each trace
+            lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they are in.
+        max_seconds: how long sessions may run in all (60 s by default), and
+        max_bytes: about how much they may write (32 MiB by default), before the capture stops itself and says so.
+        every_seconds: capture one step as often as this.
+        detail: how much is recorded of each step. `"low"` leaves out the events of thread pools, half of all on a CPU: steps,
+            ops, memory, tf.data, layers and source lines stay. `"high"` adds the ops that TensorFlow found to be cheap, and
+            the queues of its executor: twice the events of `"normal"` and twice its cost. `capture/session/detail.py` has
+            a measured table; `Profile.capture` tells what it cost your steps, where some of them ran outside of the capture.
+
+    Raises:
+        CaptureError: the profiler cannot start or its files cannot be written; the message says what to do.
+        TypeError, ValueError: an argument that means nothing.
+    """
+    from ..capture.session.record import CaptureOptions
+
+    options = CaptureOptions(
+        steps=steps,
+        every=every,
+        every_seconds=every_seconds,
+        system=system,
+        detail=detail,
+        logdir=logdir,
+        max_seconds=max_seconds,
+        max_bytes=max_bytes,
+    )
+    with capturing(options, on_failure=_show) as captured:
+        yield captured
+
+
+@contextlib.contextmanager
+def capturing(
+    options: CaptureOptions, *, on_failure: Callable[[Profile], None], title: str = "profile"
+) -> Iterator[Profile]:
+    """Capture a block with these options; `on_failure` gets the filled profile before the block's exception goes on."""
+    from ..capture.session.session import Capture
+
+    captured = Profile(title=title)
+    capture = Capture(options)
+    capture.start()
+    try:
+        yield captured
+    except BaseException as error:
+        with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
+            interrupted = isinstance(error, KeyboardInterrupt)
+            captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
+            on_failure(captured)
+        raise
+    try:
+        capture.stop()
+    finally:  # also when Ctrl-C came while files were written: they are complete
+        captured.take(capture.record)
+
+
+def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
+    steps: StepChoice = None,
+    every: int | None = None,
+    system: bool | float = True,
+    logdir: str | Path | None = None,
+    max_seconds: float | None = None,
+    max_bytes: int | None = None,
+    *,
+    every_seconds: float | None = None,
+    detail: Detail = "normal",
+) -> Any:
+    """Make a Keras callback that profiles the `fit`, `evaluate` or `predict` it is passed to.
+
+    Its `profile` is the `Profile` of the last call, its `profiles` those of all calls, oldest first. Arguments are those of
+    `profile()`; step numbers count from 0 in each call.
+
+    Raises:
+        CaptureError: TensorFlow is not installed.
+    """
+    from ..capture.keras.callback import make_callback
+    from ..capture.session.record import CaptureOptions
+
+    options = CaptureOptions(
+        steps=steps,
+        every=every,
+        every_seconds=every_seconds,
+        system=system,
+        detail=detail,
+        logdir=logdir,
+        max_seconds=max_seconds,
+        max_bytes=max_bytes,
+    )
+    return make_callback(options, _profile_of)
+
+
+def _profile_of(record: CaptureRecord) -> Profile:
+    captured = Profile(title="profile")
+    captured.take(record)
+    return captured
+
+
+def _show(captured: Profile) -> None:
+    """Display a profile in a notebook; elsewhere nobody asked for output."""
+    if in_notebook():
+        from IPython.display import display
+
+        display(captured)

@@ -1,0 +1,192 @@
+"""Code of TensorFlow's sessions -> `Profile`: a hook of `MonitoredTrainingSession`, and the metadata that a session returned."""
+
+from __future__ import annotations
+
+import logging
+import operator
+import os
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CaptureError, EmptyTraceError
+from .one_run import Profile
+
+if TYPE_CHECKING:
+    from ..capture.v1.session_capture import SessionCapture
+    from ..opening.open import Opened
+
+logger = logging.getLogger(__name__)
+
+StepChoice = range | Callable[[int], bool] | None
+
+
+def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = None) -> Profile:
+    """Make a profile of what `session.run(..., options=RunOptions(trace_level=FULL_TRACE), run_metadata=...)` noted.
+
+    Args:
+        run_metadata: a `RunMetadata` message (or `StepStats`), or its bytes; for several steps a mapping from the number of
+            each to one. A single one is step 0.
+        graph: the `tf.Graph` that ran, or a `GraphDef`, best of `as_graph_def(add_shapes=True)`, or its bytes. A
+            `tf.Graph` also tells call stacks, trainable variables and float operations. Without any, edges and types are
+            those that the executions are labelled with.
+        op_log: an `OpLogProto` or its bytes, with types and float operations of your own.
+
+    Raises:
+        EmptyTraceError: the metadata hold no step statistics: the run was not traced.
+        TraceError: some bytes are no such message; the text says which.
+        TypeError, ValueError: an argument is neither a message nor bytes, or a step has no whole number from 0 on.
+    """
+    items = run_metadata.items() if isinstance(run_metadata, Mapping) else [(0, run_metadata)]
+    runs = {_step_number(step): _bytes_of(one, "run_metadata") for step, one in items}
+    log = b"" if op_log is None else _bytes_of(op_log, "op_log")
+    if graph is None:
+        content = b""
+    elif hasattr(graph, "as_graph_def"):
+        from ..capture.v1.session_graph import graph_bytes, op_log_bytes
+
+        content = graph_bytes(graph)
+        log = op_log_bytes(graph, next(iter(runs.values()), b""), log)
+    else:
+        content = _bytes_of(graph, "graph")
+    opened = _opened(runs, content, log)
+    files = _Files(opened, runs, content, log)
+    return Profile(lambda: files.opened, title="session")
+
+
+def ProfilerHook(  # noqa: N802 -- it makes a session's hook, whose class exists only once TensorFlow is imported
+    save_steps: int | None = None,
+    save_secs: float | None = None,
+    steps: StepChoice = None,
+    output_dir: str | Path | None = None,
+    *,
+    max_steps: int | None = None,
+    max_bytes: int | None = None,
+) -> Any:
+    """Make a hook that profiles steps of a `tf.compat.v1.train.MonitoredTrainingSession`, or of an `Estimator`.
+
+        hook = tfprof.ProfilerHook(steps=range(100, 110))
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=[hook]) as session: ...
+        hook.profile
+
+    Its `profile` is the `Profile` of what the session ran so far: also while it runs, and after an exception or Ctrl-C. Its
+    `profiles` are those of all sessions that it was passed to. In a session that trains, the steps are the runs that advance
+    the global step, and the number of a step is the global step after it, as in the names of TensorFlow's own timeline
+    files; other runs, such as evaluations between training steps, are left out, and a notice says how many. In a session
+    that never advances a global step, every run is a step, counted from 1. Give one of the first three arguments; without
+    any, every step is profiled. What fails in the hook is a notice of the profile, and the session goes on. The graph is
+    read with the first step that is profiled, which takes a moment after that step, and is not kept alive.
+
+    Args:
+        save_steps: profile one step, then the first after so many more; never the first run.
+        save_secs: profile one step as often as this; never the first run.
+        steps: numbers of the steps to profile: a range, or a callable of the number.
+        output_dir: also write the metadata of each step there as it comes, with the graph, so that a crash keeps them, and
+            `load(output_dir)` gives the profile again.
+        max_steps: how many steps are kept at most (100 by default), and
+        max_bytes: how much their metadata may take (256 MiB by default); of more the profile says so.
+
+    Raises:
+        CaptureError: TensorFlow is not installed.
+        TypeError, ValueError: an argument that means nothing.
+    """
+    from ..capture.v1.session_hook import make_hook
+    from ..capture.v1.session_options import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions
+
+    options = HookOptions(
+        save_steps=save_steps,
+        save_secs=save_secs,
+        steps=steps,
+        output_dir=output_dir,
+        max_steps=DEFAULT_MAX_STEPS if max_steps is None else max_steps,
+        max_bytes=DEFAULT_MAX_BYTES if max_bytes is None else max_bytes,
+    )
+    return make_hook(options, _profile_of)
+
+
+def _profile_of(capture: SessionCapture) -> Profile:
+    if not capture.runs:
+        return Profile(_raiser(_nothing(capture)), title="session", notices=capture.notices)
+    runs, (graph, log) = dict(capture.runs), capture.graph_and_log()
+    kept: list[_Files] = []  # as long as the profile lives
+
+    def open_files() -> Opened:
+        kept.append(_Files(_opened(runs, graph, log), runs, graph, log))
+        return kept[-1].opened
+
+    return Profile(open_files, title="session", notices=capture.notices)
+
+
+def _nothing(capture: SessionCapture) -> str:
+    if capture.failures:
+        return f"No step was profiled. {next(iter(capture.failures))}"
+    if not capture.n_runs:
+        return "No step was profiled yet: pass the hook to a session and run it."
+    if capture.n_left_out:
+        return f"No step was profiled. {capture.notices[-1]}"
+    return (
+        f"No step was profiled: of {capture.n_runs} runs none was asked for. "
+        "Give other save_steps=, save_secs= or steps=; the number of a step is the global step after it."
+    )
+
+
+def _raiser(text: str) -> Callable[[], Opened]:
+    def fail() -> Opened:
+        raise EmptyTraceError(text)
+
+    return fail
+
+
+def _opened(runs: dict[int, bytes], graph: bytes, log: bytes) -> Opened:
+    from ..formats.v1.run_metadata import read_run_metadata
+    from ..opening.open import Opened
+
+    trace, op_graph = read_run_metadata(runs, graph=graph or None, op_log=log or None)
+    return Opened(trace, (), op_graph=op_graph)
+
+
+class _Files:
+    """What was opened, with its messages as files in a private folder, for saving; the folder lives as long as this."""
+
+    def __init__(self, opened: Opened, runs: dict[int, bytes], graph: bytes, log: bytes) -> None:
+        from ..capture.session.scratch import make_scratch, remove_scratch
+        from ..capture.v1.session_capture import GRAPH_FILE, LOG_FILE, RUN_FILE
+        from ..opening.open import stamp_of
+
+        self.opened = opened
+        beside = {name: content for name, content in ((GRAPH_FILE, graph), (LOG_FILE, log)) if content}
+        try:
+            folder = make_scratch(sum(map(len, (*runs.values(), graph, log))))
+            weakref.finalize(self, remove_scratch, folder, os.getpid())
+            paths = tuple(_written(folder / RUN_FILE.format(step), content) for step, content in runs.items())
+            companions = tuple(_written(folder / name, content) for name, content in beside.items())
+            stamps = tuple(map(stamp_of, paths))
+            self.opened = replace(opened, paths=paths, companions=companions, stamps=stamps)
+        except (CaptureError, OSError):  # no room: all but saving works
+            logger.warning("the profile has no files and cannot be saved", exc_info=True)
+
+
+def _written(file: Path, content: bytes) -> Path:
+    file.write_bytes(content)
+    return file
+
+
+def _step_number(step: Any) -> int:
+    try:
+        number = operator.index(step)
+    except TypeError as error:
+        raise TypeError(f"{step!r} is no number of a step.") from error
+    if number < 0:
+        raise ValueError(f"{step!r} is no number of a step; give 0 or more.")
+    return number
+
+
+def _bytes_of(thing: Any, name: str) -> bytes:
+    if isinstance(thing, (bytes, bytearray, memoryview)):
+        return bytes(thing)
+    serialize = getattr(thing, "SerializeToString", None)
+    if serialize is None:
+        raise TypeError(f"{name} is a {type(thing).__name__}; give a protobuf message or its bytes.")
+    return bytes(serialize())

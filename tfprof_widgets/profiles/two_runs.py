@@ -1,0 +1,245 @@
+"""Two profiles -> `ProfileDiff`: what changed from one run to the other, and how much of it is noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..errors import EmptyTraceError, TfProfError
+from .one_run import Profile
+from .two_runs_views import ComparisonViews
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..analysis.comparison.run_diff import RunDiff
+    from ..analysis.results import Results
+
+_MOST_SHOWN = 5
+_MOST_CHARS = 60
+_EMPTY_XSPACE = b"\n\x06\x12\x04none"
+"""One plane that holds nothing."""
+_KINDS = ("a", "b")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProfileDiff(ComparisonViews):
+    """What changed from run `a` to run `b`. Every table is computed when first asked for and kept.
+
+    Each table has one row per key of either run, the largest change first. Times are own times in ms per step, of the steps
+    that `Profile.overview` averages: where a row occurs in nearly every step the mean of the middle half of the steps, so that
+    a step which was interrupted does not count, else the plain mean; so rows do not add up exactly. Where a run has no steps
+    they are ms of the whole captures. `change_ms` is b - a, `ratio` b / a (NaN where a is 0); `state` is
+
+    - `slower` or `faster` (of memory `larger` or `smaller`): it changed by more than `noise_ms` and differently from nearly all
+      other rows. A run during which the machine was busier slows all rows alike: the verdict tells that, and no row is
+      singled out for it;
+    - `added` or `removed`: only one run has it, which chance does not explain;
+    - `same`: neither; `unknown`: it changed, but with fewer than 6 steps in a run, or none, no noise is known.
+
+    `noise_ms`, for a change in its direction, allows for the differences between stretches of each run, for how much unchanged
+    rows scatter between the two runs, and for the number of rows, and is 0.5 % of a step at least: of two runs of one program
+    all tables together name a change in one case of 20 at most.
+    """
+
+    a: str
+    """Title of the first run."""
+    b: str
+    """Title of the second run."""
+    _runs: RunDiff = field(repr=False)
+    _told: tuple[str, ...] = ()
+    _profiles: tuple[Profile | None, Profile | None] = field(default=(None, None), repr=False)
+    """Those whose timelines are shown; None where a run recorded nothing."""
+
+    # ---- the whole runs ---------------------------------------------------------------------------------------------
+
+    @property
+    def step_time_ratio(self) -> float:
+        """Median step time of b over that of a; NaN where a run has no steps."""
+        return self._runs.step_times.ratio
+
+    @property
+    def step_time_interval(self) -> tuple[float, float]:
+        """95 % interval of `step_time_ratio`; NaN with fewer than 6 steps in a run. Drift within a run widens it."""
+        return self._runs.step_times.interval
+
+    @property
+    def time_per_sample_ratio(self) -> float:
+        """Mean time per sample of b over that of a, `1 - gain` of a change of the batch size; NaN where a run has no steps or
+        tf.data does not tell how large its batches are."""
+        return self._runs.samples.ratio
+
+    @property
+    def time_per_sample_interval(self) -> tuple[float, float]:
+        """95 % interval of `time_per_sample_ratio`; NaN likewise, and with fewer than 6 steps in a run."""
+        return self._runs.samples.interval
+
+    @property
+    def common_ratio(self) -> float:
+        """What nearly all ops of the host did alike, b / a of the middle one; 1.0 where there are too few to tell."""
+        return self._runs.common[0].ratio
+
+    @cached_property
+    def is_within_noise(self) -> bool:
+        """Whether nothing changed beyond noise: not the step time, and no row of any table. False where noise is unknown."""
+        tables = (self.categories, self.layers, self.ops, self.kernels, self.source_lines, self.iterators, self.memory)
+        return not self._runs.step_times.is_beyond_noise and all((one["state"] == "same").all() for one in tables)
+
+    @cached_property
+    def verdict(self) -> str:
+        """What changed, in a sentence or two."""
+        from ..analysis.comparison.sentence import verdict
+
+        return verdict(self._runs)
+
+    @cached_property
+    def notices(self) -> tuple[str, ...]:
+        """What makes the runs hard to compare, one sentence each; mostly none."""
+        from ..analysis.comparison.sentence import notices
+
+        return self._told + notices(self._runs)
+
+    # ---- tables -----------------------------------------------------------------------------------------------------
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """The runs as wholes: `metric, unit, a, b, change, ratio, noise, is_beyond_noise`."""
+        return self._runs.summary
+
+    @property
+    def categories(self) -> pd.DataFrame:
+        """What the step time is made of: `category, a_ms, b_ms, change_ms, ratio, noise_ms, state`; empty without steps."""
+        return self._runs.categories
+
+    @property
+    def ops(self) -> pd.DataFrame:
+        """Ops: `type, name, device, a_ms, b_ms, change_ms, ratio, a_count, b_count, noise_ms, state, a_name`.
+
+        `name` is that in b, or in a where b has no such op; `a_name` is that in a, which may differ by numbers that TensorFlow
+        appends, "" where a has none. Counts are executions per step.
+        """
+        return self._runs.ops
+
+    @property
+    def layers(self) -> pd.DataFrame:
+        """Keras layers, loss, optimizer, input and the rest: `layer, class_name, kind, device`, then as `ops`."""
+        return self._runs.layers
+
+    @property
+    def source_lines(self) -> pd.DataFrame:
+        """Lines of your code: `file, line, function, code, bucket, device`, then as `ops`; moved lines are found again."""
+        return self._runs.source_lines
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """Kernels of GPUs by name and op, whatever their launch: `name, op_name`, then as `ops`."""
+        return self._runs.kernels
+
+    @property
+    def iterators(self) -> pd.DataFrame:
+        """tf.data iterators: `name, long_name`, then as `ops`; the time of those that work ahead is mostly waiting."""
+        return self._runs.iterators
+
+    @property
+    def memory(self) -> pd.DataFrame:
+        """Allocators: `allocator, metric, unit, a, b, change, ratio, noise, state`; metrics `peak_bytes`, `allocated_bytes`,
+        `n_allocations`, of a typical step or, without steps, of the whole captures."""
+        return self._runs.memory
+
+    # ---- shown ------------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        from ..analysis.base.wording import number
+
+        low, high = self.step_time_interval
+        steps = (
+            "no step times"
+            if low != low
+            else f"step time x{number(self.step_time_ratio)} ({number(low)} to {number(high)})"
+        )
+        return f"<ProfileDiff {_line(self.a)} -> {_line(self.b)}: {steps}>"
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [f"{_line(self.a)} (a) -> {_line(self.b)} (b)", self.verdict, *self.notices, *self._top_changes()]
+        )
+
+    def _top_changes(self) -> list[str]:
+        """The largest changes of layers and ops, one line each."""
+        from ..analysis.base.wording import number
+
+        lines = []
+        for title, frame, label in (("layers", self.layers, "layer"), ("ops", self.ops, "name")):
+            moved = frame[frame["change_ms"] != 0]
+            is_same = moved["state"].isin(["same", "unknown"])
+            shown = moved.loc[is_same.sort_values(kind="stable").index].head(_MOST_SHOWN)
+            if shown.empty:
+                continue
+            unit = "ms a step" if self._runs.is_per_step else "ms"
+            lines.append(f"\nChanges of {title}, beyond noise first ({len(shown)} of {len(frame)}), {unit}:")
+            for _, row in shown.iterrows():
+                noise = "" if row["noise_ms"] != row["noise_ms"] else f", noise {number(row['noise_ms'])}"
+                times = f"{number(row['a_ms'])} -> {number(row['b_ms'])} ({row['change_ms']:+.3g}{noise})"
+                lines.append(f"  {row['state']:<8} {_line(str(row[label])):<{_MOST_CHARS}} {times}")
+        return lines
+
+
+def diff(a: Profile, b: Profile) -> ProfileDiff:
+    """Compare two runs: what changed from `a` to `b`, and whether that is more than noise.
+
+    Both may be captured or loaded, with different numbers of steps. Ops and layers whose names differ only by numbers that
+    TensorFlow appends are found again. A test of a training's speed needs no more than
+
+        assert tfprof.diff(before, after).step_time_ratio < 1.05
+
+    Args:
+        a: the run to compare with.
+        b: the run to judge.
+
+    Returns:
+        A comparison; where a run has no events or no steps its `verdict` and `notices` say so.
+
+    Raises:
+        TypeError: one of them is no `Profile`.
+        TfProfError: one of them is a reduced profile.
+        CaptureError: one of them is still being captured.
+        TraceError: the trace of one of them cannot be read.
+    """
+    from ..analysis.comparison.run_diff import RunDiff
+
+    for name, one in zip(_KINDS, (a, b), strict=True):
+        if not isinstance(one, Profile):
+            raise TypeError(
+                f"tfprof.diff(a, b) compares two profiles, and {name} is a {type(one).__name__}: "
+                "give what `with tfprof.profile() as prof` or `tfprof.load(path)` made"
+            )
+    told = ["a and b are the same profile: there is no difference."] if a is b else []
+    runs = [_results_of(one, name, told) for name, one in zip(_KINDS, (a, b), strict=True)]
+    for name, found in zip(_KINDS, runs, strict=True):
+        if found.is_reduced:
+            raise TfProfError(
+                f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "
+                f"tfprof.diff(a.host(name), b.host(name)), or compare their tables, such as {name}.ops"
+            )
+    shown = [one if found.trace.n_events else None for one, found in zip((a, b), runs, strict=True)]
+    return ProfileDiff(a.title or "a", b.title or "b", RunDiff(*runs), tuple(told), (shown[0], shown[1]))
+
+
+def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
+    """The analyses of a run; those of an empty trace, and why, where nothing was captured."""
+    from ..analysis.results import Results
+    from ..formats.xspace.xspace import read_xspace
+
+    try:
+        return profile._results
+    except EmptyTraceError as error:
+        told.append(f"Run {name}: {error}")
+        return Results(read_xspace(_EMPTY_XSPACE))
+
+
+def _line(text: str) -> str:
+    """A text on one line, cut in the middle where it is long."""
+    text = " ".join(text.split())
+    half = (_MOST_CHARS - 3) // 2
+    return text if len(text) <= _MOST_CHARS else f"{text[:half]}...{text[-half:]}"

@@ -1,1 +1,0 @@
-"""Bytes -> Trace: frozen columns of NumPy arrays, one reader per input format."""

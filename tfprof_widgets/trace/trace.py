@@ -1,0 +1,344 @@
+"""Trace: all events of all planes as one frozen table of columns, with their stats beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .nesting import Nesting, freeze, nest
+from .stat_table import KeyedStats, StatTable
+
+Int32 = npt.NDArray[np.int32]
+SmallInt = npt.NDArray[np.int16 | np.int32]
+"""Small numbers of which each event has one, -1 for none: in 16 bits where they fit."""
+Int64 = npt.NDArray[np.int64]
+UInt64 = npt.NDArray[np.uint64]
+UInt8 = npt.NDArray[np.uint8]
+Float64 = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
+
+StatValue = float | int | str | bytes
+
+ALLOCATORS_PLANE = "Allocators"
+"""Name of the plane on which readers of the first profiler put the counters of allocators."""
+DERIVED_LINE_BASE = -559038737
+"""The id of the first derived line (0xdeadbeef as int32); Source: semantics 1.8."""
+DERIVED_LINE_COUNT = 390
+
+
+_FEW_NAMES = 8
+"""So many are looked for one by one, which is faster than a table."""
+
+_MOST_SMALL = 2**15 - 1
+"""So many are numbered in 16 bits."""
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+
+
+class StatKind(IntEnum):
+    """How `stat_bits` is to be read. The values are the field numbers of XStat's oneof."""
+
+    DOUBLE = 2
+    """The IEEE 754 bits of a double."""
+    UINT64 = 3
+    INT64 = 4
+    """Two's complement."""
+    STRING = 5
+    """An index into `Trace.strings` (str_value, ref_value and compressed_str_value all end here)."""
+    BYTES = 6
+    """An index into `Trace.blobs`."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One XPlane: a host or a device of one host."""
+
+    name: str
+    host: str
+    stats: dict[str, StatValue] = field(default_factory=dict)
+
+    @property
+    def is_host(self) -> bool:
+        """Whether its lines are threads of a host CPU."""
+        return self.name.startswith("/host:CPU")
+
+    @property
+    def is_device(self) -> bool:
+        """Whether its lines are streams of an accelerator."""
+        return self.name.startswith("/device:")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One XLine: a thread of a host plane or a stream of a device plane."""
+
+    plane: int
+    """Index into `Trace.planes`."""
+    id: int
+    name: str
+    display_name: str
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the line was generated from others (`Steps`, `TensorFlow Ops`, ...): its time counts elsewhere."""
+        low = (self.id + 2**31) % 2**32 - 2**31
+        return DERIVED_LINE_BASE <= low < DERIVED_LINE_BASE + DERIVED_LINE_COUNT
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of TensorFlow's profiler on one host: the window in which its events lie, after the trace origin."""
+
+    host: str
+    start_ps: int
+    stop_ps: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """All events of all planes, sorted by (plane, line, start, longest first).
+
+    Every per-event array has length `n_events`; times are picoseconds after the trace origin. Strings live once, in
+    `strings`. What a capture of ten million events must not keep twice is made when asked for: `end_ps` and the columns
+    of the stats (`stat_offsets`, `stat_key`, `stat_kind`, `stat_bits`), which `stats` holds packed.
+    """
+
+    planes: tuple[Plane, ...]
+    lines: tuple[Line, ...]
+    sessions: tuple[Session, ...]
+    origin_ns: int
+    """Unix time of the trace origin, 0 where the file does not say."""
+    strings: tuple[str, ...]
+    blobs: tuple[bytes, ...]
+
+    start_ps: Int64
+    duration_ps: Int64
+    name_id: Int32
+    """Index into `strings`: the metadata name."""
+    line_id: Int32
+    """Index into `lines` (not the id in the file)."""
+    metadata_id: Int32 | npt.NDArray[np.uint16]
+    """Index into the metadata table: `display_name_id` and `metadata_stat_offsets`; in 16 bits where they do."""
+    session_id: Int32
+    """Index into `sessions`: ids such as `_p`, `group_id`, iterator `id` are unique only within one session."""
+    n_occurrences: Int32
+    """0 for a timed event; for an aggregated event how often it ran (`start_ps` is then its line's start)."""
+
+    stats: StatTable
+    """The stats of all events, packed. Keys are indices into `strings`."""
+
+    display_name_id: Int32
+    """One per metadata row: index into `strings`, -1 where there is none."""
+    metadata_name_id: Int32
+    """One per metadata row: index into `strings`; rows may have no event, such as those that carry HLO modules."""
+    metadata_plane_id: Int32
+    """One per metadata row: the plane whose it is, -1 for the row that stands for missing metadata."""
+    metadata_stat_offsets: Int64
+    """The stats of metadata row `i` are rows `metadata_stat_offsets[i]:metadata_stat_offsets[i + 1]`."""
+    metadata_stat_key: Int32
+    metadata_stat_kind: UInt8
+    metadata_stat_bits: UInt64
+
+    warnings: tuple[str, ...] = ()
+    """What the profiler or the reader reported about this trace."""
+
+    def __post_init__(self) -> None:
+        """Make the columns read-only: every analysis and every view of the trace shares them."""
+        freeze(getattr(self, column.name) for column in fields(self))
+
+    def __repr__(self) -> str:
+        return f"Trace({self.n_events} events, {len(self.lines)} lines, {len(self.planes)} planes)"
+
+    @property
+    def n_events(self) -> int:
+        """How many events the trace holds."""
+        return len(self.start_ps)
+
+    @property
+    def end_ps(self) -> Int64:
+        """`start_ps + duration_ps`, anew each time; `ends` for some events."""
+        return _frozen(self.start_ps + self.duration_ps)
+
+    def ends(self, events: npt.NDArray[np.integer] | slice) -> Int64:
+        """`end_ps` of some events."""
+        return self.start_ps[events] + self.duration_ps[events]
+
+    @cached_property
+    def plane_id(self) -> npt.NDArray[np.int16]:
+        """For each event the index of its plane."""
+        planes = np.array([line.plane for line in self.lines], np.int16)
+        used = np.unique(planes[np.diff(self.line_offsets) > 0])
+        if len(used) <= 1:  # no memory for what is the same everywhere
+            return np.broadcast_to(used if len(used) else np.zeros(1, np.int16), self.n_events)
+        return planes[self.line_id]
+
+    @property
+    def stat_offsets(self) -> Int64:
+        """The stats of event `i` are rows `stat_offsets[i]:stat_offsets[i + 1]`; made anew each time, as those below."""
+        return _frozen(self.stats.offsets)
+
+    @property
+    def stat_key(self) -> Int32:
+        """For each stat an index into `strings`."""
+        return _frozen(self.stats.row_key)
+
+    @property
+    def stat_kind(self) -> UInt8:
+        """For each stat a `StatKind`."""
+        return _frozen(self.stats.row_kind)
+
+    @property
+    def stat_bits(self) -> UInt64:
+        """For each stat its value, to be read as its kind says."""
+        return _frozen(self.stats.all_stats().bits)
+
+    @cached_property
+    def line_offsets(self) -> Int64:
+        """The events of line `k` are rows `line_offsets[k]:line_offsets[k + 1]`."""
+        return np.searchsorted(self.line_id, np.arange(len(self.lines) + 1)).astype(np.int64)
+
+    def on_lines(self, lines: Sequence[bool] | Bool) -> Bool:
+        """For each event whether its line is one of those; `lines` has a flag per line."""
+        found = np.zeros(self.n_events, np.bool_)
+        offsets = self.line_offsets.tolist()
+        for line in np.flatnonzero(lines).tolist():  # as many turns as lines
+            found[offsets[line] : offsets[line + 1]] = True
+        return found
+
+    def on_planes(self, planes: Sequence[bool] | Bool) -> Bool:
+        """For each event whether its plane is one of those; `planes` has a flag per plane."""
+        return self.on_lines([bool(planes[line.plane]) for line in self.lines])
+
+    def events_of_plane(self, plane: int) -> slice:
+        """The rows of the events of a plane; planes are contiguous."""
+        low, high = np.searchsorted(self.plane_id, [plane, plane + 1])
+        return slice(int(low), int(high))
+
+    @cached_property
+    def nesting(self) -> Nesting:
+        """Depth, parent and self time of every event within its line.
+
+        An aggregated event is nowhere on the time axis: it encloses nothing and has no self time.
+        """
+        aggregated = self.n_occurrences > 0
+        duration_ps = np.where(aggregated, 0, self.duration_ps) if aggregated.any() else self.duration_ps
+        return nest(self.line_id, self.start_ps, duration_ps)
+
+    @property
+    def depth(self) -> npt.NDArray[np.int16] | Int32:
+        """How many events of the same line enclose each event."""
+        return self.nesting.depth
+
+    @cached_property
+    def string_ids(self) -> dict[str, int]:
+        """From a string to its index in `strings`."""
+        return {text: i for i, text in enumerate(self.strings)}
+
+    @cached_property
+    def used_names(self) -> Int64:
+        """Ids of the strings that name at least one event, ascending."""
+        return np.flatnonzero(np.bincount(self.name_id, minlength=len(self.strings)))
+
+    def names_matching(self, names: Sequence[str]) -> Bool:
+        """For each event, whether its name is exactly one of `names`."""
+        ids = [self.string_ids[name] for name in dict.fromkeys(names) if name in self.string_ids]
+        if len(ids) > _FEW_NAMES:
+            return np.isin(self.name_id, ids)
+        found = np.zeros(self.n_events, np.bool_)
+        for id_ in ids:
+            found |= self.name_id == id_
+        return found
+
+    def keyed_stats(self, key: str) -> KeyedStats:
+        """All stats of one key: the event, kind and bits of each, in the order of the events; empty when none has it."""
+        return self.stats.of_key(self.string_ids.get(key, -1))
+
+    def stat_rows(self, key: str) -> tuple[Int64, Int64]:
+        """The events with this stat and its rows in the columns of all stats, both ascending; empty when no event has it."""
+        events = self.keyed_stats(key).event
+        rows = np.flatnonzero(self.stat_key == self.string_ids.get(key, -1)) if len(events) else events
+        return events, rows
+
+    def has_stat(self, key: str) -> Bool:
+        """For each event, whether it carries this stat."""
+        return self.stats.holds(self.string_ids.get(key, -1))
+
+    def int_stat(self, key: str, *, default: int = 0, signed_only: bool = False) -> Int64:
+        """An integer stat as a column; `default` where it is missing, the last one where it is repeated.
+
+        Args:
+            key: name of the stat.
+            default: value for events without it.
+            signed_only: read a uint64-encoded value as 0, as XProf's `IntValue` does (semantics 1.2.4).
+        """
+        column = np.full(self.n_events, default, np.int64)
+        found = self.keyed_stats(key)
+        value = found.bits.view(np.int64)
+        if signed_only:
+            column[found.event] = np.where(found.kind == StatKind.INT64, value, 0)
+        else:
+            whole = (found.kind == StatKind.INT64) | (found.kind == StatKind.UINT64)
+            column[found.event[whole]] = value[whole]
+        return column
+
+    def float_stat(self, key: str, *, default: float = np.nan) -> Float64:
+        """A double stat as a column; `default` where it is missing or of another kind."""
+        column = np.full(self.n_events, default, np.float64)
+        found = self.keyed_stats(key)
+        real = found.kind == StatKind.DOUBLE
+        column[found.event[real]] = found.bits[real].view(np.float64)
+        return column
+
+    def string_stat(self, key: str) -> Int32:
+        """A string stat as a column of indices into `strings`; -1 where it is missing or of another kind."""
+        column = np.full(self.n_events, -1, np.int32)
+        found = self.keyed_stats(key)
+        text = found.kind == StatKind.STRING
+        column[found.event[text]] = found.bits[text].astype(np.int32)
+        return column
+
+    def metadata_stats_of(self, metadata: int) -> dict[str, StatValue]:
+        """All stats of one metadata row; a later one replaces an earlier one of the same name."""
+        low, high = self.metadata_stat_offsets[metadata : metadata + 2]
+        return {
+            self.strings[self.metadata_stat_key[row]]: self._value(
+                self.metadata_stat_kind[row], self.metadata_stat_bits[row]
+            )
+            for row in range(low, high)
+        }
+
+    def stats_of(self, event: int) -> dict[str, StatValue]:
+        """All stats of one event, those of its metadata first; a later one replaces an earlier one of the same name."""
+        values = self.metadata_stats_of(int(self.metadata_id[event]))
+        own = self.stats.of(np.array([event]))
+        values |= {
+            self.strings[key]: self._value(kind, bits)
+            for key, kind, bits in zip(own.key, own.kind, own.bits, strict=True)
+        }
+        return values
+
+    def _value(self, kind: int, bits: np.uint64) -> StatValue:
+        if kind == StatKind.STRING:
+            return self.strings[int(bits)]
+        if kind == StatKind.BYTES:
+            return self.blobs[int(bits)]
+        if kind == StatKind.DOUBLE:
+            return float(bits.view(np.float64))
+        return int(bits.view(np.int64)) if kind == StatKind.INT64 else int(bits)
+
+
+def small_int(n: int) -> type[np.int16] | type[np.int32]:
+    """The type for the numbers below `n` and -1."""
+    return np.int16 if n <= _MOST_SMALL else np.int32
+
+
+def _frozen(column: Array) -> Array:
+    """The array, read-only: what is made when asked for must not look as if writing to it changed the trace."""
+    freeze((column,))
+    return column

@@ -1,0 +1,1 @@
+"""Pages that stand alone: no kernel and no network."""

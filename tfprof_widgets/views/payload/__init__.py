@@ -1,0 +1,1 @@
+"""A profile -> the bytes that the browser draws from."""

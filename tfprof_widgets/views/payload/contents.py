@@ -1,0 +1,130 @@
+"""Analysis results -> everything that a payload can hold, in order and numbered, but not built yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...analysis.results import Results
+from ...trace.dtypes import dtype_name
+from ...trace.trace import Int64, Trace
+from .event_tables import EventTables
+from .first_view import Span, activity, bounds_of, first_view
+from .meta import meta_of
+from .name_section import NameSection
+from .names import Names
+from .positions import Positions, compute_positions, line_numbers
+from .sampling import sample_events
+from .section_list import late_sections, list_sections, table_sections
+from .sections import LateSection, ListSection, TableSection
+from .tables import hlo_name_families
+from .tiles import Tiles, compute_tiles
+
+_SAMPLED_EVENTS = 20_000
+"""13 bytes each."""
+_BLOCK_EVENTS = 2**20
+EVENT_BYTES = 36
+"""Of the columns of one event in a tile, before compression."""
+_LIST_ROW_BYTES = 100
+"""Of JSON, more or less."""
+_FEW_CHARACTERS = 100_000
+"""Names of so many travel at once in any order."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contents:
+    """What there is to send."""
+
+    results: Results
+    meta: dict[str, Any]
+    """Of the first pack, without lists that are sections and without names."""
+    positions: Positions
+    tiles: Tiles
+    home_ps: Span
+    """What the reader sees first."""
+    sample: np.ndarray
+    """Positions of the events of the first picture."""
+    names: NameSection
+    sections: dict[str, ListSection | TableSection | LateSection]
+    """By name, those needed first in front."""
+    events: EventTables
+
+    def n_rows(self) -> dict[str, int]:
+        """How many rows each section has, names, events and stats included."""
+        sections = {"names": self.names.n_rows, **{name: one.n_rows for name, one in self.sections.items()}}
+        return {**sections, "events": self.positions.n_events, "stats": self.results.trace.stats.n_rows}
+
+    def n_parts(self) -> dict[str, int]:
+        """In how many parts each section travels when it is not in the first pack."""
+        sections = {"names": self.names.n_parts, **{name: one.n_parts for name, one in self.sections.items()}}
+        return {**sections, "events": self.tiles.n, "stats": self.tiles.n}
+
+    def n_raw_bytes(self, is_here: frozenset[str]) -> int:
+        """Of what is not in the first pack, before compression; of lists and names about so many."""
+        sizes = {
+            name: one.n_rows * (one.row_bytes if isinstance(one, TableSection) else _LIST_ROW_BYTES)
+            for name, one in self.sections.items()
+        }
+        sizes["names"] = self.names.n_rows * _LIST_ROW_BYTES
+        sizes["events"] = EVENT_BYTES * self.positions.n_events
+        sizes["stats"] = 13 * self.results.trace.stats.n_rows
+        return sum(n for name, n in sizes.items() if name not in is_here)
+
+
+def contents_of(results: Results, *, title: str, notices: Sequence[str]) -> Contents:
+    """Order the events, number the names, and say what the sections are."""
+    trace = results.trace
+    positions = compute_positions(trace)
+    tiles = compute_tiles(trace, positions)
+    meta = meta_of(results, positions, title=title, notices=notices)
+    bounds = bounds_of(results, meta["duration_ps"])
+    home = first_view(results, bounds)
+    sample = sample_events(tiles, home, n_wanted=_SAMPLED_EVENTS)
+    names = Names(trace.strings)
+    used = _used_names(results, names)
+    if names.n_characters > _FEW_CHARACTERS:
+        events = positions.order[sample[np.argsort(-trace.duration_ps[positions.order[sample]], kind="stable")]]
+        names.put_first(np.concatenate([trace.name_id[events], used]))
+    name_section = NameSection(names, _events_by_name(trace), used, hlo_name_families(results))
+    meta |= {
+        "home": list(home),
+        "tiles": tiles.n,
+        "idle_ps": list(results.idle_ps),
+        "activity": activity(trace, positions, bounds),
+    }
+    numbers = line_numbers(trace, positions.lines)
+    # Late ones first, so that they are there wherever anything is: in a saved notebook, in a page of a long capture.
+    sections: dict[str, ListSection | TableSection | LateSection] = {
+        one.name: one for one in late_sections(results, names)
+    }
+    sections |= {one.name: one for one in list_sections(results, names)}
+    sections |= {one.name: one for one in table_sections(results, names, numbers)}
+    return Contents(
+        results=results,
+        meta=meta,
+        positions=positions,
+        tiles=tiles,
+        home_ps=home,
+        sample=sample,
+        names=name_section,
+        sections=sections,
+        events=EventTables(results, tiles, names),
+    )
+
+
+def _events_by_name(trace: Trace) -> Int64:
+    """How many events have each name of the trace; by block, because counting makes a wider copy of what it counts."""
+    count = np.zeros(len(trace.strings), np.int64)
+    for begin in range(0, trace.n_events, _BLOCK_EVENTS):
+        count += np.bincount(trace.name_id[begin : begin + _BLOCK_EVENTS], minlength=len(count))
+    return count
+
+
+def _used_names(results: Results, names: Names) -> np.ndarray:
+    """Ids of the names that the analyses use, of which some are not in the trace."""
+    ops = names.ids(results.op_shares.name), names.ids(results.op_shares.type)
+    dtypes = names.ids(dtype_name(code) for code in np.unique(results.memory.snapshots.dtype).tolist())
+    return np.concatenate([*ops, dtypes])

@@ -1,0 +1,252 @@
+"""`RunDiff` -> the JSON-safe object that `js/src/diff/payload.ts` reads: head, categories, tables, pairs of ops, alignment.
+
+diff_content(diff, titles=("before", "after"), notices=(), cut=(cut_a, cut_b))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...analysis.comparison.run_diff import RunDiff
+from ...analysis.comparison.sentence import verdict
+from ...analysis.results import Results
+from ...trace.trace import Bool, Int64
+from .first_view import Span, bounds_of, typical_steps
+
+MOST_ROWS = 1000
+"""Of one table; what changed beyond noise comes first, then what changed most."""
+MOST_OPS = 200
+"""That one row selects in the timelines, such as the ops of a layer."""
+_SHOWN_STEPS = 3
+"""In which a reader sees when something in b starts later than in a."""
+_UNCHANGED = ("same", "unknown")
+
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "layers": ("layer", "class_name", "kind", "device"),
+    "source_lines": ("file", "line", "function", "code", "bucket", "device"),
+}
+"""What a row that stands for several ops is known by in both runs."""
+
+Cut = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a table of a `RunDiff` becomes one that is shown."""
+
+    name: str
+    """Columns of the table: what a row is called, and what else tells it apart."""
+    detail: str = ""
+    values: tuple[str, str, str, str] = ("a_ms", "b_ms", "change_ms", "noise_ms")
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "ops": _Kind("name", "type"),
+    "layers": _Kind("layer", "class_name"),
+    "source_lines": _Kind("code"),
+    "kernels": _Kind("name", "op_name"),
+    "iterators": _Kind("name", "long_name"),
+    "memory": _Kind("allocator", "metric", ("a", "b", "change", "noise")),
+}
+
+
+def diff_content(
+    diff: RunDiff, *, titles: Sequence[str], notices: Sequence[str], cut: tuple[Cut, Cut]
+) -> dict[str, Any]:
+    """All that a comparison shows beside its timelines.
+
+    Args:
+        diff: the comparison.
+        titles: of both runs.
+        notices: what a reader must know first, one sentence each.
+        cut: by run how its names are cut on their way to the browser, so that selecting by them works.
+    """
+    cut_a, cut_b = cut
+    return {
+        "titles": list(titles),
+        "verdict": verdict(diff),
+        "notices": [*notices, *_nothing_in_common(diff)],
+        "is_per_step": diff.is_per_step,
+        "n_events": [diff.a.trace.n_events, diff.b.trace.n_events],
+        "step_times": _step_times(diff),
+        "categories": _records(diff.categories, cut_b),
+        "tables": [table for name in _KINDS if (table := _table(name, diff, cut))["n_rows"]],
+        "pairs": [[cut_a(a), cut_b(b)] for a, b in _renamed(diff.ops)],
+        "lone": _lone(diff.ops, cut),
+        "alignment": _alignment(diff),
+    }
+
+
+def _nothing_in_common(diff: RunDiff) -> list[str]:
+    ops = diff.ops
+    if (
+        not (diff.a.trace.n_events and diff.b.trace.n_events)
+        or ops.empty
+        or (_is_in_b(ops) & (ops["a_name"] != "")).any()
+    ):
+        return []
+    return ["No op is in both runs: they are different programs, so only their step times can be compared."]
+
+
+def _step_times(diff: RunDiff) -> dict[str, Any] | None:
+    if not diff.is_per_step:
+        return None
+    times = diff.step_times
+    found = {name: _safe(getattr(times, name)) for name in ("a_ms", "b_ms", "ratio", "noise_ms", "n_a", "n_b")}
+    low, high = times.interval
+    return found | {
+        "interval": [_safe(low), _safe(high)],
+        "is_known": bool(times.is_known),
+        "is_beyond_noise": bool(times.is_beyond_noise),
+    }
+
+
+def _alignment(diff: RunDiff) -> dict[str, Any]:
+    """Where both timelines begin, in ps: at the start of a typical step of each, or of the capture where a run has none.
+
+    Returns:
+        `start_ps` and `step` (its number, "" for none) by run, and `span_ps`, how much is shown: a few typical steps of
+        the slower run, or the longer capture.
+    """
+    starts, steps, spans = [], [], []
+    for one in (diff.a, diff.b):
+        frame = one.steps.frame
+        few = typical_steps(one.overview.is_averaged, frame["session"].to_numpy()) if len(frame) else None
+        if few is None or not diff.is_per_step:
+            start, step, span = 0.0, "", _length(one)
+        else:
+            row, last = few[0], min(few[1], few[0] + _SHOWN_STEPS - 1)
+            step = str(frame["step"].iloc[row])
+            start = float(frame["start_ps"].iloc[row])
+            span = float(frame["start_ps"].iloc[last] + frame["duration_ps"].iloc[last]) - start
+        starts.append(start)
+        steps.append(step)
+        spans.append(span)
+    return {"start_ps": starts, "step": steps, "span_ps": max(spans)}
+
+
+def _length(results: Results) -> float:
+    bounds: Span = bounds_of(results, int(results.trace.end_ps.max()) if results.trace.n_events else 0)
+    return bounds[1] - bounds[0]
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _table(name: str, diff: RunDiff, cut: tuple[Cut, Cut]) -> dict[str, Any]:
+    kind, frame = _KINDS[name], getattr(diff, name)
+    changed = ~frame["state"].isin(_UNCHANGED).to_numpy(np.bool_)
+    chosen = _first_rows(changed)
+    shown = frame.iloc[chosen]
+    cut_b = cut[1]
+    numbers = dict(zip(("a", "b", "change", "noise"), kind.values, strict=True)) | {"ratio": "ratio"}
+    columns = {
+        "name": [cut_b(_name(name, row, kind)) for row in shown.to_dict("records")],
+        "detail": [cut_b(str(text)) for text in shown[kind.detail]] if kind.detail else [""] * len(shown),
+        "place": _places(name, shown),
+        "where": shown["device"].astype(str).str.lower().tolist() if "device" in shown else [""] * len(shown),
+        "unit": shown["unit"].tolist() if "unit" in shown else ["ms"] * len(shown),
+        **{key: [_safe(value) for value in shown[column].tolist()] for key, column in numbers.items()},
+        "state": shown["state"].tolist(),
+        "ops": _ops_of(name, diff, shown, cut),
+    }
+    is_noise_known = bool(frame[kind.values[-1]].notna().any())
+    counts = {"n_rows": len(frame), "n_changed": int(changed.sum()), "is_noise_known": is_noise_known}
+    return {"id": name, **counts, "columns": columns}
+
+
+def _first_rows(changed: Bool) -> Int64:
+    """Positions of the rows that are shown, in the order of the table: those that changed beyond noise in any case."""
+    order = np.argsort(~changed, kind="stable")[:MOST_ROWS]
+    return np.sort(order)
+
+
+def _name(name: str, row: Mapping[Hashable, Any], kind: _Kind) -> str:
+    if name == "source_lines":
+        return str(row["code"]).strip() or str(row["bucket"])
+    return str(row[kind.name])
+
+
+def _places(name: str, frame: pd.DataFrame) -> list[str]:
+    """Where in the code: `file:line` of source lines."""
+    if name != "source_lines":
+        return [""] * len(frame)
+    return [
+        "" if bucket else f"{file}:{line}"
+        for file, line, bucket in zip(*(frame[key].tolist() for key in ("file", "line", "bucket")), strict=True)
+    ]
+
+
+def _ops_of(name: str, diff: RunDiff, frame: pd.DataFrame, cut: tuple[Cut, Cut]) -> list[list[list[str]]]:
+    """For each row what it selects in the timelines of a and of b."""
+    cut_a, cut_b = cut
+    if name == "ops":
+        rows = zip(frame["a_name"].tolist(), frame["name"].tolist(), _is_in_b(frame).tolist(), strict=True)
+        return [[[cut_a(a)] if a else [], [cut_b(b)] if is_in_b else []] for a, b, is_in_b in rows]
+    if name == "kernels":
+        names = [op or kernel for op, kernel in zip(frame["op_name"], frame["name"], strict=True)]
+        return [[[cut_a(text)], [cut_b(text)]] for text in names]
+    if name == "iterators":
+        return [[[cut_a(text)], [cut_b(text)]] for text in frame["long_name"]]
+    if name in ("layers", "source_lines"):
+        sides = [_Members(one, name, own_cut) for one, own_cut in zip((diff.a, diff.b), cut, strict=True)]
+        keys = [tuple(row) for row in frame[list(_KEYS[name])].itertuples(index=False)]
+        return [[side.of(key) for side in sides] for key in keys]
+    return [[[], []]] * len(frame)
+
+
+def _is_in_b(ops: pd.DataFrame) -> pd.Series:
+    return (ops["b_count"] > 0) | (ops["b_ms"] > 0)
+
+
+class _Members:
+    """The ops of each layer, or of each source line, of one run."""
+
+    def __init__(self, results: Results, name: str, cut: Cut) -> None:
+        found = results.layers if name == "layers" else results.source_lines
+        shares = results.op_shares
+        labels = [tuple(row) for row in found.entries[list(_KEYS[name][:-1])].itertuples(index=False)]
+        self._ops: dict[tuple[Hashable, ...], list[str]] = {}
+        entries, is_device = found.op_entry.tolist(), np.asarray(shares.is_device).tolist()
+        for op, entry in enumerate(entries):  # one turn per op
+            if entry < 0:
+                continue
+            names = self._ops.setdefault((*labels[entry], "Device" if is_device[op] else "Host"), [])
+            if len(names) < MOST_OPS:
+                names.append(cut(shares.name[op]))
+
+    def of(self, key: tuple[Hashable, ...]) -> list[str]:
+        return self._ops.get(key, [])
+
+
+def _renamed(ops: pd.DataFrame) -> list[tuple[str, str]]:
+    """Names in a and in b of ops that are called differently in the two runs."""
+    both = ops[(ops["a_name"] != "") & (ops["a_name"] != ops["name"])]
+    return list(zip(both["a_name"].tolist(), both["name"].tolist(), strict=True))
+
+
+def _lone(ops: pd.DataFrame, cut: tuple[Cut, Cut]) -> list[list[str]]:
+    """Names of ops that only a has, and that only b has: they have no partner, whatever is called the same."""
+    is_in_a = ops["a_name"] != ""
+    names = (ops.loc[is_in_a & ~_is_in_b(ops), "a_name"], ops.loc[~is_in_a, "name"])
+    return [[own(text) for text in column.head(MOST_ROWS)] for own, column in zip(cut, names, strict=True)]
+
+
+def _records(frame: pd.DataFrame, cut: Cut) -> list[dict[str, Any]]:
+    return [
+        {str(key): cut(value) if isinstance(value, str) else _safe(value) for key, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def _safe(value: Any) -> Any:
+    """A number as JSON has it; None for what is not known."""
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value

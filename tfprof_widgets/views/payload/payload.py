@@ -1,0 +1,79 @@
+"""Analysis results -> what the browser draws from: a first pack of at most 1 MiB, and parts of at most 4 MiB.
+
+    payload = build_payload(results)
+    payload.overview        # the first pack
+    payload.part("events:3")
+
+Which parts there are, their order and their tables are told in `js/src/data.ts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from ...analysis.results import Results
+from .contents import Contents, contents_of
+from .first_pack import first_pack
+from .sections import PART_BYTES
+from .wire import pack
+
+
+class Payload:
+    """What `TraceData` hands to the browser: `overview` at once, parts when they are asked for."""
+
+    def __init__(self, contents: Contents, overview: bytes, is_here: frozenset[str]) -> None:
+        self.overview = overview
+        """A pack that draws every view at first paint; what it cannot hold are parts."""
+        self.contents = contents
+        self.is_here = is_here
+        """What the overview holds whole: names of sections, `names`, `events` and `stats`."""
+
+    @property
+    def n_events(self) -> int:
+        """Of the whole capture."""
+        return self.contents.results.trace.n_events
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the overview holds everything, so that there are no parts to ask for."""
+        return not self.keys
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all parts that are not in the overview, those first without which others cannot be read."""
+        return tuple(
+            f"{name}:{i}" for name, n in self.contents.n_parts().items() if name not in self.is_here for i in range(n)
+        )
+
+    def part(self, key: str) -> bytes:
+        """One part.
+
+        Raises:
+            KeyError: there is no such part; the message names what there is.
+        """
+        name, _, number = key.partition(":")
+        n_parts = self.contents.n_parts()
+        index = int(number) if number.isdecimal() else -1
+        if name not in n_parts or not 0 <= index < n_parts[name]:
+            known = ", ".join(f"{name} ({n})" for name, n in n_parts.items())
+            raise KeyError(f"no part {key!r}; there are: {known}")
+        if name == "events":
+            return pack({}, self.contents.events.tile(index))
+        if name == "stats":
+            packed = pack({}, self.contents.events.stats(index))
+            return packed if len(packed) <= PART_BYTES else pack({}, self.contents.events.few_stats(index))
+        return self.contents.names.part(index) if name == "names" else self.contents.sections[name].part(index)
+
+
+def build_payload(results: Results, *, title: str = "", notices: Sequence[str] = ()) -> Payload:
+    """Decide what travels first and pack it.
+
+    Args:
+        results: what was computed from the trace.
+        title: of the profile.
+        notices: sentences to show first.
+    """
+    contents = contents_of(results, title=title, notices=notices)
+    overview, is_here = first_pack(contents)
+    return Payload(contents, overview, is_here)

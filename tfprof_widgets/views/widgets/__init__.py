@@ -1,0 +1,1 @@
+"""The widgets, and the models that they share."""

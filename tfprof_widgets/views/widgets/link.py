@@ -1,0 +1,79 @@
+"""LinkModel: what the person looks at now, shared by all views of one profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import ipywidgets
+import traitlets
+
+from ..payload.names import Cutter
+
+_MOST_NAMED = 10
+
+
+def _cut_names(names: Iterable[str], link: LinkModel) -> list[str]:
+    """The names as the browser knows them."""
+    return [link.cutter(name) for name in names]
+
+
+def _whole_names(names: Iterable[object], link: LinkModel) -> tuple[str, ...]:
+    """The names of the trace, from those that the browser knows."""
+    return tuple(link.cutter.whole(str(name)) for name in names)
+
+
+class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
+    """The time range, selection, hover, step and host that every view of one profile follows. It has no view of its own."""
+
+    _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)
+    _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)
+
+    time_range = traitlets.Tuple(default_value=()).tag(sync=True)
+    """`(t0_ns, t1_ns)` after the trace origin, or `()` for the whole capture. One trait, because two would tear."""
+    selection = traitlets.Tuple(default_value=()).tag(sync=True, to_json=_cut_names, from_json=_whole_names)
+    """Names of the selected ops; an iterator is selected by its long name, any other event by its own. They are whole here,
+    and cut like all others on their way to the browser."""
+    hover = traitlets.Unicode("").tag(sync=True)
+    """Name of the op under the pointer, or empty. The browser does not save it to the kernel."""
+    step = traitlets.Int(-1).tag(sync=True)
+    """Row of the selected step in `Profile.steps`, or -1."""
+
+    host = traitlets.Unicode("").tag(sync=True)
+    """Name of the host that the views are about, or empty for all. A name that no host of the profile has is refused."""
+
+    def __init__(self, hosts: Callable[[], Sequence[str]] | None = None) -> None:
+        """Know no names yet.
+
+        Args:
+            hosts: gives the hosts that may be selected, asked when one is; without it any name may be.
+        """
+        self.cutter = Cutter()
+        self._hosts = hosts
+        super().__init__()
+
+    def use(self, cutter: Cutter) -> None:
+        """Cut names from now on as those are that the browser has."""
+        is_other = any(cutter(name) != self.cutter(name) for name in self.selection)
+        self.cutter = cutter
+        if is_other:
+            self.send_state("selection")
+
+    @traitlets.validate("time_range")  # type: ignore[untyped-decorator]
+    def _check_time_range(self, proposal: dict[str, tuple[float, ...]]) -> tuple[int, ...]:
+        value = tuple(round(t) for t in proposal["value"])
+        if value and (len(value) != 2 or value[0] > value[1]):
+            raise traitlets.TraitError(f"time_range is (t0_ns, t1_ns) with t0_ns <= t1_ns, or () for all; got {value}")
+        return value
+
+    @traitlets.validate("host")  # type: ignore[untyped-decorator]
+    def _check_host(self, proposal: dict[str, str]) -> str:
+        name = proposal["value"]
+        known = None if self._hosts is None or not name else self._hosts()
+        if known is not None and name not in known:
+            shown = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
+            raise traitlets.TraitError(f"host is the name of a host or '' for all; got {name!r}, there are: {shown}")
+        return name
+
+    @traitlets.validate("selection")  # type: ignore[untyped-decorator]
+    def _check_selection(self, proposal: dict[str, tuple[object, ...]]) -> tuple[str, ...]:
+        return tuple(str(name) for name in proposal["value"])
