@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test lint js fuzz bench setup-demo setup-dev clean
+.PHONY: help demo lab test check lint js fuzz bench setup-demo setup-dev clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ lab: setup-demo ## open the quickstart notebook live in JupyterLab
 
 test: setup-dev ## all checks and tests: Python, TypeScript, browser
 	@$(PY) -m tools.checks lint js pytest
+
+check: setup-dev ## lint, types, layers, TypeScript tests, and the Python tests without TensorFlow and browser
+	@$(PY) -m tools.checks lint js unit
 
 lint: setup-dev ## ruff, mypy, biome, tsc
 	@$(PY) -m tools.checks lint

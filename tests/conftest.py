@@ -23,19 +23,6 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 V100 = Path(__file__).parents[1].parent / "shared" / "traces" / "v100_bert_8gpu.xplane.pb"
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run a test of a real browser or a real training once more where it fails.
-
-    On a machine shared with others one of some thousand waits runs out. What is broken fails twice; what passes only the
-    second time is listed at the end as RERUN, and is a fault to look into.
-    """
-    for item in items:
-        is_real = item.get_closest_marker("browser") or item.get_closest_marker("tensorflow")
-        if is_real and not item.get_closest_marker("fuzz"):  # a fuzz run counts its failures
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="session")
 def shared_directory(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A directory that all processes of this session of tests share."""

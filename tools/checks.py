@@ -115,6 +115,11 @@ def build(report: Report) -> None:
         report.run("esbuild", npm(path, "run", "build"), JS, path)
 
 
+def unit(report: Report) -> None:
+    """The Python tests that need neither TensorFlow nor a browser."""
+    _pytest(report, "-m", "not tensorflow and not browser and not fuzz")
+
+
 def pytest(report: Report) -> None:
     """All Python and browser tests; last, so that its closing line ends the output."""
     try:
@@ -123,13 +128,18 @@ def pytest(report: Report) -> None:
         report.lack(f"{error} Browser tests are not run.")
     if report.failed:
         print(f"Failed before pytest: {'; '.join(report.failed)}", flush=True)
+    _pytest(report)
+
+
+def _pytest(report: Report, *arguments: str) -> None:
     # A file goes to one process as a whole: its tests share a browser, a kernel or a training.
     processes = ["-n", str(min(MOST_PROCESSES, os.cpu_count() or 1)), "--dist", "loadfile"]
-    if subprocess.run([sys.executable, "-m", "pytest", "-q", *processes], cwd=ROOT, check=False).returncode != 0:
+    command = [sys.executable, "-m", "pytest", "-q", *processes, *arguments]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         report.failed.append("pytest")
 
 
-GROUPS: dict[str, Callable[[Report], None]] = {"lint": lint, "js": js, "build": build, "pytest": pytest}
+GROUPS: dict[str, Callable[[Report], None]] = {"lint": lint, "js": js, "build": build, "unit": unit, "pytest": pytest}
 
 
 def main() -> int:
