@@ -3,8 +3,8 @@
     build_graph(trace) -> EventGraph
     graph.reach(seeds, labels) -> label of every event that a seed leads to
 
-Source: semantics 2.3. XProf 2.24.2 also adds an event `ThreadpoolListener::Region` per piece of thread-pool work (2.2), but
-without its context, so that it leads nowhere; those are not made here.
+Source: semantics 2.3. XProf 2.24.2 also adds an event `ThreadpoolListener::Region` per piece of thread-pool work
+(semantics 2.2), but without its context, so that it leads nowhere; those are not made here.
 """
 
 from __future__ import annotations

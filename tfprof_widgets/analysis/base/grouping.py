@@ -156,7 +156,7 @@ def _of_nearest(graph: EventGraph, roots: Int64, values: Int64, *, absent: int) 
 
 
 def _ungrouped_device_events(trace: Trace, group: SmallInt) -> SmallInt:
-    """On a device plane an event without a group joins the group of the event before it in time (semantics 1.8a)."""
+    """On a device plane an event without a group joins the group of the event before it in time (semantics 1.8.1)."""
     if not any(plane.is_device for plane in trace.planes):
         return group
     group = group.copy()

@@ -2,7 +2,7 @@
 
     compute_workers(trace, steps, facts, communication) -> Workers
 
-Source: semantics 2.7 (alignment), 9 (the pod viewer's records).
+Source: semantics 2.7, 9.2.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class TfData:
     epoch: it starts threads and fills buffers, and would hide what holds up the rest. Where there are only first calls
     they count.
 
-    Source: semantics section 8. Differs from XProf: D11 (it no longer has this analysis); iterators are merged over
+    Source: semantics 8. Differs from XProf: D11 (it no longer has this analysis); iterators are merged over
     epochs, windows and the files of an interleave; its bottleneck, that of the slowest call, is in `slowest_calls`.
     """
 

@@ -24,7 +24,7 @@ from .memory_steps import StepSpans, step_table
 class MemoryProfile:
     """What TensorFlow's allocators did during the capture.
 
-    Source: semantics section 7. Times are ms after the trace origin.
+    Source: semantics 7. Times are ms after the trace origin.
     Differs from XProf: its times are offsets within the event's line.
     """
 

@@ -209,7 +209,7 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
     code[rows] = np.where([bool(name) for name in by_stat.name], len(names) + np.arange(len(texts)), -1)[inverse]
     names, types = names + list(by_stat.name), types + list(by_stat.type)
 
-    # An instrumented stage is an op of its category, whatever its name; without a category it is none (semantics 4.1A).
+    # An instrumented stage is an op of its category, whatever its name; without a category it is none (semantics 4.1.1).
     category = trace.string_stat("_ipl_stage_cat")
     rows = np.flatnonzero(candidate & staged & (category >= 0))
     pairs, inverse = np.unique(np.stack([trace.name_id[rows], category[rows]], axis=1), axis=0, return_inverse=True)

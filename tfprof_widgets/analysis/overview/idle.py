@@ -2,7 +2,7 @@
 
     compute_idle(trace, occurrences) -> Idle
 
-Source: semantics 4.1F, 4.2, 10.2.
+Source: semantics 4.1.6, 4.2, 10.2.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int6
     """Start and duration of each group's longest stretch on one device; duration -1 where no device ran for the group.
 
     A derived line `Steps` is believed where the file has one; otherwise it is made as XProf makes it: consecutive events
-    of one group on one device, in order of time, are one stretch (semantics 1.8b).
+    of one group on one device, in order of time, are one stretch (semantics 1.8.2).
     """
     is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)
     is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)

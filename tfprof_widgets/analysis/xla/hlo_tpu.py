@@ -2,7 +2,7 @@
 
     tpu_executions(trace) -> TpuExecutions
 
-Source: semantics 4.2, the paragraph on TPUs.
+Source: semantics 4.2.4.
 """
 
 from __future__ import annotations
