@@ -15,28 +15,11 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const SRC = join(HERE, "src");
 const OUT = join(HERE, "..", "tfprof_widgets", "static");
 
-/** One per Python view of the same name; `loader` gets them to a page, `standalone` is the host of exported HTML, `tabulator` and `hosts` libraries that views share. */
-const ENTRIES = [
-  "dashboard",
-  "diff_panel",
-  "hlo_table",
-  "hosts",
-  "input_graph",
-  "kernel_table",
-  "layer_table",
-  "loader",
-  "memory_timeline",
-  "op_table",
-  "overview_panel",
-  "scope_icicle",
-  "source_view",
-  "standalone",
-  "step_chart",
-  "tabulator",
-  "timeline",
-  "tree_view",
-  "worker_chart",
-];
+/** Name of a bundle -> its entry: a view for each Python view of the same name, and what is in entries/. */
+const ENTRIES = new Map([
+  ...readdirSync(join(SRC, "views")).map((name) => [name, join(SRC, "views", name, `${name}.ts`)]),
+  ...readdirSync(join(SRC, "entries")).map((file) => [file.replace(/\.ts$/, ""), join(SRC, "entries", file)]),
+]);
 
 function sourceHash() {
   const hash = createHash("sha256");
@@ -51,9 +34,9 @@ function sourceHash() {
   return hash.digest("hex");
 }
 
-async function bundle(name) {
+async function bundle(name, entry) {
   const result = await esbuild.build({
-    entryPoints: [join(SRC, `${name}.ts`)],
+    entryPoints: [entry],
     bundle: true,
     write: false,
     outdir: OUT,
@@ -75,14 +58,9 @@ const check = args.includes("--check");
 const wanted = args.filter((arg) => !arg.startsWith("--"));
 let stale = 0;
 mkdirSync(OUT, { recursive: true });
-for (const name of ENTRIES) {
+for (const [name, entry] of ENTRIES) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  if (!existsSync(join(SRC, `${name}.ts`))) {
-    console.error(`js/src/${name}.ts is missing: remove it from ENTRIES in build.mjs or write it`);
-    process.exitCode = 1;
-    continue;
-  }
-  const built = await bundle(name);
+  const built = await bundle(name, entry);
   for (const [extension, text] of Object.entries(built)) {
     const path = join(OUT, `${name}.${extension}`);
     if (!check) {

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "js" / "src"
 STATIC = ROOT / "tfprof_widgets" / "static"
-VIEWS = ROOT / "tfprof_widgets" / "views"
+VIEWS = ROOT / "tfprof_widgets" / "views" / "widgets"
 
 BUDGETS_KIB = {
     "dashboard": 52,
@@ -96,7 +96,7 @@ def test_every_python_view_has_an_entry_of_its_name() -> None:
     assert views
     for name, entry in views.items():
         assert entry == [name]
-        assert (SOURCE / f"{name}.ts").is_file()
+        assert (SOURCE / "views" / name / f"{name}.ts").is_file()
         assert (STATIC / f"{name}.js").is_file()
 
 
@@ -129,7 +129,7 @@ def test_bundle_names_no_network_address_and_imports_nothing(entry: str) -> None
 
 def test_the_one_address_is_only_opened_by_a_click() -> None:
     users = [path for path in SOURCE.rglob("*.ts") if addresses(path.read_bytes().split(b"*/", 1)[-1])]
-    assert [path.relative_to(SOURCE).as_posix() for path in users] == ["timeline/perfetto.ts"]
+    assert [path.relative_to(SOURCE).as_posix() for path in users] == ["views/timeline/perfetto.ts"]
     code = users[0].read_text(encoding="utf-8")
     assert code.count("window.open(") == 1
     assert not re.search(r"\bfetch\(|XMLHttpRequest|WebSocket|sendBeacon|\.src\s*=|\.href\s*=", code)

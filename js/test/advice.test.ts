@@ -1,10 +1,10 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it } from "vitest";
-import { evidenceFacts, fixLines, gainWords, isShown, largestPart } from "../src/core/advice";
-import type { AdviceMeta, TraceMeta } from "../src/core/meta";
-import { encodePack, type Pack } from "../src/core/wire";
-import { BRING_VIEW } from "../src/draw/view_links";
-import overviewPanel from "../src/overview_panel";
+import { evidenceFacts, fixLines, gainWords, isShown, largestPart } from "../src/model/overview/advice";
+import type { AdviceMeta, TraceMeta } from "../src/model/wire/meta";
+import { encodePack, type Pack } from "../src/model/wire/wire";
+import { BRING_VIEW } from "../src/ui/view_links";
+import overviewPanel from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
 

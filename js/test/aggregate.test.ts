@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Aggregate, type NameTotals } from "../src/core/aggregate";
-import { FlameBuilder } from "../src/core/flame";
-import type { Span } from "../src/core/viewport";
+import { Aggregate, type NameTotals } from "../src/model/events/aggregate";
+import { FlameBuilder } from "../src/model/events/flame";
+import type { Span } from "../src/model/time/viewport";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 import { loading, packOfRows } from "./loading";
 

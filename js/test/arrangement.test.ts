@@ -1,5 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { legendOf, nameCategories, newColorScheme } from "../src/model/events/colors";
+import {
+  bookmarkOf,
+  bookmarksToJson,
+  nextBookmark,
+  readBookmarks,
+  spanOf,
+  withBookmark,
+} from "../src/model/time/bookmarks";
+import { ViewHistory } from "../src/model/time/history";
+import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/model/time/snapping";
 import {
   arranged,
   arrangementToJson,
@@ -7,13 +18,17 @@ import {
   readArrangement,
   showAll,
   togglePin,
-} from "../src/core/arrangement";
-import { bookmarkOf, bookmarksToJson, nextBookmark, readBookmarks, spanOf, withBookmark } from "../src/core/bookmarks";
-import { legendOf, nameCategories, newColorScheme } from "../src/core/colors";
-import { extremeInSpan, formatValue, newCounter, readCounters, spliceWindow, valueAt } from "../src/core/counters";
-import { ViewHistory } from "../src/core/history";
-import { CATEGORIES, type CounterMeta, FAMILIES, type TraceMeta } from "../src/core/meta";
-import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/core/snapping";
+} from "../src/model/tracks/arrangement";
+import {
+  extremeInSpan,
+  formatValue,
+  newCounter,
+  readCounters,
+  spliceWindow,
+  valueAt,
+} from "../src/model/tracks/counters";
+import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
+import type { CounterMeta, TraceMeta } from "../src/model/wire/meta";
 
 describe("arrangement", () => {
   it("comes back from its JSON as it was", () => {

@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { WidgetModule } from "../src/afm";
-import memoryTimeline from "../src/memory_timeline";
-import stepChart from "../src/step_chart";
+import type { WidgetModule } from "../src/host/afm";
+import memoryTimeline from "../src/views/memory_timeline/memory_timeline";
+import stepChart from "../src/views/step_chart/step_chart";
 import { type FakePage, fakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
 

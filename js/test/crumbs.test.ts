@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import { crumbButtons } from "../src/scopes/crumbs";
-import { familyLegend } from "../src/scopes/family_legend";
-import type { CellLook } from "../src/scopes/icicle";
+import { crumbButtons } from "../src/ui/crumbs";
+import { familyLegend } from "../src/ui/family_legend";
+import type { CellLook } from "../src/ui/icicle";
 
 const PATH = ["All ops", "train", "layer", "dense", "MatMul"].map((text, row) => ({ row, text }));
 

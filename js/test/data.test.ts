@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { encodePack, type Pack, type Table, type TypedArray } from "../src/core/wire";
-import { connectData } from "../src/data";
+import { connectData } from "../src/host/data";
+import { encodePack, type Pack, type Table, type TypedArray } from "../src/model/wire/wire";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";
 import { type Tiled, tiled } from "./tiling";

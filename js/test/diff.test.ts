@@ -1,13 +1,13 @@
 // @vitest-environment jsdom
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Partners } from "../src/core/partners";
-import { ratioMarks } from "../src/core/ratio_axis";
-import type { DiffTable } from "../src/diff/payload";
-import { countWords, largestChanges, passing, rowsOf, valueText } from "../src/diff/rows";
-import { SharedSelection } from "../src/diff/selection";
-import { signed, stateMark, times } from "../src/diff/words";
-import { connectLink } from "../src/link";
+import { connectLink } from "../src/host/link";
+import { Partners } from "../src/views/diff_panel/partners";
+import type { DiffTable } from "../src/views/diff_panel/payload";
+import { ratioMarks } from "../src/views/diff_panel/ratio_axis";
+import { countWords, largestChanges, passing, rowsOf, valueText } from "../src/views/diff_panel/rows";
+import { SharedSelection } from "../src/views/diff_panel/selection";
+import { signed, stateMark, times } from "../src/views/diff_panel/words";
 import { FakeModel } from "./fake_host";
 
 function table(states: readonly string[], more: Partial<DiffTable> = {}): DiffTable {

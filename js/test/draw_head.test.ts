@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { Hits } from "../src/core/hits";
-import { Marks } from "../src/core/marks";
-import { xAt } from "../src/core/viewport";
 import { drawSampled, drawSessionGaps, nameSampled } from "../src/draw/gaps";
 import { drawOverview, drawRangeBracket, drawRuler, drawSteps, rangeLabelSpan } from "../src/draw/head";
+import { Hits } from "../src/model/events/hits";
+import { Marks } from "../src/model/events/marks";
+import { xAt } from "../src/model/time/viewport";
 import { events, frame, meta, palette, recorder, steps, texts } from "./drawn_frame";
 
 describe("head", () => {

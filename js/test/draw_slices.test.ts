@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { Marks } from "../src/core/marks";
 import { LabelCache } from "../src/draw/label_cache";
 import { drawTracks } from "../src/draw/slices";
-import { flagsOfKeys } from "../src/timeline/chosen";
+import { Marks } from "../src/model/events/marks";
+import { flagsOfKeys } from "../src/views/timeline/chosen";
 import { events, frame, meta, recorder, rows, steps, texts } from "./drawn_frame";
 
 describe("slices", () => {

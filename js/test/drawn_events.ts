@@ -1,6 +1,6 @@
 /** Slices written by hand -> the tables of a first pack and of its tiles, and `Events` that has taken them. */
-import { Events } from "../src/core/events";
-import type { Table, TypedArray } from "../src/core/wire";
+import { Events } from "../src/model/events/events";
+import type { Table, TypedArray } from "../src/model/wire/wire";
 
 export interface Slice {
   readonly line?: number;

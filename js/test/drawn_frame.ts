@@ -1,14 +1,15 @@
 /** A training run -> a frame to draw on, whose context records what is called. */
-import { newArrangement } from "../src/core/arrangement";
-import { newColorScheme } from "../src/core/colors";
-import type { TraceMeta } from "../src/core/meta";
-import { RunBuffer } from "../src/core/pieces";
-import { RowLayouts } from "../src/core/row_layouts";
-import { readSteps } from "../src/core/steps";
-import { layoutTracks } from "../src/core/tracks";
+
 import { type Frame, TRACKS_TOP_PX } from "../src/draw/frame";
 import { LabelCache } from "../src/draw/label_cache";
 import type { Palette } from "../src/draw/palette";
+import { newColorScheme } from "../src/model/events/colors";
+import { RowLayouts } from "../src/model/events/row_layouts";
+import { RunBuffer } from "../src/model/time/pieces";
+import { readSteps } from "../src/model/time/steps";
+import { newArrangement } from "../src/model/tracks/arrangement";
+import { layoutTracks } from "../src/model/tracks/tracks";
+import type { TraceMeta } from "../src/model/wire/meta";
 import { trainingRun } from "./fixtures";
 import { loading } from "./loading";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { childrenOf, type Events, intervals, parentOf, subtreeOf } from "../src/core/events";
-import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/core/lod";
+import { childrenOf, type Events, intervals, parentOf, subtreeOf } from "../src/model/events/events";
+import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/model/events/lod";
 import { loading, packOfRows, type Row } from "./loading";
 
 /** Slices that nest: each level splits the room of the one around it. */

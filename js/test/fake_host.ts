@@ -1,7 +1,7 @@
 /** A page without a widget manager: models that record what a view does to them. */
 import { setMaxListeners } from "node:events";
-import type { AnyModel, Host, Listener } from "../src/afm";
-import { encodePack, type Pack } from "../src/core/wire";
+import type { AnyModel, Host, Listener } from "../src/host/afm";
+import { encodePack, type Pack } from "../src/model/wire/wire";
 import { tiled } from "./tiling";
 
 // A view hangs dozens of listeners on its one signal; Node takes more than ten for a leak.
@@ -56,11 +56,12 @@ let nPages = 0;
 async function tableLibrary(): Promise<FakeModel> {
   const page = globalThis as unknown as Record<symbol, Promise<unknown> | undefined>;
   const key = Symbol.for("tfprof_widgets.tabulator test");
-  if (typeof document !== "undefined") page[key] ??= import("../src/tabulator").then((module) => module.Tabulator);
+  if (typeof document !== "undefined")
+    page[key] ??= import("../src/entries/tabulator").then((module) => module.Tabulator);
   return new FakeModel({ name: "tabulator", version: "test", source: "" });
 }
 
-/** A pack with all events in one table is sent as views/payload.py would send it. */
+/** A pack with all events in one table is sent as views/payload/payload.py would send it. */
 export async function fakePage(given: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
   nPages += 1;
   const pack = given.tables.events ? tiled(given).first : given;

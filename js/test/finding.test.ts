@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Marks } from "../src/core/marks";
-import { countFlagged, matchNames, nextMarked, placeOf } from "../src/core/search";
+import { Marks } from "../src/model/events/marks";
+import { countFlagged, matchNames, nextMarked, placeOf } from "../src/model/events/search";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 
 const ALL = { time: Number.NEGATIVE_INFINITY, position: -1 };

@@ -1,7 +1,8 @@
-/** A training run -> a Pack as views/data.py would write it: host threads, tf.data, ops, steps, memory. */
-import type { TraceMeta } from "../src/core/meta";
-import { CATEGORIES, FAMILIES } from "../src/core/meta";
-import type { Pack, Table, TypedArray } from "../src/core/wire";
+/** A training run -> a Pack as Python would write it: host threads, tf.data, ops, steps, memory. */
+
+import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
 import { MS, N_HOST_LINES, type RawEvent, type RunOptions, TF_OPS, TrainingRun } from "./training_run";
 
 function packOf(run: TrainingRun): Pack {

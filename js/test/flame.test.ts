@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { FlameBuilder, type FlameOptions, FlameTree, ROOT } from "../src/core/flame";
-import { type Flame, finishFlame, flameNeighbour, layoutFlame, pathTo } from "../src/core/flame_layout";
-import type { Span } from "../src/core/viewport";
+import { FlameBuilder, type FlameOptions, FlameTree, ROOT } from "../src/model/events/flame";
+import { type Flame, finishFlame, flameNeighbour, layoutFlame, pathTo } from "../src/model/events/flame_layout";
+import type { Span } from "../src/model/time/viewport";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 
 const EACH_LINE: FlameOptions = { groupOf: (line) => line };

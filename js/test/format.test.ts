@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import * as format from "../src/core/format";
+import * as format from "../src/model/text/format";
 
 describe("numbers for people", () => {
   it.each([

@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { moveTo, newArrangement } from "../src/core/arrangement";
-import { namedParts, newColorScheme } from "../src/core/colors";
-import { hostOfSteps, hostStrips, stepsOfHost } from "../src/core/host_strips";
-import { hostSource, setHostOpen } from "../src/core/host_tracks";
-import { FAMILIES, type LineMeta, type PlaneMeta, type TraceMeta } from "../src/core/meta";
-import type { Rows } from "../src/core/rows";
-import type { Steps } from "../src/core/steps";
-import { layoutTracks, reveal, type TrackSource, trackAt, yOfRow } from "../src/core/tracks";
 import { pieceAt } from "../src/draw/host_strip";
+import { namedParts, newColorScheme } from "../src/model/events/colors";
+import type { Rows } from "../src/model/events/rows";
+import { hostOfSteps, hostStrips, stepsOfHost } from "../src/model/hosts/host_strips";
+import type { Steps } from "../src/model/time/steps";
+import { moveTo, newArrangement } from "../src/model/tracks/arrangement";
+import { hostSource, setHostOpen } from "../src/model/tracks/host_tracks";
+import { layoutTracks, reveal, type TrackSource, trackAt, yOfRow } from "../src/model/tracks/tracks";
+import { FAMILIES } from "../src/model/wire/categories";
+import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
 
 /** So many hosts with one thread each, every second one with a device, too. */
 function drawn(nHosts: number, more: Partial<TraceMeta> = {}, chosen = ""): TrackSource {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { hostMeta } from "../src/core/host_meta";
-import { HostTables } from "../src/core/host_tables";
-import { findHosts, hostCuts, hostsOf, pythonText, shortHost } from "../src/core/hosts";
-import type { TraceMeta } from "../src/core/meta";
-import { opTotals } from "../src/core/ops";
-import { rangedOps, wholeTotals } from "../src/core/ranged_ops";
-import { describeRange } from "../src/core/span_text";
-import type { Table, TypedArray } from "../src/core/wire";
+import { hostMeta } from "../src/model/hosts/host_meta";
+import { HostTables } from "../src/model/hosts/host_tables";
+import { findHosts, hostCuts, hostsOf, pythonText, shortHost } from "../src/model/hosts/hosts";
+import { opTotals } from "../src/model/ops/ops";
+import { rangedOps, wholeTotals } from "../src/model/ops/ranged_ops";
+import { describeRange } from "../src/model/time/span_text";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { Table, TypedArray } from "../src/model/wire/wire";
 
 const MS = 1e9;
 const LONG = Array.from({ length: 1000 }, (_, i) => {

@@ -1,11 +1,11 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import { inputOps, inputParts } from "../src/core/input_ops";
-import { countedSteps, inputShares, statisticsOf } from "../src/core/input_waits";
-import type { TraceMeta } from "../src/core/meta";
-import { executionStats, executions, latencyOf, nodeStats } from "../src/core/pipeline";
-import type { Table } from "../src/core/wire";
-import inputGraph from "../src/input_graph";
+import { inputOps, inputParts } from "../src/model/input/input_ops";
+import { countedSteps, inputShares, statisticsOf } from "../src/model/input/input_waits";
+import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { Table } from "../src/model/wire/wire";
+import inputGraph from "../src/views/input_graph/input_graph";
 import { makeScene } from "./scene";
 import { settle, showWidget, withLayout } from "./shown";
 

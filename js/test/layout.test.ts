@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toCsv } from "../src/core/csv";
-import { cutNames } from "../src/core/cut";
-import { depthsOf, placeGraph } from "../src/core/graph";
-import type { SessionMeta, TraceMeta } from "../src/core/meta";
-import { formatPart, formatShare, meanFigure } from "../src/core/overview";
-import { bottleneckOf, firstCallEnd, nodeStats } from "../src/core/pipeline";
-import { describeRange, keepTogether, rangeInPs, stepLabel, stepsOfRange } from "../src/core/span_text";
+import { depthsOf, placeGraph } from "../src/model/input/graph";
+import { bottleneckOf, firstCallEnd, nodeStats } from "../src/model/input/pipeline";
+import { formatPart, formatShare, meanFigure } from "../src/model/overview/overview";
+import { toCsv } from "../src/model/text/csv";
+import { cutNames } from "../src/model/text/cut";
+import { describeRange, keepTogether, rangeInPs, stepLabel, stepsOfRange } from "../src/model/time/span_text";
 import {
   barOf,
   chartTop,
@@ -15,8 +14,9 @@ import {
   stepToBarAxis,
   timeOfSteps,
   timeToStepAxis,
-} from "../src/core/step_bars";
-import type { Table } from "../src/core/wire";
+} from "../src/model/time/step_bars";
+import type { SessionMeta, TraceMeta } from "../src/model/wire/meta";
+import type { Table } from "../src/model/wire/wire";
 
 describe("cutNames", () => {
   const part = fc.constantFrom(

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Host } from "../src/afm";
-import { connectLink } from "../src/link";
+import type { Host } from "../src/host/afm";
+import { connectLink } from "../src/host/link";
 import { FakeModel } from "./fake_host";
 
 function page() {

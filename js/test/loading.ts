@@ -1,7 +1,7 @@
 /** A pack with all events in one table -> `Events`, with the tiles that are said to have arrived. */
-import { Events } from "../src/core/events";
-import type { TraceMeta } from "../src/core/meta";
-import type { Pack, Table } from "../src/core/wire";
+import { Events } from "../src/model/events/events";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { Pack, Table } from "../src/model/wire/wire";
 import { type Tiled, type TilingOptions, tiled } from "./tiling";
 
 export interface Loading extends Tiled {
@@ -24,7 +24,7 @@ export function loading(pack: Pack, options: TilingOptions & { arrived?: readonl
 
 export type Row = readonly [line: number, depth: number, start: number, duration: number];
 
-/** A pack of events given by line, depth and time, in the order of views/tables.py: by line and start. */
+/** A pack of events given by line, depth and time, in the order of views/payload/tables.py: by line and start. */
 export function packOfRows(rows: readonly Row[]): Pack {
   const column = (k: number) => rows.map((row) => row[k]);
   const events: Table = {

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { gallop, lowerBound, lowerBoundNear, upperBound } from "../src/core/bisect";
-import type { Events } from "../src/core/events";
-import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/core/lod";
-import { RowLayouts } from "../src/core/row_layouts";
-import { nextFrom } from "../src/core/runs";
-import { zoomAt } from "../src/core/viewport";
+import type { Events } from "../src/model/events/events";
+import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/model/events/lod";
+import { RowLayouts } from "../src/model/events/row_layouts";
+import { nextFrom } from "../src/model/events/runs";
+import { zoomAt } from "../src/model/time/viewport";
+import { gallop, lowerBound, lowerBoundNear, upperBound } from "../src/model/wire/bisect";
 import { loading, packOfRows } from "./loading";
 
 /** A single row of separate events. */

@@ -14,8 +14,8 @@ import {
   rowAt,
   STACK,
   stepCurves,
-} from "../src/core/memory";
-import type { Table } from "../src/core/wire";
+} from "../src/model/memory/memory";
+import type { Table } from "../src/model/wire/wire";
 
 interface Action {
   readonly gap: number;

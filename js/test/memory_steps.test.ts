@@ -1,12 +1,12 @@
-/** Memory by step, by lifetime and by op: the same rules, on the same drawn runs, as tests/unit/analysis/test_memory_steps.py. */
+/** Memory by step, by lifetime and by op: the same rules, on the same drawn runs, as tests/unit/analysis/memory/test_memory_steps.py. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type MemoryEvents, memoryEvents } from "../src/core/memory";
-import { leakingOp, measureGrowth, unfreedByOp } from "../src/core/memory_growth";
-import { lifetimePs, topLifetimes } from "../src/core/memory_lifetimes";
-import { memorySteps } from "../src/core/memory_steps";
-import type { Table } from "../src/core/wire";
-import { growthWords } from "../src/memory/facts";
+import { type MemoryEvents, memoryEvents } from "../src/model/memory/memory";
+import { leakingOp, measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
+import { lifetimePs, topLifetimes } from "../src/model/memory/memory_lifetimes";
+import { memorySteps } from "../src/model/memory/memory_steps";
+import type { Table } from "../src/model/wire/wire";
+import { growthWords } from "../src/views/memory_timeline/facts";
 
 const STEP = 100;
 const WORK = 0;

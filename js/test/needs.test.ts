@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { eventsWords, keptPart, windowWords } from "../src/core/left_out";
-import type { TraceMeta } from "../src/core/meta";
-import { encodePack, type Pack, type Table, type TypedArray } from "../src/core/wire";
-import { mount } from "../src/view";
+import { eventsWords, keptPart, windowWords } from "../src/model/time/left_out";
+import type { TraceMeta } from "../src/model/wire/meta";
+import { encodePack, type Pack, type Table, type TypedArray } from "../src/model/wire/wire";
+import { mount } from "../src/ui/view";
 import { type FakePage, fakePage } from "./fake_host";
 
 function table(columns: Record<string, TypedArray>): Table {

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type OpNames, opCategory, opRows, opTotals, type RangePs, shareTotals, textFilter } from "../src/core/ops";
-import type { Table } from "../src/core/wire";
+import { type OpNames, opCategory, opRows, opTotals, shareTotals, textFilter } from "../src/model/ops/ops";
+import type { RangePs } from "../src/model/time/viewport";
+import type { Table } from "../src/model/wire/wire";
 
 interface Span {
   readonly op: number;

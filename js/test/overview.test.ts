@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it } from "vitest";
-import type { OverviewMeta, TraceMeta } from "../src/core/meta";
-import { type FactGroup, overviewFacts } from "../src/core/overview_facts";
-import overviewPanel from "../src/overview_panel";
+import { type FactGroup, overviewFacts } from "../src/model/overview/overview_facts";
+import type { OverviewMeta, TraceMeta } from "../src/model/wire/meta";
+import overviewPanel from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { selfByPhase, sumByEntry } from "../src/core/places";
-import { type Charges, codeLines, coverage, hottestLine, LINE_PHASES, sourceHeat } from "../src/core/source_lines";
+import { selfByPhase, sumByEntry } from "../src/model/ops/places";
+import { type Charges, codeLines, coverage, hottestLine, LINE_PHASES, sourceHeat } from "../src/model/ops/source_lines";
 
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const totalsOf = (ps: readonly number[]) => ({

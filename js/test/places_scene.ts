@@ -1,7 +1,9 @@
 /** The scene of scene.ts, of which every op has a source line, a phase and a name scope; and a scene of several hosts. */
-import { CATEGORIES, type TraceMeta } from "../src/core/meta";
-import { PHASES } from "../src/core/places";
-import type { Pack } from "../src/core/wire";
+
+import { PHASES } from "../src/model/ops/places";
+import { CATEGORIES } from "../src/model/wire/categories";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { Pack } from "../src/model/wire/wire";
 import { makeScene, type SceneOptions } from "./scene";
 
 const SOURCE = [

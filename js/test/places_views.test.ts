@@ -1,11 +1,11 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import type { WidgetModule } from "../src/afm";
-import type { Pack } from "../src/core/wire";
-import { CodeList } from "../src/lines/code_list";
-import scopeIcicle from "../src/scope_icicle";
-import sourceView from "../src/source_view";
-import workerChart from "../src/worker_chart";
+import type { WidgetModule } from "../src/host/afm";
+import type { Pack } from "../src/model/wire/wire";
+import scopeIcicle from "../src/views/scope_icicle/scope_icicle";
+import { CodeList } from "../src/views/source_view/code_list";
+import sourceView from "../src/views/source_view/source_view";
+import workerChart from "../src/views/worker_chart/worker_chart";
 import type { FakePage } from "./fake_host";
 import { sceneHosts, scenePlaces } from "./places_scene";
 import { makeScene } from "./scene";

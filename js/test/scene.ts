@@ -1,7 +1,8 @@
 /** The run of fixtures.ts -> a Pack with every table: op occurrences, tf.data pipeline, allocations and the overview. */
 
-import { CATEGORIES, type IteratorNode, type TraceMeta } from "../src/core/meta";
-import type { Pack, Table, TypedArray } from "../src/core/wire";
+import { CATEGORIES } from "../src/model/wire/categories";
+import type { IteratorNode, TraceMeta } from "../src/model/wire/meta";
+import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
 import { trainingRun } from "./fixtures";
 
 const MS = 1e9;
@@ -88,7 +89,7 @@ function emptyScene(): Pack {
   return { meta: { ...meta, ...nothing, ...none } as unknown as Pack["meta"], tables: {} };
 }
 
-/** Every event with an op, and the op event around it: what `analysis/op_occurrences.py` finds. */
+/** Every event with an op, and the op event around it: what `analysis/ops/op_occurrences.py` finds. */
 function opOccurrences(events: Table): Table {
   const [start, duration] = [events.columns.start_ps as Float64Array, events.columns.duration_ps as Float64Array];
   const [op, line] = [events.columns.op as Int32Array, events.columns.line as Int32Array];

@@ -1,8 +1,8 @@
 /** A widget and its data -> the widget on a page of jsdom, which has no layout of its own. */
 
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Host, WidgetModule } from "../src/afm";
-import type { Pack } from "../src/core/wire";
+import type { Host, WidgetModule } from "../src/host/afm";
+import type { Pack } from "../src/model/wire/wire";
 import { type FakePage, fakePage } from "./fake_host";
 
 /** Markup that must stay text. */

@@ -1,8 +1,8 @@
 /** A pack -> a timeline on a page of jsdom, and what a reader does with it. */
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Pack } from "../src/core/wire";
-import timeline from "../src/timeline";
-import type { TimelineElement } from "../src/timeline/locate";
+import type { Pack } from "../src/model/wire/wire";
+import type { TimelineElement } from "../src/views/timeline/locate";
+import timeline from "../src/views/timeline/timeline";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";
 

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { hostGrid, hostMatrix, partOf, rangeOf } from "../src/core/host_grid";
-import { shortHosts } from "../src/core/host_names";
-import type { StragglerMeta } from "../src/core/meta";
-import { median, medianOfOthers, stragglersIn } from "../src/core/stragglers";
-import type { Table } from "../src/core/wire";
-import { workerRows } from "../src/core/worker_steps";
-import { verdict } from "../src/workers/words";
+import { hostGrid, hostMatrix, partOf, rangeOf } from "../src/model/hosts/host_grid";
+import { shortHosts } from "../src/model/hosts/host_names";
+import { median, medianOfOthers, stragglersIn } from "../src/model/hosts/stragglers";
+import { workerRows } from "../src/model/hosts/worker_steps";
+import type { StragglerMeta } from "../src/model/wire/meta";
+import type { Table } from "../src/model/wire/wire";
+import { verdict } from "../src/views/worker_chart/words";
 
 const CATEGORIES = ["input", "host_compute", "device_collectives"];
 

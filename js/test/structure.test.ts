@@ -1,11 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { around, findNodes, largestPath, nodeFigures, nodeOfOp, openRows, opsOfNode } from "../src/core/cost_tree";
-import { heatMarks, heatOf, heatPercent } from "../src/core/heat";
-import { CUT_LIMITS, cutGraph, firstOpen, opCounts } from "../src/core/op_graph";
-import { placeOpGraph, TITLE_PX } from "../src/core/op_graph_layout";
-import { type ScopeTree, scopeTree } from "../src/core/scopes";
-import { FIGURES, formatFigure, leafOf, Structure, type TreeKind } from "../src/core/structure";
+import {
+  around,
+  findNodes,
+  largestPath,
+  nodeFigures,
+  nodeOfOp,
+  openRows,
+  opsOfNode,
+} from "../src/model/graph/cost_tree";
+import { heatMarks, heatOf, heatPercent } from "../src/model/graph/heat";
+import { CUT_LIMITS, cutGraph, firstOpen, opCounts } from "../src/model/graph/op_graph";
+import { placeOpGraph, TITLE_PX } from "../src/model/graph/op_graph_layout";
+import { type ScopeTree, scopeTree } from "../src/model/graph/scopes";
+import { FIGURES, formatFigure, leafOf, Structure, type TreeKind } from "../src/model/graph/structure";
 import { structureMeta } from "./structure_scene";
 
 const OPS = [

@@ -1,7 +1,7 @@
 /** An invented graph of ops as it travels, with the scene of scene.ts around it. */
-import type { TraceMeta } from "../src/core/meta";
-import type { StructureMeta } from "../src/core/structure";
-import type { Pack } from "../src/core/wire";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { StructureMeta } from "../src/model/wire/structure_meta";
+import type { Pack } from "../src/model/wire/wire";
 import { makeScene, type SceneOptions } from "./scene";
 
 const coded = (texts: readonly string[]) => {

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { HloMeta } from "../src/core/meta";
-import { topShares } from "../src/core/top_shares";
-import type { Table } from "../src/core/wire";
-import { hloRows, hloTotals, opsOfHlos, withPrograms } from "../src/hlo/rows";
-import { shortDimensions } from "../src/kernels/columns";
-import { readableKernel, readableKernels, shortKernel } from "../src/kernels/names";
-import { kernelRows, tensorCore } from "../src/kernels/rows";
-import { layerRows } from "../src/layers/rows";
-import { labelsOf } from "../src/ops/distribution";
+import { topShares } from "../src/model/ops/top_shares";
+import { readableKernel, readableKernels, shortKernel } from "../src/model/text/kernel_names";
+import type { HloMeta } from "../src/model/wire/meta";
+import type { Table } from "../src/model/wire/wire";
+import { hloRows, hloTotals, opsOfHlos, withPrograms } from "../src/views/hlo_table/rows";
+import { shortDimensions } from "../src/views/kernel_table/columns";
+import { kernelRows, tensorCore } from "../src/views/kernel_table/rows";
+import { layerRows } from "../src/views/layer_table/rows";
+import { labelsOf } from "../src/views/op_table/distribution";
 import { f8, hloMeta, i4, kernelMeta, layerMeta } from "./table_scene";
 
 describe("shares", () => {

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
-import { encodePack, type Pack } from "../src/core/wire";
-import timeline from "../src/timeline";
+import { encodePack, type Pack } from "../src/model/wire/wire";
+import timeline from "../src/views/timeline/timeline";
 import { fakePage } from "./fake_host";
 import { BATCH, click, details, frame, RUN, show, usesFakePage } from "./shown_timeline";
 import { tiled } from "./tiling";

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { findGaps, gapsIn } from "../src/core/idle";
-import { Inside, KeyFigures } from "../src/core/key_figures";
-import { Marks } from "../src/core/marks";
-import type { TraceMeta } from "../src/core/meta";
-import { layoutPieces, RunBuffer } from "../src/core/pieces";
-import { timeInside, uncapturedSpans } from "../src/core/sessions";
-import { statsOfEvent, statText } from "../src/core/stats";
-import { readSteps, stepAt, typicalSteps } from "../src/core/steps";
-import { flagsOfKeys } from "../src/timeline/chosen";
+import { findGaps, gapsIn } from "../src/model/events/idle";
+import { Inside, KeyFigures } from "../src/model/events/key_figures";
+import { Marks } from "../src/model/events/marks";
+import { statsOfEvent, statText } from "../src/model/events/stats";
+import { layoutPieces, RunBuffer } from "../src/model/time/pieces";
+import { timeInside, uncapturedSpans } from "../src/model/time/sessions";
+import { readSteps, stepAt, typicalSteps } from "../src/model/time/steps";
+import type { TraceMeta } from "../src/model/wire/meta";
+import { flagsOfKeys } from "../src/views/timeline/chosen";
 import { trainingRun } from "./fixtures";
 import { loading, packOfRows } from "./loading";
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { moveTo, newArrangement, togglePin } from "../src/core/arrangement";
-import { bandsOf } from "../src/core/bands";
-import { shortName } from "../src/core/labels";
-import type { LineMeta, PlaneMeta, TraceMeta } from "../src/core/meta";
-import { contentY, pinning, screenY } from "../src/core/pinning";
-import type { Rows } from "../src/core/rows";
-import { lineLabels } from "../src/core/track_names";
-import { layoutTracks, reveal, type Track, type TrackSource, trackAt, yOfRow } from "../src/core/tracks";
+import { bandsOf } from "../src/model/events/bands";
+import type { Rows } from "../src/model/events/rows";
+import { shortName } from "../src/model/text/labels";
+import { moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
+import { contentY, pinning, screenY } from "../src/model/tracks/pinning";
+import { lineLabels } from "../src/model/tracks/track_names";
+import { layoutTracks, reveal, type Track, type TrackSource, trackAt, yOfRow } from "../src/model/tracks/tracks";
+import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
 
 /** Lines by plane, each as [name, busy time, depths]. */
 function drawn(planes: Record<string, [string, number, number][]>, counters: string[] = []): TrackSource {

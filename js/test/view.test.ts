@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { isDarkTheme } from "../src/theme";
-import { mount, mountPlain } from "../src/view";
+import { isDarkTheme } from "../src/ui/theme";
+import { mount, mountPlain } from "../src/ui/view";
 import { FakeModel, fakePage } from "./fake_host";
 
 function element(): HTMLElement {

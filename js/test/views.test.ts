@@ -1,13 +1,13 @@
 // @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
-import type { AnyModel, Host, WidgetModule } from "../src/afm";
-import dashboard from "../src/dashboard";
-import inputGraph from "../src/input_graph";
-import memoryTimeline from "../src/memory_timeline";
-import opTable from "../src/op_table";
-import overviewPanel from "../src/overview_panel";
-import { makeHost, makeModel } from "../src/page_host";
-import stepChart from "../src/step_chart";
+import type { AnyModel, Host, WidgetModule } from "../src/host/afm";
+import { makeHost, makeModel } from "../src/host/page_host";
+import dashboard from "../src/views/dashboard/dashboard";
+import inputGraph from "../src/views/input_graph/input_graph";
+import memoryTimeline from "../src/views/memory_timeline/memory_timeline";
+import opTable from "../src/views/op_table/op_table";
+import overviewPanel from "../src/views/overview_panel/overview_panel";
+import stepChart from "../src/views/step_chart/step_chart";
 import type { FakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
 import { EVIL, type Shown, showWidget, withLayout } from "./shown";

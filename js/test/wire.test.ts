@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodePack, encodePack, fromBase64, parsePack } from "../src/core/wire";
-import { GrowingTable } from "../src/data/growing_table";
+import { GrowingTable } from "../src/host/growing_table";
+import { decodePack, encodePack, fromBase64, parsePack } from "../src/model/wire/wire";
 
 describe("Pack", () => {
   it("gives back what was put in, for every dtype", async () => {

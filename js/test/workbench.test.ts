@@ -1,11 +1,11 @@
 /** @vitest-environment jsdom */
 import { afterEach, describe, expect, it } from "vitest";
-import { newCounter } from "../src/core/counters";
 import { drawCounter } from "../src/draw/counter";
-import { button, h } from "../src/draw/dom";
 import type { Frame } from "../src/draw/frame";
 import { drawStepLines } from "../src/draw/step_lines";
-import { Popover } from "../src/timeline/popover";
+import { newCounter } from "../src/model/tracks/counters";
+import { button, h } from "../src/ui/dom";
+import { Popover } from "../src/views/timeline/popover";
 
 const stop = new AbortController();
 afterEach(() => document.body.replaceChildren());

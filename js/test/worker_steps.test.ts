@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { shortestSuffixes } from "../src/core/suffix";
-import type { Table } from "../src/core/wire";
-import { alignedIn, alignedOf, alignedSteps, rowsOf, usualSteps, workerRows } from "../src/core/worker_steps";
-import { card, verdict } from "../src/workers/words";
+import { alignedIn, alignedOf, alignedSteps, rowsOf, usualSteps, workerRows } from "../src/model/hosts/worker_steps";
+import { shortestSuffixes } from "../src/model/text/suffix";
+import type { Table } from "../src/model/wire/wire";
+import { card, verdict } from "../src/views/worker_chart/words";
 
 const CATEGORIES = ["input", "host_compute"];
 const HOSTS = ["a", "b"];

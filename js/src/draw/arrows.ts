@@ -1,7 +1,7 @@
 /** Turns flows into arrows from the slice that caused another to its start, over whatever is folded in between. */
-import type { Arrow } from "../core/flows";
-import { lineTrackOf, SLICE_PX, type TrackLayout, yOfDepth } from "../core/tracks";
-import { xAt } from "../core/viewport";
+import type { Arrow } from "../model/events/flows";
+import { xAt } from "../model/time/viewport";
+import { lineTrackOf, SLICE_PX, type TrackLayout, yOfDepth } from "../model/tracks/tracks";
 import type { Frame } from "./frame";
 
 const HEAD_PX = 6;

@@ -1,6 +1,7 @@
 /** Turns a counter into a filled curve: one column a pixel, from 0 to its smallest and its largest value there. */
-import { axisTop, type Counter, extremeInSpan } from "../core/counters";
-import type { Span } from "../core/viewport";
+
+import type { Span } from "../model/time/viewport";
+import { axisTop, type Counter, extremeInSpan } from "../model/tracks/counters";
 import { type Frame, fillRect, fillText } from "./frame";
 
 /** Above and below the curve. */

@@ -1,5 +1,5 @@
 /** Turns the rectangles of a flame into a picture on a canvas, and a point of it into a rectangle. */
-import type { FlameRect } from "../core/flame_layout";
+import type { FlameRect } from "../model/events/flame_layout";
 import type { Palette } from "./palette";
 
 export const FLAME_ROW_PX = 18;

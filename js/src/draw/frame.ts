@@ -1,15 +1,15 @@
 /** What every drawing function of the timeline is given, and the measures that they share. */
-import type { ColorScheme } from "../core/colors";
-import type { Counter } from "../core/counters";
-import type { Events } from "../core/events";
-import type { HostStrip } from "../core/host_strips";
-import type { Marks } from "../core/marks";
-import type { TraceMeta } from "../core/meta";
-import type { RunBuffer } from "../core/pieces";
-import type { RowLayouts } from "../core/row_layouts";
-import type { Steps } from "../core/steps";
-import type { TrackLayout } from "../core/tracks";
-import type { Span } from "../core/viewport";
+import type { ColorScheme } from "../model/events/colors";
+import type { Events } from "../model/events/events";
+import type { Marks } from "../model/events/marks";
+import type { RowLayouts } from "../model/events/row_layouts";
+import type { HostStrip } from "../model/hosts/host_strips";
+import type { RunBuffer } from "../model/time/pieces";
+import type { Steps } from "../model/time/steps";
+import type { Span } from "../model/time/viewport";
+import type { Counter } from "../model/tracks/counters";
+import type { TrackLayout } from "../model/tracks/tracks";
+import type { TraceMeta } from "../model/wire/meta";
 import type { LabelCache } from "./label_cache";
 import type { Palette } from "./palette";
 

@@ -1,10 +1,10 @@
 /** Turns idle time into labels: gaps on a device's main stream, and time between sessions, where nothing was captured. */
 
-import { formatNumber, formatTime } from "../core/format";
-import type { SliceBuffer } from "../core/lod";
-import { timeInside } from "../core/sessions";
-import { SLICE_PX } from "../core/tracks";
-import { xAt } from "../core/viewport";
+import type { SliceBuffer } from "../model/events/lod";
+import { formatNumber, formatTime } from "../model/text/format";
+import { timeInside } from "../model/time/sessions";
+import { xAt } from "../model/time/viewport";
+import { SLICE_PX } from "../model/tracks/tracks";
 import { type Frame, fillRect, fillText, setFont } from "./frame";
 
 const GAP_MIN_PX = 30;

@@ -1,10 +1,10 @@
 /** Turns the view into the fixed head of the timeline: overview strip with its window, ruler with the range, step row. */
 
-import { formatInstant, formatTime } from "../core/format";
-import type { Hits } from "../core/hits";
-import { layoutPieces, RunBuffer } from "../core/pieces";
-import type { Steps } from "../core/steps";
-import { type Span, tickStep, xAt } from "../core/viewport";
+import type { Hits } from "../model/events/hits";
+import { formatInstant, formatTime } from "../model/text/format";
+import { layoutPieces, RunBuffer } from "../model/time/pieces";
+import type { Steps } from "../model/time/steps";
+import { type Span, tickStep, xAt } from "../model/time/viewport";
 import {
   type Frame,
   fillRect,

@@ -1,9 +1,10 @@
 /** The steps of one host and their parts -> one line of pieces in the colours of the categories. */
-import { lowerBound } from "../core/bisect";
-import type { HostStrip } from "../core/host_strips";
-import { CATEGORIES, CATEGORY_LABELS } from "../core/meta";
-import { layoutPieces } from "../core/pieces";
-import { xAt } from "../core/viewport";
+
+import type { HostStrip } from "../model/hosts/host_strips";
+import { layoutPieces } from "../model/time/pieces";
+import { xAt } from "../model/time/viewport";
+import { lowerBound } from "../model/wire/bisect";
+import { CATEGORIES, CATEGORY_LABELS } from "../model/wire/categories";
 import { type Frame, fillRect } from "./frame";
 
 const TOP_PX = 2;

@@ -1,5 +1,5 @@
 /** Turns a name id and a width into the text that fits: measured once per name, cut once per length. */
-import { shortName } from "../core/labels";
+import { shortName } from "../model/text/labels";
 
 const ELLIPSIS = "…";
 /** Longer cuts share an entry: nobody counts the characters of a text this long. */

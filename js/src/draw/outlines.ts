@@ -4,11 +4,12 @@
  * An outline of a narrow slice would hide its colour. Such slices get a tick at an edge of their row, the selected ones at
  * the top and the found ones at the bottom; ticks of neighbours join. A single one gets caps at both edges.
  */
-import { gallop, lowerBound } from "../core/bisect";
-import { firstVisible, type Run } from "../core/events";
-import type { Marks } from "../core/marks";
-import { type LineTrack, SLICE_PX, type Track, yOfDepth, yOfRow } from "../core/tracks";
-import { xAt } from "../core/viewport";
+
+import { firstVisible, type Run } from "../model/events/events";
+import type { Marks } from "../model/events/marks";
+import { xAt } from "../model/time/viewport";
+import { type LineTrack, SLICE_PX, type Track, yOfDepth, yOfRow } from "../model/tracks/tracks";
+import { gallop, lowerBound } from "../model/wire/bisect";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
 /** Up to this wide a slice is narrow. */

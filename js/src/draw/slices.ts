@@ -1,7 +1,7 @@
 /** Turns the visible tracks into rectangles and names. */
-import { type SliceBuffer, visibleFrom } from "../core/lod";
-import { type CounterTrack, firstTrackBelow, type HostTrack, ROW_PX, SLICE_PX } from "../core/tracks";
-import { xAt } from "../core/viewport";
+import { type SliceBuffer, visibleFrom } from "../model/events/lod";
+import { xAt } from "../model/time/viewport";
+import { type CounterTrack, firstTrackBelow, type HostTrack, ROW_PX, SLICE_PX } from "../model/tracks/tracks";
 import { drawCounter } from "./counter";
 import { type Frame, fillRect, setFont, TRACKS_TOP_PX } from "./frame";
 import { drawIdleGaps } from "./gaps";

@@ -1,6 +1,7 @@
 /** Turns the steps' borders into hairlines over all tracks, where they are not so dense that they would hide them. */
-import { lowerBound } from "../core/bisect";
-import { xAt } from "../core/viewport";
+
+import { xAt } from "../model/time/viewport";
+import { lowerBound } from "../model/wire/bisect";
 import { type Frame, fillRect } from "./frame";
 
 /** Closer together on average, the lines would be a hatching. */

@@ -52,7 +52,7 @@ CATEGORY_LABELS = (
     "Compilation",
     "Other",
 )
-"""What a screen calls the categories; the same as in `js/src/core/meta.ts`."""
+"""What a screen calls the categories; the same as in `js/src/model/wire/categories.ts`."""
 
 _CATEGORY_OF_TYPE = {
     SpanType.OTHER: "other",

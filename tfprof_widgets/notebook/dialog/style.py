@@ -1,4 +1,4 @@
-"""How the capture dialog looks: the tokens of js/src/style.css for controls of ipywidgets, which have no bundle of ours."""
+"""How the capture dialog looks: the tokens of `js/src/styles/style.css` for controls of ipywidgets, which are in no bundle."""
 
 from __future__ import annotations
 

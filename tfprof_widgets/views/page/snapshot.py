@@ -1,4 +1,4 @@
-"""A widget and everything it refers to -> plain state, for a page that has no widget manager (`js/src/standalone.ts`)."""
+"""A widget and everything it refers to -> plain state, for a page that has no widget manager (`js/src/entries/standalone.ts`)."""
 
 from __future__ import annotations
 

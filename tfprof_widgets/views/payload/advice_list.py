@@ -13,7 +13,7 @@ _MOST_OPS = 100
 
 
 def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
-    """One object an advice, those that win most first; `js/src/core/meta.ts` gives its type."""
+    """One object an advice, those that win most first; `js/src/model/wire/meta.ts` gives its type."""
     return [
         {
             "rule": one.rule,

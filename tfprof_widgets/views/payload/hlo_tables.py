@@ -1,4 +1,4 @@
-"""Ops of XLA programs -> their parts of a pack; `js/src/hlo/rows.ts` reads them."""
+"""Ops of XLA programs -> their parts of a pack; `js/src/views/hlo_table/rows.ts` reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel statistics -> their parts of a pack; `js/src/kernels/rows.ts` reads them."""
+"""Kernel statistics -> their parts of a pack; `js/src/views/kernel_table/rows.ts` reads them."""
 
 from __future__ import annotations
 

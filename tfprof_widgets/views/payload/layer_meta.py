@@ -1,4 +1,4 @@
-"""Keras layers -> their part of the meta object of a pack; `js/src/layers/rows.ts` reads it."""
+"""Keras layers -> their part of the meta object of a pack; `js/src/views/layer_table/rows.ts` reads it."""
 
 from __future__ import annotations
 

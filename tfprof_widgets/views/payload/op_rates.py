@@ -1,4 +1,4 @@
-"""What is known of the work of ops -> a table of rates beside the ops of a pack; `js/src/ops/columns.ts` shows it."""
+"""What is known of the work of ops -> a table of rates beside the ops of a pack; `js/src/views/op_table/columns.ts` shows it."""
 
 from __future__ import annotations
 

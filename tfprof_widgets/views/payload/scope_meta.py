@@ -1,4 +1,4 @@
-"""Name scopes -> their part of the meta object of a pack; `js/src/core/scopes.ts` reads it."""
+"""Name scopes -> their part of the meta object of a pack; `js/src/model/graph/scopes.ts` reads it."""
 
 from __future__ import annotations
 

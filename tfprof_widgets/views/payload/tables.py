@@ -1,4 +1,4 @@
-"""Analysis results -> the tables of a pack, any rows of each; `js/src/core/meta.ts` and the views read them by these names."""
+"""Analysis results -> the tables of a pack, any rows of each; `js/src/model/wire/meta.ts` and views read them by these names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of NumPy columns -> one compressed pack of bytes that the browser decodes into typed arrays (`js/src/core/wire.ts`)."""
+"""Tables of NumPy columns -> one compressed pack of bytes, typed arrays in the browser (`js/src/model/wire/wire.ts`)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Stream:
 
 
 def pack(meta: Mapping[str, Any], tables: Mapping[str, Table | Segment]) -> bytes:
-    """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/core/wire.ts`."""
+    """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/model/wire/wire.ts`."""
     segments = {name: table if isinstance(table, Segment) else Segment(table) for name, table in tables.items()}
     head: dict[str, Any] = {}
     offset = 0

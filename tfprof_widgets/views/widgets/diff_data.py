@@ -22,7 +22,7 @@ class DiffData(ipywidgets.Widget):  # type: ignore[misc]
     _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)
 
     packed = traitlets.Unicode().tag(sync=True)
-    """Base64 of the zlib-compressed JSON that `js/src/diff/payload.ts` reads."""
+    """Base64 of the zlib-compressed JSON that `js/src/views/diff_panel/payload.ts` reads."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         text = json.dumps(content, allow_nan=False, separators=(",", ":"))

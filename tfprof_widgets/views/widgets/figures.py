@@ -1,9 +1,10 @@
 """The chart of a view, without data -> the Bokeh JSON that its front end fills.
 
 The browser holds the columns, decides the level of detail and follows the link, so Python sends only the figure: glyphs
-on empty, named sources. A name here is what `js/src/step_chart.ts` and `js/src/memory/chart.ts` look up; an axis named
-`a` has the ticker `a_ticker`. Text inside the plot is the page's own: it keeps the page's font and gets a halo. The
-JSON travels as one string trait: a notebook sorts the keys of a dict when it is saved, which breaks the references inside.
+on empty, named sources. A name here is what the views of `js/src/views/step_chart` and `js/src/views/memory_timeline`
+look up; an axis named `a` has the ticker `a_ticker`. Text inside the plot is the page's own: it keeps the page's font
+and gets a halo. The JSON travels as one string trait: a notebook sorts the keys of a dict when it is saved, which breaks
+the references inside.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ STATIC = Path(__file__).parents[2] / "static"
 
 
 class Library(ipywidgets.Widget):  # type: ignore[misc]
-    """The text of one script; `js/src/library.ts` runs it once a page."""
+    """The text of one script; `js/src/host/library.ts` runs it once a page."""
 
     _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)
     _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)

@@ -1,7 +1,7 @@
 """A cell that showed a view -> one more output of it, empty to look at: the script that draws the view where no manager does.
 
 nbconvert puts the state of widgets into its page and leaves the drawing to a widget manager that the page fetches. Without
-a network nothing would appear. `js/src/saved_page.ts` draws the views from that state; in a live front end it does nothing.
+a network nothing would appear. `js/src/host/saved_page.ts` draws the views from that state; in a live front end it does nothing.
 """
 
 from __future__ import annotations

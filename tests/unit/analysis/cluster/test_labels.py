@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tfprof_widgets.analysis.steps.steps import CATEGORY_LABELS, STEP_CATEGORIES
 
-META = Path(__file__).parents[4] / "js" / "src" / "core" / "meta.ts"
+CATEGORIES = Path(__file__).parents[4] / "js" / "src" / "model" / "wire" / "categories.ts"
 
 
 def test_labels_of_the_browser_are_those_of_python() -> None:
-    table = META.read_text(encoding="utf-8").partition("CATEGORY_LABELS")[2].partition("};")[0]
+    table = CATEGORIES.read_text(encoding="utf-8").partition("CATEGORY_LABELS")[2].partition("};")[0]
     assert dict(re.findall(r'(\w+): "([^"]+)"', table)) == dict(zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True))

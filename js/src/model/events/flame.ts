@@ -1,0 +1,199 @@
+/**
+ * Turns a span of time into one flame: slices merged by the path of names that leads to them, summed over the span.
+ *
+ * Every row is matched with the row around it by two pointers that move forward, so the cost is one look at each slice. The
+ * work goes line by line with a clock to stop at.
+ */
+
+import type { Span } from "../time/viewport";
+import { lowerBound } from "../wire/bisect";
+import type { Events } from "./events";
+import { lastBefore } from "./row_search";
+
+/** What is at the bottom of the flame: everything. */
+export const ROOT = 0;
+const NONE = -1;
+
+/** A growing table of nodes; a node's parent comes before it. */
+export class FlameTree {
+  n = 0;
+  /** Name id; of the root and of groups -1 - group. */
+  label = new Int32Array(1024);
+  parent = new Int32Array(1024);
+  total = new Float64Array(1024);
+  count = new Float64Array(1024);
+  /** Position of the longest slice, -1 for groups. */
+  longest = new Int32Array(1024);
+  #slots = new Int32Array(4096).fill(NONE);
+
+  constructor() {
+    this.#push(NONE, NONE);
+  }
+
+  /** The node of a label under a parent; made where there is none. */
+  child(parent: number, label: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = hash(parent, label) & mask;
+    for (let node = this.#slots[slot]; node !== NONE; node = this.#slots[slot]) {
+      if (this.parent[node] === parent && this.label[node] === label) return node;
+      slot = (slot + 1) & mask;
+    }
+    const node = this.#push(parent, label);
+    this.#slots[slot] = node;
+    if (this.n * 2 > this.#slots.length) this.#rehash();
+    return node;
+  }
+
+  #push(parent: number, label: number): number {
+    if (this.n === this.label.length) this.#grow();
+    const node = this.n++;
+    this.label[node] = label;
+    this.parent[node] = parent;
+    this.longest[node] = NONE;
+    return node;
+  }
+
+  #grow() {
+    const grown = <T extends Int32Array | Float64Array>(old: T): T => {
+      const larger = new (old.constructor as new (n: number) => T)(old.length * 2);
+      larger.set(old as never);
+      return larger;
+    };
+    this.label = grown(this.label);
+    this.parent = grown(this.parent);
+    this.total = grown(this.total);
+    this.count = grown(this.count);
+    this.longest = grown(this.longest);
+  }
+
+  #rehash() {
+    this.#slots = new Int32Array(this.#slots.length * 2).fill(NONE);
+    const mask = this.#slots.length - 1;
+    for (let node = 1; node < this.n; node++) {
+      let slot = hash(this.parent[node], this.label[node]) & mask;
+      while (this.#slots[slot] !== NONE) slot = (slot + 1) & mask;
+      this.#slots[slot] = node;
+    }
+  }
+}
+
+function hash(parent: number, label: number): number {
+  let h = Math.imul(parent, 0x9e3779b1) ^ Math.imul(label, 0x85ebca6b);
+  h ^= h >>> 15;
+  h = Math.imul(h, 0x2c1b3c6d);
+  return (h ^ (h >>> 13)) >>> 0;
+}
+
+export interface FlameOptions {
+  /** The group that a line is shown in, -1 to leave it out. */
+  readonly groupOf: (line: number) => number;
+  /** Only what lies in slices that pass; the outermost of them are the bottom. Everything when left out. */
+  readonly isBase?: ((position: number) => boolean) | undefined;
+}
+
+/** Slices between two looks at the clock. */
+const CHUNK = 16_384;
+
+export class FlameBuilder {
+  readonly tree = new FlameTree();
+  /** Share of the lines that are done. */
+  progress = 0;
+  readonly #job: Generator<undefined>;
+
+  constructor(
+    readonly events: Events,
+    readonly span: Span,
+    readonly options: FlameOptions,
+  ) {
+    this.#job = this.#work();
+  }
+
+  /** Goes on until it is done or `isOver` says stop; whether it is done. */
+  step(isOver: () => boolean = () => false): boolean {
+    while (!this.#job.next().done) if (isOver()) return false;
+    this.progress = 1;
+    return true;
+  }
+
+  *#work(): Generator<undefined> {
+    const { rows } = this.events;
+    for (let line = 0; line < rows.nLines; line++) {
+      const group = this.options.groupOf(line);
+      if (group < 0) continue;
+      const base = this.tree.child(ROOT, NONE - 1 - group);
+      let around = new Level(0);
+      for (let row = rows.firstRow[line]; row < rows.firstRow[line + 1]; row++) {
+        const level = this.#levelOf(row);
+        if (level.n === 0) break;
+        yield* this.#match(level, around, rows.depth[row] === 0, base);
+        around = level;
+      }
+      this.progress = line / rows.nLines;
+    }
+  }
+
+  /** Slices of a row that reach into the span and are here. */
+  #levelOf(row: number): Level {
+    const { events, span } = this;
+    const parts: (readonly [number, number])[] = [];
+    const carried = lastBefore(events, row, span.t0);
+    if (carried >= 0 && events.endOf(carried) > span.t0) parts.push([carried, carried + 1]);
+    for (let k = events.runAt(span.t0); k < events.runs.length && events.runs[k].span.t0 < span.t1; k++) {
+      const run = events.runs[k];
+      const low = lowerBound(run.times.start, span.t0, run.low[row], run.high[row]);
+      const high = lowerBound(run.times.start, span.t1, low, run.high[row]);
+      if (!run.isSample && high > low) parts.push([low, high]);
+      for (let i = low; run.isSample && i < high; i++) {
+        // Of a span that is only sampled: what reaches out of it, around slices that are here.
+        const p = run.positionOf(i);
+        if (events.endOf(p) > run.span.t1) parts.push([p, p + 1]);
+      }
+    }
+    const level = new Level(parts.reduce((n, [low, high]) => n + high - low, 0));
+    for (const [low, high] of parts) for (let p = low; p < high; p++) level.position[level.n++] = p;
+    return level;
+  }
+
+  /** Gives each slice of a level its node, under that of the slice around it. */
+  *#match(level: Level, around: Level, isOutermost: boolean, base: number): Generator<undefined> {
+    const { start, name } = this.events;
+    const { isBase } = this.options;
+    const bottom = isBase ? NONE : base;
+    for (let k = 0, at = 0; k < level.n; k++) {
+      const p = level.position[k];
+      while (at + 1 < around.n && start[around.position[at + 1]] <= start[p]) at += 1;
+      const isInside = at < around.n && start[around.position[at]] <= start[p];
+      let parent = isOutermost ? bottom : isInside ? around.node[at] : NONE;
+      if (parent === NONE && isBase?.(p)) parent = base;
+      level.node[k] = parent === NONE ? NONE : this.tree.child(parent, name[p]);
+      const next = k + 1 < level.n ? start[level.position[k + 1]] : Number.POSITIVE_INFINITY;
+      if (parent !== NONE) this.#add(level.node[k], p, next);
+      if (k % CHUNK === CHUNK - 1) yield;
+    }
+    yield;
+  }
+
+  /** `next`: start of the next slice of the row, where one ends that it outlives. */
+  #add(node: number, position: number, next: number) {
+    const { events, span, tree } = this;
+    const start = events.start[position];
+    const duration = events.duration[position];
+    if (start < span.t0 && next <= span.t0) return;
+    tree.total[node] += Math.min(start + duration, next, span.t1) - Math.max(start, span.t0);
+    tree.count[node] += 1;
+    const best = tree.longest[node];
+    if (best < 0 || duration > events.duration[best]) tree.longest[node] = position;
+  }
+}
+
+/** Slices of one row, in the order of time, and their nodes. */
+class Level {
+  n = 0;
+  readonly position: Int32Array;
+  readonly node: Int32Array;
+
+  constructor(capacity: number) {
+    this.position = new Int32Array(capacity);
+    this.node = new Int32Array(capacity);
+  }
+}

@@ -1,0 +1,62 @@
+/** Totals of ops, or their executions in a time range, and the category of each input op -> the rows of the input op table, and category sums. */
+
+import { type OpTotals, opTotals } from "../ops/ops";
+import { wholeTotals } from "../ops/ranged_ops";
+import type { RangePs } from "../time/viewport";
+import type { InputMeta, TraceMeta } from "../wire/meta";
+import { EMPTY_TABLE, type Table } from "../wire/wire";
+
+export interface InputOp {
+  readonly name: string;
+  readonly category: string;
+  readonly count: number;
+  readonly totalPs: number;
+  readonly selfPs: number;
+  /** Of the self time of all input ops, so that those of the total time may add up to more than 1. */
+  readonly totalRatio: number;
+  readonly selfRatio: number;
+}
+
+/** As `InputPipeline.ops`, of the range: largest self time first, without ops that do not occur in it. */
+export function inputOps(meta: TraceMeta, table: (name: string) => Table | undefined, range: RangePs): InputOp[] {
+  const categories = new Map(meta.input?.ops ?? []);
+  if (categories.size === 0) return [];
+  const whole = range === null ? wholeTotals(table("unit_totals"), meta) : null;
+  const totals = whole ?? executedOps(meta, table("occurrences") ?? EMPTY_TABLE, range);
+  const rows: Omit<InputOp, "totalRatio" | "selfRatio">[] = [];
+  meta.op_name.forEach((id, op) => {
+    const name = meta.names[id] ?? "";
+    const category = meta.op_device[op] === 1 ? undefined : categories.get(name);
+    if (category === undefined || totals.occurrences[op] === 0) return;
+    const [totalPs, selfPs] = [totals.totalPs[op], Math.max(0, totals.selfPs[op])];
+    rows.push({ name, category, count: totals.occurrences[op], totalPs, selfPs });
+  });
+  const sum = rows.reduce((total, row) => total + row.selfPs, 0) || 1;
+  return rows
+    .map((row) => ({ ...row, totalRatio: row.totalPs / sum, selfRatio: row.selfPs / sum }))
+    .sort((a, b) => b.selfPs - a.selfPs || (a.name < b.name ? -1 : 1));
+}
+
+function executedOps(meta: TraceMeta, occurrences: Table, range: RangePs): OpTotals {
+  // Units beyond the ops are those of XLA, which feeds no data: their sums are not asked for.
+  let nUnits = meta.op_name.length;
+  for (const unit of (occurrences.columns.op as Int32Array | undefined) ?? []) nUnits = Math.max(nUnits, unit + 1);
+  return opTotals(occurrences, undefined, nUnits, range);
+}
+
+export interface InputPart {
+  readonly category: string;
+  readonly ms: number;
+  readonly ratio: number;
+}
+
+/** The host's time for the input by category: as analysed for the whole capture (null), else the self times of some ops. */
+export function inputParts(input: InputMeta, ops: readonly InputOp[] | null): InputPart[] {
+  const whole = input.categories.map(({ category, time_ms: ms, ratio }) => ({ category, ms, ratio }));
+  if (ops === null) return whole;
+  const ms = whole.map(({ category }) =>
+    ops.reduce((sum, op) => sum + (op.category === category ? op.selfPs / 1e9 : 0), 0),
+  );
+  const total = ms.reduce((sum, value) => sum + value, 0) || 1;
+  return whole.map(({ category }, i) => ({ category, ms: ms[i], ratio: ms[i] / total }));
+}

@@ -1,0 +1,117 @@
+/** What to change -> the words and figures of a card, and whether what it is about is selected. */
+
+import { formatBytes, formatCount, formatMs, formatNumber, formatPercent } from "../text/format";
+import { CATEGORY_LABELS } from "../wire/categories";
+import type { AdviceMeta, OverviewMeta } from "../wire/meta";
+import { formatShare } from "./overview";
+
+const MOST_CHARACTERS = 240;
+
+/** "wins at most" and "33 % of a step"; nothing to read down where it is not about time. */
+export function gainWords(ratio: number): readonly [string, string] {
+  return ratio > 0 ? ["wins at most", `${formatShare(ratio)} % of a step`] : ["not about", "the step time"];
+}
+
+export interface EvidenceFact {
+  readonly name: string;
+  readonly value: string;
+}
+
+const UNITS: readonly [suffix: string, words: (value: number) => string][] = [
+  ["_ms", formatMs],
+  ["_us", (us) => formatMs(us / 1000)],
+  ["_bytes", formatBytes],
+  ["_ratio", formatPercent],
+  ["_px", (px) => `${formatNumber(px)} px`],
+  ["_factor", (factor) => `${formatNumber(factor)} ×`],
+];
+
+/** The numbers of the evidence, each under its name without the unit, those of one name together. What is not known is left out. */
+export function evidenceFacts(evidence: AdviceMeta["evidence"]): EvidenceFact[] {
+  const facts = new Map<string, string>();
+  for (const [full, value] of evidence) {
+    if (value === null || value === "") continue;
+    const unit = typeof value === "number" ? UNITS.find(([suffix]) => full.endsWith(suffix)) : undefined;
+    const name = worded(unit ? full.slice(0, -unit[0].length) : full);
+    const words = typeof value === "number" ? (unit?.[1] ?? plainNumber)(value) : shortened(String(value));
+    const known = facts.get(name);
+    facts.set(name, known === undefined ? words : `${known}, ${words}`);
+  }
+  return [...facts].map(([name, value]) => ({ name, value }));
+}
+
+function plainNumber(value: number): string {
+  return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+}
+
+function worded(name: string): string {
+  return name.replace(/^n_/, "").replaceAll("_", " ");
+}
+
+function shortened(text: string): string {
+  return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}…`;
+}
+
+/** What makes the difference where a fix has it: lines before it only prepare it. */
+const ESSENTIAL = /num_parallel_calls|% \d+ == 0/;
+const REMARK = /^\s*#/;
+/** Lines that say nothing without those below them, and imports of what those use. */
+const FRAME = /^\s*((import|from)\s[^;]*$|(for|with|def|class|if|while|try|else)\b.*:\s*(#.*)?$)/;
+
+/** Of some lines the one that matters: what differs, else what does something, else any code, else a remark. */
+function mainIndex(lines: readonly string[]): number {
+  const isCode = (line: string) => !REMARK.test(line);
+  const tests = [
+    (line: string) => isCode(line) && ESSENTIAL.test(line),
+    (line: string) => isCode(line) && !FRAME.test(line),
+    isCode,
+  ];
+  return Math.max(0, tests.map((test) => lines.findIndex(test)).find((index) => index >= 0) ?? 0);
+}
+
+/**
+ * At most so many lines of a fix: all of them where they fit, else without the remarks, else those from the one that matters
+ * on, or from before it where there is room; without the indentation that they share.
+ */
+export function fixLines(fix: string, room: number): string[] {
+  const lines = fix.split("\n").filter((line) => line.trim() !== "");
+  const code = lines.filter((line) => !REMARK.test(line));
+  const left = lines.length <= room || code.length === 0 ? lines : code;
+  const start = left.length <= room ? 0 : Math.min(mainIndex(left), left.length - Math.max(1, room));
+  const chosen = left.slice(start, start + Math.max(1, room));
+  const indent = Math.min(...chosen.map((line) => line.search(/\S/)));
+  return chosen.map((line) => shortened(line.slice(indent)));
+}
+
+/** What the views have selected, as in `Link`. */
+interface Selected {
+  readonly timeRange: readonly [number, number] | null;
+  readonly selection: readonly string[];
+  readonly step: number;
+}
+
+export function timeRangeOf({ time_range_ns }: AdviceMeta): readonly [number, number] | null {
+  return time_range_ns.length === 2 ? [time_range_ns[0], time_range_ns[1]] : null;
+}
+
+/** Whether the views show what an advice is about, and nothing else. One that selects nothing is never shown. */
+export function isShown(advice: AdviceMeta, selected: Selected): boolean {
+  const range = timeRangeOf(advice);
+  if (range === null && advice.op_names.length === 0 && advice.step < 0) return false;
+  return (
+    selected.step === advice.step &&
+    selected.timeRange?.[0] === range?.[0] &&
+    selected.timeRange?.[1] === range?.[1] &&
+    selected.selection.length === advice.op_names.length &&
+    selected.selection.every((name, i) => name === advice.op_names[i])
+  );
+}
+
+/** Of a run for which there is no advice: what takes most of a step; "" without steps. */
+export function largestPart({ breakdown, step_time }: OverviewMeta): string {
+  const [first, ...others] = breakdown ?? [];
+  if (!first || !step_time?.n) return "";
+  const most = others.reduce((a, b) => (b.ms > a.ms ? b : a), first);
+  const label = (CATEGORY_LABELS[most.category] ?? most.category).toLowerCase();
+  return `The largest part of a step is ${label}: ${formatMs(most.ms)}, ${formatPercent(most.ratio)}.`;
+}

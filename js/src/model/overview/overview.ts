@@ -1,0 +1,117 @@
+/** The overview of a trace -> the words and figures of the header, and the ops that cost most a step. */
+
+import { type OpRow, opRows } from "../ops/ops";
+import { rangedOps } from "../ops/ranged_ops";
+import { formatMs, formatNumber } from "../text/format";
+import type { RangePs } from "../time/viewport";
+import { numbers } from "../wire/column";
+import type { TraceMeta } from "../wire/meta";
+import { EMPTY_TABLE, type Table } from "../wire/wire";
+
+export interface Figure {
+  readonly value: string;
+  readonly deviation: string;
+  readonly unit: string;
+}
+
+const UNITS: readonly [number, string][] = [
+  [1000, "s"],
+  [1, "ms"],
+  [0.001, "µs"],
+];
+
+/** A mean and its deviation in one unit and to the same decimals: 21.3 ± 0.4 ms. */
+export function meanFigure(meanMs: number, deviationMs: number): Figure {
+  const [scale, unit] = UNITS.find(([least]) => meanMs >= least) ?? UNITS[UNITS.length - 1];
+  const decimals = decimalsOf(meanMs / scale);
+  const deviation = deviationMs / scale;
+  const rounded = deviation.toFixed(decimals);
+  // Below that it is the rounding of the sum, not of the steps.
+  const isReal = deviation > (meanMs / scale) * 1e-9;
+  return {
+    value: formatNumber(meanMs / scale),
+    deviation: isReal && Number(rounded) === 0 ? formatNumber(deviation, 1) : rounded,
+    unit,
+  };
+}
+
+/** "19.9 to 22.2 ms", the unit once where it is the same. */
+export function formatMsSpan(leastMs: number, mostMs: number): string {
+  const [least, most] = [formatMs(leastMs), formatMs(mostMs)];
+  const unit = most.slice(most.lastIndexOf(" "));
+  return `${least.endsWith(unit) ? least.slice(0, -unit.length) : least} to ${most}`;
+}
+
+/** Decimals that give a value three significant digits. */
+export function decimalsOf(value: number): number {
+  return value > 0 ? Math.max(0, 2 - Math.floor(Math.log10(Number(value.toPrecision(3))))) : 0;
+}
+
+/** A part of a whole to the whole's decimals: "0.6"; never "0.0" for something that is there. */
+export function formatPart(value: number, decimals: number): string {
+  if (value === 0) return "0";
+  const least = 10 ** -decimals;
+  return value < least / 2 ? `<${least.toFixed(decimals)}` : value.toFixed(decimals);
+}
+
+/** Per cent without the sign: "62", "<1". */
+export function formatShare(ratio: number): string {
+  if (ratio === 0) return "0";
+  return ratio < 0.005 ? "<1" : String(Math.round(ratio * 100));
+}
+
+/** The first step that compiled but is left out of the averages, or -1. */
+export function compilingStep(steps: Table): number {
+  const compile = steps.columns.compile_ms === undefined ? [] : numbers(steps, "compile_ms");
+  const isAveraged = numbers(steps, "is_averaged");
+  for (let i = 0; i < steps.n; i++) if (compile[i] > 0 && !isAveraged[i]) return i;
+  return -1;
+}
+
+export interface TopOps {
+  readonly rows: readonly OpRow[];
+  /** What `selfPs` is divided by for "a step"; 0 without steps. */
+  readonly nSteps: number;
+}
+
+/**
+ * The ops of one side (0 host, 1 device) with the most self time during the steps that the averages count, so that one
+ * compiling step does not hide them.
+ */
+export function topOps(
+  meta: TraceMeta,
+  table: (name: string) => Table | undefined,
+  most: number,
+  side: 0 | 1,
+  hasOccurrences = true,
+): TopOps {
+  const steps = table("steps") ?? EMPTY_TABLE;
+  // Until all executions are here only the sums of the whole capture are known.
+  const [range, nSteps] = hasOccurrences && !meta.is_reduced ? averagedRange(steps) : [null, steps.n];
+  const totals = rangedOps(meta, table, range);
+  const names = {
+    names: meta.names,
+    opName: meta.op_name,
+    opType: meta.op_type,
+    opDevice: meta.op_device,
+    opEager: meta.op_eager,
+  };
+  return { rows: opRows(names, totals, { side }).slice(0, most), nSteps };
+}
+
+function averagedRange(steps: Table): [RangePs, number] {
+  const start = numbers(steps, "start_ps");
+  const duration = numbers(steps, "duration_ps");
+  const isAveraged = numbers(steps, "is_averaged");
+  let first = Infinity;
+  let last = -Infinity;
+  for (let i = 0; i < steps.n; i++) {
+    if (!isAveraged[i]) continue;
+    first = Math.min(first, start[i]);
+    last = Math.max(last, start[i] + duration[i]);
+  }
+  if (!(last > first)) return [null, steps.n];
+  let n = 0;
+  for (let i = 0; i < steps.n; i++) if (start[i] >= first && start[i] < last) n++;
+  return [[first, last], n];
+}

@@ -1,0 +1,82 @@
+/** Turns what a page holds of a capture into one sentence on what it leaves out. */
+
+import { formatCount, formatInstant, plural } from "../text/format";
+import { numbers } from "../wire/column";
+import type { TraceMeta } from "../wire/meta";
+import { EMPTY_TABLE, type Table } from "../wire/wire";
+import { stepLabel } from "./span_text";
+import type { Span } from "./viewport";
+
+const KEEP_ALL = 'To keep all: prof.to_html("trace.html", embed="full").';
+
+/** "steps 100–140 of 20,000", or the times of a window without whole steps. */
+export function windowWords(meta: TraceMeta, steps: Table | undefined, window: Span): string {
+  const table = steps ?? EMPTY_TABLE;
+  const [start, duration] = [numbers(table, "start_ps"), numbers(table, "duration_ps")];
+  let first = -1;
+  let last = -1;
+  for (let i = 0; i < table.n; i++) {
+    if (start[i] < window.t0 || start[i] + duration[i] > window.t1) continue;
+    if (first < 0) first = i;
+    last = i;
+  }
+  if (first < 0) return `${formatInstant(window.t0, 1e9)} to ${formatInstant(window.t1, 1e9)}`;
+  const names = [first, last].map((row) => stepLabel(meta.step_names, row));
+  const which = first === last ? `step ${names[0]}` : `steps ${names[0]}–${names[1]}`;
+  return `${which} of ${formatCount(table.n)}`;
+}
+
+/** Says that a page without a kernel holds only a window of what a view draws, and how to keep all. */
+export function windowNote(meta: TraceMeta, steps: Table | undefined, window: Span): string {
+  return `This page holds ${windowWords(meta, steps, window)}. ${KEEP_ALL}`;
+}
+
+/** Why a view has nothing to draw on a page that holds not even a window of it. */
+export const NOT_HERE =
+  'This page was saved without the data of this view. Run the cell again, or keep all with prof.to_html("trace.html", embed="full").';
+
+/** While a view waits: how much is here, and whom it waits for. */
+export function waitingWords(here: number, all: number, hasKernel: boolean): string {
+  if (here > 0 || hasKernel) return `Loading: ${formatCount(here)} of ${plural(all, "part")} are here.`;
+  return "Waiting for the kernel to send the data of this view; it answers when the running cell ends.";
+}
+
+/** Where the events come from, and whether more of them will. */
+export interface EventsState {
+  readonly problem: string;
+  readonly isOffline: boolean;
+  /** The browser holds as much as it is meant to. */
+  readonly isFull: boolean;
+  readonly hasKernel: boolean;
+}
+
+/** "N of M events", what happens to the others, and the reason at length. */
+export function eventsWords(
+  from: EventsState & { readonly nLoaded: number; readonly n: number; readonly nAll: number },
+): { readonly count: string; readonly state: string; readonly why: string } {
+  const { nLoaded, n, nAll } = from;
+  const all = plural(nAll, "event");
+  if (nLoaded >= nAll) return { count: all, state: "", why: from.problem };
+  const count = `${formatCount(nLoaded)} of ${all}`;
+  const others = "Of the others the longest are drawn.";
+  if (nLoaded >= n) {
+    return { count, state: "", why: "Events of the lines that did least, or that nest deepest, are left out." };
+  }
+  if (from.problem) return { count, state: ", the others could not be loaded", why: from.problem };
+  if (from.isOffline) return { count, state: " in this page", why: `${others} ${KEEP_ALL}` };
+  if (from.isFull) {
+    const why = `${others} The browser holds 1 GiB; what comes on the screen is still loaded.`;
+    return { count, state: ", memory full", why };
+  }
+  if (!from.hasKernel) {
+    const why = `${others} A busy kernel answers when its cell ends. ${KEEP_ALL}`;
+    return { count, state: ", waiting for the kernel", why };
+  }
+  return { count, state: `, loading ${Math.floor((100 * nLoaded) / Math.max(1, n))} %`, why: others };
+}
+
+/** The part of a range of which a capped page holds everything; the range where there is none, or where nothing is capped. */
+export function keptPart(range: readonly [number, number], window: Span | null): readonly [number, number] {
+  if (window === null || range[1] <= window.t0 || range[0] >= window.t1) return range;
+  return [Math.max(range[0], window.t0), Math.min(range[1], window.t1)];
+}

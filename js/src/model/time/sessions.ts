@@ -1,0 +1,33 @@
+/** Turns the sessions of a capture into the time between them, in which nothing was recorded. */
+import type { SessionMeta, TraceMeta } from "../wire/meta";
+import type { Span } from "./viewport";
+
+/** Time between sessions during which no session (of any host) was running, in the order of time. */
+export function uncapturedSpans(sessions: readonly SessionMeta[]): Span[] {
+  const sorted = [...sessions].sort((a, b) => a.start_ps - b.start_ps);
+  const gaps: Span[] = [];
+  let reached = sorted[0]?.stop_ps ?? 0;
+  for (const session of sorted) {
+    if (session.start_ps > reached) gaps.push({ t0: reached, t1: session.start_ps });
+    reached = Math.max(reached, session.stop_ps);
+  }
+  return gaps;
+}
+
+/** Time of some separate spans inside another. */
+export function timeInside(spans: readonly Span[], window: Span): number {
+  let time = 0;
+  for (const { t0, t1 } of spans) time += Math.max(0, Math.min(t1, window.t1) - Math.max(t0, window.t0));
+  return time;
+}
+
+/** Time during which some session was running. */
+export function capturedPs(meta: TraceMeta): number {
+  const whole = { t0: 0, t1: meta.duration_ps };
+  return meta.duration_ps - timeInside(uncapturedSpans(meta.sessions), whole);
+}
+
+/** Whether drawing the whole capture would mostly draw the time between its sessions. */
+export function isSparse(meta: TraceMeta): boolean {
+  return meta.sessions.length > 1 && capturedPs(meta) < meta.duration_ps / 10;
+}

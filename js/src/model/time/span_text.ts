@@ -1,0 +1,127 @@
+/** A time range and the steps -> the words that say what a view is about: "steps 12–18 · 149 ms". */
+
+import { formatFixed, formatTime, plural } from "../text/format";
+import { lowerBound } from "../wire/bisect";
+import { numbers } from "../wire/column";
+import type { TraceMeta } from "../wire/meta";
+import { EMPTY_TABLE, type Table } from "../wire/wire";
+import { capturedPs } from "./sessions";
+import type { RangePs } from "./viewport";
+
+/** Slack for a range that was rounded to ns on its way through the link. */
+const SLACK_PS = 2000;
+
+const KINDS = new WeakMap<readonly string[], string | null>();
+
+/** "train" where every step is called "train 0", "train 1", ...; null where steps of several kinds are mixed. */
+function commonKind(stepNames: readonly string[]): string | null {
+  let kind = KINDS.get(stepNames);
+  if (kind === undefined) {
+    const kinds = new Set(stepNames.map((name) => name.replace(/\d+$/, "")));
+    kind = kinds.size === 1 ? ([...kinds][0] as string) : null;
+    KINDS.set(stepNames, kind);
+  }
+  return kind;
+}
+
+/** The label of a step: its number, with its kind ("test 3") where the capture has several; its row where it has no name. */
+export function stepLabel(stepNames: readonly string[], row: number): string {
+  const name = stepNames[row];
+  if (name === undefined || name === "") return String(row);
+  const kind = commonKind(stepNames);
+  const number = kind === null ? name : name.slice(kind.length);
+  return number === "" ? String(row) : number;
+}
+
+/** Steps of several hosts or sessions need not follow each other. Found out once: a drag asks with every frame. */
+const SORTED = new WeakMap<object, boolean>();
+
+function areSorted(times: ArrayLike<number> & object): boolean {
+  let isSorted = SORTED.get(times);
+  if (isSorted === undefined) {
+    isSorted = true;
+    for (let i = 1; isSorted && i < times.length; i++) isSorted = times[i - 1] <= times[i];
+    SORTED.set(times, isSorted);
+  }
+  return isSorted;
+}
+
+/** The first and last step that a range covers whole, when it covers nothing else; null otherwise. */
+export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly [number, number] | null {
+  if (range === null || steps === undefined || steps.n === 0) return null;
+  const start = numbers(steps, "start_ps");
+  const duration = numbers(steps, "duration_ps");
+  let first = -1;
+  let last = -1;
+  const isSorted = areSorted(start);
+  for (let i = isSorted ? lowerBound(start, range[0] - SLACK_PS) : 0; i < steps.n; i++) {
+    if (isSorted && start[i] > range[1] + SLACK_PS) break;
+    const end = start[i] + duration[i];
+    if (start[i] < range[0] - SLACK_PS || end > range[1] + SLACK_PS) continue;
+    if (first < 0) first = i;
+    last = i;
+  }
+  if (first < 0) return null;
+  const startsThere = Math.abs(start[first] - range[0]) <= SLACK_PS;
+  const endsThere = Math.abs(start[last] + duration[last] - range[1]) <= SLACK_PS;
+  return startsThere && endsThere ? [first, last] : null;
+}
+
+/**
+ * The link's range (ns) in ps. The link rounds to ns, so a bound within a ns of a step's border is that border: else the first
+ * call of a step would fall out of it, or the neighbour's last one into it.
+ */
+export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Table | undefined): RangePs {
+  if (rangeNs === null) return null;
+  let [from, to] = [rangeNs[0] * 1000, rangeNs[1] * 1000];
+  if (steps === undefined || steps.n === 0) return [from, to];
+  const start = numbers(steps, "start_ps");
+  const duration = numbers(steps, "duration_ps");
+  const [asked, end] = [from, to];
+  for (let i = 0; i < steps.n; i++) {
+    for (const border of [start[i], start[i] + duration[i]]) {
+      if (Math.abs(border - asked) <= 1000) from = border;
+      if (Math.abs(border - end) <= 1000) to = border;
+    }
+  }
+  return [from, to];
+}
+
+/** What a view is about, in words. */
+export function describeRange(meta: TraceMeta, steps: Table | undefined, range: RangePs): string {
+  const nSteps = (steps ?? EMPTY_TABLE).n;
+  if (range === null) {
+    return ["whole capture", nSteps > 0 ? plural(nSteps, "step") : "", formatTime(capturedPs(meta))]
+      .filter(Boolean)
+      .join(" · ");
+  }
+  const length = formatTime(range[1] - range[0]);
+  const covered = stepsOfRange(steps, range);
+  if (covered === null) return `${formatBounds(range)} · ${length}`;
+  const [first, last] = covered.map((row) => stepLabel(meta.step_names, row));
+  const count = covered[1] - covered[0] + 1;
+  // Step numbers start again with each call of fit().
+  if (Number(first) >= Number(last) && count > 1) return `${count} steps, ${first} to ${last} · ${length}`;
+  const words = first === last ? first : `${first}–${last}`;
+  const noun = /^\d/.test(first) ? (first === last ? "step " : "steps ") : "";
+  return `${noun}${words} · ${length}`;
+}
+
+/** "431–580 ms", with as many decimals as tell the bounds apart. */
+function formatBounds(range: readonly [number, number]): string {
+  const span = Math.max(1, range[1] - range[0]);
+  const decimals = Math.max(0, Math.min(6, Math.ceil(2 - Math.log10(span / 1e9))));
+  const text = (ps: number) => formatFixed(ps / 1e9, decimals);
+  return `${text(range[0])}–${text(range[1])} ms`;
+}
+
+/** A moment with the decimals that a step of `resolutionPs` needs: "483.4 ms". */
+export function formatInstantOn(ps: number, resolutionPs: number): string {
+  const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(1, resolutionPs) / 1e9) - 1e-9)));
+  return `${formatFixed(ps / 1e9, decimals)} ms`;
+}
+
+/** A sentence in parts, of which every second one is a number with its unit ("(62 %)."), not to be broken over lines. */
+export function keepTogether(sentence: string): string[] {
+  return sentence.split(/(\(?[\d.,]+ (?:%|s|ms|µs|ns)\S*)/);
+}

@@ -1,0 +1,153 @@
+/** What the reader pinned, hid, moved, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
+import { type ColorBy, isColorBy } from "../events/colors";
+
+/** A track by kind and number: "p0" a plane, "l5" a line, "c2" a counter, "f0" the folded lines of a plane, "h1" a host. */
+export type TrackKey = string;
+
+export const keyOf = (kind: "plane" | "line" | "fold" | "counter" | "host", id: number): TrackKey => `${kind[0]}${id}`;
+
+/** Counters drawn below the tracks at once; each takes room from them. */
+export const MOST_DOCKED = 3;
+/** Where the order of planes, of pinned tracks and of counters is kept; that of lines under the key of their plane. */
+export const COUNTERS = "counters";
+export const ROOT = "root";
+
+export interface Arrangement {
+  readonly closedPlanes: Set<number>;
+  /** Hosts that the reader opened and closed. */
+  readonly openHosts: Set<number>;
+  readonly closedHosts: Set<number>;
+  /** Planes whose lines that did little are shown. */
+  readonly openFolds: Set<number>;
+  /** Lines shown with all their depths. */
+  readonly deepLines: Set<number>;
+  /** Lines shown with their outermost depth alone. */
+  readonly flatLines: Set<number>;
+  /** Lines shown although they would be folded, because something in them was asked for; not kept. */
+  readonly calledLines: Set<number>;
+  /** Lines stay on top, counters at the bottom; in this order. */
+  pinned: TrackKey[];
+  readonly hidden: Set<TrackKey>;
+  /** The order that the reader gave the children of a plane, of the root or of the counters. */
+  readonly order: Map<string, TrackKey[]>;
+  colorBy: ColorBy;
+  /** Words that the names of shown tracks have; not kept. */
+  filter: string;
+}
+
+/** `pinned`: what is pinned until the reader changes it. */
+export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
+  return {
+    closedPlanes: new Set(),
+    openHosts: new Set(),
+    closedHosts: new Set(),
+    openFolds: new Set(),
+    deepLines: new Set(),
+    flatLines: new Set(),
+    calledLines: new Set(),
+    pinned: [...pinned],
+    hidden: new Set(),
+    order: new Map(),
+    colorBy: "family",
+    filter: "",
+  };
+}
+
+const NUMBER_SETS = {
+  closed: "closedPlanes",
+  open: "openFolds",
+  deep: "deepLines",
+  flat: "flatLines",
+  open_hosts: "openHosts",
+  closed_hosts: "closedHosts",
+} as const;
+
+/** "{}" for an arrangement that nobody touched. */
+export function arrangementToJson(own: Arrangement, untouched: Arrangement = newArrangement()): string {
+  const out: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(NUMBER_SETS)) {
+    if (own[field].size > 0) out[name] = [...own[field]].sort((a, b) => a - b);
+  }
+  if (own.hidden.size > 0) out.hidden = [...own.hidden].sort();
+  if (own.pinned.join() !== untouched.pinned.join()) out.pinned = own.pinned;
+  if (own.order.size > 0) out.order = Object.fromEntries(own.order);
+  if (own.colorBy !== "family") out.color = own.colorBy;
+  return JSON.stringify(out);
+}
+
+/** Takes what of a JSON text makes sense; the rest stays as in `own`. Filter and called lines stay. */
+export function readArrangement(text: string, own: Arrangement, untouched: Arrangement = newArrangement()) {
+  const given = parseObject(text);
+  for (const [name, field] of Object.entries(NUMBER_SETS)) {
+    own[field].clear();
+    for (const id of asArray(given[name])) if (Number.isInteger(id)) own[field].add(id as number);
+  }
+  own.hidden.clear();
+  for (const key of keys(given.hidden)) own.hidden.add(key);
+  own.pinned = given.pinned === undefined ? [...untouched.pinned] : keys(given.pinned);
+  own.order.clear();
+  if (typeof given.order === "object" && given.order !== null) {
+    for (const [parent, order] of Object.entries(given.order)) own.order.set(parent, keys(order));
+  }
+  own.colorBy = isColorBy(given.color) ? given.color : "family";
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text || "{}");
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function keys(value: unknown): TrackKey[] {
+  return asArray(value).filter((key): key is string => typeof key === "string" && /^[plcfh]\d+$/.test(key));
+}
+
+/** Pins or unpins; false, and nothing changes, when there is no room for one more counter. */
+export function togglePin(own: Arrangement, key: TrackKey): boolean {
+  if (own.pinned.includes(key)) {
+    own.pinned = own.pinned.filter((other) => other !== key);
+    return true;
+  }
+  const nCounters = own.pinned.filter((other) => other.startsWith("c")).length;
+  if (key.startsWith("c") && nCounters >= MOST_DOCKED) return false;
+  own.pinned = [...own.pinned, key];
+  own.hidden.delete(key);
+  return true;
+}
+
+/** Moves `key` to the place of `target` among its siblings, of which `siblings` is the order on the screen. */
+export function moveTo(own: Arrangement, parent: string, siblings: readonly TrackKey[], key: TrackKey, index: number) {
+  const others = siblings.filter((other) => other !== key);
+  others.splice(Math.max(0, Math.min(others.length, index)), 0, key);
+  if (parent === "pinned") {
+    // Lines and counters are pinned at two places: each keeps its own order.
+    own.pinned = [...others, ...own.pinned.filter((other) => !others.includes(other))];
+  } else own.order.set(parent, others);
+}
+
+/** `ids` in the reader's order; those it does not name stay behind, in the order given. */
+export function arranged<T>(
+  ids: readonly T[],
+  keyOfId: (id: T) => TrackKey,
+  order: readonly TrackKey[] | undefined,
+): T[] {
+  if (!order || order.length === 0) return [...ids];
+  const rank = new Map(order.map((key, k) => [key, k]));
+  return ids
+    .map((id, k) => ({ id, rank: rank.get(keyOfId(id)) ?? order.length + k }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ id }) => id);
+}
+
+/** Shows everything that the reader hid, and every track whatever its name. */
+export function showAll(own: Arrangement) {
+  own.hidden.clear();
+  own.filter = "";
+}

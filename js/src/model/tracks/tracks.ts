@@ -1,0 +1,312 @@
+/** Turns planes, lines and counters into the vertical layout of the timeline: which track is where, what is folded away. */
+
+import { bandsOf } from "../events/bands";
+import { hostsOf } from "../hosts/hosts";
+import type { TraceMeta } from "../wire/meta";
+import { type Arrangement, arranged, COUNTERS, keyOf, ROOT, type TrackKey } from "./arrangement";
+import { arrangedHosts, type HostSource, isHostOpen, setHostOpen } from "./host_tracks";
+import { linesByPlane, planeOrder, splitLines } from "./line_order";
+import type { CounterTrack, LineTrack, Track, TrackLayout, TrackSource } from "./track_kinds";
+
+export const ROW_PX = 15;
+export const SLICE_PX = 14;
+const COUNTER_TRACK_PX = 34;
+export const GROUP_PX = 18;
+const FOLD_PX = 17;
+const LINE_PAD_PX = 3;
+/** Bands shown of a line until the reader opens it. */
+const DEFAULT_BANDS = 6;
+/** Lines of a plane shown until the reader opens the others. */
+const MAX_LINES = 10;
+/** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
+const MAX_HOST_LINES_BESIDE_DEVICE = 3;
+
+export type * from "./track_kinds";
+
+/** Key in `closedPlanes` of the head of the counters. */
+export const COUNTER_GROUP = -1;
+
+export function layoutTracks(source: TrackSource, state: Arrangement): TrackLayout {
+  return new Layouter(source, state).layout();
+}
+
+class Layouter {
+  readonly #tracks: Track[] = [];
+  readonly #ofLine = new Map<number, LineTrack>();
+  readonly #pinned: ReadonlySet<TrackKey>;
+  readonly #words: readonly string[];
+  #y = 0;
+  #nShown = 0;
+  #nHostsShown = 0;
+
+  constructor(
+    readonly source: TrackSource,
+    readonly state: Arrangement,
+  ) {
+    this.#pinned = new Set(state.pinned);
+    this.#words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  }
+
+  layout(): TrackLayout {
+    const { meta, counterNames } = this.source;
+    const { hidden } = this.state;
+    const planes = linesByPlane(meta);
+    const all = planes.flat();
+    const counters = counterNames.map((_, id) => id);
+    const isShown = (id: number) => this.#isCounterShown(id);
+    const dock = this.#dock(isShown);
+    this.#pushPinned();
+    const pinnedHeight = this.#y;
+    const free = counters.filter((id) => isShown(id) && !this.#pinned.has(keyOf("counter", id)));
+    this.#nShown = all.filter((line) => this.#isShown(line)).length + counters.filter(isShown).length;
+    const { hosts } = this.source;
+    if (hosts) this.#pushHosts(hosts, planes);
+    else this.#pushPlanes([...planes.keys()], planes, ROOT);
+    this.#pushCounters(free);
+    const exists = (key: TrackKey) => (key[0] === "c" ? Number(key.slice(1)) < counters.length : true);
+    return {
+      tracks: this.#tracks,
+      height: this.#y,
+      pinnedHeight,
+      dock,
+      nShown: this.#nShown,
+      nTracks: Math.max(all.length, meta.n_lines ?? 0) + Math.max(counters.length, meta.n_counters ?? 0),
+      nHidden: [...hidden].filter(exists).length,
+      nHostsShown: this.#nHostsShown,
+      nHosts: hosts?.names.length ?? 0,
+      ofLine: this.#ofLine,
+      byKey: new Map([...this.#tracks, ...dock].map((track) => [track.key, track])),
+    };
+  }
+
+  #passes(name: string): boolean {
+    const text = name.toLowerCase();
+    return this.#words.every((word) => text.includes(word));
+  }
+
+  #isCounterShown(id: number): boolean {
+    const key = keyOf("counter", id);
+    return !this.state.hidden.has(key) && (this.#pinned.has(key) || this.#passes(this.source.counterNames[id]));
+  }
+
+  /** What is pinned is shown whatever the filter says. */
+  #isShown(line: number): boolean {
+    const { meta, lineNames } = this.source;
+    const { plane, name } = meta.lines[line];
+    const { hidden } = this.state;
+    if (hidden.has(keyOf("line", line)) || hidden.has(keyOf("plane", plane))) return false;
+    const { hosts } = this.source;
+    if (hosts && hidden.has(keyOf("host", hosts.ofPlane[plane]))) return false;
+    if (this.#words.length === 0 || this.#pinned.has(keyOf("line", line))) return true;
+    const host = hosts ? meta.planes[plane].host : "";
+    return this.#passes(`${lineNames[line]} ${name} ${meta.planes[plane].name} ${host}`);
+  }
+
+  /** Pinned counters at the bottom; alone it has more room. */
+  #dock(isShown: (id: number) => boolean): CounterTrack[] {
+    const keys = this.state.pinned.filter((key) => key[0] === "c" && isShown(Number(key.slice(1))));
+    const known = keys.filter((key) => Number(key.slice(1)) < this.source.counterNames.length);
+    return known.map((key, k) => ({
+      kind: "counter",
+      counter: Number(key.slice(1)),
+      key,
+      y: k * COUNTER_TRACK_PX,
+      height: COUNTER_TRACK_PX,
+      isPinned: true,
+    }));
+  }
+
+  #pushPinned() {
+    for (const key of this.state.pinned) {
+      const line = Number(key.slice(1));
+      if (key[0] === "l" && this.source.meta.lines[line]?.n_events > 0 && this.#isShown(line))
+        this.#pushLine(line, true);
+    }
+  }
+
+  #pushHosts(hosts: HostSource, planes: readonly (readonly number[])[]) {
+    for (const host of arrangedHosts(hosts, this.state)) this.#pushHost(hosts, host, planes);
+    const ofNone = [...planes.keys()].filter((plane) => hosts.ofPlane[plane] < 0);
+    this.#pushPlanes(ofNone, planes, ROOT);
+  }
+
+  #pushHost(hosts: HostSource, host: number, planes: readonly (readonly number[])[]) {
+    const key = keyOf("host", host);
+    if (this.state.hidden.has(key)) return;
+    const own = hosts.planes[host];
+    const lines = own.flatMap((plane) => planes[plane]);
+    const isNamed = this.#passes(hosts.names[host]);
+    // A filter for lines opens what it finds; one for hosts leaves them as they are.
+    if (!isNamed && !lines.some((line) => this.#isShown(line))) return;
+    this.#nHostsShown += 1;
+    const isOpen = !isNamed || isHostOpen(hosts, this.state, host);
+    this.#push({ kind: "host", host, key, y: this.#y, height: GROUP_PX, isOpen, isPinned: false, lines });
+    if (!isOpen) return;
+    const filled = own.filter((plane) => planes[plane].length > 0);
+    // The name of the host says all that the head of its only plane could.
+    if (filled.length === 1 && !this.state.hidden.has(keyOf("plane", filled[0])))
+      this.#pushLines(filled[0], planes[filled[0]]);
+    else this.#pushPlanes(own, planes, key);
+  }
+
+  #pushPlanes(own: readonly number[], planes: readonly (readonly number[])[], parent: string) {
+    const order = planeOrder(this.source.meta, own, planes, this.source.work);
+    for (const plane of arranged(order, (id) => keyOf("plane", id), this.state.order.get(parent))) {
+      this.#pushPlane(plane, planes[plane]);
+    }
+  }
+
+  #pushPlane(plane: number, lines: readonly number[]) {
+    const { state } = this;
+    const visible = this.#visible(lines);
+    const nHidden = lines.filter((line) => state.hidden.has(keyOf("line", line))).length;
+    const isPlaneHidden = state.hidden.has(keyOf("plane", plane));
+    if (isPlaneHidden || (visible.length === 0 && (this.#words.length > 0 || nHidden === 0))) return;
+    const isFiltered = this.#words.length > 0;
+    const isOpen = isFiltered || !state.closedPlanes.has(plane);
+    const height = GROUP_PX;
+    const isPinned = false;
+    this.#push({
+      kind: "plane",
+      plane,
+      key: keyOf("plane", plane),
+      y: this.#y,
+      height,
+      isOpen,
+      isPinned,
+      lines,
+      nHidden,
+    });
+    if (isOpen) this.#pushLines(plane, lines);
+  }
+
+  #visible(lines: readonly number[]): number[] {
+    return lines.filter((line) => this.#isShown(line) && !this.#pinned.has(keyOf("line", line)));
+  }
+
+  /** The lines of a plane, those that did little folded. */
+  #pushLines(plane: number, lines: readonly number[]) {
+    const { state } = this;
+    const { meta } = this.source;
+    const visible = this.#visible(lines);
+    const isFiltered = this.#words.length > 0;
+    const isPinned = false;
+    const most = this.#isCrowded(plane) ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
+    const order = state.order.get(keyOf("plane", plane));
+    const { shown, folded } = splitLines(
+      meta.lines,
+      visible,
+      this.source.work,
+      state.calledLines,
+      isFiltered ? visible.length : most,
+      order,
+    );
+    for (const line of arranged(shown, (id) => keyOf("line", id), order)) this.#pushLine(line, false);
+    if (folded.length === 0) return;
+    const isFoldOpen = state.openFolds.has(plane);
+    const key = keyOf("fold", plane);
+    this.#push({ kind: "fold", plane, key, y: this.#y, height: FOLD_PX, isOpen: isFoldOpen, isPinned, lines: folded });
+    if (isFoldOpen) for (const line of folded) this.#pushLine(line, false);
+  }
+
+  #isCrowded(plane: number): boolean {
+    const { lines, planes } = this.source.meta;
+    return planes[plane].kind === "host" && lines.some((l) => l.n_events > 0 && planes[l.plane].kind === "device");
+  }
+
+  #pushCounters(ids: readonly number[]) {
+    if (ids.length === 0) return;
+    const { state } = this;
+    const isOpen = this.#words.length > 0 || !state.closedPlanes.has(COUNTER_GROUP);
+    this.#push({ kind: "group", key: COUNTERS, y: this.#y, height: GROUP_PX, isOpen, isPinned: false, lines: ids });
+    if (!isOpen) return;
+    for (const counter of arranged(ids, (id) => keyOf("counter", id), state.order.get(COUNTERS))) {
+      const key = keyOf("counter", counter);
+      this.#push({ kind: "counter", counter, key, y: this.#y, height: COUNTER_TRACK_PX, isPinned: false });
+    }
+  }
+
+  #pushLine(line: number, isPinned: boolean) {
+    const { rows } = this.source;
+    const isDeep = this.state.deepLines.has(line);
+    const all = bandsOf(rows, line, !isDeep);
+    const most = this.state.flatLines.has(line) ? 1 : isDeep ? all.length : DEFAULT_BANDS;
+    const bands = all.slice(0, most);
+    const nDepths = all.reduce((sum, band) => sum + band.length, 0);
+    const nHidden = nDepths - bands.length;
+    const height = Math.max(1, bands.length) * ROW_PX + LINE_PAD_PX;
+    const key = keyOf("line", line);
+    this.#push({
+      kind: "line",
+      line,
+      key,
+      y: this.#y,
+      height,
+      firstRow: rows.firstRow[line],
+      bands,
+      nHidden,
+      isPinned,
+    });
+  }
+
+  #push(track: Track) {
+    this.#tracks.push(track);
+    if (track.kind === "line") this.#ofLine.set(track.line, track);
+    this.#y += track.height;
+  }
+}
+
+/** The track at a height of the content, null below the last one. */
+export function trackAt(layout: TrackLayout, y: number): Track | null {
+  const track = layout.tracks[firstTrackBelow(layout, y)];
+  return track && y >= track.y ? track : null;
+}
+
+/** Index of the first track that ends below a height. */
+export function firstTrackBelow(layout: TrackLayout, y: number): number {
+  let low = 0;
+  for (let high = layout.tracks.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    const track = layout.tracks[middle];
+    if (track.y + track.height <= y) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The track of a line, undefined when it is folded away. */
+export function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
+  return layout.ofLine.get(line);
+}
+
+/** Where the slices of a depth are drawn, from the top of the track; -1 when they are not. */
+export function yOfDepth(track: LineTrack, depth: number): number {
+  const band = track.bands.findIndex((depths) => depths[depths.length - 1] >= depth);
+  return band < 0 ? -1 : band * ROW_PX;
+}
+
+/** Where a row (line and depth) is drawn in the content, null when it is folded away. */
+export function yOfRow(layout: TrackLayout, line: number, depth: number): number | null {
+  const track = lineTrackOf(layout, line);
+  const y = track ? yOfDepth(track, depth) : -1;
+  return track && y >= 0 ? track.y + y : null;
+}
+
+/** Opens what hides a row; true when something had to be opened. */
+export function reveal(meta: TraceMeta, layout: TrackLayout, state: Arrangement, line: number, depth: number): boolean {
+  if (yOfRow(layout, line, depth) !== null) return false;
+  const { plane } = meta.lines[line];
+  const host = layout.nHosts > 0 ? hostsOf(meta).indexOf(meta.planes[plane].host) : -1;
+  if (host >= 0) {
+    state.hidden.delete(keyOf("host", host));
+    setHostOpen(state, host, true);
+  }
+  state.closedPlanes.delete(plane);
+  state.hidden.delete(keyOf("line", line));
+  state.hidden.delete(keyOf("plane", plane));
+  state.filter = "";
+  state.flatLines.delete(line);
+  state.calledLines.add(line);
+  if (lineTrackOf(layout, line)) state.deepLines.add(line);
+  return true;
+}

@@ -1,0 +1,328 @@
+/** Types of a Pack's `meta` object: what views/payload/meta.py writes. Times are ps after the trace origin unless named otherwise. */
+import type { StructureMeta } from "./structure_meta";
+
+export interface PlaneMeta {
+  name: string;
+  host: string;
+  kind: "host" | "device" | "other";
+}
+
+export interface LineMeta {
+  /** Index into `planes`. */
+  plane: number;
+  name: string;
+  n_events: number;
+  busy_ps: number;
+  is_derived: boolean;
+}
+
+export interface SessionMeta {
+  start_ps: number;
+  stop_ps: number;
+  host: string;
+}
+
+export interface IteratorNode {
+  id: number;
+  /** Index into the pipeline's `nodes`, -1 for the root. */
+  parent: number;
+  name: string;
+  long_name: string;
+  /** Names of its events: several where iterators that differ only in an index are one node (`[*]` in `long_name`). */
+  event_names?: string[];
+  total_time_ms: number;
+  self_time_ms: number;
+  calls: number;
+  is_async: boolean;
+  on_critical_path: boolean;
+  params: unknown;
+  /** What is known of its settings, in a few words. */
+  settings?: string;
+  /** Part of its self time for which a step waited. */
+  wait_time_ms?: number;
+}
+
+export interface PipelineMeta {
+  id: number;
+  name: string;
+  bottleneck: number | null;
+  suggestion: string;
+  suggestion_code: string;
+  summary: string;
+  nodes: IteratorNode[];
+  [other: string]: unknown;
+}
+
+/** What `InputPipeline` says of the input as a whole. */
+export interface InputMeta {
+  verdict: string;
+  /** Time of all host threads; always the same categories. */
+  categories: { category: string; time_ms: number; ratio: number }[];
+  /** Names of input ops, each with its category. */
+  ops: [op: string, category: string][];
+}
+
+export interface MemorySummaryRow {
+  allocator: string;
+  n_allocations: number;
+  n_deallocations: number;
+  capacity_bytes: number | null;
+  peak_heap_bytes: number;
+  peak_bytes: number;
+  peak_at_ms: number;
+  stack_bytes: number;
+  heap_bytes: number;
+  free_bytes: number;
+  fragmentation_ratio: number;
+  [other: string]: unknown;
+}
+
+export interface OverviewMeta {
+  step_time?: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number };
+  verdict?: string;
+  verdict_detail?: string;
+  limiter?: string | null;
+  breakdown?: { category: string; ms: number; ratio: number }[];
+  environment?: Record<string, unknown>;
+  /** Sentences on what else is wrong. */
+  findings?: string[];
+  left_out?: string;
+  [other: string]: unknown;
+}
+
+/** What a kernel is and how it was launched. */
+export interface KernelMeta {
+  name: string;
+  /** The framework op it ran for; "" where the trace names none. */
+  op_name: string;
+  registers_per_thread: number;
+  shared_memory_bytes: number;
+  /** Threads per block and blocks, "x,y,z". */
+  block_dim: string;
+  grid_dim: string;
+  /** Per cent; 0 where the trace does not say. */
+  occupancy_pct: number | null;
+  op_type: string;
+  /** By the name of the op alone, as XProf tells it. */
+  tensor_core_eligible: boolean;
+  /** By the name or the type of the op. */
+  could_use_tensor_core: boolean;
+  uses_tensor_core: boolean;
+  /** Index into FAMILIES. */
+  family: number;
+  /** Totals of the whole capture, where no execution is known. */
+  occurrences?: number;
+  total_time_us?: number;
+  min_time_us?: number;
+  max_time_us?: number;
+}
+
+/** An op of an XLA program. */
+export interface HloMeta {
+  program_id: string;
+  module: string;
+  category: string;
+  name: string;
+  expression: string;
+  /** The framework op with the largest share in it. */
+  op_name: string;
+  op_type: string;
+  device: string;
+  /** Of one execution, as the bytes; null unknown. */
+  flops: number | null;
+  bytes_accessed: number | null;
+  /** "file:line", "" unknown. */
+  source: string;
+  /** Index into FAMILIES. */
+  family: number;
+}
+
+/** Something that rose and fell during the capture; its values are in the tables `counter_sample` and `counters`. */
+export interface CounterMeta {
+  name: string;
+  /** "bytes", "bytes/s", "%", "elements", ...; "" unknown. */
+  unit: string;
+  kind: "memory" | "input" | "device" | "system";
+  min: number;
+  max: number;
+  /** What it was before the first value; null where nobody knows. */
+  before: number | null;
+}
+
+/** A Keras layer, or what else ops belong to. */
+export interface LayerMeta {
+  layer: string;
+  class_name: string;
+  kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
+  allocated_bytes: number | null;
+  peak_bytes: number | null;
+}
+
+/** One thing to change. */
+export interface AdviceMeta {
+  rule: string;
+  severity: "high" | "medium" | "low";
+  /** One sentence. */
+  title: string;
+  /** Each name ends in its unit, such as `input_ms`; null where there is no number. */
+  evidence: [name: string, value: number | string | null][];
+  /** Code to paste. */
+  fix: string;
+  /** The share of a step that it could win at most; 0 where it is not about time. */
+  gain_ratio: number;
+  /** What to select for it: names of ops, ns after the trace origin ([] the whole capture), a row of `steps` or -1. */
+  op_names: string[];
+  time_range_ns: number[];
+  step: number;
+  /** Trait of the view that shows it best. */
+  view: string;
+  /** The host that it is shown for; empty where it is about all that the profile has. */
+  host: string;
+}
+
+/** What held the memory at the moment of a failure, by one of op, layer or line: its first rows. */
+export interface FailureTable {
+  readonly title: string;
+  /** Rows that there are. */
+  readonly n: number;
+  readonly rows: readonly FailureRow[];
+}
+
+export interface FailureRow {
+  readonly name: string;
+  readonly full: string;
+  /** Shape of the largest tensor, or the text of the line. */
+  readonly detail: string;
+  readonly bytes: number;
+  readonly ratio: number;
+  readonly count: number;
+  /** Names of ops to select, as many as there is room for, of `n_ops`. */
+  readonly ops: readonly string[];
+  readonly n_ops: number;
+}
+
+/** A failed allocation; null for what is not known. `MemoryFailure` in Python tells what each field is. */
+export interface MemoryFailureMeta {
+  readonly sentence: string;
+  readonly message: string;
+  readonly requested_bytes: number | null;
+  readonly in_use_bytes: number | null;
+  readonly capacity_bytes: number | null;
+  readonly largest_free_bytes: number | null;
+  readonly fragmentation_ratio: number | null;
+  readonly allocator: string;
+  readonly step: number;
+  readonly at_ps: number | null;
+  readonly tables: readonly FailureTable[];
+  readonly actions: readonly { readonly words: string; readonly code: string; readonly detail: string }[];
+}
+
+/** A host that the others wait for: as `prof.stragglers` has it. */
+export interface StragglerMeta {
+  readonly host: string;
+  /** In which category it takes longer than the others. */
+  readonly category: string;
+  /** Aligned steps in which it was the last, of all. */
+  readonly n_steps: number;
+  readonly n_aligned: number;
+  /** Mean own time over the median of the hosts. */
+  readonly excess_ms: number;
+  /** Mean time of a step that all would win without it, and its share of the step. */
+  readonly cost_ms: number;
+  readonly cost_ratio: number;
+}
+
+export interface TraceMeta {
+  version: number;
+  title: string;
+  duration_ps: number;
+  /** Events in the trace; this Pack may hold fewer. */
+  n_events: number;
+  planes: PlaneMeta[];
+  lines: LineMeta[];
+  /** Lines of the capture, where `lines` has only the busiest. */
+  n_lines?: number;
+  /** What `counter` of the tables of counters counts. */
+  counters?: CounterMeta[];
+  /** Counters of the capture, where `counters` has only some. */
+  n_counters?: number;
+  /** Every string of the trace; all name ids point here. */
+  names: string[];
+  /** Windows of time in which events travel. */
+  tiles?: number;
+  n_names?: number;
+  /** Tables and lists that may come later. */
+  sections?: Record<string, { n_rows: number; n_parts: number; is_here: boolean }>;
+  /** The window that the reader sees first. */
+  home?: readonly [number, number];
+  /** Idle time of the whole capture, of host lines and of device lines. */
+  idle_ps?: readonly [number, number];
+  /** Share of equal bins of the capture in which hosts' and devices' lines are busy. */
+  activity?: { host: number[]; device: number[] };
+  /** Of a capped page: the span of time of which every table has all rows. */
+  window?: readonly [number, number];
+  /** How many units `occurrences.op` counts; without compiled programs as many as there are framework ops. */
+  n_units?: number;
+  n_ops?: number;
+  /** Indexed by framework op. */
+  op_name: number[];
+  op_type: number[];
+  op_device: number[];
+  op_eager: number[];
+  step_names: string[];
+  categories: string[];
+  sessions: SessionMeta[];
+  allocators: string[];
+  n_memory?: number;
+  /** How many allocators reported, over all hosts; their names are a list that comes later. */
+  n_allocators?: number;
+  memory_remedy: string | null;
+  /** The allocation whose failure ended the profiled code. */
+  memory_failure?: MemoryFailureMeta | null;
+  memory_summary: MemorySummaryRow[];
+  pipelines: PipelineMeta[];
+  input?: InputMeta;
+  overview: OverviewMeta;
+  notices: string[];
+  /** Texts of user files and cells, and of files whose lines ran ops. */
+  source_files?: { file: string; title: string; text: string }[];
+  /** What `op_places.line` counts; `file` is an index into `source_files`, or -1 for a bucket. */
+  source_lines?: { file: number; line: number; function: string; code: string; bucket: string }[];
+  /** Where the user's thread was found, a share of the sampled time of the whole capture; the longest first. */
+  source_samples?: { file: number; line: number; n_samples: number; time_ratio: number }[];
+  /** What `op_places.scope` counts; `parent` is -1 for the root. */
+  scopes?: { name: string; parent: number }[];
+  /** Which ops are charged to a scope around their own; "" for none. */
+  scope_note?: string;
+  /** What `kernel_runs.kernel` counts. */
+  kernels?: KernelMeta[];
+  /** What `hlo_units.hlo` counts. */
+  hlo_ops?: HloMeta[];
+  /** What `op_places.layer` counts. */
+  layers?: LayerMeta[];
+  /** What to change, the largest gain first. Of a long capture it comes after the first paint, with the next two. */
+  advice?: AdviceMeta[];
+  /** Sentences on what to look at and to change: the titles of the advice, then what none is about. */
+  next_steps?: string[];
+  /** What went wrong when the advice was looked for. */
+  advice_notices?: string[];
+  /** One object: the ops of the program and their places; it comes when a view by structure asks for it. */
+  structure?: StructureMeta[];
+  /** Those that hold the others up, worst first, at most so many of `n_stragglers`. */
+  stragglers?: StragglerMeta[];
+  n_stragglers?: number;
+  /** What `worker_steps.host` counts. */
+  worker_hosts?: string[];
+  /** What the aligned steps leave out, and why. */
+  worker_note?: string;
+  /** Whether these hosts wait for each other; workers of parameter servers wait for the servers alone. */
+  workers_wait?: boolean;
+  /** All hosts in the order of the trace; what `steps.host` and `host_totals.host` count. */
+  hosts?: string[];
+  /** For each of them "worker", "parameter server", "coordinator" or "chief". */
+  host_roles?: string[];
+  /** Whether each host was read and summed up where a worker ran: tables are of the whole capture. */
+  is_reduced?: boolean;
+  /** The host that all of this is of, where it is of one of several; set by the page. */
+  about_host?: string;
+}

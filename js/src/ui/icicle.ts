@@ -1,0 +1,208 @@
+/** Rectangles of an icicle -> buttons: where they are, what they say, and how keys move between them. */
+
+import type { Cell, Rect } from "../model/graph/scopes";
+import { cutNames } from "../model/text/cut";
+import { formatCount } from "../model/text/format";
+import { h } from "./dom";
+import { textWidth } from "./page";
+
+const ROW_PX = 22;
+const PADDING_PX = 9;
+/** A rectangle under this is drawn in its edge colour. */
+const MIN_FILL_PX = 3;
+/** Narrower ones bear no name. */
+const MIN_LABEL_PX = 34;
+/** A name cut to less says nothing. */
+const MIN_LABEL = 5;
+
+/** What a cell looks like and says. */
+export interface CellLook {
+  readonly label: string;
+  /** Beside the name where there is room. */
+  readonly figure: string;
+  /** For a screen reader: the whole in words. */
+  readonly spoken: string;
+  /** Slice family, or "" for what is no slice. */
+  readonly family: string;
+  /** Of its time. */
+  readonly backwardRatio: number;
+  /** Whether all, some or none of its ops are selected. */
+  readonly selected: "all" | "some" | "none";
+  /** Whether a search found it; undefined while nothing is sought. */
+  readonly found?: boolean | undefined;
+}
+
+export interface IcicleListeners {
+  onPick(cell: Cell): void;
+  onHover(cell: Cell | null, element: HTMLElement | null): void;
+  /** Esc. */
+  onOut(): void;
+}
+
+interface Drawn {
+  readonly rect: Rect;
+  readonly element: HTMLButtonElement;
+}
+
+export class Icicle {
+  readonly element = h("div", { class: "tfp-icicle", role: "group", "data-lm-suppress-shortcuts": "true" });
+  readonly #sheet = h("div", { class: "sheet" });
+  #drawn: readonly Drawn[] = [];
+  #current = 0;
+
+  constructor(
+    readonly listeners: IcicleListeners,
+    signal: AbortSignal,
+  ) {
+    this.element.append(this.#sheet);
+    this.#sheet.addEventListener("click", (event) => this.#pick(event.target), { signal });
+    this.#sheet.addEventListener(
+      "pointerover",
+      (event) => {
+        const found = this.#drawnOf(event.target);
+        listeners.onHover(found?.rect.cell ?? null, found?.element ?? null);
+      },
+      { signal },
+    );
+    this.#sheet.addEventListener("pointerleave", () => listeners.onHover(null, null), { signal });
+    this.element.addEventListener("keydown", (event) => this.#key(event), { signal });
+  }
+
+  /** Draws anew; the keyboard's place goes to the top row when `toTop`, else it stays where it was. */
+  show(rects: readonly Rect[], looks: readonly CellLook[], widthPx: number, toTop: boolean): void {
+    const hadFocus = this.element.contains(document.activeElement);
+    const before = this.#drawn[this.#current]?.rect.cell;
+    const widthOf = textWidth(this.element);
+    this.#drawn = rects.map((rect, i) => ({ rect, element: cellElement(rect, looks[i], widthPx, widthOf) }));
+    const kept = toTop || before === undefined ? 0 : rects.findIndex(({ cell }) => sameCell(cell, before));
+    this.#current = Math.max(0, kept);
+    // Where all that is drawn is selected, outlines would say nothing.
+    const isAll = rects.every(({ cell }, i) => cell.kind === "rest" || looks[i].selected === "all");
+    this.element.classList.toggle("all", isAll);
+    const levels = rects.reduce((most, { level }) => Math.max(most, level + 1), 0);
+    this.#sheet.style.height = `${levels * ROW_PX}px`;
+    this.#sheet.replaceChildren(...this.#drawn.map(({ element }) => element));
+    this.#roam(hadFocus);
+    if (toTop) this.element.scrollTop = 0;
+  }
+
+  /** Outlines the cells that a pointer elsewhere is on. */
+  setHover(isHovered: (cell: Cell) => boolean): void {
+    for (const { rect, element } of this.#drawn) element.classList.toggle("hover", isHovered(rect.cell));
+  }
+
+  #roam(isFocused: boolean): void {
+    this.#drawn.forEach(({ element }, i) => {
+      element.tabIndex = i === this.#current ? 0 : -1;
+    });
+    if (isFocused) this.#drawn[this.#current]?.element.focus({ preventScroll: false });
+  }
+
+  #drawnOf(target: EventTarget | null): Drawn | undefined {
+    const element = target instanceof Element ? target.closest("button") : null;
+    return this.#drawn.find((one) => one.element === element);
+  }
+
+  #pick(target: EventTarget | null): void {
+    const found = this.#drawnOf(target);
+    if (found === undefined) return;
+    this.#current = this.#drawn.indexOf(found);
+    this.listeners.onPick(found.rect.cell);
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.key === "Escape") this.listeners.onOut();
+    else {
+      const next = this.#neighbour(event.key);
+      if (next === undefined) return;
+      this.#current = next;
+      this.#roam(true);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** The rectangle that an arrow key leads to. */
+  #neighbour(key: string): number | undefined {
+    const now = this.#drawn[this.#current]?.rect;
+    if (now === undefined) return undefined;
+    const at = (level: number, isThere: (rect: Rect) => boolean) => {
+      const found = this.#drawn.findIndex(({ rect }) => rect.level === level && isThere(rect));
+      return found < 0 ? this.#current : found;
+    };
+    const middle = (now.x0 + now.x1) / 2;
+    const ofLevel = this.#drawn.filter(({ rect }) => rect.level === now.level).map(({ rect }) => rect);
+    const place = ofLevel.indexOf(now);
+    switch (key) {
+      case "ArrowDown":
+        return at(now.level + 1, ({ x0, x1 }) => x0 < now.x1 && x1 > now.x0);
+      case "ArrowUp":
+        return at(now.level - 1, ({ x0, x1 }) => x0 <= middle && x1 >= middle);
+      case "ArrowRight":
+        return at(now.level, (rect) => rect === (ofLevel[place + 1] ?? now));
+      case "ArrowLeft":
+        return at(now.level, (rect) => rect === (ofLevel[place - 1] ?? now));
+      case "Home":
+        return 0;
+      default:
+        return undefined;
+    }
+  }
+}
+
+function sameCell(a: Cell, b: Cell): boolean {
+  if (a.kind === "op" && b.kind === "op") return a.op === b.op;
+  return a.kind === b.kind && a.row === b.row;
+}
+
+function cellElement(
+  rect: Rect,
+  look: CellLook,
+  widthPx: number,
+  widthOf: (text: string) => number,
+): HTMLButtonElement {
+  const { cell, level, x0, x1 } = rect;
+  const px = (x1 - x0) * widthPx;
+  const element = h("button", {
+    type: "button",
+    class: `cell ${cell.kind}${look.selected === "some" ? " some" : ""}${foundClass(look)}`,
+    // The name is what can be read on it; what there is no room for describes it.
+    "aria-label": px < MIN_LABEL_PX ? look.spoken : undefined,
+    "aria-description": look.spoken,
+    "aria-pressed": cell.kind === "rest" ? undefined : String(look.selected === "all"),
+  });
+  element.style.left = `${x0 * 100}%`;
+  element.style.width = `max(1px, calc(${(x1 - x0) * 100}% - ${px > MIN_FILL_PX ? 1 : 0}px))`;
+  element.style.top = `${level * ROW_PX}px`;
+  element.style.setProperty("--fill", `var(--s-${look.family || "mixed"})`);
+  element.style.setProperty("--edge", `var(--e-${look.family || "mixed"})`);
+  if (px < (cell.kind === "rest" ? MIN_LABEL_PX : MIN_FILL_PX)) element.classList.add("thin");
+  if (px >= MIN_LABEL_PX) {
+    const room = px - PADDING_PX;
+    const text = cutLabel(cell, look.label, (cut) => widthOf(cut) <= room);
+    element.append(h("span", { class: "name" }, text));
+    if (widthOf(text) + widthOf(look.figure) + 14 < room) element.append(h("span", { class: "v" }, ` ${look.figure}`));
+  }
+  if (look.backwardRatio > 0 && px >= MIN_FILL_PX) {
+    const strip = h("i", { class: "bw" });
+    strip.style.width = `${look.backwardRatio * 100}%`;
+    element.append(strip);
+  }
+  return element;
+}
+
+function foundClass({ found }: CellLook): string {
+  return found === undefined ? "" : found ? " hit" : " dim";
+}
+
+/** As much of a label as fits and still says something. */
+function cutLabel(cell: Cell, label: string, fits: (text: string) => boolean): string {
+  if (cell.kind === "rest") return [label, `+${formatCount(cell.n)}`].find(fits) ?? "";
+  const text = cutNames([label], fits).get(label) ?? "";
+  return text === label || text.length >= MIN_LABEL ? text : "";
+}
+
+/** "23 smaller" */
+export function restLabel(n: number): string {
+  return `${formatCount(n)} smaller`;
+}

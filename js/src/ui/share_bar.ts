@@ -1,0 +1,157 @@
+/** Shares of a whole -> one bar of full width, each share as long as its part, with its name where it fits. */
+
+import { topShares } from "../model/ops/top_shares";
+import { cutNames } from "../model/text/cut";
+import { formatCount, formatPercent, formatTime } from "../model/text/format";
+import { h } from "./dom";
+import { textWidth, watchSize } from "./page";
+
+export interface Segment {
+  /** What `onPick` and `setSelected` know it by. */
+  readonly key: string;
+  /** Labels, the most telling first; the first that fits and is not yet taken is shown. */
+  readonly labels: readonly string[];
+  /** On hover: the full name and its figures. */
+  readonly title: string;
+  /** Of the whole. */
+  readonly ratio: number;
+  /** Slice family, or a custom property's name for what is no family. */
+  readonly family: string;
+  /** Stands for many; it cannot be chosen. */
+  readonly isRest: boolean;
+}
+
+export interface ShareBar {
+  readonly element: HTMLElement;
+  set(segments: readonly Segment[]): void;
+  setSelected(keys: ReadonlySet<string>): void;
+}
+
+export interface ShareLook<R> {
+  /** What the rows are, in the plural, and what their times are shares of. */
+  readonly noun: string;
+  readonly whole: string;
+  readonly of: (row: R) => {
+    readonly key: string;
+    readonly name: string;
+    /** Names for the bar, the most telling first. */
+    readonly short: readonly string[];
+    readonly family: string;
+  };
+}
+
+/** The rows with most time as segments, and one segment for all others, which says how many of how many they are. */
+export function shareSegments<R>(rows: readonly R[], ps: (row: R) => number, look: ShareLook<R>): Segment[] {
+  return topShares(rows, ps).map(({ rows: own, value, ratio, isRest }) => {
+    const figures = `${formatTime(value)}, ${formatPercent(ratio)} of ${look.whole}`;
+    if (isRest) {
+      const label = `other ${formatCount(own.length)} of ${formatCount(rows.length)}`;
+      const labels = [label, `+${formatCount(own.length)}`];
+      return { key: "rest", labels, title: `${label} ${look.noun}: ${figures}`, ratio, isRest, family: "runtime" };
+    }
+    const { key, name, short, family } = look.of(own[0]);
+    const labels = short.flatMap((text) => [`${text} ${formatPercent(ratio)}`, text]);
+    return { key, labels, title: `${name}\n${figures}`, ratio, isRest, family };
+  });
+}
+
+const PADDING_PX = 8;
+/** Thinner segments show their edge colour alone. */
+const MIN_FILL_PX = 3;
+/** In less room a cut name says nothing. */
+const MIN_CUT_PX = 40;
+/** Where the page has no layout. */
+const DEFAULT_WIDTH_PX = 800;
+
+class Bar implements ShareBar {
+  readonly element: HTMLElement;
+  readonly #track = h("div", { class: "tfp-share-track" });
+  readonly #parts = new Map<string, HTMLElement>();
+  #segments: readonly Segment[] = [];
+  #selected: ReadonlySet<string> = new Set();
+  #width = DEFAULT_WIDTH_PX;
+
+  constructor(
+    readonly title: string,
+    readonly onPick: (key: string) => void,
+    signal: AbortSignal,
+  ) {
+    this.element = h(
+      "div",
+      { class: "tfp-share", role: "img" },
+      h("span", { class: "q tfp-share-title" }, title),
+      this.#track,
+    );
+    this.#track.addEventListener("click", (event) => this.#click(event), { signal });
+    watchSize(
+      this.#track,
+      (width) => {
+        this.#width = width;
+        this.#draw();
+      },
+      signal,
+    );
+  }
+
+  set(segments: readonly Segment[]): void {
+    this.#segments = segments;
+    this.element.setAttribute("aria-label", `${this.title}: ${segments.map((one) => one.title).join("; ")}`);
+    this.#draw();
+  }
+
+  setSelected(keys: ReadonlySet<string>): void {
+    this.#selected = keys;
+    for (const [key, part] of this.#parts) part.classList.toggle("on", keys.has(key));
+  }
+
+  #draw(): void {
+    this.#parts.clear();
+    const widthOf = textWidth(this.element);
+    const taken = new Set<string>();
+    const parts = this.#segments.map((segment) => {
+      const room = segment.ratio * this.#width;
+      const label = labelOf(segment.labels, room - PADDING_PX, widthOf, taken);
+      if (label) taken.add(label);
+      const part = h("span", { class: "tfp-share-part", title: segment.title, "data-key": segment.key }, label);
+      const color = segment.family.startsWith("--") ? segment.family : `--s-${segment.family}`;
+      const edge = segment.family.startsWith("--") ? segment.family : `--e-${segment.family}`;
+      part.style.flexGrow = String(segment.ratio);
+      part.style.background = segment.isRest ? "var(--bg-2)" : `var(${room < MIN_FILL_PX ? edge : color})`;
+      part.style.setProperty("--edge", `var(${edge})`);
+      part.classList.toggle("rest", segment.isRest);
+      this.#parts.set(segment.key, part);
+      return part;
+    });
+    this.#track.replaceChildren(...parts);
+    this.setSelected(this.#selected);
+  }
+
+  #click(event: Event): void {
+    const key = (event.target as HTMLElement).closest<HTMLElement>("[data-key]")?.dataset.key;
+    const segment = this.#segments.find((one) => one.key === key);
+    if (segment && !segment.isRest) this.onPick(segment.key);
+  }
+}
+
+/** The first label that fits and says something else than the others; where there is some room, the shortest one cut. */
+function labelOf(
+  labels: readonly string[],
+  room: number,
+  widthOf: (text: string) => number,
+  taken: ReadonlySet<string>,
+): string {
+  const fits = (text: string) => widthOf(text) <= room;
+  const whole = labels.find((text) => !taken.has(text) && fits(text));
+  if (whole !== undefined) return whole;
+  const shortest = labels[labels.length - 1] ?? "";
+  const cut = room >= MIN_CUT_PX ? (cutNames([shortest], fits).get(shortest) ?? "") : "";
+  return taken.has(cut) ? "" : cut;
+}
+
+/**
+ * A bar of shares.
+ * @param title what the shares are of, before the bar
+ */
+export function createShareBar(title: string, onPick: (key: string) => void, signal: AbortSignal): ShareBar {
+  return new Bar(title, onPick, signal);
+}

@@ -1,0 +1,155 @@
+/** Turns a build function into a widget module: root element, theme, shared models, and errors shown in their own place. */
+import type { AnyModel, Host, RenderProps, WidgetModule } from "../host/afm";
+import { connectData, type TraceData } from "../host/data";
+import { connectLink, type Link } from "../host/link";
+import type * as Hosts from "./hosts";
+import { sayWhatIsMissing, waitFor } from "./missing";
+import { loadHosts, type OfHost } from "./of_host";
+import { watchTheme } from "./theme";
+
+/** What every view is built from. */
+export interface View {
+  /** `.tfp` element with `data-tfprof` and `data-theme`; empty when the build starts. */
+  readonly root: HTMLElement;
+  readonly model: AnyModel;
+  readonly host: Host;
+  readonly signal: AbortSignal;
+  /** The model's `options`, parsed. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Calls `listener` after the page's theme has changed. */
+  onTheme(listener: () => void): void;
+  /** Shows an error in the view's own place; the other views stay alive. */
+  fail(error: unknown): void;
+  /** `fn` with its errors shown by `fail`; for listeners and frames. */
+  guard<A extends unknown[]>(fn: (...args: A) => unknown): (...args: A) => void;
+}
+
+/** A view that shows a trace. */
+export interface TraceView extends View {
+  /** Of the linked host, for views that are of one; steps are then that host's own. */
+  readonly link: Link;
+  readonly data: TraceData;
+  /** Of all hosts. */
+  readonly whole: { readonly link: Link; readonly data: TraceData };
+  /** The library of hosts; null where there is one host. */
+  readonly hosts: typeof Hosts | null;
+}
+
+export interface Needs {
+  /** Tables and lists without which the view cannot be built. */
+  readonly needs?: readonly string[];
+  /** Those that it reads only where a time range is set. */
+  readonly forRange?: readonly string[];
+  /** How the view is of one host; one without it reads the linked host itself, where it does. */
+  readonly ofHost?: OfHost;
+}
+
+/** What every view reads. */
+const ALWAYS = ["ops", "op_shares"];
+
+/** A widget module for a view with the `link` and `data` references; it is built when what it needs is here. */
+export function mount(
+  name: string,
+  build: (view: TraceView) => void | Promise<void>,
+  { needs = [], forRange = [], ofHost }: Needs = {},
+): WidgetModule {
+  return mountPlain(name, async (view) => {
+    const [link, data] = await Promise.all([
+      connectLink(view.host, String(view.model.get("link")), view.signal),
+      connectData(view.host, String(view.model.get("data")), view.signal),
+    ]);
+    if (view.signal.aborted) return;
+    const hosts = await loadHosts(view, data);
+    if (view.signal.aborted) return;
+    const traceView = { ...view, link, data, whole: { link, data }, hosts };
+    if (hosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView, hosts);
+    await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
+    if (view.signal.aborted) return;
+    if (hosts && ofHost) await new hosts.Hosted(traceView, build, { needs, forRange, ofHost }).start();
+    else {
+      await build(traceView);
+      sayWhatIsMissing(traceView, needs, forRange);
+    }
+  });
+}
+
+/** A view of a dashboard or of a comparison is inside another one. */
+function isAlone(root: HTMLElement): boolean {
+  return root.parentElement?.closest("[data-tfprof]") === null;
+}
+
+/** Above a view that stands alone: the host that it is about, where there are several. */
+function addHostBar({ root, link, data, signal }: TraceView, { HostBar }: typeof Hosts): void {
+  const place = root.ownerDocument.createElement("div");
+  place.className = "tfp tfp-hosts";
+  place.append(new HostBar({ link, data, signal }).element);
+  watchTheme(place, () => undefined, signal);
+  root.before(place);
+  signal.addEventListener("abort", () => place.remove(), { once: true });
+}
+
+/** A widget module for a view that needs neither link nor data. */
+export function mountPlain(name: string, build: (view: View) => void | Promise<void>): WidgetModule {
+  return {
+    async render(props: RenderProps) {
+      if (props.signal?.aborted) return;
+      const view = prepare(name, props);
+      try {
+        Object.assign(view.options, readOptions(props.model));
+        if (!props.host)
+          throw new Error("This view needs anywidget 0.11 or later: pip install -U anywidget, then restart.");
+        await build(view);
+      } catch (error) {
+        view.fail(error);
+      }
+    },
+  };
+}
+
+function prepare(name: string, { model, el, host, signal: given }: RenderProps): View {
+  const signal = given ?? new AbortController().signal;
+  const root = el.ownerDocument.createElement("div");
+  root.className = "tfp";
+  root.dataset.tfprof = name;
+  el.append(root);
+  signal.addEventListener("abort", () => root.remove(), { once: true });
+  const listeners: (() => void)[] = [];
+  const fail = (error: unknown) => {
+    if (!signal.aborted) showError(root, name, error);
+  };
+  const guard =
+    <A extends unknown[]>(fn: (...args: A) => unknown) =>
+    (...args: A) => {
+      try {
+        const result = fn(...args);
+        if (result instanceof Promise) result.catch(fail);
+      } catch (error) {
+        fail(error);
+      }
+    };
+  const onThemeChange = () => {
+    for (const listener of listeners) guard(listener)();
+  };
+  watchTheme(root, onThemeChange, signal);
+  const onTheme = (listener: () => void) => void listeners.push(listener);
+  return { root, model, host, signal, options: {}, onTheme, fail, guard };
+}
+
+function readOptions(model: AnyModel): Record<string, unknown> {
+  const text = model.get("options");
+  return typeof text === "string" && text ? (JSON.parse(text) as Record<string, unknown>) : {};
+}
+
+/** One error box per view, at its top; the last error wins. Text only: a message may quote the trace. */
+function showError(root: HTMLElement, name: string, error: unknown) {
+  console.error(`tfprof_widgets ${name}:`, error);
+  let box = root.querySelector<HTMLElement>(":scope > .tfp-error");
+  if (!box) {
+    box = root.ownerDocument.createElement("div");
+    box.className = "tfp-error";
+    box.setAttribute("role", "alert");
+    root.prepend(box);
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  box.textContent = `The ${name.replace("_", " ")} view failed: ${reason} The other views still work; re-running the cell makes a new one.`;
+}

@@ -1,0 +1,223 @@
+/** The views of one profile -> one page: overview, step chart and timeline on top, the others in tabs below. */
+
+import "./dashboard.css";
+import { hostCuts, hostsOf } from "../../model/hosts/hosts";
+import { formatCount } from "../../model/text/format";
+import { describeRange } from "../../model/time/span_text";
+import type { TraceMeta } from "../../model/wire/meta";
+import type { Table } from "../../model/wire/wire";
+import { renderChild } from "../../ui/child";
+import { button, h } from "../../ui/dom";
+import type * as Hosts from "../../ui/hosts";
+import { drawn, textFits } from "../../ui/page";
+import { TabBar } from "../../ui/tabs";
+import { mount, type TraceView } from "../../ui/view";
+import { BRING_VIEW, SHOW_VIEW, VIEW_TITLES } from "../../ui/view_links";
+import { OpenedHost } from "./opened";
+
+/** Room for the name of a host in the chip. */
+const HOST_PX = 150;
+/** As in the style sheet. */
+const NARROW_PX = 1100;
+
+interface Tab {
+  readonly trait: string;
+  /** How many things the view lists. */
+  readonly count?: (meta: TraceMeta) => number;
+}
+
+const TABS: readonly Tab[] = [
+  { trait: "op_table", count: (meta) => meta.n_ops ?? meta.op_name.length },
+  { trait: "source_view" },
+  { trait: "layer_table" },
+  { trait: "tree_view" },
+  { trait: "memory_timeline" },
+  { trait: "input_graph" },
+  { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels") },
+  { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops") },
+  { trait: "worker_chart", count: (meta) => meta.worker_hosts?.length ?? 0 },
+];
+
+/** The timeline may have to wait for its kernel; the others do not wait for it that long. */
+const PATIENCE_MS = 1000;
+
+/** Rows of a list, here or still to come. */
+function rowsOf(meta: TraceMeta, name: "kernels" | "hlo_ops"): number {
+  return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
+}
+
+/** One line a notice; what comes before the first colon is the headline. */
+function notices(view: TraceView): HTMLElement[] {
+  const given = view.options.notices ?? view.data.meta.notices;
+  const texts = Array.isArray(given) ? given.map(String) : [];
+  return texts.map((text) => {
+    const colon = text.indexOf(": ");
+    const parts = colon > 0 && colon < 80 ? [h("b", {}, text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
+    return h("div", { class: "note", role: "status" }, ...parts);
+  });
+}
+
+class Tabs {
+  readonly #tabs: TabBar;
+  readonly #drawn = new Set<number>();
+  #chosen = 0;
+  #isHeld = true;
+
+  constructor(readonly view: TraceView) {
+    const { meta } = view.data;
+    const titles = TABS.map(({ trait, count }) => ({
+      text: VIEW_TITLES[trait],
+      note: count && formatCount(count(meta)),
+    }));
+    this.#tabs = new TabBar("Views", titles, (chosen) => this.#onChoose(chosen), view.signal);
+  }
+
+  get bar(): HTMLElement {
+    return this.#tabs.bar;
+  }
+  get panels(): readonly HTMLElement[] {
+    return this.#tabs.panels;
+  }
+
+  /** Draws the tab that is open, and from now on each when it is opened. */
+  start(): void {
+    this.#isHeld = false;
+    this.#draw();
+  }
+
+  choose(chosen: number): void {
+    this.#tabs.choose(chosen);
+  }
+
+  #onChoose(chosen: number): void {
+    this.#chosen = chosen;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const chosen = this.#chosen;
+    if (this.#isHeld || this.#drawn.has(chosen)) return;
+    this.#drawn.add(chosen);
+    void renderChild(this.view, TABS[chosen].trait, this.panels[chosen]);
+  }
+
+  /** Opens the tab of a trait, and where asked to moves there whoever came by keys. */
+  show(trait: unknown, { moves }: { readonly moves: boolean }): void {
+    const wanted = TABS.findIndex((tab) => tab.trait === trait);
+    if (wanted < 0) return;
+    this.choose(wanted);
+    if (moves) this.#tabs.focus(wanted);
+  }
+}
+
+/** The part of one host, as far as the chip needs it. */
+interface About {
+  readonly name: string;
+  /** The steps of all hosts that it was made from. */
+  readonly from: Table | undefined;
+  readonly meta: TraceMeta;
+  readonly steps: Table | undefined;
+}
+
+/** What the tabs are about, and the way back to the whole capture and to all hosts. */
+class Chip {
+  #about: About | null = null;
+  readonly element = h("span", { class: "tfp-chip" }, h("span", { class: "q" }, "about"));
+  readonly #words = h("span", { role: "status" });
+  readonly #box: HTMLElement;
+  readonly #clear: HTMLButtonElement;
+  readonly #host = h("span", {});
+  readonly #hostBox: HTMLElement;
+
+  constructor(readonly view: TraceView) {
+    const clearHost = button("×", () => view.link.setHost(""), view.signal, {
+      "aria-label": "Show all hosts",
+      title: "Show all hosts",
+    });
+    this.#hostBox = h("span", { class: "of-host", role: "status" }, this.#host, clearHost);
+    this.#clear = button("×", () => clearRange(view), view.signal, {
+      "aria-label": "Clear the range",
+      title: "Clear the range",
+    });
+    this.#box = h("span", { class: "c" }, this.#words, this.#clear);
+    this.element.append(this.#box);
+    for (const field of ["time_range", "host"] as const) view.link.on(field, () => this.#show(), view.signal);
+    this.#show();
+  }
+
+  /** What the chip says of the linked host; a drag of the range asks with every frame. Null for all hosts. */
+  #hostOf(): About | null {
+    const { data, link, hosts } = this.view;
+    if (!hosts || !hostsOf(data.meta).includes(link.host)) return null;
+    const steps = data.table("steps");
+    if (this.#about?.name !== link.host || this.#about.from !== steps) {
+      const tables = new hosts.HostTables(data.meta, (name) => data.table(name), link.host);
+      this.#about = { name: link.host, from: steps, meta: hosts.hostMeta(tables), steps: tables.table("steps") };
+    }
+    return this.#about;
+  }
+
+  #show(): void {
+    const { data, link } = this.view;
+    const range = link.timeRange;
+    const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
+    const of = this.#hostOf();
+    const name = of?.name ?? "";
+    const room = this.view.root.clientWidth < NARROW_PX ? HOST_PX / 2 : HOST_PX;
+    this.#host.textContent = hostCuts([name], hostsOf(data.meta), textFits(this.element, room))(name);
+    this.#hostBox.title = name;
+    if (of === null) this.#hostBox.remove();
+    else this.#box.before(this.#hostBox);
+    this.#words.textContent = describeRange((of ?? data).meta, of ? of.steps : data.table("steps"), rangePs);
+    this.#words.title = this.#words.textContent ?? "";
+    this.#box.classList.toggle("whole", range === null);
+    this.#clear.hidden = range === null;
+  }
+}
+
+function clearRange(view: TraceView): void {
+  view.link.setTimeRange(null);
+  view.link.setStep(-1);
+}
+
+/** The box to choose a host, above everything, and what stands in place of it all where a host is opened in full. */
+function hostParts(view: TraceView, body: HTMLElement, { HostBar }: typeof Hosts): HTMLElement[] {
+  const { link, data, signal, root } = view;
+  const opened = new OpenedHost(view, body);
+  root.append(opened.element);
+  const bar = new HostBar({ link, data, signal, onOpen: (host) => void opened.open(host) });
+  return [bar.element, opened.say];
+}
+
+export default mount("dashboard", async (view) => {
+  view.root.classList.add("tfp-dashboard");
+  const place = () => h("div", { class: "place" });
+  const [overview, steps, timeline] = [place(), place(), place()];
+  const tabs = new Tabs(view);
+  tabs.bar.append(new Chip(view).element);
+  const top = h("div", { class: "tfp-dash-top" }, overview, steps);
+  const body = h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
+  if (view.hosts) body.prepend(...hostParts(view, body, view.hosts));
+  view.root.append(body);
+  view.root.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
+      event.preventDefault();
+      clearRange(view);
+    },
+    { signal: view.signal },
+  );
+  for (const name of [SHOW_VIEW, BRING_VIEW]) {
+    const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
+    view.root.addEventListener(name, show, { signal: view.signal });
+  }
+  const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
+  tabs.choose(Math.max(0, wanted));
+  const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];
+  // The libraries of charts and tables take longer to start than the timeline takes to draw: it goes first.
+  await Promise.race([Promise.all(first).then(drawn), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
+  if (view.signal.aborted) return;
+  tabs.start();
+  await Promise.all([...first, renderChild(view, "step_chart", steps)]);
+});

@@ -1,0 +1,183 @@
+/** The executions of HLO ops in the linked time range -> a table of what XLA's programs are made of and what each part costs. */
+
+import "./hlo_table.css";
+import { wholeTotals } from "../../model/ops/ranged_ops";
+import { N_SHARES } from "../../model/ops/top_shares";
+import { formatPercent, plural } from "../../model/text/format";
+import type { RangePs } from "../../model/time/viewport";
+import { FAMILIES } from "../../model/wire/categories";
+import type { TraceMeta } from "../../model/wire/meta";
+import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
+import { LinkedTable } from "../../ui/linked_table";
+import { OPS_OF_HOST } from "../../ui/of_host";
+import { createShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
+import { mountWithTables } from "../../ui/tables";
+import type { TraceView } from "../../ui/view";
+import { CSV_HEADER, csvRow, hloColumns } from "./columns";
+import {
+  type Grouping,
+  type HloOp,
+  type HloRow,
+  hloRows,
+  hloTotals,
+  type OpShare,
+  opsOfHlos,
+  withPrograms,
+} from "./rows";
+
+const GROUPINGS: readonly Choice<Grouping>[] = [
+  { value: "op", text: "by op" },
+  { value: "category", text: "by category" },
+  { value: "program", text: "by program" },
+];
+const NOUNS: Readonly<Record<Grouping, string>> = { op: "HLO ops", category: "categories", program: "programs" };
+
+class HloTable {
+  #grouping: Grouping = "op";
+  #maxPs = 0;
+  /** By category, for the bar. */
+  #categories: readonly HloRow[] = [];
+  #regroup: (keep?: (hlo: number) => boolean) => HloRow[] = () => [];
+  readonly #hlos: readonly HloOp[];
+  /** For each HLO op the framework ops that it stands for, and their names. */
+  readonly #shares: readonly (readonly OpShare[])[];
+  readonly #ops: readonly (readonly string[])[];
+  readonly #table: LinkedTable<HloRow>;
+
+  constructor(readonly view: TraceView) {
+    const { data, root } = view;
+    const { meta } = data;
+    this.#hlos = withPrograms(meta.hlo_ops ?? []);
+    this.#shares = opsOfHlos((name) => data.table(name), this.#hlos.length);
+    this.#ops = this.#shares.map((list) => list.map(([op]) => meta.names[meta.op_name[op]]));
+    root.classList.add("tfp-hlo_table");
+    this.#table = this.#createTable();
+  }
+
+  #createTable(): LinkedTable<HloRow> {
+    const { data, signal } = this.view;
+    const has = {
+      manyPrograms: new Set(this.#hlos.map((hlo) => hlo.program)).size > 1,
+      flops: this.#hlos.some((hlo) => (hlo.flops ?? 0) > 0),
+      bytes: this.#hlos.some((hlo) => (hlo.bytes_accessed ?? 0) > 0),
+      source: this.#hlos.some((hlo) => isOwnSource(hlo.source)),
+    };
+    const bar = createShareBar("By category", (key) => this.#pickCategory(key), signal);
+    return new LinkedTable<HloRow>(this.view, {
+      label: "HLO ops by self time",
+      filterLabel: "Filter HLO ops by name, category, TensorFlow op or program",
+      noun: () => NOUNS[this.#grouping],
+      weightNoun: "self time",
+      weight: (row) => row.selfPs,
+      columns: (cut) =>
+        hloColumns(() => ({ cut, maxPs: this.#maxPs, grouping: this.#grouping, opOf: (row) => this.#opOf(row) }), has),
+      cuts: {
+        category: { text: (row) => row.meta.category, width: 110 },
+        name: { text: (row) => (this.#grouping === "program" ? row.meta.program : row.meta.name), width: 240 },
+        op: { text: (row) => this.#opOf(row).name, width: 240 },
+        ...(has.manyPrograms && { program: { text: (row) => row.meta.program, width: 140 } }),
+      },
+      sortBy: "self",
+      key: (row) => `${this.#grouping}:${row.key}`,
+      attributes: (row) => ({ "data-hlo-name": row.meta.name }),
+      rows: (range) => this.#rows(range),
+      texts: (row) => this.#texts(row.hlos[0]),
+      // A group stands for those of its ops that match; an op keeps its rank and share among all.
+      regroup: (test) => {
+        const keep = (hlo: number) => this.#texts(hlo).some(test);
+        if (this.#grouping !== "op") return this.#regroup(keep);
+        return this.#regroup().filter((row) => keep(row.hlos[0]));
+      },
+      opsOf: (row) => row.hlos.flatMap((hlo) => this.#ops[hlo]),
+      whyEmpty: () => "No op of an XLA program ran in this time range. Clear the range to see all.",
+      csv: { file: "hlo_ops.csv", header: CSV_HEADER, row: (row) => csvRow(row, this.#grouping) },
+      controls: [segmented("Rows", GROUPINGS, "op", (grouping) => this.#group(grouping), signal)],
+      above: [bar.element],
+      onRows: (_, shown) => {
+        this.#maxPs = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
+        bar.set(shareSegments(this.#categories, (row) => row.selfPs, SHARE_LOOK));
+      },
+      titles: () => ({ name: { op: "HLO op", category: "HLO ops", program: "Program" }[this.#grouping] }),
+      empty: () => (this.#hlos.length === 0 ? noPrograms(data.meta, signal) : null),
+    });
+  }
+
+  #group(grouping: Grouping): void {
+    this.#grouping = grouping;
+    this.#table.compute();
+  }
+
+  #rows(range: RangePs): HloRow[] {
+    const { data } = this.view;
+    const totals = hloTotals(
+      (name) => data.table(name),
+      this.#hlos.length,
+      range,
+      wholeTotals(data.table("unit_totals"), data.meta),
+    );
+    this.#categories = hloRows(this.#hlos, totals, "category");
+    this.#regroup = (keep) => {
+      const occurrences = keep ? totals.occurrences.map((n, hlo) => (keep(hlo) ? n : 0)) : totals.occurrences;
+      return hloRows(this.#hlos, { ...totals, occurrences }, this.#grouping);
+    };
+    return this.#regroup();
+  }
+
+  /** The op of the row's own metadata, else the one that its time counts for; on hover all that it counts for. */
+  #opOf(row: HloRow): { name: string; isOwn: boolean; title: string } {
+    const { op_name, op_type } = row.meta;
+    const shares = this.#shares[row.hlos[0]];
+    const names = this.#ops[row.hlos[0]];
+    const lines = shares.slice(0, N_SHARES).map(([, ratio], i) => `${formatPercent(ratio)} ${names[i]}`);
+    if (shares.length > N_SHARES) lines.push(`and ${plural(shares.length - N_SHARES, "other op")} of ${shares.length}`);
+    const counts = lines.length > 0 ? `Its time counts for\n${lines.join("\n")}` : "";
+    const own = op_name && op_type ? `${op_name}\n${op_type}` : op_name;
+    return {
+      name: op_name || names[0] || "",
+      isOwn: op_name !== "",
+      title: [own, counts].filter(Boolean).join("\n\n"),
+    };
+  }
+
+  #texts(hlo: number): readonly string[] {
+    const { name, category, op_name, op_type, module, source } = this.#hlos[hlo];
+    return [name, category, op_name, op_type, module, source];
+  }
+
+  #pickCategory(key: string): void {
+    const row = this.#categories.find((one) => one.key === key);
+    if (row) this.#table.pick(row.hlos.flatMap((hlo) => this.#ops[hlo]));
+  }
+}
+
+/** Whether a source is worth a column: XLA often knows only the line of TensorFlow that makes all ops. */
+function isOwnSource(source: string): boolean {
+  return source !== "" && !/[\\/]site-packages[\\/](tensorflow|keras)[\\/]/.test(source);
+}
+
+const SHARE_LOOK: ShareLook<HloRow> = {
+  noun: "categories",
+  whole: "self time",
+  of: ({ key, meta }) => {
+    const name = meta.category;
+    return { key, name, short: [name], family: FAMILIES[meta.family] ?? "runtime" };
+  },
+};
+
+function noPrograms(meta: TraceMeta, signal: AbortSignal): HTMLElement {
+  if (meta.op_name.length === 0) return noOps(signal);
+  return emptyState(
+    "No XLA program in this capture",
+    "XLA compiled nothing that ran here, so the Ops view tells everything. Keras compiles a training step by itself on one GPU, and anywhere when asked to:",
+    'model.compile(optimizer="adam", loss=loss, jit_compile=True)',
+    signal,
+  );
+}
+
+export default mountWithTables(
+  "hlo_table",
+  (view) => {
+    new HloTable(view);
+  },
+  { needs: ["hlo_ops", "hlo_units", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
+);

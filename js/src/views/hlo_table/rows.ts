@@ -1,0 +1,112 @@
+/** Executions of HLO ops and a time range -> one row per HLO op, or per category or program. */
+
+import { type OpTotals, opTotals } from "../../model/ops/ops";
+import type { RangePs } from "../../model/time/viewport";
+import { numbers } from "../../model/wire/column";
+import type { HloMeta } from "../../model/wire/meta";
+import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
+
+export type Grouping = "op" | "category" | "program";
+
+export interface HloOp extends HloMeta {
+  /** The name of its program, unique. */
+  readonly program: string;
+}
+
+export interface HloRow {
+  readonly key: string;
+  readonly rank: number;
+  /** Rows of the meta object's `hlo_ops`: one, or those of a group. */
+  readonly hlos: readonly number[];
+  /** What the row is of: the only one, or the first of a group. */
+  readonly meta: HloOp;
+  readonly occurrences: number;
+  readonly totalPs: number;
+  readonly selfPs: number;
+  /** Of the self time of all HLO ops. */
+  readonly ratio: number;
+  /** Over total time; NaN where nothing is known of the op. */
+  readonly gflops: number;
+  readonly gibps: number;
+}
+
+type Totals = Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">;
+
+/** Totals per row of `hlo_ops` from those of its units. */
+export function hloTotals(
+  tables: (name: string) => Table | undefined,
+  nHlos: number,
+  range: RangePs,
+  /** Totals per unit of the whole capture, where they are known. */
+  whole: OpTotals | null = null,
+): Totals {
+  const units = tables("hlo_units") ?? EMPTY_TABLE;
+  const row = numbers(units, "hlo");
+  const added = () => opTotals(tables("occurrences") ?? EMPTY_TABLE, undefined, units.n, range);
+  const totals = (range === null && whole) || added();
+  const sums = {
+    totalPs: new Float64Array(nHlos),
+    selfPs: new Float64Array(nHlos),
+    occurrences: new Float64Array(nHlos),
+  };
+  for (let unit = 0; unit < units.n; unit++) {
+    if (row[unit] < 0) continue;
+    sums.totalPs[row[unit]] += totals.totalPs[unit];
+    sums.selfPs[row[unit]] += Math.max(0, totals.selfPs[unit]);
+    sums.occurrences[row[unit]] += totals.occurrences[unit];
+  }
+  return sums;
+}
+
+/** The HLO ops that ran, or their groups, most self time first. */
+export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Grouping): HloRow[] {
+  const groups = new Map<string, number[]>();
+  hlos.forEach((hlo, i) => {
+    if (totals.occurrences[i] === 0) return;
+    const key = grouping === "op" ? `op:${i}` : grouping === "category" ? hlo.category : hlo.program;
+    const group = groups.get(key);
+    if (group) group.push(i);
+    else groups.set(key, [i]);
+  });
+  const sum = (rows: readonly number[], value: (i: number) => number) => rows.reduce((total, i) => total + value(i), 0);
+  const drafts = [...groups].map(([key, rows]) => {
+    const totalPs = sum(rows, (i) => totals.totalPs[i]);
+    // What of a group is unknown would make its rate too low: it has none.
+    const work = (of: "flops" | "bytes_accessed") =>
+      sum(rows, (i) => (hlos[i][of] ?? Number.NaN) * totals.occurrences[i]);
+    return {
+      ...{ key, hlos: rows, meta: hlos[rows[0]], totalPs },
+      occurrences: sum(rows, (i) => totals.occurrences[i]),
+      selfPs: sum(rows, (i) => totals.selfPs[i]),
+      gflops: totalPs > 0 ? (work("flops") / totalPs) * 1e3 : Number.NaN,
+      gibps: totalPs > 0 ? (work("bytes_accessed") / totalPs) * (1e12 / 2 ** 30) : Number.NaN,
+    };
+  });
+  drafts.sort((a, b) => b.selfPs - a.selfPs || a.hlos[0] - b.hlos[0]);
+  const whole = drafts.reduce((total, row) => total + row.selfPs, 0);
+  return drafts.map((row, i) => ({ ...row, rank: i + 1, ratio: whole > 0 ? row.selfPs / whole : 0 }));
+}
+
+/** Each HLO op with the name of its program: its module, with the id where several programs have modules of that name. */
+export function withPrograms(hlos: readonly HloMeta[]): HloOp[] {
+  const ids = new Map<string, Set<string>>();
+  for (const { module, program_id } of hlos) ids.set(module, (ids.get(module) ?? new Set()).add(program_id));
+  return hlos.map((hlo) => {
+    const isAlone = (ids.get(hlo.module)?.size ?? 0) < 2;
+    const name = hlo.module || "program";
+    return { ...hlo, program: isAlone ? name : `${name} (${hlo.program_id})` };
+  });
+}
+
+/** A framework op that an HLO op stands for, and in which proportion. */
+export type OpShare = readonly [op: number, ratio: number];
+
+/** For each row of `hlo_ops` the framework ops that it stands for, largest share first. */
+export function opsOfHlos(tables: (name: string) => Table | undefined, nHlos: number): readonly (readonly OpShare[])[] {
+  const row = numbers(tables("hlo_units") ?? EMPTY_TABLE, "hlo");
+  const shares = tables("op_shares") ?? EMPTY_TABLE;
+  const [unit, op, ratio] = [numbers(shares, "unit"), numbers(shares, "op"), numbers(shares, "ratio")];
+  const found: OpShare[][] = Array.from({ length: nHlos }, () => []);
+  for (let i = 0; i < shares.n; i++) if (row[unit[i]] >= 0) found[row[unit[i]]].push([op[i], ratio[i]]);
+  return found.map((list) => list.sort((a, b) => b[1] - a[1]));
+}

@@ -1,0 +1,78 @@
+/** What a pipeline costs and which iterator is slowest -> the panel that says what to change. */
+
+import { wrapCode } from "../../model/text/code";
+import { formatCount, formatTime } from "../../model/text/format";
+import { copyButton, h } from "../../ui/dom";
+import type { InputScene } from "./scene";
+
+/** Advance of a character of the code box, and its padding. */
+const CODE_CHARACTER_PX = 6.65;
+const CODE_PADDING_PX = 16;
+
+export interface Finding {
+  readonly scene: InputScene;
+  readonly nPipelines: number;
+  /** Whether the training waits for data at all, in one sentence about the whole capture. */
+  readonly verdict: string;
+}
+
+/** Fills `aside`: the verdict and the finding, the fix where one is known, and the figures of the pipeline. */
+export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
+  const { scene, verdict } = finding;
+  const { suggestion, suggestion_code: code, bottleneck } = scene.pipeline;
+  const parts = opening(scene, verdict);
+  // The suggestion is about the bottleneck of the whole capture.
+  if (scene.slow < 0 || scene.slow === (bottleneck ?? -1)) {
+    if (suggestion) parts.push(h("p", {}, suggestion));
+    if (code) {
+      const copy = copyButton("Copy the fix", () => code, signal);
+      parts.push(h("pre", {}, wrapCode(code, codeColumns(aside))), h("p", {}, copy));
+    }
+  }
+  aside.replaceChildren(...parts, facts(finding));
+}
+
+/** First what is shown: of a range its own finding, of the whole capture the verdict. */
+function opening(scene: InputScene, verdict: string): HTMLElement[] {
+  const found = headline(scene);
+  if (!verdict) return [h("h3", {}, found)];
+  if (scene.range === null) return [h("h3", {}, verdict), h("p", {}, found)];
+  return [h("h3", {}, found), h("p", { class: "q" }, `The whole capture: ${verdict}`)];
+}
+
+function headline({ pipeline, rank, range, slow, stats, nBatches }: InputScene): string {
+  if (slow < 0) return "No iterator of this pipeline kept a step waiting.";
+  const { name } = pipeline.nodes[slow];
+  const wait = formatTime(stats.waitPs[slow] / Math.max(1, nBatches));
+  if (rank !== null) return `${name} held this execution up: waited ${wait} for its own work.`;
+  if (range !== null) return `${name} is the slowest here: ${wait} of waiting a batch.`;
+  return pipeline.summary || `${name} is the bottleneck: ${wait} a batch.`;
+}
+
+function facts({ scene, nPipelines }: Finding): HTMLElement {
+  const { pipeline, root, stats, nBatches } = scene;
+  const list = h("dl", { class: "tfp-kv" });
+  const fact = (term: string, text: string) => list.append(h("dt", {}, term), h("dd", {}, text));
+  if (nPipelines > 1) fact("pipeline", `${pipeline.name} on ${String(pipeline.host ?? "this host")}`);
+  const batches = nBatches === 1 ? "batch" : "batches";
+  fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])}`);
+  const { min_latency_us: least, max_latency_us: most, n_slow_calls: nSlow } = pipeline;
+  if (
+    scene.rank === null &&
+    scene.range === null &&
+    typeof least === "number" &&
+    typeof most === "number" &&
+    most > 0
+  ) {
+    fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}`);
+    if (typeof nSlow === "number") fact("> 50 µs", formatCount(nSlow));
+  }
+  if (scene.slow >= 0) fact("long name", pipeline.nodes[scene.slow].long_name);
+  return list;
+}
+
+/** Characters in a line of the code box. */
+function codeColumns(aside: HTMLElement): number {
+  const padding = Number.parseFloat(getComputedStyle(aside).paddingLeft || "0") + CODE_PADDING_PX;
+  return Math.max(16, Math.floor(((aside.clientWidth || 292) - padding) / CODE_CHARACTER_PX));
+}

@@ -1,0 +1,268 @@
+/** tf.data pipelines, steps and input ops -> whether the training waits for data, for which part of the input, and what to change. */
+
+import "./input_graph.css";
+import { inputOps } from "../../model/input/input_ops";
+import {
+  bottleneckOf,
+  emptyStats,
+  executionStats,
+  executions,
+  firstCallEnd,
+  latencyOf,
+  type NodeStats,
+  nodeStats,
+} from "../../model/input/pipeline";
+import { formatCount, formatTime, plural } from "../../model/text/format";
+import { rangeInPs } from "../../model/time/span_text";
+import type { RangePs } from "../../model/time/viewport";
+import type { PipelineMeta } from "../../model/wire/meta";
+import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
+import { button, emptyState, h, segmented } from "../../ui/dom";
+import { Ledger } from "../../ui/ledger";
+import type { OfHost } from "../../ui/of_host";
+import { inFrame } from "../../ui/page";
+import { mountWithTables } from "../../ui/tables";
+import type { TraceView } from "../../ui/view";
+import { showAdvice } from "./advice";
+import { GraphPane } from "./graph_pane";
+import { type InputOpRow, opLedger, type PipelineRow, pipelineLedger, pipelineRow } from "./ledgers";
+import type { InputScene } from "./scene";
+import { WaitPane } from "./wait_pane";
+
+const CHOICES = [
+  { value: "graph", text: "Graph" },
+  { value: "waiting", text: "Waiting" },
+  { value: "ops", text: "Input ops" },
+  { value: "pipelines", text: "Pipelines" },
+] as const;
+type Pane = (typeof CHOICES)[number]["value"];
+
+/** Executions in the list of ranks. */
+const MAX_RANKS = 200;
+
+interface PaneView {
+  readonly element: HTMLElement;
+  show(scene: InputScene): void;
+  save?(): void;
+}
+
+class InputView {
+  #index = 0;
+  /** Place among the executions of the range, longest first; null for the average. */
+  #rank: number | null = null;
+  #pane: Pane = "graph";
+  readonly #panes = new Map<Pane, PaneView>();
+  readonly #place = h("div", { class: "tfp-panes" });
+  readonly #aside = h("aside", { tabindex: 0, "aria-label": "What to change" });
+  readonly #pipelines = h("select", { "aria-label": "Pipeline" });
+  readonly #ranks = h("select", { "aria-label": "Execution", title: "Executions of the pipeline, longest first" });
+  readonly #csv: HTMLButtonElement;
+
+  constructor(readonly view: TraceView) {
+    const { signal, link, data } = view;
+    this.#index = slowest(data.meta.pipelines);
+    this.#csv = button("CSV", () => this.#panes.get(this.#pane)?.save?.(), signal, { title: "Save the rows shown" });
+    const choose = view.guard((pane: Pane) => this.#choose(pane));
+    const panes = segmented("Part of the analysis", CHOICES, "graph", choose, signal);
+    const bar = h("div", { class: "bar" }, this.#pipelines, this.#ranks, h("span", { class: "sp" }), panes, this.#csv);
+    view.root.append(h("div", { class: "tfp-split" }, h("div", {}, bar, this.#place), this.#aside));
+    this.#listen(this.#pipelines, (value) => this.#choosePipeline(Number(value)));
+    this.#listen(this.#ranks, (value) => {
+      this.#rank = value === "" ? null : Number(value);
+      this.#update();
+    });
+    const update = inFrame(
+      view.guard(() => this.#update()),
+      signal,
+    );
+    link.on(
+      "time_range",
+      () => {
+        this.#rank = null;
+        update();
+      },
+      signal,
+    );
+    data.onTables(update, signal, ["iterator_calls", "occurrences", "steps"]);
+    this.#choose("graph");
+  }
+
+  get #range(): RangePs {
+    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
+  }
+
+  get #calls(): Table {
+    return this.view.data.table("iterator_calls") ?? EMPTY_TABLE;
+  }
+
+  #listen(select: HTMLSelectElement, onValue: (value: string) => void): void {
+    select.addEventListener(
+      "change",
+      this.view.guard(() => onValue(select.value)),
+      { signal: this.view.signal },
+    );
+  }
+
+  #choosePipeline(index: number): void {
+    this.#index = index;
+    this.#rank = null;
+    this.#update();
+  }
+
+  #choose(pane: Pane): void {
+    this.#pane = pane;
+    if (!this.#panes.has(pane)) {
+      const made = this.#make(pane);
+      this.#panes.set(pane, made);
+      this.#place.append(made.element);
+    }
+    for (const [name, { element }] of this.#panes) element.hidden = name !== pane;
+    this.#csv.hidden = this.#panes.get(pane)?.save === undefined;
+    this.#update();
+  }
+
+  #make(pane: Pane): PaneView {
+    if (pane === "graph") return new GraphPane(this.view);
+    if (pane === "waiting") return new WaitPane(this.view);
+    return pane === "ops" ? this.#ops() : this.#summary();
+  }
+
+  #ops(): PaneView {
+    const { root, signal, link, data } = this.view;
+    const ledger = new Ledger<InputOpRow>(root, signal, {
+      ...opLedger(),
+      onPick: ({ name }) => link.setSelection(link.selection.length === 1 && link.selection[0] === name ? [] : [name]),
+      isSelected: ({ name }) => link.selection.includes(name),
+    });
+    link.on("selection", () => ledger.mark(), signal);
+    const show = ({ range }: InputScene) => {
+      const rows = inputOps(data.meta, (name) => data.table(name), range);
+      const keyed = rows.map((row, i) => ({ ...row, key: String(i) }));
+      ledger.show(keyed, { name: plural(rows.length, "input op") });
+    };
+    return { element: ledger.element, show, save: () => ledger.save() };
+  }
+
+  #summary(): PaneView {
+    const { root, signal, data } = this.view;
+    const ledger = new Ledger<PipelineRow>(root, signal, {
+      ...pipelineLedger(),
+      onPick: ({ index }) => this.#choosePipeline(index),
+      isSelected: ({ index }) => index === this.#index,
+    });
+    const show = ({ range }: InputScene) => {
+      const rows = data.meta.pipelines.map((pipeline, i) =>
+        pipelineRow(pipeline, i, latencyOf(this.#calls, executions(this.#calls, i, range))),
+      );
+      ledger.show(rows, { name: plural(rows.length, "pipeline") });
+    };
+    return { element: ledger.element, show, save: () => ledger.save() };
+  }
+
+  #scene(): InputScene {
+    const pipeline = this.view.data.meta.pipelines[this.#index];
+    const root = rootIndex(pipeline);
+    const range = this.#range;
+    const ranked = executions(this.#calls, this.#index, range);
+    // The other panes are about the whole range, and so is then what is said beside them.
+    const isOne = this.#pane === "graph" && this.#rank !== null && this.#rank < ranked.length;
+    const rank = isOne ? this.#rank : null;
+    const { stats, startupPs } = this.#stats(pipeline, root, range, rank === null ? -1 : ranked[rank]);
+    const isWhole = range === null && rank === null;
+    const isCritical = pipeline.nodes.map((node, i) =>
+      rank === null ? node.on_critical_path : stats.isBlocking[i] === 1,
+    );
+    const slow = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, isCritical);
+    const nBatches = rank === null ? stats.calls[root] : 1;
+    return { index: this.#index, pipeline, root, range, ranked, rank, stats, nBatches, startupPs, isCritical, slow };
+  }
+
+  /** Of one execution; else sums over the range; over the whole capture without the first fetch, which starts the pipeline. */
+  #stats(pipeline: PipelineMeta, root: number, range: RangePs, rootCall: number) {
+    const { nodes } = pipeline;
+    const calls = this.#calls;
+    const startMs = Number(pipeline.startup_time_ms ?? 0);
+    if (rootCall >= 0) return { stats: executionStats(calls, nodes.length, rootCall), startupPs: 0 };
+    if (range === null && startMs > 0) {
+      const from = firstCallEnd(calls, this.#index, root);
+      const stats = nodeStats(calls, this.#index, nodes.length, [from, Number.POSITIVE_INFINITY]);
+      if (stats.calls[root] > 0) return { stats, startupPs: startMs * 1e9 };
+    }
+    if (range !== null || calls.n > 0) {
+      return { stats: nodeStats(calls, this.#index, nodes.length, range), startupPs: 0 };
+    }
+    const stats: NodeStats = {
+      ...emptyStats(nodes.length),
+      calls: Float64Array.from(nodes, (node) => node.calls),
+      totalPs: Float64Array.from(nodes, (node) => node.total_time_ms * 1e9),
+      selfPs: Float64Array.from(nodes, (node) => node.self_time_ms * 1e9),
+    };
+    return { stats, startupPs: 0 };
+  }
+
+  #update(): void {
+    const scene = this.#scene();
+    this.#fillSelectors(scene);
+    this.#panes.get(this.#pane)?.show(scene);
+    const { pipelines, input } = this.view.data.meta;
+    showAdvice(this.#aside, { scene, nPipelines: pipelines.length, verdict: input?.verdict ?? "" }, this.view.signal);
+  }
+
+  #fillSelectors({ ranked, rank }: InputScene): void {
+    const { pipelines } = this.view.data.meta;
+    this.#pipelines.hidden = pipelines.length < 2;
+    this.#pipelines.replaceChildren(
+      ...pipelines.map((pipeline, i) => {
+        const text = `${pipeline.name} · ${pipeline.nodes[rootIndex(pipeline)]?.long_name ?? ""}`;
+        return h("option", { value: i, selected: i === this.#index }, text);
+      }),
+    );
+    const duration = this.#calls.columns.duration_ps as Float64Array | undefined;
+    const options = ranked.slice(0, MAX_RANKS).map((row, i) => {
+      const text = `rank ${i} · ${formatTime(duration?.[row] ?? 0)}`;
+      return h("option", { value: i, selected: i === rank }, text);
+    });
+    const average = h("option", { value: "", selected: rank === null }, `average of ${formatCount(ranked.length)}`);
+    const rest = h("option", { disabled: true }, `${MAX_RANKS} longest of ${formatCount(ranked.length)}`);
+    this.#ranks.hidden = ranked.length === 0 || this.#pane !== "graph";
+    this.#ranks.replaceChildren(average, ...options, ...(ranked.length > MAX_RANKS ? [rest] : []));
+  }
+}
+
+function rootIndex(pipeline: PipelineMeta): number {
+  return Math.max(
+    0,
+    pipeline.nodes.findIndex((node) => node.parent < 0),
+  );
+}
+
+/** The pipeline that took most time. */
+function slowest(pipelines: readonly PipelineMeta[]): number {
+  const time = pipelines.map((pipeline) => pipeline.nodes[rootIndex(pipeline)]?.total_time_ms ?? 0);
+  return time.indexOf(Math.max(...time));
+}
+
+/** Built anew for a host: its pipelines are others. */
+const INPUT_OF_HOST: OfHost = {
+  follows: false,
+  isEmpty: (data) => (data.meta.pipelines ?? []).length === 0,
+  emptyWords: "ran no tf.data pipeline",
+  needsExecutions: true,
+};
+
+export default mountWithTables(
+  "input_graph",
+  (view) => {
+    view.root.classList.add("tfp-input_graph");
+    if (!view.data.meta.pipelines?.length) {
+      const reason =
+        "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:";
+      const code =
+        "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
+      view.root.append(emptyState("No input pipeline in this capture", reason, code, view.signal));
+      return;
+    }
+    new InputView(view);
+  },
+  { needs: ["pipelines", "iterator_calls", "steps"], forRange: ["occurrences"], ofHost: INPUT_OF_HOST },
+);

@@ -1,0 +1,137 @@
+/** Ops of the linked time range and the Keras layers they belong to -> a table of forward, backward and optimizer time. */
+
+import "./layer_table.css";
+import { PHASES } from "../../model/ops/places";
+import { rangedOps, stepsInRange } from "../../model/ops/ranged_ops";
+import type { RangePs } from "../../model/time/viewport";
+import { numbers } from "../../model/wire/column";
+import type { LayerMeta } from "../../model/wire/meta";
+import { EMPTY_TABLE } from "../../model/wire/wire";
+import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { LinkedTable } from "../../ui/linked_table";
+import { OPS_OF_HOST } from "../../ui/of_host";
+import { mountWithTables } from "../../ui/tables";
+import type { TraceView } from "../../ui/view";
+import { CSV_HEADER, csvRow, INPUT_COLOR, layerColumns, PHASE_COLORS } from "./columns";
+import { type LayerRow, layerRows } from "./rows";
+
+type Side = "device" | "host";
+
+const SIDES: readonly Choice<Side>[] = [
+  { value: "device", text: "Device" },
+  { value: "host", text: "Host" },
+];
+
+class LayerTable {
+  #side: Side;
+  #nSteps = 1;
+  #maxPs = 0;
+  #rows: readonly LayerRow[] = [];
+  readonly #layers: readonly LayerMeta[];
+  /** For each layer the names of its ops. */
+  readonly #ops: readonly string[][];
+  readonly #hasBothSides: boolean;
+  readonly #table: LinkedTable<LayerRow>;
+
+  constructor(readonly view: TraceView) {
+    const { data, root } = view;
+    const { meta } = data;
+    this.#layers = meta.layers ?? [];
+    const places = numbers(data.table("op_places") ?? EMPTY_TABLE, "layer");
+    this.#ops = this.#layers.map(() => []);
+    meta.op_name.forEach((name, op) => void this.#ops[places[op]]?.push(meta.names[name]));
+    const hasDevice = meta.op_device.includes(1);
+    this.#hasBothSides = hasDevice && meta.op_device.includes(0);
+    this.#side = hasDevice ? "device" : "host";
+    root.classList.add("tfp-layer_table");
+    this.#table = this.#createTable();
+  }
+
+  #createTable(): LinkedTable<LayerRow> {
+    const hasMemory = holdsMemory(this.view.data);
+    return new LinkedTable<LayerRow>(this.view, {
+      label: "Keras layers by self time",
+      filterLabel: "Filter layers by name or class",
+      noun: () => "layers and others",
+      weightNoun: "self time",
+      weight: (row) => row.selfPs,
+      columns: (cut) => layerColumns(() => ({ cut, maxPs: this.#maxPs, nSteps: this.#nSteps }), hasMemory),
+      cuts: {
+        layer: { text: (row) => row.layer, width: 300 },
+        class: { text: (row) => row.class_name || row.kind, width: 120 },
+      },
+      sortBy: "time",
+      key: (row) => `layer:${row.entry}`,
+      attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),
+      rows: (range) => this.#rowsOf(range),
+      texts: (row) => [row.layer, row.class_name, row.kind],
+      opsOf: (row) => this.#ops[row.entry] ?? [],
+      whyEmpty: () => `No op ran on the ${this.#side} in this time range. Clear the range to see all layers.`,
+      csv: { file: "layers.csv", header: CSV_HEADER, row: csvRow },
+      controls: this.#controls(),
+      onRows: (_, shown) => {
+        this.#maxPs = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
+      },
+      titles: () => ({ time: this.#nSteps > 1 ? "Time, ms a step" : "Time, ms" }),
+      empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
+    });
+  }
+
+  #controls(): HTMLElement[] {
+    const setSide = (side: Side) => {
+      this.#side = side;
+      this.#table.compute();
+    };
+    const key = (color: string, text: string) => {
+      const swatch = h("i", { class: "sw" });
+      swatch.style.background = color;
+      return h("span", { class: "tfp-phase" }, swatch, text);
+    };
+    const legend = PHASES.map((phase, i) => key(PHASE_COLORS[i], phase));
+    if (this.#layers.some(({ kind }) => kind === "input")) legend.push(key(INPUT_COLOR, "input"));
+    const sides = this.#hasBothSides ? [segmented("Where", SIDES, this.#side, setSide, this.view.signal)] : [];
+    return [...sides, h("span", { class: "tfp-phases" }, ...legend)];
+  }
+
+  #rowsOf(range: RangePs): readonly LayerRow[] {
+    const { data, root } = this.view;
+    const { meta } = data;
+    const totals = rangedOps(meta, (name) => data.table(name), range);
+    const table = data.table("op_places") ?? EMPTY_TABLE;
+    const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
+    this.#nSteps = stepsInRange(data.table("steps"), range);
+    root.style.setProperty("--work", `var(--c-${this.#side === "device" ? "device_compute" : "host_compute"})`);
+    this.#rows = layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0);
+    return this.#rows;
+  }
+}
+
+function holdsMemory({ meta }: TraceView["data"]): boolean {
+  return (meta.layers ?? []).some((layer) => (layer.allocated_bytes ?? 0) > 0 || (layer.peak_bytes ?? 0) > 0);
+}
+
+function memoryOfAll(data: TraceView["data"]): string {
+  return holdsMemory(data) ? "The memory of layers is that of all hosts." : "";
+}
+
+function noLayers({ data, signal }: TraceView): HTMLElement {
+  if (data.meta.op_name.length === 0) return noOps(signal);
+  return emptyState(
+    "No Keras layer in this capture",
+    "No op carries the name of a layer: the code builds no Keras model, or the capture has no training step in it. Name scopes of your own are in the Scopes view; layers come from a model that is called, fitted or evaluated in the captured cell:",
+    "%%tfprofile\nmodel.fit(dataset, epochs=1)",
+    signal,
+  );
+}
+
+export default mountWithTables(
+  "layer_table",
+  (view) => {
+    new LayerTable(view);
+  },
+  {
+    needs: ["layers", "op_places", "steps"],
+    forRange: ["occurrences"],
+    ofHost: { ...OPS_OF_HOST, ofAll: memoryOfAll },
+  },
+);

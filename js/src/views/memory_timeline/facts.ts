@@ -1,0 +1,108 @@
+/** The state of an allocator at its peak and at a chosen moment, and what it did -> the figures beside the chart. */
+
+import { countEvents, type MemoryEvents } from "../../model/memory/memory";
+import type { Growth, Unfreed } from "../../model/memory/memory_growth";
+import { formatBytes, formatCount, formatPercent, plural } from "../../model/text/format";
+import { formatInstantOn, stepLabel } from "../../model/time/span_text";
+import type { RangePs } from "../../model/time/viewport";
+import type { TraceMeta } from "../../model/wire/meta";
+import { h } from "../../ui/dom";
+
+/** More steps than these, and what is free lasts long enough. */
+const MAX_STEPS_LEFT = 100_000;
+
+export interface Facts {
+  readonly meta: TraceMeta;
+  readonly events: MemoryEvents;
+  readonly range: RangePs;
+  /** Rows; -1 for none. */
+  readonly peak: number;
+  readonly moment: number | null;
+  readonly momentRow: number;
+  /** The highest mark since the process began; NaN where it is not known. */
+  readonly peakHeapBytes: number;
+  readonly isFreeDrawn: boolean;
+}
+
+/** Fills `list` (a `dl` of three columns: what, at the peak, at the moment). */
+export function showFacts(list: HTMLElement, facts: Facts): void {
+  const { meta, events, peak, moment, momentRow } = facts;
+  const rows: Node[] = [];
+  const at = (value: (row: number) => string) =>
+    [peak, ...(moment === null ? [] : [momentRow])].map((row) => h("dd", {}, row < 0 ? "–" : value(row)));
+  const line = (term: Node | string, cells: readonly Node[]) => rows.push(h("dt", {}, term), ...cells);
+  const bytes = (column: ArrayLike<number>) => at((row) => formatBytes(column[row]));
+  const heads = ["at the peak", ...(moment === null ? [] : ["then"])];
+  line(
+    "",
+    heads.map((text) => h("dd", { class: "q" }, text)),
+  );
+  line(
+    h("b", {}, "In use"),
+    at((row) => formatBytes(events.stack[row] + events.heap[row])),
+  );
+  line(key("stack", "Stack"), bytes(events.stack));
+  line(key("heap", "Heap"), bytes(events.heap));
+  line(key(facts.isFreeDrawn ? "free" : "", "Free"), bytes(events.free));
+  line(
+    "Capacity",
+    at((row) => formatBytes(events.stack[row] + events.heap[row] + events.free[row])),
+  );
+  line(
+    key("line", "Fragmentation"),
+    at((row) => formatPercent(events.fragmentation[row])),
+  );
+  const times = [peak < 0 ? "–" : formatInstantOn(events.time[peak], 1e8)];
+  if (moment !== null) times.push(formatInstantOn(moment, 1e8));
+  line(
+    "Time",
+    times.map((text) => h("dd", {}, text)),
+  );
+  line(
+    "Step",
+    at((row) => (events.step[row] >= 0 ? stepLabel(meta.step_names, events.step[row]) : "none")),
+  );
+  rows.push(...totals(facts));
+  list.classList.toggle("two", moment !== null);
+  list.replaceChildren(...rows);
+}
+
+/** What happened in the range, and since the process began. */
+function totals({ events, range, peakHeapBytes }: Facts): Node[] {
+  const { allocations, deallocations } = countEvents(events, range);
+  const wide = (term: string, tip: string, value: string) => [
+    h("dt", { title: tip }, term),
+    h("dd", { class: "wide" }, value),
+  ];
+  return [
+    ...wide(
+      "Allocated, freed",
+      "Allocations and deallocations in this range",
+      `${formatCount(allocations)}, ${formatCount(deallocations)}`,
+    ),
+    ...wide("Peak heap, lifetime", "The highest mark since the process began", formatBytes(peakHeapBytes)),
+  ];
+}
+
+/** A swatch of the chart's legend and a word. */
+function key(layer: string, text: string): HTMLElement {
+  const mark = layer === "line" ? h("i", { class: "line" }) : h("i", { class: "sw" });
+  if (layer === "") mark.style.visibility = "hidden";
+  else if (layer !== "line") mark.style.background = `var(--m-${layer})`;
+  return h("span", { class: "tfp-key" }, mark, text);
+}
+
+/** What grows from step to step, what allocates it, and how long the free memory lasts. */
+export function growthWords(growth: Growth, leak: Unfreed | null, names: readonly string[], freeBytes: number): string {
+  const rate = formatBytes(growth.bytesPerStep);
+  const words = [`Grows by ${rate} a step over ${plural(growth.nSteps, "step")}: a sign of a leak.`];
+  if (leak !== null) {
+    const held = formatBytes((leak.bytesPerStep * leak.heldBytes) / leak.allocatedBytes);
+    words.push(`${names[leak.op] || "An op without a name"} allocates ${held} a step and never frees it.`);
+  }
+  const left = freeBytes / growth.bytesPerStep;
+  if (left > 0 && left < MAX_STEPS_LEFT) {
+    words.push(`The free ${formatBytes(freeBytes)} last about ${formatCount(left)} steps.`);
+  }
+  return words.join(" ");
+}

@@ -1,0 +1,165 @@
+/** An allocation that failed -> what happened, the memory against the request, who held it, and what to do. */
+
+import { cutNames } from "../../model/text/cut";
+import { formatBytes, formatCount, formatPercent, plural } from "../../model/text/format";
+import type { FailureRow, FailureTable, MemoryFailureMeta } from "../../model/wire/meta";
+import { button, copyButton, h } from "../../ui/dom";
+import { textFits, watchSize } from "../../ui/page";
+import type { TraceView } from "../../ui/view";
+
+/** Holders that have a segment of their own in the bar. */
+const N_SEGMENTS = 5;
+/** Share of the bar from which a segment has room for a part of its name; the whole is on hover. */
+const MIN_NAMED = 0.07;
+/** Sizes, shares and gaps of a row beside its name. */
+const BESIDE_NAME_PX = 128;
+
+export class FailurePanel {
+  readonly element: HTMLElement;
+  readonly #rows: { readonly row: FailureRow; readonly element: HTMLElement; readonly name: HTMLElement }[] = [];
+
+  constructor(
+    readonly view: TraceView,
+    readonly failure: MemoryFailureMeta,
+    /** Shows the moment in the chart; null where the chart has none. */
+    onMoment: ((timePs: number) => void) | null,
+  ) {
+    const colon = failure.sentence.indexOf(": ");
+    const head = colon > 0 && colon < 40 ? failure.sentence.slice(0, colon + 1) : "";
+    const what = h("p", { class: "what" }, head && h("b", {}, head), failure.sentence.slice(head.length));
+    const at = failure.at_ps;
+    if (onMoment !== null && at !== null) {
+      const show = view.guard(() => onMoment(at));
+      what.append(" ", button("Show the moment in the chart", show, view.signal, { class: "link" }));
+    }
+    const tables = failure.tables.map((table) => this.#table(table));
+    this.element = h(
+      "section",
+      { class: "tfp-oom", "aria-label": "Out of memory", "data-lm-suppress-shortcuts": "true" },
+      what,
+      memoryBar(failure),
+      tables.length > 0 && h("div", { class: "tables" }, ...tables),
+      actionList(view, failure),
+    );
+    view.link.on(
+      "selection",
+      view.guard(() => this.#mark()),
+      view.signal,
+    );
+    watchSize(
+      this.element,
+      view.guard(() => this.#cut()),
+      view.signal,
+    );
+    this.#mark();
+  }
+
+  #table({ title, n, rows }: FailureTable): HTMLElement {
+    const counted = `${formatCount(rows.length)} of ${formatCount(n)}`;
+    const head = h("h3", {}, h("b", {}, `Held by ${title.toLowerCase()}`), h("span", { class: "q" }, counted));
+    return h(
+      "div",
+      { role: "group", "aria-label": `Held by ${title.toLowerCase()}` },
+      head,
+      ...rows.map((row) => this.#row(row)),
+    );
+  }
+
+  #row(row: FailureRow): HTMLElement {
+    const name = h("span", {}, row.name);
+    const named = h("span", { class: "name" }, name, row.detail && h("span", { class: "q" }, ` ${row.detail}`));
+    const share = h("i", { class: "share", "aria-hidden": "true" });
+    share.style.width = `${Math.min(1, row.ratio) * 100}%`;
+    const cells = [
+      h("span", { class: "size" }, formatBytes(row.bytes)),
+      h("span", { class: "part" }, share, h("span", {}, formatPercent(row.ratio))),
+      named,
+    ];
+    const selects =
+      row.n_ops > row.ops.length ? `Selects ${formatCount(row.ops.length)} of ${formatCount(row.n_ops)} ops` : "";
+    const title = [row.full, row.detail, plural(row.count, "allocation"), selects].filter(Boolean).join("\n");
+    const element =
+      row.ops.length > 0
+        ? button(
+            "",
+            this.view.guard(() => this.#pick(row)),
+            this.view.signal,
+            { class: "row", title },
+          )
+        : h("div", { class: "row", title });
+    element.append(...cells);
+    this.#rows.push({ row, element, name });
+    return element;
+  }
+
+  #pick(row: FailureRow): void {
+    const { link } = this.view;
+    link.setSelection(this.#isChosen(row) ? [] : [...row.ops]);
+  }
+
+  #isChosen(row: FailureRow): boolean {
+    const { selection } = this.view.link;
+    const chosen = new Set(selection);
+    return row.ops.length > 0 && selection.length === row.ops.length && row.ops.every((op) => chosen.has(op));
+  }
+
+  #mark(): void {
+    for (const { row, element } of this.#rows) {
+      if (row.ops.length > 0) element.setAttribute("aria-pressed", String(this.#isChosen(row)));
+    }
+  }
+
+  /** Names to the width of their column. */
+  #cut(): void {
+    const room = (this.#rows[0]?.element.clientWidth ?? 0) - BESIDE_NAME_PX;
+    if (room <= 0) return;
+    const cuts = cutNames(
+      this.#rows.map(({ row }) => row.name),
+      textFits(this.view.root, room),
+    );
+    for (const { row, name } of this.#rows) name.textContent = cuts.get(row.name) ?? row.name;
+  }
+}
+
+/** What was in use, by its largest holders, and free; below it the request, from where the free memory begins. */
+function memoryBar(failure: MemoryFailureMeta): HTMLElement | null {
+  const { in_use_bytes: used, capacity_bytes: capacity, requested_bytes: requested } = failure;
+  if (used === null || capacity === null || capacity <= 0) return null;
+  const whole = Math.max(capacity, used + (requested ?? 0));
+  const part = (bytes: number, kind: string, name: string) => {
+    const words = `${name} ${formatBytes(bytes)}`;
+    const element = h("span", { class: kind, title: words }, bytes / whole >= MIN_NAMED ? words : "");
+    element.style.width = `${(bytes / whole) * 100}%`;
+    return element;
+  };
+  const top = (failure.tables[1]?.rows ?? []).slice(0, N_SEGMENTS);
+  const rest = Math.max(0, used - top.reduce((sum, row) => sum + row.bytes, 0));
+  const segments = top.map((row) => part(row.bytes, "held", row.name));
+  if (rest > 0) segments.push(part(rest, "held", "other"));
+  const free = Math.max(0, capacity - used);
+  const block = Math.min(failure.largest_free_bytes ?? 0, free);
+  if (block > 0) segments.push(part(block, "free block", "largest free block"));
+  if (free > block) segments.push(part(free - block, "free", "free"));
+  const track = h("div", { class: "track" }, ...segments);
+  const request = requested === null ? null : part(requested, "request", "request");
+  const piece = block > 0 ? `, at most ${formatBytes(block)} of it in one piece (dashed)` : "";
+  const offset = h(
+    "span",
+    { class: "q" },
+    `${formatBytes(used)} of ${formatBytes(capacity)} in use, ${formatBytes(free)} free${piece}`,
+  );
+  offset.style.width = `${(used / whole) * 100}%`;
+  const below = h("div", { class: "track" }, offset, request);
+  const words = `${formatBytes(used)} of ${formatBytes(capacity)} in use`;
+  const asked = requested === null ? "" : `, ${formatBytes(requested)} requested`;
+  return h("div", { class: "tfp-oom-bar", role: "img", "aria-label": `${words}${asked}` }, track, below);
+}
+
+function actionList(view: TraceView, { actions }: MemoryFailureMeta): HTMLElement | null {
+  if (actions.length === 0) return null;
+  const items = actions.map(({ words, code, detail }) => {
+    const copy = code ? [h("code", {}, code), " ", copyButton("Copy", () => code, view.signal)] : [];
+    return h("li", {}, h("span", {}, words), " ", ...copy, detail && h("p", { class: "q" }, detail));
+  });
+  return h("div", { class: "do" }, h("h3", {}, h("b", {}, "What to do")), h("ol", {}, ...items));
+}

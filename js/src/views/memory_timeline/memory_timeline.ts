@@ -1,0 +1,258 @@
+/** The memory events of an allocator -> what is in use over time, the peak of the linked range, and what holds it. */
+
+import "./memory_timeline.css";
+import { type MemoryEvents, memoryEvents, peakRow, rowAt } from "../../model/memory/memory";
+import { leakingOp, measureGrowth, unfreedByOp } from "../../model/memory/memory_growth";
+import { type MemoryStep, memorySteps } from "../../model/memory/memory_steps";
+import { formatBytes, formatCount, formatNumber } from "../../model/text/format";
+import { rangeInPs, stepLabel } from "../../model/time/span_text";
+import type { RangePs } from "../../model/time/viewport";
+import { EMPTY_TABLE } from "../../model/wire/wire";
+import { button, copyButton, emptyState, h } from "../../ui/dom";
+import type { OfHost } from "../../ui/of_host";
+import { MANY_ROWS, paced } from "../../ui/page";
+import { mountWithTables } from "../../ui/tables";
+import type { TraceView } from "../../ui/view";
+import { MemoryChart } from "./chart";
+import { growthWords, showFacts } from "./facts";
+import { FailurePanel } from "./failure";
+import { Panes } from "./panes";
+import { showSums } from "./sums";
+
+class MemoryTimeline {
+  #events: MemoryEvents;
+  #steps: readonly MemoryStep[] = [];
+  #allocator = 0;
+  /** A moment chosen by a click; null shows the peak. */
+  #moment: number | null = null;
+  readonly #say = h("span", { class: "tfp-say", role: "status" });
+  readonly #growth = h("div", { class: "tfp-growth" });
+  readonly #facts = h("dl", { class: "tfp-mem-facts" });
+  readonly #chart: MemoryChart;
+  readonly #panes: Panes;
+
+  constructor(readonly view: TraceView) {
+    const { signal, data, link } = view;
+    const failed = failedAllocator(view);
+    this.#allocator = failed >= 0 ? failed : firstUsed(view);
+    this.#events = this.#read();
+    const choose = (timePs: number | null) => this.#choose(timePs);
+    this.#chart = new MemoryChart(view, choose);
+    this.#panes = new Panes(view, choose);
+    const main = h("div", { class: "tfp-fill" }, this.#toolbar(), this.#chart.element, this.#panes.element);
+    const aside = h(
+      "aside",
+      { tabindex: 0, "aria-label": "Memory in figures" },
+      this.#growth,
+      this.#facts,
+      this.#chart.drawn,
+    );
+    view.root.append(this.#failure() ?? "", notice(view) ?? "", h("div", { class: "tfp-mem" }, main, aside));
+    const update = paced(
+      view.guard(() => this.#update()),
+      signal,
+      () => this.#events.end - this.#events.begin > MANY_ROWS,
+    );
+    link.on(
+      "time_range",
+      () => {
+        this.#moment = null;
+        update();
+      },
+      signal,
+    );
+    link.on("selection", update, signal);
+    let table = data.table("memory");
+    data.onTables(() => {
+      if (table === data.table("memory")) return;
+      table = data.table("memory");
+      this.#events = this.#read();
+      update();
+    }, signal);
+    view.root.addEventListener(
+      "keydown",
+      (event) => {
+        if (event.key !== "Escape" || this.#moment === null) return;
+        event.stopPropagation();
+        this.#choose(null);
+      },
+      { signal },
+    );
+  }
+
+  async build(): Promise<void> {
+    this.#update();
+    await this.#chart.build();
+    this.#update();
+  }
+
+  get #range(): RangePs {
+    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
+  }
+
+  /** The events of the allocator; what does not depend on the range is worked out here. */
+  #read(): MemoryEvents {
+    const { data } = this.view;
+    const events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
+    this.#steps = memorySteps(events, data.table("steps") ?? EMPTY_TABLE);
+    this.#sayGrowth(events);
+    return events;
+  }
+
+  #sayGrowth(events: MemoryEvents): void {
+    const peak = peakRow(events, null);
+    const growth = measureGrowth(this.#steps, peak < 0 ? 0 : events.stack[peak] + events.heap[peak]);
+    this.#growth.hidden = !growth.isSignificant;
+    if (!growth.isSignificant) return;
+    const leak = leakingOp(unfreedByOp(events, this.#steps));
+    const words = growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1]);
+    const show = button("What is not freed", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
+    this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, show));
+  }
+
+  #toolbar(): HTMLElement {
+    const { meta } = this.view.data;
+    const select = h("select", { "aria-label": "Allocator", title: "Memory ID" });
+    meta.allocators.forEach((name, i) => {
+      select.append(h("option", { value: i, selected: i === this.#allocator }, name || "unnamed allocator"));
+    });
+    select.addEventListener(
+      "change",
+      this.view.guard(() => {
+        this.#allocator = Number(select.value);
+        this.#events = this.#read();
+        this.#moment = null;
+        this.#update();
+      }),
+      { signal: this.view.signal },
+    );
+    const space = h("span", { class: "sp" });
+    const { control, csvButton } = this.#panes;
+    return h("div", { class: "bar" }, select, this.#say, space, this.#chart.legend, control, csvButton);
+  }
+
+  /** Why an allocation failed; its moment lies in the allocator that failed. */
+  #failure(): HTMLElement | null {
+    const { meta } = this.view.data;
+    if (!meta.memory_failure) return null;
+    const isHere = meta.memory_failure.at_ps !== null && this.#allocator === failedAllocator(this.view);
+    const show = (timePs: number) => {
+      this.view.link.setTimeRange(null);
+      this.#choose(timePs);
+    };
+    return new FailurePanel(this.view, meta.memory_failure, isHere ? show : null).element;
+  }
+
+  #choose(timePs: number | null): void {
+    this.#moment = timePs;
+    this.#update();
+  }
+
+  #update(): void {
+    const events = this.#events;
+    const range = this.#range;
+    const moment = this.#moment;
+    const peak = peakRow(events, range);
+    const momentRow = moment === null ? -1 : rowAt(events, moment);
+    const { meta } = this.view.data;
+    this.#sayPeak(peak);
+    this.#chart.show({ events, range, peak, moment, steps: this.#steps });
+    const peakHeapBytes = meta.memory_summary[this.#allocator]?.peak_heap_bytes ?? Number.NaN;
+    const { isFreeDrawn } = this.#chart;
+    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, peakHeapBytes, isFreeDrawn });
+    const row = moment === null ? peak : momentRow;
+    const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
+    this.#panes.show({ events, steps: this.#steps, range, row, when });
+    const name = meta.allocators[this.#allocator] ?? "";
+    this.#chart.element.setAttribute("aria-label", `${name}: ${this.#say.textContent ?? ""}`);
+  }
+
+  #sayPeak(peak: number): void {
+    const events = this.#events;
+    if (peak < 0) {
+      this.#say.replaceChildren("This allocator reports nothing in this range.");
+      return;
+    }
+    const used = events.stack[peak] + events.heap[peak];
+    const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
+    const step = events.step[peak];
+    const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
+    const kept = this.#kept();
+    const rest = kept ? h("span", { class: "q" }, `· ${kept}`) : "";
+    const peakOf = kept ? "at the peak of what is here" : "at the peak";
+    this.#say.replaceChildren(h("b", {}, `${formatBytes(used)}${of}`), ` ${peakOf}${where} `, rest);
+    this.#say.title = this.#say.textContent ?? "";
+  }
+
+  #kept(): string {
+    const { data } = this.view;
+    const n = data.table("memory")?.n ?? 0;
+    const all = data.meta.n_memory ?? n;
+    return n < all ? `${formatCount(n)} of ${formatCount(all)} events here` : "";
+  }
+}
+
+/** The allocator that had no room for a request, -1 for none. */
+function failedAllocator(view: TraceView): number {
+  const { memory_failure, allocators } = view.data.meta;
+  return memory_failure ? allocators.indexOf(memory_failure.allocator) : -1;
+}
+
+/** The allocator with the highest peak: the one that matters, where several report. */
+function firstUsed(view: TraceView): number {
+  const table = view.data.table("memory") ?? EMPTY_TABLE;
+  let best = 0;
+  let most = -1;
+  view.data.meta.allocators.forEach((_, i) => {
+    const events = memoryEvents(table, i);
+    const peak = peakRow(events, null);
+    const used = peak < 0 ? -1 : events.stack[peak] + events.heap[peak];
+    if (used > most) [best, most] = [i, used];
+  });
+  return best;
+}
+
+/** What to do where nothing useful was recorded: the words, and the code on the last line. */
+function remedy(text: string | null): readonly [string, string] {
+  const lines = (text ?? "").split("\n");
+  const code = lines.length > 1 ? (lines.pop() as string) : "";
+  return [lines.join(" "), code];
+}
+
+/** Above a chart of what little was recorded: why the rest is missing. */
+function notice(view: TraceView): HTMLElement | null {
+  const [reason, code] = remedy(view.data.meta.memory_remedy);
+  if (!reason) return null;
+  const copy = code ? copyButton("Copy the line", () => code, view.signal) : null;
+  return h("div", { class: "note", role: "status", title: code }, h("span", {}, reason), copy);
+}
+
+/** Built anew for a host: its allocators are others. */
+const MEMORY_OF_HOST: OfHost = {
+  follows: false,
+  isEmpty: (data) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
+  emptyWords: "recorded no memory",
+};
+
+export default mountWithTables(
+  "memory_timeline",
+  async (view) => {
+    view.root.classList.add("tfp-memory_timeline");
+    const { meta } = view.data;
+    if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0) {
+      if (meta.is_reduced && meta.memory_summary.length > 0) return showSums(view);
+      const isCpu = !meta.planes.some((plane) => plane.kind === "device");
+      const [reason, code] = remedy(meta.memory_remedy);
+      if (meta.memory_failure) {
+        // It says why nothing is known of that moment, and what to do, so there is nothing to add.
+        view.root.append(new FailurePanel(view, meta.memory_failure, null).element);
+        return;
+      }
+      const title = `No allocation recorded${isCpu ? " on this CPU run" : ""}`;
+      view.root.append(emptyState(title, reason || "No allocator reported to the profiler.", code, view.signal));
+      return;
+    }
+    await new MemoryTimeline(view).build();
+  },
+  { needs: ["memory", "steps", "allocators", "memory_summary"], ofHost: MEMORY_OF_HOST },
+);

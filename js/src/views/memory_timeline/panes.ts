@@ -1,0 +1,183 @@
+/** What the chart is about -> the tables under it, of which one is shown: held, by step, lifetimes, not freed. */
+
+import type { MemoryEvents } from "../../model/memory/memory";
+import { AFTER_STEPS, unfreedByOp } from "../../model/memory/memory_growth";
+import { topLifetimes } from "../../model/memory/memory_lifetimes";
+import type { MemoryStep } from "../../model/memory/memory_steps";
+import { formatCount, plural } from "../../model/text/format";
+import { stepsOfRange } from "../../model/time/span_text";
+import { timeOfSteps } from "../../model/time/step_bars";
+import type { RangePs } from "../../model/time/viewport";
+import { EMPTY_TABLE } from "../../model/wire/wire";
+import { button, h, segmented } from "../../ui/dom";
+import { Ledger, type LedgerRow } from "../../ui/ledger";
+import type { TraceView } from "../../ui/view";
+import {
+  type LifeRow,
+  lifeLedger,
+  lifeRow,
+  type Scale,
+  type StepRow,
+  scaleOf,
+  stepLedger,
+  stepRow,
+  type UnfreedRow,
+  unfreedLedger,
+  unfreedRow,
+} from "./ledgers";
+import { LiveTable } from "./live_table";
+
+const CHOICES = [
+  { value: "held", text: "Held" },
+  { value: "steps", text: "By step" },
+  { value: "lifetimes", text: "Lifetimes" },
+  { value: "unfreed", text: "Not freed" },
+] as const;
+export type Pane = (typeof CHOICES)[number]["value"];
+
+/** Allocations in the table of lifetimes: the longest-lived, and as many of the largest. */
+const MAX_LIFETIMES = 500;
+
+export interface PaneScene {
+  readonly events: MemoryEvents;
+  readonly steps: readonly MemoryStep[];
+  readonly range: RangePs;
+  /** Of the events: whose state the table of holders shows, and in words when that is. */
+  readonly row: number;
+  readonly when: string;
+}
+
+export class Panes {
+  readonly element = h("div", { class: "tfp-panes" });
+  readonly control: HTMLElement;
+  readonly csvButton: HTMLElement;
+  readonly #live: LiveTable;
+  readonly #ledgers = new Map<Pane, { readonly ledger: Ledger<never>; readonly fill: (scene: PaneScene) => void }>();
+  #pane: Pane = "held";
+  #scene: PaneScene | null = null;
+
+  constructor(
+    readonly view: TraceView,
+    readonly onMoment: (timePs: number) => void,
+  ) {
+    this.#live = new LiveTable(view);
+    this.element.append(this.#live.element);
+    const choose = view.guard((pane: Pane) => this.choose(pane));
+    this.control = segmented("Table", CHOICES, "held", choose, view.signal);
+    this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown: bytes and ms" });
+    const mark = view.guard(() => this.#ledgers.get(this.#pane)?.ledger.mark());
+    view.link.on("selection", mark, view.signal);
+    view.link.on("step", mark, view.signal);
+  }
+
+  /** Shows one of the tables; its button follows. */
+  choose(pane: Pane): void {
+    this.#pane = pane;
+    for (const [i, choice] of [...this.control.children].entries()) {
+      choice.setAttribute("aria-pressed", String(CHOICES[i].value === pane));
+    }
+    if (pane !== "held" && !this.#ledgers.has(pane)) {
+      const made = this.#make(pane);
+      this.#ledgers.set(pane, made);
+      this.element.append(made.ledger.element);
+    }
+    this.#live.element.hidden = pane !== "held";
+    for (const [name, { ledger }] of this.#ledgers) ledger.element.hidden = name !== pane;
+    if (this.#scene !== null) this.show(this.#scene);
+  }
+
+  show(scene: PaneScene): void {
+    this.#scene = scene;
+    if (this.#pane === "held") this.#live.show(scene.events, scene.row, scene.when);
+    else this.#ledgers.get(this.#pane)?.fill(scene);
+  }
+
+  #save(): void {
+    if (this.#pane === "held") this.#live.save();
+    else this.#ledgers.get(this.#pane)?.ledger.save();
+  }
+
+  #make(pane: Exclude<Pane, "held">) {
+    const made = { steps: () => this.#steps(), lifetimes: () => this.#lifetimes(), unfreed: () => this.#unfreed() };
+    return made[pane]() as unknown as { ledger: Ledger<never>; fill: (scene: PaneScene) => void };
+  }
+
+  #steps() {
+    const { link, data } = this.view;
+    const table = () => data.table("steps") ?? EMPTY_TABLE;
+    let scale: Scale = scaleOf([]);
+    const ledger = new Ledger<StepRow>(this.view.root, this.view.signal, {
+      ...stepLedger(() => scale),
+      onPick: ({ step }) => {
+        const isChosen = link.step === step;
+        link.setTimeRange(isChosen ? null : timeOfSteps(table(), step, step));
+        link.setStep(isChosen ? -1 : step);
+      },
+      isSelected: ({ step }) => {
+        const range = link.timeRange;
+        const covered = range && stepsOfRange(table(), [range[0] * 1000, range[1] * 1000]);
+        return covered ? covered[0] <= step && step <= covered[1] : false;
+      },
+    });
+    // All steps, whatever the range: one of many is only told to be high beside the others.
+    const fill = ({ steps }: PaneScene) => {
+      scale = scaleOf(steps.map((step) => step.peakBytes));
+      const rows = steps.map((step) => stepRow(step, data.meta.step_names));
+      const [, unit] = scale.unit;
+      const titles = { peak: `Peak, ${unit}`, start: `Begin, ${unit}`, end: `End, ${unit}` };
+      ledger.show(rows, {
+        ...titles,
+        growth: `Change, ${unit}`,
+        allocated: `Allocated, ${unit}`,
+        name: plural(rows.length, "step"),
+      });
+    };
+    return { ledger, fill };
+  }
+
+  #lifetimes() {
+    let scale: Scale = scaleOf([]);
+    const ledger = new Ledger<LifeRow>(this.view.root, this.view.signal, {
+      ...lifeLedger(() => scale),
+      onPick: (row) => {
+        this.#select(row);
+        this.onMoment(row.atPs);
+      },
+      isSelected: (row) => this.view.link.selection.includes(row.name),
+    });
+    const fill = ({ events, range }: PaneScene) => {
+      const { rows, nAllocations } = topLifetimes(events, range, MAX_LIFETIMES);
+      const shown = Array.from(rows, (row) => lifeRow(this.view.data.meta, events, row));
+      scale = scaleOf(shown.map((row) => row.bytes));
+      const of = nAllocations > shown.length ? ` of ${formatCount(nAllocations)}: longest-lived and largest` : "";
+      const name = `Allocated by · ${formatCount(shown.length)}${of}`;
+      ledger.show(shown, { name, bytes: `Size, ${scale.unit[1]}` });
+    };
+    return { ledger, fill };
+  }
+
+  #unfreed() {
+    let scale: Scale = scaleOf([]);
+    const ledger = new Ledger<UnfreedRow>(this.view.root, this.view.signal, {
+      ...unfreedLedger(() => scale),
+      onPick: (row) => this.#select(row),
+      isSelected: (row) => this.view.link.selection.includes(row.name),
+    });
+    const fill = ({ events, steps, range }: PaneScene) => {
+      const inRange = steps.filter((step) => range === null || (step.startPs < range[1] && step.endPs > range[0]));
+      const rows = unfreedByOp(events, inRange).map((row) => unfreedRow(row, this.view.data.meta.names));
+      scale = scaleOf(rows.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
+      const [, unit] = scale.unit;
+      const name = `Made in a step, held ${AFTER_STEPS} steps later, by: ${plural(rows.length, "op")}`;
+      ledger.show(rows, { name, held: `Not freed, ${unit}`, late: `Late, ${unit}`, rate: `A step, ${unit}` });
+    };
+    return { ledger, fill };
+  }
+
+  #select(row: LedgerRow): void {
+    const { link } = this.view;
+    if (row.name === "") return;
+    const isChosen = link.selection.length === 1 && link.selection[0] === row.name;
+    link.setSelection(isChosen ? [] : [row.name]);
+  }
+}

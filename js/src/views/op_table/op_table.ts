@@ -1,0 +1,181 @@
+/** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
+
+import "./op_table.css";
+import type { OpNames, OpRow, OpTotals } from "../../model/ops/ops";
+import { opRows } from "../../model/ops/ops";
+import { opColors, rangedOps, ranOps } from "../../model/ops/ranged_ops";
+import type { RangePs } from "../../model/time/viewport";
+import { button, type Choice, h, noOps, segmented } from "../../ui/dom";
+import { LinkedTable } from "../../ui/linked_table";
+import { OPS_OF_HOST } from "../../ui/of_host";
+import { mountWithTables } from "../../ui/tables";
+import type { TraceView } from "../../ui/view";
+import { type Where, whereSwitch } from "../../ui/where_switch";
+import { CSV_HEADER, csvRow, opColumns, opRates, type RankedOp } from "./columns";
+import { createDistribution, type Distribution } from "./distribution";
+
+const ROWS: readonly Choice<"op" | "type">[] = [
+  { value: "op", text: "by op" },
+  { value: "type", text: "by type" },
+];
+
+class OpTable {
+  #where: Where = "both";
+  #byType = false;
+  #withIdle = false;
+  #hasShares = true;
+  #totals: OpTotals | null = null;
+  #byOp: readonly OpRow[] = [];
+  #byTypes: readonly OpRow[] = [];
+  #maxSelf = 0;
+  readonly #opNames: OpNames;
+  readonly #opsOfType = new Map<string, string[]>();
+  readonly #distribution: Distribution;
+  readonly #table: LinkedTable<RankedOp>;
+
+  constructor(readonly view: TraceView) {
+    const { signal, data } = view;
+    const { meta } = data;
+    this.#opNames = {
+      ...{ names: meta.names, opName: meta.op_name, opType: meta.op_type },
+      ...{ opDevice: meta.op_device, opEager: meta.op_eager },
+    };
+    meta.op_name.forEach((name, op) => {
+      const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
+      const ops = this.#opsOfType.get(key);
+      if (ops) ops.push(meta.names[name]);
+      else this.#opsOfType.set(key, [meta.names[name]]);
+    });
+    const { familyOf } = opColors(meta, (name) => data.table(name));
+    this.#distribution = createDistribution(familyOf, (key) => this.#pickKey(key), signal);
+    view.root.classList.add("tfp-op_table");
+    this.#table = this.#createTable(familyOf);
+  }
+
+  #createTable(familyOf: (op: number) => string): LinkedTable<RankedOp> {
+    const { view } = this;
+    const rates = opRates(view.data.table("op_rates"));
+    return new LinkedTable<RankedOp>(view, {
+      label: "Ops by self time",
+      filterLabel: "Filter ops by name or type",
+      noun: () => (this.#byType ? "types" : "ops"),
+      weightNoun: "self time",
+      weight: (row) => row.selfPs,
+      columns: (cut) => opColumns(() => ({ cut, maxSelfPs: this.#maxSelf, isByType: this.#byType, familyOf }), rates),
+      cuts: { name: { text: (row) => row.name, width: 320 }, type: { text: (row) => row.type, width: 132 } },
+      sortBy: "self",
+      key: (row) => row.key,
+      attributes: (row) => ({ "data-op-name": row.name || row.type }),
+      rows: (range) => this.#rows(range),
+      texts: (row) => [row.name, row.type],
+      // By type, a row stands for the ops that match; by op, a row keeps its rank among all.
+      regroup: (test) => {
+        const keep = (name: string, type: string) => test(name) || test(type);
+        return this.#byType
+          ? ranked(this.#rowsBy(true, keep))
+          : ranked(this.#byOp).filter((row) => keep(row.name, row.type));
+      },
+      opsOf: (row) => this.#opsOf(row),
+      whyEmpty: (range) => this.#whyEmpty(range),
+      csv: { file: "ops.csv", header: CSV_HEADER, row: (row) => csvRow(row, rates) },
+      controls: this.#controls(),
+      above: [this.#distribution.element],
+      onRows: (_, shown) => {
+        this.#maxSelf = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
+      },
+      onSelection: (chosen) => this.#distribution.setSelected(this.#keysOf(chosen)),
+      empty: () => (isEmpty(view) ? noOps(view.signal) : null),
+    });
+  }
+
+  #controls(): HTMLElement[] {
+    const { signal } = this.view;
+    const flipIdle = () => {
+      this.#withIdle = !this.#withIdle;
+      idle.setAttribute("aria-pressed", String(this.#withIdle));
+      this.#table.compute();
+    };
+    const title = "Also the time in which a thread or a device ran no op";
+    const idle = button("Idle", flipIdle, signal, { "aria-pressed": "false", title });
+    const flipShares = () => {
+      this.#hasShares = !this.#hasShares;
+      shares.setAttribute("aria-pressed", String(this.#hasShares));
+      this.#showShares();
+    };
+    const sharesTitle = "Bars of the ten types and ops with most self time, above the table";
+    const shares = button("Shares", flipShares, signal, { "aria-pressed": "true", title: sharesTitle });
+    const setWhere = (where: Where) => {
+      this.#where = where;
+      this.#table.compute();
+    };
+    const setRows = (rows: "op" | "type") => {
+      this.#byType = rows === "type";
+      this.#table.compute();
+    };
+    const where = whereSwitch(this.view.data.meta.op_device, setWhere, signal);
+    return [
+      ...(where ? [where] : []),
+      segmented("Rows", ROWS, "op", setRows, signal),
+      h("span", { class: "seg" }, idle),
+      h("span", { class: "seg" }, shares),
+    ];
+  }
+
+  #rows(range: RangePs): RankedOp[] {
+    const { data } = this.view;
+    this.#totals = rangedOps(data.meta, (name) => data.table(name), range);
+    this.#byOp = this.#rowsBy(false);
+    this.#byTypes = this.#rowsBy(true);
+    this.#showShares();
+    return ranked(this.#byType ? this.#byTypes : this.#byOp);
+  }
+
+  #showShares(): void {
+    this.#distribution.element.hidden = !this.#hasShares;
+    if (this.#hasShares) this.#distribution.set(this.#byTypes, this.#byOp);
+  }
+
+  #rowsBy(byType: boolean, keep?: (name: string, type: string) => boolean): OpRow[] {
+    if (this.#totals === null) return [];
+    const side = this.#where === "both" ? {} : ({ side: this.#where === "device" ? 1 : 0 } as const);
+    return opRows(this.#opNames, this.#totals, { byType, withIdle: this.#withIdle, ...side, ...(keep && { keep }) });
+  }
+
+  #opsOf(row: OpRow): readonly string[] {
+    if (row.isIdle) return [];
+    return row.name ? [row.name] : (this.#opsOfType.get(row.key) ?? []);
+  }
+
+  #pickKey(key: string): void {
+    const row = [...this.#byOp, ...this.#byTypes].find((one) => one.key === key);
+    if (row) this.#table.pick(this.#opsOf(row));
+  }
+
+  #keysOf(chosen: ReadonlySet<string>): Set<string> {
+    if (chosen.size === 0) return new Set();
+    const rows = [...this.#byOp, ...this.#byTypes];
+    return new Set(rows.filter((row) => this.#opsOf(row).some((name) => chosen.has(name))).map((row) => row.key));
+  }
+
+  #whyEmpty(range: RangePs): string {
+    const where = { both: "", host: " on the host", device: " on a device" }[this.#where];
+    if (range === null) return `No op ran${where} in this capture.`;
+    return `No op ran${where} in this time range. Clear the range to see all ops.`;
+  }
+}
+
+function ranked(rows: readonly OpRow[]): RankedOp[] {
+  return rows.map((row, i) => ({ ...row, rank: i + 1 }));
+}
+
+function isEmpty({ data }: TraceView): boolean {
+  return data.nRows("occurrences") === 0 && !ranOps((name) => data.table(name));
+}
+
+export default mountWithTables(
+  "op_table",
+  (view) => {
+    new OpTable(view);
+  },
+  { needs: ["op_rates", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
+);

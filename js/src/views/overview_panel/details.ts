@@ -1,0 +1,46 @@
+/** What the overview knows beyond its header -> a button, and the facts in a box below it. */
+
+import { overviewFacts } from "../../model/overview/overview_facts";
+import { button, h } from "../../ui/dom";
+import type { TraceView } from "../../ui/view";
+
+export class Details {
+  readonly element = h("span", { class: "tfp-more" });
+  readonly #button: HTMLButtonElement;
+  readonly #box: HTMLElement;
+
+  constructor(view: TraceView, label: string) {
+    const { signal } = view;
+    const id = `tfp-more-${Math.random().toString(36).slice(2)}`;
+    this.#button = button(`${label} ▾`, () => this.#show(this.#box.hidden === true), signal, {
+      "aria-expanded": "false",
+      "aria-controls": id,
+      title: "The machine, the capture and more figures",
+    });
+    this.#box = h("div", { class: "tfp-facts", id, role: "region", "aria-label": "Details", hidden: true });
+    for (const { title, facts, notes } of overviewFacts(view.data.meta)) {
+      const rows = facts.flatMap(({ name, value, hint }) => [h("dt", { title: hint }, name), h("dd", {}, value)]);
+      const said = notes.map((note) => h("p", {}, note));
+      this.#box.append(h("section", {}, h("h3", {}, title), ...(rows.length ? [h("dl", {}, ...rows)] : []), ...said));
+    }
+    this.element.append(this.#button, this.#box);
+    const close = (event: Event) => {
+      if (!event.composedPath().includes(this.element)) this.#show(false);
+    };
+    document.addEventListener("pointerdown", close, { signal });
+    this.element.addEventListener("keydown", (event) => this.#key(event), { signal });
+  }
+
+  #show(isShown: boolean): void {
+    this.#box.hidden = !isShown;
+    this.#button.setAttribute("aria-expanded", String(isShown));
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.key !== "Escape" || this.#box.hidden) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#show(false);
+    this.#button.focus();
+  }
+}

@@ -1,0 +1,162 @@
+/** The overview of a trace -> how long a step takes, what limits it, where its time goes, what to do next. */
+
+import "./overview_panel.css";
+import {
+  compilingStep,
+  decimalsOf,
+  formatMsSpan,
+  formatPart,
+  formatShare,
+  meanFigure,
+} from "../../model/overview/overview";
+import { hostsOfOverview } from "../../model/overview/overview_facts";
+import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text/format";
+import { capturedPs } from "../../model/time/sessions";
+import { keepTogether, stepLabel } from "../../model/time/span_text";
+import { CATEGORY_LABELS } from "../../model/wire/categories";
+import { EMPTY_TABLE } from "../../model/wire/wire";
+import { copyButton, h } from "../../ui/dom";
+import { mount, type TraceView } from "../../ui/view";
+import { Details } from "./details";
+import { WhatNext } from "./what_next";
+
+const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
+
+function header(view: TraceView): HTMLElement {
+  const { overview } = view.data.meta;
+  const time = overview.step_time;
+  const verdict = h("div", { class: "tfp-verdict", title: overview.verdict_detail });
+  verdict.style.borderLeftColor = `var(--c-${overview.limiter || "other"}, var(--c-other))`;
+  const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
+  verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span", { class: "nb" }, part) : part)));
+  const detail = overview.verdict_detail || "";
+  if (detail) verdict.append(h("small", {}, detail));
+  return h(
+    "header",
+    { class: "tfp-ov-header" },
+    time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length) : noStepFigure(),
+    verdict,
+    sideFigures(view),
+  );
+}
+
+function stepFigure(
+  time: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number },
+  nHosts: number,
+) {
+  const figure = meanFigure(time.avg, time.std);
+  const steps = nHosts > 1 ? `${plural(time.n, "step")} of ${plural(nHosts, "host")}` : plural(time.n, "step");
+  const counted = time.n_averaged < time.n ? `${formatCount(time.n_averaged)} of ${steps}` : steps;
+  const range = time.n_averaged > 1 ? ` · ${formatMsSpan(time.min, time.max)}` : "";
+  return h(
+    "div",
+    { class: "tfp-fig" },
+    h("span", { class: "n big" }, figure.value),
+    time.n_averaged > 1 ? h("span", { class: "n" }, ` ± ${figure.deviation}`) : "",
+    h("span", { class: "u" }, ` ${figure.unit} a step`),
+    h("div", { class: "d" }, `${counted}${range}`),
+  );
+}
+
+function noStepFigure(): HTMLElement {
+  const figure = h("span", { class: "n big" }, "–");
+  return h(
+    "div",
+    { class: "tfp-fig" },
+    figure,
+    h("span", { class: "u" }, " ms a step"),
+    h("div", { class: "d" }, "no step found"),
+  );
+}
+
+function sideFigures(view: TraceView): HTMLElement {
+  const { overview } = view.data.meta;
+  const figures = h("div", { class: "tfp-figs" });
+  const add = (value: string, unit: string, note: string | HTMLElement) =>
+    figures.append(
+      h(
+        "div",
+        { class: "tfp-fig" },
+        h("span", { class: "n" }, value),
+        h("span", { class: "u" }, ` ${unit}`),
+        h("div", { class: "d" }, note || " "),
+      ),
+    );
+  const environment = environmentText(overview.environment ?? {});
+  const avg = overview.step_time?.avg ?? 0;
+  if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(capturedPs(view.data.meta))} captured`);
+  const busy = busyShare(overview);
+  const details = new Details(view, environment || "Details").element;
+  if (busy !== null) add(formatShare(busy.ratio), `% ${busy.what} busy`, details);
+  else figures.append(h("div", { class: "tfp-fig" }, h("div", { class: "d" }, details)));
+  return figures;
+}
+
+function busyShare(overview: Readonly<Record<string, unknown>>): { ratio: number; what: string } | null {
+  const busy = overview.busy_ratio;
+  if (typeof busy !== "number" || busy <= 0) return null;
+  return { ratio: busy, what: overview.has_device ? "device" : "compute" };
+}
+
+/** One short line; everything else is in the details. */
+function environmentText(environment: Readonly<Record<string, unknown>>): string {
+  const number = (key: string) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
+  const parts: string[] = [];
+  if (Array.isArray(environment.hosts)) parts.push(plural(Math.max(1, environment.hosts.length), "host"));
+  if (number("n_active_devices") > 0)
+    parts.push(`${formatCount(number("n_active_devices"))} × ${deviceName(environment)}`);
+  else if (number("n_threads") > 0) parts.push(plural(number("n_threads"), "thread"));
+  return parts.join(" · ");
+}
+
+/** "Nvidia GPU (Volta)" -> "GPU": the rest is in the details. */
+function deviceName(environment: Readonly<Record<string, unknown>>): string {
+  return /\b(GPU|TPU)\b/.exec(String(environment.device_type ?? ""))?.[1] ?? "device";
+}
+
+function breakdown(view: TraceView): HTMLElement {
+  const { data, signal } = view;
+  const { overview } = data.meta;
+  const steps = data.table("steps") ?? EMPTY_TABLE;
+  const box = h("section", { class: "tfp-breakdown", "aria-label": "A step, on average" });
+  if (steps.n === 0 || !overview.breakdown?.length) {
+    const why = "No step marker and nothing that repeats was found. Mark the steps of your loop:";
+    const code = h("pre", {}, NO_STEPS_CODE);
+    const copy = copyButton("Copy", () => NO_STEPS_CODE, signal);
+    box.append(h("div", { class: "tfp-ov-none", role: "status" }, h("p", {}, why), code, copy));
+    return box;
+  }
+  const decimals = decimalsOf(overview.step_time?.avg ?? 0);
+  const most = Math.max(...overview.breakdown.map((part) => part.ms));
+  const compiling = compilingStep(steps);
+  const list = h("dl");
+  for (const { category, ms, ratio } of overview.breakdown) {
+    const swatch = h("i", { class: "sw" });
+    swatch.style.background = `var(--c-${category})`;
+    const values =
+      category === "compile" && ms === 0 && compiling >= 0
+        ? [h("dd", { class: "wide" }, `in step ${stepLabel(data.meta.step_names, compiling)}`)]
+        : [h("dd", {}, formatPart(ms, decimals)), h("dd", {}, formatShare(ratio))];
+    const emphasis = ms === 0 ? " z" : ms === most ? " top" : "";
+    const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
+    list.append(
+      h(
+        "div",
+        { class: `tfp-cat${emphasis}`, title },
+        h("dt", {}, swatch, CATEGORY_LABELS[category] ?? category),
+        ...values,
+      ),
+    );
+  }
+  box.append(h("div", { class: "tfp-h" }, h("b", {}, "A step, on average"), h("span", {}, "ms · %")), list);
+  return box;
+}
+
+export default mount(
+  "overview_panel",
+  (view) => {
+    view.root.classList.add("tfp-overview_panel");
+    view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
+  },
+  { needs: ["steps"], ofHost: { follows: false } },
+);

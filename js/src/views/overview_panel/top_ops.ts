@@ -1,0 +1,101 @@
+/** Op occurrences of the averaged steps -> the ops of one side with the most self time, as buttons that select them. */
+
+import { type OpRow, opCategory, opFamily } from "../../model/ops/ops";
+import { formatShare, topOps } from "../../model/overview/overview";
+import { cutNames } from "../../model/text/cut";
+import { formatNumber, plural } from "../../model/text/format";
+import { EMPTY_TABLE } from "../../model/wire/wire";
+import { button, h, segmented } from "../../ui/dom";
+import { inFrame, textFits, watchSize } from "../../ui/page";
+import type { TraceView } from "../../ui/view";
+
+const N_TOP_OPS = 6;
+
+export class TopOps {
+  readonly list = h("ol");
+  readonly unit = h("span", { class: "unit" });
+  /** Which side the ops are of; empty where only one has any. */
+  readonly side: HTMLElement;
+  #isDevice: boolean;
+
+  constructor(readonly view: TraceView) {
+    const { op_device } = view.data.meta;
+    const sides = [1, 0].filter((side) => op_device.includes(side));
+    this.#isDevice = sides[0] === 1;
+    const choices = sides.map((side) => ({ value: String(side), text: side === 1 ? "device" : "host" }));
+    const choose = view.guard((side: string) => {
+      this.#isDevice = side === "1";
+      this.draw();
+    });
+    this.side =
+      choices.length > 1
+        ? segmented("Side of the ops", choices, choices[0].value, choose, view.signal, "tfp-words")
+        : h("span");
+    const draw = inFrame(
+      view.guard(() => this.draw()),
+      view.signal,
+    );
+    view.link.on(
+      "selection",
+      view.guard(() => this.#followSelection()),
+      view.signal,
+    );
+    view.data.onTables(draw, view.signal, ["occurrences", "steps"]);
+    watchSize(this.list, draw, view.signal);
+    this.draw();
+  }
+
+  draw(): void {
+    if (this.list.hidden) return;
+    const { data } = this.view;
+    const top = topOps(
+      data.meta,
+      (name) => data.table(name),
+      N_TOP_OPS,
+      this.#isDevice ? 1 : 0,
+      data.isWhole("occurrences"),
+    );
+    const unit = top.nSteps > 0 ? "self time, ms a step · %" : "self time, ms · %";
+    this.unit.textContent = unit;
+    if (top.rows.length === 0) {
+      this.list.replaceChildren(h("li", { class: "q" }, "No op was recorded."));
+      return;
+    }
+    const room = (this.list.clientWidth || 400) * 0.78 - 110;
+    const names = top.rows.map((row) => row.name);
+    const cuts = cutNames(names, textFits(this.view.root, room));
+    const most = top.rows[0].selfPs;
+    const items = top.rows.map((row) => this.#item(row, cuts.get(row.name) ?? row.name, most, top.nSteps));
+    this.list.replaceChildren(...items);
+    this.#followSelection();
+  }
+
+  #item(row: OpRow, text: string, most: number, nSteps: number): HTMLElement {
+    const { link, data, signal } = this.view;
+    const families = (data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number> | undefined;
+    const names = { opName: data.meta.op_name, opType: data.meta.op_type };
+    const family = opFamily(names, families ?? [], row.op);
+    const bar = h("i");
+    bar.style.width = `max(1px, ${(row.selfPs / most) * 100}%)`;
+    bar.style.background = `var(--c-${opCategory(row, family)})`;
+    const isChosen = () => link.selection.length === 1 && link.selection[0] === row.name;
+    const ms = row.selfPs / 1e9 / Math.max(1, nSteps);
+    const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
+    const element = button("", () => link.setSelection(isChosen() ? [] : [row.name]), signal, { title });
+    element.setAttribute("data-op-name", row.name);
+    element.append(
+      h("span", { class: "name" }, text),
+      bar,
+      h("span", { class: "v" }, formatNumber(ms)),
+      h("span", { class: "v q" }, formatShare(row.selfRatio)),
+    );
+    return h("li", {}, element);
+  }
+
+  #followSelection(): void {
+    const chosen = new Set(this.view.link.selection);
+    for (const element of this.list.querySelectorAll("button")) {
+      element.setAttribute("aria-pressed", String(chosen.has(element.getAttribute("data-op-name") ?? "")));
+    }
+  }
+}

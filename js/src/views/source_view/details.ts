@@ -1,0 +1,134 @@
+/** One line of code or bucket -> what it costs, in which direction, and by which ops. */
+
+import type { Heat, OpCost } from "../../model/ops/source_lines";
+import { cutNames } from "../../model/text/cut";
+import { formatCount, formatTime, plural } from "../../model/text/format";
+import { shortestSuffixes } from "../../model/text/suffix";
+import { CATEGORY_LABELS } from "../../model/wire/categories";
+import { button, h } from "../../ui/dom";
+import { textFits } from "../../ui/page";
+import { costText, countText, type HeatScale, phaseText } from "./heat";
+
+const N_OPS = 8;
+/** The call of the function that is the whole step: every op is in it. */
+const WRAPPER = /^StatefulPartitionedCall(_\d+)?\//;
+/** What the style sheet leaves beside the names of ops; a narrow pane has no column of counts. */
+const WIDE_PX = 240;
+const PADDING_PX = 14;
+const COLUMNS_PX = 150;
+const NARROW_COLUMNS_PX = 98;
+
+export interface Chosen {
+  /** "Line 3" or the name of a bucket. */
+  readonly title: string;
+  readonly heat: Heat;
+  /** Which function the line is in, or what the bucket means. */
+  readonly note: string;
+}
+
+export interface DetailsLook {
+  readonly scale: HeatScale;
+  readonly categoryOf: (op: number) => string;
+  readonly isBackward: (op: number) => boolean;
+  readonly sideOf: (op: number) => "host" | "device";
+  /** All categories in the view, for the legend. */
+  readonly categories: readonly string[];
+  readonly hasBackward: boolean;
+  readonly selection: readonly string[];
+}
+
+export class Details {
+  readonly element = h("aside", { class: "tfp-line-details", tabindex: 0, "aria-label": "The chosen line" });
+
+  constructor(
+    readonly onPickOp: (name: string) => void,
+    readonly onHoverOp: (name: string) => void,
+    readonly signal: AbortSignal,
+  ) {}
+
+  show(chosen: Chosen | undefined, look: DetailsLook): void {
+    const parts: HTMLElement[] = [];
+    if (chosen !== undefined) parts.push(...this.#about(chosen, look));
+    this.element.replaceChildren(...parts, legend(look));
+  }
+
+  #about({ title, heat, note }: Chosen, look: DetailsLook): HTMLElement[] {
+    const { scale } = look;
+    const parts: HTMLElement[] = [
+      h("h3", {}, `${title}: ${costText(heat, scale)}`),
+      h("p", { class: "q" }, phaseText(heat, scale)),
+      h(
+        "p",
+        { class: "q" },
+        [countText(heat), scale.nSteps > 1 ? `${formatTime(heat.selfPs)} in all` : ""].filter(Boolean).join(" · "),
+      ),
+    ];
+    if (note !== "") parts.push(h("p", { class: "q" }, note));
+    const rows = heat.ops.slice(0, N_OPS);
+    const names = labels(rows.map(({ op }) => scale.opName(op)));
+    const width = this.element.clientWidth || WIDE_PX;
+    const room = width - PADDING_PX - (width < WIDE_PX ? NARROW_COLUMNS_PX : COLUMNS_PX);
+    const cuts = cutNames(names, textFits(this.element, room));
+    const list = h("ul", { class: "tfp-line-ops" });
+    rows.forEach((cost, i) => {
+      list.append(h("li", {}, this.#op(cost, cuts.get(names[i]) ?? names[i], rows[0].ps, look)));
+    });
+    const rest = heat.ops.slice(N_OPS);
+    const restPs = rest.reduce((sum, { ps }) => sum + ps, 0);
+    if (rest.length > 0)
+      list.append(h("li", { class: "q" }, `${plural(rest.length, "op")} more · ${formatTime(restPs / scale.nSteps)}`));
+    parts.push(h("p", { class: "head" }, "Ops, most self time first"), list);
+    return parts;
+  }
+
+  #op(
+    { op, ps, occurrences }: OpCost,
+    text: string,
+    mostPs: number,
+    { scale, categoryOf, isBackward, sideOf, selection }: DetailsLook,
+  ): HTMLElement {
+    const name = scale.opName(op);
+    const bar = h("i");
+    bar.style.width = `max(1px, ${mostPs > 0 ? (ps / mostPs) * 100 : 0}%)`;
+    bar.style.setProperty("--c", `var(--c-${categoryOf(op)})`);
+    bar.classList.toggle("bw", isBackward(op));
+    const title = `${name}\n${plural(occurrences, "run")} on the ${sideOf(op)}, ${formatTime(ps)} in all`;
+    const element = button("", () => this.onPickOp(name), this.signal, {
+      title,
+      "data-op-name": name,
+      "aria-pressed": String(selection.length === 1 && selection[0] === name),
+    });
+    element.append(
+      h("span", { class: "name" }, text),
+      h("span", { class: "q n" }, `× ${formatCount(occurrences)}`),
+      h("span", { class: "bx" }, bar),
+      h("span", { class: "v" }, formatTime(ps / scale.nSteps)),
+    );
+    element.addEventListener("pointerenter", () => this.onHoverOp(name), { signal: this.signal });
+    element.addEventListener("pointerleave", () => this.onHoverOp(""), { signal: this.signal });
+    return element;
+  }
+}
+
+/** Last parts of the ops' paths, as many as tell them apart; of an iterator its own name. */
+function labels(names: readonly string[]): string[] {
+  return shortestSuffixes(
+    names.map((name) => name.replace(WRAPPER, "").split(name.startsWith("Iterator::") ? "::" : "/")),
+    "/",
+  );
+}
+
+function legend({ categories, hasBackward }: DetailsLook): HTMLElement {
+  const box = h("div", { class: "tfp-line-legend" });
+  for (const category of categories) {
+    const swatch = h("i", { class: "sw" });
+    swatch.style.background = `var(--c-${category})`;
+    box.append(h("span", {}, swatch, (CATEGORY_LABELS[category] ?? category).toLowerCase()));
+  }
+  if (hasBackward) {
+    const swatch = h("i", { class: "sw bw" });
+    swatch.style.setProperty("--c", "var(--ink-2)");
+    box.append(h("span", {}, swatch, "backward"));
+  }
+  return box;
+}

@@ -1,0 +1,108 @@
+/** The time of a line or bucket -> bar, figure and share in the gutter, and words for the tooltip. */
+
+import type { Heat } from "../../model/ops/source_lines";
+import { formatPart } from "../../model/overview/overview";
+import { formatCount, formatMsNumber, formatPercent, formatTime, plural } from "../../model/text/format";
+import { shortName } from "../../model/text/labels";
+import { h } from "../../ui/dom";
+
+/** What a figure is divided by, and what bars are measured against. */
+export interface HeatScale {
+  /** Self time that fills a bar. */
+  readonly maxPs: number;
+  /** Self time of all ops. */
+  readonly wholePs: number;
+  /** Steps in the range; 1 for figures of the whole range. */
+  readonly nSteps: number;
+  readonly opName: (op: number) => string;
+}
+
+/** How often the user's thread was found at a line. */
+export interface LineSamples {
+  readonly n: number;
+  /** Share of the sampled time. */
+  readonly ratio: number;
+}
+
+/** The cells left of a line; `show` fills or empties them. */
+export class Gutter {
+  readonly element = h("span", { class: "tfp-gut" });
+  readonly #bar = h("span", { class: "tfp-heat" });
+  readonly #ms = h("span", { class: "v" });
+  readonly #share = h("span", { class: "v" });
+  readonly #samples = h("span", { class: "v smp" });
+
+  constructor() {
+    this.element.append(this.#bar, this.#ms, this.#share, this.#samples);
+  }
+
+  /** The share of samples, with a bar behind it. */
+  showSamples(samples: LineSamples | undefined): void {
+    this.#samples.textContent = samples === undefined ? "" : shareText(samples.ratio);
+    this.#samples.title = samples === undefined ? "" : `in ${plural(samples.n, "sample")} of your thread`;
+    this.#samples.style.setProperty("--share", `${(samples?.ratio ?? 0) * 100}%`);
+  }
+
+  show(heat: Heat | undefined, scale: HeatScale): void {
+    if (heat === undefined) {
+      this.#bar.replaceChildren();
+      this.#ms.textContent = "";
+      this.#share.textContent = "";
+      return;
+    }
+    this.#bar.replaceChildren(...heatBar(heat, scale.maxPs));
+    this.#ms.textContent = formatMsNumber(heat.selfPs / scale.nSteps);
+    this.#share.textContent = shareText(heat.selfPs / scale.wholePs);
+  }
+}
+
+/** One piece per category and direction; backward is striped, so that hue stays the category's. */
+function heatBar(heat: Heat, maxPs: number): HTMLElement[] {
+  return heat.parts.map(({ category, isBackward, ps }) => {
+    const piece = h("i", isBackward ? { class: "bw" } : {});
+    piece.style.setProperty("--c", `var(--c-${category})`);
+    piece.style.width = `max(1px, ${maxPs > 0 ? (ps / maxPs) * 100 : 0}%)`;
+    return piece;
+  });
+}
+
+/** Per cent without the sign, to a tenth. */
+function shareText(ratio: number): string {
+  return Number.isFinite(ratio) ? formatPart(ratio * 100, 1) : "0";
+}
+
+/** "8.40 ms a step, 39 %" */
+export function costText(heat: Heat, scale: HeatScale): string {
+  const each = scale.nSteps > 1 ? " a step" : "";
+  const share = formatPercent(scale.wholePs > 0 ? heat.selfPs / scale.wholePs : 0);
+  return `${formatTime(heat.selfPs / scale.nSteps)}${each}, ${share}`;
+}
+
+/** "forward 8.40 ms · backward 1.20 ms", what is none left out. */
+export function phaseText(heat: Heat, scale: HeatScale): string {
+  const phases: readonly [string, number][] = [
+    ["forward", heat.forwardPs],
+    ["backward", heat.backwardPs],
+    ["other", heat.otherPs],
+  ];
+  return phases
+    .filter(([, ps]) => ps > 0)
+    .map(([name, ps]) => `${name} ${formatTime(ps / scale.nSteps)}`)
+    .join(" · ");
+}
+
+/** "224 runs of 3 ops" */
+export function countText(heat: Heat): string {
+  return `${plural(heat.occurrences, "run")} of ${plural(heat.ops.length, "op")}`;
+}
+
+const N_TIP_OPS = 4;
+
+export function tipLines(heat: Heat, scale: HeatScale): string[] {
+  const ops = heat.ops.slice(0, N_TIP_OPS).map(({ op, ps }) => {
+    return `${shortName(scale.opName(op))} · ${formatTime(ps / scale.nSteps)}`;
+  });
+  const more = heat.ops.length - ops.length;
+  if (more > 0) ops.push(`${formatCount(more)} smaller`);
+  return [phaseText(heat, scale), countText(heat), ...ops].filter(Boolean);
+}

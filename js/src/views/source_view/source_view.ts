@@ -1,0 +1,295 @@
+/** The ops of the linked time range and the lines that made them -> the reader's code with its time beside it. */
+
+import "./source_view.css";
+import { ranOps } from "../../model/ops/ranged_ops";
+import { codeLines, coverage, type Heat, hottestLine } from "../../model/ops/source_lines";
+import { toCsv } from "../../model/text/csv";
+import { formatPercent } from "../../model/text/format";
+import { describeRange } from "../../model/time/span_text";
+import { EMPTY_TABLE } from "../../model/wire/wire";
+import { button, type Choice, download, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { OPS_OF_HOST } from "../../ui/of_host";
+import { MANY_ROWS, paced, watchSize } from "../../ui/page";
+import { createTip } from "../../ui/plot";
+import { mount, type TraceView } from "../../ui/view";
+import { type Where, whereSwitch } from "../../ui/where_switch";
+import { CodeList } from "./code_list";
+import { CSV_HEADER, csvRows } from "./csv";
+import { Details } from "./details";
+import { ElseList, type ElseRow, elseRows } from "./else_list";
+import { type HeatScale, tipLines } from "./heat";
+import { SourceModel, type Unit } from "./model";
+
+const UNITS: readonly Choice<Unit>[] = [
+  { value: "step", text: "a step" },
+  { value: "all", text: "in all" },
+];
+const SAMPLES_TITLE =
+  "Of the whole capture: the share of time that your thread spent at the line, Python and waiting included, by samples";
+const TIP_LINE_PX = 15;
+
+class SourceView {
+  readonly #model: SourceModel;
+  readonly #code: CodeList;
+  readonly #else: ElseList;
+  readonly #details: Details;
+  readonly #say = h("span", { class: "tfp-say q", role: "status" });
+  readonly #select = h("select", { "aria-label": "File or cell" });
+  readonly #head = h("div", { class: "tfp-code-head" });
+  readonly #left = h("div", { class: "tfp-code-side" });
+  readonly #tip: ReturnType<typeof createTip>;
+  #scale: HeatScale;
+
+  constructor(readonly view: TraceView) {
+    const { signal, link } = view;
+    this.#model = new SourceModel(view);
+    this.#model.select(link.selection);
+    this.#scale = this.#model.scale([]);
+    this.#code = new CodeList(
+      {
+        onPick: (line) => this.#pick(line),
+        onHover: (line, row) => this.#hover(line, line === null ? "" : `Line ${line.line}`, row),
+      },
+      signal,
+    );
+    this.#else = new ElseList(
+      (row) => this.#pickElse(row),
+      (row, element) => this.#hover(row?.heat ?? null, row?.text ?? "", element),
+      signal,
+    );
+    this.#details = new Details(
+      (name) => link.setSelection(link.selection.length === 1 && link.selection[0] === name ? [] : [name]),
+      (name) => link.setHover(name),
+      signal,
+    );
+    this.#left.append(this.#head, this.#code.element, this.#else.element);
+    this.#tip = createTip(this.#left);
+    const split = h(
+      "div",
+      { class: this.#model.hasSamples ? "tfp-code-split sampled" : "tfp-code-split" },
+      this.#left,
+      this.#details.element,
+    );
+    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), split));
+    this.#listen();
+    this.#compute();
+  }
+
+  #listen(): void {
+    const { signal, data, link, guard } = this.view;
+    const compute = paced(
+      guard(() => this.#compute()),
+      signal,
+      () => this.view.data.nRows("occurrences") > MANY_ROWS,
+    );
+    link.on("time_range", compute, signal);
+    link.on(
+      "selection",
+      guard(() => this.#followSelection(true)),
+      signal,
+    );
+    link.on(
+      "hover",
+      guard(() => {
+        const ops = this.#model.opsNamed(link.hover === "" ? [] : [link.hover]);
+        this.#code.setHovered((line) => line.ops.some(({ op }) => ops.has(op)));
+      }),
+      signal,
+    );
+    data.onTables(compute, signal, ["occurrences", "steps"]);
+    // The names of ops are cut to the width of the pane, which a hidden one has not.
+    let width = 0;
+    watchSize(
+      this.#details.element,
+      guard((now: number) => {
+        if (Math.round(now) !== width) this.#followSelection(false);
+        width = Math.round(now);
+      }),
+      signal,
+    );
+    // A list that is hidden cannot be scrolled.
+    let isPlaced = false;
+    watchSize(
+      this.#code.element,
+      guard(() => {
+        if (!isPlaced) this.#revealHottest();
+        isPlaced = true;
+        if (link.selection.length > 0) this.#followSelection(true);
+      }),
+      signal,
+    );
+  }
+
+  #toolbar(): HTMLElement {
+    const { signal, data, guard } = this.view;
+    this.#select.addEventListener(
+      "change",
+      guard(() => this.#open(Number(this.#select.value))),
+      { signal },
+    );
+    const setWhere = (where: Where) => {
+      this.#model.where = where;
+      this.#compute();
+    };
+    const setUnit = (unit: Unit) => {
+      this.#model.unit = unit;
+      this.#compute();
+    };
+    return h(
+      "div",
+      { class: "bar" },
+      this.#select,
+      this.#say,
+      h("span", { class: "sp" }),
+      whereSwitch(data.meta.op_device, guard(setWhere), signal),
+      (data.table("steps") ?? EMPTY_TABLE).n > 1 && segmented("Time", UNITS, "step", guard(setUnit), signal),
+      button("CSV", () => this.#save(), signal, { title: "Save every line and bucket, with full precision" }),
+    );
+  }
+
+  #compute(): void {
+    this.#model.compute();
+    if (this.#model.file < 0) this.#open(this.#model.firstFile);
+    else this.#show();
+  }
+
+  #open(file: number): void {
+    const model = this.#model;
+    model.file = file;
+    const heat = model.shownFile;
+    const source = model.files[file];
+    if (source !== undefined) {
+      const hot = [...(heat?.lines.keys() ?? []), ...model.shownSamples.keys()];
+      this.#code.setCode(model.titleOf(file), codeLines(source, heat), hot);
+    }
+    this.#show();
+    this.#revealHottest();
+  }
+
+  #revealHottest(): void {
+    const hottest = hottestLine(this.#model.shownFile);
+    if (hottest !== undefined) this.#code.reveal(hottest.line);
+  }
+
+  #show(): void {
+    const model = this.#model;
+    const rows = elseRows(model.heat.files, model.heat.buckets, model.file, (file) => model.titleOf(file));
+    this.#scale = model.scale([...model.shownLines, ...rows.map((row) => row.heat)]);
+    this.#code.setHeat(model.shownFile, this.#scale);
+    this.#code.setSamples(model.shownSamples);
+    this.#else.show(rows, this.#scale);
+    this.#fillHead();
+    this.#fillSelect();
+    const { data } = this.view;
+    const about = model.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), model.range)}`;
+    this.#say.replaceChildren(coverage(model.heat), h("span", { class: "tfp-about" }, about));
+    this.#say.title = this.#say.textContent ?? "";
+    this.#followSelection(false);
+  }
+
+  #fillHead(): void {
+    const { file: path = "", title = "" } = this.#model.files[this.#model.file] ?? {};
+    // The path of a cell is a name that only its kernel knows.
+    const shown = /^(Cell \[\d+\]|<cell>)$/.test(title) ? title : path;
+    const columns = h(
+      "span",
+      { class: "tfp-gut" },
+      h("span", { class: "tfp-heat" }, "self time"),
+      h("span", { class: "v" }, this.#scale.nSteps > 1 ? "ms a step" : "ms"),
+      h("span", { class: "v" }, "%"),
+      this.#model.hasSamples && h("span", { class: "v smp", title: SAMPLES_TITLE }, "thread %"),
+    );
+    this.#head.replaceChildren(columns, h("span", { class: "path", title: path }, shown));
+  }
+
+  #fillSelect(): void {
+    const { heat, files, file: shown } = this.#model;
+    const hot = new Set(heat.files.map(({ file }) => file));
+    const share = (ps: number) => formatPercent(heat.wholePs > 0 ? ps / heat.wholePs : 0);
+    const option = (file: number, note: string) =>
+      h("option", { value: file }, `${this.#model.titleOf(file)} · ${note}`);
+    const options = heat.files.map(({ file, selfPs }) => option(file, share(selfPs)));
+    files.forEach((_, file) => {
+      if (!hot.has(file)) options.push(option(file, "no op"));
+    });
+    this.#select.replaceChildren(...options);
+    this.#select.value = String(shown);
+  }
+
+  #pick(heat: Heat): void {
+    this.view.link.setSelection(this.#model.pick(heat));
+    this.#followSelection(false);
+  }
+
+  #pickElse({ target }: ElseRow): void {
+    if ("file" in target) this.#open(target.file);
+    else this.#pick(target.bucket);
+  }
+
+  #followSelection(reveal: boolean): void {
+    const model = this.#model;
+    const { selection } = this.view.link;
+    model.select(selection);
+    this.#code.setSelected((heat) => model.isSelected(heat), reveal);
+    this.#else.setSelected((heat) => model.isSelected(heat));
+    this.#details.show(model.chosen, {
+      ...model.used,
+      scale: this.#scale,
+      categoryOf: model.charges.categoryOf,
+      isBackward: (op) => model.isBackward(op),
+      sideOf: (op) => model.sideOf(op),
+      selection,
+    });
+  }
+
+  #hover(heat: Heat | null, title: string, row: HTMLElement | null): void {
+    if (heat === null || row === null) {
+      this.#tip.hide();
+      return;
+    }
+    const box = this.#left.getBoundingClientRect();
+    const at = row.getBoundingClientRect();
+    const gutter = row.querySelector(".tfp-gut")?.getBoundingClientRect() ?? at;
+    const lines = tipLines(heat, this.#scale);
+    const height = TIP_LINE_PX * (lines.length + 1) + 8;
+    const isAbove = at.bottom - box.top + height > box.height && at.top - box.top > height;
+    const y = isAbove ? at.top - box.top - height - 2 : at.bottom - box.top + 2;
+    this.#tip.show(gutter.right - box.left + 30, y, { title, lines });
+  }
+
+  #save(): void {
+    const { heat, files } = this.#model;
+    const rows = csvRows(
+      heat,
+      files.map(({ file }) => file),
+      (op) => this.#model.opName(op),
+    );
+    download("source_lines.csv", toCsv(CSV_HEADER, rows), "text/csv");
+  }
+}
+
+const EMPTY_CODE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
+const NO_LINES =
+  "A trace file alone does not say which line of code made which op. tfprof notes that while the program runs, in the process that builds the model, and keeps it beside the trace. Profile the run with it:";
+
+function samplesOfAll({ meta }: TraceView["data"]): string {
+  return (meta.source_samples ?? []).length > 0 ? "The samples of your thread are of all hosts." : "";
+}
+
+export default mount(
+  "source_view",
+  (view) => {
+    view.root.classList.add("tfp-source_view");
+    const { data, signal } = view;
+    const hasOps = ranOps((name) => data.table(name));
+    const hasLines = (data.meta.source_files ?? []).length > 0;
+    if (!hasOps) view.root.append(noOps(signal));
+    else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
+    else new SourceView(view);
+  },
+  {
+    needs: ["source_files", "source_lines", "op_places", "steps"],
+    forRange: ["occurrences"],
+    ofHost: { ...OPS_OF_HOST, ofAll: samplesOfAll },
+  },
+);

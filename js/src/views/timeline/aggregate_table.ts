@@ -1,0 +1,198 @@
+/** Turns the range or the window into a table in place of the tracks: slices by name, how many, how long. */
+import type { Aggregate, NameTotals } from "../../model/events/aggregate";
+import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
+import { readableKernels } from "../../model/text/kernel_names";
+import type { Span } from "../../model/time/viewport";
+import { FAMILIES } from "../../model/wire/categories";
+import { h } from "../../ui/dom";
+import type { GridColumn } from "../../ui/grid_column";
+import { LinkedTable } from "../../ui/linked_table";
+import { loadTables } from "../../ui/tables";
+import type { TraceView } from "../../ui/view";
+import { aboutSpan } from "./about_span";
+import { SpanJob } from "./span_job";
+import type { TimelineState } from "./state";
+
+const NAME_PX = 260;
+/** The colour before a name, with its margin. */
+const SWATCH_PX = 14;
+/** With the return type that kernels have: other C++ names are short, and their classes tell. */
+const SIGNATURE = /^(?:static |inline |__global__ )*void /;
+/** During a drag the table is filled no more often than this, and less often where it has very many rows. */
+const PACE_MS = 120;
+const ROWS_PER_MS = 20;
+
+export class SlicesPane {
+  readonly element = h("div", { class: "tl-pane tl-slices" });
+  readonly #status = h("span", { class: "q", role: "status" });
+  readonly #job: SpanJob<Aggregate>;
+  readonly #aggregate: Aggregate;
+  #table: LinkedTable<NameTotals> | null = null;
+  /** Readable names of kernels by signature, of as many names as were here. */
+  #kernels: { readonly n: number; readonly names: ReadonlyMap<string, string> } = { n: 0, names: new Map() };
+  #rows: readonly NameTotals[] = [];
+  #span: Span = { t0: 0, t1: 0 };
+  #shownAt = Number.NEGATIVE_INFINITY;
+  #isStale = false;
+
+  constructor(
+    readonly view: TraceView,
+    readonly state: TimelineState,
+    signal: AbortSignal,
+  ) {
+    this.#aggregate = state.finding.newAggregate();
+    this.#job = new SpanJob(
+      (span) => {
+        this.#aggregate.start(span);
+        return this.#aggregate;
+      },
+      (aggregate) => this.#finish(aggregate),
+    );
+    this.element.append(h("p", { class: "q" }, "Loading the table…"));
+    const build = async () => {
+      await loadTables(view);
+      if (signal.aborted) return;
+      this.element.replaceChildren();
+      this.#table = this.#build();
+      this.#show();
+    };
+    view.guard(build)();
+  }
+
+  focus() {
+    this.element.querySelector<HTMLElement>("input, .tabulator-tableholder")?.focus({ preventScroll: true });
+  }
+
+  forgetColors() {}
+
+  update(): boolean {
+    const { state } = this;
+    const span = state.range ?? state.view;
+    const isMore = this.#job.update(span, "", state.events.generation);
+    if (this.#job.running && this.#aggregate.progress < 1) this.#say(span);
+    const pace = Math.max(PACE_MS, this.#rows.length / ROWS_PER_MS);
+    if (this.#isStale && performance.now() - this.#shownAt > pace) this.#show();
+    return isMore || this.#isStale;
+  }
+
+  #finish(aggregate: Aggregate) {
+    this.#rows = aggregate.rows();
+    this.#span = aggregate.span;
+    this.#isStale = true;
+  }
+
+  #show() {
+    if (!this.#table) return;
+    this.#isStale = false;
+    this.#shownAt = performance.now();
+    this.#table.compute();
+    this.#say(this.#span);
+  }
+
+  #say(span: Span) {
+    const { progress, nMissing } = this.#aggregate;
+    const parts: string[] = [aboutSpan(this.state, span)];
+    if (progress < 1) parts.push(`adding up ${formatPercent(progress)}`);
+    if (nMissing > 0) parts.push(`without some ${plural(nMissing, "event")} that are not here`);
+    const text = parts.join(" · ");
+    if (this.#status.textContent !== text) this.#status.textContent = text;
+  }
+
+  /** Selects all slices of a name and goes to the longest. */
+  #pick({ name, longest }: NameTotals) {
+    const { state } = this;
+    if (longest < 0) return;
+    state.select(longest);
+    state.showSpan({ t0: state.events.start[longest], t1: state.events.endOf(longest) });
+    state.scrollToTrack(longest);
+    state.finding.onName(name);
+  }
+
+  /** What a name is called where there is little room: signatures of kernels differ only far inside. */
+  #labelOf(name: string): string {
+    if (!SIGNATURE.test(name)) return name;
+    const { names } = this.state.meta;
+    if (this.#kernels.n !== names.length) {
+      this.#kernels = { n: names.length, names: readableKernels(names.filter((one) => SIGNATURE.test(one))) };
+    }
+    return this.#kernels.names.get(name) ?? name;
+  }
+
+  #build(): LinkedTable<NameTotals> {
+    const { state, view } = this;
+    const { meta, events } = state;
+    const nameOf = (row: NameTotals) => meta.names[row.name];
+    const labelOf = (row: NameTotals) => this.#labelOf(nameOf(row));
+    return new LinkedTable<NameTotals>(
+      { ...view, root: this.element },
+      {
+        label: "Slices by name",
+        filterLabel: "Filter slices by name",
+        noun: () => "names",
+        weightNoun: "self time",
+        weight: ({ selfPs }) => selfPs,
+        columns: (cut) => columns(state, (row) => cut("name", labelOf(row))),
+        cuts: { name: { text: labelOf, width: NAME_PX, leadPx: SWATCH_PX } },
+        sortBy: "total",
+        key: ({ name }) => String(name),
+        attributes: (row) => ({ title: nameOf(row), "data-name": nameOf(row) }),
+        rows: () => this.#rows,
+        texts: (row) => [nameOf(row), labelOf(row)],
+        opsOf: ({ longest }) => (longest < 0 ? [] : [meta.names[events.keyOf(longest)]]),
+        onPick: (row) => this.#pick(row),
+        whyEmpty: () => "No slice lies here. Move the window or drag over the ruler to choose another range.",
+        csv: {
+          file: "slices.csv",
+          header: ["name", "count", "total_us", "self_us", "mean_us", "min_us", "max_us"],
+          row: (row) => [
+            nameOf(row),
+            row.count,
+            ...[row.totalPs, row.selfPs, row.meanPs, row.minPs, row.maxPs].map((ps) => ps / 1e6),
+          ],
+        },
+        about: () => "",
+        controls: [this.#status],
+      },
+    );
+  }
+}
+
+function columns(state: TimelineState, label: (row: NameTotals) => string): GridColumn<NameTotals>[] {
+  const time = (
+    id: string,
+    title: string,
+    tip: string,
+    value: (row: NameTotals) => number,
+  ): GridColumn<NameTotals> => ({
+    ...{ id, title, tip, value, width: 76, narrowWidth: 66, isRight: true },
+    cell: (row) => formatTime(value(row)),
+  });
+  return [
+    {
+      id: "name",
+      title: "Slice",
+      tip: "By name, over all threads and streams; lines that repeat the work of others are left out",
+      value: ({ name }) => state.meta.names[name],
+      cell: (row) => {
+        const family = familyOf(state, row.name);
+        const swatch = h("i", { style: `background:var(--s-${family});border-color:var(--e-${family})` });
+        return h("span", { class: "tl-name", title: state.meta.names[row.name] }, swatch, label(row));
+      },
+    },
+    {
+      ...{ id: "count", title: "Count", width: 66, narrowWidth: 58, isRight: true },
+      tip: "Slices of which any part lies in the span",
+      value: ({ count }) => count,
+      cell: ({ count }) => formatCount(count),
+    },
+    time("total", "Total", "Time of the parts that lie in the span", ({ totalPs }) => totalPs),
+    time("self", "Self", "Of it, time in none of the slices inside", ({ selfPs }) => selfPs),
+    time("mean", "Mean", "Of the slices as a whole, though the span cuts some", ({ meanPs }) => meanPs),
+    { ...time("min", "Min", "Of the shortest slice, as a whole", ({ minPs }) => minPs), isOptional: true },
+    time("max", "Max", "Of the longest slice, as a whole", ({ maxPs }) => maxPs),
+  ];
+}
+
+function familyOf(state: TimelineState, name: number): string {
+  return FAMILIES[state.family[name]] ?? "runtime";
+}

@@ -1,0 +1,155 @@
+/** What the reader set up and marked in one timeline <-> two traits of its model; and the counters of the capture. */
+
+import { type ColorBy, type ColorScheme, nameCategories, namedParts, newColorScheme } from "../../model/events/colors";
+import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../../model/time/bookmarks";
+import type { Span } from "../../model/time/viewport";
+import {
+  type Arrangement,
+  arrangementToJson,
+  keyOf,
+  newArrangement,
+  readArrangement,
+  type TrackKey,
+} from "../../model/tracks/arrangement";
+import { type Counter, fullestAllocator, readCounters, spliceWindow } from "../../model/tracks/counters";
+import type { TraceView } from "../../ui/view";
+
+const SAVE_AFTER_MS = 200;
+/** What is asked for overtakes the events on the screen: until then the outline of the counters does. */
+const ASK_AFTER_MS = 1500;
+const TABLES = ["counters", "counter_sample"] as const;
+
+export class Board {
+  readonly tracks: Arrangement;
+  bookmarks: readonly Bookmark[] = [];
+  counters: readonly Counter[] = [];
+  readonly counterNames: readonly string[];
+  /** Moment of the reader: under the pointer, or moved by keys; null for none. */
+  cursor: number | null = null;
+  /** The colours that the last frame used. */
+  shownColors = new Uint8Array();
+  readonly #untouched: Arrangement;
+  #colors: ColorScheme | null = null;
+  #namesGeneration = -1;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    readonly trace: TraceView,
+    /** Called after anything here changed, by this view or by another holder of the model. */
+    readonly onChange: () => void,
+  ) {
+    const { model, signal, data } = trace;
+    const fullest = fullestAllocator(data.meta);
+    const pinned: TrackKey[] = fullest < 0 ? [] : [keyOf("counter", fullest)];
+    this.#untouched = newArrangement(pinned);
+    this.tracks = newArrangement(pinned);
+    this.counterNames = (data.meta.counters ?? []).map((counter) => counter.name);
+    this.#readModel();
+    this.readCounters();
+    const onModel = () => {
+      this.#readModel();
+      onChange();
+    };
+    for (const name of ["change:bookmarks", "change:arrangement"]) {
+      model.on(name, onModel);
+      signal.addEventListener("abort", () => model.off(name, onModel), { once: true });
+    }
+    signal.addEventListener("abort", () => this.#flush(), { once: true });
+    data.onTables(
+      () => {
+        this.readCounters();
+        onChange();
+      },
+      signal,
+      TABLES,
+    );
+    const ask = setTimeout(() => void data.ready([TABLES[0]]), ASK_AFTER_MS);
+    signal.addEventListener("abort", () => clearTimeout(ask), { once: true });
+  }
+
+  /** What is written equals what is read back, so the echo of an own change changes nothing. */
+  #readModel() {
+    const { model } = this.trace;
+    this.bookmarks = readBookmarks(String(model.get("bookmarks") ?? ""));
+    readArrangement(String(model.get("arrangement") ?? ""), this.tracks, this.#untouched);
+    this.#colors = null;
+  }
+
+  /** All values where they are here, else the outline, with all values of a capped page's window. */
+  readCounters() {
+    const { data } = this.trace;
+    const [full, sample] = TABLES.map((name) => data.table(name));
+    const isSpliced = full && sample && data.window && !data.isWhole(TABLES[0]);
+    const table = isSpliced ? spliceWindow(sample, full, data.window) : data.isWhole(TABLES[0]) ? full : undefined;
+    this.counters = readCounters(table ?? sample ?? full, data.meta);
+  }
+
+  /** Changes the tracks and keeps that. */
+  change(edit: (tracks: Arrangement) => void) {
+    edit(this.tracks);
+    this.#colors = null;
+    this.#write("arrangement", arrangementToJson(this.tracks, this.#untouched));
+    this.onChange();
+  }
+
+  /** As before the reader changed anything. */
+  reset() {
+    this.change((tracks) => {
+      readArrangement("{}", tracks, this.#untouched);
+      tracks.filter = "";
+      tracks.calledLines.clear();
+    });
+  }
+
+  /** Whether there is anything to reset. */
+  get isTouched(): boolean {
+    return arrangementToJson(this.tracks, this.#untouched) !== "{}";
+  }
+
+  setColorBy(by: ColorBy) {
+    this.change((tracks) => {
+      tracks.colorBy = by;
+    });
+  }
+
+  /** Colours of the events; `family` is by name id. */
+  colors(family: ArrayLike<number>): ColorScheme {
+    const { data } = this.trace;
+    if (this.#colors && this.#namesGeneration === data.namesGeneration) return this.#colors;
+    this.#namesGeneration = data.namesGeneration;
+    const by = this.tracks.colorBy;
+    const categories = by === "category" ? nameCategories(data.meta.names, family) : new Uint8Array();
+    const parts = data.meta.is_reduced ? namedParts(data.meta.names) : [];
+    this.#colors = newColorScheme(by, data.events, family, categories, parts);
+    this.shownColors = new Uint8Array(this.#colors.n);
+    return this.#colors;
+  }
+
+  setBookmarks(bookmarks: readonly Bookmark[]) {
+    this.bookmarks = bookmarks;
+    this.#write("bookmarks", bookmarksToJson(bookmarks));
+    this.onChange();
+  }
+
+  /** Index of the new bookmark. */
+  addBookmark(span: Span, text: string): number {
+    const { all, index } = withBookmark(this.bookmarks, bookmarkOf(span, text));
+    this.setBookmarks(all);
+    return index;
+  }
+
+  #write(name: "bookmarks" | "arrangement", value: string) {
+    const { model } = this.trace;
+    if (model.get(name) === value) return;
+    model.set(name, value);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#flush(), SAVE_AFTER_MS);
+  }
+
+  #flush() {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.trace.model.save_changes();
+  }
+}

@@ -1,0 +1,141 @@
+/** Turns keys into moves; the same table gives the help. Keys act only while the timeline has the focus. */
+import { fitRange, panBy, type Span, zoomAt } from "../../model/time/viewport";
+import { actOnBench, type KeyHelp, MARK_HELP, TRACK_HELP, VIEW_HELP } from "./bench_keys";
+import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./moves";
+import type { Panes } from "./panes";
+import type { SearchBox } from "./search_box";
+import type { TimelineState } from "./state";
+import type { Workbench } from "./workbench";
+
+export interface KeyActions {
+  readonly bench: Workbench;
+  readonly search: SearchBox;
+  readonly panes: Panes;
+  readonly toggleHelp: () => void;
+  /** Closes, clears or leaves, one thing at a time. */
+  readonly escape: () => void;
+  readonly scrollBy: (px: number) => void;
+  /** Time at the pointer, null when it is not over the plot. */
+  readonly pointerTime: () => number | null;
+}
+
+const ZOOM_STEP = 1.5;
+const PAN_RATIO = 0.15;
+const SCROLL_PX = 45;
+
+/** Key caps and what they do, by what the reader wants, in the order of the help. */
+export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
+  [
+    "Look around",
+    [
+      ["W / S", "zoom in / out at the pointer"],
+      ["A / D, ← / →", "pan"],
+      ["↑ / ↓", "scroll the tracks"],
+      ["F", "fit the selected slice, else the range, else the whole capture"],
+      ["0", "fit the whole capture"],
+      ["Ctrl + wheel", "zoom; after a click the wheel alone zooms"],
+      ["Shift + wheel", "pan"],
+      ["drag", "pan; on the ruler: select a range; on the steps: select steps; above: move the window"],
+      ...VIEW_HELP,
+    ],
+  ],
+  [
+    "Find and follow",
+    [
+      ["/", "find slices; Enter next, Shift + Enter previous match, here as well"],
+      ["[ / ]", "previous / next slice of the same op"],
+      ["Shift + ← / →", "previous / next slice of the row"],
+      ["Shift + ↑ / ↓", "to the enclosing slice / the first slice inside"],
+      ["< / >", "along the arrows: to what started the slice / to what it started"],
+    ],
+  ],
+  ["Select and mark", [["M", "the selected slice becomes the time range, which all views are about"], ...MARK_HELP]],
+  ["Tracks", TRACK_HELP],
+  [
+    "Views",
+    [
+      ["G", "tracks, flame or table of slices"],
+      ["Esc", "close this, clear the selection, clear the range, leave"],
+    ],
+  ],
+];
+
+export function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
+  section.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.ctrlKey || event.metaKey || isOwnKeyOf(event.target, event.key)) return;
+      if (!actOnBench(event, actions.bench) && (event.altKey || !act(event, state, actions))) return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    { signal },
+  );
+}
+
+/** Keys that the focused part needs for itself: typing, pressing a button, scrolling the details. */
+function isOwnKeyOf(target: EventTarget | null, key: string): boolean {
+  if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return true;
+  if (target instanceof HTMLButtonElement) return key === "Enter" || key === " ";
+  return target instanceof HTMLElement && target.closest("aside") !== null && /^(Arrow|Page|Home|End)/.test(key);
+}
+
+function act(event: KeyboardEvent, state: TimelineState, actions: KeyActions): boolean {
+  if (event.shiftKey && event.key.startsWith("Arrow")) return walk(state, event.key);
+  if (event.key === "Enter") return actions.search.go(event.shiftKey ? -1 : 1);
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const action = KEYS[key];
+  if (!action) return false;
+  action(state, actions);
+  return true;
+}
+
+const KEYS: Readonly<Record<string, (state: TimelineState, actions: KeyActions) => void>> = {
+  w: (state, actions) => zoom(state, actions, 1 / ZOOM_STEP),
+  s: (state, actions) => zoom(state, actions, ZOOM_STEP),
+  a: (state) => pan(state, -PAN_RATIO),
+  d: (state) => pan(state, PAN_RATIO),
+  ArrowLeft: (state) => pan(state, -PAN_RATIO),
+  ArrowRight: (state) => pan(state, PAN_RATIO),
+  ArrowUp: (_, actions) => actions.scrollBy(-SCROLL_PX),
+  ArrowDown: (_, actions) => actions.scrollBy(SCROLL_PX),
+  f: (state) => state.setView(fitRange(focusSpan(state) ?? state.range ?? state.bounds, state.bounds)),
+  "0": (state) => state.setView(state.bounds),
+  m: (state) => {
+    const span = focusSpan(state);
+    if (span) state.setRange(span);
+  },
+  "[": (state) => toSameOp(state, -1),
+  "]": (state) => toSameOp(state, 1),
+  "<": (state) => alongFlow(state, "up"),
+  ">": (state) => alongFlow(state, "down"),
+  "/": (_, actions) => actions.search.focus(),
+  g: (_, actions) => actions.panes.next(),
+  "?": (_, actions) => actions.toggleHelp(),
+  Escape: (_, actions) => actions.escape(),
+};
+
+function zoom(state: TimelineState, actions: KeyActions, factor: number) {
+  const { view } = state;
+  const time = actions.pointerTime() ?? (view.t0 + view.t1) / 2;
+  state.setView(zoomAt(view, time, factor, state.reach));
+}
+
+function pan(state: TimelineState, ratio: number) {
+  state.setView(panBy(state.view, (state.view.t1 - state.view.t0) * ratio, state.reach));
+}
+
+function focusSpan(state: TimelineState): Span | null {
+  const { focus, events } = state;
+  if (focus < 0) return null;
+  return { t0: events.start[focus], t1: events.start[focus] + Math.max(1000, events.duration[focus]) };
+}
+
+/** Moves the selection to a neighbour in the nesting of the line. */
+function walk(state: TimelineState, key: string): boolean {
+  if (state.focus < 0) return false;
+  if (key === "ArrowUp") toEnclosing(state);
+  else if (key === "ArrowDown") toFirstInside(state);
+  else alongRow(state, key === "ArrowRight" ? 1 : -1);
+  return true;
+}

@@ -1,0 +1,72 @@
+/** Turns a track and what is in view into the words of its label. */
+
+import { gapsIn } from "../../model/events/idle";
+import { coveredTime } from "../../model/events/lod";
+import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
+import { timeInside } from "../../model/time/sessions";
+import { axisTop, type Counter, formatValue, valueAt } from "../../model/tracks/counters";
+import type { FoldTrack, PlaneTrack } from "../../model/tracks/tracks";
+import type { TimelineState } from "./state";
+
+/** "Host", "Device": of which host says the track around it. */
+export function planeName(state: TimelineState, plane: number): string {
+  return { host: "Host", device: "Device", other: "Other" }[state.meta.planes[plane].kind];
+}
+
+export function foldName(state: TimelineState, track: FoldTrack): string {
+  return plural(track.lines.length, `more ${state.meta.planes[track.plane].kind === "host" ? "thread" : "stream"}`);
+}
+
+export function foldInfo(state: TimelineState, track: FoldTrack): string {
+  const { lines } = state.meta;
+  return `together busy for ${formatTime(track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0))}`;
+}
+
+/** "/host:CPU · 3 of 16 threads did work in this window", or how busy a device was and how long it waited. */
+export function planeInfo(state: TimelineState, track: PlaneTrack): string {
+  const { meta, view } = state;
+  const { kind, name } = meta.planes[track.plane];
+  const hidden = track.nHidden > 0 ? ` · ${formatCount(track.nHidden)} hidden` : "";
+  if (kind === "device") {
+    const main = busiest(state, track.lines);
+    return main < 0 ? name + hidden : `${name} · ${deviceInfo(state, main)}${hidden}`;
+  }
+  const nBusy = track.lines.filter((line) => isBusy(state, line)).length;
+  const noun = kind === "host" ? "thread" : "line";
+  const window = formatTime(view.t1 - view.t0);
+  return `${name} · ${formatCount(nBusy)} of ${plural(track.lines.length, noun)} did work in this window, ${window}${hidden}`;
+}
+
+function busiest({ meta }: TimelineState, lines: readonly number[]): number {
+  let best = -1;
+  for (const line of lines) {
+    if (!meta.lines[line].is_derived && (best < 0 || meta.lines[line].busy_ps > meta.lines[best].busy_ps)) best = line;
+  }
+  return best;
+}
+
+function isBusy({ events, rows, view }: TimelineState, line: number): boolean {
+  const row = rows.firstRow[line];
+  return row < rows.firstRow[line + 1] && coveredTime(events, row, view) > 0;
+}
+
+function deviceInfo(state: TimelineState, line: number): string {
+  const { events, rows, view, uncaptured } = state;
+  const row = rows.firstRow[line];
+  if (rows.firstRow[line + 1] === row) return "no events here";
+  const captured = view.t1 - view.t0 - timeInside(uncaptured, view);
+  const busy = coveredTime(events, row, view) / Math.max(1, captured);
+  const { count, meanPs } = gapsIn(state.gapsOf(row), view);
+  const gaps = count > 0 ? ` · ${plural(count, "gap")} over 1 ms, ${formatTime(meanPs)} on average` : "";
+  return `busy ${formatPercent(busy)} of this window${gaps}`;
+}
+
+/** ["", "0 to 3.5 GiB in use"], with a moment ["1.2 GiB", " of 3.5 GiB"]. */
+export function counterWords(counter: Counter, cursor: number | null): readonly [string, string] {
+  if (counter.max <= 0 && counter.min >= 0) return ["", "always 0"];
+  const top = formatValue(axisTop(counter), counter.unit);
+  const value = cursor === null ? Number.NaN : valueAt(counter, cursor);
+  return Number.isNaN(value)
+    ? ["", `0 to ${top}${counter.kind === "memory" ? " in use" : ""}`]
+    : [formatValue(value, counter.unit), ` of ${top}`];
+}

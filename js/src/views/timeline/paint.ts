@@ -1,0 +1,248 @@
+/** Turns the state into one frame on the canvas. */
+
+import { drawNoCounter } from "../../draw/counter";
+import { type Frame, fillRect, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
+import { drawSampled, drawSessionGaps, nameSampled } from "../../draw/gaps";
+import { drawOverview, drawRangeBracket, drawRangeWash, drawRuler, drawSteps, rangeLabelSpan } from "../../draw/head";
+import { LabelCache } from "../../draw/label_cache";
+import { markFound, outlineEvent, outlineHovered, outlineMarked } from "../../draw/outlines";
+import { drawCounterTrack, drawTracks } from "../../draw/slices";
+import { drawStepLines } from "../../draw/step_lines";
+import type { ColorScheme } from "../../model/events/colors";
+import { RowLayouts } from "../../model/events/row_layouts";
+import { RunBuffer } from "../../model/time/pieces";
+import { describeRange } from "../../model/time/span_text";
+import type { Span } from "../../model/time/viewport";
+import { pinning, screenY } from "../../model/tracks/pinning";
+import { type Palette, readPalette } from "../../ui/theme";
+import { ArrowLayer } from "./arrow_layer";
+import type { TimelineState } from "./state";
+
+export class Painter {
+  readonly #ctx: CanvasRenderingContext2D;
+  readonly #labels: LabelCache;
+  #palette: Palette | null = null;
+  #layouts = new RowLayouts();
+  #runs = new RunBuffer();
+  #width = 0;
+  #height = 0;
+  labelWidth = 164;
+  #described: Span & { readonly steps: unknown; readonly text: string } = { t0: 0, t1: 0, steps: null, text: "" };
+  /** Lies over the tracks. */
+  readonly arrows = new ArrowLayer();
+  /** Pixels of the plot that the words of the range took on the ruler. */
+  rangeLabel: Span | null = null;
+  /** Pixels of it that flags of bookmarks take. */
+  flags: readonly Span[] = [];
+
+  constructor(
+    readonly canvas: HTMLCanvasElement,
+    readonly root: HTMLElement,
+    readonly state: TimelineState,
+  ) {
+    const ctx = canvas.getContext("2d", { alpha: false });
+    if (!ctx) throw new Error("This browser gives no 2D canvas, which the timeline is drawn on.");
+    this.#ctx = ctx;
+    this.#labels = new LabelCache(state.meta.names);
+  }
+
+  /** Of the canvas, in px. */
+  get height() {
+    return this.#height;
+  }
+
+  /** Of the canvas, in px. */
+  get width() {
+    return this.#width;
+  }
+
+  /** Width of the plot, without the label column, in px. */
+  get plotWidth() {
+    return Math.max(1, this.#width - this.labelWidth);
+  }
+
+  /** Where the tracks end in the canvas. */
+  get tracksBottom() {
+    const { layout, meta } = this.state;
+    const docked = layout.dock.reduce((sum, track) => sum + track.height, 0);
+    const isMissing = docked === 0 && meta.memory_remedy && !meta.counters?.some(({ kind }) => kind === "memory");
+    return this.#height - (docked > 0 ? docked + 1 : isMissing ? NO_COUNTER_PX : 0);
+  }
+
+  resize(width: number, height: number) {
+    this.#width = width;
+    this.#height = height;
+    if (this.#layouts.capacity < width) {
+      this.#layouts = new RowLayouts(width);
+      this.#runs = new RunBuffer(width);
+    }
+  }
+
+  /** Reads the colours again with the next frame. */
+  forgetColors() {
+    this.#palette = null;
+    this.#labels.clear();
+    this.#layouts.clear();
+  }
+
+  paint() {
+    if (this.#width < 50) return;
+    this.#fitCanvas();
+    this.#palette ??= readPalette(this.root);
+    const frame = this.#frame(this.#palette);
+    const { ctx } = frame;
+    ctx.fillStyle = frame.palette.bg;
+    ctx.fillRect(0, 0, this.#width, this.#height);
+    ctx.save();
+    ctx.translate(this.labelWidth, 0);
+    ctx.textBaseline = "middle";
+    this.#paintHead(frame);
+    this.#paintTracks(frame);
+    nameSampled(frame, this.tracksBottom);
+    this.#paintDock(frame);
+    drawRangeBracket(frame, this.#height);
+    this.rangeLabel = rangeLabelSpan(frame);
+    ctx.restore();
+  }
+
+  #paintHead(frame: Frame) {
+    const { state } = this;
+    const isDevice = state.meta.planes.some((plane) => plane.kind === "device");
+    const busy = state.meta.activity?.[isDevice ? "device" : "host"] ?? [];
+    drawOverview(frame, busy, isDevice ? "device" : "threads", state.found?.hits ?? null);
+    drawRuler(frame, this.#height);
+    drawRangeWash(frame, this.#height);
+    drawSteps(frame, state.hosted.headOfStep(state.link.step), state.hosted.headHost);
+    drawSampled(frame, TRACKS_TOP_PX, this.tracksBottom);
+    drawSessionGaps(frame, STEPS_TOP_PX, this.tracksBottom);
+    drawStepLines(frame, TRACKS_TOP_PX, this.#height);
+  }
+
+  /** Counters pinned below the tracks, or why there is none. */
+  #paintDock(frame: Frame) {
+    const { dock } = this.state.layout;
+    const top = this.tracksBottom;
+    if (dock.length > 0) {
+      fillRect(frame.ctx, -this.labelWidth, top - 1, this.#width, 1, frame.palette.rule2);
+      for (const track of dock) drawCounterTrack(frame, track, top + 1 + track.y);
+      drawSessionGaps(frame, top, this.#height);
+    } else if (top < this.#height) drawNoCounter(frame, top + 2);
+  }
+
+  /** Those that scroll, then the pinned ones over them. */
+  #paintTracks(frame: Frame) {
+    const { ctx, palette } = frame;
+    const { state } = this;
+    const { shown, scroll } = pinning(state.layout, state.scrollTop, state.tracksHeight);
+    const border = TRACKS_TOP_PX + shown;
+    this.#paintPart({ ...frame, tracksTop: border });
+    if (shown > 0) {
+      this.#paintPart({ ...frame, tracksBottom: border, scrollTop: scroll });
+      fillRect(ctx, -this.labelWidth, border - 1, this.#width, 1, palette.ink2);
+    }
+    const near = state.hover === state.focus ? [] : state.finding.arrowsOf(state.hover);
+    this.arrows.paint(frame, [...state.finding.chainOf(state.focus).arrows, ...near]);
+  }
+
+  #paintPart(frame: Frame) {
+    const { ctx, palette } = frame;
+    const { state } = this;
+    ctx.save();
+    clipTo(ctx, -this.labelWidth, frame.tracksTop, this.#width, frame.tracksBottom);
+    drawTracks(frame);
+    clipTo(ctx, 0, frame.tracksTop, frame.width, frame.tracksBottom);
+    if (state.found) markFound(frame, state.found, palette.act);
+    outlineHovered(frame, palette.ink);
+    if (state.selected) outlineMarked(frame, state.selected, palette.ink);
+    if (state.hover >= 0) outlineEvent(frame, state.hover, palette.ink, 1);
+    if (state.focus >= 0) outlineEvent(frame, state.focus, palette.ink, 2);
+    frame.hovered.length = 0;
+    ctx.restore();
+  }
+
+  #fitCanvas() {
+    const ratio = globalThis.devicePixelRatio || 1;
+    const width = Math.round(this.#width * ratio);
+    const height = Math.round(this.#height * ratio);
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+    }
+    this.#ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  #frame(palette: Palette): Frame {
+    const { state } = this;
+    const { meta, events, hosted, steps, layout, view, bounds, uncaptured, scrollTop, range, board } = state;
+    state.shownCategories.fill(0);
+    const colors = board.colors(state.family);
+    board.shownColors.fill(0);
+    return {
+      ctx: this.#ctx,
+      palette,
+      width: this.plotWidth,
+      labelWidth: this.labelWidth,
+      height: this.#height,
+      view,
+      bounds,
+      uncaptured,
+      meta,
+      events,
+      steps: hosted.head,
+      allSteps: steps,
+      strips: hosted.strips,
+      shownCategories: state.shownCategories,
+      colors,
+      fills: colorsOf(colors, palette.fills, palette.categoryFills),
+      edges: colorsOf(colors, palette.edges, palette.categories),
+      shownColors: board.shownColors,
+      counters: board.counters,
+      labels: this.#labels,
+      layouts: this.#layouts,
+      runs: this.#runs,
+      layout,
+      scrollTop,
+      yOf: (y) => TRACKS_TOP_PX + screenY(layout, scrollTop, state.tracksHeight, y),
+      tracksTop: TRACKS_TOP_PX,
+      tracksBottom: this.tracksBottom,
+      range,
+      rangeLabel: range ? this.#describe(range) : "",
+      flags: this.flags,
+      sampled: this.#sampled(),
+      hoveredIds: state.hoveredIds,
+      only: state.finding.isOnlyFound ? state.found : null,
+      hovered: [],
+    };
+  }
+
+  /** Only where no more is to come: while events load, the words above the tracks say so. */
+  #sampled(): Span[] {
+    const { events, trace } = this.state;
+    const { isOffline, isFull } = trace.data.eventsState;
+    if (events.n === 0 || (!isOffline && !isFull)) return [];
+    return events.runs.filter(({ isSample }) => isSample).map(({ span }) => span);
+  }
+
+  /** To find the steps of a range takes a look at all of them: once a range. */
+  #describe({ t0, t1 }: Span): string {
+    const { meta, trace, steps } = this.state;
+    const last = this.#described;
+    if (last.t0 === t0 && last.t1 === t1 && last.steps === steps) return last.text;
+    const text = describeRange(meta, trace.data.table("steps"), [t0, t1]);
+    this.#described = { t0, t1, steps, text };
+    return text;
+  }
+}
+
+/** By number of the colour; those behind the families are of categories. */
+function colorsOf({ source, isCategory }: ColorScheme, families: readonly string[], categories: readonly string[]) {
+  const all = isCategory ? categories : [...families, ...categories];
+  return source.map((id) => all[id]);
+}
+
+/** From `top` to `bottom`; inside what is clipped already. */
+function clipTo(ctx: CanvasRenderingContext2D, x: number, top: number, width: number, bottom: number) {
+  ctx.beginPath();
+  ctx.rect(x, top, width, Math.max(0, bottom - top));
+  ctx.clip();
+}

@@ -1,0 +1,232 @@
+/** Turns mouse and pen into panning, zooming, brushing and selecting. */
+import { stepAt } from "../../model/time/steps";
+import { panBy, zoomAt } from "../../model/time/viewport";
+import { ordered, snappedTime } from "./cursor";
+import { edgeUnder, eventUnder, pieceUnder, timeUnder, type Zone, zoneAt } from "./hit";
+import type { Painter } from "./paint";
+import type { TimelineState } from "./state";
+
+/** A press that moves less is a click. */
+const CLICK_PX = 4;
+/** A turn of the wheel by one notch zooms by this factor. */
+const ZOOM_PER_NOTCH = 1.2;
+const NOTCH_PX = 100;
+const PINCH_NOTCH_PX = 12;
+const LINE_PX = 16;
+
+export interface PointerPlaces {
+  /** Gets the events; canvas and labels lie in it. */
+  readonly area: HTMLElement;
+  readonly canvas: HTMLCanvasElement;
+  readonly scroller: HTMLElement;
+  /** Whether the wheel may zoom without a modifier key. */
+  readonly isArmed: () => boolean;
+  /** Called for each press, before anything else. */
+  readonly arm: () => void;
+  /** Event under the pointer (-1 for none) and its place; null when the pointer has left. */
+  readonly onHover: (event: number, place: { x: number; y: number } | null) => void;
+  readonly onRangeCleared: () => void;
+}
+
+/** What a press became: called with the pointer's place until it is released. */
+type Drag = (x: number, y: number) => void;
+
+export function listenToPointer(state: TimelineState, painter: Painter, places: PointerPlaces, signal: AbortSignal) {
+  const { area } = places;
+  let drag: Drag | null = null;
+  let press = { x: 0, y: 0, hasMoved: false };
+  const at = (event: MouseEvent) => placeOn(places.canvas, event);
+  const onDown = (event: PointerEvent) => {
+    if (event.button !== 0 || (event.target as Element).closest("button, .tl-head")) return;
+    places.arm();
+    const { x, y } = at(event);
+    press = { x, y, hasMoved: false };
+    drag = startDrag(state, painter, places, x, y, event);
+    if (drag) area.setPointerCapture(event.pointerId);
+  };
+  const onMove = (event: PointerEvent) => {
+    const { x, y } = at(event);
+    if (!drag) {
+      hover(state, painter, places, x, y, event.target as Element);
+      return;
+    }
+    if (!press.hasMoved && Math.hypot(x - press.x, y - press.y) < CLICK_PX) return;
+    if (!press.hasMoved) places.onHover(-1, null);
+    press.hasMoved = true;
+    drag(x, y);
+  };
+  const onUp = (event: PointerEvent) => {
+    if (!drag) return;
+    drag = null;
+    if (!press.hasMoved && event.type === "pointerup") click(state, painter, places, press.x, press.y, event.shiftKey);
+  };
+  area.addEventListener("pointerdown", onDown, { signal });
+  area.addEventListener("pointermove", onMove, { signal });
+  area.addEventListener("pointerup", onUp, { signal });
+  area.addEventListener("pointercancel", onUp, { signal });
+  area.addEventListener("pointerleave", () => places.onHover(-1, null), { signal });
+  area.addEventListener("wheel", (event) => onWheel(state, painter, places, event, at(event)), {
+    signal,
+    passive: false,
+  });
+}
+
+function placeOn(canvas: HTMLCanvasElement, event: MouseEvent): { x: number; y: number } {
+  const box = canvas.getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
+}
+
+function startDrag(
+  state: TimelineState,
+  painter: Painter,
+  places: PointerPlaces,
+  x: number,
+  y: number,
+  { shiftKey }: PointerEvent,
+): Drag | null {
+  const zone = zoneAt(painter, y);
+  if (x < painter.labelWidth) return null;
+  if (zone === "overview") return dragWindow(state, painter, x);
+  if (zone === "ruler") return dragRange(state, painter, x);
+  if (zone === "steps" && !shiftKey) return dragSteps(state, painter, x);
+  if (shiftKey) return dragArea(state, painter, x, y);
+  const { view } = state;
+  const top = places.scroller.scrollTop;
+  return (toX, toY) => {
+    const delta = ((x - toX) / painter.plotWidth) * (view.t1 - view.t0);
+    places.scroller.scrollTop = top + y - toY;
+    state.setView(panBy(view, delta, state.reach));
+  };
+}
+
+/** In the overview: its window's edges, the window itself, or a new window. */
+function dragWindow(state: TimelineState, painter: Painter, x: number): Drag {
+  const { view, bounds } = state;
+  const edge = edgeUnder(painter, view, bounds, x);
+  const from = timeUnder(state, painter, x, "overview");
+  const isInside = from > view.t0 && from < view.t1 && (view.t1 - view.t0) / (bounds.t1 - bounds.t0) < 0.98;
+  return (toX) => {
+    const to = timeUnder(state, painter, toX, "overview");
+    if (edge) state.setView(ordered(edge === "t0" ? view.t1 : view.t0, to));
+    else if (isInside) state.setView(panBy(view, to - from, bounds));
+    else state.setView(ordered(from, to));
+  };
+}
+
+/** On the ruler: an edge of the range, or a new range. */
+function dragRange(state: TimelineState, painter: Painter, x: number): Drag {
+  const edge = edgeUnder(painter, state.range, state.view, x);
+  const range = state.range;
+  const from = edge && range ? (edge === "t0" ? range.t1 : range.t0) : timeUnder(state, painter, x, "ruler");
+  return (toX) => {
+    state.setRange(ordered(from, timeUnder(state, painter, toX, "ruler")));
+    state.invalidate();
+  };
+}
+
+/** Over the tracks with Shift: from edge to edge. */
+function dragArea(state: TimelineState, painter: Painter, x: number, y: number): Drag {
+  const from = snappedTime(state, painter, x, y);
+  return (toX, toY) => {
+    state.setRange(ordered(from, snappedTime(state, painter, toX, toY)));
+    state.invalidate();
+  };
+}
+
+/** On the step row: whole steps. */
+function dragSteps(state: TimelineState, painter: Painter, x: number): Drag {
+  const { head: steps } = state.hosted;
+  const first = stepAt(steps, timeUnder(state, painter, x, "steps"));
+  return (toX) => {
+    const last = stepAt(steps, timeUnder(state, painter, toX, "steps"));
+    if (first < 0 || last < 0) return;
+    state.setRange({ t0: steps.start[Math.min(first, last)], t1: steps.end[Math.max(first, last)] });
+  };
+}
+
+function click(
+  state: TimelineState,
+  painter: Painter,
+  places: PointerPlaces,
+  x: number,
+  y: number,
+  isExtending: boolean,
+) {
+  const zone = zoneAt(painter, y);
+  const time = timeUnder(state, painter, x, zone);
+  if (zone === "overview") {
+    const half = (state.view.t1 - state.view.t0) / 2;
+    state.setView({ t0: time - half, t1: time + half });
+  } else if (zone === "ruler") {
+    const { range } = state;
+    if (range && (time < range.t0 || time > range.t1)) places.onRangeCleared();
+  } else if (zone === "steps") {
+    clickStep(state, state.hosted.stepOfHead(stepAt(state.hosted.head, time)), isExtending);
+  } else if (zone === "tracks") {
+    const piece = pieceUnder(state, painter, x, y);
+    if (piece) clickStep(state, piece.step, isExtending);
+    else state.select(eventUnder(state, painter, x, y));
+  }
+}
+
+/** A step becomes the range; with Shift the range grows to it; a second click lets it go. */
+function clickStep(state: TimelineState, step: number, isExtending: boolean) {
+  const { steps, range, link } = state;
+  if (step < 0) return;
+  const own = { t0: steps.start[step], t1: steps.end[step] };
+  if (isExtending && range) {
+    state.setRange({ t0: Math.min(range.t0, own.t0), t1: Math.max(range.t1, own.t1) });
+  } else if (link.step === step && range) {
+    link.setStep(-1);
+    state.setRange(null);
+  } else {
+    link.setStep(step);
+    state.setRange(own);
+  }
+}
+
+const CURSORS: Readonly<Record<Zone, string>> = {
+  overview: "grab",
+  ruler: "text",
+  steps: "pointer",
+  tracks: "default",
+  counter: "default",
+};
+
+function hover(state: TimelineState, painter: Painter, places: PointerPlaces, x: number, y: number, target: Element) {
+  const zone = zoneAt(painter, y);
+  const isPlot = x >= painter.labelWidth && !target.closest("button");
+  const event = isPlot ? eventUnder(state, painter, x, y) : -1;
+  const isEdge =
+    (zone === "overview" && edgeUnder(painter, state.view, state.bounds, x)) ||
+    (zone === "ruler" && edgeUnder(painter, state.range, state.view, x));
+  const isOnSlice = event >= 0 || (isPlot && pieceUnder(state, painter, x, y) !== null);
+  places.area.style.cursor = !isPlot ? "default" : isEdge ? "ew-resize" : isOnSlice ? "pointer" : CURSORS[zone];
+  places.onHover(event, { x, y });
+}
+
+function onWheel(
+  state: TimelineState,
+  painter: Painter,
+  places: PointerPlaces,
+  event: WheelEvent,
+  { x, y }: { x: number; y: number },
+) {
+  const scale = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PX : 1;
+  const dx = event.deltaX * scale;
+  const dy = event.deltaY * scale;
+  const isZoom = event.ctrlKey || event.metaKey;
+  // Over the labels the wheel scrolls the tracks, and without a click or a modifier it scrolls the page.
+  if (!isZoom && !event.shiftKey && (!places.isArmed() || x < painter.labelWidth)) return;
+  event.preventDefault();
+  const window = state.view.t1 - state.view.t0;
+  if (!isZoom && (event.shiftKey || Math.abs(dx) > Math.abs(dy))) {
+    const delta = ((dx || dy) / painter.plotWidth) * window;
+    state.setView(panBy(state.view, delta, state.reach));
+    return;
+  }
+  // A pinch on a touchpad comes as a wheel with Ctrl in small portions.
+  const notch = event.ctrlKey && Math.abs(dy) < 40 ? PINCH_NOTCH_PX : NOTCH_PX;
+  const factor = ZOOM_PER_NOTCH ** Math.max(-3, Math.min(3, dy / notch));
+  state.setView(zoomAt(state.view, timeUnder(state, painter, x, zoneAt(painter, y)), factor, state.reach));
+}

@@ -1,0 +1,290 @@
+/** The trace and the link -> the timeline: steps on top, planes and lines as tracks of nested slices, details at the side. */
+
+import "./timeline.css";
+import { TRACKS_TOP_PX } from "../../draw/frame";
+import { formatCount, formatInstant } from "../../model/text/format";
+import { eventsWords } from "../../model/time/left_out";
+import { h } from "../../ui/dom";
+import { inFrame, watchSize } from "../../ui/page";
+import { mount, type TraceView } from "../../ui/view";
+import { Details } from "./details";
+import { eventUnder, pieceUnder } from "./hit";
+import { listenToKeys } from "./keys";
+import { exposeToTests, type TimelineElement } from "./locate";
+import { Painter } from "./paint";
+import { Panes } from "./panes";
+import { PerfettoLink } from "./perfetto";
+import { listenToPointer } from "./pointer";
+import { SearchBox } from "./search_box";
+import { shareWindow } from "./shared_window";
+import { TimelineState } from "./state";
+import { Help } from "./toolbar";
+import { Tooltip } from "./tooltip";
+import { Workbench } from "./workbench";
+
+/** With the toolbar and the strip of colours. */
+const HEIGHT_PX = 380;
+const BAR_PX = 28;
+const FOOT_PX = 20;
+const NARROW_PX = 1100;
+const LABEL_PX = { wide: 164, narrow: 128 };
+
+class Timeline {
+  readonly #view: TraceView;
+  readonly #state: TimelineState;
+  readonly #painter: Painter;
+  readonly #details: Details;
+  readonly #search: SearchBox;
+  readonly #tooltip: Tooltip;
+  readonly #canvas = h("canvas", { role: "img" });
+  readonly #scroller = h("div", { class: "tl-scroll" });
+  readonly #area = h("div", { class: "tlc" });
+  readonly #help: Help;
+  readonly #bench: Workbench;
+  readonly #panes: Panes;
+  readonly #section = h("section", {
+    class: "tl",
+    tabindex: 0,
+    "aria-label": "Timeline",
+    "data-lm-suppress-shortcuts": "true",
+  });
+  readonly #height: number;
+  /** Where the pointer is in the canvas, null when it is elsewhere. */
+  #pointer: { x: number; y: number } | null = null;
+  /** What of the picture was last looked at under a resting pointer. */
+  #hoveredIn: readonly unknown[] = [];
+  #namesGeneration = 0;
+  /** Frames asked for by a constructor that then failed must not draw. */
+  #isBuilt = false;
+
+  constructor(view: TraceView) {
+    this.#view = view;
+    const { signal, root, options } = view;
+    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX - FOOT_PX;
+    const repaint = inFrame(
+      view.guard(() => this.#paint()),
+      signal,
+    );
+    this.#state = new TimelineState(view, repaint);
+    this.#painter = new Painter(this.#canvas, root, this.#state);
+    this.#tooltip = new Tooltip(this.#state);
+    this.#search = new SearchBox(this.#state, () => this.#section.focus(), signal);
+    this.#help = new Help(() => this.#section.focus({ preventScroll: true }), signal);
+    const pane = h("aside", { class: "det", "aria-label": "Details of the selection", tabindex: 0 });
+    const live = h("div", { class: "sr", "aria-live": "polite" });
+    const places = { section: this.#section, area: this.#area, scroller: this.#scroller, live };
+    this.#area.append(this.#canvas, this.#scroller, this.#tooltip.element);
+    this.#bench = new Workbench(this.#state, this.#painter, { ...places, help: () => this.#help.toggle() }, signal);
+    this.#bench.bar.find.append(this.#search.element);
+    const perfetto = new PerfettoLink(view.data, this.#state.meta.title, signal);
+    this.#bench.bar.addMore(() => perfetto.panel());
+    this.#panes = new Panes(view, this.#state, signal, () => this.#section.focus({ preventScroll: true }));
+    this.#bench.bar.mode.append(this.#panes.element);
+    this.#area.append(this.#painter.arrows.canvas, this.#panes.place);
+    this.#details = new Details(pane, live, this.#state, signal);
+    const grid = h("div", { class: "tlg" }, this.#area, pane);
+    this.#section.prepend(this.#bench.bar.element, grid, this.#bench.legend.element, live, this.#help.element);
+    root.append(this.#section);
+    this.#area.style.height = `${this.#height}px`;
+    pane.style.height = `${this.#height}px`;
+    this.#listen();
+    exposeToTests(root as TimelineElement, this.#canvas, this.#state, this.#painter);
+    shareWindow(root, this.#state, signal);
+    this.#isBuilt = true;
+  }
+
+  #listen() {
+    const { signal, link, data } = this.#view;
+    const state = this.#state;
+    this.#listenToInput();
+    watchSize(this.#area, (width) => this.#resize(width), signal);
+    this.#view.onTheme(() => {
+      this.#painter.forgetColors();
+      this.#panes.forgetColors();
+      state.invalidate();
+    });
+    this.#scroller.addEventListener("scroll", () => state.invalidate(), { signal });
+    link.on(
+      "selection",
+      this.#view.guard(() => state.readSelection()),
+      signal,
+    );
+    link.on(
+      "time_range",
+      this.#view.guard(() => this.#onRange()),
+      signal,
+    );
+    link.on("step", () => this.#onStep(), signal);
+    link.on("hover", () => this.#onHoverElsewhere(), signal);
+    link.on(
+      "host",
+      this.#view.guard(() => state.readHost()),
+      signal,
+    );
+    data.onChange(
+      this.#view.guard(() => this.#onData()),
+      signal,
+    );
+    data.onTables(
+      this.#view.guard(() => state.readTables()),
+      signal,
+      ["steps", "step_pieces", "worker_steps"],
+    );
+  }
+
+  #listenToInput() {
+    const { signal } = this.#view;
+    const state = this.#state;
+    listenToPointer(
+      state,
+      this.#painter,
+      {
+        area: this.#area,
+        canvas: this.#canvas,
+        scroller: this.#scroller,
+        isArmed: () => this.#section.contains(this.#section.ownerDocument.activeElement),
+        arm: () => this.#section.focus({ preventScroll: true }),
+        onHover: (event, place) => {
+          this.#pointer = place;
+          this.#bench.cursor.point(place?.x ?? null, place?.y ?? 0);
+          this.#hover(event, place?.x ?? 0, place?.y ?? 0);
+        },
+        onRangeCleared: () => this.#clearRange(),
+      },
+      signal,
+    );
+    listenToKeys(
+      this.#section,
+      state,
+      {
+        search: this.#search,
+        panes: this.#panes,
+        toggleHelp: () => this.#help.toggle(),
+        escape: () => this.#escape(),
+        scrollBy: (px) => this.#scroller.scrollBy({ top: px }),
+        pointerTime: () => this.#state.board.cursor,
+        bench: this.#bench,
+      },
+      signal,
+    );
+  }
+
+  #resize(width: number) {
+    this.#painter.labelWidth = this.#section.clientWidth < NARROW_PX ? LABEL_PX.narrow : LABEL_PX.wide;
+    this.#section.style.setProperty("--w-label", `${this.#painter.labelWidth}px`);
+    this.#painter.resize(width, this.#height);
+    this.#scroller.style.top = `${TRACKS_TOP_PX}px`;
+    this.#state.invalidate();
+  }
+
+  #paint() {
+    if (!this.#isBuilt) return;
+    const state = this.#state;
+    this.#bench.place();
+    if (state.scrollTo >= 0) {
+      this.#scroller.scrollTop = state.scrollTo;
+      state.scrollTo = -1;
+    }
+    state.scrollTop = this.#scroller.scrollTop;
+    this.#bench.label();
+    this.#hoverAgain();
+    this.#view.data.wantSpan(this.#panes.span);
+    if (state.advance()) state.invalidate();
+    this.#painter.paint();
+    this.#details.update();
+    this.#bench.update();
+    this.#panes.update(TRACKS_TOP_PX, this.#painter.height - TRACKS_TOP_PX);
+    this.#search.update();
+    this.#describe();
+  }
+
+  /** What is on screen, in words: in the bar, and for those who cannot see the canvas. */
+  #describe() {
+    const { view, bounds, meta, events, steps } = this.#state;
+    const { data } = this.#view;
+    const resolution = Math.max(1e3, 10 ** Math.floor(Math.log10((view.t1 - view.t0) / 20)));
+    const parts = (time: number) => formatInstant(time, resolution).split(" ");
+    const words = eventsWords({
+      ...data.eventsState,
+      nLoaded: events.nLoaded,
+      n: events.n,
+      nAll: meta.n_events,
+    });
+    const [from] = parts(view.t0);
+    const [to] = parts(view.t1);
+    const [whole, unit] = parts(bounds.t1);
+    const text = this.#bench.bar.say({ from, to, whole, unit, ...words });
+    const label = `Timeline, ${text}, ${formatCount(steps.n)} steps, ${formatCount(meta.lines.length)} lines. Find slices with the search field.`;
+    if (this.#canvas.getAttribute("aria-label") !== label) this.#canvas.setAttribute("aria-label", label);
+  }
+
+  #hover(event: number, x: number, y: number) {
+    const state = this.#state;
+    const piece = event < 0 && this.#pointer ? pieceUnder(state, this.#painter, x, y) : null;
+    this.#tooltip.show(event, x, y, this.#painter.width, this.#painter.height, piece);
+    if (event === state.hover) return;
+    state.hover = event;
+    this.#view.link.setHover(event >= 0 ? state.meta.names[state.events.keyOf(event)] : "");
+    state.invalidate();
+  }
+
+  #onHoverElsewhere() {
+    const { hover } = this.#view.link;
+    this.#state.hoveredIds = hover ? this.#state.idsOf([hover]) : new Int32Array();
+    this.#state.invalidate();
+  }
+
+  /** Keys move the picture, or its tracks, under a resting pointer: what it points at is another slice then. */
+  #hoverAgain() {
+    const state = this.#state;
+    const picture = [state.view, state.layout, state.scrollTop];
+    if (picture.every((part, k) => part === this.#hoveredIn[k])) return;
+    this.#hoveredIn = picture;
+    if (!this.#pointer || state.hover < 0) return;
+    const { x, y } = this.#pointer;
+    this.#hover(eventUnder(state, this.#painter, x, y), x, y);
+  }
+
+  /** A range that another view chose comes into the window; our own is there already. */
+  #onRange() {
+    const { range } = this.#state;
+    if (range && (range.t1 <= this.#state.view.t0 || range.t0 >= this.#state.view.t1)) this.#state.showSpan(range);
+    this.#state.invalidate();
+  }
+
+  #onStep() {
+    const { steps } = this.#state;
+    const { step } = this.#view.link;
+    if (step >= 0 && step < steps.n) this.#state.showSpan({ t0: steps.start[step], t1: steps.end[step] });
+    this.#state.invalidate();
+  }
+
+  #onData() {
+    const { data } = this.#view;
+    if (this.#namesGeneration !== data.namesGeneration) {
+      this.#namesGeneration = data.namesGeneration;
+      this.#painter.forgetColors();
+      this.#search.refresh();
+    }
+    this.#state.invalidate();
+  }
+
+  #clearRange() {
+    this.#view.link.setStep(-1);
+    this.#state.setRange(null);
+  }
+
+  #escape() {
+    const { link } = this.#view;
+    if (this.#help.isOpen) this.#help.toggle();
+    else if (this.#bench.escape() || this.#search.clear()) return;
+    else if (this.#panes.mode !== "tracks") this.#panes.show("tracks");
+    else if (link.selection.length > 0) this.#state.select(-1);
+    else if (link.timeRange) this.#clearRange();
+    else this.#section.blur();
+  }
+}
+
+export default mount("timeline", (view) => {
+  new Timeline(view);
+});

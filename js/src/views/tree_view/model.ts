@@ -1,0 +1,230 @@
+/** A profile's ops and what the reader chose (tree, figure, range, selection) -> figures, colours and marks of every node. */
+
+import { type NodeFigures, nodeFigures, opOfNode, opsOfNode } from "../../model/graph/cost_tree";
+import { type ScopeFigures, scopeFigures } from "../../model/graph/scope_figures";
+import { type ScopeTree, scopePath } from "../../model/graph/scopes";
+import { FIGURES, type Figure, leafOf, RANGED, type Structure, type TreeKind } from "../../model/graph/structure";
+import { hostsOf, shortHost } from "../../model/hosts/hosts";
+import { opColors, rangedOps } from "../../model/ops/ranged_ops";
+import { describeRange, rangeInPs } from "../../model/time/span_text";
+import type { RangePs } from "../../model/time/viewport";
+import { FAMILIES } from "../../model/wire/categories";
+import type { FigureKey } from "../../model/wire/structure_meta";
+import type { TraceView } from "../../ui/view";
+
+export type ViewKind = TreeKind | "graph";
+
+const RUNTIME = FAMILIES.indexOf("runtime");
+const PS_PER_US = 1e6;
+
+export class TreeModel {
+  kind: ViewKind;
+  figure: Figure;
+  selected: ReadonlySet<string> = new Set();
+  /** What a search found, the largest first; null while nothing is sought. */
+  hits: readonly number[] | null = null;
+  /** Of the hits the one that was gone to; -1 for none. */
+  hitAt = -1;
+  readonly #sums = new Map<string, NodeFigures>();
+  readonly #looks = new Map<string, ScopeFigures>();
+  #ranged: Partial<Record<FigureKey, Float64Array>> | null = null;
+  /** For each op its ids in the trace: one for each side that it ran on. */
+  readonly #ids: readonly (readonly number[])[];
+  /** By what names each op is selected in all views. */
+  readonly #links: readonly (readonly string[])[];
+  readonly #family: Uint8Array;
+
+  constructor(
+    readonly view: TraceView,
+    readonly structure: Structure,
+    kind: ViewKind,
+  ) {
+    this.kind = kind;
+    this.figure = structure.figures[0] ?? FIGURES[0];
+    const { meta } = view.data;
+    const ids: number[][] = Array.from({ length: structure.nOps }, () => []);
+    structure.meta.of_framework_op.forEach((op, id) => {
+      ids[op]?.push(id);
+    });
+    this.#ids = ids;
+    this.#links = ids.map((own, op) => {
+      const names = own.map((id) => meta.names[meta.op_name[id]] ?? "").filter(Boolean);
+      return names.length > 0 ? [...new Set(names)] : [structure.meta.names[op]];
+    });
+    const { familyOf } = opColors(meta, (name) => view.data.table(name));
+    this.#family = Uint8Array.from(this.#ids, ([id]) =>
+      id === undefined ? RUNTIME : FAMILIES.indexOf(familyOf(id) as (typeof FAMILIES)[number]),
+    );
+    this.select(view.link.selection);
+    this.compute();
+  }
+
+  /** The graph is drawn by scope. */
+  get treeKind(): TreeKind {
+    return this.kind === "graph" ? "scope" : this.kind;
+  }
+  get tree(): ScopeTree {
+    return this.structure.tree(this.treeKind);
+  }
+  get places(): ArrayLike<number> {
+    return this.structure.places(this.treeKind);
+  }
+  get nEntries(): number {
+    return this.tree.entries.length;
+  }
+  get range(): RangePs {
+    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
+  }
+
+  /** After a change of the range. */
+  compute(): void {
+    const { range, structure } = this;
+    this.#sums.clear();
+    this.#looks.clear();
+    this.#ranged = null;
+    if (range === null && this.view.link.host === "") return;
+    const { meta } = this.view.data;
+    const totals = rangedOps(meta, (name) => this.view.data.table(name), range);
+    const ranged = { micros: 0, accelerator_micros: 0, cpu_micros: 0, run_count: 0 };
+    const columns = Object.fromEntries(
+      Object.keys(ranged).map((key) => [key, new Float64Array(structure.nOps)]),
+    ) as Record<keyof typeof ranged, Float64Array>;
+    this.#ids.forEach((ids, op) => {
+      for (const id of ids) {
+        const us = Math.max(0, totals.selfPs[id]) / PS_PER_US;
+        columns.micros[op] += us;
+        columns[meta.op_device[id] === 1 ? "accelerator_micros" : "cpu_micros"][op] += us;
+        columns.run_count[op] += totals.occurrences[id];
+      }
+    });
+    this.#ranged = columns;
+  }
+
+  /** Whether that changed what is selected. */
+  select(names: Iterable<string>): boolean {
+    const selected = new Set(names);
+    if (selected.size === this.selected.size && [...selected].every((name) => this.selected.has(name))) return false;
+    this.selected = selected;
+    this.#looks.clear();
+    return true;
+  }
+
+  /** A figure of each op, of the range where there is one and the figure is known of it. */
+  values(key: FigureKey): Float64Array {
+    return this.#ranged?.[key] ?? this.structure.values(key);
+  }
+
+  figures(key: FigureKey = this.figure.key): NodeFigures {
+    const name = `${this.treeKind} ${key}`;
+    let sums = this.#sums.get(name);
+    if (sums === undefined) {
+      sums = nodeFigures(this.tree, this.values(key));
+      this.#sums.set(name, sums);
+    }
+    return sums;
+  }
+
+  total(node: number): number {
+    return this.figures().total[node] ?? 0;
+  }
+  get whole(): number {
+    return this.total(0);
+  }
+  share(node: number): number {
+    return this.whole > 0 ? this.total(node) / this.whole : 0;
+  }
+
+  /** What colours and marks of entries need. */
+  get looks(): ScopeFigures {
+    const name = `${this.treeKind} ${this.figure.key}`;
+    let looks = this.#looks.get(name);
+    if (looks === undefined) {
+      const values = this.values(this.figure.key);
+      const runs = this.values("run_count");
+      looks = scopeFigures(this.tree, {
+        ps: (op) => values[op],
+        occurrences: (op) => runs[op],
+        isBackward: () => false,
+        isSelected: (op) => this.isSelected(op),
+        family: (op) => this.#family[op],
+      });
+      this.#looks.set(name, looks);
+    }
+    return looks;
+  }
+
+  familyOf(op: number): string {
+    return FAMILIES[this.#family[op]] ?? "runtime";
+  }
+
+  /** Whether all, some or none of the ops of a node are selected. */
+  marked(node: number): "all" | "some" | "none" {
+    const op = opOfNode(this.tree, node);
+    if (op >= 0) return this.isSelected(op) ? "all" : "none";
+    const { nSelected, nOps } = this.looks;
+    if (nSelected[node] === 0) return "none";
+    return nSelected[node] >= nOps[node] ? "all" : "some";
+  }
+
+  opName(op: number): string {
+    return this.structure.meta.names[op] ?? "";
+  }
+
+  /** What a node is called beside its siblings. */
+  nameOf(node: number): string {
+    const op = opOfNode(this.tree, node);
+    if (op < 0) return this.tree.entries[node].name || "All ops";
+    return this.structure.isRest(op) || this.treeKind !== "scope" ? this.opName(op) : leafOf(this.opName(op));
+  }
+
+  /** The whole name of a node. */
+  fullName(node: number): string {
+    const op = opOfNode(this.tree, node);
+    if (op >= 0) return this.opName(op);
+    if (this.treeKind !== "scope") return this.nameOf(node);
+    return scopePath(this.tree, node) || "All ops";
+  }
+
+  /** Names by which a node is selected: of those of its ops that have the figure, or of all where none has. */
+  opsToSelect(node: number): string[] {
+    const values = this.values(this.figure.key);
+    const ops = opsOfNode(this.tree, node).filter((op) => !this.structure.isRest(op));
+    const counted = ops.filter((op) => values[op] > 0);
+    return [...new Set((counted.length > 0 ? counted : ops).flatMap((op) => this.#links[op]))];
+  }
+
+  isSelected(op: number): boolean {
+    return this.#links[op].some((name) => this.selected.has(name));
+  }
+
+  /** Whether an op bears a name that is hovered in some view. */
+  isNamed(op: number, name: string): boolean {
+    return name !== "" && (this.#links[op] ?? []).includes(name);
+  }
+
+  /** By what name a hovered op is known elsewhere; "" for more than one op. */
+  hoverName(node: number | null): string {
+    if (node === null) return "";
+    const ops = opsOfNode(this.tree, node);
+    return ops.length === 1 ? this.#links[ops[0]][0] : "";
+  }
+
+  /** What the figures are of: a host, a range, a step on average, or the capture. */
+  get basis(): string {
+    const { data, link } = this.view;
+    if (link.host === "" || ["params", "float_ops", "occurrence"].includes(this.figure.key)) return this.#basis;
+    if (!RANGED.has(this.figure.key)) return `${this.#basis}, all hosts`;
+    return `on ${shortHost(link.host, hostsOf(data.meta))}, ${describeRange(data.meta, data.table("steps"), this.range)}`;
+  }
+
+  get #basis(): string {
+    const { data } = this.view;
+    const { is_per_step, n_steps } = this.structure.meta;
+    const isRanged = this.range !== null && RANGED.has(this.figure.key);
+    if (isRanged) return `in ${describeRange(data.meta, data.table("steps"), this.range)}`;
+    if (["params", "float_ops", "occurrence"].includes(this.figure.key)) return "of the graph";
+    const only = this.range === null ? "" : ", not known of a range";
+    if (!is_per_step) return `whole capture${only}`;
+    return `${n_steps === 1 ? "one step" : `per step, mean of ${n_steps.toLocaleString("en-US")}`}${only}`;
+  }
+}

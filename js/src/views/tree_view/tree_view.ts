@@ -1,0 +1,251 @@
+/** The ops of a profile by name scope, graph, type and call -> where the cost goes, in the figure that the reader chooses. */
+
+import "./tree_view.css";
+import { Structure } from "../../model/graph/structure";
+import type { FigureKey } from "../../model/wire/structure_meta";
+import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { OPS_OF_HOST } from "../../ui/of_host";
+import { MANY_ROWS, paced } from "../../ui/page";
+import { mount, type TraceView } from "../../ui/view";
+import { GraphPane } from "./graph_pane";
+import { IciclePane } from "./icicle_pane";
+import { TreeModel, type ViewKind } from "./model";
+import { SearchBox } from "./search_box";
+import { TablePane } from "./table_pane";
+
+const KINDS: readonly Choice<ViewKind>[] = [
+  { value: "scope", text: "Scope" },
+  { value: "graph", text: "Graph" },
+  { value: "op", text: "Op type" },
+  { value: "code", text: "Code" },
+];
+
+const CAPTURE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
+const WITH_GRAPH = 'tfprof.load("profile_100", graph="graph.pb")';
+
+class TreeWidget {
+  readonly #model: TreeModel;
+  readonly #icicle: IciclePane;
+  readonly #table: TablePane;
+  readonly #search: SearchBox;
+  readonly #place = h("div", { class: "tfp-tree-place" });
+  readonly #count = h("span", { class: "q" });
+  readonly #sides = sidesLegend();
+  #graph: GraphPane | null = null;
+
+  constructor(
+    readonly view: TraceView,
+    structure: Structure,
+  ) {
+    const { signal } = view;
+    const asked = KINDS.find(({ value }) => value === view.options.view)?.value ?? "scope";
+    this.#model = new TreeModel(view, structure, asked);
+    const pick = view.guard((node: number) => this.#pick(node));
+    const hover = (node: number | null) => this.#hover(node);
+    const listeners = { onPick: pick, onHover: hover, onClear: view.guard(() => view.link.setSelection([])) };
+    this.#icicle = new IciclePane(this.#model, listeners, signal);
+    this.#table = new TablePane(this.#model, listeners, signal);
+    this.#search = new SearchBox(
+      this.#model,
+      { onFound: view.guard(() => this.#draw()), onGoTo: view.guard((node: number) => this.#goTo(node)) },
+      signal,
+    );
+    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#place));
+    this.#listen();
+    this.#choose(asked);
+  }
+
+  #toolbar(): HTMLElement {
+    const { signal, guard } = this.view;
+    const { structure } = this.#model;
+    const select = h("select", { "aria-label": "Figure" });
+    for (const { key, text } of structure.figures) select.append(h("option", { value: key }, text));
+    const choose = guard(() => this.#chooseFigure(select.value as FigureKey));
+    select.addEventListener("change", choose, { signal });
+    const { n_ops, n_named } = structure.meta;
+    const named = n_named < n_ops ? `${n_named.toLocaleString("en-US")} of ` : "";
+    this.#count.textContent = `${named}${n_ops.toLocaleString("en-US")} ${n_ops === 1 ? "op" : "ops"}`;
+    this.#count.title = named ? "The others cost least; they are summed by scope." : "";
+    const kinds = segmented(
+      "By what the cost is cut",
+      KINDS,
+      this.#model.kind,
+      guard((kind: ViewKind) => this.#choose(kind)),
+      signal,
+    );
+    const space = h("span", { class: "sp" });
+    return h("div", { class: "bar" }, kinds, select, ...this.#search.elements, space, this.#sides, this.#count);
+  }
+
+  #listen(): void {
+    const { signal, data, link, guard } = this.view;
+    const compute = paced(
+      guard(() => {
+        this.#model.compute();
+        this.#search.search();
+      }),
+      signal,
+      () => data.nRows("occurrences") > MANY_ROWS,
+    );
+    link.on("time_range", compute, signal);
+    data.onTables(compute, signal, ["occurrences", "steps"]);
+    link.on(
+      "selection",
+      guard(() => this.#follow()),
+      signal,
+    );
+    link.on(
+      "hover",
+      guard(() => this.#showHover()),
+      signal,
+    );
+  }
+
+  #choose(kind: ViewKind): void {
+    this.#model.kind = kind;
+    const why = this.#whyEmpty(kind);
+    if (why !== null) this.#place.replaceChildren(why);
+    else if (kind === "graph") {
+      this.#graph ??= new GraphPane(
+        this.#model,
+        {
+          onPick: this.view.guard((node: number) => this.#pick(node)),
+          onHover: (node) => this.#hover(node),
+          onClear: this.view.guard(() => this.view.link.setSelection([])),
+        },
+        this.view.signal,
+      );
+      this.#place.replaceChildren(this.#graph.element);
+    } else {
+      const panes = kind === "op" ? [this.#table.element] : [this.#icicle.element, this.#table.element];
+      this.#place.replaceChildren(...panes);
+    }
+    this.#place.dataset.kind = kind;
+    this.#showSides();
+    this.#search.search();
+  }
+
+  #whyEmpty(kind: ViewKind): HTMLElement | null {
+    const { meta } = this.#model.structure;
+    const { signal } = this.view;
+    const isStored = meta.is_stored;
+    if (kind === "code" && meta.no_code) {
+      const reason = `Lines are unknown because ${meta.no_code}`;
+      return emptyState("No call stacks in this profile", reason, isStored ? "" : CAPTURE, signal);
+    }
+    if (kind === "graph" && meta.no_edges) {
+      const reason = `What feeds what is unknown because ${meta.no_edges}`;
+      return emptyState("No graph of ops in this profile", reason, isStored ? WITH_GRAPH : CAPTURE, signal);
+    }
+    return null;
+  }
+
+  #chooseFigure(key: FigureKey): void {
+    const figure = this.#model.structure.figures.find((one) => one.key === key);
+    if (figure === undefined) return;
+    this.#model.figure = figure;
+    this.#showSides();
+    this.#search.search();
+  }
+
+  /** What the two colours of a bar mean, where there are two. */
+  #showSides(): void {
+    const { figure, kind, structure } = this.#model;
+    const keys = ["accelerator_micros", "cpu_micros"] as const;
+    const hasBoth = keys.every((key) => structure.figures.some((known) => known.key === key));
+    this.#sides.hidden = figure.key !== "micros" || kind === "graph" || !hasBoth;
+  }
+
+  #draw(): void {
+    const { kind } = this.#model;
+    if (this.#whyEmpty(kind) !== null) return;
+    if (kind === "graph") this.#graph?.draw();
+    else {
+      if (kind !== "op") this.#icicle.draw(false);
+      this.#table.draw();
+    }
+  }
+
+  /** Selects the ops of a node, or none where exactly they are selected. */
+  #pick(node: number): void {
+    const { link } = this.view;
+    const names = this.#model.opsToSelect(node);
+    if (names.length === 0) return;
+    const isChosen = names.length === link.selection.length && names.every((name) => this.#model.selected.has(name));
+    link.setSelection(isChosen ? [] : [...new Set(names)]);
+    if (this.#model.kind !== "graph" && this.#model.hits === null) this.#table.reveal(node);
+  }
+
+  #follow(): void {
+    const { link } = this.view;
+    if (!this.#model.select(link.selection)) return;
+    const { kind } = this.#model;
+    if (this.#whyEmpty(kind) !== null) return;
+    if (kind === "graph") {
+      this.#graph?.update();
+      return;
+    }
+    if (kind !== "op") this.#icicle.draw(false);
+    this.#table.update();
+    this.#revealSelected();
+  }
+
+  /** What was selected elsewhere is brought into sight, unless some of it is. */
+  #revealSelected(): void {
+    const { selected } = this.#model;
+    if (selected.size === 0 || this.#model.hits !== null) return;
+    if (this.#table.element.querySelector('[aria-selected="true"]') !== null) return;
+    const first = this.#table.firstSelected();
+    if (first !== null) this.#table.reveal(first);
+  }
+
+  #goTo(node: number): void {
+    if (this.#model.kind === "graph") this.#graph?.reveal(node);
+    else {
+      if (this.#model.kind !== "op") {
+        this.#icicle.reveal(node);
+        this.#icicle.draw(false);
+      }
+      this.#table.update();
+      this.#table.reveal(node);
+    }
+  }
+
+  #hover(node: number | null): void {
+    this.view.link.setHover(this.#model.hoverName(node));
+  }
+
+  #showHover(): void {
+    const { hover } = this.view.link;
+    const { kind } = this.#model;
+    if (kind === "graph") this.#graph?.setHover(hover);
+    else {
+      this.#icicle.setHover(hover);
+      this.#table.setHover(hover);
+    }
+  }
+}
+
+function sidesLegend(): HTMLElement {
+  const item = (text: string, category: string) => {
+    const swatch = h("i", { class: "sw" });
+    swatch.style.background = `var(--c-${category})`;
+    return h("span", {}, swatch, text);
+  };
+  const parts = [item("accelerators", "device_compute"), item("host", "host_compute")];
+  return h("span", { class: "tfp-sides" }, ...parts);
+}
+
+export default mount(
+  "tree_view",
+  (view) => {
+    view.root.classList.add("tfp-tree_view");
+    const [meta] = view.data.meta.structure ?? [];
+    if (meta?.problem) {
+      const reason = `They could not be worked out: ${meta.problem}`;
+      view.root.append(emptyState("No views by structure", reason, "", view.signal));
+    } else if (meta === undefined || meta.names.length === 0) view.root.append(noOps(view.signal));
+    else new TreeWidget(view, new Structure(meta));
+  },
+  { needs: ["structure", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
+);

@@ -1,0 +1,307 @@
+/** Hosts and aligned steps -> a heat map on a canvas: arrows walk from cell to cell, Enter or a click chooses one. */
+
+import { type HostGrid, hostGrid, hostMatrix, largestPart, partOf, rangeOf } from "../../model/hosts/host_grid";
+import { shortHosts } from "../../model/hosts/host_names";
+import { median } from "../../model/hosts/stragglers";
+import { ownTimes } from "../../model/hosts/worker_steps";
+import { formatCount, formatMs, plural } from "../../model/text/format";
+import { niceTicks } from "../../model/time/step_bars";
+import { h } from "../../ui/dom";
+import { inFrame, watchSize } from "../../ui/page";
+import { drawLabels, type PlotLabel } from "../../ui/plot";
+import { cellCard, rowOfCell } from "./cell_card";
+import { colorRamp, middleOf, paintCells } from "./heat_paint";
+import type { WorkerModel } from "./model";
+import type { Card } from "./words";
+
+const LABELS_PX = { least: 44, most: 132 };
+const AXIS_PX = 16;
+const CHARACTER_PX = 6.3;
+/** Between the names of two hosts, and the room that the number of a step takes. */
+const NAME_PX = 13;
+const TICK_PX = 46;
+const PAGE_ROWS = 10;
+
+interface Cell {
+  row: number;
+  column: number;
+}
+
+export class HeatMap {
+  readonly element: HTMLElement;
+  readonly #caption = h("span", { class: "q" });
+  readonly #legend = h("span", { class: "tfp-host-ramp" });
+  readonly #plot: HTMLElement;
+  readonly #canvas = h("canvas", { "aria-hidden": "true" });
+  readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
+  readonly #marks = h("div", { class: "marks", "aria-hidden": "true" });
+  /** What is coloured: "own", "step" or a category. */
+  of: string;
+  #matrix: Float32Array = new Float32Array();
+  #range: readonly [number, number] = [0, 0];
+  #grid: HostGrid | null = null;
+  #size = { width: 0, height: 0, left: LABELS_PX.least };
+  #cursor: Cell | null = null;
+  readonly #redraw: () => void;
+
+  constructor(
+    readonly model: WorkerModel,
+    /** Shows a card beside a box; null hides it. */
+    readonly onHover: (card: Card | null, box: DOMRect | null) => void,
+  ) {
+    const { signal, guard, onTheme } = model.view;
+    this.of = model.hasOwn ? "own" : "step";
+    this.#plot = h("div", {
+      class: "plot tfp-plot",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "heat map",
+      "data-lm-suppress-shortcuts": "true",
+    });
+    this.#plot.append(this.#canvas, this.#marks, this.#labels);
+    this.element = h("div", { class: "tfp-host-heat" }, h("p", {}, this.#caption, this.#legend), this.#plot);
+    this.#redraw = inFrame(
+      guard(() => this.#paint()),
+      signal,
+    );
+    onTheme(this.#redraw);
+    watchSize(
+      this.#plot,
+      (width, height) => {
+        Object.assign(this.#size, { width, height });
+        this.#redraw();
+      },
+      signal,
+    );
+    this.#listen();
+    this.read();
+  }
+
+  #listen(): void {
+    const { signal, guard } = this.model.view;
+    const on = (name: string, listener: (event: PointerEvent & KeyboardEvent) => void) =>
+      this.#plot.addEventListener(name, guard(listener as (event: Event) => void), { signal });
+    on("pointermove", (event) => this.#point(this.#cellUnder(event)));
+    on("pointerleave", () => this.#point(null));
+    on("blur", () => this.#point(null));
+    on("click", (event) => this.#click(event));
+    on("keydown", (event) => this.#key(event));
+  }
+
+  /** Takes what is to be coloured. */
+  read(): void {
+    const { table, hosts, nSteps, usual } = this.model;
+    const values = this.of === "own" ? ownTimes(table) : this.model.values(this.of);
+    this.#matrix = hostMatrix(table, values, hosts.length, nSteps);
+    // A first step that compiles would make all others one colour.
+    this.#range = rangeOf(this.#matrix, nSteps, usual);
+    this.draw();
+  }
+
+  draw(): void {
+    this.#grid = null;
+    this.#redraw();
+  }
+
+  get #right(): number {
+    return Math.max(1, this.#size.width - this.#size.left);
+  }
+  get #bottom(): number {
+    return Math.max(1, this.#size.height - AXIS_PX);
+  }
+
+  #paint(): void {
+    const { model } = this;
+    if (this.#size.width === 0) return;
+    const names = shortHosts(model.hosts);
+    const longest = names.short.reduce((most, name) => Math.max(most, name.length), 0) * CHARACTER_PX + 8;
+    this.#size.left = Math.max(LABELS_PX.least, Math.min(LABELS_PX.most, Math.ceil(longest)));
+    const order = model.rows.map(({ host }) => host);
+    const alone = new Set(model.stragglers.map(({ host }) => model.hosts.indexOf(host)));
+    const most = { rows: this.#bottom, columns: this.#right };
+    const grid = hostGrid(this.#matrix, model.nSteps, order, most, alone);
+    this.#grid = grid;
+    const ramp = colorRamp(model.view.root, this.of);
+    const place = { left: this.#size.left, width: this.#right, height: this.#bottom, total: this.#size };
+    paintCells(this.#canvas, grid, this.#range, ramp, place);
+    drawLabels(this.#labels, [...this.#names(grid, names.short), ...this.#ticks(grid)]);
+    this.#say(grid, ramp.css, names.prefix);
+    this.#mark();
+  }
+
+  /** Stragglers and the chosen host first, then one where there is room. */
+  #names(grid: HostGrid, short: readonly string[]): PlotLabel[] {
+    const { model } = this;
+    const place = new Map(grid.order.map((host, at) => [host, at]));
+    const hostOf = (name: string) => place.get(model.hosts.indexOf(name));
+    const wanted = [model.view.link.host, ...model.stragglers.map(({ host }) => host)].map(hostOf);
+    const first = wanted.filter((at): at is number => at !== undefined);
+    const taken: number[] = [];
+    const labels: PlotLabel[] = [];
+    const put = (at: number, isBold: boolean) => {
+      const middle = ((partOf(grid.firstPlace, at) + 0.5) / grid.nRows) * this.#bottom;
+      const y = Math.max(NAME_PX / 2, Math.min(this.#bottom - NAME_PX / 2, middle));
+      if (taken.some((other) => Math.abs(other - y) < NAME_PX)) return;
+      taken.push(y);
+      const text = short[grid.order[at]];
+      labels.push({ x: this.#size.left - 5, y, text, align: "right", isBold, isFaint: !isBold });
+    };
+    for (const at of first) put(at, true);
+    for (let row = 0; row < grid.nRows; row++) put(grid.firstPlace[row], false);
+    return labels;
+  }
+
+  #ticks(grid: HostGrid): PlotLabel[] {
+    const { left, height } = this.#size;
+    const y = height - AXIS_PX / 2;
+    const { nSteps } = this.model;
+    const every = Math.max(1, Math.round(niceTicks(nSteps, this.#right / TICK_PX)[1] ?? 1));
+    const labels: PlotLabel[] = [];
+    for (let step = 0; step < nSteps; step += every) {
+      const x = left + ((partOf(grid.firstStep, step) + 0.5) / grid.nColumns) * this.#right;
+      labels.push({ x, y, text: this.model.stepName(step), align: "center", isFaint: true });
+    }
+    labels.push({ x: 0, y, text: "step", align: "left", isFaint: true });
+    return labels;
+  }
+
+  /** How much a cell stands for, and what the colours mean. */
+  #say(grid: HostGrid, css: string, prefix: string): void {
+    const { model } = this;
+    const [least, most] = this.#range;
+    const [perRow, perColumn] = [grid.firstPlace, grid.firstStep].map(largestPart);
+    const merged = [perRow > 1 && `up to ${perRow} hosts a row`, perColumn > 1 && `${perColumn} steps a column`];
+    const words = merged.filter(Boolean).join(", ");
+    const counts = `${formatCount(grid.order.length)} hosts × ${plural(model.nSteps, "aligned step")}`;
+    const named = prefix === "" ? counts : counts.replace(" hosts", ` hosts ${prefix}…`);
+    this.#caption.textContent = words ? `${named} · ${words}, of which the largest value is shown` : named;
+    this.#caption.title = this.#caption.textContent;
+    const isCut = this.#matrix.some((value) => value > most);
+    const bar = h("i", { "aria-hidden": "true" });
+    bar.style.background = css;
+    const texts = [formatMs(least), formatMs(middleOf(this.#range)), `${formatMs(most)}${isCut ? " and more" : ""}`];
+    this.#legend.replaceChildren(bar, ...texts.map((text) => h("span", {}, text)));
+    const label = `Heat map of ${counts}. Arrow keys move, Enter chooses host and step.`;
+    if (!this.#cursor) this.#plot.setAttribute("aria-label", label);
+  }
+
+  /** Outlines of the chosen host, the chosen steps, and the cell with the cursor. */
+  #mark(): void {
+    const grid = this.#grid;
+    if (grid === null) return;
+    const { model } = this;
+    const { left } = this.#size;
+    const boxes: HTMLElement[] = [];
+    const outline = (kind: string, rows: readonly [number, number], columns: readonly [number, number]) => {
+      const box = h("div", { class: kind });
+      const [y0, y1] = rows.map((row) => Math.round((row / grid.nRows) * this.#bottom));
+      const [x0, x1] = columns.map((column) => Math.round(left + (column / grid.nColumns) * this.#right));
+      Object.assign(box.style, { left: `${x0 - 1}px`, top: `${y0 - 1}px` });
+      Object.assign(box.style, { width: `${x1 - x0 + 2}px`, height: `${Math.max(1, y1 - y0) + 2}px` });
+      boxes.push(box);
+    };
+    const place = grid.order.indexOf(model.hosts.indexOf(model.view.link.host));
+    if (place >= 0) {
+      const row = partOf(grid.firstPlace, place);
+      outline("on", [row, row + 1], [0, grid.nColumns]);
+    }
+    const isPart = model.view.link.timeRange !== null || model.view.link.step >= 0;
+    if (isPart && model.chosen.size > 0) {
+      const columns = [...model.chosen].map((step) => partOf(grid.firstStep, step));
+      outline("on", [0, grid.nRows], [Math.min(...columns), Math.max(...columns) + 1]);
+    }
+    const cursor = this.#cursor;
+    if (cursor) outline("cursor", [cursor.row, cursor.row + 1], [cursor.column, cursor.column + 1]);
+    this.#marks.replaceChildren(...boxes);
+  }
+
+  #cellUnder(event: PointerEvent): Cell | null {
+    const grid = this.#grid;
+    const box = this.#plot.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left - this.#size.left, event.clientY - box.top];
+    if (grid === null || y < 0 || y >= this.#bottom || x >= this.#right) return null;
+    const row = Math.floor((y / this.#bottom) * grid.nRows);
+    return { row, column: x < 0 ? -1 : Math.floor((x / this.#right) * grid.nColumns) };
+  }
+
+  /** Moves the cursor and tells what is there. */
+  #point(cell: Cell | null): void {
+    const grid = this.#grid;
+    this.#cursor = cell !== null && cell.column >= 0 ? cell : null;
+    this.#mark();
+    if (grid === null || this.#cursor === null) {
+      this.onHover(null, null);
+      return;
+    }
+    const found = cellCard(this.model, grid, this.#cursor, { of: this.of, medianMs: this.#medianOf(this.#cursor) });
+    this.#plot.setAttribute("aria-label", [found.title, ...found.lines].join(", "));
+    const box = this.#marks.querySelector(".cursor")?.getBoundingClientRect() ?? null;
+    this.onHover(found, box);
+  }
+
+  /** Of the hosts in the step of a cell. */
+  #medianOf(cell: Cell): number {
+    const grid = this.#grid as HostGrid;
+    const step = grid.step[cell.row * grid.nColumns + cell.column];
+    const { nSteps } = this.model;
+    const values = grid.order
+      .filter((host) => this.model.isWorker(host))
+      .map((host) => this.#matrix[host * nSteps + step]);
+    return median(values.filter((value) => !Number.isNaN(value)));
+  }
+
+  #click(event: PointerEvent): void {
+    const cell = this.#cellUnder(event);
+    if (cell === null || this.#grid === null) return;
+    if (cell.column >= 0) this.#choose(cell);
+    // On the names: the host in all its steps.
+    else this.model.chooseHost(rowOfCell(this.#grid, cell.row));
+  }
+
+  /** The host and the step of a cell; of the chosen one, all again. */
+  #choose({ row, column }: Cell): void {
+    const { model } = this;
+    const grid = this.#grid as HostGrid;
+    const at = row * grid.nColumns + column;
+    const [host, step] = [grid.host[at], grid.step[at]];
+    if (host < 0) return;
+    const { link } = model.view;
+    const isChosen = link.host === model.hosts[host] && model.chosen.size === 1 && model.chosen.has(step);
+    link.setHost(isChosen ? "" : model.hosts[host]);
+    model.choose(isChosen ? null : step, host);
+  }
+
+  #key(event: KeyboardEvent): void {
+    const grid = this.#grid;
+    if (grid === null) return;
+    const at = this.#cursor ?? { row: 0, column: 0 };
+    const last = { row: grid.nRows - 1, column: grid.nColumns - 1 };
+    const moves: Readonly<Record<string, Cell>> = {
+      ArrowRight: { row: at.row, column: at.column + 1 },
+      ArrowLeft: { row: at.row, column: at.column - 1 },
+      ArrowDown: { row: at.row + 1, column: at.column },
+      ArrowUp: { row: at.row - 1, column: at.column },
+      PageDown: { row: at.row + PAGE_ROWS, column: at.column },
+      PageUp: { row: at.row - PAGE_ROWS, column: at.column },
+      Home: { row: event.ctrlKey ? 0 : at.row, column: 0 },
+      End: { row: event.ctrlKey ? last.row : at.row, column: last.column },
+    };
+    const to = moves[event.key];
+    if (to) {
+      const inside = (value: number, most: number) => Math.max(0, Math.min(most, value));
+      const moved = { row: inside(to.row, last.row), column: inside(to.column, last.column) };
+      this.#point(this.#cursor ? moved : at);
+    } else if ((event.key === "Enter" || event.key === " ") && this.#cursor) this.#choose(this.#cursor);
+    else if (event.key === "Escape" && this.#isAnythingChosen) {
+      this.model.view.link.setHost("");
+      this.model.choose(null);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  get #isAnythingChosen(): boolean {
+    const { link } = this.model.view;
+    return link.host !== "" || link.timeRange !== null;
+  }
+}

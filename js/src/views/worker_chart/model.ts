@@ -1,0 +1,192 @@
+/** The table of aligned steps, and what the link is about -> what the chart of the hosts shows now. */
+
+import { hostNamesThatFit } from "../../model/hosts/host_names";
+import { hostsOf, roleOf } from "../../model/hosts/hosts";
+import { stragglersIn } from "../../model/hosts/stragglers";
+import {
+  alignedIn,
+  alignedOf,
+  alignedSteps,
+  COMMUNICATION,
+  rowOn,
+  rowsOf,
+  usualSteps,
+  type WorkerRow,
+  workerRows,
+} from "../../model/hosts/worker_steps";
+import { rangeInPs, stepLabel } from "../../model/time/span_text";
+import { timeOfSteps } from "../../model/time/step_bars";
+import { numbers } from "../../model/wire/column";
+import type { StragglerMeta } from "../../model/wire/meta";
+import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
+import type { TraceView } from "../../ui/view";
+import { meanOf, verdict } from "./words";
+
+export type SortBy = "host" | "step" | "own";
+
+const NAME_CHARACTERS = 24;
+/** As Python has it: of fewer steps it names no straggler. */
+const MIN_STEPS = 3;
+
+export class WorkerModel {
+  readonly table: Table;
+  readonly steps: Table;
+  readonly hosts: readonly string[];
+  readonly roles: readonly string[];
+  readonly nSteps: number;
+  /** Aligned steps that averages count. */
+  readonly usual: ReadonlySet<number>;
+  /** By host a name that a table has room for. */
+  readonly shortNames: readonly string[];
+  /** Whether any host waits for others: then own times, not step times, tell the hosts apart. */
+  readonly hasOwn: boolean;
+  /** Categories that took time on any host at any step, communication last: the own times then begin at one line. */
+  readonly stack: readonly number[];
+  sortBy: SortBy = "host";
+  /** The aligned steps shown, what to call them, and the hosts' means of them in the order asked for. */
+  chosen: ReadonlySet<number> = new Set();
+  what = "";
+  rows: readonly WorkerRow[] = [];
+  stragglers: readonly StragglerMeta[] = [];
+  nStragglers = 0;
+  /** Whether the steps shown are those by which stragglers were looked for, and enough. */
+  isJudged = false;
+
+  constructor(readonly view: TraceView) {
+    const { data } = view;
+    this.table = data.table("worker_steps") ?? EMPTY_TABLE;
+    this.steps = data.table("steps") ?? EMPTY_TABLE;
+    this.hosts = data.meta.worker_hosts ?? [];
+    const all = hostsOf(data.meta);
+    this.roles = this.hosts.map((name) => roleOf(data.meta, all.indexOf(name)));
+    this.shortNames = hostNamesThatFit(this.hosts, NAME_CHARACTERS);
+    this.nSteps = alignedSteps(this.table);
+    this.usual = usualSteps(this.table, this.steps.columns.is_averaged as Uint8Array);
+    this.stack = this.#used();
+    this.hasOwn = this.stack.includes(this.categories.indexOf(COMMUNICATION));
+  }
+
+  get categories(): readonly string[] {
+    return this.view.data.meta.categories;
+  }
+
+  #used(): readonly number[] {
+    const { categories } = this;
+    const used = categories.flatMap((category, c) => {
+      const column = this.table.columns[`${category}_ms`] as Float64Array | undefined;
+      return column?.some((ms) => ms > 0) ? [c] : [];
+    });
+    const communication = categories.indexOf(COMMUNICATION);
+    return [...used.filter((c) => c !== communication), ...used.filter((c) => c === communication)];
+  }
+
+  /** A parameter server answers the workers: nobody waits for its steps. */
+  isWorker(host: number): boolean {
+    return this.roles[host] !== "parameter server" && this.roles[host] !== "coordinator";
+  }
+
+  /** Follows the link. */
+  update(): void {
+    const { steps, what, isWhole } = this.#ofLink();
+    const { categories, table, hosts } = this;
+    this.chosen = steps;
+    this.what = what;
+    const rows = workerRows(table, categories, hosts.length, steps);
+    const { meta } = this.view.data;
+    const named = meta.stragglers ?? [];
+    this.stragglers = isWhole ? named : stragglersIn(table, named, categories, hosts, steps);
+    this.nStragglers = isWhole ? (meta.n_stragglers ?? named.length) : this.stragglers.length;
+    this.isJudged = isWhole === true && this.nSteps >= MIN_STEPS;
+    this.rows = this.#sorted(rows);
+  }
+
+  /** The aligned steps that the link is about, and what to call them. */
+  #ofLink(): { steps: ReadonlySet<number>; what: string; isWhole?: boolean } {
+    const { link, data } = this.view;
+    const one = link.step >= 0 ? alignedOf(this.table, link.step) : -1;
+    if (one >= 0) return { steps: new Set([one]), what: `step ${stepLabel(data.meta.step_names, link.step)}` };
+    const range = rangeInPs(link.timeRange, this.steps);
+    if (range !== null) {
+      const steps = alignedIn(this.table, this.steps, range);
+      return { steps, what: steps.size === 0 ? "no whole step in this range" : `${meanOf(steps.size)} in the range` };
+    }
+    return { steps: this.usual, what: meanOf(this.usual.size), isWhole: true };
+  }
+
+  /** Workers first, whatever the order: other hosts' steps are not to be compared with theirs. */
+  #sorted(rows: readonly WorkerRow[]): readonly WorkerRow[] {
+    const key = { host: () => 0, step: (r: WorkerRow) => -r.stepTimeMs, own: (r: WorkerRow) => -r.ownMs }[this.sortBy];
+    const rank = (row: WorkerRow) => Number(!this.isWorker(row.host));
+    return [...rows].sort((a, b) => rank(a) - rank(b) || key(a) - key(b) || a.host - b.host);
+  }
+
+  get sentence(): string {
+    const workers = this.rows.filter(({ host }) => this.isWorker(host));
+    const { hosts, categories, stragglers, nStragglers: n, isJudged } = this;
+    const { worker_note, workers_wait: waits = this.hasOwn } = this.view.data.meta;
+    const words = [verdict(workers, hosts, categories, { waits, stragglers, n, isJudged }), worker_note ?? ""];
+    return words.filter(Boolean).join(" ");
+  }
+
+  stragglerOf(host: number): StragglerMeta | undefined {
+    return this.stragglers.find((one) => one.host === this.hosts[host]);
+  }
+
+  /** The figures of one step on one host. */
+  rowAt(host: number, aligned: number): WorkerRow {
+    this.#ofCell ??= this.#index();
+    const i = this.#ofCell[host * this.nSteps + aligned];
+    const parts = this.categories.map((category) => numbers(this.table, `${category}_ms`)[i]);
+    const stepTimeMs = numbers(this.table, "step_time_ms")[i];
+    const most = Math.max(...parts);
+    const waits = parts[this.categories.indexOf(COMMUNICATION)] ?? 0;
+    const bottleneck = most > 0 ? parts.indexOf(most) : -1;
+    return { host, stepTimeMs, ownMs: Math.max(0, stepTimeMs - waits), parts, bottleneck, behindMs: 0 };
+  }
+
+  /** Row of the table of a host and a step. */
+  #ofCell: Int32Array | null = null;
+  #index(): Int32Array {
+    const [host, step] = ["host", "step"].map((name) => numbers(this.table, name));
+    const index = new Int32Array(this.hosts.length * this.nSteps).fill(-1);
+    for (let i = 0; i < this.table.n; i++) index[host[i] * this.nSteps + step[i]] = i;
+    return index;
+  }
+
+  /** What an aligned step is called on the first host. */
+  stepName(aligned: number): string {
+    const row = rowOn(this.table, aligned, this.rows[0]?.host ?? 0);
+    return stepLabel(this.view.data.meta.step_names, row < 0 ? aligned : row);
+  }
+
+  /** Makes all views be about an aligned step, of one host where one is told; null is the mean of all. */
+  choose(aligned: number | null, host = -1): void {
+    const { link } = this.view;
+    if (aligned === null) {
+      link.setTimeRange(null);
+      link.setStep(-1);
+      return;
+    }
+    const rows = rowsOf(this.table, aligned);
+    let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const row of rows) {
+      const [begin, end] = timeOfSteps(this.steps, row, row);
+      [from, to] = [Math.min(from, begin), Math.max(to, end)];
+    }
+    link.setTimeRange([from, to]);
+    const own = host < 0 ? -1 : rowOn(this.table, aligned, host);
+    link.setStep(own < 0 ? rows[0] : own);
+  }
+
+  /** Makes all views be about a host, or about all again where they are about it. */
+  chooseHost(host: number): void {
+    const { link } = this.view;
+    link.setHost(link.host === this.hosts[host] ? "" : (this.hosts[host] ?? ""));
+  }
+
+  /** A value of each row of the table: of own time, step time, or a category. */
+  values(of: string): ArrayLike<number> {
+    if (of === "step") return numbers(this.table, "step_time_ms");
+    return numbers(this.table, `${of}_ms`);
+  }
+}

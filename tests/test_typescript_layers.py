@@ -1,0 +1,103 @@
+"""Every import of js/src goes along the edges that `tests/typescript_layers.py` allows, and none in a circle."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from tests.layers import circles
+from tests.typescript_layers import EDGES, JS, folder_graph, folder_of, module_graph, violations
+
+
+def sources() -> dict[PurePosixPath, str]:
+    return {
+        PurePosixPath(path.relative_to(JS).as_posix()): path.read_text(encoding="utf-8")
+        for path in sorted(JS.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_every_file_is_code_or_a_style_sheet_in_one_unit() -> None:
+    files = sources()
+    assert len(files) > 200
+    assert [path for path in files if folder_of(path) is None or path.suffix not in (".ts", ".css")] == []
+
+
+def test_files_import_only_along_the_allowed_edges() -> None:
+    assert [line for path, source in sources().items() for line in violations(path, source)] == []
+
+
+def test_no_folders_import_each_other_in_a_circle() -> None:
+    graph = folder_graph(sources())
+    assert len(graph) > 25
+    assert circles(graph) == []
+    assert circles(EDGES) == []
+
+
+def test_no_files_import_each_other_in_a_circle_when_they_run() -> None:
+    assert circles(module_graph(sources())) == []
+
+
+@pytest.mark.parametrize("path", ["x.ts", "model/x.ts", "model/new/x.ts", "views/x.ts", "views/none/x.ts", "new/x.ts"])
+def test_a_file_in_no_unit_is_found(path: str) -> None:
+    assert violations(PurePosixPath(path), "") == [f"{path} is in no unit"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("model/time/x.ts", 'import { a } from "../../draw/y";'),
+        ("model/time/x.ts", 'import type { Events } from "../events/events";'),
+        ("model/wire/x.ts", 'export type { OpGraph } from "../graph/op_graph";'),
+        ("model/ops/x.ts", "const w = window.innerWidth;"),
+        ("model/ops/x.ts", 'document.createElement("div");'),
+        ("model/ops/x.ts", 'import { Tabulator } from "tabulator-tables";'),
+        ("draw/x.ts", 'import type { Link } from "../host/link";'),
+        ("draw/x.ts", 'import { mount } from "../ui/view";'),
+        ("draw/x.ts", 'document.createElement("canvas");'),
+        ("host/x.ts", 'import { h } from "../ui/dom";'),
+        ("host/x.ts", 'import { paint } from "../draw/paint";'),
+        ("ui/x.ts", 'import { x } from "../views/timeline/timeline";'),
+        ("ui/x.ts", 'type X = typeof import("../entries/standalone");'),
+        ("ui/x.ts", 'import "../somewhere";'),
+        ("views/timeline/x.ts", 'import {\n  a,\n  b,\n} from "../op_table/columns";'),
+        ("views/timeline/x.ts", 'export { a } from "../dashboard/dashboard";'),
+        ("views/timeline/x.ts", 'const later = await import("../../entries/standalone");'),
+        ("views/timeline/x.css", '@import "../op_table/op_table.css";'),
+    ],
+)
+def test_a_forbidden_import_is_found(path: str, source: str) -> None:
+    assert len(violations(PurePosixPath(path), source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("model/time/x.ts", '// the document says\nimport { a } from "./y";\nconst s = "window.x";'),
+        ("model/time/x.ts", "function spanOf(window: Span) {\n  return window.t1 - window.t0;\n}"),
+        ("model/time/x.ts", '/* import { a } from "../../ui/y"; */'),
+        ("views/timeline/x.ts", 'import "./x.css";\nimport { a } from "./y";\nimport { b } from "../../draw/y";'),
+        ("views/timeline/x.ts", 'import type { Link } from "../../host/link";\nimport { h } from "../../ui/dom";'),
+        ("views/timeline/x.css", '@import "../../styles/style.css";\n@import "./bar.css";'),
+        ("entries/x.ts", 'import view from "../views/timeline/timeline";'),
+    ],
+)
+def test_an_allowed_import_is_let_through(path: str, source: str) -> None:
+    assert violations(PurePosixPath(path), source) == []
+
+
+def test_a_circle_of_folders_is_found_where_only_types_are_imported() -> None:
+    planted = {
+        PurePosixPath("host/planted.ts"): 'import type { View } from "../ui/view";',
+        PurePosixPath("ui/planted.ts"): 'import { Link } from "../host/link";',
+    }
+    assert circles(folder_graph(planted)) == [{"host", "ui"}]
+    assert circles(folder_graph({**sources(), **planted})) == [{"host", "ui"}]
+
+
+def test_a_circle_of_files_is_found_unless_types_break_it() -> None:
+    first, second, third = (PurePosixPath(f"ui/{name}.ts") for name in "abc")
+    ring = {first: 'import { b } from "./b";', second: 'export * from "./c";', third: 'import { a } from "./a";'}
+    assert circles(module_graph(ring)) == [{"ui/a.ts", "ui/b.ts", "ui/c.ts"}]
+    assert circles(module_graph({**ring, third: 'import type { A } from "./a";'})) == []
