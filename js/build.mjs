@@ -15,10 +15,30 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const SRC = join(HERE, "src");
 const OUT = join(HERE, "..", "tfprof_widgets", "static");
 
+/** Views whose bundle loads the table library before it builds them. */
+const TABLES = ["hlo_table", "input_graph", "kernel_table", "layer_table", "memory_timeline", "op_table"];
+
+/** The text of a module that mounts one view. */
+function mounted(name) {
+  const builder = name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+  const [mount, file] = TABLES.includes(name)
+    ? ["mountWithTables", "tables"]
+    : [name === "diff_panel" ? "mountPlain" : "mount", "view"];
+  return `import { ${mount} } from "./ui/${file}";
+import { ${builder} } from "./views/${name}/${name}";
+export default ${mount}(${builder});`;
+}
+
 /** Name of a bundle -> its entry: a view for each Python view of the same name, and what is in entries/. */
 const ENTRIES = new Map([
-  ...readdirSync(join(SRC, "views")).map((name) => [name, join(SRC, "views", name, `${name}.ts`)]),
-  ...readdirSync(join(SRC, "entries")).map((file) => [file.replace(/\.ts$/, ""), join(SRC, "entries", file)]),
+  ...readdirSync(join(SRC, "views")).map((name) => [
+    name,
+    { stdin: { contents: mounted(name), resolveDir: SRC, sourcefile: `${name}.ts`, loader: "ts" } },
+  ]),
+  ...readdirSync(join(SRC, "entries")).map((file) => [
+    file.replace(/\.ts$/, ""),
+    { entryPoints: [join(SRC, "entries", file)] },
+  ]),
 ]);
 
 function sourceHash() {
@@ -36,7 +56,7 @@ function sourceHash() {
 
 async function bundle(name, entry) {
   const result = await esbuild.build({
-    entryPoints: [entry],
+    ...entry,
     bundle: true,
     write: false,
     outdir: OUT,

@@ -1,10 +1,12 @@
 // @vitest-environment jsdom
+
 import { afterEach, describe, expect, it } from "vitest";
 import { evidenceFacts, fixLines, gainWords, isShown, largestPart } from "../src/model/overview/advice";
 import type { AdviceMeta, TraceMeta } from "../src/model/wire/meta";
 import { encodePack, type Pack } from "../src/model/wire/wire";
+import { mount } from "../src/ui/view";
 import { BRING_VIEW } from "../src/ui/view_links";
-import overviewPanel from "../src/views/overview_panel/overview_panel";
+import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
 
@@ -36,7 +38,7 @@ async function show(advice: AdviceMeta[], given: Partial<TraceMeta> = {}, chosen
   const el = document.body.appendChild(document.createElement("div"));
   const brought: unknown[] = [];
   el.addEventListener(BRING_VIEW, (event) => brought.push((event as CustomEvent).detail));
-  await overviewPanel.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
+  await mount(overviewPanel).render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
   await new Promise((done) => setTimeout(done, 60));
   const root = el.firstElementChild as HTMLElement;
   const cards = () => [...root.querySelectorAll<HTMLElement>(".tfp-card")];

@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { WidgetModule } from "../src/host/afm";
-import memoryTimeline from "../src/views/memory_timeline/memory_timeline";
-import stepChart from "../src/views/step_chart/step_chart";
+import { mount, type TraceBuilder } from "../src/ui/view";
+import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
+import { stepChart } from "../src/views/step_chart/step_chart";
 import { type FakePage, fakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
 
@@ -53,14 +53,14 @@ interface Shown {
 
 const settle = () => new Promise((done) => setTimeout(done, 80));
 
-async function show(widget: WidgetModule, options: SceneOptions = {}): Promise<Shown> {
+async function show(widget: TraceBuilder, options: SceneOptions = {}): Promise<Shown> {
   const bokeh = new FakeBokeh();
   (globalThis as unknown as Record<symbol, unknown>)[KEY] = Promise.resolve(bokeh);
   const page = await fakePage(makeScene(options));
   page.view.state.figure = "{}";
   const controller = new AbortController();
   const el = document.body.appendChild(document.createElement("div"));
-  await widget.render({ model: page.view, el, host: page.host, signal: controller.signal });
+  await mount(widget).render({ model: page.view, el, host: page.host, signal: controller.signal });
   await settle();
   const root = el.firstElementChild as HTMLElement;
   return { page, root, plot: root.querySelector(".tfp-plot") as HTMLElement, bokeh, controller };

@@ -1,7 +1,9 @@
 /** A page without a widget manager: models that record what a view does to them. */
+
 import { setMaxListeners } from "node:events";
 import type { AnyModel, Host, Listener } from "../src/host/afm";
 import { encodePack, type Pack } from "../src/model/wire/wire";
+import { useTabulator } from "../src/ui/grid";
 import { tiled } from "./tiling";
 
 // A view hangs dozens of listeners on its one signal; Node takes more than ten for a leak.
@@ -56,8 +58,10 @@ let nPages = 0;
 async function tableLibrary(): Promise<FakeModel> {
   const page = globalThis as unknown as Record<symbol, Promise<unknown> | undefined>;
   const key = Symbol.for("tfprof_widgets.tabulator test");
-  if (typeof document !== "undefined")
+  if (typeof document !== "undefined") {
     page[key] ??= import("../src/entries/tabulator").then((module) => module.Tabulator);
+    useTabulator((await page[key]) as Parameters<typeof useTabulator>[0]);
+  }
   return new FakeModel({ name: "tabulator", version: "test", source: "" });
 }
 

@@ -5,7 +5,7 @@ import { countedSteps, inputShares, statisticsOf } from "../src/model/input/inpu
 import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
 import type { TraceMeta } from "../src/model/wire/meta";
 import type { Table } from "../src/model/wire/wire";
-import inputGraph from "../src/views/input_graph/input_graph";
+import { inputGraph } from "../src/views/input_graph/input_graph";
 import { makeScene } from "./scene";
 import { settle, showWidget, withLayout } from "./shown";
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { eventsWords, keptPart, windowWords } from "../src/model/time/left_out";
 import type { TraceMeta } from "../src/model/wire/meta";
 import { encodePack, type Pack, type Table, type TypedArray } from "../src/model/wire/wire";
-import { mount } from "../src/ui/view";
+import { mount, type Needs } from "../src/ui/view";
 import { type FakePage, fakePage } from "./fake_host";
 
 function table(columns: Record<string, TypedArray>): Table {
@@ -26,14 +26,14 @@ const FIRST: Pack = {
 };
 const part = (name: string): Pack => ({ meta: {}, tables: { [name]: table({ time_ps: Float64Array.of(1) }) } });
 
-async function show(page: FakePage, needs: Parameters<typeof mount>[2]) {
+async function show(page: FakePage, needs: Needs) {
   const el = document.body.appendChild(document.createElement("div"));
   const built: string[] = [];
   const build = ({ root }: { root: HTMLElement }) => {
     built.push("built");
     root.append("the view");
   };
-  const done = mount("op_table", build, needs).render({
+  const done = mount({ name: "op_table", build, ...needs }).render({
     model: page.view,
     el,
     host: page.host,

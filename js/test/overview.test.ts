@@ -1,8 +1,10 @@
 // @vitest-environment jsdom
+
 import { afterEach, describe, expect, it } from "vitest";
 import { type FactGroup, overviewFacts } from "../src/model/overview/overview_facts";
 import type { OverviewMeta, TraceMeta } from "../src/model/wire/meta";
-import overviewPanel from "../src/views/overview_panel/overview_panel";
+import { mount } from "../src/ui/view";
+import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
 
@@ -24,7 +26,7 @@ async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}) {
   const pack = { ...scene, meta: { ...meta, ...given, overview: { ...meta.overview, ...overview } } };
   const page = await fakePage(pack);
   const el = document.body.appendChild(document.createElement("div"));
-  await overviewPanel.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
+  await mount(overviewPanel).render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
   await new Promise((done) => setTimeout(done, 60));
   const root = el.firstElementChild as HTMLElement;
   const find = (selector: string) => root.querySelector(selector) as HTMLElement;

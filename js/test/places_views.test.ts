@@ -1,11 +1,11 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import type { WidgetModule } from "../src/host/afm";
 import type { Pack } from "../src/model/wire/wire";
-import scopeIcicle from "../src/views/scope_icicle/scope_icicle";
+import type { TraceBuilder } from "../src/ui/view";
+import { scopeIcicle } from "../src/views/scope_icicle/scope_icicle";
 import { CodeList } from "../src/views/source_view/code_list";
-import sourceView from "../src/views/source_view/source_view";
-import workerChart from "../src/views/worker_chart/worker_chart";
+import { sourceView } from "../src/views/source_view/source_view";
+import { workerChart } from "../src/views/worker_chart/worker_chart";
 import type { FakePage } from "./fake_host";
 import { sceneHosts, scenePlaces } from "./places_scene";
 import { makeScene } from "./scene";
@@ -28,7 +28,7 @@ async function chooseSteps(page: FakePage) {
 withLayout();
 
 describe("every view of places", () => {
-  const views: Record<string, [WidgetModule, Pack]> = {
+  const views: Record<string, [TraceBuilder, Pack]> = {
     sourceView: [sourceView, scenePlaces({ hostileName: EVIL, hostileCode: EVIL })],
     scopeIcicle: [scopeIcicle, scenePlaces({ hostileName: EVIL })],
     workerChart: [workerChart, sceneHosts([EVIL, "b"], 3)],

@@ -1,8 +1,9 @@
 /** A widget and its data -> the widget on a page of jsdom, which has no layout of its own. */
 
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Host, WidgetModule } from "../src/host/afm";
+import type { Host } from "../src/host/afm";
 import type { Pack } from "../src/model/wire/wire";
+import { mount, type TraceBuilder } from "../src/ui/view";
 import { type FakePage, fakePage } from "./fake_host";
 
 /** Markup that must stay text. */
@@ -18,14 +19,14 @@ export interface Shown {
 export const settle = () => new Promise((done) => setTimeout(done, 60));
 
 export async function showWidget(
-  widget: WidgetModule,
+  widget: TraceBuilder,
   pack: Pack,
   hostOf: (page: FakePage) => Host = (page) => page.host,
 ): Promise<Shown> {
   const page = await fakePage(pack);
   const controller = new AbortController();
   const el = document.body.appendChild(document.createElement("div"));
-  await widget.render({ model: page.view, el, host: hostOf(page), signal: controller.signal });
+  await mount(widget).render({ model: page.view, el, host: hostOf(page), signal: controller.signal });
   await settle();
   return { root: el.firstElementChild as HTMLElement, page, controller };
 }

@@ -1,8 +1,10 @@
 /** A pack -> a timeline on a page of jsdom, and what a reader does with it. */
+
 import { afterEach, beforeEach, vi } from "vitest";
 import type { Pack } from "../src/model/wire/wire";
+import { mount } from "../src/ui/view";
 import type { TimelineElement } from "../src/views/timeline/locate";
-import timeline from "../src/views/timeline/timeline";
+import { timeline } from "../src/views/timeline/timeline";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";
 
@@ -46,7 +48,7 @@ export async function show(pack: Pack = RUN, data: Record<string, unknown> = {},
   const page = await fakePage(pack, data);
   const controller = new AbortController();
   const el = document.body.appendChild(document.createElement("div"));
-  await timeline.render({ model: page.view, el, host: page.host, signal: controller.signal });
+  await mount(timeline).render({ model: page.view, el, host: page.host, signal: controller.signal });
   const root = el.querySelector<TimelineElement>("[data-tfprof=timeline]") as TimelineElement;
   const section = root.querySelector("section") as HTMLElement;
   const area = root.querySelector(".tlc") as HTMLElement;

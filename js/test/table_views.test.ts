@@ -1,17 +1,17 @@
 // @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
-import type { WidgetModule } from "../src/host/afm";
-import hloTable from "../src/views/hlo_table/hlo_table";
-import kernelTable from "../src/views/kernel_table/kernel_table";
-import layerTable from "../src/views/layer_table/layer_table";
-import opTable from "../src/views/op_table/op_table";
+import type { TraceBuilder } from "../src/ui/view";
+import { hloTable } from "../src/views/hlo_table/hlo_table";
+import { kernelTable } from "../src/views/kernel_table/kernel_table";
+import { layerTable } from "../src/views/layer_table/layer_table";
+import { opTable } from "../src/views/op_table/op_table";
 import type { FakePage } from "./fake_host";
 import { EVIL, type Shown, settle, showWidget, withLayout } from "./shown";
 import { type TableSceneOptions, tableScene } from "./table_scene";
 
 const TABLES = { kernelTable, hloTable, layerTable };
 
-function show(widget: WidgetModule, options: TableSceneOptions = {}): Promise<Shown> {
+function show(widget: TraceBuilder, options: TableSceneOptions = {}): Promise<Shown> {
   return showWidget(widget, tableScene(options));
 }
 

@@ -1,7 +1,9 @@
 // @vitest-environment jsdom
+
 import { describe, expect, it, vi } from "vitest";
 import { encodePack, type Pack } from "../src/model/wire/wire";
-import timeline from "../src/views/timeline/timeline";
+import { mount } from "../src/ui/view";
+import { timeline } from "../src/views/timeline/timeline";
 import { fakePage } from "./fake_host";
 import { BATCH, click, details, frame, RUN, show, usesFakePage } from "./shown_timeline";
 import { tiled } from "./tiling";
@@ -59,7 +61,7 @@ describe("timeline", () => {
     const error = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const page = await fakePage(RUN);
     const el = document.body.appendChild(document.createElement("div"));
-    await timeline.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
+    await mount(timeline).render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
     expect(el.querySelector("[role=alert]")?.textContent).toContain("no 2D canvas");
     error.mockRestore();
   });

@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import treeView from "../src/views/tree_view/tree_view";
+import { treeView } from "../src/views/tree_view/tree_view";
 import type { FakePage } from "./fake_host";
 import { makeScene } from "./scene";
 import { EVIL, settle, showWidget, withLayout } from "./shown";

@@ -36,7 +36,7 @@ describe("view", () => {
     let n = 0;
     const el = element();
     const page = await fakePage({ meta: {}, tables: {} });
-    const module = mountPlain("op_table", (view) => view.onTheme(() => n++));
+    const module = mountPlain({ name: "op_table", build: (view) => view.onTheme(() => n++) });
     await module.render({ model: page.view, el, host: page.host, signal: controller.signal });
     const root = el.querySelector<HTMLElement>("[data-tfprof=op_table]") as HTMLElement;
     expect(root.dataset.theme).toBe("light");
@@ -55,11 +55,14 @@ describe("view", () => {
     const el = element();
     const page = await fakePage({ meta: {}, tables: {} });
     let later = () => undefined as unknown;
-    const module = mount("step_chart", (view) => {
-      later = view.guard(async () => {
-        throw new Error("second <b>failure</b>");
-      });
-      throw new Error("first failure");
+    const module = mount({
+      name: "step_chart",
+      build(view) {
+        later = view.guard(async () => {
+          throw new Error("second <b>failure</b>");
+        });
+        throw new Error("first failure");
+      },
     });
     await module.render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
     const alerts = () => [...el.querySelectorAll("[role=alert]")].map((box) => box.textContent);
@@ -74,7 +77,7 @@ describe("view", () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const el = element();
     const model = new FakeModel({ options: "" });
-    await mount("timeline", () => undefined).render({ model, el } as never);
+    await mount({ name: "timeline", build: () => undefined }).render({ model, el } as never);
     expect(el.querySelector("[role=alert]")?.textContent).toContain("anywidget 0.11");
   });
 
@@ -82,7 +85,7 @@ describe("view", () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const page = await fakePage({ meta: {}, tables: {} });
     const seen: unknown[] = [];
-    const module = mountPlain("timeline", (view) => void seen.push(view.options));
+    const module = mountPlain({ name: "timeline", build: (view) => void seen.push(view.options) });
     const render = async (options: string) => {
       const el = element();
       const model = new FakeModel({ options });

@@ -1,20 +1,22 @@
 // @vitest-environment jsdom
+
 import { describe, expect, it, vi } from "vitest";
-import type { AnyModel, Host, WidgetModule } from "../src/host/afm";
+import type { Host, WidgetModule } from "../src/host/afm";
 import { makeHost, makeModel } from "../src/host/page_host";
-import dashboard from "../src/views/dashboard/dashboard";
-import inputGraph from "../src/views/input_graph/input_graph";
-import memoryTimeline from "../src/views/memory_timeline/memory_timeline";
-import opTable from "../src/views/op_table/op_table";
-import overviewPanel from "../src/views/overview_panel/overview_panel";
-import stepChart from "../src/views/step_chart/step_chart";
+import type { TraceBuilder } from "../src/ui/view";
+import { dashboard } from "../src/views/dashboard/dashboard";
+import { inputGraph } from "../src/views/input_graph/input_graph";
+import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
+import { opTable } from "../src/views/op_table/op_table";
+import { overviewPanel } from "../src/views/overview_panel/overview_panel";
+import { stepChart } from "../src/views/step_chart/step_chart";
 import type { FakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
 import { EVIL, type Shown, showWidget, withLayout } from "./shown";
 
 const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
 
-function show(widget: WidgetModule, options: SceneOptions = {}, host?: (page: FakePage) => Host): Promise<Shown> {
+function show(widget: TraceBuilder, options: SceneOptions = {}, host?: (page: FakePage) => Host): Promise<Shown> {
   return showWidget(widget, makeScene(options), host);
 }
 
@@ -192,17 +194,11 @@ describe("dashboard", () => {
   ];
 
   async function showAll(fail = "", options = "{}") {
-    return show(
-      {
-        render: (props) => {
-          for (const name of refs) (props.model as AnyModel).set(name, name);
-          (props.model as AnyModel).set("options", options);
-          return dashboard.render(props);
-        },
-      },
-      {},
-      child(fail),
-    );
+    return show(dashboard, {}, (page) => {
+      for (const name of refs) page.view.set(name, name);
+      page.view.set("options", options);
+      return child(fail)(page);
+    });
   }
 
   it("shows a broken view's error in its place and draws the others", async () => {

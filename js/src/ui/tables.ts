@@ -3,22 +3,17 @@
 import type { WidgetModule } from "../host/afm";
 import { loadLibrary, type Script } from "../host/library";
 import { useTabulator } from "./grid";
-import { mount, type Needs, type TraceView, type View } from "./view";
+import { mount, type TraceBuilder, type View } from "./view";
 
 /** As `mount`, for views that make grids. */
-export function mountWithTables(
-  name: string,
-  build: (view: TraceView) => void | Promise<void>,
-  needs: Needs = {},
-): WidgetModule {
-  return mount(
-    name,
-    async (view) => {
+export function mountWithTables(builder: TraceBuilder): WidgetModule {
+  return mount({
+    ...builder,
+    async build(view) {
       await loadTables(view);
-      if (!view.signal.aborted) await build(view);
+      if (!view.signal.aborted) await builder.build(view);
     },
-    needs,
-  );
+  });
 }
 
 /** Loads the table library, once a page; for a view that makes a grid only when the reader asks for it. */

@@ -47,13 +47,22 @@ export interface Needs {
 /** What every view reads. */
 const ALWAYS = ["ops", "op_shares"];
 
-/** A widget module for a view with the `link` and `data` references; it is built when what it needs is here. */
-export function mount(
-  name: string,
-  build: (view: TraceView) => void | Promise<void>,
-  { needs = [], forRange = [], ofHost }: Needs = {},
-): WidgetModule {
-  return mountPlain(name, async (view) => {
+/** A kind of view that needs neither link nor data. */
+export interface ViewBuilder {
+  /** As Python calls it. */
+  readonly name: string;
+  build(view: View): void | Promise<void>;
+}
+
+/** A kind of view with the `link` and `data` references; it is built when what it needs is here. */
+export interface TraceBuilder extends Needs {
+  readonly name: string;
+  build(view: TraceView): void | Promise<void>;
+}
+
+/** A widget module for a view of a trace. */
+export function mount({ name, build, needs = [], forRange = [], ofHost }: TraceBuilder): WidgetModule {
+  const buildAll = async (view: View) => {
     const [link, data] = await Promise.all([
       connectLink(view.host, String(view.model.get("link")), view.signal),
       connectData(view.host, String(view.model.get("data")), view.signal),
@@ -70,7 +79,8 @@ export function mount(
       await build(traceView);
       sayWhatIsMissing(traceView, needs, forRange);
     }
-  });
+  };
+  return mountPlain({ name, build: buildAll });
 }
 
 /** A view of a dashboard or of a comparison is inside another one. */
@@ -89,7 +99,7 @@ function addHostBar({ root, link, data, signal }: TraceView, { HostBar }: typeof
 }
 
 /** A widget module for a view that needs neither link nor data. */
-export function mountPlain(name: string, build: (view: View) => void | Promise<void>): WidgetModule {
+export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
   return {
     async render(props: RenderProps) {
       if (props.signal?.aborted) return;

@@ -11,7 +11,7 @@ import { button, h } from "../../ui/dom";
 import type * as Hosts from "../../ui/hosts";
 import { drawn, textFits } from "../../ui/page";
 import { TabBar } from "../../ui/tabs";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { BRING_VIEW, SHOW_VIEW, VIEW_TITLES } from "../../ui/view_links";
 import { OpenedHost } from "./opened";
 
@@ -189,35 +189,38 @@ function hostParts(view: TraceView, body: HTMLElement, { HostBar }: typeof Hosts
   return [bar.element, opened.say];
 }
 
-export default mount("dashboard", async (view) => {
-  view.root.classList.add("tfp-dashboard");
-  const place = () => h("div", { class: "place" });
-  const [overview, steps, timeline] = [place(), place(), place()];
-  const tabs = new Tabs(view);
-  tabs.bar.append(new Chip(view).element);
-  const top = h("div", { class: "tfp-dash-top" }, overview, steps);
-  const body = h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
-  if (view.hosts) body.prepend(...hostParts(view, body, view.hosts));
-  view.root.append(body);
-  view.root.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
-      event.preventDefault();
-      clearRange(view);
-    },
-    { signal: view.signal },
-  );
-  for (const name of [SHOW_VIEW, BRING_VIEW]) {
-    const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
-    view.root.addEventListener(name, show, { signal: view.signal });
-  }
-  const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
-  tabs.choose(Math.max(0, wanted));
-  const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];
-  // The libraries of charts and tables take longer to start than the timeline takes to draw: it goes first.
-  await Promise.race([Promise.all(first).then(drawn), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
-  if (view.signal.aborted) return;
-  tabs.start();
-  await Promise.all([...first, renderChild(view, "step_chart", steps)]);
-});
+export const dashboard: TraceBuilder = {
+  name: "dashboard",
+  async build(view) {
+    view.root.classList.add("tfp-dashboard");
+    const place = () => h("div", { class: "place" });
+    const [overview, steps, timeline] = [place(), place(), place()];
+    const tabs = new Tabs(view);
+    tabs.bar.append(new Chip(view).element);
+    const top = h("div", { class: "tfp-dash-top" }, overview, steps);
+    const body = h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
+    if (view.hosts) body.prepend(...hostParts(view, body, view.hosts));
+    view.root.append(body);
+    view.root.addEventListener(
+      "keydown",
+      (event) => {
+        if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
+        event.preventDefault();
+        clearRange(view);
+      },
+      { signal: view.signal },
+    );
+    for (const name of [SHOW_VIEW, BRING_VIEW]) {
+      const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
+      view.root.addEventListener(name, show, { signal: view.signal });
+    }
+    const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
+    tabs.choose(Math.max(0, wanted));
+    const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];
+    // The libraries of charts and tables take longer to start than the timeline takes to draw: it goes first.
+    await Promise.race([Promise.all(first).then(drawn), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
+    if (view.signal.aborted) return;
+    tabs.start();
+    await Promise.all([...first, renderChild(view, "step_chart", steps)]);
+  },
+};

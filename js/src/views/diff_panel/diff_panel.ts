@@ -6,7 +6,7 @@ import { formatCount } from "../../model/text/format";
 import { button, h } from "../../ui/dom";
 import { loadTables } from "../../ui/tables";
 import { TabBar, type TabTitle } from "../../ui/tabs";
-import { mountPlain, type View } from "../../ui/view";
+import type { View, ViewBuilder } from "../../ui/view";
 import { breakdown } from "./breakdown";
 import { head } from "./head";
 import { Partners } from "./partners";
@@ -108,35 +108,38 @@ function firstTab({ tables }: DiffContent): number {
   );
 }
 
-export default mountPlain("diff_panel", async (view) => {
-  view.root.classList.add("tfp-diff");
-  const reference = String(view.model.get("data"));
-  const [content, ...links] = await Promise.all([
-    view.host.getModel(reference, { signal: view.signal }).then(readContent),
-    linkOf(view, "timeline_a"),
-    linkOf(view, "timeline_b"),
-  ]);
-  const [linkA, linkB] = links;
-  const timelines = new Timelines(view, content);
-  const selection = new SharedSelection([linkA, linkB], new Partners(content.pairs, content.lone), view.signal);
-  const parts = breakdown(content.categories, content.step_times);
-  const tables = h("div", { class: "tables" });
-  const body = h(
-    "div",
-    { class: "tfp-diff-body" },
-    ...notices(view, content),
-    head(content),
-    parts,
-    tables,
-    timelines.element,
-  );
-  view.root.append(body);
-  const drawing = timelines.draw();
-  if (content.tables.length > 0) {
-    await loadTables(view);
-    if (view.signal.aborted) return;
-    const show = () => timelines.element.scrollIntoView({ block: "nearest" });
-    tables.append(...new Tables(view, content, selection, show).elements);
-  }
-  await drawing;
-});
+export const diffPanel: ViewBuilder = {
+  name: "diff_panel",
+  async build(view) {
+    view.root.classList.add("tfp-diff");
+    const reference = String(view.model.get("data"));
+    const [content, ...links] = await Promise.all([
+      view.host.getModel(reference, { signal: view.signal }).then(readContent),
+      linkOf(view, "timeline_a"),
+      linkOf(view, "timeline_b"),
+    ]);
+    const [linkA, linkB] = links;
+    const timelines = new Timelines(view, content);
+    const selection = new SharedSelection([linkA, linkB], new Partners(content.pairs, content.lone), view.signal);
+    const parts = breakdown(content.categories, content.step_times);
+    const tables = h("div", { class: "tables" });
+    const body = h(
+      "div",
+      { class: "tfp-diff-body" },
+      ...notices(view, content),
+      head(content),
+      parts,
+      tables,
+      timelines.element,
+    );
+    view.root.append(body);
+    const drawing = timelines.draw();
+    if (content.tables.length > 0) {
+      await loadTables(view);
+      if (view.signal.aborted) return;
+      const show = () => timelines.element.scrollIntoView({ block: "nearest" });
+      tables.append(...new Tables(view, content, selection, show).elements);
+    }
+    await drawing;
+  },
+};

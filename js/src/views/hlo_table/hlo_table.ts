@@ -11,8 +11,7 @@ import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import { createShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
-import { mountWithTables } from "../../ui/tables";
-import type { TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { CSV_HEADER, csvRow, hloColumns } from "./columns";
 import {
   type Grouping,
@@ -174,10 +173,12 @@ function noPrograms(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   );
 }
 
-export default mountWithTables(
-  "hlo_table",
-  (view) => {
+export const hloTable: TraceBuilder = {
+  name: "hlo_table",
+  build(view) {
     new HloTable(view);
   },
-  { needs: ["hlo_ops", "hlo_units", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
-);
+  needs: ["hlo_ops", "hlo_units", "steps"],
+  forRange: ["occurrences"],
+  ofHost: OPS_OF_HOST,
+};

@@ -21,8 +21,7 @@ import { button, emptyState, h, segmented } from "../../ui/dom";
 import { Ledger } from "../../ui/ledger";
 import type { OfHost } from "../../ui/of_host";
 import { inFrame } from "../../ui/page";
-import { mountWithTables } from "../../ui/tables";
-import type { TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { showAdvice } from "./advice";
 import { GraphPane } from "./graph_pane";
 import { type InputOpRow, opLedger, type PipelineRow, pipelineLedger, pipelineRow } from "./ledgers";
@@ -250,9 +249,9 @@ const INPUT_OF_HOST: OfHost = {
   needsExecutions: true,
 };
 
-export default mountWithTables(
-  "input_graph",
-  (view) => {
+export const inputGraph: TraceBuilder = {
+  name: "input_graph",
+  build(view) {
     view.root.classList.add("tfp-input_graph");
     if (!view.data.meta.pipelines?.length) {
       const reason =
@@ -264,5 +263,7 @@ export default mountWithTables(
     }
     new InputView(view);
   },
-  { needs: ["pipelines", "iterator_calls", "steps"], forRange: ["occurrences"], ofHost: INPUT_OF_HOST },
-);
+  needs: ["pipelines", "iterator_calls", "steps"],
+  forRange: ["occurrences"],
+  ofHost: INPUT_OF_HOST,
+};

@@ -9,8 +9,7 @@ import { emptyState, h, noOps } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import type { OfHost } from "../../ui/of_host";
 import { createShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
-import { mountWithTables } from "../../ui/tables";
-import type { TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { CSV_HEADER, csvRow, kernelColumns } from "./columns";
 import { familyOf, type KernelRow, kernelRows, tensorCore } from "./rows";
 
@@ -125,10 +124,11 @@ const KERNELS_OF_HOST: OfHost = {
   needsExecutions: true,
 };
 
-export default mountWithTables(
-  "kernel_table",
-  (view) => {
+export const kernelTable: TraceBuilder = {
+  name: "kernel_table",
+  build(view) {
     new KernelTable(view);
   },
-  { needs: ["kernels", "kernel_runs", "steps"], ofHost: KERNELS_OF_HOST },
-);
+  needs: ["kernels", "kernel_runs", "steps"],
+  ofHost: KERNELS_OF_HOST,
+};

@@ -10,8 +10,7 @@ import { EMPTY_TABLE } from "../../model/wire/wire";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { mountWithTables } from "../../ui/tables";
-import type { TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { CSV_HEADER, csvRow, INPUT_COLOR, layerColumns, PHASE_COLORS } from "./columns";
 import { type LayerRow, layerRows } from "./rows";
 
@@ -124,14 +123,12 @@ function noLayers({ data, signal }: TraceView): HTMLElement {
   );
 }
 
-export default mountWithTables(
-  "layer_table",
-  (view) => {
+export const layerTable: TraceBuilder = {
+  name: "layer_table",
+  build(view) {
     new LayerTable(view);
   },
-  {
-    needs: ["layers", "op_places", "steps"],
-    forRange: ["occurrences"],
-    ofHost: { ...OPS_OF_HOST, ofAll: memoryOfAll },
-  },
-);
+  needs: ["layers", "op_places", "steps"],
+  forRange: ["occurrences"],
+  ofHost: { ...OPS_OF_HOST, ofAll: memoryOfAll },
+};

@@ -11,8 +11,7 @@ import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, copyButton, emptyState, h } from "../../ui/dom";
 import type { OfHost } from "../../ui/of_host";
 import { MANY_ROWS, paced } from "../../ui/page";
-import { mountWithTables } from "../../ui/tables";
-import type { TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { MemoryChart } from "./chart";
 import { growthWords, showFacts } from "./facts";
 import { FailurePanel } from "./failure";
@@ -234,9 +233,9 @@ const MEMORY_OF_HOST: OfHost = {
   emptyWords: "recorded no memory",
 };
 
-export default mountWithTables(
-  "memory_timeline",
-  async (view) => {
+export const memoryTimeline: TraceBuilder = {
+  name: "memory_timeline",
+  async build(view) {
     view.root.classList.add("tfp-memory_timeline");
     const { meta } = view.data;
     if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0) {
@@ -254,5 +253,6 @@ export default mountWithTables(
     }
     await new MemoryTimeline(view).build();
   },
-  { needs: ["memory", "steps", "allocators", "memory_summary"], ofHost: MEMORY_OF_HOST },
-);
+  needs: ["memory", "steps", "allocators", "memory_summary"],
+  ofHost: MEMORY_OF_HOST,
+};

@@ -8,8 +8,7 @@ import type { RangePs } from "../../model/time/viewport";
 import { button, type Choice, h, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { mountWithTables } from "../../ui/tables";
-import type { TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
 import { CSV_HEADER, csvRow, opColumns, opRates, type RankedOp } from "./columns";
 import { createDistribution, type Distribution } from "./distribution";
@@ -172,10 +171,12 @@ function isEmpty({ data }: TraceView): boolean {
   return data.nRows("occurrences") === 0 && !ranOps((name) => data.table(name));
 }
 
-export default mountWithTables(
-  "op_table",
-  (view) => {
+export const opTable: TraceBuilder = {
+  name: "op_table",
+  build(view) {
     new OpTable(view);
   },
-  { needs: ["op_rates", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
-);
+  needs: ["op_rates", "steps"],
+  forRange: ["occurrences"],
+  ofHost: OPS_OF_HOST,
+};

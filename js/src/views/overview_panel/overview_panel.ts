@@ -16,7 +16,7 @@ import { keepTogether, stepLabel } from "../../model/time/span_text";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { copyButton, h } from "../../ui/dom";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
 import { WhatNext } from "./what_next";
 
@@ -152,11 +152,12 @@ function breakdown(view: TraceView): HTMLElement {
   return box;
 }
 
-export default mount(
-  "overview_panel",
-  (view) => {
+export const overviewPanel: TraceBuilder = {
+  name: "overview_panel",
+  build(view) {
     view.root.classList.add("tfp-overview_panel");
     view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
   },
-  { needs: ["steps"], ofHost: { follows: false } },
-);
+  needs: ["steps"],
+  ofHost: { follows: false },
+};

@@ -12,7 +12,7 @@ import { OPS_OF_HOST } from "../../ui/of_host";
 import { MANY_ROWS, paced, watchSize } from "../../ui/page";
 import { createTip } from "../../ui/plot";
 import { tipPlace } from "../../ui/tip_place";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
 import { type Part, ScopeModel } from "./model";
 import { cellLook, cellTip, costOf } from "./words";
@@ -202,13 +202,15 @@ class ScopeIcicle {
   }
 }
 
-export default mount(
-  "scope_icicle",
-  (view) => {
+export const scopeIcicle: TraceBuilder = {
+  name: "scope_icicle",
+  build(view) {
     view.root.classList.add("tfp-scope_icicle");
     const hasOps = ranOps((name) => view.data.table(name)) && (view.data.meta.scopes ?? []).length > 0;
     if (hasOps) new ScopeIcicle(view);
     else view.root.append(noOps(view.signal));
   },
-  { needs: ["scopes", "op_places", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
-);
+  needs: ["scopes", "op_places", "steps"],
+  forRange: ["occurrences"],
+  ofHost: OPS_OF_HOST,
+};

@@ -11,7 +11,7 @@ import { button, type Choice, download, emptyState, h, noOps, segmented } from "
 import { OPS_OF_HOST } from "../../ui/of_host";
 import { MANY_ROWS, paced, watchSize } from "../../ui/page";
 import { createTip } from "../../ui/plot";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
 import { CodeList } from "./code_list";
 import { CSV_HEADER, csvRows } from "./csv";
@@ -276,9 +276,9 @@ function samplesOfAll({ meta }: TraceView["data"]): string {
   return (meta.source_samples ?? []).length > 0 ? "The samples of your thread are of all hosts." : "";
 }
 
-export default mount(
-  "source_view",
-  (view) => {
+export const sourceView: TraceBuilder = {
+  name: "source_view",
+  build(view) {
     view.root.classList.add("tfp-source_view");
     const { data, signal } = view;
     const hasOps = ranOps((name) => data.table(name));
@@ -287,9 +287,7 @@ export default mount(
     else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
     else new SourceView(view);
   },
-  {
-    needs: ["source_files", "source_lines", "op_places", "steps"],
-    forRange: ["occurrences"],
-    ofHost: { ...OPS_OF_HOST, ofAll: samplesOfAll },
-  },
-);
+  needs: ["source_files", "source_lines", "op_places", "steps"],
+  forRange: ["occurrences"],
+  ofHost: { ...OPS_OF_HOST, ofAll: samplesOfAll },
+};

@@ -19,7 +19,7 @@ import { emptyState, h } from "../../ui/dom";
 import type { OfHost } from "../../ui/of_host";
 import { inFrame, paced, watchSize } from "../../ui/page";
 import { createTip, drawLabels, watchPlot } from "../../ui/plot";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { paintSteps, stepLabels } from "./paint";
 import { barTip, spoken, summary } from "./words";
 
@@ -256,9 +256,9 @@ const STEPS_OF_HOST: OfHost = {
   emptyWords: "has no steps",
 };
 
-export default mount(
-  "step_chart",
-  async (view) => {
+export const stepChart: TraceBuilder = {
+  name: "step_chart",
+  async build(view) {
     view.root.classList.add("tfp-step_chart");
     if ((view.data.table("steps") ?? EMPTY_TABLE).n === 0) {
       view.root.append(emptyState("No steps in this capture", NO_STEPS_REASON, NO_STEPS_CODE, view.signal));
@@ -266,5 +266,6 @@ export default mount(
     }
     await new StepChart(view).build();
   },
-  { needs: ["steps"], ofHost: STEPS_OF_HOST },
-);
+  needs: ["steps"],
+  ofHost: STEPS_OF_HOST,
+};

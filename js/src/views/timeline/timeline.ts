@@ -6,7 +6,7 @@ import { formatCount, formatInstant } from "../../model/text/format";
 import { eventsWords } from "../../model/time/left_out";
 import { h } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
 import { eventUnder, pieceUnder } from "./hit";
 import { listenToKeys } from "./keys";
@@ -285,6 +285,9 @@ class Timeline {
   }
 }
 
-export default mount("timeline", (view) => {
-  new Timeline(view);
-});
+export const timeline: TraceBuilder = {
+  name: "timeline",
+  build(view) {
+    new Timeline(view);
+  },
+};

@@ -6,7 +6,7 @@ import type { FigureKey } from "../../model/wire/structure_meta";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import { MANY_ROWS, paced } from "../../ui/page";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { GraphPane } from "./graph_pane";
 import { IciclePane } from "./icicle_pane";
 import { TreeModel, type ViewKind } from "./model";
@@ -236,9 +236,9 @@ function sidesLegend(): HTMLElement {
   return h("span", { class: "tfp-sides" }, ...parts);
 }
 
-export default mount(
-  "tree_view",
-  (view) => {
+export const treeView: TraceBuilder = {
+  name: "tree_view",
+  build(view) {
     view.root.classList.add("tfp-tree_view");
     const [meta] = view.data.meta.structure ?? [];
     if (meta?.problem) {
@@ -247,5 +247,7 @@ export default mount(
     } else if (meta === undefined || meta.names.length === 0) view.root.append(noOps(view.signal));
     else new TreeWidget(view, new Structure(meta));
   },
-  { needs: ["structure", "steps"], forRange: ["occurrences"], ofHost: OPS_OF_HOST },
-);
+  needs: ["structure", "steps"],
+  forRange: ["occurrences"],
+  ofHost: OPS_OF_HOST,
+};

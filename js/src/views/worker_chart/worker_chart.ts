@@ -6,7 +6,7 @@ import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, type Choice, download, emptyState, h, segmented } from "../../ui/dom";
 import { paced } from "../../ui/page";
 import { createTip } from "../../ui/plot";
-import { mount, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { valueLabel } from "./cell_card";
 import { HeatMap } from "./heat_map";
 import { HostColumns } from "./host_columns";
@@ -209,9 +209,9 @@ const SEVERAL_CODE = 'tfprof.load("logs/plugins/profile/2026_11_20")  # a run fo
 const WHOLE_CODE = 'prof.to_html("trace.html", embed="full")';
 const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
 
-export default mount(
-  "worker_chart",
-  (view) => {
+export const workerChart: TraceBuilder = {
+  name: "worker_chart",
+  build(view) {
     view.root.classList.add("tfp-worker_chart");
     const { data, signal } = view;
     const hosts = data.meta.worker_hosts ?? [];
@@ -234,5 +234,5 @@ export default mount(
     const place = view.root.querySelector(".tfp-workers-place");
     place?.append(emptyState("One host in this capture", reason, SEVERAL_CODE, signal));
   },
-  { needs: ["worker_steps", "steps"] },
-);
+  needs: ["worker_steps", "steps"],
+};
