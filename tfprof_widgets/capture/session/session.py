@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import CaptureError
+from ...trace.capture_facts import CaptureCost, Failure
 from ..machine.sampler import SystemSampler, no_samples
 from ..source.source_map import SourceRecorder
 from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
-from .failure import Failure, read_failure
+from .failure import read_failure
 from .markers import OpenStep, confirm_marker
 from .notices import closing_notices
-from .record import CaptureCost, CaptureOptions, CaptureRecord, Outcome, Window
+from .record import CaptureOptions, CaptureRecord, Outcome, Window
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
 from .tf_profiler import import_tensorflow
@@ -226,6 +227,7 @@ class Capture:
             detail=self.options.detail,
             outcome="bounded" if outcome == "complete" and control.bound else outcome,
             n_steps=control.n_steps,
+            pauses_ns=tuple(window.pause_ns for window in windows),
             failure=failure,
         )
         # From here on the files belong to the record: a profile may outlive the capture.
