@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 import pandas as pd
 
+from ..trace.capture_facts import Failure
 from ..trace.op_graph import OpGraph
-from ..trace.saved_capture import SavedFailure
 from ..trace.source_map import SourceMap
 from ..trace.trace import Int32, SmallInt, Trace, small_int
 from .advice.advice import Advice
@@ -59,7 +59,7 @@ class Results:
     """Which source line and which layer made each graph op; None where nobody recorded it."""
     system: pd.DataFrame | None = None
     """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
-    failure: SavedFailure | None = None
+    failure: Failure | None = None
     """The allocation whose failure ended the profiled code; None where it ended otherwise."""
     stored_graph: OpGraph | None = None
     """The ops and their costs as files of TensorFlow's first profiler hold them; None for traces, which they are computed of."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,15 @@ import numpy as np
 import pandas as pd
 
 from ..errors import TraceError
-from ..trace.saved_capture import SavedCapture, parse_capture
+from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
 
 SAVED = "tfprof.profile.json"
 """Name of the file at the top of a directory that `Profile.save` wrote; TensorBoard and XProf ignore it."""
 VERSION = 1
 MAX_SAVED_BYTES = 64 * 2**20
 _MAX_COLUMNS = 1_000
+_MAX_TEXT = 20_000
+_COSTS = ("start_s", "stop_s", "n_bytes")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,9 +34,9 @@ class SavedProfile:
     """Hosts that were asked for a trace and sent none; a notice names them."""
     system: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     """Samples of the machine, with `time_ns` in Unix time; no columns where none were taken."""
-    cost: Mapping[str, float] = field(default_factory=dict)
-    """`start_s`, `stop_s` and `n_bytes` of the capture; empty for a trace that was loaded."""
-    capture: SavedCapture | None = None
+    cost: CaptureCost | None = None
+    """What the capture took; None for a trace that was loaded."""
+    capture: CaptureFacts | None = None
     """How it was captured; None for a trace that was loaded, and where an earlier version saved it."""
     bookmarks: tuple[Any, ...] = ()
     """As the timeline's trait of that name holds them."""
@@ -50,8 +51,8 @@ class SavedProfile:
             "notices": list(self.notices),
             "n_missing_hosts": self.n_missing_hosts,
             "system": {str(name): _numbers(self.system[name]) for name in self.system.columns},
-            "cost": dict(self.cost),
-            "capture": None if self.capture is None else self.capture.document(),
+            "cost": {} if self.cost is None else {name: getattr(self.cost, name) for name in _COSTS},
+            "capture": None if self.capture is None else _capture_document(self.capture),
             "bookmarks": list(self.bookmarks),
             "runs": list(self.runs),
         }
@@ -87,17 +88,16 @@ def parse_saved(document: object) -> SavedProfile:
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise TraceError(f"its version is not {VERSION}")
     try:
-        cost = document.get("cost", {})
         bookmarks = document.get("bookmarks", [])
-        if not isinstance(cost, dict) or not isinstance(bookmarks, list):
-            raise TypeError("cost is no object or bookmarks no list")
+        if not isinstance(bookmarks, list):
+            raise TypeError("bookmarks is no list")
         return SavedProfile(
             title=texts([document.get("title", "")])[0],
             notices=tuple(texts(document.get("notices", []))),
-            n_missing_hosts=_count(document.get("n_missing_hosts", 0)),
+            n_missing_hosts=_count(document.get("n_missing_hosts", 0), "hosts"),
             system=_frame(document.get("system", {})),
-            cost={texts([name])[0]: _finite(value) for name, value in cost.items()},
-            capture=parse_capture(document.get("capture")),
+            cost=_cost(document.get("cost", {})),
+            capture=_capture(document.get("capture")),
             bookmarks=tuple(bookmarks),
             runs=tuple(_directory_name(name) for name in texts(document.get("runs", []))),
         )
@@ -123,16 +123,89 @@ def _directory_name(name: str) -> str:
     return name
 
 
-def _count(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value} is no number of hosts")
+def _cost(document: object) -> CaptureCost | None:
+    """None where not all of it is there."""
+    costs = _object(document, "cost")
+    if not set(_COSTS) <= set(costs):
+        return None
+    start_s, stop_s, n_bytes = (_finite(costs[name]) for name in _COSTS)
+    return CaptureCost(start_s=start_s, stop_s=stop_s, n_bytes=int(n_bytes))
+
+
+def _capture_document(facts: CaptureFacts) -> dict[str, Any]:
+    """What is not known becomes null."""
+    ratio, (low, high) = facts.overhead_ratio, facts.overhead_interval
+    known = {one.name: getattr(facts, one.name) for one in fields(CaptureFacts)}
+    return known | {
+        "overhead_ratio": _null(ratio),
+        "overhead_interval": [_null(low), _null(high)],
+        "failure": None if facts.failure is None else asdict(facts.failure),
+    }
+
+
+def _capture(document: object) -> CaptureFacts | None:
+    """None for null, which profiles without a capture have."""
+    if document is None:
+        return None
+    known = _object(document, "capture")
+    low, high = known["overhead_interval"]
+    failure = known.get("failure")  # earlier versions saved none
+    return CaptureFacts(
+        outcome=_word(known["outcome"]),
+        detail=_word(known["detail"]),
+        n_steps=_count(known["n_steps"]),
+        overhead_ratio=_ratio(known["overhead_ratio"]),
+        overhead_interval=(_ratio(low), _ratio(high)),
+        n_steps_inside=_count(known["n_steps_inside"]),
+        n_steps_outside=_count(known["n_steps_outside"]),
+        pauses_ns=tuple((_count(begin), _count(end)) for begin, end in known["pauses_ns"]),
+        failure=None if failure is None else _failure(_object(failure, "failure")),
+    )
+
+
+def _failure(known: dict[str, Any]) -> Failure:
+    kind, text, file, code = texts([known[name] for name in ("kind", "text", "file", "code")])
+    return Failure(
+        kind=kind[:_MAX_TEXT],
+        text=text[:_MAX_TEXT],
+        at_ns=_count(known["at_ns"]),
+        file=file[:_MAX_TEXT],
+        line=_count(known["line"]),
+        code=code[:_MAX_TEXT],
+        batch_size=_count(known["batch_size"]),
+    )
+
+
+def _object(document: object, name: str) -> dict[str, Any]:
+    if not isinstance(document, dict):
+        raise TypeError(f"{name} is no object")
+    return document
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str) or not value.isidentifier():
+        raise TypeError("capture has no word where there must be one")
     return value
 
 
-def _finite(value: Any) -> float:
-    if not math.isfinite(number := float(value)):
-        raise ValueError(f"{value} is no cost")
+def _count(value: object, what: str = "anything") -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value} is no number of {what}")
+    return value
+
+
+def _ratio(value: object) -> float:
+    return math.nan if value is None else _finite(value)
+
+
+def _finite(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(number := float(value)):  # type: ignore[arg-type]
+        raise ValueError(f"{value} is no number")
     return number
+
+
+def _null(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _numbers(column: pd.Series[Any]) -> list[float | int | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ..analysis.memory.memory_failure import MemoryFailure
     from ..analysis.results import Results
     from ..analysis.steps.interference import CaptureSummary
-    from ..capture.session.record import CaptureCost, CaptureRecord
+    from ..capture.session.record import CaptureRecord
     from ..opening.open import Opened
-    from ..trace.saved_capture import SavedCapture
+    from ..trace.capture_facts import CaptureCost, CaptureFacts
 
 _NOT_CAPTURED = (
     "Nothing was captured, so what held the memory is not known. Capture from the first step on:\n"
@@ -48,6 +48,7 @@ class ProfileCapture:
         None for a trace loaded without it, and while the capture still runs. It counts the events, so it reads the trace.
         """
         from ..analysis.steps.interference import CaptureSummary
+        from ..trace.capture_facts import CaptureFacts
 
         if self._open_files is None:
             return None
@@ -55,17 +56,8 @@ class ProfileCapture:
         if known is None or cost is None:
             return None
         return CaptureSummary(
-            start_s=cost.start_s,
-            stop_s=cost.stop_s,
-            n_bytes=cost.n_bytes,
-            n_events=cost.n_events or 0,
-            n_steps=known.n_steps,
-            outcome=known.outcome,
-            detail=known.detail,
-            overhead_ratio=known.overhead_ratio,
-            overhead_interval=known.overhead_interval,
-            n_steps_inside=known.n_steps_inside,
-            n_steps_outside=known.n_steps_outside,
+            **{one.name: getattr(known, one.name) for one in fields(CaptureFacts)},
+            **(vars(cost) | {"n_events": cost.n_events or 0}),
             windows=() if record is None else record.windows,
             step_times=None if record is None else record.step_times,
         )
@@ -76,9 +68,12 @@ class ProfileCapture:
 
         It counts the events, so it reads the trace.
         """
-        cost = self._saved_cost() if self._record is None else self._record.cost
-        if cost is None or (self._record is not None and not self._record.run_dirs):
-            return cost
+        if self._record is not None and not self._record.run_dirs:
+            return self._record.cost
+        known = self._record or self._opened.saved
+        cost = None if known is None else known.cost
+        if cost is None:
+            return None
         return replace(cost, n_events=self._results.trace.n_events)
 
     @property
@@ -121,26 +116,14 @@ class ProfileCapture:
         return on_trace_clock(samples, origin_ns)
 
     @cached_property
-    def _capture_now(self) -> SavedCapture | None:
+    def _capture_now(self) -> CaptureFacts | None:
         """What is known of the capture beside its cost; None for a trace loaded without it."""
         from ..analysis.steps.interference import measure_interference
-        from ..trace.saved_capture import SavedCapture, SavedFailure
 
         record = self._record
         if record is None:
             return self._opened.saved.capture if self._opened.saved else None
-        found = measure_interference(record.step_times)
-        return SavedCapture(
-            outcome=record.outcome,
-            detail=record.detail,
-            n_steps=record.n_steps,
-            overhead_ratio=found.overhead_ratio,
-            overhead_interval=found.overhead_interval,
-            n_steps_inside=found.n_steps_inside,
-            n_steps_outside=found.n_steps_outside,
-            pauses_ns=tuple((window.stop_ns, window.stop_ns + round(window.stop_s * 1e9)) for window in record.windows),
-            failure=None if record.failure is None else SavedFailure(**asdict(record.failure)),
-        )
+        return replace(record, **vars(measure_interference(record.step_times)))
 
     def _memory_failure_now(self) -> MemoryFailure | None:
         """The failed allocation that ended the profiled code, explained as far as there is a trace."""
@@ -167,20 +150,7 @@ class ProfileCapture:
 
     def _distortion_notices(self) -> tuple[str, ...]:
         """That the capture distorts what it shows; nothing where it does not."""
-        from ..analysis.steps.interference import Interference, step_sentence
+        from ..analysis.steps.interference import step_sentence
 
         known = self._capture_now
-        if known is None:
-            return ()
-        counts = known.n_steps_inside, known.n_steps_outside
-        found = Interference(known.overhead_ratio, known.overhead_interval, *counts)
-        return (step_sentence(found, known.detail),) if found.is_distorting else ()
-
-    def _saved_cost(self) -> CaptureCost | None:
-        """What the capture took, as the profile was saved with."""
-        from ..capture.session.record import CaptureCost
-
-        cost = self._opened.saved.cost if self._opened.saved else {}
-        if not {"start_s", "stop_s", "n_bytes"} <= set(cost):
-            return None
-        return CaptureCost(start_s=cost["start_s"], stop_s=cost["stop_s"], n_bytes=int(cost["n_bytes"]))
+        return (step_sentence(known, known.detail),) if known is not None and known.is_distorting else ()

@@ -175,18 +175,13 @@ class ProfileExports(ProfileCapture):
         from ..formats.saved import SavedProfile
 
         before = self._opened.saved or SavedProfile()
-        record = self._record
-        if record is None:
-            system, notices, cost = before.system, before.notices, before.cost
-        else:
-            system, notices = record.system, record.notices
-            cost = {"start_s": record.cost.start_s, "stop_s": record.cost.stop_s, "n_bytes": record.cost.n_bytes}
+        known = before if self._record is None else self._record
         return SavedProfile(
             title=self.title,
-            notices=notices,
+            notices=known.notices,
             n_missing_hosts=before.n_missing_hosts,
-            system=system,
-            cost=cost,
+            system=known.system,
+            cost=known.cost,
             capture=self._capture_now,
             bookmarks=self._bookmarks_now(),
         )

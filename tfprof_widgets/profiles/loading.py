@@ -214,10 +214,11 @@ def capturing(
     options: CaptureOptions, *, on_failure: Callable[[Profile], None], title: str = "profile"
 ) -> Iterator[Profile]:
     """Capture a block with these options; `on_failure` gets the filled profile before the block's exception goes on."""
+    from ..capture.keras.patch import KerasPatch
     from ..capture.session.session import Capture
 
     captured = Profile(title=title)
-    capture = Capture(options)
+    capture = Capture(options, patch=KerasPatch())
     capture.start()
     try:
         yield captured

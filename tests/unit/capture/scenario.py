@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 import keras
 from tfprof_widgets.capture.keras.callback import make_callback
+from tfprof_widgets.capture.keras.patch import KerasPatch
 from tfprof_widgets.capture.session.loop import step, trace_steps
 from tfprof_widgets.capture.session.session import Capture, CaptureOptions, stop_active
 from tfprof_widgets.errors import CaptureError
@@ -34,7 +35,7 @@ def model(**options):
 FIT = {"batch_size": 8, "verbose": 0}
 
 def started(**options):
-    capture = Capture(CaptureOptions(**options))
+    capture = Capture(CaptureOptions(**options), patch=KerasPatch())
     capture.start()
     return capture
 

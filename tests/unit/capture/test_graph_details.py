@@ -10,7 +10,7 @@ pytestmark = pytest.mark.tensorflow
 
 READ = """
 import tempfile
-from tfprof_widgets.capture import graph_details, live_variables
+from tfprof_widgets.capture.source import graph_details, live_variables
 from tfprof_widgets.capture.source.source_map import SourceRecorder
 from tfprof_widgets.trace.source_map import read_source_map, parse_shapes
 

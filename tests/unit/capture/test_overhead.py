@@ -155,7 +155,7 @@ def test_low_leaves_out_the_thread_pools_and_high_adds_the_queues_of_the_executo
 @pytest.mark.tensorflow
 def test_a_build_without_the_switch_records_as_normal_and_says_so() -> None:
     out = run_scenario("""
-        from tfprof_widgets.capture import detail
+        from tfprof_widgets.capture.session import detail
         detail._SET_COLLECTOR = "_no_such_symbol"
         capture = started(detail="low", system=False)
         with step(0):

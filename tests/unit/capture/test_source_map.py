@@ -103,7 +103,7 @@ def test_what_goes_wrong_costs_the_map_and_nothing_else() -> None:
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture import source_map
+from tfprof_widgets.capture.source import source_map
 def broken(*_):
     raise OSError(28, "No space left on device")
 for name in ("_look", "_write_whole"):
@@ -208,7 +208,7 @@ def test_a_bound_says_how_many_ops_it_left_out() -> None:
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture import source_graphs
+from tfprof_widgets.capture.source import source_graphs
 source_graphs.MAX_OPS = 10
 capture = started()
 model().fit(*arrays(2), **FIT)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ...trace.saved_capture import SavedFailure
+from ...trace.capture_facts import Failure
 from ..base.units import PS_PER_MS
 from ..base.wording import size
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
@@ -125,7 +125,7 @@ def compute_memory_failure(results: Results) -> MemoryFailure | None:
         return failure_alone(failure, remedy="What held the memory cannot be told; the log says why.")
 
 
-def failure_alone(failure: SavedFailure, *, remedy: str = "", machine: str = "") -> MemoryFailure:
+def failure_alone(failure: Failure, *, remedy: str = "", machine: str = "") -> MemoryFailure:
     """What the message alone tells, where no trace is about that moment.
 
     Args:
@@ -158,7 +158,7 @@ def failure_alone(failure: SavedFailure, *, remedy: str = "", machine: str = "")
     )
 
 
-def _explained(results: Results, failure: SavedFailure, request: FailedRequest, moment: Moment) -> MemoryFailure:
+def _explained(results: Results, failure: Failure, request: FailedRequest, moment: Moment) -> MemoryFailure:
     table, row = results.memory.snapshots, moment.row
     holders = holders_at(results, moment.allocator, row)
     free, in_use = float(table.free_bytes[row]), float(table.in_use_bytes[row])
@@ -208,7 +208,7 @@ def _explained(results: Results, failure: SavedFailure, request: FailedRequest, 
 
 
 def _made(
-    failure: SavedFailure,
+    failure: Failure,
     request: FailedRequest,
     told: Told,
     *,
@@ -261,16 +261,16 @@ def _origin(results: Results, op: str) -> tuple[str, str, str, str]:
     return layer, kind, line if code or line.rpartition(":")[2].isdigit() else "", code
 
 
-def _executed(failure: SavedFailure) -> str:
+def _executed(failure: Failure) -> str:
     return f"{failure.file}:{failure.line}" if failure.file else ""
 
 
-def _is_host(failure: SavedFailure) -> bool:
+def _is_host(failure: Failure) -> bool:
     """Whether the process, not an allocator of TensorFlow's, found no memory."""
     return "MemoryError" in failure.kind or "Unable to allocate" in failure.text
 
 
-def _machine(results: Results, failure: SavedFailure) -> str:
+def _machine(results: Results, failure: Failure) -> str:
     """What the process held of the machine's memory, where that is what ran out and samples tell."""
     samples = results.system
     if not _is_host(failure) or samples is None or samples.empty:

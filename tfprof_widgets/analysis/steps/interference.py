@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...trace.capture_facts import UNKNOWN, CaptureFacts, Interference
 from ...trace.trace import Float64, Int64
 from ..base.wording import number, plural, size
 
-DISTORTED_RATIO = 0.10
-"""A capture whose steps took longer by more than this, by the whole interval, tells about itself as much as about the program."""
 MIN_STEPS = 5
 """Fewer on either side give no interval."""
 _N_RESAMPLES = 2_000
@@ -24,25 +23,6 @@ _SEED = 20_240_229
 _INTERVAL = (2.5, 97.5)
 _MOST_STEPS = 2_000
 """Of a side that are resampled: the interval of more would not be told apart from theirs."""
-UNKNOWN = (math.nan, math.nan)
-
-
-@dataclass(frozen=True)
-class Interference:
-    """Steps inside windows of the profiler against steps outside."""
-
-    overhead_ratio: float = math.nan
-    """Median step inside over median step outside, minus 1; NaN where either is missing."""
-    overhead_interval: tuple[float, float] = UNKNOWN
-    """In which the ratio lies in 95 of 100 such captures; NaN with fewer than 5 steps on a side."""
-    n_steps_inside: int = 0
-    """How many steps were compared."""
-    n_steps_outside: int = 0
-
-    @property
-    def is_distorting(self) -> bool:
-        """Whether steps took over a tenth longer while they were captured, and that is no accident."""
-        return self.overhead_interval[0] > DISTORTED_RATIO
 
 
 def measure_interference(step_times: pd.DataFrame) -> Interference:
@@ -102,7 +82,7 @@ def _medians(durations: Float64, rng: np.random.Generator) -> Float64:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptureSummary:
+class CaptureSummary(CaptureFacts):
     """What a capture was, and what it cost the program that it looked at."""
 
     start_s: float
@@ -112,43 +92,21 @@ class CaptureSummary:
     n_bytes: int
     """Size of its files."""
     n_events: int
-    n_steps: int
-    """How many steps the program marked from start to stop, captured or not."""
-    outcome: str
-    """How it ended: `complete`, `bounded`, `exception` or `interrupted`."""
-    detail: str
-    """How much it recorded of each step: `low`, `normal` or `high`."""
-    overhead_ratio: float
-    """Median step inside a window over median step outside, minus 1: 0.05 for steps that took 5 % longer. NaN if unknown."""
-    overhead_interval: tuple[float, float]
-    """Of the ratio, 95 %; NaN with fewer than 5 steps inside or outside."""
-    n_steps_inside: int
-    """How many steps were compared for it."""
-    n_steps_outside: int
     windows: tuple[Any, ...] = field(default=(), repr=False, compare=False)
     """The sessions of the profiler, a `Window` each, in time order; none for a profile that was loaded."""
     step_times: pd.DataFrame | None = field(default=None, repr=False, compare=False)
     """How long each marked step took, the columns of `CaptureRecord.step_times`; None for a profile that was loaded."""
 
     @property
-    def is_distorting(self) -> bool:
-        """Whether the interval lies wholly above 0.10."""
-        return self._interference.is_distorting
-
-    @property
     def sentence(self) -> str:
         """What it cost, in a sentence or two; with advice where the capture distorts what it shows."""
         told = (
-            step_sentence(self._interference, self.detail)
+            step_sentence(self, self.detail)
             if self.n_steps
             else "What the capture cost a step is not known: no step was marked."
         )
         spent = f"Starting took {number(self.start_s * 1e3)} ms, stopping {number(self.stop_s * 1e3)} ms"
         return f"{told} {spent}, for {plural(self.n_events, 'event')} in {size(self.n_bytes)}."
-
-    @property
-    def _interference(self) -> Interference:
-        return Interference(self.overhead_ratio, self.overhead_interval, self.n_steps_inside, self.n_steps_outside)
 
 
 def step_sentence(interference: Interference, detail: str) -> str:

@@ -74,7 +74,7 @@ def _callback_class() -> type:
         def _begin(self, kind: str) -> None:
             self._finish_if_over()
             if self._depth == 0:
-                capture = Capture(self._options, patches_keras=False, end_if_over=_weakly(self._finish_if_over))
+                capture = Capture(self._options, end_if_over=_weakly(self._finish_if_over))
                 capture.start()
                 self._capture, self._caller = capture, _Caller()
                 capture.batch_size = batch_size_of(self._caller.arguments)

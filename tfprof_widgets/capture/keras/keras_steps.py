@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..session.failure import Failure, read_failure
+from ...trace.capture_facts import Failure
+from ..session.failure import read_failure
 
 if TYPE_CHECKING:
     from ..session.session import Capture, OpenStep

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ...errors import CaptureError
+from ..keras.patch import KerasPatch
 from ..session.active import active_capture
 from ..session.environment import enable_cpu_memory_recording
 from ..session.record import CaptureOptions, CaptureRecord
@@ -147,7 +148,8 @@ def _captured(request: Any, context: Any) -> CaptureRecord:
             detail="high" if request.opts.host_tracer_level >= _VERBOSE_LEVEL else "normal",
             max_seconds=duration_s + 1,
             command="capture_remote",
-        )
+        ),
+        patch=KerasPatch(),
     )
     capture.start()
     try:

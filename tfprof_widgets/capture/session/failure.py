@@ -12,9 +12,9 @@ import logging
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
 
+from ...trace.capture_facts import Failure
 from ..source.source_files import is_user_file, title_of
 
 _logger = logging.getLogger(__name__)
@@ -31,24 +31,6 @@ _IS_OTHER = re.compile(r"no space left|too many open files|larger than max|disk|
 """What else a ResourceExhaustedError may be about."""
 _IS_COPY = "Dst tensor is not initialized"
 """What TensorFlow says, in an InternalError, where a device has no room for a tensor that is copied to it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """An allocation that failed, as its exception tells it."""
-
-    kind: str
-    """The exception's class."""
-    text: str
-    """The lines of its message that tell of the allocation; the first line where none does."""
-    at_ns: int
-    """Unix time at which the exception arrived, some time after the allocation had failed."""
-    file: str = ""
-    """What to call the file of the innermost line of the user's that was being executed, `Cell [5]` for a cell; "" for none."""
-    line: int = 0
-    code: str = ""
-    batch_size: int = 0
-    """What the program trains with, where the call told it; 0 where it is not known."""
 
 
 def read_failure(error: BaseException | None, *, batch_size: int = 0) -> Failure | None:

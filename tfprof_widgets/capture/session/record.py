@@ -10,9 +10,9 @@ from typing import Literal
 
 import pandas as pd
 
+from ...trace.capture_facts import CaptureCost, CaptureFacts
 from ..machine.sampler import DEFAULT_HZ, MAX_HZ, MIN_HZ
 from .detail import DETAILS, Detail
-from .failure import Failure
 from .overhead import no_step_times
 from .selection import Selection, Steps, make_selection
 
@@ -124,20 +124,14 @@ class Window:
     n_bytes: int
     """Size of its files."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class CaptureCost:
-    """What the capture itself cost the program; sums over the windows."""
-
-    start_s: float
-    stop_s: float
-    n_bytes: int
-    n_events: int | None = None
-    """Known once the files are read: see `Profile.cost`."""
+    @property
+    def pause_ns(self) -> tuple[int, int]:
+        """Unix times between which the program waited for the files."""
+        return self.stop_ns, self.stop_ns + round(self.stop_s * 1e9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptureRecord:
+class CaptureRecord(CaptureFacts):
     """All that is known of one capture. Without `logdir=` its files live as long as this object."""
 
     run_dirs: tuple[Path, ...]
@@ -152,9 +146,6 @@ class CaptureRecord:
     The columns are those of `SystemSampler`, from before the first window to the end of the capture. No rows with
     `system=False`.
     """
-    outcome: Outcome
-    n_steps: int
-    """How many steps the program marked from start to stop, captured or not."""
     step_times: pd.DataFrame = field(default_factory=no_step_times, repr=False)
     """How long each of them took: `number, name, start_ns` (Unix time), `duration_ns, phase`; in the order of their begins.
 
@@ -162,10 +153,6 @@ class CaptureRecord:
     step. Steps of validation are among them, and steps of several batches (`steps_per_execution`) are one row. At most
     100,000 rows; of more steps they are an even spread, and `notices` say so.
     """
-    detail: Detail = "normal"
-    """How much the profiler recorded of each step."""
-    failure: Failure | None = None
-    """The allocation that failed and so ended the user's code; None where that ended otherwise."""
 
     @property
     def n_steps_kept(self) -> int:

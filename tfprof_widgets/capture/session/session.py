@@ -6,25 +6,35 @@ import os
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ...errors import CaptureError
-from ..keras.patch import KerasPatch
+from ...trace.capture_facts import CaptureCost, Failure
 from ..machine.sampler import SystemSampler, no_samples
 from ..source.source_map import SourceRecorder
 from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
-from .failure import Failure, read_failure
+from .failure import read_failure
 from .markers import OpenStep, confirm_marker
 from .notices import closing_notices
-from .record import CaptureCost, CaptureOptions, CaptureRecord, Outcome, Window
+from .record import CaptureOptions, CaptureRecord, Outcome, Window
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
 
 __all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window", "stop_active"]
+
+
+class Patch(Protocol):
+    """What marks the steps of a library while a capture runs, such as `KerasPatch`."""
+
+    def install(self) -> None:
+        """Begin to mark; a second call does nothing."""
+
+    def remove(self) -> None:
+        """Leave the library as it was; a second call does nothing."""
 
 
 class Capture:
@@ -35,7 +45,7 @@ class Capture:
     Step numbers count the batches of all `fit`, `evaluate` and `predict` calls and `trace_steps` loops from 0 on; the
     validation inside `fit` has markers, but numbers of its own. Either bound ends it early; the program goes on.
 
-        capture = Capture(CaptureOptions(steps=range(10, 20)))
+        capture = Capture(CaptureOptions(steps=range(10, 20)), patch=KerasPatch())
         capture.start()
         try:
             model.fit(...)
@@ -48,8 +58,7 @@ class Capture:
 
     Args:
         options: what to capture and how much at most; None: everything, default bounds.
-        patches_keras: whether `fit`, `evaluate` and `predict` mark their steps while it runs. A Keras callback, which
-            marks them itself, says False.
+        patch: makes `fit`, `evaluate` and `predict` mark their steps while it runs; None where a Keras callback does.
         end_if_over: called when another capture wants to start; ends this one where nobody told it that what it
             captures is over.
     """
@@ -58,14 +67,14 @@ class Capture:
         self,
         options: CaptureOptions | None = None,
         *,
-        patches_keras: bool = True,
+        patch: Patch | None = None,
         end_if_over: Callable[[], None] = lambda: None,
     ) -> None:
         self.options = options or CaptureOptions()
         self.next_number = 0
         """The number of the next step that is not given one by the user."""
         self._end_if_over = end_if_over
-        self._patch = KerasPatch() if patches_keras else None
+        self._patch = patch
         rate_hz = self.options.sample_hz
         self._sampler = SystemSampler(interval_s=1 / rate_hz) if rate_hz else None
         self._control: WindowControl | None = None
@@ -218,6 +227,7 @@ class Capture:
             detail=self.options.detail,
             outcome="bounded" if outcome == "complete" and control.bound else outcome,
             n_steps=control.n_steps,
+            pauses_ns=tuple(window.pause_ns for window in windows),
             failure=failure,
         )
         # From here on the files belong to the record: a profile may outlive the capture.
@@ -288,7 +298,7 @@ def stop_active() -> Path | None:
     return record.run_dirs[0] if record.run_dirs else None
 
 
-def _abandon(patch: KerasPatch | None, sampler: SystemSampler | None, sources: SourceRecorder) -> None:
+def _abandon(patch: Patch | None, sampler: SystemSampler | None, sources: SourceRecorder) -> None:
     """Take back what a capture left in the process whose owner is gone without `stop()`."""
     if patch is not None:
         patch.remove()

@@ -10,7 +10,7 @@ from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.saved import SavedProfile
 from tfprof_widgets.opening.open import Opened
 from tfprof_widgets.profiles.one_run import Profile
-from tfprof_widgets.trace.saved_capture import SavedCapture, SavedFailure
+from tfprof_widgets.trace.capture_facts import CaptureFacts, Failure
 from tfprof_widgets.trace.trace import Trace
 
 MIB = 2**20
@@ -64,18 +64,16 @@ def oom_trace(*, node: str = NODE, held: str = f"{OUTER}/model/dense/Relu") -> T
     return trace(session(), plane("/host:CPU", line("main", *events), line("tf_Compute", *ops)), device)
 
 
-def failure(text: str | None = None, *, at_us: float = 80, **facts: Any) -> SavedFailure:
+def failure(text: str | None = None, *, at_us: float = 80, **facts: Any) -> Failure:
     known: dict[str, Any] = {"kind": "ResourceExhaustedError", "batch_size": 0}
-    return SavedFailure(
-        text=oom_text() if text is None else text, at_ns=EPOCH_NS + round(at_us * 1e3), **(known | facts)
-    )
+    return Failure(text=oom_text() if text is None else text, at_ns=EPOCH_NS + round(at_us * 1e3), **(known | facts))
 
 
 def failed(text: str | None = None, *, of: Trace | None = None, at_us: float = 80, **facts: Any) -> Results:
     return Results(oom_trace() if of is None else of, failure=failure(text, at_us=at_us, **facts))
 
 
-def failed_profile(of: Trace, told: SavedFailure) -> Profile:
+def failed_profile(of: Trace, told: Failure) -> Profile:
     """The same as a loaded profile."""
-    saved = SavedProfile(capture=SavedCapture(outcome="exception", detail="normal", n_steps=1, failure=told))
+    saved = SavedProfile(capture=CaptureFacts(outcome="exception", detail="normal", n_steps=1, failure=told))
     return Profile(lambda: Opened(trace=of, paths=(Path("drawn.xplane.pb"),), saved=saved), title="drawn")

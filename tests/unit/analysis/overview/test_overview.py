@@ -16,8 +16,8 @@ from tfprof_widgets.analysis.overview.verdict import judge
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
 from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.capture_facts import Failure
 from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.saved_capture import SavedFailure
 from tfprof_widgets.trace.trace import Trace
 
 
@@ -63,7 +63,7 @@ def test_a_first_step_that_is_an_outlier_is_left_out_and_named() -> None:
 
 
 def failed(*lengths_us: float) -> Overview:
-    failure = SavedFailure(kind="ResourceExhaustedError", text="OOM", at_ns=0)
+    failure = Failure(kind="ResourceExhaustedError", text="OOM", at_ns=0)
     return Results(host(*steps_of(*lengths_us)), failure=failure).overview
 
 

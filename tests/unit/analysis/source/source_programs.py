@@ -16,10 +16,11 @@ HEAD = """\
 import contextlib, sys
 import numpy as np, tensorflow as tf, keras
 from keras import layers as L
+from tfprof_widgets.capture.keras.patch import KerasPatch
 from tfprof_widgets.capture.session.session import Capture, CaptureOptions
 @contextlib.contextmanager
 def captured():
-    capture = Capture(CaptureOptions(logdir=sys.argv[1], system=False))
+    capture = Capture(CaptureOptions(logdir=sys.argv[1], system=False), patch=KerasPatch())
     capture.start()
     yield
     print(capture.stop().notices)
