@@ -31,7 +31,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "trace": (),
     "formats": ("wire", "saved", "hlo", "xspace", "chrome", "v1"),
     "analysis": (
-        *("base", "steps", "xla", "ops", "input", "memory", "source", "layers", "hosts", "system", "timeline", "tree"),
+        *("columns", "base", "steps", "xla", "ops", "input", "memory", "source", "layers", "hosts", "system", "timeline", "tree"),
         *("overview", "advice", "results", "selection", "comparison", "cluster", "experiments"),
     ),
     "opening": (),

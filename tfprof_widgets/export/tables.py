@@ -11,6 +11,9 @@ from typing import Any, BinaryIO, get_args
 import pandas as pd
 
 from ..analysis.advice.engine import advice_table
+from ..analysis.columns.column import Column, unit_of
+from ..analysis.columns.memory import ALLOCATOR
+from ..analysis.columns.registry import TABLES
 from ..analysis.results import Results
 from ..analysis.timeline.flows import flow_table
 from ..analysis.tree.tree import build_tree
@@ -21,18 +24,13 @@ from .atomic import replacing
 INDEX = "index.json"
 _ROWS = 100_000
 """Written at once: some 10 MB of text."""
-_UNITS = {
-    "ps": "picoseconds",
-    "ns": "nanoseconds",
-    "us": "microseconds",
-    "ms": "milliseconds",
-    "s": "seconds",
-    "micros": "microseconds",
-    "bytes": "bytes",
-    "pct": "percent",
-    "ratio": "ratio, 1 is all",
+_OF_THE_REGISTRY = {
+    **{f"tree_{view}": "tree(view)" for view in get_args(TreeView)},
+    **{f"memory_{name}": f"memory.{name}" for name in ("summary", "timeline", "peak")},
+    **{f"input_{name}": f"input_pipeline.{name}" for name in ("categories", "ops", "pipelines", "iterators")},
+    "advice": "advice_table",
 }
-"""By the last word of a column's name."""
+"""What files of other names than their table hold."""
 
 
 def tables(results: Results) -> dict[str, pd.DataFrame]:
@@ -91,7 +89,7 @@ def write_tables(
     for name, table in found.items():
         with replacing(directory / f"{name}.{kind}") as file:
             write(file, _flat(table), on_rows)
-    index = {"tables": {name: _described(table, f"{name}.{kind}") for name, table in found.items()}}
+    index = {"tables": {name: _described(name, table, f"{name}.{kind}") for name, table in found.items()}}
     with replacing(directory / INDEX) as file:
         file.write(json.dumps(index, indent=1).encode())
 
@@ -105,12 +103,18 @@ def _by_allocator(allocators: Iterable[str], table: Callable[[str], pd.DataFrame
     return joined[["allocator", *joined.columns.drop("allocator")]]
 
 
-def _described(table: pd.DataFrame, file: str) -> dict[str, Any]:
-    columns = [
-        {"name": str(name), "type": _type_of(table[name]), "unit": _UNITS.get(str(name).rsplit("_", 1)[-1], "")}
-        for name in table.columns
-    ]
+def _described(name: str, table: pd.DataFrame, file: str) -> dict[str, Any]:
+    known = {one.name: one for one in (ALLOCATOR, *_columns(name))}
+    columns = []
+    for column in map(str, table.columns):
+        told = known.get(column) or Column(column, "text", "", unit_of(column))
+        columns.append({"name": column, "type": _type_of(table[column]), "unit": told.unit, "meaning": told.meaning})
     return {"file": file, "n_rows": len(table), "columns": columns}
+
+
+def _columns(name: str) -> tuple[Column, ...]:
+    table = TABLES.get(_OF_THE_REGISTRY.get(name, name))
+    return () if table is None else table.columns
 
 
 def _type_of(column: pd.Series[Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import plane, space
+from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export.tables import INDEX, tables, write_tables
 
@@ -59,11 +61,25 @@ def test_the_index_names_rows_columns_types_and_units(prof: tfprof.Profile, tmp_
     assert index["events"]["n_rows"] == len(prof.events)
     columns = {column["name"]: column for column in index["events"]["columns"]}
     assert list(columns) == list(prof.events.columns)
-    assert columns["start_ns"] == {"name": "start_ns", "type": "number", "unit": "nanoseconds"}
+    start = {"name": "start_ns", "type": "number", "unit": "nanoseconds"}
+    assert columns["start_ns"] == {**start, "meaning": "after the trace origin, the picoseconds behind the point"}
     assert columns["depth"]["type"] == "integer"
-    assert columns["name"] == {"name": "name", "type": "text", "unit": ""}
+    assert columns["name"] == {"name": "name", "type": "text", "unit": "", "meaning": "of the event"}
     units = {column["name"]: column["unit"] for column in index["ops"]["columns"]}
     assert units["self_time_ratio"].startswith("ratio")
+    assert units["flop_rate_gflops"] == "GFLOP/s"
+
+
+def test_the_index_explains_every_column_but_those_of_single_cores_and_gpus(
+    prof: tfprof.Profile, tmp_path: Path
+) -> None:
+    index = index_of(prof.to_csv(tmp_path))
+    unexplained = {
+        (name, one["name"]) for name, table in index.items() for one in table["columns"] if not one["meaning"]
+    }
+    assert all(name == "system" and re.match("[cg]pu", column) for name, column in unexplained), unexplained
+    heads = {column["name"] for column in index["memory_timeline"]["columns"]}
+    assert heads == {"allocator", *TABLES["memory.timeline"].names}
 
 
 def test_hostile_names_stay_in_their_cell(tmp_path: Path) -> None:

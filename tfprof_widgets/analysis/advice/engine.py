@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ..base.table_types import Types, typed_table
+from ..columns.registry import TABLES
 from .advice import Advice, ranked
 from .device_rules import (
     collective_bound,
@@ -78,14 +79,7 @@ RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
 )
 HOST_RULES = tuple(rule for rule in RULES if rule not in (*CLUSTER_RULES, *_OF_TASKS))
 """Those that a host's own events answer; of what tasks are to each other `host_communication` and `straggler` tell."""
-TABLE_TYPES: Types = {
-    "rule": object,
-    "severity": object,
-    "title": object,
-    "gain_ratio": float,
-    "fix": object,
-    "view": object,
-}
+TABLE_TYPES: Types = TABLES["advice_table"].types
 
 
 @dataclass(frozen=True)

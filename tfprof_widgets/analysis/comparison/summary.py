@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64
+from ..columns.registry import TABLES
 from .memory_rows import PEAK
 from .quantities import Quantities
 from .row_changes import Scale, row_changes
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .op_sums import OpSums
     from .run_diff import RunDiff
 
-COLUMNS = ("metric", "unit", "a", "b", "change", "ratio", "noise", "is_beyond_noise")
+COLUMNS = TABLES["diff(a, b).summary"].names
 _NAMES = {"a": "a", "b": "b", "change": "change", "noise": "noise"}
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from ..columns.registry import TABLES
 from .intervals import median_and_interval
 
-FRAME_COLUMNS = ("variant", "repeat", "n_steps", "n_samples", "seconds", "samples_per_second", "step_time_ms")
-TABLE_COLUMNS = ("variant", "samples_per_second", "low", "high", "step_time_ms", "ratio", "ratio_low", "ratio_high")
+FRAME_COLUMNS = TABLES["experiment(...).frame"].names
+TABLE_COLUMNS = TABLES["experiment(...).table"].names
 
 
 def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:

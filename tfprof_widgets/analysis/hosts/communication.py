@@ -16,24 +16,14 @@ from ..advice.device_copies import covered_before, union
 from ..base.op_names import parse_op_names
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_US
+from ..columns.registry import TABLES
 from ..input.input_work import within_data
 from ..steps.exchange_pieces import computes_on_host
 from ..steps.exchanges import EXCHANGE_KINDS, RECEIVE, find_exchanges
 from ..steps.step_spans import SpanType, on_stream
 from ..steps.steps import Steps
 
-COMMUNICATION_TYPES: Types = {
-    "host": object,
-    "kind": object,
-    "name": object,
-    "occurrences": int,
-    "total_time_us": float,
-    "exposed_time_us": float,
-    "overlap_ratio": float,
-    "time_ratio": float,
-    "bytes": int,
-    "type": object,
-}
+COMMUNICATION_TYPES: Types = TABLES["communication"].types
 COMMUNICATION_COLUMNS = tuple(COMMUNICATION_TYPES)
 COMMUNICATION_KINDS = (*EXCHANGE_KINDS, "device_collective")
 _DEVICE = len(EXCHANGE_KINDS)

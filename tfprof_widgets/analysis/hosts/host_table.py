@@ -11,17 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ..base.table_types import Types, typed_table
+from ..columns.registry import TABLES
 from .roles import HostFacts, roles
 
-HOSTS_TYPES: Types = {
-    "host": object,
-    "role": object,
-    "n_steps": int,
-    "step_time_ms": float,
-    "n_events": int,
-    "path": object,
-    "task": object,
-}
+HOSTS_TYPES: Types = TABLES["hosts"].types
 
 
 def host_table(facts: Sequence[HostFacts], frame: pd.DataFrame, paths: Sequence[str] = ()) -> pd.DataFrame:

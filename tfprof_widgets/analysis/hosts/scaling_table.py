@@ -17,6 +17,7 @@ import pandas as pd
 from ...trace.trace import Bool
 from ..base.table_types import Types, typed_table
 from ..base.wording import number, percent, plural
+from ..columns.registry import TABLES
 from .roles import TRAINING_ROLES
 from .workers import EXCHANGE
 
@@ -25,18 +26,7 @@ if TYPE_CHECKING:
 
 GlobalBatch = Literal["grows", "fixed"]
 
-SCALING_TYPES: Types = {
-    "n_workers": int,
-    "step_time_ms": float,
-    "speedup": float,
-    "efficiency_ratio": float,
-    "communication_ratio": float,
-    "largest_exchange": object,
-    "largest_exchange_ratio": float,
-    "n_steps": int,
-    "n_missing": int,
-    "title": object,
-}
+SCALING_TYPES: Types = TABLES["scaling(profiles).frame"].types
 _WORTH_A_WORD = 0.01
 _MISSING = 0.01
 """With more hosts missing than this share of the workers, nobody knows how many workers a run had."""

@@ -17,19 +17,12 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, Int64
 from ..advice.step_facts import MIN_STEPS
 from ..base.table_types import Types, typed_table
+from ..columns.registry import TABLES
 from ..steps.steps import STEP_CATEGORIES
 from .others import median_of_others
 from .workers import EXCHANGE, Workers
 
-STRAGGLER_TYPES: Types = {
-    "host": object,
-    "category": object,
-    "n_steps": int,
-    "n_aligned": int,
-    "excess_ms": float,
-    "cost_ms": float,
-    "cost_ratio": float,
-}
+STRAGGLER_TYPES: Types = TABLES["stragglers"].types
 STRAGGLER_COLUMNS = tuple(STRAGGLER_TYPES)
 
 MIN_EXCESS_RATIO = 0.03

@@ -11,6 +11,7 @@ import pandas as pd
 from ...trace.trace import Trace
 from ..base.op_names import parse_op_names
 from ..base.units import US_PER_MS
+from ..columns.registry import TABLES
 
 ENQUEUE = "Enqueue"
 DEMANDED_READ = "Demanded file read"
@@ -19,7 +20,7 @@ PREPROCESSING = "Preprocessing"
 UNKNOWN = "Unknown"
 UNCLASSIFIED = "Other"
 
-COLUMNS = ["op", "count", "total_time_ms", "total_time_ratio", "self_time_ms", "self_time_ratio", "category"]
+COLUMNS = list(TABLES["input_pipeline.ops"].names)
 
 _STAGES = {"enqueue": ENQUEUE, "read": DEMANDED_READ, "preprocessing": PREPROCESSING, "unknown": UNKNOWN}
 _READERS = tuple(

@@ -9,20 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ..base.table_types import Types, typed_table
+from ..columns.registry import TABLES
 
-STEP_COLUMNS = ["step", "name", "host", "start_ms", "step_time_ms", "input_ms", "input_ratio", "is_averaged"]
-HOST_TYPES: Types = {
-    "host": object,
-    "n_pipelines": int,
-    "n_calls": int,
-    "n_slow_calls": int,
-    "total_time_ms": float,
-    "max_latency_us": float,
-    "pipeline": int,
-    "bottleneck": object,
-    "long_name": object,
-    "input_ratio": float,
-}
+STEP_COLUMNS = list(TABLES["input_pipeline.steps"].names)
+HOST_TYPES: Types = TABLES["input_pipeline.hosts"].types
 
 
 def step_waits(steps: pd.DataFrame) -> pd.DataFrame:

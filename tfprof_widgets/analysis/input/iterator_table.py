@@ -11,6 +11,7 @@ from ...trace.trace import Bool, Int64, StatValue, Trace
 from ..base.matching import sum_by
 from ..base.table_types import Types
 from ..base.units import PS_PER_MS
+from ..columns.registry import TABLES
 from .background_work import busy_meanwhile
 from .iterator_calls import base_name, short_name
 from .iterator_nodes import merged_name
@@ -35,29 +36,7 @@ it, what also holds up the calls after the first is worth more: it fills the buf
 _NOT_PARAMS = frozenset(
     ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
 )
-ITERATOR_TYPES: Types = {
-    "id": int,
-    "parent_id": int,
-    "name": object,
-    "long_name": object,
-    "start_ms": float,
-    "total_time_ms": float,
-    "self_time_ms": float,
-    "calls": int,
-    "is_async": bool,
-    "on_critical_path": bool,
-    "is_bottleneck": bool,
-    "params": object,
-    "pipeline": int,
-    "wait_time_ms": float,
-    "n_iterators": int,
-    "event_names": object,
-    "fill_time_ms": float,
-    "parallelism": float,
-    "buffer_size": float,
-    "is_autotuned": bool,
-    "settings": object,
-}
+ITERATOR_TYPES: Types = TABLES["input_pipeline.iterators"].types
 
 
 def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:

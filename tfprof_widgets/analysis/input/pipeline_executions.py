@@ -17,20 +17,11 @@ import pandas as pd
 from ...trace.trace import Int64
 from ..base.matching import sum_by
 from ..base.units import PS_PER_MS, PS_PER_US
+from ..columns.registry import TABLES
 
 SLOW_CALL_PS = 50_000_000
 """A call longer than 50 us keeps its consumer waiting (semantics 8.4)."""
-EXECUTION_COLUMNS = [
-    "rank",
-    "start_ms",
-    "latency_us",
-    "is_slow",
-    "is_startup",
-    "bottleneck",
-    "bottleneck_name",
-    "bottleneck_time_us",
-    "root_call",
-]
+EXECUTION_COLUMNS = list(TABLES["input_pipeline.executions"].names)
 
 
 def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> pd.DataFrame:

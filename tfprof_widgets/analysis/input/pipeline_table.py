@@ -12,32 +12,13 @@ from ..base.matching import sum_by
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_MS, PS_PER_US, US_PER_MS
 from ..base.wording import plural
+from ..columns.registry import TABLES
 from .iterator_table import FILL_SHARE
 from .pipeline_executions import SLOW_CALL_PS
 from .pipeline_usage import Usage
 from .suggestions import NOTHING, Place, suggest
 
-PIPELINE_TYPES: Types = {
-    "id": int,
-    "name": object,
-    "host": object,
-    "is_device": bool,
-    "n_calls": int,
-    "n_slow_calls": int,
-    "total_time_ms": float,
-    "avg_latency_us": float,
-    "min_latency_us": float,
-    "max_latency_us": float,
-    "startup_time_ms": float,
-    "fill_time_ms": float,
-    "steady_latency_us": float,
-    "bottleneck": int,
-    "bottleneck_name": object,
-    "bottleneck_time_ms": float,
-    "suggestion": object,
-    "suggestion_code": object,
-    "summary": object,
-}
+PIPELINE_TYPES: Types = TABLES["input_pipeline.pipelines"].types
 SLOWEST_TYPES: Types = {
     "host": object,
     "pipeline": object,

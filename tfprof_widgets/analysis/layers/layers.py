@@ -15,6 +15,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32, UInt8
 from ..base.wording import plural
+from ..columns.registry import TABLES
 from ..memory.memory import MemoryProfile
 from ..memory.memory_live import BEFORE_CAPTURE, STACK
 from ..ops.op_shares import OpShares
@@ -26,22 +27,7 @@ from .traced_roles import traced_roles
 
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
-LAYER_COLUMNS = (
-    "device",
-    "layer",
-    "class_name",
-    "kind",
-    "forward_time_us",
-    "backward_time_us",
-    "optimizer_time_us",
-    "other_time_us",
-    "self_time_us",
-    "self_time_ratio",
-    "n_ops",
-    "occurrences",
-    "allocated_bytes",
-    "peak_bytes",
-)
+LAYER_COLUMNS = TABLES["layers"].names
 ENTRY_COLUMNS = ("layer", "class_name", "kind", "allocated_bytes", "peak_bytes")
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32
 from ..base.wording import plural
+from ..columns.registry import TABLES
 from ..ops.op_totals import OpTotals
 from .op_scopes import OpScopes
 
@@ -20,19 +21,7 @@ MAX_DEPTH = 1_000
 """How deeply scopes may be nested."""
 MAX_PATH_CHARS = 32 * 2**20
 """How long all paths together may be: hostile names would fill the memory with the beginnings of themselves."""
-SCOPE_COLUMNS = (
-    "device",
-    "scope",
-    "name",
-    "parent",
-    "depth",
-    "total_time_us",
-    "self_time_us",
-    "backward_time_us",
-    "total_time_ratio",
-    "n_ops",
-    "occurrences",
-)
+SCOPE_COLUMNS = TABLES["scopes"].names
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,6 +13,7 @@ from ..base.grouping import Grouping, group_events
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_MS
 from ..base.wording import plural
+from ..columns.registry import TABLES
 from .memory_growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
 from .memory_remedy import memory_remedy
@@ -290,16 +291,4 @@ def _summary(table: Snapshots) -> pd.DataFrame:
     return typed_table(rows, SUMMARY_TYPES)
 
 
-SUMMARY_TYPES: Types = {
-    "allocator": object,
-    "n_allocations": int,
-    "n_deallocations": int,
-    "capacity_bytes": int,
-    "peak_heap_bytes": int,
-    "peak_bytes": int,
-    "peak_at_ms": float,
-    "stack_bytes": int,
-    "heap_bytes": int,
-    "free_bytes": int,
-    "fragmentation_ratio": float,
-}
+SUMMARY_TYPES: Types = TABLES["memory.summary"].types

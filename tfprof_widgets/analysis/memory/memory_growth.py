@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..base.wording import plural, size
+from ..columns.registry import TABLES
 from .memory_live import texts
 from .memory_snapshots import Snapshots
 from .memory_steps import StepSpans
@@ -27,7 +28,7 @@ MAX_STEPS_OF_SESSION = 400
 MIN_DEVIATIONS = 3.0
 MIN_SHARE_OF_PEAK = 0.01
 MAX_STEPS_LEFT = 100_000
-UNFREED_COLUMNS = ["op", "n_allocations", "n_steps", "allocated_bytes", "bytes_per_step", "held_bytes"]
+UNFREED_COLUMNS = list(TABLES["memory.unfreed"].names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from ..base.matching import dense_codes, sum_by
 from ..base.op_names import parse_op_names
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_NS
+from ..columns.registry import TABLES
 from ..steps.step_spans import on_stream
 from .kernel_details import Launch, is_eligible_einsum, is_eligible_op, on_tensor_cores, parse_launch
 from .op_occurrences import Occurrences
@@ -26,33 +27,8 @@ from .op_occurrences import Occurrences
 if TYPE_CHECKING:
     from .op_shares import OpShares
 
-KERNEL_COLUMNS = (
-    "rank",
-    "name",
-    "registers_per_thread",
-    "shared_memory_bytes",
-    "block_dim",
-    "grid_dim",
-    "occupancy_pct",
-    "tensor_core_eligible",
-    "uses_tensor_core",
-    "op_name",
-    "occurrences",
-    "total_time_us",
-    "avg_time_us",
-    "min_time_us",
-    "max_time_us",
-    "op_type",
-)
-_TYPES: Types = {
-    name: (
-        int if name in ("rank", "registers_per_thread", "shared_memory_bytes", "occurrences")
-        else object if name in ("name", "block_dim", "grid_dim", "op_name", "op_type")
-        else bool if name in ("tensor_core_eligible", "uses_tensor_core")
-        else float
-    )
-    for name in KERNEL_COLUMNS
-}  # fmt: skip
+KERNEL_COLUMNS = TABLES["kernels"].names
+_TYPES: Types = TABLES["kernels"].types
 _NS_PER_US = 1000
 
 

@@ -17,28 +17,13 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, Int32, Int64
 from ..base.matching import sum_by
 from ..base.units import PS_PER_US
+from ..columns.registry import TABLES
 from .op_occurrences import Occurrences, op_occurrences
 from .op_shares import OpShares
 
 __all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "by_type", "op_occurrences"]
 
-OPS_COLUMNS = (
-    "rank",
-    "device",
-    "type",
-    "name",
-    "occurrences",
-    "total_time_us",
-    "avg_time_us",
-    "total_self_time_us",
-    "avg_self_time_us",
-    "self_time_ratio",
-    "cumulative_ratio",
-    "eager",
-    "flop_rate_gflops",
-    "memory_bandwidth_gibps",
-    "tensor_core_ratio",
-)
+OPS_COLUMNS = TABLES["ops"].names
 IDLE = "IDLE"
 """Type and name of the row that stands for the time in which a thread or device ran no op."""
 

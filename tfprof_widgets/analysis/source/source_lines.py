@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Float64, Int32, Int64, Trace, UInt8
+from ..columns.registry import TABLES
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.ops import aggregate_ops
@@ -19,22 +20,7 @@ from .sampled_lines import sampled_lines
 from .source_entries import Charges, Place, charge_ops
 
 LINE_PHASES = ("forward", "backward", "other")
-SOURCE_LINE_COLUMNS = (
-    "device",
-    "file",
-    "line",
-    "function",
-    "code",
-    "bucket",
-    "forward_time_us",
-    "backward_time_us",
-    "other_time_us",
-    "self_time_us",
-    "self_time_ratio",
-    "n_ops",
-    "occurrences",
-    "top_op",
-)
+SOURCE_LINE_COLUMNS = TABLES["source_lines"].names
 
 
 @dataclass(frozen=True, eq=False, repr=False)

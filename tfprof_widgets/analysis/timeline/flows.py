@@ -17,6 +17,7 @@ from ..base.event_graph import context_ends, int_stat_at, launch_links, nearest_
 from ..base.event_names import by_name
 from ..base.matching import dense_codes, match_in_time
 from ..base.units import PS_PER_NS
+from ..columns.registry import TABLES
 from ..input.iterator_calls import CONSUME, PRODUCE
 
 KINDS = ("launch", "producer", "pool", "tf_data", "send_recv")
@@ -24,7 +25,7 @@ KINDS = ("launch", "producer", "pool", "tf_data", "send_recv")
 the runtime handed work on (`_p` to `_c`), as when an executor schedules ops; a thread pool was given work, and one of its
 threads ran it; a stage of tf.data made an element, and its consumer took it; one device sent a tensor, and another got it."""
 
-FLOWS_COLUMNS = ("kind", "from_event", "to_event", "from_name", "to_name", "delay_ns")
+FLOWS_COLUMNS = TABLES["flows"].names
 
 _LAUNCH, _PRODUCER, _POOL, _TF_DATA, _SEND_RECV = range(len(KINDS))
 _POOL_CONTEXT = 15

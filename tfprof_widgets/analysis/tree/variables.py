@@ -10,22 +10,14 @@ from ...trace.dtypes import dtype_name
 from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap, parse_shapes
 from ..base.table_types import Types, typed_table
+from ..columns.registry import TABLES
 from .captured_graph import TRAINABLE
 from .op_figures import n_params
 
 if TYPE_CHECKING:
     from ..results import Results
 
-VARIABLE_TYPES: Types = {
-    "name": object,
-    "shape": object,
-    "dtype": object,
-    "n_params": int,
-    "bytes": int,
-    "layer": object,
-    "trainable": bool,
-    "device": object,
-}
+VARIABLE_TYPES: Types = TABLES["variables"].types
 """Columns of the table of variables, and their types."""
 _ITEM_BYTES = {
     "bool": 1,

@@ -19,38 +19,15 @@ from ..base.framework_names import framework_op
 from ..base.matching import sum_by
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_US
+from ..columns.registry import TABLES
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.ops import n_done_of, overlaps
 from .hlo_text import expression
 from .hlo_units import HloUnits
 
-HLO_OPS_COLUMNS = (
-    "rank",
-    "program_id",
-    "module",
-    "category",
-    "name",
-    "expression",
-    "op_name",
-    "op_type",
-    "device",
-    "occurrences",
-    "total_time_us",
-    "avg_time_us",
-    "total_self_time_us",
-    "avg_self_time_us",
-    "self_time_ratio",
-    "cumulative_ratio",
-    "flops",
-    "bytes_accessed",
-    "flop_rate_gflops",
-    "memory_bandwidth_gibps",
-    "source",
-)
-_WHOLE = ("rank", "program_id", "occurrences")
-_TEXTS = ("module", "category", "name", "expression", "op_name", "op_type", "device", "source")
-_TYPES: Types = {name: int if name in _WHOLE else object if name in _TEXTS else float for name in HLO_OPS_COLUMNS}
+HLO_OPS_COLUMNS = TABLES["hlo_ops"].names
+_TYPES: Types = TABLES["hlo_ops"].types
 
 
 @dataclass(frozen=True, eq=False, repr=False)

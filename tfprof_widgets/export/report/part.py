@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
 
 from ...analysis.base.wording import number, size
+from ...analysis.columns.column import unit_of
 from .markdown import code, table
 from .subject import Room
 
@@ -39,49 +41,37 @@ def part_of(
     heading: str,
     source: str,
     frame: pd.DataFrame,
-    cells: dict[str, Callable[[Row], str]],
+    cells: Mapping[str, str | Callable[[Row], str]],
     *,
     room: Room,
     note: str = "",
     n_rows: int | None = None,
 ) -> Iterator[Part]:
-    """The first rows of a frame; `cells` writes each column."""
+    """The first rows of a frame; `cells` gives for each heading its column, or what writes it."""
+    writers = [
+        partial(_written, column=cell, heading=title, room=room) if isinstance(cell, str) else cell
+        for title, cell in cells.items()
+    ]
     shown: list[Row] = [
         {str(name): value for name, value in row.items()} for row in frame.head(room.rows).to_dict("records")
     ]
-    rows = [[write(row) for write in cells.values()] for row in shown]
+    rows = [[write(row) for write in writers] for row in shown]
     n_all = len(frame) if n_rows is None else n_rows
     yield Part(heading=heading, source=source, columns=[*cells], rows=rows, n_rows=n_all, note=note)
 
 
-def ms(column: str) -> Callable[[Row], str]:
-    """A number of ms."""
-    return lambda row: number(row[column])
-
-
-def us_as_ms(column: str) -> Callable[[Row], str]:
-    """A number of us, in ms."""
-    return lambda row: number(row[column] / 1e3)
-
-
-def percent(column: str) -> Callable[[Row], str]:
-    """A ratio, in percent."""
-    return lambda row: number(row[column] * 100)
-
-
-def count(column: str) -> Callable[[Row], str]:
-    """A whole number."""
-    return lambda row: f"{row[column]:,}"
-
-
-def named(column: str, room: Room) -> Callable[[Row], str]:
-    """A name of the trace; nothing for an empty one."""
-    return lambda row: code(row[column], room.name) if row[column] else ""
-
-
-def size_of(column: str) -> Callable[[Row], str]:
-    """Bytes, with their unit."""
-    return lambda row: size(row[column])
+def _written(row: Row, *, column: str, heading: str, room: Room) -> str:
+    """A cell: a name of the trace, bytes with their unit, times and shares in the unit that the heading tells, counts."""
+    value, unit = row[column], unit_of(column)
+    if isinstance(value, str):
+        return code(value, room.name) if value else ""
+    if unit == "bytes":
+        return size(value)
+    if unit == "microseconds" and heading.endswith("(ms)"):
+        return number(value / 1e3)
+    if unit.startswith("ratio"):
+        return number(value * 100)
+    return number(value) if unit else f"{value:,}"
 
 
 def file_name(path: object) -> str:

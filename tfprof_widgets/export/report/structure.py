@@ -14,7 +14,7 @@ from ...analysis.tree.code_nodes import GRADIENT
 from ...analysis.tree.tree import Tree, build_tree
 from ...analysis.tree.tree_options import make_tree_options
 from .markdown import code
-from .part import Part, Row, count, file_name, named, part_of, percent, us_as_ms
+from .part import Part, Row, file_name, part_of
 from .subject import Room
 
 _PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|^<frozen ")
@@ -27,18 +27,18 @@ def costly_types(results: Results, room: Room) -> Iterator[Part]:
     if graph.is_empty:
         return
     frame = _nodes(build_tree(graph, "op", make_tree_options(order_by="micros")))
-    on_device = {"on the device (ms)": us_as_ms("accelerator_micros")} if frame["accelerator_micros"].any() else {}
+    on_device = {"on the device (ms)": "accelerator_micros"} if frame["accelerator_micros"].any() else {}
     rate = {"GFLOP/s": _rate} if (frame["float_ops"] > 0).any() else {}
     yield from part_of(
         "Expensive operations, by op type",
         'prof.tree("op", order_by="micros")',
         frame[frame["micros"] > 0],
         {
-            "op type": named("name", room),
-            "time (ms)": us_as_ms("micros"),
+            "op type": "name",
+            "time (ms)": "micros",
             **on_device,
-            "of all ops (%)": percent("ratio"),
-            "ops (count)": count("occurrence"),
+            "of all ops (%)": "ratio",
+            "ops (count)": "occurrence",
             **rate,
         },
         room=room,
@@ -52,7 +52,7 @@ def costly_stacks(results: Results, room: Room) -> Iterator[Part]:
     if results.stored_graph is None or not (graph.ops["frame"] >= 0).any():
         return
     frame = _by_line(build_tree(graph, "code", make_tree_options()))
-    texts = {"code": named("text", room)} if (frame["text"] != "").any() else {}
+    texts = {"code": "text"} if (frame["text"] != "").any() else {}
     yield from part_of(
         "Costly lines of code",
         'prof.tree("code", max_depth=100)',
@@ -60,10 +60,10 @@ def costly_stacks(results: Results, room: Room) -> Iterator[Part]:
         {
             "line": lambda row: code(f"{file_name(row['file'])}:{row['line']}", room.name),
             **texts,
-            "function": named("function", room),
-            "time of its ops (ms)": us_as_ms("micros"),
-            "of all ops (%)": percent("ratio"),
-            "gradients (ms)": us_as_ms("gradient_micros"),
+            "function": "function",
+            "time of its ops (ms)": "micros",
+            "of all ops (%)": "ratio",
+            "gradients (ms)": "gradient_micros",
         },
         room=room,
         note="Averages a step; of each call stack the innermost line that is in no installed package.",
@@ -95,16 +95,16 @@ def variables(results: Results, room: Room) -> Iterator[Part]:
     if frame.empty:
         return
     total, trained = int(frame["n_params"].sum()), int(frame["n_params"][frame["trainable"]].sum())
-    in_layers = {"layer": named("layer", room)} if (frame["layer"] != "").any() else {}
+    in_layers = {"layer": "layer"} if (frame["layer"] != "").any() else {}
     yield from part_of(
         "Variables",
         "prof.variables",
         frame.sort_values("n_params", ascending=False, kind="stable"),
         {
-            "variable": named("name", room),
+            "variable": "name",
             **in_layers,
             "shape": lambda row: code(_shape(row["shape"]), room.name),
-            "parameters (count)": count("n_params"),
+            "parameters (count)": "n_params",
             "memory": lambda row: size(row["bytes"]) if row["bytes"] else "unknown",
             "trainable": lambda row: "yes" if row["trainable"] else "no",
         },

@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...analysis.base.wording import number, size
+from ...analysis.columns.steps import CATEGORIES
 from ...analysis.results import Results
 from .figures import share
 from .kernel_names import readable_kernel
 from .markdown import code, sentence
-from .part import Part, Row, count, file_name, ms, named, part_of, percent, size_of, us_as_ms
+from .part import Part, Row, file_name, part_of
 from .structure import costly_stacks, costly_types, variables
 from .subject import Room
-
-_MEANINGS = {
-    "input": "waiting for data, or copying it to the device",
-    "host_compute": "ops run on the host, none on a device",
-    "kernel_launch": "the device waits for the host to enqueue work",
-    "device_compute": "kernels run",
-    "device_to_device": "copies within and between devices",
-    "device_collectives": "devices exchange data, such as gradients",
-    "output": "results are copied to the host",
-    "compile": "programs are compiled",
-    "other": "no op ran: Python, callbacks, scheduling",
-}
 
 
 def report_tables(results: Results, room: Room) -> list[Part]:
@@ -50,17 +39,17 @@ def report_tables(results: Results, room: Room) -> list[Part]:
 def _breakdown(results: Results, room: Room) -> Iterator[Part]:
     frame = results.overview.breakdown
     frame = frame[frame["ms"] > 0].sort_values("ms", ascending=False, kind="stable")
-    spread = {"standard deviation (ms)": ms("std_ms")} if results.overview.n_steps_averaged > 1 else {}
+    spread = {"standard deviation (ms)": "std_ms"} if results.overview.n_steps_averaged > 1 else {}
     yield from part_of(
         "What a step is made of",
         "prof.overview.breakdown",
         frame,
         {
             "category": lambda row: str(row["category"]).replace("_", " "),
-            "mean (ms)": ms("ms"),
+            "mean (ms)": "ms",
             **spread,
-            "of the step (%)": percent("ratio"),
-            "what it is": lambda row: _MEANINGS[row["category"]],
+            "of the step (%)": "ratio",
+            "what it is": lambda row: CATEGORIES[row["category"]],
         },
         room=room,
     )
@@ -72,13 +61,13 @@ def _ops(results: Results, room: Room) -> Iterator[Part]:
         "prof.ops",
         results.ops,
         {
-            "op": named("name", room),
-            "type": named("type", room),
+            "op": "name",
+            "type": "type",
             "on": lambda row: str(row["device"]).lower(),
-            "self time (ms)": us_as_ms("total_self_time_us"),
-            "of its side's op time (%)": percent("self_time_ratio"),
-            "mean self time (us)": lambda row: number(row["avg_self_time_us"]),
-            "count": count("occurrences"),
+            "self time (ms)": "total_self_time_us",
+            "of its side's op time (%)": "self_time_ratio",
+            "mean self time (us)": "avg_self_time_us",
+            "count": "occurrences",
         },
         room=room,
         note="Ops of devices come first; a side is the host or all devices. Times are sums over all threads of the capture.",
@@ -102,11 +91,11 @@ def _lines(results: Results, room: Room) -> Iterator[Part]:
         lines.sort_values("self_time_us", ascending=False, kind="stable"),
         {
             "line": lambda row: code(f"{file_name(row['file'])}:{row['line']}", room.name),
-            "code": named("code", room),
-            "function": named("function", room),
-            "self time of its ops (ms)": us_as_ms("self_time_us"),
-            "of its side's op time (%)": percent("self_time_ratio"),
-            "gradients (ms)": us_as_ms("backward_time_us"),
+            "code": "code",
+            "function": "function",
+            "self time of its ops (ms)": "self_time_us",
+            "of its side's op time (%)": "self_time_ratio",
+            "gradients (ms)": "backward_time_us",
         },
         room=room,
         note=f"{share(charged)} of op time is charged to lines of code" + (f"; else: {told}." if told else "."),
@@ -117,19 +106,19 @@ def _layers(results: Results, room: Room) -> Iterator[Part]:
     if not (results.layers.entries["kind"] == "layer").any():
         return
     frame = results.layers.frame
-    allocated = {"allocated": size_of("allocated_bytes")} if (frame["allocated_bytes"] > 0).any() else {}
+    allocated = {"allocated": "allocated_bytes"} if (frame["allocated_bytes"] > 0).any() else {}
     yield from part_of(
         "Layers",
         "prof.layers",
         frame[(frame["self_time_us"] > 0) | (frame["allocated_bytes"] > 0)],
         {
-            "layer": named("layer", room),
-            "class": named("class_name", room),
+            "layer": "layer",
+            "class": "class_name",
             "on": lambda row: str(row["device"]).lower(),
-            "forward (ms)": us_as_ms("forward_time_us"),
-            "backward (ms)": us_as_ms("backward_time_us"),
+            "forward (ms)": "forward_time_us",
+            "backward (ms)": "backward_time_us",
             "optimizer, other (ms)": lambda row: number((row["optimizer_time_us"] + row["other_time_us"]) / 1e3),
-            "of its side's op time (%)": percent("self_time_ratio"),
+            "of its side's op time (%)": "self_time_ratio",
             **allocated,
         },
         room=room,
@@ -146,10 +135,10 @@ def _iterators(results: Results, room: Room) -> Iterator[Part]:
         "prof.input_pipeline.iterators",
         frame,
         {
-            "iterator": named("long_name", room),
-            "waited for (ms)": ms("wait_time_ms"),
-            "self time (ms)": ms("self_time_ms"),
-            "calls (count)": count("calls"),
+            "iterator": "long_name",
+            "waited for (ms)": "wait_time_ms",
+            "self time (ms)": "self_time_ms",
+            "calls (count)": "calls",
             "settings": lambda row: sentence(row["settings"], room.name),
             "remark": _remark,
         },
@@ -167,7 +156,7 @@ def _remark(row: Row) -> str:
 def _kernels(results: Results, room: Room) -> Iterator[Part]:
     frame = results.kernels.frame
     total_us = max(float(frame["total_time_us"].sum()), 1e-9)
-    launched_by = {"launched by": named("op_name", room)} if (frame["op_name"] != "").any() else {}
+    launched_by = {"launched by": "op_name"} if (frame["op_name"] != "").any() else {}
     yield from part_of(
         "Kernels",
         "prof.kernels",
@@ -175,10 +164,10 @@ def _kernels(results: Results, room: Room) -> Iterator[Part]:
         {
             "kernel": lambda row: code(readable_kernel(row["name"]), room.name),
             **launched_by,
-            "total (ms)": us_as_ms("total_time_us"),
+            "total (ms)": "total_time_us",
             "of all kernels (%)": lambda row: number(row["total_time_us"] / total_us * 100),
-            "mean (us)": lambda row: number(row["avg_time_us"]),
-            "count": count("occurrences"),
+            "mean (us)": "avg_time_us",
+            "count": "occurrences",
             "Tensor Cores": _tensor_cores,
         },
         room=room,
@@ -198,12 +187,12 @@ def _programs(results: Results, room: Room) -> Iterator[Part]:
         "prof.hlo_ops",
         results.hlo_ops.frame,
         {
-            "op": named("name", room),
-            "category": named("category", room),
-            "program": named("module", room),
-            "compiled from": named("op_name", room),
-            "self time (ms)": us_as_ms("total_self_time_us"),
-            "of all (%)": percent("self_time_ratio"),
+            "op": "name",
+            "category": "category",
+            "program": "module",
+            "compiled from": "op_name",
+            "self time (ms)": "total_self_time_us",
+            "of all (%)": "self_time_ratio",
         },
         room=room,
     )
@@ -217,13 +206,13 @@ def _memory(results: Results, room: Room) -> Iterator[Part]:
         "prof.memory.summary",
         frame,
         {
-            "allocator": named("allocator", room),
-            "peak": size_of("peak_bytes"),
+            "allocator": "allocator",
+            "peak": "peak_bytes",
             "of": lambda row: size(row["capacity_bytes"]) if row["capacity_bytes"] > 0 else "",
-            "peak at (ms)": ms("peak_at_ms"),
-            "fragmentation then (%)": percent("fragmentation_ratio"),
-            "allocations (count)": count("n_allocations"),
-            "freed (count)": count("n_deallocations"),
+            "peak at (ms)": "peak_at_ms",
+            "fragmentation then (%)": "fragmentation_ratio",
+            "allocations (count)": "n_allocations",
+            "freed (count)": "n_deallocations",
         },
         room=room,
         note=" ".join(sentence(one, room.sentence) for one in growing if one),
@@ -242,10 +231,10 @@ def _failed(results: Results, room: Room) -> Iterator[Part]:
             f"prof.memory_failure.by_{name}",
             shown,
             {
-                name: named(name, room),
-                "held": size_of("bytes"),
-                "of what is in use (%)": percent("ratio"),
-                "allocations (count)": count("occurrences"),
+                name: name,
+                "held": "bytes",
+                "of what is in use (%)": "ratio",
+                "allocations (count)": "occurrences",
             },
             room=room,
         )
@@ -262,8 +251,8 @@ def _holders(results: Results, room: Room) -> Iterator[Part]:
             {
                 "op": lambda one: code(one["op"], room.name) if one["op"] else "(unknown op)",
                 "type, shape": lambda one: _tensor(one, room),
-                "held": size_of("total_bytes"),
-                "count": count("occurrences"),
+                "held": "total_bytes",
+                "count": "occurrences",
             },
             room=room,
             note=f"At {number(row['peak_at_ms'])} ms.",
@@ -285,9 +274,9 @@ def _python(results: Results, room: Room) -> Iterator[Part]:
         frame,
         {
             "line": lambda row: code(f"{file_name(row['file'])}:{row['line']}", room.name),
-            "code": named("code", room),
-            "time (ms)": ms("time_ms"),
-            "of the samples (%)": percent("time_ratio"),
+            "code": "code",
+            "time (ms)": "time_ms",
+            "of the samples (%)": "time_ratio",
         },
         room=room,
         note="By samples of the thread that trains, waiting included.",

@@ -1,0 +1,77 @@
+"""The registry of columns: how tables are written in it, and that what docstrings list is what it says."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tfprof_widgets.analysis.columns.column import Column, read_tables
+from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis.columns.steps import CATEGORIES
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+
+WRITTEN = """
+*times:
+    time_us      float  in all
+    rate         float  over time [ops/s]
+a: an op, by name
+    name         text   its [whole] name
+    *times
+b.c: a pair
+    first_*times
+    *a
+"""
+
+
+def test_a_table_is_its_row_and_its_columns_in_order() -> None:
+    table = read_tables(WRITTEN)["a"]
+    assert table.row == "an op, by name"
+    assert table.columns[1:] == (
+        Column("time_us", "float", "in all", "microseconds"),
+        Column("rate", "float", "over time", "ops/s"),
+    )
+    assert table.types == {"name": object, "time_us": float, "rate": float}
+
+
+def test_columns_of_groups_and_tables_are_taken_over_with_a_prefix_before_their_names() -> None:
+    tables = read_tables(WRITTEN)
+    assert list(tables) == ["a", "b.c"]
+    assert tables["b.c"].names == ("first_time_us", "first_rate", "name", "time_us", "rate")
+
+
+def test_every_column_has_a_meaning_and_is_named_once_a_table() -> None:
+    for table in TABLES.values():
+        assert len(set(table.names)) == len(table.names) > 0, table.name
+        for column in table.columns:
+            assert column.meaning and "*" not in column.name, (table.name, column)
+            assert column.kind in ("int", "float", "number", "bool", "text", "object"), (table.name, column)
+
+
+def test_a_column_of_one_name_has_one_unit() -> None:
+    units: dict[str, set[str]] = {}
+    for table in TABLES.values():
+        for column in table.columns:
+            units.setdefault(column.name, set()).add(column.unit)
+    assert {name for name, known in units.items() if len(known) > 1} == set()
+
+
+def test_the_categories_of_a_step_are_columns_of_the_steps() -> None:
+    assert set(STEP_CATEGORIES) == set(CATEGORIES)
+
+
+@pytest.mark.parametrize(("owner", "prefix"), [(tfprof.Profile, ""), (tfprof.ProfileDiff, "diff(a, b).")])
+def test_docstrings_list_columns_as_their_table_has_them(owner: type, prefix: str) -> None:
+    """Three names or more in one pair of backticks, of which the first is a column, are columns one after the other."""
+    n_lists = 0
+    for attribute, member in inspect.getmembers(owner):
+        table = TABLES.get(f"{prefix}{attribute}")
+        for listed in re.findall(r"`(\w+(?:,\s+\w+){2,})`", inspect.getdoc(member) or "") if table else ():
+            names = tuple(name.strip() for name in listed.split(","))
+            if table is not None and names[0] in table.names:
+                at = table.names.index(names[0])
+                assert table.names[at : at + len(names)] == names, attribute
+                n_lists += 1
+    assert n_lists >= 5

@@ -1,0 +1,163 @@
+"""Tables of what ran: ops, kernels, ops of XLA programs, layers, source lines, scopes, variables, trees, advice."""
+
+from __future__ import annotations
+
+from .column import read_tables
+
+TABLES = read_tables("""
+*costs:
+    self_time_us            float  time of its ops without what ran inside them
+    self_time_ratio         float  part of the self time of all ops of the side
+    n_ops                   int    how many ops it is made of
+    occurrences             int    executions of its ops
+*figures:
+    micros                  number execution time, on the accelerator and on the CPU
+    accelerator_micros      number execution time on the accelerator
+    cpu_micros              number execution time on the CPU
+    bytes                   int    memory that was asked for
+    peak_bytes              int    the most held at some point
+    residual_bytes          int    held when the op had ended
+    output_bytes            int    of the outputs
+    params                  int    parameters of variables
+    float_ops               int    float operations [float operations]
+    occurrence              int    ops
+    run_count               int    executions
+*self_times:
+    occurrences             int    how often it was executed
+    total_time_us           float  time of all executions, with what ran inside
+    avg_time_us             float  mean time of an execution
+    total_self_time_us      float  time of all executions without what ran inside, over all threads and streams
+    avg_self_time_us        float  the mean of that
+    self_time_ratio         float  part of the self time of its side
+    cumulative_ratio        float  the same of all rows of its side up to this one
+ops: an op, those of devices before those of the host, most self time first
+    rank                    int    the row, from 1
+    device                  text   the side it ran on, `Device` or `Host`
+    type                    text   such as `MatMul`
+    name                    text   of the op in its graph, or its type where it was run eagerly
+    *self_times
+    eager                   bool   whether it was run eagerly, outside of any function
+    flop_rate_gflops        float  arithmetic over total time; NaN where nothing is known
+    memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
+    tensor_core_ratio       float  part of its kernel time on Tensor Cores; NaN where nothing is known
+op_statistics(by="type"): an op type, those of devices before those of the host, most self time first
+    rank                    int    the row, from 1
+    device                  text   the side it ran on, `Device` or `Host`
+    type                    text   such as `MatMul`
+    n_ops                   int    how many ops of the type ran
+    *self_times
+kernels: a kernel by name, launch and op, most total time first
+    rank                    int    the row, from 1
+    name                    text   its C++ signature
+    registers_per_thread    int    of the launch
+    shared_memory_bytes     int    static and dynamic, of a block
+    block_dim               text   threads of a block, `x,y,z`
+    grid_dim                text   blocks of the grid, `x,y,z`
+    occupancy_pct           float  warps that may be active, of the most that the device holds
+    tensor_core_eligible    bool   whether Tensor Cores could serve its op, as told by the op's name
+    uses_tensor_core        bool   whether it runs on Tensor Cores, as told by its name
+    op_name                 text   the framework op that launched it, empty where the trace names none
+    occurrences             int    how often it was executed
+    total_time_us           float  time of all executions, with what ran inside
+    avg_time_us             float  mean time of an execution
+    min_time_us             float  the shortest execution
+    max_time_us             float  the longest execution
+    op_type                 text   the type of that op, empty without
+hlo_ops: an op of an XLA program, devices before the host, most self time first
+    rank                    int    the row, from 1
+    program_id              int    of the program, -1 where the trace does not say
+    module                  text   the program's name
+    category                text   such as `convolution fusion`
+    name                    text   of the instruction
+    expression              text   the instruction as HLO text
+    op_name                 text   the framework op it was compiled from, empty without
+    op_type                 text   the type of that op, empty without
+    device                  text   the side it ran on, `Device` or `Host`
+    *self_times
+    flops                   float  float operations of one execution; NaN where nothing is known [float operations]
+    bytes_accessed          float  bytes that one execution reads and writes; NaN where nothing is known [bytes]
+    flop_rate_gflops        float  arithmetic over total time; NaN where nothing is known
+    memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
+    source                  text   `file:line` that made it, empty where nothing tells
+layers: a Keras layer, or what is in none, by side, most self time first
+    device                  text   the side it ran on, `Device` or `Host`
+    layer                   text   its path in the model, or what the row stands for
+    class_name              text   the layer's class, empty where it is not known
+    kind                    text   `layer`, `loss`, `metrics`, `optimizer`, `input` or `other`
+    forward_time_us         float  self time of its ops in the forward pass
+    backward_time_us        float  the part that gradients take
+    optimizer_time_us       float  the part that updates its variables
+    other_time_us           float  the rest
+    *costs
+    allocated_bytes         int    allocated during the capture; on its first row only
+    peak_bytes              int    in use at the peak of the allocator whose peak is largest; on its first row only
+source_lines: a line of your code, or what no line is charged with, by side, most self time first
+    device                  text   the side it ran on, `Device` or `Host`
+    file                    text   its path, or the title of a notebook's cell; empty for what is no line
+    line                    int    its number, 0 for what is no line
+    function                text   the function it is in
+    code                    text   its text
+    bucket                  text   what a row without a line stands for; empty for a line
+    forward_time_us         float  self time of its ops but for gradients
+    backward_time_us        float  the part that gradients take
+    other_time_us           float  the rest
+    *costs
+    top_op                  text   its op with the most self time
+scopes: a name scope by side, each after the one around it, the root first
+    device                  text   the side it ran on, `Device` or `Host`
+    scope                   text   its path, empty for the root
+    name                    text   the last part of the path
+    parent                  text   the scope around it, empty for a child of the root and for the root
+    depth                   int    how many scopes are around it
+    total_time_us           float  self time of all ops in the scope and below
+    self_time_us            float  self time of the ops directly in it
+    backward_time_us        float  the part of the total that gradients take
+    total_time_ratio        float  the total as part of the root's
+    n_ops                   int    ops in the scope and below
+    occurrences             int    executions of those
+variables: a variable of the program
+    name                    text   of the variable
+    shape                   object a tuple, -1 for an unknown size; None for an unknown shape
+    dtype                   text   such as `float32`, empty where nobody says
+    n_params                int    how many numbers it holds, 0 where that is not known
+    bytes                   int    that they take, 0 where that is not known
+    layer                   text   its path from the model, empty outside of any
+    trainable               bool   whether an optimizer may change it
+    device                  text   as TensorFlow names devices, empty for none
+tree(view): a node of the tree, down first, the root first; figures are its own, `total_...` with all below it
+    name                    text   of the scope, op, op type or line of code
+    depth                   int    how far from the root
+    parent                  int    its row, -1 of the root
+    op                      int    number of the op, -1 where the node is none
+    *figures
+    total_*figures
+    input_shapes            object shapes of the inputs of its own ops
+    device                  text   devices of its own ops, apart by `|`
+    op_types                object types of its own ops
+overview.top_ops: an op, the most self time within the averaged steps first
+    name                    text   of the op in its graph, or its type where it was run eagerly
+    type                    text   such as `MatMul`
+    device                  text   the side it ran on, `Device` or `Host`
+    occurrences             int    how often it was executed
+    self_time_ms            float  time without what ran inside
+    self_time_ms_per_step   float  the mean of that a step [milliseconds]
+    self_time_ratio         float  part of the self time of all ops of the side
+overview.tf_functions: a `tf.function` that was called
+    function                text   its name
+    compiler                text   `xla`, `other` or `mixed`, empty for eager calls alone
+    tracing_count           int    how often it was traced since the process began
+    eager_calls             int    calls that ran it as Python
+    concrete_calls          int    calls of a concrete function
+    traced_calls            int    calls that traced it
+    not_traced_calls        int    calls that ran a graph that was there
+    self_time_ms            float  time of all its calls, without those of other functions inside
+    expensive_time_ms       float  the part of traced and eager calls
+    expensive_ratio         float  that as part of the whole
+advice_table: a piece of advice, the largest gain first
+    rule                    text   the rule that gave it
+    severity                text   `high`, `medium` or `low`
+    title                   text   what to change, in a sentence
+    gain_ratio              float  part of the step time that it could win at most
+    fix                     text   code to paste
+    view                    text   the view that shows it
+""")

@@ -1,0 +1,82 @@
+"""Tables over time: events, flows, steps, workers, what steps are made of, counters, samples of the machine."""
+
+from __future__ import annotations
+
+from .column import read_tables
+
+TABLES = read_tables("""
+events: an event, in the order of the trace: by plane, line and start, the longest first
+    plane                   text   the device or host, with the host in front where there are several
+    line                    text   the thread or stream
+    name                    text   of the event
+    start_ns                float  after the trace origin, the picoseconds behind the point
+    duration_ns             float  how long it took
+    self_ns                 float  the part in which no event of its line ran inside it
+    depth                   int    how many events of the line enclose it
+    step                    int    row of the steps table, -1 for none
+flows: an event that made another start
+    kind                    text   `launch`, `producer`, `pool`, `tf_data` or `send_recv`
+    from_event              int    the cause, a row of the events table
+    to_event                int    the effect, a row of the events table
+    from_name               text   of the cause
+    to_name                 text   of the effect
+    delay_ns                float  from the start of the cause to that of the effect
+steps: a training step, by start
+    step                    int    the row
+    name                    text   of the mark, such as `train 3`
+    host                    text   on which it ran
+    start_ms                float  after the trace origin
+    step_time_ms            float  how long it took; the categories add up to it
+    device_compute_ms       float  kernels run
+    device_to_device_ms     float  copies within and between devices
+    device_collectives_ms   float  devices exchange data, such as gradients
+    host_compute_ms         float  ops run on the host, none on a device
+    kernel_launch_ms        float  the device waits for the host to enqueue work
+    input_ms                float  waiting for data, or copying it to the device
+    output_ms               float  results are copied to the host
+    compile_ms              float  programs are compiled
+    other_ms                float  no op ran: Python, callbacks, scheduling
+    source                  text   `marker` or `inferred`
+    is_complete             bool   whether the capture holds all of it
+    session                 int    of the profiler in which it ran
+workers: a step that all hosts share, host by host; `step` counts these
+    *steps
+    own_step                int    the row of the steps table
+    bottleneck              text   the category of its step time that takes most
+overview.breakdown: a category of the step time
+    category                text   as the columns of the steps table are called
+    ms                      float  mean a step
+    std_ms                  float  standard deviation between steps
+    ratio                   float  part of the step time
+counters: a change of a counter, by counter, then time
+    counter                 text   its name
+    unit                    text   of its values
+    time_ms                 float  after the trace origin
+    value                   float  until the next change
+system: a sample of the machine
+    time_ms                 float  after the trace origin, negative before the first window of the profiler
+    cpu_pct                 float  load of all cores
+    process_cpu_pct         float  load by this process, 100 for one core
+    rss_bytes               number resident memory of this process
+    disk_read_bytes         number read from all disks since the machine started
+    disk_write_bytes        number written to all disks since then
+    net_recv_bytes          number received over the network since then
+    net_sent_bytes          number sent over the network since then
+    memory_available_bytes  number memory of the machine that is left
+    n_threads               number threads of this process
+system_findings: something odd in the samples, by kind and start
+    kind                    text   such as `utilisation_dip`
+    metric                  text   the column of the samples that shows it
+    start_ms                float  after the trace origin
+    end_ms                  float  after the trace origin
+    value                   float  how much
+    unit                    text   of the value
+    text                    text   the finding in a sentence
+""")
+
+CATEGORIES = {
+    one.name.removesuffix("_ms"): one.meaning
+    for one in TABLES["steps"].columns[TABLES["steps"].names.index("step_time_ms") + 1 :]
+    if one.name.endswith("_ms")
+}
+"""What the time of a step goes to, and what that means."""
