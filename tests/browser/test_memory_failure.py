@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.harness import SCREENSHOTS
-from tests.unit.analysis.memory.failure_drawings import OUTER, failed_profile, failure, oom_text, oom_trace
+from tests.unit.analysis.failure.failure_drawings import OUTER, failed_profile, failure, oom_text, oom_trace
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 HELD = f"{OUTER}/model/{HOSTILE}/Relu"

@@ -13,6 +13,7 @@ from ..errors import TfProfError
 from .base.units import PS_PER_MS, PS_PER_NS
 from .layers.layers import compute_layers
 from .layers.scopes import compute_scopes
+from .ops.hlo_ops import compute_hlo_ops
 from .ops.host_totals import hosts_of
 from .ops.of_host import host_sums, lines_of, occurrences_of
 from .ops.op_occurrences import Occurrences
@@ -20,7 +21,6 @@ from .ops.op_totals import OpTotals, op_totals
 from .ops.ops import aggregate_ops, by_type, ops_table
 from .results import Results
 from .source.source_lines import compute_source_lines
-from .xla.hlo_ops import compute_hlo_ops
 
 OpRows = Literal["op", "type"]
 """What a row of the op statistics stands for."""

@@ -12,7 +12,7 @@ from ..errors import EmptyTraceError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.memory.memory_failure import MemoryFailure
+    from ..analysis.failure.memory_failure import MemoryFailure
     from ..analysis.results import Results
     from ..analysis.steps.interference import CaptureSummary
     from ..capture.session.record import CaptureRecord
@@ -127,7 +127,7 @@ class ProfileCapture:
 
     def _memory_failure_now(self) -> MemoryFailure | None:
         """The failed allocation that ended the profiled code, explained as far as there is a trace."""
-        from ..analysis.memory.memory_failure import failure_alone
+        from ..analysis.failure.memory_failure import failure_alone
 
         try:
             return self._results.memory_failure

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..analysis.advice.advice import Advice
+    from ..analysis.failure.memory_failure import MemoryFailure
     from ..analysis.input.input_pipeline import InputPipeline
     from ..analysis.memory.memory import MemoryProfile
-    from ..analysis.memory.memory_failure import MemoryFailure
     from ..analysis.overview.overview import Overview
     from ..analysis.results import Results
     from ..analysis.selection import OpRows, Selection

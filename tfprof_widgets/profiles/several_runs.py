@@ -13,7 +13,7 @@ from .one_run import Profile
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.hosts.scaling_table import GlobalBatch
+    from ..analysis.comparison.scaling_table import GlobalBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ def scaling(profiles: Iterable[Profile], *, global_batch: GlobalBatch = "grows")
         ValueError: there are fewer than two, or `global_batch` is neither.
         CaptureError, TraceError: the data of one of them is not there, or cannot be read.
     """
-    from ..analysis.hosts.scaling_table import GlobalBatch as Known
-    from ..analysis.hosts.scaling_table import ScalingRun, scaling_frame, scaling_sentence
+    from ..analysis.comparison.scaling_table import GlobalBatch as Known
+    from ..analysis.comparison.scaling_table import ScalingRun, scaling_frame, scaling_sentence
 
     runs = [*profiles]
     for one in runs:
@@ -80,7 +80,7 @@ def scaling(profiles: Iterable[Profile], *, global_batch: GlobalBatch = "grows")
 
 def _notices(frame: pd.DataFrame) -> Iterator[str]:
     from ..analysis.base.wording import plural
-    from ..analysis.hosts.scaling_table import is_compared
+    from ..analysis.comparison.scaling_table import is_compared
 
     for row, compared in zip(frame.to_dict("records"), is_compared(frame).tolist(), strict=True):
         run = f"the run {row['title'] or 'without a title'}"

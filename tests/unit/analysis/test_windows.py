@@ -11,7 +11,7 @@ import pytest
 from tests.builders import EPOCH_NS, Event, Nothing, Plane, Ref, U, event, line, plane, session, trace
 from tfprof_widgets.analysis.base.events import compute_events
 from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
-from tfprof_widgets.analysis.overview.overview import compute_overview
+from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import compute_steps
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.trace.merging import merge_traces
@@ -133,6 +133,6 @@ def test_stats_of_any_kind_in_any_place_break_no_analysis(seed: int) -> None:
     occurrences = op_occurrences(whole, grouping=steps.grouping)
     assert len(compute_events(whole, steps.event_step)) == whole.n_events
     assert aggregate_ops(occurrences, idle=True)["self_time_ratio"].between(0, 1).all()
-    assert compute_overview(whole, steps, occurrences).verdict
+    assert Results(whole).overview.verdict
     total = steps.pieces.groupby("step")["duration_ps"].sum()
     assert total.tolist() == steps.frame["duration_ps"].tolist()

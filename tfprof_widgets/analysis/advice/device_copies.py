@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...trace.trace import Float64, Int64
+from ..base.stretches import covered_before, union
 from ..base.units import PS_PER_MS
 from ..steps.step_spans import SpanType, on_stream
 
@@ -47,21 +48,3 @@ def exposed_copies_ms(run: Run, way: Literal["h2d", "d2h"]) -> Float64:
     by_row = np.zeros(steps.n_all, np.float64)
     np.add.at(by_row, own["step"].to_numpy(np.int64), inside / PS_PER_MS)
     return by_row[steps.row]
-
-
-def union(start: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """Stretches that any of some spans covers, in order, without overlap."""
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(end[order])
-    first = np.flatnonzero(np.append(True, start[1:] > reach[:-1])[: len(start)])
-    last = np.append(first[1:], len(start))[: len(first)] - 1
-    return start[first], reach[last]
-
-
-def covered_before(start: Int64, end: Int64, at: Int64) -> Int64:
-    """How much of some disjoint stretches in order lies before each moment."""
-    total = np.append(0, np.cumsum(end - start))
-    k = np.searchsorted(start, at, side="right")
-    inside = np.where(k > 0, np.maximum(np.append(end, 0)[k - 1] - at, 0), 0)
-    covered: Int64 = total[k] - inside
-    return covered

@@ -167,11 +167,10 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     rest (half the bytes). An upper bound: ops that stay in 32 bits, and ones limited by neither, win nothing.
     """
     steps, kernels = run.steps, run.results.kernels.frame
-    overview = run.results.overview
-    device = overview.environment.device_type
+    device = run.results.environment.device_type
     if not steps.has_device or kernels.empty or any(name in device for name in _WITHOUT_TENSOR_CORES):
         return
-    share = overview.compute_16bit_ratio
+    share = run.results.steps.compute_16bit_ratio
     if not share < FEW_16BIT:  # nan: the trace does not tell
         return
     eligible = kernels[kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]]
@@ -218,7 +217,7 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
     Gain: of the share of computing, 7/8 of the time of those kernels.
     """
     steps, kernels = run.steps, run.results.kernels.frame
-    if not steps.has_device or kernels.empty or not run.results.overview.compute_16bit_ratio >= FEW_16BIT:
+    if not steps.has_device or kernels.empty or not run.results.steps.compute_16bit_ratio >= FEW_16BIT:
         return
     unused = kernels[kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]]
     part = _time_ratio(unused, kernels)
@@ -268,7 +267,7 @@ def collective_bound(run: Run) -> Iterator[Advice]:
             "collectives_ms": collective_ms,
             "step_time_ms": steps.mean_ms,
             "collectives_ratio": gain,
-            "n_devices": run.results.overview.environment.n_active_devices,
+            "n_devices": run.results.environment.n_active_devices,
         },
         fix=(
             "# larger batches exchange less often, smaller gradients faster\n"

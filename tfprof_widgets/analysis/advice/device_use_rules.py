@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.stretches import covered_before, union
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
+from ..steps.averaged_steps import MIN_STEPS
 from ..steps.step_spans import SpanType
 from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise
-from .device_copies import covered_before, union
 from .device_rules import collective_bound, device_idle, h2d_bound, launch_bound
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import LARGER_BATCH, checkpoint_stall, host_callback, output_bound, small_batch
 from .input_rules import input_bound
 from .op_rules import host_fallback
-from .step_facts import MIN_STEPS
 from .task_rules import task_communication
 
 if TYPE_CHECKING:

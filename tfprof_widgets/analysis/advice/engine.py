@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
+from ..facts.facts import Facts
 from .advice import Advice, ranked
 from .device_rules import (
     collective_bound,
@@ -34,9 +34,6 @@ from .op_rules import host_fallback, inefficient_op
 from .run import Run
 from .task_rules import task_communication, uneven_tasks
 from .worker_rules import host_communication, straggler
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +89,7 @@ class FoundAdvice:
     """A sentence on each error that rules failed with; mostly none."""
 
 
-def find_advice(results: Results, rules: Sequence[Callable[[Run], Iterator[Advice]]] | None = None) -> FoundAdvice:
+def find_advice(results: Facts, rules: Sequence[Callable[[Run], Iterator[Advice]]] | None = None) -> FoundAdvice:
     """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
 
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.wording import number, percent, plural
+from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise
 from .code_places import last_part
 from .code_text import named, remark
 from .python_gaps import CodeLine, top_line
-from .step_facts import MIN_STEPS, usual_step
+from .step_facts import usual_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -39,7 +40,7 @@ def retracing(run: Run) -> Iterator[Advice]:
     gain = cost_ms / steps.mean_ms
     if gain < MEDIUM_GAIN:
         return
-    table = run.results.overview.tf_functions
+    table = run.results.tf_functions
     total = int(table.loc[table["function"] == name, "tracing_count"].max())
     place = _defined(run, name)
     at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0

@@ -12,13 +12,14 @@ import numpy as np
 
 from ...trace.trace import Float64, Int64
 from ..base.wording import number, percent, plural
+from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import named, remark, statement
 from .device_copies import copy_events, exposed_copies_ms
 from .input_rules import input_bound, works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_gaps import CodeLine, top_line
-from .step_facts import MIN_STEPS, usual_step
+from .step_facts import usual_step
 
 if TYPE_CHECKING:
     from .run import Run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.trace import Float64
-from ..overview.verdict import INPUT_HIGH, INPUT_MODERATE
+from ..input.input_usage import INPUT_HIGH, INPUT_MODERATE
 from .device_copies import exposed_copies_ms
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..base.wording import percent, size
-from ..overview.verdict import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
+from ..memory.memory_findings import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
 from .advice import Advice, Highlight, advise
 from .code_text import remark
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.trace import Bool, Float64
+from ..base.stretches import covered_before
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_places import last_part, place_of
 from .code_text import remark
 from .conv_sizes import filter_sizes
-from .device_copies import covered_before, exposed_copies_ms
+from .device_copies import exposed_copies_ms
 
 if TYPE_CHECKING:
     from .run import Run

@@ -9,16 +9,13 @@ machine's other work for this program's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.trace import Bool, Float64, Int32
 from ..base.units import PS_PER_MS
+from ..facts.facts import Facts
 from ..layers.layers import OPTIMIZER
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 OP_OVERHEAD_MS = 0.010
 """What running any op costs at least, on whatever shapes: scheduling it, taking its inputs, allocating its output. 5 to 20 us
@@ -66,7 +63,7 @@ class OpWork:
         return float(self.per_step[self.is_model | self.is_optimizer].sum())
 
 
-def op_work(results: Results, entry: Int32, n_steps: int) -> OpWork:
+def op_work(results: Facts, entry: Int32, n_steps: int) -> OpWork:
     """Find it.
 
     Args:

@@ -1,14 +1,14 @@
-"""`Results` -> `Run`: what several rules ask of them, each found once."""
+"""`Facts` -> `Run`: what several rules ask of them, each found once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.trace import Int32, Trace
+from ..facts.facts import Facts
 from .eager_work import EagerWork, eager_work
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
@@ -17,9 +17,6 @@ from .saves import Saves, find_saves
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
 from .traced_calls import TracedCalls, traced_calls
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +27,7 @@ class Run:
     function that is traced again, eager ops, a save and a callback come before a batch that is too small.
     """
 
-    results: Results
+    results: Facts
 
     @property
     def trace(self) -> Trace:

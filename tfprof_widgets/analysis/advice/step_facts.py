@@ -1,4 +1,4 @@
-"""Results -> what every rule of the advice asks of the steps: how long, made of what, and which one shows it well.
+"""Facts -> what every rule of the advice asks of the steps: how long, made of what, and which one shows it well.
 
 step_facts(results) -> StepFacts
 """
@@ -8,23 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int64
+from ...trace.trace import Float64, Int64
 from ..base.units import PS_PER_MS, PS_PER_NS
-from ..hosts.roles import not_training
-from ..overview.environment import compute_environment
-from ..steps.averaged_steps import choose_steps
+from ..facts.facts import Facts
 from .advice import Highlight
 
-if TYPE_CHECKING:
-    from ..results import Results
-
-MIN_STEPS = 3
-"""Of fewer steps nobody can tell what is usual; rules about what recurs say nothing then."""
 VISIBLE = 0.02
 """Of the step that the timeline shows: some twenty pixels."""
 
@@ -151,16 +143,9 @@ def trained(hosts: Iterable[str]) -> list[str]:
     return [host for host in every if job_of(host) != SERVERS] or every
 
 
-def averaged_steps(results: Results) -> Bool:
-    """For each step whether the averages are over it: as `Overview.is_averaged`, without the rest of the overview, which takes
-    as long as all rules together on a small trace."""
-    coordinators = not_training(results.host_facts)
-    return choose_steps(results.steps.frame, coordinators=coordinators, has_failed=results.failure is not None)[0]
-
-
-def step_facts(results: Results, *, with_servers: bool = False) -> StepFacts:
+def step_facts(results: Facts, *, with_servers: bool = False) -> StepFacts:
     """Collect them: of the steps that the averages of the overview are over; those of parameter servers only if asked for."""
-    frame, is_averaged = results.steps.frame, averaged_steps(results)
+    frame, is_averaged = results.steps.frame, results.is_averaged
     chosen = frame[is_averaged]
     if with_servers:
         is_server = np.array([job_of(host) == SERVERS for host in frame["host"]], np.bool_)
@@ -169,7 +154,7 @@ def step_facts(results: Results, *, with_servers: bool = False) -> StepFacts:
         chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
     pieces = results.steps.pieces
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
-    kind = "TPU" if "TPU" in compute_environment(results.trace).device_type else "GPU"
+    kind = "TPU" if "TPU" in results.environment.device_type else "GPU"
     return StepFacts(
         frame=chosen.reset_index(drop=True),
         pieces=pieces[np.isin(pieces["step"].to_numpy(), chosen["step"].to_numpy())].reset_index(drop=True),

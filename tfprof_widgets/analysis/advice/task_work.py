@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.trace import Bool, Float64, Int64
+from ..base.stretches import covered_before, union
 from ..base.units import PS_PER_MS
-from .device_copies import covered_before, union
 from .step_facts import job_of, trained
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from ..base.units import PS_PER_NS
 from ..base.wording import number, percent, plural
 from ..hosts.stragglers import waiting_ms
 from ..hosts.workers import EXCHANGE
+from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise
 from .code_text import remark
-from .step_facts import MIN_STEPS
 from .task_work import RECEIVED
 
 if TYPE_CHECKING:

@@ -23,11 +23,13 @@ from ..advice.engine import FoundAdvice
 from ..base.grouping import group_events
 from ..base.matching import sum_by
 from ..hosts.communication import training_first
+from ..hosts.environment import Environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, not_training
 from ..input.input_pipeline import InputPipeline, compute_input_pipeline
 from ..layers.layer_memory import OpMemory
 from ..layers.op_scopes import OpScopes, op_scopes
+from ..ops.hlo_ops import HloOps
 from ..ops.host_totals import HostTotals, hosts_of
 from ..ops.kernels import Kernels
 from ..ops.op_occurrences import Occurrences
@@ -39,7 +41,6 @@ from ..results import Results
 from ..steps.step_spans import SpanType
 from ..steps.steps import Steps
 from ..tree.captured_graph import compute_captured_graph
-from ..xla.hlo_ops import HloOps
 from ..xla.hlo_units import HloUnits
 from .host_summary import HostSummary
 from .left_out import left_out
@@ -52,7 +53,7 @@ from .merged_input import ReducedTfData, merge_tf_data
 from .merged_kernels import merge_kernels
 from .merged_memory import ReducedMemory, merge_memory
 from .merged_ops import MergedOps, merge_ops
-from .merged_overview import merge_overview
+from .merged_overview import merge_environment, merge_overview, merge_tf_functions
 from .merged_steps import MergedSteps, merge_steps
 from .merged_trace import merge_low_detail
 
@@ -89,6 +90,21 @@ class ClusterResults(Results):
             compute_16bit_ps=sum(one.steps.compute_16bit_ps for one in self.summaries),
             compute_32bit_ps=sum(one.steps.compute_32bit_ps for one in self.summaries),
         )
+
+    @cached_property
+    def noted(self) -> dict[str, str]:
+        """What the hosts noted; where they differ, what the first of them did."""
+        return {name: value for one in reversed(self.summaries) for name, value in one.facts.items()}
+
+    @cached_property
+    def environment(self) -> Environment:
+        """Where the hosts were recorded."""
+        return merge_environment(self.trace, self.noted, self.summaries)
+
+    @cached_property
+    def tf_functions(self) -> pd.DataFrame:
+        """What calls of `tf.function`s cost on all hosts."""
+        return merge_tf_functions([one.tf_functions for one in self.summaries])
 
     @cached_property
     def merged_ops(self) -> MergedOps:
@@ -231,7 +247,7 @@ class ClusterResults(Results):
     def input_pipeline(self) -> InputPipeline:
         """The verdict on the input."""
         busy, period = (sum(one.input.enqueue_ps[i] for one in self.summaries) for i in (0, 1))
-        steps = self.steps.frame.assign(is_averaged=self.overview.is_averaged)
+        steps = self.steps.frame.assign(is_averaged=self.is_averaged)
         return compute_input_pipeline(
             self.trace, steps=steps, ops=self.ops, tf_data=self.tf_data, enqueue_ps=(busy, period)
         )
@@ -265,16 +281,7 @@ class ClusterResults(Results):
             alive = known()
             return () if alive is None else alive.advice
 
-        return merge_overview(
-            self.summaries,
-            self.trace,
-            self.steps,
-            self.merged_steps,
-            self.merged_ops,
-            coordinators=not_training(self.host_facts),
-            memory=self.memory.summary,
-            advice=advice,
-        )
+        return merge_overview(self, advice=advice)
 
 
 def merge_hosts(summaries: Sequence[HostSummary], *, source_map: SourceMap | None = None) -> ClusterResults:

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...trace.trace import Plane, Session
 from ..advice.engine import FoundAdvice
 from ..hosts.roles import HostFacts
-from ..overview.environment import compute_environment
 from ..overview.idle import IdleTimes, idle_times
-from ..overview.tf_functions import compute_tf_functions
 from .columns import PackedFrame, interned
 from .exchanges import summarize_communication
 from .host_advice import host_advice
@@ -112,9 +110,6 @@ def summarize_host(results: Results, *, path: str = "", host: str = "") -> HostS
         host: the name of the host; empty for what the file says.
     """
     trace, units = results.trace, kept_units(results)
-    # Not of the overview, which takes as long as all the rest of a small trace.
-    environment = compute_environment(trace)
-    noted = None if results.source_map is None else results.source_map.facts
     return HostSummary(
         host=host or next((plane.host for plane in trace.planes if plane.host), ""),
         path=path,
@@ -122,14 +117,14 @@ def summarize_host(results: Results, *, path: str = "", host: str = "") -> HostS
         planes=tuple(trace.planes),
         sessions=tuple(trace.sessions),
         n_events=trace.n_events,
-        n_threads=environment.n_threads,
-        n_active_devices=environment.n_active_devices,
+        n_threads=results.environment.n_threads,
+        n_active_devices=results.environment.n_active_devices,
         warnings=tuple(trace.warnings),
-        facts={} if noted is None else dict(zip(noted["name"], noted["value"], strict=True)),
+        facts=results.noted,
         host_facts=results.host_facts,
         communication=summarize_communication(results.communication),
         idle=idle_times(trace, results.occurrences),
-        tf_functions=PackedFrame.of(compute_tf_functions(trace)),
+        tf_functions=PackedFrame.of(results.tf_functions),
         steps=summarize_steps(results.steps),
         ops=summarize_ops(results, units),
         hlo_ops=summarize_hlo(results.hlo_ops, units.hlo),

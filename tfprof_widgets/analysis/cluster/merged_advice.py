@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from ...trace.trace import Int64
 from ..advice.advice import MEDIUM_GAIN, Advice, Highlight, ranked, severity_of
 from ..advice.engine import CLUSTER_RULES, FoundAdvice, find_advice
-from ..advice.step_facts import averaged_steps
 from ..base.op_names import parse_op_names
 from ..base.units import PS_PER_NS
 from ..base.wording import percent, plural
@@ -91,7 +90,7 @@ def _subject(one: Advice) -> tuple[str, str]:
 def _training(results: ClusterResults) -> list[HostAdvice]:
     """The hosts whose steps are those of the training."""
     steps, others = results.merged_steps, not_training(results.host_facts)
-    step_ms = results.steps.frame["step_time_ms"].where(averaged_steps(results), 0.0).to_numpy()
+    step_ms = results.steps.frame["step_time_ms"].where(results.is_averaged, 0.0).to_numpy()
     hosts = []
     for i, one in enumerate(results.summaries):  # one turn per host
         rows = steps.row[int(steps.offsets[i]) : int(steps.offsets[i + 1])]

@@ -15,7 +15,7 @@ import pandas as pd
 from ...trace.trace import Float64, Int64
 from ..base.matching import sum_by
 from ..base.units import PS_PER_US
-from ..xla.hlo_ops import HloOps, hlo_table
+from ..ops.hlo_ops import HloOps, hlo_table
 from .columns import PackedFrame, stacked
 
 _KEY = ["device", "program_id", "module", "name"]

@@ -1,11 +1,11 @@
 """What was kept of each host -> the overview of all.
 
-merge_overview(summaries, trace, steps, ops, memory=...) -> Overview
+merge_overview(results) -> Overview
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,10 @@ import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64, Trace
 from ..base.matching import sum_by
-from ..overview.environment import compute_environment
+from ..hosts.environment import Environment, compute_environment
 from ..overview.idle import idle_of
 from ..overview.overview import Overview, OverviewParts, overview_of
 from ..overview.top_ops import by_op, largest_by_op, op_time_of, top_of
-from ..steps.steps import Steps
 from .columns import PackedFrame, stacked
 from .host_summary import HostSummary
 from .merged_ops import MergedOps
@@ -27,46 +26,31 @@ from .op_summary import OTHERS
 
 if TYPE_CHECKING:
     from ..advice.advice import Advice
+    from .cluster_results import ClusterResults
 
 
-def merge_overview(
-    summaries: Sequence[HostSummary],
-    trace: Trace,
-    steps: Steps,
-    merged: MergedSteps,
-    ops: MergedOps,
-    *,
-    coordinators: Collection[str],
-    memory: pd.DataFrame,
-    advice: Callable[[], Sequence[Advice]] = tuple,
-) -> Overview:
+def merge_overview(results: ClusterResults, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
     """Sum all hosts up, as `compute_overview` does of one trace of all of them."""
-    facts: dict[str, str] = {}
-    for one in summaries:
-        facts |= {name: value for name, value in one.facts.items() if name not in facts}
-
-    def within(averaged: Bool) -> tuple[Int64 | Float64, Int64]:
-        return _within(averaged, merged, ops)
-
-    def eager(averaged: Bool) -> dict[str, float]:
-        found = op_time_of(ops.shares, within(averaged)[0])
-        return {"host": found.host_eager_ratio, "device": found.device_eager_ratio}
-
+    ops, averaged = results.merged_ops, results.is_averaged
+    own, count = _within(averaged, results.merged_steps, ops)
+    eager = op_time_of(ops.shares, own)
     parts = OverviewParts(
-        coordinators=coordinators,
-        environment=replace(
-            compute_environment(trace, facts),
-            n_events=sum(one.n_events for one in summaries),
-            n_threads=sum(one.n_threads for one in summaries),
-            n_active_devices=sum(one.n_active_devices for one in summaries),
-        ),
         op_time=op_time_of(ops.shares, by_op(ops.sums.self_ps.astype(np.int64), ops.shares)),
-        idle=idle_of([one.idle for one in summaries]),
-        tf_functions=_tf_functions([one.tf_functions for one in summaries]),
-        top_ops=lambda averaged: _named(top_of(ops.shares, *within(averaged), int(averaged.sum()))),
-        eager=eager,
+        idle=idle_of([one.idle for one in results.summaries]),
+        top_ops=_named(top_of(ops.shares, own, count, int(averaged.sum()))),
+        eager={"host": eager.host_eager_ratio, "device": eager.device_eager_ratio},
     )
-    return overview_of(parts, steps, memory=memory, advice=advice)
+    return overview_of(results, parts, advice=advice)
+
+
+def merge_environment(trace: Trace, noted: Mapping[str, str], summaries: Sequence[HostSummary]) -> Environment:
+    """Where all hosts were recorded: the planes of `trace` are those of all of them."""
+    return replace(
+        compute_environment(trace, noted),
+        n_events=sum(one.n_events for one in summaries),
+        n_threads=sum(one.n_threads for one in summaries),
+        n_active_devices=sum(one.n_active_devices for one in summaries),
+    )
 
 
 def _named(top: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +69,7 @@ def _within(averaged: Bool, merged: MergedSteps, ops: MergedOps) -> tuple[Int64 
     return by_op(own, ops.shares), largest_by_op(count, ops.shares)
 
 
-def _tf_functions(frames: Sequence[PackedFrame]) -> pd.DataFrame:
+def merge_tf_functions(frames: Sequence[PackedFrame]) -> pd.DataFrame:
     """Calls of functions of all hosts, those of one name added up."""
     frame = stacked(frames)
     sums = {name: "sum" for name in frame.columns if name.endswith(("_calls", "_time_ms"))}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.units import PS_PER_MS
-from ..results import Results
+from ..facts.facts import Facts
 from ..steps.steps import STEP_CATEGORIES
 from .quantities import Quantities, numbered
 from .run_cells import RunCells
@@ -15,9 +15,9 @@ _WAITING = ("input", "other", "output")
 """Categories in which a step waits: for data, or for nobody knows what."""
 
 
-def iterator_rows(results: Results, cells: RunCells) -> Quantities:
+def iterator_rows(facts: Facts, cells: RunCells) -> Quantities:
     """Iterators by their place in the pipeline: `name, long_name`; own time, without that of the calls they waited for."""
-    tf_data = results.tf_data
+    tf_data = facts.tf_data
     frame, calls, n = tf_data.iterators, tf_data.calls, len(tf_data.iterators)
     row, cell = calls["iterator"].to_numpy(np.int64), cells.of_events(calls["event"].to_numpy(np.int64))
     runs = cells.sums(row, cell, np.ones(len(row)), n)
@@ -32,9 +32,9 @@ def iterator_rows(results: Results, cells: RunCells) -> Quantities:
     )
 
 
-def category_rows(results: Results, cells: RunCells) -> Quantities:
+def category_rows(facts: Facts, cells: RunCells) -> Quantities:
     """What the step time is made of: `category`. No rows without steps."""
-    frame = results.steps.frame
+    frame = facts.steps.frame
     labels = pd.DataFrame({"category": pd.Series(STEP_CATEGORIES, dtype=object)})
     cell = cells.of_steps(np.arange(len(frame)))
     if not cells.has_steps:

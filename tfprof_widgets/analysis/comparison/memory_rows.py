@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..results import Results
+from ..facts.facts import Facts
 from .quantities import Quantities
 from .run_cells import RunCells
 
@@ -16,19 +16,19 @@ in another order, other buffers are in use at once or can be taken over. Measure
 _METRICS = {PEAK: "bytes", "allocated_bytes": "bytes a step", "n_allocations": "allocations a step"}
 
 
-def memory_rows(results: Results, cells: RunCells) -> Quantities:
+def memory_rows(facts: Facts, cells: RunCells) -> Quantities:
     """Each allocator three times: `allocator, metric, unit`.
 
     `peak_bytes` is the most in use during a step (typical over steps), the others are per step. Without steps they are
     those of the whole capture.
     """
-    memory = results.memory
+    memory = facts.memory
     rows: list[tuple[str, str, str]] = []
     values, seen = [], []
     for allocator in memory.allocators:  # one turn per allocator
         by_step = memory.steps(allocator)
         cell = cells.of_steps(by_step["step"].to_numpy(np.int64))
-        whole = _whole(results, allocator)
+        whole = _whole(facts, allocator)
         for metric, unit in _METRICS.items():
             rows.append((allocator, metric, unit if cells.has_steps else unit.removesuffix(" a step")))
             zeros = np.zeros(len(by_step), np.int64)
@@ -47,8 +47,8 @@ def memory_rows(results: Results, cells: RunCells) -> Quantities:
     )
 
 
-def _whole(results: Results, allocator: str) -> dict[str, float]:
-    timeline, summary = results.memory.timeline(allocator), results.memory.summary
+def _whole(facts: Facts, allocator: str) -> dict[str, float]:
+    timeline, summary = facts.memory.timeline(allocator), facts.memory.summary
     made = timeline[timeline["event"] == "allocation"]
     return {
         PEAK: float(summary.loc[summary["allocator"] == allocator, "peak_bytes"].iloc[0]),

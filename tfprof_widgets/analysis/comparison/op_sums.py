@@ -1,6 +1,6 @@
-"""Results of one run -> its framework ops, step by step: what ops, layers and source lines are compared by.
+"""Facts of one run -> its framework ops, step by step: what ops, layers and source lines are compared by.
 
-op_sums(results, cells) -> OpSums
+op_sums(facts, cells) -> OpSums
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ...trace.trace import Bool, Float64
 from ..base.units import PS_PER_MS
+from ..facts.facts import Facts
 from ..ops.ops import counts_of
-from ..results import Results
 from .run_cells import RunCells
 
 
@@ -45,12 +45,12 @@ class OpSums:
         return OpSums(total, seen, np.asarray(count, np.float64), runs)
 
 
-def op_sums(results: Results, cells: RunCells) -> OpSums:
+def op_sums(facts: Facts, cells: RunCells) -> OpSums:
     """Sum the executions of each framework op by cell; those of compiled programs by their shares.
 
     A kernel counts for the step that launched it, where steps are marked, else for the one during which it starts.
     """
-    occurrences, shares = results.occurrences, results.op_shares
+    occurrences, shares = facts.occurrences, facts.op_shares
     n_units, n_ops = len(occurrences.name), len(shares)
     cell = cells.of_events(occurrences.event)
     unit_ms = cells.sums(occurrences.op, cell, occurrences.self_ps / PS_PER_MS, n_units)

@@ -1,6 +1,6 @@
-"""Results of one run -> its cells: the averaged steps, over which every quantity is summed to be compared.
+"""Facts of one run -> its cells: the averaged steps, over which every quantity is summed to be compared.
 
-cells = run_cells(results)
+cells = run_cells(facts)
 cells.sums(row, event, value, n_rows)      # one column per cell, as means per step
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.trace import Bool, Float64, Int32, Int64, SmallInt
-from ..results import Results
+from ..facts.facts import Facts
 
 MOST_CELLS = 1_024
 """A longer run is compared by groups of neighbouring steps: their differences tell the noise just as well."""
@@ -60,18 +60,18 @@ class RunCells:
         return np.asarray(total / self.n_steps, np.float64)
 
 
-def run_cells(results: Results, *, by_step: bool = True, n_rows: int = 1) -> RunCells:
+def run_cells(facts: Facts, *, by_step: bool = True, n_rows: int = 1) -> RunCells:
     """Divide a run.
 
     The steps that count are those of `Overview.is_averaged`: complete ones of the main kind, without a first one that
     compiles or is an outlier.
 
     Args:
-        results: the run.
+        facts: the run.
         by_step: False takes the capture as a whole, as where the other run has no steps.
         n_rows: how many rows will be summed over the cells.
     """
-    averaged, event_step = results.overview.is_averaged, results.steps.event_step
+    averaged, event_step = facts.is_averaged, facts.steps.event_step
     n_averaged = int(averaged.sum())
     if not by_step or not n_averaged:
         return RunCells(np.full(len(averaged), -1, np.int32), np.ones(1, np.int64), False, event_step)

@@ -1,4 +1,4 @@
-"""Results of two runs -> `RunDiff`: every table of what changed between them, each computed when first asked for.
+"""Facts of two runs -> `RunDiff`: every table of what changed between them, each computed when first asked for.
 
 RunDiff(results_a, results_b).ops
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64
-from ..results import Results
+from ..facts.facts import Facts
 from .common_change import UNKNOWN_SCATTER, CommonChange, StepEffect, common_change, step_effect
 from .input_rows import category_rows, iterator_rows
 from .memory_rows import SCATTER, memory_rows
@@ -37,13 +37,13 @@ _PLAIN = {"a": "a", "b": "b", "change": "change", "noise": "noise"}
 class RunDiff:
     """What changed from run `a` to run `b`. Times of frames are own times, in ms a step where both runs have steps."""
 
-    a: Results
-    b: Results
+    a: Facts
+    b: Facts
 
     @cached_property
     def is_per_step(self) -> bool:
         """Whether numbers are per averaged step; else, where a run has none, of the whole captures."""
-        return all(bool(one.overview.is_averaged.any()) for one in (self.a, self.b))
+        return all(bool(one.is_averaged.any()) for one in (self.a, self.b))
 
     @cached_property
     def cells(self) -> tuple[RunCells, RunCells]:
@@ -130,13 +130,13 @@ class RunDiff:
     # ---- how rows are judged ----------------------------------------------------------------------------------------
 
     @property
-    def _sides(self) -> tuple[tuple[Results, RunCells], tuple[Results, RunCells]]:
+    def _sides(self) -> tuple[tuple[Facts, RunCells], tuple[Facts, RunCells]]:
         return (self.a, self.cells[0]), (self.b, self.cells[1])
 
     @cached_property
     def _step_ms(self) -> tuple[Float64, Float64]:
         first, second = (
-            one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.overview.is_averaged] for one in (self.a, self.b)
+            one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.is_averaged] for one in (self.a, self.b)
         )
         return first, second
 

@@ -1,6 +1,6 @@
-"""Results of one run -> how many samples a step takes, by the batch sizes that tf.data tells.
+"""Facts of one run -> how many samples a step takes, by the batch sizes that tf.data tells.
 
-samples_per_step(results) -> float
+samples_per_step(facts) -> float
 compare_samples(results_a, results_b) -> Samples
 """
 
@@ -15,8 +15,8 @@ import pandas as pd
 
 from ...trace.trace import Float64
 from ..base.units import US_PER_MS
+from ..facts.facts import Facts
 from ..input.iterator_calls import base_name
-from ..results import Results
 from .common_change import StepEffect
 from .step_times import StepTimes, compare_steps, noise_part
 
@@ -75,7 +75,7 @@ class Samples:
         return self.a / self.b
 
 
-def compare_samples(a: Results, b: Results, *, effect: StepEffect | None = None) -> Samples:
+def compare_samples(a: Facts, b: Facts, *, effect: StepEffect | None = None) -> Samples:
     """Compare two runs by sample; `effect` as in `compare_steps`, for steps of equally many samples only.
 
     Ops that take longer as they have more to do tell nothing of the machine.
@@ -85,16 +85,16 @@ def compare_samples(a: Results, b: Results, *, effect: StepEffect | None = None)
     return Samples(n_a, n_b, steps)
 
 
-def _step_ms(results: Results) -> Float64:
-    return results.steps.frame["step_time_ms"].to_numpy(np.float64)[results.overview.is_averaged]
+def _step_ms(facts: Facts) -> Float64:
+    return facts.steps.frame["step_time_ms"].to_numpy(np.float64)[facts.is_averaged]
 
 
-def samples_per_step(results: Results) -> float:
+def samples_per_step(facts: Facts) -> float:
     """How many samples a typical averaged step fetches: the batch size, times the batches that it fetches.
 
     NaN where no pipeline batches, where one flattens its batches again, and where several branches differ.
     """
-    data, averaged = results.tf_data, results.overview.is_averaged
+    data, averaged = facts.tf_data, facts.is_averaged
     if data.is_empty or not averaged.any():
         return math.nan
     sizes = _samples_of_elements(data.iterators)
@@ -102,7 +102,7 @@ def samples_per_step(results: Results) -> float:
     for pipeline in data.pipelines.loc[~data.pipelines["is_device"].astype(bool), "id"].tolist():
         root = int(data.iterators["id"][data.iterators["pipeline"] == pipeline].iloc[0])
         calls = data.calls.loc[data.calls["iterator"] == root, "event"].to_numpy(np.int64)
-        step = results.steps.event_step[calls]
+        step = facts.steps.event_step[calls]
         fetched = np.bincount(step[step >= 0], minlength=len(averaged))[averaged]
         typical = float(np.median(fetched))
         if not typical and abs(len(calls) - len(averaged)) <= _FEW:

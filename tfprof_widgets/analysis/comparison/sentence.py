@@ -16,7 +16,7 @@ import pandas as pd
 from ...trace.trace import Float64
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
-from ..results import Results
+from ..facts.facts import Facts
 from .spread import FEWEST_CELLS
 from .work_rows import waits_for_input
 
@@ -189,13 +189,13 @@ def other_load(diff: RunDiff) -> str:
     return f"Other processes used {percent(b)} of the CPU during b and {percent(a)} during a."
 
 
-def _load_of_others(results: Results) -> float | None:
+def _load_of_others(facts: Facts) -> float | None:
     """Share of all cores that other processes used during the steps, in the middle of the samples; None if not known."""
-    samples = results.system
+    samples = facts.system
     needed = {"cpu_pct", "process_cpu_pct", "time_ms"}
-    if samples is None or not needed <= set(samples) or samples.empty or not len(results.steps):
+    if samples is None or not needed <= set(samples) or samples.empty or not len(facts.steps):
         return None
-    frame = results.steps.frame[results.overview.is_averaged]
+    frame = facts.steps.frame[facts.is_averaged]
     first, last = frame["start_ps"].min(), (frame["start_ps"] + frame["duration_ps"]).max()
     during = samples[samples["time_ms"].between(first / PS_PER_MS, last / PS_PER_MS)]
     n_cores = sum(_CORE.fullmatch(str(column)) is not None for column in samples)
@@ -206,7 +206,7 @@ def _load_of_others(results: Results) -> float | None:
 
 
 def _without_steps(diff: RunDiff) -> str:
-    none = [name for name, one in (("a", diff.a), ("b", diff.b)) if not one.overview.is_averaged.any()]
+    none = [name for name, one in (("a", diff.a), ("b", diff.b)) if not one.is_averaged.any()]
     empty = [name for name, one in (("a", diff.a), ("b", diff.b)) if not one.trace.n_events]
     if empty:
         return f"{_both(empty)} recorded nothing: there is nothing to compare."

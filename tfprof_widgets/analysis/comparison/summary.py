@@ -74,8 +74,8 @@ def _samples(diff: RunDiff) -> list[tuple[object, ...]]:
 def _whole(diff: RunDiff, metric: str, unit: str, is_device: bool, scale: Scale) -> list[tuple[object, ...]]:
     """The own time of all ops of one side; as they ran beside one another it may be longer than the step."""
     one, other = (
-        _sum_of(sums, np.asarray(results.op_shares.is_device) == is_device, is_device)
-        for sums, results in zip(diff.op_sums, (diff.a, diff.b), strict=True)
+        _sum_of(sums, np.asarray(facts.op_shares.is_device) == is_device, is_device)
+        for sums, facts in zip(diff.op_sums, (diff.a, diff.b), strict=True)
     )
     if not (one.per_cell.any() or other.per_cell.any()):
         return []

@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64
+from ..base.frame_places import TF_DATA
 from ..base.matching import dense_codes
 from ..base.units import PS_PER_MS
-from ..results import Results
-from ..source.source_places import TF_DATA
+from ..facts.facts import Facts
 from .name_pairs import Path
 from .op_sums import OpSums
 from .quantities import Quantities, numbered
@@ -23,9 +23,9 @@ _ITERATOR, _FETCH = "Dataset", "IteratorGetNext"
 """The type of tf.data iterators among the ops, and what those of ops that fetch from them begin with."""
 
 
-def op_rows(results: Results, sums: OpSums) -> Quantities:
+def op_rows(facts: Facts, sums: OpSums) -> Quantities:
     """Framework ops: `type, name, device`."""
-    shares = results.op_shares
+    shares = facts.op_shares
     chosen = np.flatnonzero(sums.runs)
     is_device = np.asarray(shares.is_device)[chosen]
     names, types = ([column[i] for i in chosen.tolist()] for column in (shares.name, shares.type))
@@ -49,11 +49,11 @@ def waits_for_input(kind: str) -> bool:
     return kind == _ITERATOR or kind.startswith(_FETCH)
 
 
-def layer_rows(results: Results, sums: OpSums) -> Quantities:
+def layer_rows(facts: Facts, sums: OpSums) -> Quantities:
     """Layers, loss, optimizer and the rest: `layer, class_name, kind, device`."""
-    layers = results.layers
+    layers = facts.layers
     n = len(layers.entries)
-    group, is_device = _by_side(layers.op_entry, results, n)
+    group, is_device = _by_side(layers.op_entry, facts, n)
     entries = layers.entries.iloc[np.tile(np.arange(n), 2)].reset_index(drop=True)
     labels = entries[["layer", "class_name", "kind"]].assign(device=_side(is_device))
     paths = [
@@ -66,11 +66,11 @@ def layer_rows(results: Results, sums: OpSums) -> Quantities:
     return _chosen(labels, paths, sums.by_group(group, 2 * n), is_device, is_waiting=is_input)
 
 
-def line_rows(results: Results, sums: OpSums) -> Quantities:
+def line_rows(facts: Facts, sums: OpSums) -> Quantities:
     """Lines of source code and buckets: `file, line, function, code, bucket, device`."""
-    lines = results.source_lines
+    lines = facts.source_lines
     n = len(lines.entries)
-    group, is_device = _by_side(lines.op_entry, results, n)
+    group, is_device = _by_side(lines.op_entry, facts, n)
     entries = lines.entries.iloc[np.tile(np.arange(n), 2)].reset_index(drop=True)
     labels = entries[["file", "line", "function", "code", "bucket"]].assign(device=_side(is_device))
     paths = [
@@ -81,9 +81,9 @@ def line_rows(results: Results, sums: OpSums) -> Quantities:
     return _chosen(labels, paths, sums.by_group(group, 2 * n), is_device, is_waiting=is_input)
 
 
-def kernel_rows(results: Results, cells: RunCells) -> Quantities:
+def kernel_rows(facts: Facts, cells: RunCells) -> Quantities:
     """Kernels by name and op, whatever their launch: `name, op_name`."""
-    kernels, trace = results.kernels, results.trace
+    kernels, trace = facts.kernels, facts.trace
     frame = kernels.frame
     code, n = dense_codes(*(pd.factorize(frame[key])[0] for key in ("name", "op_name")))
     row, cell = code[kernels.run_kernel], cells.of_events(kernels.run_event)
@@ -131,9 +131,9 @@ def pair_lines(a: Quantities, b: Quantities) -> Int64:
     return found
 
 
-def _by_side(entry: npt.NDArray[np.integer], results: Results, n: int) -> tuple[Int64, Bool]:
+def _by_side(entry: npt.NDArray[np.integer], facts: Facts, n: int) -> tuple[Int64, Bool]:
     """For each op its entry, those of devices after those of hosts; and for twice the entries whether it is a device's."""
-    is_device = np.asarray(results.op_shares.is_device)
+    is_device = np.asarray(facts.op_shares.is_device)
     return np.where(is_device, n, 0) + entry.astype(np.int64), np.arange(2 * n) >= n
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int64, Trace
-from ..advice.device_copies import covered_before, union
 from ..base.op_names import parse_op_names
+from ..base.stretches import covered_before, union
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES

@@ -18,7 +18,7 @@ import numpy as np
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
 from ..base.event_names import by_name
 from ..base.op_names import OpCategory, parse_op_names
-from ..overview.environment import is_accelerator
+from .environment import is_accelerator
 
 Role = Literal["worker", "chief", "parameter server", "coordinator"]
 

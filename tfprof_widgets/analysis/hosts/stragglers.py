@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64
-from ..advice.step_facts import MIN_STEPS
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
+from ..steps.averaged_steps import MIN_STEPS
 from ..steps.steps import STEP_CATEGORIES
 from .others import median_of_others
 from .workers import EXCHANGE, Workers

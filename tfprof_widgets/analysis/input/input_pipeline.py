@@ -12,7 +12,6 @@ import pandas as pd
 from ...trace.trace import Trace
 from ..base.units import PS_PER_US
 from ..base.wording import number, plural
-from ..overview.verdict import INPUT_HIGH, INPUT_MODERATE
 from .input_ops import (
     ADVANCED_READ,
     DEMANDED_READ,
@@ -23,7 +22,7 @@ from .input_ops import (
     input_categories,
     input_ops,
 )
-from .input_usage import host_waits, step_waits
+from .input_usage import INPUT_HIGH, INPUT_MODERATE, host_waits, step_waits
 from .pipeline_executions import SLOW_CALL_PS
 from .tf_data import TfData, compute_tf_data
 

@@ -11,6 +11,8 @@ import pandas as pd
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 
+INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
+"""From these shares of the step time on, the wait for data limits the steps, or does so moderately."""
 STEP_COLUMNS = list(TABLES["input_pipeline.steps"].names)
 HOST_TYPES: Types = TABLES["input_pipeline.hosts"].types
 

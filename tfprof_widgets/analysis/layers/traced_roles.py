@@ -9,8 +9,8 @@ import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Int32, UInt8
+from ..base.frame_places import KERAS_LOSS, FrameTable, frame_places
 from ..ops.op_shares import OpShares
-from ..source.source_places import KERAS_LOSS, FrameTable, frame_places
 from .layer_names import ROLES
 from .op_scopes import OpScopes
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from ..base.matching import dense_codes, sum_by
+from ..hosts.environment import is_accelerator
 from ..ops.op_occurrences import Occurrences
 from ..steps.step_spans import on_stream
 from ..steps.tpu_categories import on_core_line, on_duty
-from .environment import is_accelerator
 
 
 @dataclass(frozen=True)

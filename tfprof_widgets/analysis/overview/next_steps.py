@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ..advice.advice import Advice
 from ..base.wording import number, percent
-from .tf_functions import EXPENSIVE
-from .verdict import FRAGMENTED_WORDS, OTHER_HIGH
-
-if TYPE_CHECKING:
-    from ..advice.advice import Advice
+from ..memory.memory_findings import FRAGMENTED_WORDS
+from ..ops.tf_functions import EXPENSIVE
+from .verdict import OTHER_HIGH
 
 _COPIES = 0.05
 _HOST = 0.05

@@ -1,36 +1,33 @@
-"""Steps and ops -> the overview: how long a step takes, how stable it is, what limits it, on what machine.
+"""Facts -> the overview: how long a step takes, how stable it is, what limits it, on what machine.
 
-    compute_overview(trace, steps, occurrences) -> Overview
+    compute_overview(facts) -> Overview
 
 Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Trace
+from ...trace.trace import Bool
+from ..advice.advice import Advice
 from ..base.wording import number, percent, plural
-from ..hosts.roles import host_facts, not_training
+from ..facts.facts import Facts
+from ..hosts.environment import Environment
+from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
-from ..steps.averaged_steps import choose_steps, last_step
+from ..ops.op_shares import OpShares
+from ..steps.averaged_steps import last_step
 from ..steps.steps import STEP_CATEGORIES, Steps
-from .environment import Environment, compute_environment
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
-from .tf_functions import compute_tf_functions
 from .top_ops import OpTime, compute_op_time, top_ops
-from .verdict import judge, judge_memory
-
-if TYPE_CHECKING:
-    from ..advice.advice import Advice
-    from ..ops.op_shares import OpShares
+from .verdict import judge
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,71 +93,44 @@ class Overview:
         return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
 
 
-def compute_overview(
-    trace: Trace,
-    steps: Steps,
-    occurrences: Occurrences,
-    *,
-    shares: OpShares | None = None,
-    memory: pd.DataFrame | None = None,
-    facts: Mapping[str, str] | None = None,
-    advice: Callable[[], Sequence[Advice]] = tuple,
-    has_failed: bool = False,
-) -> Overview:
+def compute_overview(facts: Facts, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
     """Sum a capture up.
 
     Args:
-        trace: the trace.
-        steps: its steps.
-        occurrences: executions of its ops.
-        shares: which framework ops each execution stands for; None where each stands for itself.
-        memory: `MemoryProfile.summary`, for a finding on memory.
-        facts: what the capture noted of the machine, see `compute_environment`.
-        advice: gives the advice on the same run, for `next_steps`; called when those are first asked for.
-        has_failed: whether memory ran out in the last step, which is no typical one then.
+        facts: of the capture.
+        advice: gives the advice on it, for `next_steps`; called when those are first asked for.
 
     Differs from XProf: averages are over all complete steps but a first one that compiles or is an outlier, not over all
     but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
     """
+    steps, occurrences, shares = facts.steps, facts.occurrences, facts.op_shares
+    averaged = facts.is_averaged
     parts = OverviewParts(
-        coordinators=not_training(host_facts(trace)),
-        environment=compute_environment(trace, facts),
         op_time=compute_op_time(occurrences, shares),
-        idle=compute_idle(trace, occurrences),
-        tf_functions=compute_tf_functions(trace),
-        top_ops=lambda averaged: top_ops(occurrences, steps, averaged, shares),
-        eager=lambda averaged: _eager_in_steps(steps, occurrences, averaged, shares),
+        idle=compute_idle(facts.trace, occurrences),
+        top_ops=top_ops(occurrences, steps, averaged, shares),
+        eager=_eager_in_steps(steps, occurrences, averaged, shares),
     )
-    return overview_of(parts, steps, memory=memory, advice=advice, has_failed=has_failed)
+    return overview_of(facts, parts, advice=advice)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OverviewParts:
-    """What the overview takes from the events; the rest it takes from the steps."""
+    """What the overview takes from single executions; the rest it takes from tables of facts."""
 
-    coordinators: Collection[str]
-    environment: Environment
     op_time: OpTime
     idle: Idle
-    tf_functions: pd.DataFrame
-    top_ops: Callable[[Bool], pd.DataFrame]
-    """The table of `top_ops` of the steps that are averaged."""
-    eager: Callable[[Bool], dict[str, float]]
+    top_ops: pd.DataFrame
+    """See `top_ops`; of the steps that are averaged."""
+    eager: dict[str, float]
     """Eager share of the op time of `host` and `device` within them."""
 
 
-def overview_of(
-    parts: OverviewParts,
-    steps: Steps,
-    *,
-    memory: pd.DataFrame | None = None,
-    advice: Callable[[], Sequence[Advice]] = tuple,
-    has_failed: bool = False,
-) -> Overview:
-    """Sum up what is known of the events and the steps; arguments as of `compute_overview`."""
-    averaged, left_out = choose_steps(steps.frame, coordinators=parts.coordinators, has_failed=has_failed)
+def overview_of(facts: Facts, parts: OverviewParts, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
+    """Sum up what is known of executions, steps and memory; arguments as of `compute_overview`."""
+    steps, environment = facts.steps, facts.environment
+    averaged, left_out = facts.averaged_steps
     chosen = steps.frame[averaged]
-    environment = parts.environment
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"])
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
@@ -170,13 +140,13 @@ def overview_of(
     findings = Findings(
         ratio=dict(zip(breakdown["category"], breakdown["ratio"], strict=True)),
         device=device if has_device else "",
-        compute_16bit_ratio=_precision(steps)[0],
-        eager=parts.eager(averaged),
-        tf_functions=parts.tf_functions,
-        top_ops=parts.top_ops(averaged),
-        memory=judge_memory(memory) if memory is not None else (),
+        compute_16bit_ratio=steps.compute_16bit_ratio,
+        eager=parts.eager,
+        tf_functions=facts.tf_functions,
+        top_ops=parts.top_ops,
+        memory=judge_memory(facts.memory.summary),
     )
-    sentence, detail = _without_usual_steps(environment.n_events, steps.frame, averaged, has_failed) or (
+    sentence, detail = _without_usual_steps(environment.n_events, steps.frame, averaged, facts.failure is not None) or (
         verdict.sentence,
         _detail(steps.frame, breakdown, verdict.limiter, left_out),
     )
@@ -193,7 +163,7 @@ def overview_of(
         verdict_detail=" ".join([*findings.memory, detail]),
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
         compute_16bit_ratio=findings.compute_16bit_ratio,
-        compute_32bit_ratio=_precision(steps)[1],
+        compute_32bit_ratio=steps.compute_32bit_ratio,
         **_shares_of_sides(parts.op_time, parts.idle),
         top_ops=findings.top_ops,
         tf_functions=findings.tf_functions,
@@ -229,21 +199,11 @@ def _shares_of_sides(op_time: OpTime, idle: Idle) -> dict[str, float]:
     }
 
 
-def _eager_in_steps(
-    steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares | None
-) -> dict[str, float]:
+def _eager_in_steps(steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares) -> dict[str, float]:
     """Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once."""
     counted = np.append(averaged, False)[steps.event_step] if averaged.any() else None
     op_time = compute_op_time(occurrences, shares, counted=counted)
     return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
-
-
-def _precision(steps: Steps) -> tuple[float, float]:
-    """Shares of 16-bit and of other kernels in device compute time."""
-    computed = steps.compute_16bit_ps + steps.compute_32bit_ps
-    if not computed:
-        return float("nan"), float("nan")
-    return steps.compute_16bit_ps / computed, steps.compute_32bit_ps / computed
 
 
 def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Executions of ops -> the ops that cost most, and how op time is spread over host and device, eager and not.
 
-    compute_op_time(occurrences, shares=None) -> OpTime
-    top_ops(occurrences, steps, averaged, shares=None) -> DataFrame
+    compute_op_time(occurrences, shares) -> OpTime
+    top_ops(occurrences, steps, averaged, shares) -> DataFrame
 
 Source: semantics 10.2.
 """
@@ -9,7 +9,6 @@ Source: semantics 10.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,8 @@ from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by
 from ..base.units import PS_PER_MS
 from ..ops.op_occurrences import Occurrences
+from ..ops.op_shares import OpShares
 from ..steps.steps import Steps
-
-if TYPE_CHECKING:
-    from ..ops.op_shares import OpShares
 
 N_TOP_OPS = 10
 
@@ -39,22 +36,21 @@ class OpTime:
     device_eager_ratio: float
 
 
-def compute_op_time(occurrences: Occurrences, shares: OpShares | None = None, *, counted: Bool | None = None) -> OpTime:
+def compute_op_time(occurrences: Occurrences, shares: OpShares, *, counted: Bool | None = None) -> OpTime:
     """Host and device shares of op time, and of each the share of eager ops.
 
     Args:
         occurrences: executions of ops.
-        shares: which framework ops each execution stands for; None where each stands for itself.
+        shares: which framework ops each execution stands for.
         counted: for each event whether it counts; None for all.
 
     Differs from XProf: its host and device percentages are of counts, although the label says time (D10).
     """
-    table = shares or occurrences
     self_ps = occurrences.self_ps if counted is None else occurrences.self_ps * counted[occurrences.event]
-    return op_time_of(table, by_op(sum_by(occurrences.op, self_ps, len(occurrences.name)), shares))
+    return op_time_of(shares, by_op(sum_by(occurrences.op, self_ps, len(occurrences.name)), shares))
 
 
-def op_time_of(table: Occurrences | OpShares, own: Int64 | Float64) -> OpTime:
+def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
     """The shares of ops of which the time of their own is known."""
     device, eager = table.is_device, table.is_eager
     host, all_device = float(own[~device].sum()), float(own[device].sum())
@@ -70,29 +66,29 @@ def op_time_of(table: Occurrences | OpShares, own: Int64 | Float64) -> OpTime:
     )
 
 
-def top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool, shares: OpShares | None = None) -> pd.DataFrame:
+def top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool, shares: OpShares) -> pd.DataFrame:
     """The `N_TOP_OPS` ops with the most time of their own: those of devices, where no device ran any those of the host.
 
     Args:
         occurrences: executions of ops.
         steps: the steps of the trace.
         averaged: the steps that count; where there are none, the whole trace does.
-        shares: which framework ops each execution stands for; None where each stands for itself.
+        shares: which framework ops each execution stands for.
 
     Returns:
         `name, type, device, occurrences` (the largest count among what an op was compiled to), `self_time_ms`,
         `self_time_ms_per_step`, `self_time_ratio` (of all op time on that side).
     """
-    table, n_averaged = shares or occurrences, int(averaged.sum())
+    n_averaged = int(averaged.sum())
     inside = np.ones(len(occurrences), np.bool_)
     if n_averaged:
         inside = np.append(averaged, False)[steps.event_step[occurrences.event]]
     own = by_op(sum_by(occurrences.op[inside], occurrences.self_ps[inside], len(occurrences.name)), shares)
     count = largest_by_op(np.bincount(occurrences.op[inside], minlength=len(occurrences.name)), shares)
-    return top_of(table, own, count, n_averaged)
+    return top_of(shares, own, count, n_averaged)
 
 
-def top_of(table: Occurrences | OpShares, own: Int64 | Float64, count: Int64, n_averaged: int) -> pd.DataFrame:
+def top_of(table: OpShares, own: Int64 | Float64, count: Int64, n_averaged: int) -> pd.DataFrame:
     """The table of `top_ops` of ops of which time and executions within the averaged steps are known."""
     device = table.is_device
     side = device == bool(own[device].sum() > 0)
@@ -112,18 +108,18 @@ def top_of(table: Occurrences | OpShares, own: Int64 | Float64, count: Int64, n_
     )
 
 
-def by_op(of_unit: Int64, shares: OpShares | None) -> Int64 | Float64:
+def by_op(of_unit: Int64, shares: OpShares) -> Int64 | Float64:
     """Times of executed units, spread over the framework ops they stand for."""
-    if shares is None or shares.is_identity:
+    if shares.is_identity:
         return of_unit
     total = np.zeros(len(shares.name), np.float64)
     np.add.at(total, shares.op, of_unit[shares.unit] * shares.ratio)
     return total
 
 
-def largest_by_op(of_unit: npt.NDArray[np.integer], shares: OpShares | None) -> Int64:
+def largest_by_op(of_unit: npt.NDArray[np.integer], shares: OpShares) -> Int64:
     """For each framework op the largest count among the units that stand for it."""
-    if shares is None or shares.is_identity:
+    if shares.is_identity:
         return of_unit.astype(np.int64)
     most = np.zeros(len(shares.name), np.int64)
     np.maximum.at(most, shares.op, of_unit[shares.unit])

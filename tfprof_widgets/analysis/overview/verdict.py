@@ -1,7 +1,6 @@
 """The average composition of a step -> one sentence that says what limits it.
 
     judge(ms, step_ms, has_device=..., device=...) -> Verdict
-    judge_memory(summary) -> sentences, one per allocator that is nearly full or torn to pieces
 
 Source: semantics 5.1 and 5.2 for the thresholds of step time; the wording is this project's.
 """
@@ -11,21 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pandas as pd
+from ..base.wording import number, percent
+from ..input.input_usage import INPUT_HIGH, INPUT_MODERATE
 
-from ..base.wording import number, percent, size
-
-INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
 OUTPUT_HIGH = 0.20
 OTHER_HIGH = 0.15
 """Also for kernel launch, collectives and compilation."""
 HOST_HIGH = 0.20
 """Ops on the CPU, where a device waits for them; XProf has no threshold for this."""
-NEARLY_FULL = 0.90
-"""Share of an allocator's memory at its peak from which the next larger batch may not fit."""
-FRAGMENTED_WORDS = " is fragmented: "
-FRAGMENTED, FRAGMENTED_FROM = 0.50, 0.50
-"""Fragmentation matters where this share of the memory is in use: an allocator that is mostly empty has room anyway."""
 
 
 @dataclass(frozen=True)
@@ -96,26 +88,3 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
     peers = f"{device}s" if has_device else "hosts"
     words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
     return Verdict(limiter, text.format(who=device if has_device else "model", device=device, **words))
-
-
-def judge_memory(summary: pd.DataFrame) -> tuple[str, ...]:
-    """A sentence on each allocator whose peak is close to its capacity or whose free memory is in small pieces.
-
-    Args:
-        summary: `MemoryProfile.summary`.
-    """
-    columns = ["allocator", "capacity_bytes", "peak_bytes", "free_bytes", "fragmentation_ratio"]
-    sentences = []
-    for name, capacity, peak, free, fragmentation in zip(
-        *(summary[column].tolist() for column in columns), strict=True
-    ):
-        if not capacity > 0:  # also of NaN: an allocator without a limit is never full
-            continue
-        if peak >= NEARLY_FULL * capacity:
-            sentences.append(f"{name} is nearly full: {size(peak)} of {size(capacity)} in use at the peak.")
-        elif peak >= FRAGMENTED_FROM * capacity and fragmentation >= FRAGMENTED:
-            sentences.append(
-                f"{name}{FRAGMENTED_WORDS}at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
-                "too small for the largest."
-            )
-    return tuple(sentences)

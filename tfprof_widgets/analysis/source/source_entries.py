@@ -12,13 +12,7 @@ import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Int32, Trace, UInt8
-from ..layers.layer_names import KnownLayers
-from ..layers.op_scopes import op_scopes
-from ..ops.eager_calls import EAGER_SCOPE
-from ..ops.op_shares import OpShares
-from .op_sources import match_ops
-from .sampled_lines import SEVERAL_LINES, UNKNOWN_LINE, sampled_frames
-from .source_places import (
+from ..base.frame_places import (
     KERAS,
     KERAS_LOSS,
     KERAS_OPTIMIZER,
@@ -29,6 +23,12 @@ from .source_places import (
     frame_places,
     is_user_path,
 )
+from ..layers.layer_names import KnownLayers
+from ..layers.op_scopes import op_scopes
+from ..ops.eager_calls import EAGER_SCOPE
+from ..ops.op_shares import OpShares
+from .op_sources import match_ops
+from .sampled_lines import SEVERAL_LINES, UNKNOWN_LINE, sampled_frames
 
 FORWARD, BACKWARD, OTHER = range(3)
 

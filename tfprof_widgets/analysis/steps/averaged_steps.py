@@ -14,6 +14,8 @@ import pandas as pd
 from ...trace.trace import Bool
 from ..base.wording import number, plural
 
+MIN_STEPS = 3
+"""Of fewer steps nobody can tell what is usual; rules about what recurs say nothing then."""
 _OUTLIER = 3.0
 """The first step of a session is left out of averages when it takes more than this many medians of the others."""
 _COMPILING = 0.1

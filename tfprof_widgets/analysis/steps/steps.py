@@ -112,6 +112,18 @@ class Steps:
     def __len__(self) -> int:
         return len(self.frame)
 
+    @property
+    def compute_16bit_ratio(self) -> float:
+        """Share of 16-bit kernels in device compute time; NaN where no device computed, or the trace does not tell."""
+        computed = self.compute_16bit_ps + self.compute_32bit_ps
+        return self.compute_16bit_ps / computed if computed else float("nan")
+
+    @property
+    def compute_32bit_ratio(self) -> float:
+        """Share of other kernels, likewise."""
+        computed = self.compute_16bit_ps + self.compute_32bit_ps
+        return self.compute_32bit_ps / computed if computed else float("nan")
+
 
 def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     """Find the steps of a trace and break each down.

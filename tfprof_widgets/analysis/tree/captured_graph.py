@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,11 @@ import pandas as pd
 from ...trace.op_graph import OpGraph, make_op_graph
 from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
 from ...trace.trace import Int32, Int64
+from ..facts.facts import Facts
 from .captured_frames import captured_frames
 from .captured_memory import captured_memory
 from .captured_names import CapturedOps, name_ops
 from .captured_times import captured_runs, captured_times
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 TRAINABLE = "_trainable_variables"
 """The op type that tfprof counts parameters by."""
@@ -33,7 +31,7 @@ class CapturedGraph:
     """For each framework op of `OpShares` its row of `graph.ops`, -1 for those that did not run."""
 
 
-def compute_op_graph(results: Results) -> OpGraph:
+def compute_op_graph(facts: Facts) -> OpGraph:
     """The ops that ran and those of the same graphs that left no event, with what running them cost.
 
     `times` hold self time, so that nothing counts twice: over all ops it is that of `Profile.ops`, also by op type and by
@@ -46,7 +44,7 @@ def compute_op_graph(results: Results) -> OpGraph:
     (see `captured_memory`): `output_bytes` and the temporary and persistent bytes are not in it, so 0. Figures are of the whole
     capture, not per step, unless asked otherwise.
     """
-    return compute_captured_graph(results).graph
+    return compute_captured_graph(facts).graph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,28 +56,28 @@ class OpCosts:
     memory: dict[str, Any]
 
 
-def costs_of_events(results: Results, of_framework_op: Int32) -> OpCosts:
+def costs_of_events(facts: Facts, of_framework_op: Int32) -> OpCosts:
     """The costs, execution by execution."""
     return OpCosts(
-        times=captured_times(results, of_framework_op),
-        runs=captured_runs(results, of_framework_op),
-        memory=captured_memory(results, of_framework_op),
+        times=captured_times(facts, of_framework_op),
+        runs=captured_runs(facts, of_framework_op),
+        memory=captured_memory(facts, of_framework_op),
     )
 
 
 def compute_captured_graph(
-    results: Results, costs_of: Callable[[Results, Int32], OpCosts] = costs_of_events
+    facts: Facts, costs_of: Callable[[Facts, Int32], OpCosts] = costs_of_events
 ) -> CapturedGraph:
     """The same, and which op of the trace each is.
 
     Args:
-        results: of the capture.
+        facts: of the capture.
         costs_of: finds the costs, given for each framework op its row of the graph.
     """
-    source_map = results.source_map or empty_source_map()
-    ops = name_ops(results)
+    source_map = facts.source_map or empty_source_map()
+    ops = name_ops(facts)
     frames, frame = captured_frames(source_map, ops)
-    costs = costs_of(results, ops.of_framework_op)
+    costs = costs_of(facts, ops.of_framework_op)
     details = _details(source_map, ops)
     tables = {
         "ops": {

@@ -1,11 +1,11 @@
 """Memory events of a trace -> the table `memory` of an `OpGraph`: what each op asked for in each step.
 
-captured_memory(results, of_framework_op) -> columns
+captured_memory(facts, of_framework_op) -> columns
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from ...trace.trace import Int32, Int64
 from ..base.event_graph import nearest_marked
 from ..base.matching import dense_codes, sum_by
 from ..base.op_names import parse_op_names
+from ..facts.facts import Facts
 from ..memory.memory_snapshots import Snapshots
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 _PS_PER_US = 1_000_000
 _UNKNOWN = (
@@ -29,19 +27,19 @@ _UNKNOWN = (
 """What memory events do not tell: 0 throughout."""
 
 
-def captured_memory(results: Results, of_framework_op: Int32) -> dict[str, Any]:
+def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     """One row per op and step in which it allocated; empty where no memory was recorded.
 
     `requested_bytes` is what it asked for, of every allocator; `residual_bytes` what of it was not given back when the
     execution that asked ended (where no execution was recorded around it: not given back within the capture); `peak_bytes`
     the most that one of its executions held. `in_use_bytes` is what the allocator had in use, at most, after it got some.
     """
-    table, memory = results.memory.snapshots, results.memory
+    table, memory = facts.memory.snapshots, facts.memory
     made = np.flatnonzero(~table.is_free)
     if not len(made):
         return {}
-    run, end_ps = _around(results, table, made)
-    op = _op_of(results, table, of_framework_op, made, run)
+    run, end_ps = _around(facts, table, made)
+    op = _op_of(facts, table, of_framework_op, made, run)
     known = op >= 0
     made, run, end_ps, op = made[known], run[known], end_ps[known], op[known]
     step = np.full(len(made), -1, np.int64)
@@ -72,27 +70,27 @@ def captured_memory(results: Results, of_framework_op: Int32) -> dict[str, Any]:
     }
 
 
-def _around(results: Results, table: Snapshots, made: Int64) -> tuple[Int64, Int64]:
+def _around(facts: Facts, table: Snapshots, made: Int64) -> tuple[Int64, Int64]:
     """For each allocation the event of the execution that it lies in (-1 for none), and when that ends."""
-    trace = results.trace
+    trace = facts.trace
     is_run = np.zeros(trace.n_events, np.bool_)
-    is_run[results.occurrences.event] = True
+    is_run[facts.occurrences.event] = True
     run = nearest_marked(trace.nesting.parent, is_run)[table.event[made]].astype(np.int64)
     end_ps = np.where(run >= 0, trace.ends(np.maximum(run, 0)), np.iinfo(np.int64).max - 1)
     return run, end_ps
 
 
-def _op_of(results: Results, table: Snapshots, of_framework_op: Int32, made: Int64, run: Int64) -> Int32:
+def _op_of(facts: Facts, table: Snapshots, of_framework_op: Int32, made: Int64, run: Int64) -> Int32:
     """The op of each allocation: the one that it names, else the one that ran around it; -1 for none."""
-    shares = results.op_shares
+    shares = facts.op_shares
     number: dict[str, int] = {}
     for name, op in zip(shares.name, of_framework_op.tolist(), strict=True):
         if op >= 0:
             number.setdefault(name, op)
     ids, code = np.unique(table.op[made], return_inverse=True)
-    parsed = parse_op_names([results.memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
+    parsed = parse_op_names([facts.memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
     named = np.array([number.get(name, -1) for name in parsed.name], np.int32)[code.reshape(-1)]
-    dominant = np.append(of_framework_op, np.int32(-1))[results.event_op[np.maximum(run, 0)]]
+    dominant = np.append(of_framework_op, np.int32(-1))[facts.event_op[np.maximum(run, 0)]]
     found: Int32 = np.where(named >= 0, named, np.where(run >= 0, dominant, -1)).astype(np.int32)
     return found
 

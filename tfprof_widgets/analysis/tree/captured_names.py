@@ -1,6 +1,6 @@
 """Framework ops of a capture and its noted graph ops -> the ops of an `OpGraph`, each with a name of its own.
 
-name_ops(results) -> CapturedOps
+name_ops(facts) -> CapturedOps
 """
 
 from __future__ import annotations
@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Bool, Int32, Int64
+from ..facts.facts import Facts
 from ..layers.op_scopes import DATA_SCOPE, OpScopes, op_scopes
 from ..ops.eager_calls import EAGER_SCOPE
 from ..source.op_sources import match_ops
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 GRADIENT_SCOPE = "gradient_tape"
 """The outermost scope of what computes gradients, as TensorFlow's tape calls it."""
@@ -44,15 +41,15 @@ class CapturedOps:
     """For each row of `SourceMap.ops` its op, -1 for none."""
 
 
-def name_ops(results: Results) -> CapturedOps:
+def name_ops(facts: Facts) -> CapturedOps:
     """List the ops of a capture.
 
     Executions on a device and on its host that bear the same name and type are one op. Where two ops would get the same
     name, such as copies that were made of one op, the later one keeps the name that the trace gives it. Of graphs that have
     an op of the same name, only one is listed unless both ran.
     """
-    source_map = results.source_map or empty_source_map()
-    scopes, totals = results.op_scopes, results.op_totals
+    source_map = facts.source_map or empty_source_map()
+    scopes, totals = facts.op_scopes, facts.op_totals
     match = match_ops(scopes.name, scopes.type, scopes, source_map)
     naming = _Naming()
     of_framework_op = np.full(len(scopes), -1, np.int32)

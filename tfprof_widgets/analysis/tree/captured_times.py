@@ -1,32 +1,30 @@
 """Executions in a trace -> the tables `times` and `runs` of an `OpGraph`.
 
-captured_times(results, of_framework_op) -> columns      # self time by op, step and device
-captured_runs(results, of_framework_op) -> columns       # executions by op and step
+captured_times(facts, of_framework_op) -> columns      # self time by op, step and device
+captured_runs(facts, of_framework_op) -> columns       # executions by op and step
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...trace.trace import Int32, Int64
 from ..base.matching import dense_codes
 from ..base.units import PS_PER_US
-
-if TYPE_CHECKING:
-    from ..results import Results
+from ..facts.facts import Facts
 
 
-def captured_times(results: Results, of_framework_op: Int32) -> dict[str, Any]:
+def captured_times(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     """Self time in us, so that nothing counts twice, with the shares of ops that a compiled program fused."""
-    trace, runs, shares = results.trace, results.occurrences, results.op_shares
-    step, plane = _steps(results), trace.plane_id[runs.event]
+    trace, runs, shares = facts.trace, facts.occurrences, facts.op_shares
+    step, plane = _steps(facts), trace.plane_id[runs.event]
     code, n = dense_codes(runs.op, step, plane)
     first = _first_of(code, n)
     own_ps = np.bincount(code, runs.self_ps, n)
     start_ps = _lowest(code, runs.start_ps, n)
-    group, share = _with_shares(results, runs.op[first].astype(np.int64))
+    group, share = _with_shares(facts, runs.op[first].astype(np.int64))
     op = of_framework_op[shares.op[share]]
     known = op >= 0
     group, op = group[known], op[known]
@@ -47,28 +45,28 @@ def captured_times(results: Results, of_framework_op: Int32) -> dict[str, Any]:
     }
 
 
-def captured_runs(results: Results, of_framework_op: Int32) -> dict[str, Any]:
+def captured_runs(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     """How often each op ran in each step: in all as often as `prof.ops` says, of a device and its host the larger number.
 
     An op that several kernels or HLO ops stand for ran as often as the most frequent of these.
     """
-    runs, shares = results.occurrences, results.op_shares
+    runs, shares = facts.occurrences, facts.op_shares
     counts_variant = runs.is_device[runs.op]
     unit, n_units = dense_codes(runs.op, np.where(counts_variant, runs.variant, 0))
     first = _first_of(unit, n_units)
     count = np.bincount(unit, minlength=n_units)
-    group, share = _with_shares(results, runs.op[first].astype(np.int64))
+    group, share = _with_shares(facts, runs.op[first].astype(np.int64))
     op = of_framework_op[shares.op[share]]
     order = np.lexsort((-count[group], op))
     order = order[op[order] >= 0]
     best = order[np.diff(op[order], prepend=-1) != 0]  # for each op what ran most often of what stands for it
-    return _by_step(results, group[best], op[best], unit)
+    return _by_step(facts, group[best], op[best], unit)
 
 
-def _by_step(results: Results, chosen: Int64, op: Int32, unit: Int64) -> dict[str, Any]:
+def _by_step(facts: Facts, chosen: Int64, op: Int32, unit: Int64) -> dict[str, Any]:
     """The executions of the `chosen` units by step; several ops may share one."""
-    runs = results.occurrences
-    code, n = dense_codes(unit, _steps(results))
+    runs = facts.occurrences
+    code, n = dense_codes(unit, _steps(facts))
     first = _first_of(code, n)
     start_ps, end_ps = _lowest(code, runs.start_ps, n), -_lowest(code, -(runs.start_ps + runs.duration_ps), n)
     order = np.argsort(unit[first], kind="stable")
@@ -77,21 +75,21 @@ def _by_step(results: Results, chosen: Int64, op: Int32, unit: Int64) -> dict[st
     at = order[np.repeat(low - np.cumsum(n_steps) + n_steps, n_steps) + np.arange(int(n_steps.sum()))]
     return {
         "op": np.repeat(op, n_steps),
-        "step": _steps(results)[first[at]],
+        "step": _steps(facts)[first[at]],
         "n_runs": np.bincount(code, minlength=n)[at],
         "start_us": start_ps[at] / PS_PER_US,
         "end_us": end_ps[at] / PS_PER_US,
     }
 
 
-def _steps(results: Results) -> Int64:
+def _steps(facts: Facts) -> Int64:
     """For each execution the row of its step, -1 for none."""
-    return results.steps.event_step[results.occurrences.event].astype(np.int64)
+    return facts.steps.event_step[facts.occurrences.event].astype(np.int64)
 
 
-def _with_shares(results: Results, unit: Int64) -> tuple[Int64, Int64]:
+def _with_shares(facts: Facts, unit: Int64) -> tuple[Int64, Int64]:
     """Each entry of `unit` with each framework op that it stands for: rows of `unit` and of the table of shares."""
-    of_unit = results.op_shares.unit  # sorted
+    of_unit = facts.op_shares.unit  # sorted
     low, high = (np.searchsorted(of_unit, unit, side=side) for side in ("left", "right"))
     n = high - low
     share: Int64 = np.repeat(low - np.cumsum(n) + n, n) + np.arange(int(n.sum()))

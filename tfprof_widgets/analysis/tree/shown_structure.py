@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ...trace.op_graph import OpGraph
+from ..facts.facts import Facts
 from .captured_names import name_ops
 from .tree import build_tree
 from .tree_options import FIGURES, make_tree_options
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 MOST_OPS = 20_000
 """Of more ops those that cost most are named; the others are summed, one sum for each of the outermost scopes."""
@@ -88,12 +85,12 @@ def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most
     )
 
 
-def framework_ops(results: Results) -> np.ndarray:
-    """For each framework op of a trace the row of its graph that it is, -1 for none; of a file by name, which it shares."""
-    if results.stored_graph is None:
-        return name_ops(results).of_framework_op
-    rows = pd.Series(np.arange(len(results.op_graph.ops)), index=results.op_graph.ops["name"])
-    return rows.reindex(pd.Index(results.op_shares.name), fill_value=-1).to_numpy()
+def framework_ops(facts: Facts, graph: OpGraph) -> np.ndarray:
+    """For each framework op of a trace the row of its `graph` that it is, -1 for none; of a file by name, which it shares."""
+    if facts.stored_graph is None:
+        return name_ops(facts).of_framework_op
+    rows = pd.Series(np.arange(len(graph.ops)), index=graph.ops["name"])
+    return rows.reindex(pd.Index(facts.op_shares.name), fill_value=-1).to_numpy()
 
 
 def _scopes(tree: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:

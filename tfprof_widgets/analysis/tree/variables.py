@@ -1,8 +1,6 @@
-"""Results -> the table of the program's variables: noted beside a capture, or the variables of a stored graph."""
+"""Facts -> the table of the program's variables: noted beside a capture, or the variables of a stored graph."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -11,11 +9,9 @@ from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap, parse_shapes
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
+from ..facts.facts import Facts
 from .captured_graph import TRAINABLE
 from .op_figures import n_params
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 VARIABLE_TYPES: Types = TABLES["variables"].types
 """Columns of the table of variables, and their types."""
@@ -33,7 +29,7 @@ _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariab
 """Types of ops that hold a variable in a graph of TensorFlow 1."""
 
 
-def compute_variables(results: Results) -> pd.DataFrame:
+def compute_variables(facts: Facts) -> pd.DataFrame:
     """One row per variable of the program: the weights of its Keras models in the order of their layers, then the others.
 
     What an optimizer, a metric or a random generator of Keras keeps for itself is left out, so that `n_params` adds up to the
@@ -46,9 +42,9 @@ def compute_variables(results: Results) -> pd.DataFrame:
         `layer` (path of names from the model, "" outside of any); `trainable`; `device` ("" for none). No rows where nobody
         noted them, as in traces of other tools.
     """
-    if results.stored_graph is not None:
-        return _of_graph(results.stored_graph)
-    return _of_map(results.source_map)
+    if facts.stored_graph is not None:
+        return _of_graph(facts.stored_graph)
+    return _of_map(facts.source_map)
 
 
 def _of_map(source_map: SourceMap | None) -> pd.DataFrame:

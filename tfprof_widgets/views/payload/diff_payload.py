@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...analysis.comparison.run_diff import RunDiff
 from ...analysis.comparison.sentence import verdict
-from ...analysis.results import Results
+from ...analysis.facts.facts import Facts
 from ...trace.trace import Bool, Int64
 from .first_view import Span, bounds_of, typical_steps
 
@@ -117,7 +117,7 @@ def _alignment(diff: RunDiff) -> dict[str, Any]:
     starts, steps, spans = [], [], []
     for one in (diff.a, diff.b):
         frame = one.steps.frame
-        few = typical_steps(one.overview.is_averaged, frame["session"].to_numpy()) if len(frame) else None
+        few = typical_steps(one.is_averaged, frame["session"].to_numpy()) if len(frame) else None
         if few is None or not diff.is_per_step:
             start, step, span = 0.0, "", _length(one)
         else:
@@ -131,8 +131,8 @@ def _alignment(diff: RunDiff) -> dict[str, Any]:
     return {"start_ps": starts, "step": steps, "span_ps": max(spans)}
 
 
-def _length(results: Results) -> float:
-    bounds: Span = bounds_of(results, int(results.trace.end_ps.max()) if results.trace.n_events else 0)
+def _length(facts: Facts) -> float:
+    bounds: Span = bounds_of(facts, int(facts.trace.end_ps.max()) if facts.trace.n_events else 0)
     return bounds[1] - bounds[0]
 
 
@@ -208,9 +208,9 @@ def _is_in_b(ops: pd.DataFrame) -> pd.Series:
 class _Members:
     """The ops of each layer, or of each source line, of one run."""
 
-    def __init__(self, results: Results, name: str, cut: Cut) -> None:
-        found = results.layers if name == "layers" else results.source_lines
-        shares = results.op_shares
+    def __init__(self, facts: Facts, name: str, cut: Cut) -> None:
+        found = facts.layers if name == "layers" else facts.source_lines
+        shares = facts.op_shares
         labels = [tuple(row) for row in found.entries[list(_KEYS[name][:-1])].itertuples(index=False)]
         self._ops: dict[tuple[Hashable, ...], list[str]] = {}
         entries, is_device = found.op_entry.tolist(), np.asarray(shares.is_device).tolist()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analysis.results import Results
+from ...analysis.facts.facts import Facts
 from ...trace.trace import Float64, Int32, Session, Trace
 from .positions import Positions
 
@@ -21,26 +21,26 @@ _SPARSE = 10
 Span = tuple[float, float]
 
 
-def bounds_of(results: Results, duration_ps: int) -> Span:
+def bounds_of(facts: Facts, duration_ps: int) -> Span:
     """The whole capture as the timeline draws it, in ps: from 0 to the end of the last event or step, at least 1 us."""
-    steps = results.steps.frame
+    steps = facts.steps.frame
     end = int((steps["start_ps"] + steps["duration_ps"]).max()) if len(steps) else 0
     return 0.0, float(max(1_000_000, duration_ps, end))
 
 
-def first_view(results: Results, bounds: Span) -> Span:
+def first_view(facts: Facts, bounds: Span) -> Span:
     """A few typical steps; the whole capture where it is little more than those, or has no steps; its first session where
     sessions are far apart."""
     # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.
-    of_one = results.steps.frame["host"].to_numpy() == results.steps.frame["host"].iloc[:1].to_numpy()
-    steps = results.steps.frame[of_one]
-    few = typical_steps(results.overview.is_averaged[of_one], steps["session"].to_numpy())
+    of_one = facts.steps.frame["host"].to_numpy() == facts.steps.frame["host"].iloc[:1].to_numpy()
+    steps = facts.steps.frame[of_one]
+    few = typical_steps(facts.is_averaged[of_one], steps["session"].to_numpy())
     if few is not None:
         start = float(steps["start_ps"].iloc[few[0]])
         end = float(steps["start_ps"].iloc[few[1]] + steps["duration_ps"].iloc[few[1]])
         is_most = bounds[1] - bounds[0] < 2 * (end - start)
         return bounds if is_most else _fitted((start, end), bounds)
-    sessions = results.trace.sessions
+    sessions = facts.trace.sessions
     if len(sessions) > 1 and _captured_ps(sessions, bounds) < (bounds[1] - bounds[0]) / _SPARSE:
         return _fitted((float(sessions[0].start_ps), float(sessions[0].stop_ps)), bounds)
     return bounds

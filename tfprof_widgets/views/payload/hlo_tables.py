@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.ops.hlo_ops import HloOps
 from ...analysis.ops.op_families import hlo_families
-from ...analysis.xla.hlo_ops import HloOps
 from .meta import records
 from .wire import Rows, Table
 

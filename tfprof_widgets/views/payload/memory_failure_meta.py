@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from ...analysis.base.units import PS_PER_MS
-from ...analysis.memory.failure_words import MAX_ROWS
-from ...analysis.memory.memory_failure import MemoryFailure
+from ...analysis.failure.memory_failure import MemoryFailure
+from ...analysis.failure.words import MAX_ROWS
 
 MAX_TEXT = 400
 """Characters of a name or sentence; of a longer name its end."""

@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 def structure_list(results: Results) -> list[dict[str, Any]]:
     """One object: columns of ops, scopes, frames and edges; or `{"problem": text}` where they could not be worked out."""
     try:
-        shown = compute_shown_structure(results.op_graph, framework_ops(results))
+        shown = compute_shown_structure(results.op_graph, framework_ops(results, results.op_graph))
         return [_packed(shown, is_stored=results.stored_graph is not None)]
     except Exception as error:  # one view must not take the others with it
         _LOG.exception("the views by structure could not be computed")

@@ -12,9 +12,9 @@ import pytest
 
 from tests.builders import U, event, line, plane, space
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
+from tfprof_widgets.analysis.memory.memory_findings import judge_memory
+from tfprof_widgets.analysis.ops.tf_functions import compute_tf_functions
 from tfprof_widgets.analysis.overview.next_steps import Findings, suggest_next_steps
-from tfprof_widgets.analysis.overview.tf_functions import compute_tf_functions
-from tfprof_widgets.analysis.overview.verdict import judge_memory
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace

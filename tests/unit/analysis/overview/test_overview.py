@@ -9,12 +9,12 @@ import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space, trace
 from tfprof_widgets.analysis.base.wording import number, percent, plural
-from tfprof_widgets.analysis.ops.ops import op_occurrences
-from tfprof_widgets.analysis.overview.overview import Overview, compute_overview
+from tfprof_widgets.analysis.hosts.environment import compute_environment
+from tfprof_widgets.analysis.overview.overview import Overview
 from tfprof_widgets.analysis.overview.top_ops import N_TOP_OPS
 from tfprof_widgets.analysis.overview.verdict import judge
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.capture_facts import Failure
 from tfprof_widgets.trace.merging import merge_traces
@@ -22,8 +22,7 @@ from tfprof_widgets.trace.trace import Trace
 
 
 def overview_of(whole: Trace) -> Overview:
-    steps = compute_steps(whole)
-    return compute_overview(whole, steps, op_occurrences(whole, grouping=steps.grouping))
+    return Results(whole).overview
 
 
 def steps_of(*lengths_us: float, name: str = "train") -> list[Event]:
@@ -170,11 +169,8 @@ def test_profilers_that_ran_at_once_on_one_host_are_its_tasks() -> None:
 
 
 def test_versions_and_memory_are_those_that_the_capture_noted() -> None:
-    whole = host(*steps_of(10))
-    steps = compute_steps(whole)
-    occurrences = op_occurrences(whole, grouping=steps.grouping)
-    facts = {"tensorflow": "2.21.0", "memory_bytes": "1024", "n_cpus": "many"}
-    environment = compute_overview(whole, steps, occurrences, facts=facts).environment
+    noted = {"tensorflow": "2.21.0", "memory_bytes": "1024", "n_cpus": "many"}
+    environment = compute_environment(host(*steps_of(10)), noted)
     assert (environment.tensorflow_version, environment.keras_version) == ("2.21.0", "")
     assert (environment.host_memory_bytes, environment.n_cpus) == (1024, 0)
 

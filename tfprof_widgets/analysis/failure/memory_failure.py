@@ -1,6 +1,6 @@
 """A failed allocation and the trace of its program -> `MemoryFailure`: what lived at that moment, and what to do.
 
-compute_memory_failure(results) -> MemoryFailure or None
+compute_memory_failure(facts) -> MemoryFailure or None
 """
 
 from __future__ import annotations
@@ -8,21 +8,18 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ...trace.capture_facts import Failure
 from ..base.units import PS_PER_MS
 from ..base.wording import size
+from ..facts.facts import Facts
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
-from .failure_holders import Holders, holders_at, line_of, no_holders
-from .failure_moment import Moment, find_moment
-from .failure_text import FailedRequest, parse_failure
-from .failure_words import Action, Told, actions, failure_html, failure_text, sentence
-
-if TYPE_CHECKING:
-    from ..results import Results
+from .holders import Holders, holders_at, line_of, no_holders
+from .moment import Moment, find_moment
+from .request import FailedRequest, parse_failure
+from .words import Action, Told, actions, failure_html, failure_text, sentence
 
 _logger = logging.getLogger(__name__)
 
@@ -106,20 +103,20 @@ class MemoryFailure:
         return failure_html(self)
 
 
-def compute_memory_failure(results: Results) -> MemoryFailure | None:
+def compute_memory_failure(facts: Facts) -> MemoryFailure | None:
     """Explain the failure that ended the profiled program; None where none did."""
-    failure = results.failure
+    failure = facts.failure
     if failure is None:
         return None
     request = parse_failure(failure.text)
     try:
-        names = results.memory.allocators
+        names = facts.memory.allocators
         if _is_host(failure):
             names = tuple(name for name in names if "cpu" in name.lower())
-        moment = find_moment(results, request, failure.at_ns, allocators=names)
+        moment = find_moment(facts, request, failure.at_ns, allocators=names)
         if moment is None:
-            return failure_alone(failure, remedy=_remedy(results, request), machine=_machine(results, failure))
-        return _explained(results, failure, request, moment)
+            return failure_alone(failure, remedy=_remedy(facts, request), machine=_machine(facts, failure))
+        return _explained(facts, failure, request, moment)
     except Exception:  # the cell has failed already: what the message tells must be shown in any case
         _logger.exception("the failed allocation cannot be explained")
         return failure_alone(failure, remedy="What held the memory cannot be told; the log says why.")
@@ -158,19 +155,19 @@ def failure_alone(failure: Failure, *, remedy: str = "", machine: str = "") -> M
     )
 
 
-def _explained(results: Results, failure: Failure, request: FailedRequest, moment: Moment) -> MemoryFailure:
-    table, row = results.memory.snapshots, moment.row
-    holders = holders_at(results, moment.allocator, row)
+def _explained(facts: Facts, failure: Failure, request: FailedRequest, moment: Moment) -> MemoryFailure:
+    table, row = facts.memory.snapshots, moment.row
+    holders = holders_at(facts, moment.allocator, row)
     free, in_use = float(table.free_bytes[row]), float(table.in_use_bytes[row])
     fragmentation = float(table.fragmentation_ratio[row])
     largest = free * (1 - fragmentation)
     op = moment.op or request.op
-    layer, kind, line, code = _origin(results, moment.op)
+    layer, kind, line, code = _origin(facts, moment.op)
     is_host = _is_host(failure)
     told = Told(
         kind=failure.kind,
         request=request,
-        machine=_machine(results, failure),
+        machine=_machine(facts, failure),
         op=op,
         layer=layer,
         is_bucket=kind != "layer",
@@ -180,7 +177,7 @@ def _explained(results: Results, failure: Failure, request: FailedRequest, momen
         is_named=moment.is_named,
         device="host" if is_host else request.device,
         step=moment.step,
-        step_name=str(results.step_frame["name"].iloc[moment.step]) if moment.step >= 0 else "",
+        step_name=str(facts.step_frame["name"].iloc[moment.step]) if moment.step >= 0 else "",
         in_use=in_use,
         # The process asked the machine, which knows no such limit.
         capacity=math.nan if is_host else in_use + free,
@@ -193,8 +190,8 @@ def _explained(results: Results, failure: Failure, request: FailedRequest, momen
         request.shape,
         request.requested_bytes,
         capacity_bytes=told.capacity,
-        batch_size=batch_size_of(results, failure.batch_size),
-        progress=progress_of(results, moment.step, moment.failed_ps, moment.op),
+        batch_size=batch_size_of(facts, failure.batch_size),
+        progress=progress_of(facts, moment.step, moment.failed_ps, moment.op),
     )
     return _made(
         failure,
@@ -248,13 +245,13 @@ def _made(
     )
 
 
-def _origin(results: Results, op: str) -> tuple[str, str, str, str]:
+def _origin(facts: Facts, op: str) -> tuple[str, str, str, str]:
     """Layer, kind of layer, line and text of the line of an op of the trace; each "" where it is not known."""
-    if op not in results.op_shares.name:
+    if op not in facts.op_shares.name:
         return "", "", "", ""
-    entry = int(results.layers.op_entry[results.op_shares.name.index(op)])
-    layer, kind = (str(results.layers.entries[name].iloc[entry]) for name in ("layer", "kind"))
-    line, code = line_of(op, results)
+    entry = int(facts.layers.op_entry[facts.op_shares.name.index(op)])
+    layer, kind = (str(facts.layers.entries[name].iloc[entry]) for name in ("layer", "kind"))
+    line, code = line_of(op, facts)
     if kind == "other":
         layer = ""
     # The name of a bucket is no line; the line that the program was at says more.
@@ -270,12 +267,12 @@ def _is_host(failure: Failure) -> bool:
     return "MemoryError" in failure.kind or "Unable to allocate" in failure.text
 
 
-def _machine(results: Results, failure: Failure) -> str:
+def _machine(facts: Facts, failure: Failure) -> str:
     """What the process held of the machine's memory, where that is what ran out and samples tell."""
-    samples = results.system
+    samples = facts.system
     if not _is_host(failure) or samples is None or samples.empty:
         return ""
-    at_ms = (failure.at_ns - results.trace.origin_ns) / 1e6
+    at_ms = (failure.at_ns - facts.trace.origin_ns) / 1e6
     before = samples[samples["time_ms"] <= at_ms]
     last = (before if len(before) else samples).iloc[-1]
     held, left = float(last.get("rss_bytes", math.nan)), float(last.get("memory_available_bytes", math.nan))
@@ -285,9 +282,9 @@ def _machine(results: Results, failure: Failure) -> str:
     )
 
 
-def _remedy(results: Results, request: FailedRequest) -> str:
+def _remedy(facts: Facts, request: FailedRequest) -> str:
     """Why the trace does not tell what lived, and on the last line what to do."""
-    memory = results.memory
+    memory = facts.memory
     if memory.remedy:
         return memory.remedy
     if request.allocator and not any(name.endswith(request.allocator) for name in memory.allocators):

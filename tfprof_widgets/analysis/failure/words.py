@@ -16,8 +16,8 @@ import pandas as pd
 from ..base.wording import percent, size
 from ..ops.eager_calls import EAGER_SCOPE
 from .batch_estimate import Estimate
-from .failure_holders import Holders
-from .failure_text import FailedRequest
+from .holders import Holders
+from .request import FailedRequest
 
 if TYPE_CHECKING:
     from .memory_failure import MemoryFailure

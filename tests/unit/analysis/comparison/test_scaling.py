@@ -21,7 +21,7 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.analysis.hosts.scaling_table import ScalingRun, is_compared, scaling_frame, scaling_sentence
+from tfprof_widgets.analysis.comparison.scaling_table import ScalingRun, is_compared, scaling_frame, scaling_sentence
 from tfprof_widgets.capture.remote.client import Answer
 from tfprof_widgets.profiles.remote import _profile_of
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, trace
-from tests.unit.analysis.memory.failure_drawings import (
+from tests.unit.analysis.failure.failure_drawings import (
     CAPACITY,
     DEVICE,
     GPU,
@@ -22,9 +22,9 @@ from tests.unit.analysis.memory.failure_drawings import (
     oom_trace,
     take,
 )
-from tfprof_widgets.analysis.memory.batch_estimate import Progress, estimate_batch
-from tfprof_widgets.analysis.memory.failure_text import parse_failure
-from tfprof_widgets.analysis.memory.memory_failure import MemoryFailure, failure_alone
+from tfprof_widgets.analysis.failure.batch_estimate import Progress, estimate_batch
+from tfprof_widgets.analysis.failure.memory_failure import MemoryFailure, failure_alone
+from tfprof_widgets.analysis.failure.request import parse_failure
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import EmptyTraceError
 from tfprof_widgets.profiles.one_run import Profile

@@ -1,4 +1,4 @@
-"""Results of runs with different numbers of workers -> how well the training scales, as a table and a sentence.
+"""Facts of runs with different numbers of workers -> how well the training scales, as a table and a sentence.
 
 scaling_frame(runs, global_batch=...) -> DataFrame
 scaling_sentence(frame) -> str
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,9 @@ from ...trace.trace import Bool
 from ..base.table_types import Types, typed_table
 from ..base.wording import number, percent, plural
 from ..columns.registry import TABLES
-from .roles import TRAINING_ROLES
-from .workers import EXCHANGE
-
-if TYPE_CHECKING:
-    from ..results import Results
+from ..facts.facts import Facts
+from ..hosts.roles import TRAINING_ROLES
+from ..hosts.workers import EXCHANGE
 
 GlobalBatch = Literal["grows", "fixed"]
 
@@ -38,7 +36,7 @@ class ScalingRun:
     """One run of a training."""
 
     title: str
-    results: Results
+    facts: Facts
     n_missing: int = 0
     """Hosts that took part and could not be read or captured."""
 
@@ -82,14 +80,14 @@ def is_compared(frame: pd.DataFrame) -> Bool:
 
 
 def _row(run: ScalingRun) -> dict[str, Any]:
-    results = run.results
-    hosts, overview = results.hosts, results.overview
+    facts = run.facts
+    hosts = facts.hosts
     training = hosts[hosts["role"].isin(TRAINING_ROLES) & (hosts["n_steps"] > 0)]["host"].tolist()
-    steps = results.steps.frame
-    steps = steps[overview.is_averaged & steps["host"].isin(training).to_numpy(np.bool_)]
+    steps = facts.steps.frame
+    steps = steps[facts.is_averaged & steps["host"].isin(training).to_numpy(np.bool_)]
     total_ms = float(steps["step_time_ms"].sum())
     waiting = float(steps[f"{EXCHANGE}_ms"].sum()) / total_ms if total_ms else np.nan
-    exchange, share = _largest(results.communication, training)
+    exchange, share = _largest(facts.communication, training)
     return {
         "n_workers": max(len(training), 1),
         "step_time_ms": float(steps["step_time_ms"].mean()) if len(steps) else np.nan,

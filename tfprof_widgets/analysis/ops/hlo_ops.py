@@ -20,11 +20,11 @@ from ..base.matching import sum_by
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
-from ..ops.op_occurrences import Occurrences
-from ..ops.op_shares import OpShares
-from ..ops.ops import n_done_of, overlaps
-from .hlo_text import expression
-from .hlo_units import HloUnits
+from ..xla.hlo_text import expression
+from ..xla.hlo_units import HloUnits
+from .op_occurrences import Occurrences
+from .op_shares import OpShares
+from .ops import n_done_of, overlaps
 
 HLO_OPS_COLUMNS = TABLES["hlo_ops"].names
 _TYPES: Types = TABLES["hlo_ops"].types

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ..base.op_names import parse_op_names
+from ..facts.facts import Facts
 from ..layers.layers import layers_of
+from ..memory.memory_live import BEFORE_CAPTURE, STACK, live_table
 from ..ops.eager_calls import EAGER_SCOPE
-from .memory_live import BEFORE_CAPTURE, STACK, live_table
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 NOT_RECORDED = "op not recorded"
 """Holders whose allocation names no op, such as arrays that became tensors."""
@@ -46,15 +43,15 @@ def no_holders() -> Holders:
     return Holders(pd.DataFrame(), *empty)
 
 
-def holders_at(results: Results, allocator: str, row: int) -> Holders:
+def holders_at(facts: Facts, allocator: str, row: int) -> Holders:
     """What was live just after a snapshot.
 
     Args:
-        results: the analyses of the trace.
+        facts: the analyses of the trace.
         allocator: one of its allocators.
         row: of `Snapshots`, one of that allocator.
     """
-    memory = results.memory
+    memory = facts.memory
     rows = memory.snapshots.rows_of(allocator)
     at_ps = int(memory.snapshots.time_ps[row])
     live = live_table(memory.snapshots, rows, memory.strings, at_ps=at_ps)
@@ -63,11 +60,11 @@ def holders_at(results: Results, allocator: str, row: int) -> Holders:
     placed = layers_of(
         parsed.name,
         [kind or "" for kind in parsed.type],
-        results.op_scopes,
-        shares=results.op_shares,
-        source_map=results.source_map,
+        facts.op_scopes,
+        shares=facts.op_shares,
+        source_map=facts.source_map,
     )
-    lines = _lines(parsed.name, results)
+    lines = _lines(parsed.name, facts)
     own = [op if op in (BEFORE_CAPTURE, STACK) else "" if op else NOT_RECORDED for op in live["op"]]
     live = live.assign(
         holder=live["op"].where(live["op"] != "", NOT_RECORDED),
@@ -104,13 +101,13 @@ def _names(ops: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(op for op in ops if op not in ("", BEFORE_CAPTURE, STACK)))
 
 
-def line_of(name: str, results: Results) -> tuple[str, str]:
+def line_of(name: str, facts: Facts) -> tuple[str, str]:
     """The line that made an op, as `file:line` or the name of a bucket, and its text."""
-    return _lines([name], results)[0]
+    return _lines([name], facts)[0]
 
 
-def _lines(names: Sequence[str], results: Results) -> list[tuple[str, str]]:
-    source = results.source_lines
+def _lines(names: Sequence[str], facts: Facts) -> list[tuple[str, str]]:
+    source = facts.source_lines
     entries = source.entries
     titles = dict(zip(source.files["file"], source.files["title"], strict=True))
     texts = [
@@ -119,6 +116,6 @@ def _lines(names: Sequence[str], results: Results) -> list[tuple[str, str]]:
             entries["file"], entries["line"].tolist(), entries["code"], entries["bucket"], strict=True
         )
     ]
-    entry = dict(zip(results.op_shares.name, source.op_entry.tolist(), strict=True))
+    entry = dict(zip(facts.op_shares.name, source.op_entry.tolist(), strict=True))
     found = [entry.get(name, entry.get(f"{EAGER_SCOPE}{name}", -1)) for name in names]
     return [texts[i] if i >= 0 else (NO_LINE, "") for i in found]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.units import PS_PER_NS
-from .failure_text import FailedRequest
-
-if TYPE_CHECKING:
-    from ..results import Results
+from ..facts.facts import Facts
+from .request import FailedRequest
 
 _LATE_PS = 5_000_000_000_000
 """Five seconds: the exception arrives later than its allocation failed, and clocks differ."""
@@ -36,11 +33,11 @@ class Moment:
     """When it failed, after the trace origin: at that snapshot or later."""
 
 
-def find_moment(results: Results, request: FailedRequest, at_ns: int, *, allocators: tuple[str, ...]) -> Moment | None:
+def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators: tuple[str, ...]) -> Moment | None:
     """Find the failure in a trace; None where the trace does not hold it.
 
     Args:
-        results: the analyses of the trace.
+        facts: the analyses of the trace.
         request: what failed.
         at_ns: Unix time at which the exception arrived.
         allocators: those that may be meant where the message names none.
@@ -48,16 +45,16 @@ def find_moment(results: Results, request: FailedRequest, at_ns: int, *, allocat
     The executor notes how long an op ran even where it failed, so the end of its last execution is the moment. Where it is
     not known the moment is that of the last allocation that worked: what follows is only the memory being given back.
     """
-    trace, memory = results.trace, results.memory
+    trace, memory = facts.trace, facts.memory
     at_ps = (at_ns - trace.origin_ns) * PS_PER_NS
-    if memory.is_empty or not _is_recorded(results, at_ps):
+    if memory.is_empty or not _is_recorded(facts, at_ps):
         return None
-    allocator, is_named = _allocator(results, request, allocators)
+    allocator, is_named = _allocator(facts, request, allocators)
     if not allocator:
         return None
     rows = memory.snapshots.rows_of(allocator)
     time_ps = memory.snapshots.time_ps[rows]
-    op, event = _last_execution(results, request.op, at_ps)
+    op, event = _last_execution(facts, request.op, at_ps)
     if event >= 0:
         place = int(np.searchsorted(time_ps, trace.end_ps[event], side="right")) - 1
     else:
@@ -72,19 +69,19 @@ def find_moment(results: Results, request: FailedRequest, at_ns: int, *, allocat
         is_named=is_named,
         row=row,
         op=op,
-        step=int(results.steps.event_step[by]),
+        step=int(facts.steps.event_step[by]),
         failed_ps=int(trace.end_ps[event] if event >= 0 else memory.snapshots.time_ps[row]),
     )
 
 
-def _is_recorded(results: Results, at_ps: int) -> bool:
+def _is_recorded(facts: Facts, at_ps: int) -> bool:
     """Whether a session of the profiler ran until the failure."""
-    stops = [session.stop_ps for session in results.trace.sessions]
+    stops = [session.stop_ps for session in facts.trace.sessions]
     return not stops or at_ps <= max(stops) + _LATE_PS
 
 
-def _allocator(results: Results, request: FailedRequest, allocators: tuple[str, ...]) -> tuple[str, bool]:
-    memory = results.memory
+def _allocator(facts: Facts, request: FailedRequest, allocators: tuple[str, ...]) -> tuple[str, bool]:
+    memory = facts.memory
     if request.allocator:
         for name in memory.allocators:
             if name == request.allocator or name.endswith(f": {request.allocator}"):
@@ -102,18 +99,18 @@ def _allocator(results: Results, request: FailedRequest, allocators: tuple[str, 
     return str(summary["allocator"].iloc[int(summary["peak_bytes"].to_numpy().argmax())]), False
 
 
-def _last_execution(results: Results, op: str, at_ps: int) -> tuple[str, int]:
+def _last_execution(facts: Facts, op: str, at_ps: int) -> tuple[str, int]:
     """Name and event of the last execution of an op, which its graph calls so, in the last step; -1 for none."""
     if not op:
         return "", -1
-    occurrences, trace = results.occurrences, results.trace
+    occurrences, trace = facts.occurrences, facts.trace
     units = [i for i, name in enumerate(occurrences.name) if name == op or name.endswith(f"/{op}")]
     found = np.flatnonzero(np.isin(occurrences.op, units) & (trace.start_ps[occurrences.event] <= at_ps))
     if not len(found):
         return "", -1
     last = int(found[np.argmax(trace.end_ps[occurrences.event[found]])])
     event = int(occurrences.event[last])
-    event_step = results.steps.event_step
+    event_step = facts.steps.event_step
     if event_step[event] != event_step.max(initial=-1):  # an earlier step's: the one that failed left no event
         return "", -1
     return occurrences.name[int(occurrences.op[last])], event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.source.source_places import (
+from tfprof_widgets.analysis.base.frame_places import (
     KERAS,
     KERAS_LOSS,
     KERAS_OPTIMIZER,

@@ -12,16 +12,13 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ..base.wording import percent, plural, size
+from ..facts.facts import Facts
 from ..layers.layers import BACKWARD, FORWARD
-
-if TYPE_CHECKING:
-    from ..results import Results
 
 RESERVE_RATIO = 0.15
 """Of the capacity, for what fragmentation and rounding take."""
@@ -57,11 +54,11 @@ class Estimate:
     words: str
 
 
-def batch_size_of(results: Results, told: int) -> int | None:
+def batch_size_of(facts: Facts, told: int) -> int | None:
     """The batch size of the program: as the call of Keras told it, else as the one batching iterator does."""
     if told > 0:
         return told
-    iterators = results.input_pipeline.iterators
+    iterators = facts.input_pipeline.iterators
     found = set()
     for name, params in zip(iterators["name"], iterators["params"], strict=True):
         size_ = params.get("batch_size") if isinstance(params, dict) else None
@@ -70,31 +67,31 @@ def batch_size_of(results: Results, told: int) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def progress_of(results: Results, step: int, until_ps: int, op: str) -> Progress:
+def progress_of(facts: Facts, step: int, until_ps: int, op: str) -> Progress:
     """What had run of a step.
 
     Args:
-        results: the analyses.
+        facts: the analyses.
         step: row of the `steps` table, -1 for none.
         until_ps: when the allocation failed, after the trace origin.
         op: the op that failed, as the trace calls it; "" where it is not known.
     """
-    trace, layers = results.trace, results.layers
-    is_training = step >= 0 and str(results.step_frame["name"].iloc[step]).startswith("train")
-    here = (results.steps.event_step == step) & (trace.start_ps <= until_ps) & (results.event_op >= 0)
-    failed = results.op_shares.name.index(op) if op in results.op_shares.name else -1
+    trace, layers = facts.trace, facts.layers
+    is_training = step >= 0 and str(facts.step_frame["name"].iloc[step]).startswith("train")
+    here = (facts.steps.event_step == step) & (trace.start_ps <= until_ps) & (facts.event_op >= 0)
+    failed = facts.op_shares.name.index(op) if op in facts.op_shares.name else -1
     # Not what ran of the backward pass: its constants are there from the begin of the step on.
     is_after = failed >= 0 and (
         layers.op_phase[failed] == BACKWARD or layers.entries["kind"].iloc[layers.op_entry[failed]] == "optimizer"
     )
-    ops = [i for i in np.unique(results.event_op[here]).tolist() if results.op_shares.type[i] not in _EARLY]
+    ops = [i for i in np.unique(facts.event_op[here]).tolist() if facts.op_shares.type[i] not in _EARLY]
     entry = layers.op_entry[ops][layers.op_phase[ops] == FORWARD]
     run = {
         str(layer)
         for layer, kind in zip(layers.entries["layer"].iloc[entry], layers.entries["kind"].iloc[entry], strict=True)
         if kind == "layer"
     }
-    leaves = _model_layers(results, run)
+    leaves = _model_layers(facts, run)
     return Progress(
         n_run=min(len(run), len(leaves)) if leaves else len(run),
         n_layers=len(leaves),
@@ -103,11 +100,11 @@ def progress_of(results: Results, step: int, until_ps: int, op: str) -> Progress
     )
 
 
-def _model_layers(results: Results, run: set[str]) -> list[str]:
+def _model_layers(facts: Facts, run: set[str]) -> list[str]:
     """The layers without parts of the model that runs, of all models that are alive; none where they are not known."""
-    if results.source_map is None or not run:
+    if facts.source_map is None or not run:
         return []
-    known = results.source_map.layers
+    known = facts.source_map.layers
     paths = {
         path for path, name in zip(known["layer"], known["class_name"], strict=True) if path and name != "InputLayer"
     }

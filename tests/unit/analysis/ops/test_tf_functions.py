@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tfprof_widgets.analysis.overview.tf_functions import EXPENSIVE, compute_tf_functions
+from tfprof_widgets.analysis.ops.tf_functions import EXPENSIVE, compute_tf_functions
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
