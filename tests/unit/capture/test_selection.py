@@ -75,7 +75,7 @@ def test_a_call_with_several_batches_is_selected_for_any_of_them() -> None:
         ({"steps": range(-3, 5)}, ValueError, "negative"),
         ({"steps": 5}, TypeError, "range"),
         ({"steps": "10:20"}, TypeError, "range"),
-        ({"every": 0}, ValueError, "at least 1"),
+        ({"every": 0}, ValueError, "greater than 0"),
         ({"every": 2.5}, TypeError, "whole number"),
         ({"every": True}, TypeError, "whole number"),
         ({"every_seconds": 0}, ValueError, "greater than 0"),

@@ -8,7 +8,7 @@ import weakref
 
 from ...errors import CaptureError
 from .bounds import HEAP_BYTES_PER_FILE_BYTE, BoundKind, BoundWatch
-from .markers import OpenStep, close_marker
+from .markers import OpenStep
 from .notices import bound_text
 from .overhead import Phase, StepTimes
 from .record import CaptureOptions
@@ -70,7 +70,7 @@ class WindowControl:
         """End the marker of a step that counts for nothing; False when it has ended before."""
         if step not in self._open_steps:
             return False
-        close_marker(step.marker)
+        step.close()
         self._open_steps.discard(step)
         return True
 

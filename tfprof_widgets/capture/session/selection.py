@@ -97,16 +97,11 @@ def make_selection(
         rules.append(rule)
         words.append(word)
     if every is not None:
-        period = _positive_int(every)
-        rules.append(lambda number: number % period == 0)
+        require_positive("every", every, Integral, give="a whole number of steps, such as 100")
+        rules.append(lambda number: number % every == 0)
         words.append(f"every={every}")
     if every_seconds is not None:
-        if isinstance(every_seconds, bool) or not isinstance(every_seconds, Real):
-            raise TypeError(
-                f"every_seconds={every_seconds!r} is a {type(every_seconds).__name__}; give a number of seconds."
-            )
-        if not every_seconds > 0:
-            raise ValueError(f"every_seconds={every_seconds!r} must be greater than 0; give seconds, such as 30.0.")
+        require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 30.0")
         words.append(f"every_seconds={every_seconds}")
     combined = (lambda number: all(rule(number) for rule in rules)) if rules else None
     return Selection(combined, every_seconds=every_seconds, description=", ".join(words))
@@ -133,9 +128,13 @@ def _step_rule(steps: Steps) -> tuple[StepRule, str]:
     return numbers.__contains__, word
 
 
-def _positive_int(every: int) -> int:
-    if isinstance(every, bool) or not isinstance(every, Integral):
-        raise TypeError(f"every={every!r} is a {type(every).__name__}; give a whole number of steps, such as 100.")
-    if every < 1:
-        raise ValueError(f"every={every} must be at least 1; give a number of steps, such as 100.")
-    return int(every)
+def require_positive(name: str, value: object, kind: type[Real | Integral], *, give: str) -> None:
+    """Refuse what is no number, or none above 0.
+
+    Raises:
+        TypeError, ValueError: the message tells the argument's `name` and to `give` another one.
+    """
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give {give}.")
+    if not float(value) > 0:
+        raise ValueError(f"{name}={value!r} must be greater than 0; give {give}.")
