@@ -33,8 +33,7 @@ class WindowControl:
         """How long the steps took, captured or not."""
         self.bound: str | None = None
         """The text of the bound that ended the capture; empty after a failure; None while windows may open."""
-        selection = options.selection()
-        self._selection = selection.clocked() if selection is not None else None
+        self._selection = options.selection()
         self._lock = threading.RLock()
         self._open_steps: set[OpenStep] = set()
         self._pending: BoundKind | None = None
