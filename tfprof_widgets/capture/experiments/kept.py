@@ -77,7 +77,7 @@ class Kept:
         variables that are dropped again would train those for ever.
         """
         for own in self._namespaces:
-            for name, value in own.items():
+            for name, value in list(own.items()):
                 if _is_traced(value):
                     own[name] = value._clone(None)
         caches: dict[type, list[Any]] = {}
