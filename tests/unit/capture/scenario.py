@@ -49,6 +49,9 @@ def steps(record, *names):
         found.append([int(numbers[i]) for i in rows[np.argsort(trace.start_ps[rows])]])
     return found
 
+def n_kept(record):
+    return sum(window.n_steps for window in record.windows)
+
 def seconds(window):
     return (window.stop_ns - window.start_ns) / 1e9
 

@@ -41,7 +41,7 @@ def run() -> dict[str, Any]:
         out["predict"] = steps(record, "test_predict")
         out["train_ms"] = durations_ms(record, "train")
         (window,) = record.windows
-        out["n_steps"] = [record.n_steps, record.n_steps_kept, window.first_step, window.last_step]
+        out["n_steps"] = [record.n_steps, n_kept(record), window.first_step, window.last_step]
         out["notices"] = record.notices
         out["outcome"] = record.outcome
         out["cost"] = [record.cost.start_s, record.cost.stop_s, record.cost.n_bytes]

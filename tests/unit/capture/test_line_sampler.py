@@ -25,7 +25,7 @@ def test_samples_are_of_the_line_that_runs() -> None:
     assert n > 20
     columns = sampler.columns(table)
     assert set(table.files) == {__file__}
-    assert {"spin", "<lambda>"} >= set(table.function)
+    assert {"spin", "<lambda>"} >= set(table.frames["function"])
     assert columns["time_ns"] == sorted(columns["time_ns"])
     assert len(columns["frame"]) == n
     sampler.start()

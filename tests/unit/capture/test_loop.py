@@ -103,7 +103,7 @@ CHOSEN = """
         capture = started(system=False, steps=range(2, 8))
         evaluates()
         record = capture.stop()
-        out["evaluates"] = [steps(record, "train"), record.n_steps, record.n_steps_kept]
+        out["evaluates"] = [steps(record, "train"), record.n_steps, n_kept(record)]
 
         tf.profiler.experimental.start("own")
         for _ in trace_steps(range(3)):

@@ -16,7 +16,7 @@ import pytest
 from tests.unit.capture.nvml_double import nvml
 from tfprof_widgets.capture.machine import sampler
 from tfprof_widgets.capture.machine.gpu_sampler import GpuReader
-from tfprof_widgets.capture.machine.machine_reader import ProcReader, PsutilReader, make_reader
+from tfprof_widgets.capture.machine.machine_reader import MachineReader, ProcCounters, PsutilCounters
 from tfprof_widgets.capture.machine.sampler import COLUMNS, SystemSampler, no_samples, on_trace_clock
 from tfprof_widgets.capture.session.record import CaptureOptions
 
@@ -48,9 +48,9 @@ def write_proc(root: Path, *, ticks: tuple[int, int], disk: tuple[int, int], net
 
 
 def test_each_core_each_disk_and_each_network_is_counted_once(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = ProcReader(proc)
-    monkeypatch.setattr(reader, "_disks", frozenset([b"vda"]))
-    reader._base = reader._totals()
+    counters = ProcCounters(proc)
+    monkeypatch.setattr(counters, "disks", frozenset([b"vda"]))
+    reader = MachineReader(counters)
     write_proc(proc, ticks=(30, 10), disk=(4, 8), net=(1000, 500))
     row = dict(zip(reader.columns, reader.read(), strict=True))
     reader.close()
@@ -62,7 +62,7 @@ def test_each_core_each_disk_and_each_network_is_counted_once(proc: Path, monkey
 
 
 def test_a_load_stays_within_its_range_when_counters_go_back_or_cores_go_offline(proc: Path) -> None:
-    reader = ProcReader(proc)
+    reader = MachineReader(ProcCounters(proc))
     write_proc(proc, ticks=(50, 50), disk=(0, 0), net=(0, 0))
     reader.read()
     (proc / "stat").write_text("cpu  20 0 0 40 0 0 0 0 0 0\ncpu0 90 0 0 0 0 0 0 0 0 0\n")
@@ -75,7 +75,7 @@ def test_a_load_stays_within_its_range_when_counters_go_back_or_cores_go_offline
 def test_files_that_a_container_lacks_are_left_out(proc: Path) -> None:
     for name in ("diskstats", "net/dev", "meminfo"):
         (proc / name).unlink()
-    reader = ProcReader(proc)
+    reader = MachineReader(ProcCounters(proc))
     row = dict(zip(reader.columns, reader.read(), strict=True))
     reader.close()
     assert (row["disk_read_bytes"], row["net_recv_bytes"]) == (0, 0)
@@ -85,14 +85,14 @@ def test_files_that_a_container_lacks_are_left_out(proc: Path) -> None:
 def test_a_machine_with_many_cores_is_read_whole(proc: Path) -> None:
     lines = [f"cpu{i} 1 0 0 1 0 0 0 0 0 0" for i in range(400)]
     (proc / "stat").write_text("\n".join(["cpu  400 0 0 400 0 0 0 0 0 0", *lines, "intr 1"]))
-    reader = ProcReader(proc)
+    reader = MachineReader(ProcCounters(proc))
     reader.close()
     assert reader.columns[7:407] == tuple(f"cpu{i}_pct" for i in range(400))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_both_readers_of_this_machine_have_the_same_columns_and_believable_numbers() -> None:
-    for reader in (make_reader(), PsutilReader()):
+    for reader in (MachineReader(), MachineReader(PsutilCounters())):
         row = dict(zip(reader.columns, reader.read(), strict=True))
         reader.close()
         assert row["rss_bytes"] > 2**20
@@ -101,7 +101,7 @@ def test_both_readers_of_this_machine_have_the_same_columns_and_believable_numbe
         cores = [name for name in row if sampler.is_core(name)]
         assert cores
         assert all(0 <= row[name] <= 100 for name in ("cpu_pct", *cores))
-    assert ProcReader().columns == PsutilReader().columns
+    assert ProcCounters().cores == PsutilCounters().cores
 
 
 class Counting:
@@ -127,7 +127,7 @@ class Counting:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     reader = Counting()
-    monkeypatch.setattr(sampler, "make_reader", lambda: reader)
+    monkeypatch.setattr(sampler, "MachineReader", lambda: reader)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     yield reader
     assert reader.is_closed
@@ -172,7 +172,7 @@ def test_a_machine_that_cannot_be_read_gives_the_columns_and_no_rows(monkeypatch
     def fail() -> None:
         raise OSError("no /proc")
 
-    monkeypatch.setattr(sampler, "make_reader", fail)
+    monkeypatch.setattr(sampler, "MachineReader", fail)
     one = SystemSampler()
     one.start()
     pd.testing.assert_frame_equal(one.stop(), no_samples())

@@ -106,7 +106,7 @@ def test_what_goes_wrong_costs_the_map_and_nothing_else() -> None:
 from tfprof_widgets.capture.source import source_map
 def broken(*_):
     raise OSError(28, "No space left on device")
-for name in ("_look", "_write_whole"):
+for name in ("_look", "write_whole"):
     owner = source_map.SourceRecorder if name == "_look" else source_map
     kept = getattr(owner, name)
     setattr(owner, name, broken)

@@ -23,7 +23,7 @@ def run() -> dict[str, Any]:
             trained.fit(x, y, epochs=2, **FIT)
             record = capture.stop()
             return {"steps": steps(record), "notices": record.notices, "outcome": record.outcome, "all": record.n_steps,
-                    "kept": record.n_steps_kept,
+                    "kept": n_kept(record),
                     "windows": [(w.first_step, w.last_step, w.n_steps) for w in record.windows]}
 
         out["range"] = fit(steps=range(10, 25))
@@ -63,7 +63,7 @@ def run() -> dict[str, Any]:
         many[1].fit(*many[0], **FIT)
         record = capture.stop()
         out["bytes"] = {"n_bytes": record.cost.n_bytes, "outcome": record.outcome, "notices": record.notices,
-                        "all": record.n_steps, "kept": record.n_steps_kept}
+                        "all": record.n_steps, "kept": n_kept(record)}
 
         import ctypes
         malloc = ctypes.CDLL(None).malloc
@@ -73,7 +73,7 @@ def run() -> dict[str, Any]:
         time.sleep(1)
         trained.fit(x, y, **FIT)
         record = capture.stop()
-        out["own_data"] = {"outcome": record.outcome, "kept": record.n_steps_kept, "windows": len(record.windows)}
+        out["own_data"] = {"outcome": record.outcome, "kept": n_kept(record), "windows": len(record.windows)}
     """)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Status = Literal["ok", "warning", "unknown"]
@@ -35,6 +36,14 @@ def warning(name: str, value: str, remedy: str) -> Check:
 def unknown(name: str, value: str, remedy: str) -> Check:
     """Make the check that found no answer; `remedy` leads to one."""
     return Check(name, "unknown", _one_line(value), _one_line(remedy))
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a small file of the system; empty where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _one_line(text: str) -> str:

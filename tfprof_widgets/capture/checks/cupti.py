@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from .check import text_of
 from .tensorflow_facts import BuildFacts
 
 TRY_SECONDS = 1.0
@@ -94,11 +95,8 @@ def _is_absent(name: str, error: str) -> bool:
 
 
 def _loaded() -> str:
-    try:
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    return next((line[line.index("/") :] for line in maps.splitlines() if "/libcupti.so" in line), "")
+    maps = text_of(Path("/proc/self/maps")).splitlines()
+    return next((line[line.index("/") :] for line in maps if "/libcupti.so" in line), "")
 
 
 def _wheel_folders(build: BuildFacts) -> list[Path]:
@@ -119,7 +117,7 @@ def _other_folders(environ: Mapping[str, str]) -> list[str]:
     return folders + ([f"{environ['CONDA_PREFIX']}/lib"] if environ.get("CONDA_PREFIX") else [])
 
 
-def loader_environment(environ: Mapping[str, str], at_start: str) -> dict[str, str]:
+def loader_environment(environ: Mapping[str, str], at_start: Mapping[str, str]) -> dict[str, str]:
     """Return the environment in which another process finds libraries as this one does.
 
     The loader reads LD_LIBRARY_PATH once, as a process starts: what a notebook sets in `os.environ` is too late for
@@ -127,19 +125,10 @@ def loader_environment(environ: Mapping[str, str], at_start: str) -> dict[str, s
 
     Args:
         environ: of this process, now.
-        at_start: the text of /proc/self/environ.
+        at_start: of this process when it began.
     """
-    started = dict(entry.partition("=")[::2] for entry in at_start.split("\0") if entry)
     changed = {name: text for name, text in environ.items() if name != "LD_LIBRARY_PATH"}
-    return changed | {name: started[name] for name in ("LD_LIBRARY_PATH",) if name in started}
-
-
-def _environment() -> dict[str, str]:
-    try:
-        at_start = Path("/proc/self/environ").read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return dict(os.environ)
-    return loader_environment(os.environ, at_start)
+    return changed | {name: at_start[name] for name in ("LD_LIBRARY_PATH",) if name in at_start}
 
 
 class _Answer(NamedTuple):
@@ -154,11 +143,13 @@ def _try(names: list[str]) -> list[_Answer]:
     """What came of each that was tried; empty where no process can be started."""
     if not sys.executable:
         return []
+    import psutil
+
     command = [sys.executable, "-I", "-S", "-c", _TRY, *names]
     try:
         done = subprocess.run(
             command,
-            env=_environment(),
+            env=loader_environment(os.environ, psutil.Process().environ()),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=TRY_SECONDS,
@@ -167,7 +158,7 @@ def _try(names: list[str]) -> list[_Answer]:
         output, end = done.stdout, f"the process that loaded it ended with status {done.returncode}"
     except subprocess.TimeoutExpired as expired:
         output, end = expired.stdout or b"", f"loading it took more than {TRY_SECONDS:g} s"
-    except OSError:
+    except (OSError, psutil.Error):
         return []
     answers = []
     for line in output.decode(errors="replace").splitlines(keepends=True):

@@ -3,54 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from .check import Check, ok, unknown, warning
 from .front_end import FrontEndFacts
 
-
-@dataclass(frozen=True)
-class FrontEnd:
-    """A front end and what it supports."""
-
-    name: str
-    binary: str
-    """Whether binary messages from the kernel arrive; where they do not, text is sent in their place."""
-    links: str
-    """How the views of two cells follow each other."""
-    saved: str
-    """What a saved notebook shows when it is opened again."""
-
-    @property
-    def text(self) -> str:
-        """All of it in one line."""
-        return f"{self.name}: {self.binary}; {self.links}; {self.saved}"
-
-
 _BINARY, _MAYBE_TEXT = "binary messages", "text where binary messages are lost"
 _IN_PAGE, _BY_KERNEL = "views linked in the page", "views of two cells linked through the kernel"
 _SAVED = "widgets saved with Settings > Save Widget State Automatically"
 _PAGE_KEEPS = 'widgets not saved: prof.to_html("run.html") keeps them'
 _AS_PAGE = "the dashboard goes into the output as a page"
-
-COLAB = FrontEnd("Colab", _MAYBE_TEXT, _BY_KERNEL, _PAGE_KEEPS)
-VSCODE = FrontEnd("VS Code", _MAYBE_TEXT, _BY_KERNEL, _PAGE_KEEPS)
-VOILA = FrontEnd("Voila", _BINARY, _IN_PAGE, "nothing is saved")
-LAB = FrontEnd("JupyterLab", _BINARY, _IN_PAGE, _SAVED)
-NOTEBOOK = FrontEnd("Notebook 7", _BINARY, _IN_PAGE, _SAVED)
-JUPYTER = FrontEnd("JupyterLab or Notebook 7", _BINARY, _IN_PAGE, _SAVED)
+_KNOWN = {
+    "Colab": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
+    "VS Code": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
+    "Voila": f"{_BINARY}; {_IN_PAGE}; nothing is saved",
+    "JupyterLab": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
+    "Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
+    "JupyterLab or Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
+}
+"""Front ends -> whether binary messages arrive, how views of two cells follow each other, what a saved notebook shows."""
+_SERVERS = ("JupyterLab", "Notebook 7", "JupyterLab or Notebook 7")
+"""Those whose server must have what draws widgets; the others bring their own."""
 
 _WITH_PAGE = {
-    "jupyter-lab": LAB,
-    "jupyter-labhub": LAB,
-    "jupyterlab": LAB,
-    "jupyter-notebook": NOTEBOOK,
-    "notebook": NOTEBOOK,
-    "jupyter-server": JUPYTER,
-    "jupyterhub-singleuser": JUPYTER,
-    "voila": VOILA,
+    "jupyter-lab": "JupyterLab",
+    "jupyter-labhub": "JupyterLab",
+    "jupyterlab": "JupyterLab",
+    "jupyter-notebook": "Notebook 7",
+    "notebook": "Notebook 7",
+    "jupyter-server": "JupyterLab or Notebook 7",
+    "jupyterhub-singleuser": "JupyterLab or Notebook 7",
+    "voila": "Voila",
 }
 _WITHOUT_PAGE = {
     "jupyter-nbconvert": "nbconvert",
@@ -82,7 +66,7 @@ def front_end_check(facts: FrontEndFacts) -> Check:
         return ok(name, f'{where}: profiles are shown as text; prof.to_html("run.html") writes the dashboard')
     page = known_page(facts)
     if page is not None:
-        return ok(name, page.text)
+        return ok(name, f"{page}: {_KNOWN[page]}")
     programs = _programs(facts)
     for program, called in _WITHOUT_PAGE.items():
         if program in programs:
@@ -96,15 +80,15 @@ def front_end_check(facts: FrontEndFacts) -> Check:
     return unknown(name, f"a kernel whose front end is not known; {_AS_PAGE} too", _TRY_PAGE)
 
 
-def known_page(facts: FrontEndFacts) -> FrontEnd | None:
+def known_page(facts: FrontEndFacts) -> str | None:
     """Return the front end, where it is one of those that widgets are known to work in."""
     # What only one front end sets goes first: a server started in VS Code's terminal inherits some of its variables.
     if facts.is_colab or "COLAB_RELEASE_TAG" in facts.variables:
-        return COLAB
+        return "Colab"
     if facts.is_vscode_notebook:
-        return VSCODE
+        return "VS Code"
     if facts.variables & {"VOILA_KERNEL_ID", "VOILA_BASE_URL"}:
-        return VOILA
+        return "Voila"
     if facts.variables & _UNTESTED.keys():
         return None
     programs = _programs(facts)
@@ -112,9 +96,9 @@ def known_page(facts: FrontEndFacts) -> FrontEnd | None:
         if program in programs:
             return page
     if "JPY_SESSION_NAME" in facts.variables:
-        return JUPYTER
+        return "JupyterLab or Notebook 7"
     if not programs and facts.variables & {"VSCODE_PID", "VSCODE_CWD"}:
-        return VSCODE
+        return "VS Code"
     return None
 
 
@@ -124,7 +108,7 @@ def page_check(facts: FrontEndFacts) -> Check:
     if not facts.has_kernel:
         return ok(name, "not needed: there is no page")
     page = known_page(facts)
-    if page not in (LAB, NOTEBOOK, JUPYTER):
+    if page not in _SERVERS:
         return ok(name, "not needed: the front end brings its own" if page else "not looked for")
     if facts.missing is None:
         return unknown(

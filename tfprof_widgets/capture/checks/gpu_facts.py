@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .check import text_of
 from .cupti import CuptiFacts, cupti_facts
 from .tensorflow_facts import BuildFacts, build_facts, imported_tensorflow
 from .versions import installed_version
@@ -65,8 +66,8 @@ def gather_gpu_facts() -> GpuFacts:
         build=build,
         has_cuda_wheels=build.folder is not None and (build.folder.parent / "nvidia").is_dir(),
         cupti=cupti_facts(build) if has_gpu and build.is_cuda and sys.platform == "linux" else CuptiFacts(),
-        is_admin_only=parse_admin_only(_text(DRIVER / "params")),
-        is_admin=parse_is_admin(_text(Path("/proc/self/status"))),
+        is_admin_only=parse_admin_only(text_of(DRIVER / "params")),
+        is_admin=parse_is_admin(text_of(Path("/proc/self/status"))),
         is_container=is_container(),
         platform=sys.platform,
     )
@@ -92,7 +93,7 @@ def _driver_gpus() -> tuple[tuple[str, ...] | None, str, str]:
             error = f"NVML: {failure}"
     folders = sorted((DRIVER / "gpus").glob("*/information"))
     if folders:
-        return tuple(parse_model(_text(path)) for path in folders), str(DRIVER), error
+        return tuple(parse_model(text_of(path)) for path in folders), str(DRIVER), error
     # In WSL the driver is Windows' and has no folder here: only NVML knows.
     return (None if Path("/dev/dxg").exists() or sys.platform == "win32" else ()), "", error
 
@@ -137,10 +138,3 @@ def is_container() -> bool:
     """Whether this process runs in a container, as far as its files tell."""
     marks = (Path("/.dockerenv"), Path("/run/.containerenv"), Path("/.singularity.d"))
     return any(mark.exists() for mark in marks) or "KUBERNETES_SERVICE_HOST" in os.environ
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

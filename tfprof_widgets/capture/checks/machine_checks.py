@@ -59,13 +59,11 @@ def gather_disk_facts() -> DiskFacts:
 def _is_memory(folder: Path) -> bool:
     if folder == scratch.SHARED_MEMORY:
         return True
-    try:
-        mounts = [line.split() for line in Path("/proc/mounts").read_text(errors="replace").splitlines()]
-    except OSError:
-        return False
+    import psutil
+
     # The longest mount point above the folder is its own.
-    above = [m for m in mounts if len(m) > 2 and (folder == Path(m[1]) or Path(m[1]) in folder.parents)]
-    return bool(above) and max(above, key=lambda mount: len(mount[1]))[2] in ("tmpfs", "ramfs")
+    above = [mount for mount in psutil.disk_partitions(all=True) if folder.is_relative_to(mount.mountpoint)]
+    return bool(above) and max(above, key=lambda mount: len(mount.mountpoint)).fstype in ("tmpfs", "ramfs")
 
 
 def gather_sampling_facts() -> SamplingFacts:

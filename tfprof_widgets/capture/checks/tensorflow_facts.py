@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .check import text_of
+
 
 @dataclass(frozen=True)
 class BuildFacts:
@@ -55,10 +57,7 @@ def build_facts() -> BuildFacts:
     if spec is None or not spec.origin:
         return BuildFacts()
     folder = Path(spec.origin).parent
-    try:
-        text = (folder / "python" / "platform" / "build_info.py").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
+    text = text_of(folder / "python" / "platform" / "build_info.py")
     return parse_build_info(text, folder=folder, cupti_requirement=_cupti_requirement())
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from ..session.shield import run_shielded
@@ -50,22 +51,24 @@ class Kept:
     """
 
     def __init__(self, *roots: Any) -> None:
+        import numpy as np
+
         found = Reached([*roots, *_keras_globals()])
         self.shared = [*filter(_is_keras, found.objects), *found.variables]
         """Keras' objects and the variables: what a copy of a callback must share with the callback."""
-        self._objects = found.objects
         self.is_restored = False
-        self._attributes = [(own, dict(own)) for own in found.namespaces]
-        self._contents = [(item, _content(item)) for item in found.containers]
-        self._wrappers = [
-            (item, name, getattr(item, name)) for item in found.wrappers for name in _OF_WRAPPERS if hasattr(item, name)
+        self._objects, self._namespaces = found.objects, found.namespaces
+        self._undo: list[Callable[[], object]] = [partial(_set_attributes, own, dict(own)) for own in found.namespaces]
+        """Each puts one thing back; the values of the variables and the process's state come after them."""
+        self._undo += [partial(_set_content, item, _content(item)) for item in found.containers]
+        self._undo += [
+            _attribute(item, name) for item in found.wrappers for name in _OF_WRAPPERS if hasattr(item, name)
         ]
-        self._cells = [(cell, cell.cell_contents) for cell in found.cells]
-        self._globals = [(names, name, names[name]) for names, name in found.globals]
-        self._arrays = [(array, array.copy()) for array in found.arrays]
+        self._undo += [_attribute(cell, "cell_contents") for cell in found.cells]
+        self._undo += [partial(names.__setitem__, name, names[name]) for names, name in found.globals]
+        self._undo += [partial(np.copyto, array, array.copy()) for array in found.arrays]
         self._values = [(variable, _value(variable)) for variable in found.variables if _is_initialized(variable)]
-        self._process = _ProcessState()
-        self._bound: list[tuple[Any, Any, Any]] = []
+        self._undo_process = list(_process_state())
 
     def isolate(self) -> None:
         """Give the objects traced functions of their own for the time being.
@@ -73,8 +76,8 @@ class Kept:
         A `tf.function` of theirs keeps the variables that it was traced with: a trace made while the optimizer has
         variables that are dropped again would train those for ever.
         """
-        for own, before in self._attributes:
-            for name, value in before.items():
+        for own in self._namespaces:
+            for name, value in list(own.items()):
                 if _is_traced(value):
                     own[name] = value._clone(None)
         caches: dict[type, list[Any]] = {}
@@ -82,7 +85,7 @@ class Kept:
             if type(item) not in caches:
                 caches[type(item)] = _method_caches(type(item))
             for cache in caches[type(item)]:
-                self._bound.append((cache, item, cache.get(item)))
+                self._undo.append(partial(_set_cached, cache, item, cache.get(item)))
                 cache.pop(item, None)
 
     def restore_values(self) -> None:
@@ -94,62 +97,44 @@ class Kept:
         """Put everything back; a second call does nothing."""
         if self.is_restored:
             return
-        for own, before in self._attributes:
-            _set_attributes(own, before)
-        for item, before in self._contents:
-            _set_content(item, before)
-        for item, name, value in self._wrappers:
-            setattr(item, name, value)
-        for cache, item, function in self._bound:
-            cache.pop(item, None)
-            if function is not None:
-                cache[item] = function
-        for cell, content in self._cells:
-            cell.cell_contents = content
-        for names, name, content in self._globals:
-            if names.get(name, names) is not content:
-                names[name] = content
-        for array, copy in self._arrays:
-            array[...] = copy
+        for undo in self._undo:
+            undo()
         self.restore_values()
-        self._process.restore()
+        for undo in self._undo_process:
+            undo()
         self.is_restored = True
 
 
-class _ProcessState:
-    """Random state that belongs to the process, and TensorBoard's step."""
+def _attribute(thing: Any, name: str) -> Callable[[], object]:
+    """What gives an attribute the value that it has now."""
+    return partial(setattr, thing, name, getattr(thing, name))
 
-    def __init__(self) -> None:
-        import numpy as np
-        import tensorflow as tf
 
-        self._python = random.getstate()
-        self._numpy = np.random.get_state()
-        self._context = _eager_context()
-        self._seed = getattr(self._context, "_seed", None)
-        self._rng = getattr(self._context, "_rng", None)
-        self._rng_state = self._rng.getstate() if isinstance(self._rng, random.Random) else None
-        self._module, self._generator = _global_generator()
-        self._generator_value = None if self._generator is None else self._generator.state.numpy()
-        self._summary_step = tf.summary.experimental.get_step()
+def _process_state() -> Iterator[Callable[[], object]]:
+    """What puts back the random state of the process, for much of which there are no public names, and TensorBoard's step."""
+    import numpy as np
+    import tensorflow as tf
 
-    def restore(self) -> None:
-        import numpy as np
-        import tensorflow as tf
+    yield partial(random.setstate, random.getstate())
+    yield partial(np.random.set_state, np.random.get_state())
+    with contextlib.suppress(ImportError, AttributeError):
+        from tensorflow.python.eager import context
 
-        random.setstate(self._python)
-        np.random.set_state(self._numpy)
-        if self._context is not None:
-            self._context._seed = self._seed
-            self._context._rng = self._rng
-        if self._rng is not None and self._rng_state is not None:
-            self._rng.setstate(self._rng_state)
-        if self._module is not None:
-            self._module.global_generator = self._generator
-        if self._generator is not None:
-            self._generator.state.assign(self._generator_value)
-        if tf.summary.experimental.get_step() is not self._summary_step:
-            tf.summary.experimental.set_step(self._summary_step)
+        # Of `tf.random.set_seed`, and the generator of the seeds of ops.
+        current = context.context()
+        yield _attribute(current, "_seed")
+        yield _attribute(current, "_rng")
+        if isinstance(current._rng, random.Random):
+            yield partial(current._rng.setstate, current._rng.getstate())
+    with contextlib.suppress(ImportError, AttributeError):
+        from tensorflow.python.ops import stateful_random_ops
+
+        # `tf.random.get_global_generator()` would make one.
+        yield _attribute(stateful_random_ops, "global_generator")
+        generator = stateful_random_ops.global_generator
+        if generator is not None:
+            yield partial(generator.state.assign, generator.state.numpy())
+    yield partial(tf.summary.experimental.set_step, tf.summary.experimental.get_step())
 
 
 def _keras_globals() -> list[Any]:
@@ -159,24 +144,6 @@ def _keras_globals() -> list[Any]:
 
         return [vars(global_state.GLOBAL_STATE_TRACKER)]
     return []
-
-
-def _eager_context() -> Any:
-    """Holds the seed of `tf.random.set_seed` and the generator of the seeds of ops; TensorFlow has no public name for it."""
-    with contextlib.suppress(ImportError, AttributeError):
-        from tensorflow.python.eager import context
-
-        return context.context()
-    return None
-
-
-def _global_generator() -> tuple[Any, Any]:
-    """The module that holds `tf.random.get_global_generator()`, and that generator; asking TensorFlow would make one."""
-    with contextlib.suppress(ImportError, AttributeError):
-        from tensorflow.python.ops import stateful_random_ops
-
-        return stateful_random_ops, stateful_random_ops.global_generator
-    return None, None
 
 
 def _is_traced(value: Any) -> bool:
@@ -224,6 +191,12 @@ def _set_attributes(own: dict[str, Any], before: dict[str, Any]) -> None:
     for name, value in before.items():
         if own.get(name, own) is not value:
             own[name] = value
+
+
+def _set_cached(cache: Any, item: Any, function: Any) -> None:
+    cache.pop(item, None)
+    if function is not None:
+        cache[item] = function
 
 
 def _set_content(item: Any, before: Any) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..session.active import active_capture
@@ -39,98 +40,98 @@ class Reading:
         return Run(self.name, repeat, n_steps, self._batches.n_samples(N_WARM_UP, n_steps), seconds)
 
 
+@dataclass
+class Plan:
+    """What an experiment runs."""
+
+    variants: Sequence[Variant]
+    sources: Sequence[Batches]
+    """What they read."""
+    notices: list[str] = field(default_factory=list)
+    may_lack_memory: bool = False
+    """Whether a variant that runs out of memory is left out, with a notice, instead of raising."""
+
+
 def input_only(ds: Any, bounds: Bounds, advance: Advance) -> Measured:
     """The input pipeline alone."""
     import_tensorflow()
 
-    def action(_: Kept) -> Measured:
+    def plan(_: Kept) -> Plan:
         batches = _surveyed(ds, bounds)
-        return _finished([Reading(INPUT, batches)], bounds, advance, [batches])
+        return Plan([Reading(INPUT, batches)], [batches])
 
-    return run_preserved(action, ds)
+    return _measured(plan, bounds, advance, ds)
 
 
 def input_or_model(model: Any, ds: Any, bounds: Bounds, advance: Advance) -> Measured:
     """The input alone, the model alone on one batch in memory, and both together."""
-    import_tensorflow()
     check_model(model)
 
-    def action(kept: Kept) -> Measured:
+    def plan(kept: Kept) -> Plan:
         batches = _surveyed(ds, bounds)
-        variants: list[Variant] = [
-            Reading(INPUT, batches),
-            Training(MODEL, model, batches.again_and_again(), kept),
-            Training(TOGETHER, model, batches, kept),
-        ]
-        return _finished(variants, bounds, advance, [batches])
+        alone = Training(MODEL, model, batches.again_and_again(), kept)
+        return Plan([Reading(INPUT, batches), alone, Training(TOGETHER, model, batches, kept)], [batches])
 
-    return run_preserved(action, model, ds)
+    return _measured(plan, bounds, advance, model, ds)
 
 
 def synthetic(model: Any, ds: Any, bounds: Bounds, advance: Advance) -> Measured:
     """Training as it is, and on one batch in memory."""
-    import_tensorflow()
     check_model(model)
 
-    def action(kept: Kept) -> Measured:
+    def plan(kept: Kept) -> Plan:
         batches = _surveyed(ds, bounds)
-        variants = [
-            Training(TOGETHER, model, batches, kept),
-            Training(MODEL, model, batches.again_and_again(), kept),
-        ]
-        return _finished(variants, bounds, advance, [batches])
+        alone = Training(MODEL, model, batches.again_and_again(), kept)
+        return Plan([Training(TOGETHER, model, batches, kept), alone], [batches])
 
-    return run_preserved(action, model, ds)
+    return _measured(plan, bounds, advance, model, ds)
 
 
 def batch_sizes(
     model: Any, make_ds: Callable[[int], Any], sizes: Sequence[int], bounds: Bounds, advance: Advance
 ) -> Measured:
     """Training at several batch sizes; one that does not fit into memory is left out."""
-    import_tensorflow()
     check_model(model)
     wanted = tuple(dict.fromkeys(sizes))
     if not wanted or not all(isinstance(size, int) and size > 0 for size in wanted):
         raise ValueError(f"sizes={sizes!r} must be whole numbers of at least 1, such as [32, 64, 128].")
 
-    def action(kept: Kept) -> Measured:
+    def plan(kept: Kept) -> Plan:
         made = [_surveyed(make_ds(size), bounds, where=f"make_ds({size})") for size in wanted]
         variants = [Training(f"batch {n}", model, batches, kept) for n, batches in zip(wanted, made, strict=True)]
         for size, batches, variant in zip(wanted, made, variants, strict=True):
             if batches.sizes[0] != size:
                 variant.notices.append(f"make_ds({size}) makes batches of {batches.sizes[0]:,} samples.")
-        return _finished(variants, bounds, advance, made, may_lack_memory=True)
+        return Plan(variants, made, may_lack_memory=True)
 
-    return run_preserved(action, model, make_ds)
+    return _measured(plan, bounds, advance, model, make_ds)
 
 
 def without_callbacks(
     model: Any, ds: Any, callbacks: Sequence[Any], bounds: Bounds, advance: Advance, *, each: bool
 ) -> Measured:
     """Training with callbacks, without them and, with `each`, without one of them at a time."""
-    import_tensorflow()
     check_model(model)
     given = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
     if not given or not all(hasattr(callback, "on_train_batch_end") for callback in given):
         raise ValueError(f"callbacks={callbacks!r} must be a list of Keras callbacks, with at least one.")
 
-    def action(kept: Kept) -> Measured:
+    def plan(kept: Kept) -> Plan:
         batches = _surveyed(ds, bounds)
-
-        def variant(name: str, some: Sequence[Any]) -> Training:
-            return Training(name, model, batches, kept, callbacks=CallbackSet(some, kept.shared))
-
-        variants = [variant(WITH, given), variant(WITHOUT, [])]
+        chosen: dict[str, Sequence[Any]] = {WITH: given, WITHOUT: []}
         if each and len(given) > 1:
             names = _distinct([type(callback).__name__ for callback in given])
-            variants += [
-                variant(f"without {name}", [other for other in given if other is not callback])
-                for name, callback in zip(names, given, strict=True)
-            ]
-        measured = _finished(variants, bounds, advance, [batches])
-        return _with_notices(measured, warn_epoch_end(variants))
+            for name, callback in zip(names, given, strict=True):
+                chosen[f"without {name}"] = [other for other in given if other is not callback]
+        return Plan(
+            [
+                Training(name, model, batches, kept, callbacks=CallbackSet(some, kept.shared))
+                for name, some in chosen.items()
+            ],
+            [batches],
+        )
 
-    return run_preserved(action, model, ds, *given)
+    return _measured(plan, bounds, advance, model, ds, *given)
 
 
 def ablate(
@@ -145,7 +146,6 @@ def ablate(
     loss: Any,
 ) -> Measured:
     """Training as it is, without one stage of the input at a time, with one replaced, and with another loss."""
-    import_tensorflow()
     check_model(model)
     for name in (*(drop or ()), *replace):
         if name not in stages:
@@ -153,7 +153,7 @@ def ablate(
     dropped = tuple(stages) if drop is None else tuple(drop)
     fields = None if loss is None else other_loss(model, loss)
 
-    def action(kept: Kept) -> Measured:
+    def plan(kept: Kept) -> Plan:
         def batches_of(chosen: Mapping[str, Callable[[Any], Any]], where: str) -> Any:
             ds = source() if callable(source) and not hasattr(source, "element_spec") else source
             if not hasattr(ds, "element_spec"):
@@ -186,9 +186,9 @@ def ablate(
             raise ValueError(
                 " ".join(["There is nothing to compare: give stages to drop or replace, or a loss.", *notices])
             )
-        return _with_notices(_finished(variants, bounds, advance, made), notices)
+        return Plan(variants, made, notices)
 
-    return run_preserved(action, model, source, *stages.values(), *replace.values())
+    return _measured(plan, bounds, advance, model, source, *stages.values(), *replace.values())
 
 
 def _spec(ds: Any) -> Any:
@@ -210,34 +210,30 @@ def _surveyed(data: Any, bounds: Bounds, *, where: str = "ds") -> Batches:
     return batches
 
 
-def _finished(
-    variants: Sequence[Variant],
-    bounds: Bounds,
-    advance: Advance,
-    sources: Sequence[Batches],
-    *,
-    may_lack_memory: bool = False,
-) -> Measured:
-    """Measure, and say what a reader of the numbers must know."""
-    measured = measure(variants, bounds, advance, may_lack_memory=may_lack_memory)
-    told = []
+def _measured(plan: Callable[[Kept], Plan], bounds: Bounds, advance: Advance, *roots: Any) -> Measured:
+    """Measure what is planned, say what a reader of the numbers must know, and put back what `roots` held."""
+
+    def action(kept: Kept) -> Measured:
+        made = plan(kept)
+        found = measure(made.variants, bounds, advance, may_lack_memory=made.may_lack_memory)
+        told = [*found.notices, *_reservations(made, found.runs, bounds), *made.notices]
+        return replace(found, notices=tuple(dict.fromkeys(told)))
+
+    return run_preserved(action, *roots)
+
+
+def _reservations(plan: Plan, runs: Sequence[Run], bounds: Bounds) -> Iterator[str]:
     if active_capture() is not None:
-        told.append("A capture was running meanwhile, which makes every step slower.")
-    short = min((n for batches in sources if (n := batches.n_batches) is not None), default=None)
+        yield "A capture was running meanwhile, which makes every step slower."
+    short = min((n for batches in plan.sources if (n := batches.n_batches) is not None), default=None)
     if short is not None and short < bounds.n_steps:
-        told.append(f"The data set has {short:,} batches, so it was repeated to get {bounds.n_steps:,} steps.")
-    fewest = min((run.n_steps for run in measured.runs), default=bounds.n_steps)
+        yield f"The data set has {short:,} batches, so it was repeated to get {bounds.n_steps:,} steps."
+    fewest = min((run.n_steps for run in runs), default=bounds.n_steps)
     if fewest < bounds.n_steps:
-        told.append(
-            f"The bound of {bounds.max_seconds:g} s a variant was met: runs of {fewest:,} steps instead of {bounds.n_steps:,}."
-        )
+        yield f"The bound of {bounds.max_seconds:g} s a variant was met: runs of {fewest:,} steps instead of {bounds.n_steps:,}."
     if bounds.n_repeats == 1:
-        told.append("One repeat gives no interval.")
-    return _with_notices(measured, told)
-
-
-def _with_notices(measured: Measured, more: Sequence[str]) -> Measured:
-    return Measured(measured.variants, measured.runs, tuple(dict.fromkeys([*measured.notices, *more])))
+        yield "One repeat gives no interval."
+    yield from warn_epoch_end([variant for variant in plan.variants if isinstance(variant, Training)])
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..session.tf_profiler import import_tensorflow
 from .callbacks import CallbackSet
 from .inputs import Batches, viewed
 from .kept import Kept
@@ -19,9 +20,11 @@ def check_model(model: Any) -> None:
     """Refuse what cannot be trained.
 
     Raises:
+        CaptureError: TensorFlow is not installed.
         TypeError: it is no Keras model.
         ValueError: it was not compiled.
     """
+    import_tensorflow()
     if not (hasattr(model, "make_train_function") and hasattr(model, "compiled")):
         raise TypeError(f"model is a {type(model).__name__}; an experiment trains a keras.Model.")
     if not model.compiled:

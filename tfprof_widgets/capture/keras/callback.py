@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import traceback
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -141,8 +142,4 @@ class _Caller:
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:
-    frames = []
-    while frame is not None:
-        frames.append(frame)
-        frame = frame.f_back
-    return frames
+    return [] if frame is None else [one for one, _ in traceback.walk_stack(frame)]

@@ -98,7 +98,7 @@ class StepMarks:
         if self._is_computed or self._is_announced_end:
             if not self._is_computed:
                 # Keras 2 calls the function that it had before the watch.
-                self._capture.confirm_step(step)
+                step.confirm()
             self._capture.end_step(step, n_batches=phase.last_batch + 1 - phase.first_batch)
         else:
             phase.last_batch = phase.first_batch - 1
@@ -118,7 +118,7 @@ class StepMarks:
     def _confirm(self) -> None:
         if self._step is not None and not self._is_computed:
             self._is_computed = True
-            self._capture.confirm_step(self._step)
+            self._step.confirm()
 
     def _failed(self, error: BaseException) -> None:
         self.failure = read_failure(error, batch_size=self._capture.batch_size)

@@ -1,15 +1,15 @@
 """A call of Keras' fit, evaluate or predict -> the same call with a callback that tells `StepMarks` of its batches."""
 
-# ruff: noqa: ARG002 -- Keras calls its hooks with these arguments
+# ruff: noqa: ARG001, ARG002 -- Keras calls its hooks with these arguments
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .keras_steps import StepMarks
+from .keras_steps import KINDS, StepMarks
 
 if TYPE_CHECKING:
     from ..session.session import Capture
@@ -36,46 +36,37 @@ def marker_class() -> type:
         def _end(self) -> None:
             self.marks.end_phase()
 
-        def on_train_begin(self, logs: Any = None) -> None:
-            self._begin("train")
-
-        def on_test_begin(self, logs: Any = None) -> None:
-            self._begin("test")
-
-        def on_predict_begin(self, logs: Any = None) -> None:
-            self._begin("predict")
-
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self.marks.end_step()
 
-        def on_train_end(self, logs: Any = None) -> None:
-            self._end()
-
-        def on_test_end(self, logs: Any = None) -> None:
-            self._end()
-
-        def on_predict_end(self, logs: Any = None) -> None:
-            self._end()
-
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self.marks.begin_batch(batch)
-
-        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self.marks.begin_batch(batch)
-
-        def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self.marks.begin_batch(batch)
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.marks.note_batch_end("train", batch)
-
-        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.marks.note_batch_end("test", batch)
-
-        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.marks.note_batch_end("predict", batch)
-
+    for kind in KINDS:
+        for name, hook in _hooks(kind).items():
+            setattr(StepMarker, name, hook)
     return StepMarker
+
+
+def _hooks(kind: str) -> dict[str, Callable[..., None]]:
+    """What Keras calls in a loop of one kind, by the name that it is called by."""
+
+    def begin(self: Any, logs: Any = None) -> None:
+        self._begin(kind)
+
+    def end(self: Any, logs: Any = None) -> None:
+        self._end()
+
+    def batch_begin(self: Any, batch: int, logs: Any = None) -> None:
+        self.marks.begin_batch(batch)
+
+    def batch_end(self: Any, batch: int, logs: Any = None) -> None:
+        self.marks.note_batch_end(kind, batch)
+
+    hooks: dict[str, Callable[..., None]] = {
+        "begin": begin,
+        "end": end,
+        "batch_begin": batch_begin,
+        "batch_end": batch_end,
+    }
+    return {f"on_{kind}_{moment}": hook for moment, hook in hooks.items()}
 
 
 def make_step_marker(capture: Capture) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .gpu_sampler import GpuReader
-from .machine_reader import BASE_COLUMNS, LAST_COLUMNS, Reader, make_reader
+from .machine_reader import BASE_COLUMNS, LAST_COLUMNS, MachineReader
 
 MIN_HZ, DEFAULT_HZ, MAX_HZ = 5.0, 10.0, 20.0
 MAX_SAMPLES = 36_000
@@ -43,7 +43,7 @@ class SystemSampler:
         self._times: list[int] = []
         self._rows: list[array[float]] = []
         self._n_taken = 0
-        self._reader: Reader | None = None
+        self._reader: MachineReader | None = None
         self._gpus: GpuReader | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -51,7 +51,7 @@ class SystemSampler:
     def start(self) -> None:
         """Begin sampling; a machine that cannot be read gives an empty table, never an error."""
         try:
-            self._reader, self._gpus = make_reader(), GpuReader()
+            self._reader, self._gpus = MachineReader(), GpuReader()
             self._columns = (*self._reader.columns, *self._gpus.columns)
             self._take(self._reader, self._gpus)
         except Exception:  # the user's cell must run even where /proc is not readable
@@ -92,7 +92,7 @@ class SystemSampler:
             f"the table is bounded at {self._max_samples:,}."
         )
 
-    def _run(self, reader: Reader, gpus: GpuReader) -> None:
+    def _run(self, reader: MachineReader, gpus: GpuReader) -> None:
         due_s = time.monotonic()
         try:
             is_last = False
@@ -106,7 +106,7 @@ class SystemSampler:
         finally:
             self._close()
 
-    def _take(self, reader: Reader, gpus: GpuReader) -> None:
+    def _take(self, reader: MachineReader, gpus: GpuReader) -> None:
         now_ns = time.time_ns()
         row = array("d", reader.read())
         row.extend(gpus.read())

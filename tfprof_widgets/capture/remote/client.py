@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import CaptureError
-from ..source.source_map import SIDECAR
+from ...trace.source_map import SIDECAR
+from ..session.scratch import new_run
+from ..source.whole_file import write_whole
 from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, XSPACE_TOOL
 from .server import import_grpc
 
@@ -282,29 +284,15 @@ def write_run(answers: Sequence[Answer], logdir: Path) -> Path:
     Raises:
         CaptureError: it cannot be written; the message says where.
     """
-    runs = logdir / "plugins" / "profile"
-    name = time.strftime("%Y_%m_%d_%H_%M_%S")
     try:
-        runs.mkdir(parents=True, exist_ok=True)
-        run = next(place for place in (runs / f"{name}{_n(n)}" for n in range(1000)) if not place.exists())
-        run.mkdir()
+        run = new_run(logdir, time.strftime("%Y_%m_%d_%H_%M_%S"))
         for answer in answers:
             if answer.failure:
                 continue
             host = re.sub(r"[^A-Za-z0-9._-]", "_", answer.address)
-            _write_whole(run / f"{host}.xplane.pb", answer.xspace)
+            write_whole(run / f"{host}.xplane.pb", answer.xspace)
             if answer.sources:
-                _write_whole(run / f"{host}.{SIDECAR}", answer.sources)
+                write_whole(run / f"{host}.{SIDECAR}", answer.sources)
     except OSError as error:
         raise CaptureError(f"The traces of the workers cannot be written to {logdir}: {error}.") from error
     return run
-
-
-def _n(n: int) -> str:
-    return f"_{n + 1}" if n else ""
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    part.replace(path)

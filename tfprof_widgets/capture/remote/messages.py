@@ -6,9 +6,10 @@ Source: tsl/profiler/protobuf/profiler_service.proto and profiler_options.proto.
 from __future__ import annotations
 
 from ...formats.wire.messages import Messages
+from ...trace.source_map import SIDECAR
 
 PROFILE_METHOD = "/tensorflow.ProfilerService/Profile"
-SOURCES_TOOL = "tfprof.sources.json.gz"
+SOURCES_TOOL = SIDECAR
 """A worker that runs `serve()` sends what it noted of its program beside the trace, to whoever asks for this tool."""
 XSPACE_TOOL = "xplane.pb"
 """How TensorFlow's own client names a trace that it is to save."""

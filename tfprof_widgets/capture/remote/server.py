@@ -10,16 +10,15 @@ from types import TracebackType
 from typing import Any
 
 from ...errors import CaptureError
+from ...trace.source_map import SIDECAR
 from ..keras.patch import KerasPatch
 from ..session.active import active_capture
 from ..session.environment import enable_cpu_memory_recording
 from ..session.record import CaptureOptions, CaptureRecord
 from ..session.session import Capture
 from ..session.tf_profiler import import_tensorflow
-from ..source.source_map import SIDECAR
 from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, XSPACE_TOOL
 
-LOOPBACK = "127.0.0.1"
 MAX_CAPTURE_S = 600.0
 """How long one request may have the profiler run."""
 _VERBOSE_LEVEL = 3

@@ -8,7 +8,7 @@ import weakref
 
 from ...errors import CaptureError
 from .bounds import HEAP_BYTES_PER_FILE_BYTE, BoundKind, BoundWatch
-from .markers import OpenStep, close_marker
+from .markers import OpenStep
 from .notices import bound_text
 from .overhead import Phase, StepTimes
 from .record import CaptureOptions
@@ -33,8 +33,7 @@ class WindowControl:
         """How long the steps took, captured or not."""
         self.bound: str | None = None
         """The text of the bound that ended the capture; empty after a failure; None while windows may open."""
-        selection = options.selection()
-        self._selection = selection.clocked() if selection is not None else None
+        self._selection = options.selection()
         self._lock = threading.RLock()
         self._open_steps: set[OpenStep] = set()
         self._pending: BoundKind | None = None
@@ -70,7 +69,7 @@ class WindowControl:
         """End the marker of a step that counts for nothing; False when it has ended before."""
         if step not in self._open_steps:
             return False
-        close_marker(step.marker)
+        step.close()
         self._open_steps.discard(step)
         return True
 

@@ -11,8 +11,8 @@ import linecache
 import logging
 import re
 import time
+import traceback
 from collections.abc import Iterator
-from types import TracebackType
 
 from ...trace.capture_facts import Failure
 from ..source.source_files import is_user_file, title_of
@@ -98,14 +98,9 @@ def _told(text: str) -> str:
 def _place(error: BaseException, arrived: BaseException) -> tuple[str, int, str]:
     """The innermost frame of the user's: of the exception itself, or of the one that arrived."""
     for one in (error, arrived):
-        found = [(file, line) for file, line in _frames(one.__traceback__) if is_user_file(file)]
+        passed = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(one.__traceback__)]
+        found = [(file, line) for file, line in passed if is_user_file(file)]
         if found:
             file, line = found[-1]
             return title_of(file)[:MAX_LINE], line, linecache.getline(file, line).strip()[:MAX_LINE]
     return "", 0, ""
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
-    while traceback is not None:
-        yield traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
-        traceback = traceback.tb_next

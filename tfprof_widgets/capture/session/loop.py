@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from .active import active_capture
-from .markers import OpenStep, close_marker, confirm_marker, open_marker
+from .markers import OpenStep
 from .session import Capture
 
 T = TypeVar("T")
@@ -100,7 +100,6 @@ class _Step:
         self._default_number = default_number
         self._capture: Capture | None = None
         self._open: OpenStep | None = None
-        self._marker: Any = None
 
     def begin(self) -> None:
         capture = active_capture()
@@ -109,22 +108,20 @@ class _Step:
             self._capture = capture
             self._open = capture.begin_step(self._name, number, is_certain=False)
         elif sys.modules.get("tensorflow") is not None:  # where it was never imported no profiler can be running
-            self._marker = open_marker(self._name)
+            self._open = OpenStep(self._name, self._default_number)
 
     def confirm(self) -> None:
-        if self._capture is not None and self._open is not None:
-            self._capture.confirm_step(self._open)
-        elif self._marker is not None:
-            confirm_marker(self._marker, self._default_number)
+        if self._open is not None:
+            self._open.confirm()
 
     def cancel(self) -> None:
         if self._capture is not None and self._open is not None:
             self._capture.cancel_step(self._open)
-        elif self._marker is not None:
-            close_marker(self._marker)
+        elif self._open is not None:
+            self._open.close()
 
     def end(self) -> None:
         if self._capture is not None and self._open is not None:
             self._capture.end_step(self._open)
-        elif self._marker is not None:
-            close_marker(self._marker)
+        elif self._open is not None:
+            self._open.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 Phase = Literal["before", "during", "after", "cut"]
@@ -14,6 +13,7 @@ Phase = Literal["before", "during", "after", "cut"]
 MAX_STEPS = 100_000
 """Rows of `CaptureRecord.step_times`: half of them for the steps inside windows, half for the others."""
 
+_COLUMNS = {"number": "int64", "name": "str", "start_ns": "int64", "duration_ns": "int64", "phase": "str"}
 _Row = tuple[int, str, int, int, Phase]
 
 
@@ -46,18 +46,8 @@ class StepTimes:
         """One row per step: `number, name, start_ns, duration_ns, phase`; in the order of their begins."""
         with self._lock:
             rows = sorted([*self._inside.rows, *self._outside.rows], key=lambda row: row[2])
-        number, name, start_ns, duration_ns, phase = zip(*rows, strict=True) if rows else ((),) * 5
-        frame = pd.DataFrame(
-            {
-                "number": np.array(number, np.int64),
-                "name": list(name),
-                "start_ns": np.array(start_ns, np.int64),
-                "duration_ns": np.array(duration_ns, np.int64),
-                "phase": list(phase),
-            }
-        )
         # A table without rows has the types of one with rows.
-        return frame.astype({"name": "str", "phase": "str"})
+        return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
 
     @property
     def notice(self) -> str:

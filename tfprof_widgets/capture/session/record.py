@@ -14,7 +14,7 @@ from ...trace.capture_facts import CaptureCost, CaptureFacts
 from ..machine.sampler import DEFAULT_HZ, MAX_HZ, MIN_HZ
 from .detail import DETAILS, Detail
 from .overhead import no_step_times
-from .selection import Selection, Steps, make_selection
+from .selection import Selection, Steps, make_selection, require_positive
 
 Outcome = Literal["complete", "bounded", "exception", "interrupted"]
 """How a capture ended: by leaving its block, by a bound, by an exception in the block, or by Ctrl-C."""
@@ -53,13 +53,8 @@ class CaptureOptions:
 
     def __post_init__(self) -> None:
         for name in ("max_seconds", "max_bytes"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Real):
-                raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give a number.")
-            if not float(value) > 0:
-                raise ValueError(f"{name}={value!r} must be greater than 0; leave it out for the default.")
+            if (value := getattr(self, name)) is not None:
+                require_positive(name, value, Real, give="a number, or leave it out for the default")
         self._check_system()
         if self.detail not in DETAILS:
             choices = ", ".join(f'"{detail}"' for detail in DETAILS)
@@ -153,8 +148,3 @@ class CaptureRecord(CaptureFacts):
     step. Steps of validation are among them, and steps of several batches (`steps_per_execution`) are one row. At most
     100,000 rows; of more steps they are an even spread, and `notices` say so.
     """
-
-    @property
-    def n_steps_kept(self) -> int:
-        """How many marked steps lie whole in a window."""
-        return sum(window.n_steps for window in self.windows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import platform
 import shutil
@@ -61,11 +62,13 @@ def remove_scratch(folder: Path, owner_pid: int) -> None:
 
 def _sweep(parent: Path) -> None:
     """Delete what killed processes of this user left in `parent`: memory-backed files would hold memory for good."""
+    import psutil
+
     prefix = _host_prefix()
     for folder in parent.glob(f"{prefix}[0-9]*-*"):
         with contextlib.suppress(OSError, ValueError):
             pid = int(folder.name[len(prefix) :].split("-")[0])
-            if folder.stat().st_uid == os.getuid() and not _is_alive(pid):
+            if folder.stat().st_uid == os.getuid() and not psutil.pid_exists(pid):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -74,10 +77,21 @@ def _host_prefix() -> str:
     return f"{PREFIX}{platform.node().replace(os.sep, '_')}-"
 
 
-def _is_alive(pid: int) -> bool:
-    import psutil
+def new_run(logdir: Path, name: str) -> Path:
+    """Make an empty run directory `logdir/plugins/profile/<name>`, or `<name>_2` and so on where that is taken.
 
-    return bool(psutil.pid_exists(pid))
+    Raises:
+        OSError: it cannot be made.
+    """
+    runs = logdir / "plugins" / "profile"
+    runs.mkdir(parents=True, exist_ok=True)
+    # TensorFlow names runs by the second: two windows of one second have one name.
+    for n in itertools.count(1):
+        run = runs / (name if n == 1 else f"{name}_{n}")
+        with contextlib.suppress(FileExistsError):
+            run.mkdir()
+            break
+    return run
 
 
 def place_run(run_dir: Path, logdir: Path) -> Path:
@@ -86,17 +100,7 @@ def place_run(run_dir: Path, logdir: Path) -> Path:
     Raises:
         OSError: it could not be moved whole; `run_dir` is then still there.
     """
-    runs = logdir / "plugins" / "profile"
-    runs.mkdir(parents=True, exist_ok=True)
-    # TensorFlow names runs by the second: two windows of one second have one name.
-    target, n = runs / run_dir.name, 1
-    while True:
-        try:
-            target.mkdir()
-            break
-        except FileExistsError:
-            n += 1
-            target = runs / f"{run_dir.name}_{n}"
+    target = new_run(logdir, run_dir.name)
     try:
         shutil.copytree(run_dir, target, dirs_exist_ok=True)
     except OSError:

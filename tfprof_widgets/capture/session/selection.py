@@ -5,38 +5,35 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from numbers import Integral, Real
 
 StepRule = Callable[[int], bool]
 Steps = range | Iterable[int] | StepRule
 
 
-@dataclass(frozen=True)
 class Selection:
-    """Decides, step by step, whether a window of the capture is to be open.
+    """Decides, step by step, whether a window of the capture is to be open; its time starts when it is made.
 
     Numbers that follow each other and are both wanted share a window. With `every_seconds` each window is one step.
+
+    Args:
+        rule: whether the step of this number is wanted; None where every number is.
+        every_seconds: after how long the next window may open.
+        description: how the user spelled it, for messages: `steps=range(10, 20)`.
+        clock: tells the time in s.
     """
 
-    rule: StepRule | None
-    """Whether the step of this number is wanted; None where every number is."""
-    every_seconds: float | None = None
-    description: str = ""
-    """How the user spelled it, for messages: `steps=range(10, 20)`."""
-    clock: Callable[[], float] = time.monotonic
-
-    def clocked(self) -> SelectionState:
-        """Return a fresh run of this selection, whose time starts now."""
-        return SelectionState(self)
-
-
-class SelectionState:
-    """One run of a `Selection`: remembers when the last timed window opened, and asks a user's rule once per step."""
-
-    def __init__(self, selection: Selection) -> None:
-        self._selection = selection
-        self._due_s = selection.clock()
+    def __init__(
+        self,
+        rule: StepRule | None,
+        *,
+        every_seconds: float | None = None,
+        description: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.rule, self.description = rule, description
+        self._every_seconds, self._clock = every_seconds, clock
+        self._due_s = clock()
         self._asked: tuple[int, bool] | None = None
 
     def opens(self, number: int, n_batches: int = 1) -> bool:
@@ -48,28 +45,26 @@ class SelectionState:
         """
         if not any(self._wants(n) for n in range(number, number + max(n_batches, 1))):
             return False
-        every_seconds = self._selection.every_seconds
-        if every_seconds is None:
+        if self._every_seconds is None:
             return True
-        now_s = self._selection.clock()
+        now_s = self._clock()
         if now_s < self._due_s:
             return False
-        self._due_s = now_s + every_seconds
+        self._due_s = now_s + self._every_seconds
         return True
 
     def continues(self, number: int, n_batches: int = 1) -> bool:
         """Whether the step `number` belongs to the window that is open now."""
-        if self._selection.every_seconds is not None:
+        if self._every_seconds is not None:
             return False
         return any(self._wants(n) for n in range(number, number + max(n_batches, 1)))
 
     def _wants(self, number: int) -> bool:
-        rule = self._selection.rule
-        if rule is None:
+        if self.rule is None:
             return True
         # The end of a step and the begin of the next ask about the same number; a user's rule may be stateful.
         if self._asked is None or self._asked[0] != number:
-            self._asked = (number, bool(rule(number)))
+            self._asked = (number, bool(self.rule(number)))
         return self._asked[1]
 
 
@@ -97,16 +92,11 @@ def make_selection(
         rules.append(rule)
         words.append(word)
     if every is not None:
-        period = _positive_int(every)
-        rules.append(lambda number: number % period == 0)
+        require_positive("every", every, Integral, give="a whole number of steps, such as 100")
+        rules.append(lambda number: number % every == 0)
         words.append(f"every={every}")
     if every_seconds is not None:
-        if isinstance(every_seconds, bool) or not isinstance(every_seconds, Real):
-            raise TypeError(
-                f"every_seconds={every_seconds!r} is a {type(every_seconds).__name__}; give a number of seconds."
-            )
-        if not every_seconds > 0:
-            raise ValueError(f"every_seconds={every_seconds!r} must be greater than 0; give seconds, such as 30.0.")
+        require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 30.0")
         words.append(f"every_seconds={every_seconds}")
     combined = (lambda number: all(rule(number) for rule in rules)) if rules else None
     return Selection(combined, every_seconds=every_seconds, description=", ".join(words))
@@ -133,9 +123,13 @@ def _step_rule(steps: Steps) -> tuple[StepRule, str]:
     return numbers.__contains__, word
 
 
-def _positive_int(every: int) -> int:
-    if isinstance(every, bool) or not isinstance(every, Integral):
-        raise TypeError(f"every={every!r} is a {type(every).__name__}; give a whole number of steps, such as 100.")
-    if every < 1:
-        raise ValueError(f"every={every} must be at least 1; give a number of steps, such as 100.")
-    return int(every)
+def require_positive(name: str, value: object, kind: type[Real | Integral], *, give: str) -> None:
+    """Refuse what is no number, or none above 0.
+
+    Raises:
+        TypeError, ValueError: the message tells the argument's `name` and to `give` another one.
+    """
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give {give}.")
+    if not float(value) > 0:
+        raise ValueError(f"{name}={value!r} must be greater than 0; give {give}.")

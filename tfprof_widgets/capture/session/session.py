@@ -16,7 +16,7 @@ from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
 from .failure import read_failure
-from .markers import OpenStep, confirm_marker
+from .markers import OpenStep
 from .notices import closing_notices
 from .record import CaptureOptions, CaptureRecord, Outcome, Window
 from .scratch import make_scratch, remove_scratch
@@ -247,7 +247,7 @@ class Capture:
             n_batches: how many numbers it covers.
             is_selectable: False for steps that open and close no window, such as validation; nor does any step inside
                 another of its thread.
-            is_certain: False when it turns out later whether there is a step: call `confirm_step` then.
+            is_certain: False when it turns out later whether there is a step: call `confirm` of it then.
         """
         control = self._running_control()
         is_selectable = is_selectable and not control.steps_here()
@@ -257,12 +257,8 @@ class Capture:
         step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened)
         control.add(step)
         if is_certain:
-            self.confirm_step(step)
+            step.confirm()
         return step
-
-    def confirm_step(self, step: OpenStep) -> None:
-        """Make the marker of `step` that of a step; without it the event is not one."""
-        confirm_marker(step.marker, step.number)
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""

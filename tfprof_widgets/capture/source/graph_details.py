@@ -4,52 +4,39 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
+from .columns import Columns
 from .graph_flops import StaticShapes, count_float_ops, without_deprecations
 
 MAX_EDGES = 400_000
 """How many edges are noted; a graph op has about two."""
 _READS = frozenset(("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VariableV2", "Variable"))
 """Types of ops that stand for a variable: in functions those that read it, in graphs of sessions those that hold it."""
-_COLUMNS = ("op", "device", "float_ops", "input_shapes", "output_shapes", "variable")
 _MAX_CALLS = 100
 """How many functions within functions a captured tensor is followed through; it may go in a circle."""
 
 _logger = logging.getLogger(__name__)
 
 
-@dataclass
 class GraphDetails:
     """Details and edges of the ops noted so far; rows are those of the table of ops."""
 
-    op: list[int] = field(default_factory=list)
-    device: list[str] = field(default_factory=list)
-    float_ops: list[int] = field(default_factory=list)
-    input_shapes: list[str] = field(default_factory=list)
-    output_shapes: list[str] = field(default_factory=list)
-    variable: list[int] = field(default_factory=list)
-    edge_op: list[int] = field(default_factory=list)
-    edge_slot: list[int] = field(default_factory=list)
-    edge_source: list[int] = field(default_factory=list)
-    edge_output: list[int] = field(default_factory=list)
-    failure: str = ""
-    """What went wrong, as a sentence; "" when all went well."""
-    n_edges_missed: int = 0
-    n_counted: int = 0
-    n_to_count: int = 0
-    """Of how many ops float operations were counted, of how many they could be but for the time."""
-    _shapes: StaticShapes = field(default_factory=StaticShapes)
-    _uncounted: list[tuple[Any, int]] = field(default_factory=list)
-    _outer: dict[int, Any] = field(default_factory=dict)
-    _of_handle: dict[int, int] = field(default_factory=dict)
-    """What only one look needs, as it holds TensorFlow's objects or their ids."""
+    def __init__(self) -> None:
+        self.details = Columns("op", "device", "float_ops", "input_shapes", "output_shapes", "variable")
+        self.edges = Columns("op", "slot", "source", "source_output")
+        self.failure = ""
+        """What went wrong, as a sentence; "" when all went well."""
+        self.n_edges_missed = 0
+        self.n_counted = 0
+        self.n_to_count = 0
+        """Of how many ops float operations were counted, of how many they could be but for the time."""
+        self.forget()
 
     def begin(self, graphs: list[Any], of_handle: dict[int, int]) -> None:
         """Start a look: `of_handle` is the row of the variable by the `id` of its handle."""
         self.forget()
-        self._of_handle = of_handle
+        self._of_handle |= of_handle
         for graph in graphs:
             for outer, inner in getattr(graph, "captures", None) or ():
                 self._outer[id(inner)] = outer
@@ -69,7 +56,7 @@ class GraphDetails:
         inputs = operation.inputs
         sources = [(row_of.get(tensor.op.name, -1), tensor.value_index) for tensor in inputs]
         sources += [(row_of.get(source.name, -1), -1) for source in operation.control_inputs]
-        found = (
+        at = self.details.add(
             row,
             operation.device or "",
             0,
@@ -77,12 +64,15 @@ class GraphDetails:
             ";".join(map(self._shapes.text, operation.outputs)),
             self._variable(operation) if operation.type in _READS else -1,
         )
-        for name, value in zip(_COLUMNS, found, strict=True):
-            getattr(self, name).append(value)
         for slot, (source, output) in enumerate(sources):
-            self._edge(row, slot, source, output)
+            if source < 0:  # an argument of the function
+                continue
+            if self.edges.n_rows < MAX_EDGES:
+                self.edges.add(row, slot, source, output)
+            else:
+                self.n_edges_missed += 1
         if is_counted:
-            self._uncounted.append((operation, len(self.op) - 1))
+            self._uncounted.append((operation, at))
 
     def count(self, deadline_s: float, batch_size: int) -> None:
         """Count the float operations of what was noted in this look, until `time.thread_time()` is `deadline_s`."""
@@ -91,23 +81,15 @@ class GraphDetails:
             for operation, at in self._uncounted:
                 if time.thread_time() > deadline_s:
                     return
-                self.float_ops[at] = count_float_ops(operation, self._shapes, batch_size)
+                self.details["float_ops"][at] = count_float_ops(operation, self._shapes, batch_size)
                 self.n_counted += 1
 
     def forget(self) -> None:
-        """Let go of TensorFlow's objects."""
-        self._shapes, self._uncounted, self._outer, self._of_handle = StaticShapes(), [], {}, {}
-
-    def _edge(self, row: int, slot: int, source: int, output: int) -> None:
-        if source < 0:  # an argument of the function
-            return
-        if len(self.edge_op) >= MAX_EDGES:
-            self.n_edges_missed += 1
-            return
-        self.edge_op.append(row)
-        self.edge_slot.append(slot)
-        self.edge_source.append(source)
-        self.edge_output.append(output)
+        """Let go of what only one look needs, as it holds TensorFlow's objects or their ids."""
+        self._shapes = StaticShapes()
+        self._uncounted: list[tuple[Any, int]] = []
+        self._outer: dict[int, Any] = {}
+        self._of_handle: dict[int, int] = {}
 
     def _variable(self, operation: Any) -> int:
         """The row of the variable that an op stands for, -1 for none that is known."""
@@ -120,16 +102,3 @@ class GraphDetails:
             if handle is None:
                 break
         return -1
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The table of details as lists."""
-        return {name: getattr(self, name) for name in _COLUMNS}
-
-    def edges(self) -> dict[str, list[int]]:
-        """The table of edges as lists."""
-        return {
-            "op": self.edge_op,
-            "slot": self.edge_slot,
-            "source": self.edge_source,
-            "source_output": self.edge_output,
-        }

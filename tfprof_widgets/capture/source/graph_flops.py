@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 _RESHAPES = frozenset(("Reshape", "ExpandDims", "Squeeze"))
@@ -105,28 +106,14 @@ class StaticShapes:
         return None
 
 
-@dataclass(frozen=True)
-class _Known:
-    """A tensor of a known shape."""
-
-    shape: Any
-
-    def get_shape(self) -> Any:
-        """As of a tensor."""
-        return self.shape
-
-
-@dataclass(frozen=True)
-class _Filled:
+def _filled(tensors: dict[str, Any], shapes: StaticShapes, batch_size: int) -> Any:
     """A graph whose tensors have no unknown dimension, as far as statistics ask."""
 
-    tensors: dict[str, Any]
-    batch_size: int
-    shapes: StaticShapes
+    def get_tensor_by_name(name: str) -> Any:
+        shape = shapes.tools[1](shapes.whole(tensors[name], batch_size))
+        return SimpleNamespace(get_shape=lambda: shape)
 
-    def get_tensor_by_name(self, name: str) -> _Known:
-        """The tensor of this name among the inputs and outputs of one op."""
-        return _Known(self.shapes.tools[1](self.shapes.whole(self.tensors[name], self.batch_size)))
+    return SimpleNamespace(get_tensor_by_name=get_tensor_by_name)
 
 
 def count_float_ops(operation: Any, shapes: StaticShapes, batch_size: int) -> int:
@@ -136,8 +123,7 @@ def count_float_ops(operation: Any, shapes: StaticShapes, batch_size: int) -> in
         tensors = {tensor.name: tensor for tensor in (*operation.inputs, *operation.outputs)}
         if any(shapes.whole(tensor, batch_size) is None for tensor in tensors.values()):
             return 0  # most statistics raise then, which takes time
-        filled = _Filled(tensors, batch_size, shapes)
-        found = get_stats(filled, operation.node_def, "flops").value
+        found = get_stats(_filled(tensors, shapes, batch_size), operation.node_def, "flops").value
         return min(max(int(found or 0), 0), 2**62)
     except Exception:  # a shape that does not fit, an attribute that is missing: anybody's statistics may fail
         return 0

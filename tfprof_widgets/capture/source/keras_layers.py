@@ -5,7 +5,7 @@ keras_layers() -> list of LayerRecord
 
 from __future__ import annotations
 
-import gc
+import itertools
 import logging
 import sys
 from collections.abc import Iterator
@@ -29,69 +29,51 @@ class LayerRecord(NamedTuple):
     model: str
 
 
-def keras_layers(objects: list[Any] | None = None) -> list[LayerRecord]:
-    """Record the layers of every Keras 3 model that is alive.
+def keras_class(module: str, part: str, name: str) -> type | None:
+    """A class such as `layers.Layer` of `keras` or `tf_keras`; None where the program has not loaded it."""
+    found = getattr(getattr(sys.modules.get(module), part, None), name, None)
+    return found if isinstance(found, type) else None
 
-    Found through the garbage collector, which knows every live object (about 0.1 s per million); nothing is imported, built or
-    changed. Whatever goes wrong is logged and costs the records, never the capture.
+
+def alive(objects: list[Any], base: type | None) -> list[Any]:
+    """The instances of a class among `objects`. No object is asked for its `__class__`, which may run code of the user's."""
+    return [] if base is None else [one for one in objects if issubclass(type(one), base)]
+
+
+def keras_layers(objects: list[Any]) -> list[LayerRecord]:
+    """Record the layers of every Keras 3 model that is alive; nothing is imported, built or changed.
 
     Args:
-        objects: those among which the layers and optimizers are, where the caller has asked the garbage collector.
+        objects: those among which the layers and optimizers are.
 
     Returns:
         Every optimizer; then for each model that is no part of another (a layer that stands alone counts as one) itself, its
         layers and theirs, outermost first. At most `MAX_RECORDS`, the excess is logged.
     """
-    keras = sys.modules.get("keras")
-    if keras is None:
-        return []
-    try:
-        optimizers, layers = _live(keras, gc.get_objects() if objects is None else objects)
-        return [
-            LayerRecord("", shown_name(one), type(one).__name__, "") for one in optimizers[:MAX_RECORDS]
-        ] + _records(layers)
-    except Exception:
-        _log.warning("the layers of the Keras models could not be listed", exc_info=True)
-        return []
+    optimizers = alive(objects, keras_class("keras", "optimizers", "Optimizer"))[:MAX_RECORDS]
+    layers = alive(objects, keras_class("keras", "layers", "Layer"))
+    inner = {id(part) for layer in layers for part in parts_of(layer)}
+    records = (
+        LayerRecord(path, shown_name(layer), type(layer).__name__, shown_name(root))
+        for root in layers
+        if id(root) not in inner
+        for layer, path in below(root)
+    )
+    kept = list(itertools.islice(records, MAX_RECORDS))
+    if next(records, None) is not None:
+        _log.warning("only the first %d layers of the Keras models are recorded", MAX_RECORDS)
+    return [LayerRecord("", shown_name(one), type(one).__name__, "") for one in optimizers] + kept
 
 
-def _live(keras: Any, objects: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Optimizers and layers that are alive."""
-    found: tuple[list[Any], list[Any]] = ([], [])
-    bases = (keras.optimizers.Optimizer, keras.layers.Layer)
-    for one in objects:
-        # type() and not isinstance(): some objects run code of their own to tell their __class__.
-        kind = type(one)
-        for base, those in zip(bases, found, strict=True):
-            if issubclass(kind, base):
-                those.append(one)
-    return found
-
-
-def _records(layers: list[Any]) -> list[LayerRecord]:
-    inner = {id(part) for layer in layers for part in _parts(layer)}
-    records: list[LayerRecord] = []
-    for root in layers:
-        if id(root) in inner:
-            continue
-        for record in _below(root):
-            if len(records) == MAX_RECORDS:
-                _log.warning("only the first %d layers of the Keras models are recorded", MAX_RECORDS)
-                return records
-            records.append(record)
-    return records
-
-
-def _below(root: Any) -> Iterator[LayerRecord]:
-    """A layer and all within it."""
-    model = shown_name(root)
-    stack: list[tuple[Any, str, tuple[int, ...]]] = [(root, model, (id(root),))]
+def below(root: Any) -> Iterator[tuple[Any, str]]:
+    """A layer and all within it, outermost first, each with the names on the way to it, joined by "/"."""
+    stack: list[tuple[Any, str, tuple[int, ...]]] = [(root, shown_name(root), (id(root),))]
     while stack:
         layer, path, above = stack.pop()
-        yield LayerRecord(path, shown_name(layer), type(layer).__name__, model)
+        yield layer, path
         if len(above) < MAX_DEPTH:
-            below = [part for part in _parts(layer) if id(part) not in above]
-            stack.extend((part, f"{path}/{shown_name(part)}", (*above, id(part))) for part in reversed(below))
+            parts = [part for part in parts_of(layer) if id(part) not in above]
+            stack.extend((part, f"{path}/{shown_name(part)}", (*above, id(part))) for part in reversed(parts))
 
 
 def own_values(thing: Any) -> dict[str, Any]:
@@ -110,7 +92,12 @@ def shown_name(named: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _parts(layer: Any) -> list[Any]:
+def parts_of(layer: Any) -> list[Any]:
     """The layers directly within a layer, which Keras tracks (`keras/src/layers/layer.py`)."""
-    parts = own_values(layer).get("_layers")
-    return list(parts) if isinstance(parts, list) else []
+    own = own_values(layer)
+    return listed(own.get("_layers")) or listed(own.get("_self_tracked_trackables"))  # the latter is of Keras 2
+
+
+def listed(values: Any) -> list[Any]:
+    """The members of a list or tuple; none of what is neither."""
+    return list(values) if isinstance(values, (list, tuple)) else []

@@ -7,20 +7,19 @@ those that are left, the ones beside calls that surely made layers of the same m
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
-from .keras_layers import own_values, shown_name
+from .keras_layers import alive, keras_class, own_values, shown_name
 from .layer_calls import UNKNOWN, Call, Wanted, calls_of, makes, plain, simple
+from .source_graphs import plain_function
 
 MAX_LAYERS = 5_000
-MAX_WRAPPERS = 100
-"""How many decorators of a constructor are looked through; they may go in a circle."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +47,16 @@ class LayerFacts:
         return int(tail) if self.is_auto_named and tail.isdigit() else 0
 
 
-def live_layers(objects: Iterable[Any]) -> tuple[list[LayerFacts], list[str]]:
+def live_layers(objects: list[Any]) -> tuple[list[LayerFacts], list[str]]:
     """Facts of the Keras layers among `objects`, and the names of the models."""
     layers: list[LayerFacts] = []
     models: list[str] = []
     for module in ("keras", "tf_keras"):
-        keras = sys.modules.get(module)
-        base, model = getattr(getattr(keras, "layers", None), "Layer", None), getattr(keras, "Model", None)
-        if not isinstance(base, type) or not isinstance(model, type):
-            continue
-        for thing in objects:
-            kind = type(thing)
-            if issubclass(kind, model):
+        model = keras_class(module, "models", "Model")
+        for thing in alive(objects, keras_class(module, "layers", "Layer")):
+            if model is not None and issubclass(type(thing), model):
                 models.append(shown_name(thing))
-            elif issubclass(kind, base) and len(layers) < MAX_LAYERS:
+            elif len(layers) < MAX_LAYERS:
                 layers.append(_facts(thing))
     # Whose constructor has not run, or failed, has no name: a notebook keeps such an object in its last traceback.
     return [layer for layer in layers if layer.name], [name for name in models if name]
@@ -84,23 +79,17 @@ def _property(layer: Any, name: str) -> Any:
         return UNKNOWN
 
 
-def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _parameters(constructor: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Names of the parameters of a constructor but the first, and their simple defaults."""
-    for _ in range(MAX_WRAPPERS):
-        if type(function) is not FunctionType:
-            return (), {}
-        if "__wrapped__" not in function.__dict__:
-            break
-        function = function.__dict__["__wrapped__"]
-    else:
+    function = plain_function(constructor)
+    try:
+        parameters = [] if function is None else [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):  # a decorator may claim any signature
         return (), {}
-    code = function.__code__
-    positional = code.co_varnames[: code.co_argcount]
-    defaults = function.__defaults__ or ()
-    found = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True))
-    found |= function.__kwdefaults__ or {}
-    names = (*positional[1:], *code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
-    return names, {name: simple(value) for name, value in found.items()}
+    named = [one for one in parameters[1:] if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    return tuple(one.name for one in named), {
+        one.name: simple(one.default) for one in named if one.default is not one.empty
+    }
 
 
 def creation_lines(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
-from .keras_layers import MAX_DEPTH, own_values, shown_name
+from .columns import Columns
+from .keras_layers import alive, below, listed, own_values, parts_of
 
 MAX_VARIABLES = 20_000
 _WEIGHTS = ("_trainable_variables", "_non_trainable_variables", "_trainable_weights", "_non_trainable_weights")
@@ -20,18 +20,13 @@ _WEIGHTS = ("_trainable_variables", "_non_trainable_variables", "_trainable_weig
 _LATER_REPLICA = re.compile(r"/replica_[1-9]\d*(:0)?$")
 
 
-@dataclass
 class VariableTable:
     """Variables noted so far."""
 
-    name: list[str] = field(default_factory=list)
-    shape: list[str] = field(default_factory=list)
-    dtype: list[str] = field(default_factory=list)
-    trainable: list[bool] = field(default_factory=list)
-    layer: list[str] = field(default_factory=list)
-    device: list[str] = field(default_factory=list)
-    n_missed: int = 0
-    _rows: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.variables = Columns("name", "shape", "dtype", "trainable", "layer", "device")
+        self.n_missed = 0
+        self._rows: dict[tuple[int, str, str], int] = {}
 
     def add_live(self, objects: list[Any]) -> dict[int, int]:
         """Note the variables among `objects` and in the layers there; the row of each by the `id` of its handle."""
@@ -44,11 +39,10 @@ class VariableTable:
                 managed.add(id(variable))
                 self._add(kept, variable, path, of_handle)
         base, keras_base = variable_classes()
-        for thing in objects:  # before the next turn, as a wrapped variable is nobody's own
-            if keras_base is not None and issubclass(type(thing), keras_base):
-                managed.add(id(_inner(thing)))
-        for thing in objects:
-            if base is not None and issubclass(type(thing), base) and id(thing) not in managed:
+        # A wrapped variable is nobody's own.
+        managed.update(id(_inner(thing)) for thing in alive(objects, keras_base))
+        for thing in alive(objects, base):
+            if id(thing) not in managed:
                 self._add(thing, thing, "", of_handle)
         return of_handle
 
@@ -63,26 +57,18 @@ class VariableTable:
         shape = _shape_text(own.get("_shape", inner.get("_shape")))
         key = id(variable), name, shape
         row = self._rows.get(key)
+        trainable = bool(own.get("_trainable", inner.get("_trainable")))
         if row is None:
-            if len(self.name) >= MAX_VARIABLES:
+            if self.variables.n_rows >= MAX_VARIABLES:
                 self.n_missed += 1
                 return
-            row = self._rows[key] = len(self.name)
-            self.name.append(name)
-            self.shape.append(shape)
-            self.dtype.append(_dtype_text(own.get("_dtype", inner.get("_dtype"))))
-            self.trainable.append(bool(own.get("_trainable", inner.get("_trainable"))))
-            self.layer.append(layer)
-            self.device.append(str(getattr(handle, "device", "") or ""))
-        else:
-            self.trainable[row] = bool(own.get("_trainable", inner.get("_trainable")))
+            dtype = own.get("_dtype", inner.get("_dtype"))
+            dtype_text = str(getattr(dtype, "name", dtype) or "")
+            device = str(getattr(handle, "device", "") or "")
+            row = self._rows[key] = self.variables.add(name, shape, dtype_text, trainable, layer, device)
+        self.variables["trainable"][row] = trainable
         if handle is not None:
             of_handle[id(handle)] = row
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The table as lists."""
-        names = ("name", "shape", "dtype", "trainable", "layer", "device")
-        return {name: getattr(self, name) for name in names}
 
 
 def variable_classes() -> tuple[type | None, type | None]:
@@ -95,7 +81,7 @@ def variable_classes() -> tuple[type | None, type | None]:
 def _weights(objects: list[Any]) -> Iterator[tuple[str, Any]]:
     """The weights of all live layers, each with the path of its layer, models before what is no part of another."""
     layers = [thing for thing in objects if any(name in own_values(thing) for name in _WEIGHTS)]
-    inner = {id(part) for layer in layers for part in _parts(layer) if part is not layer}
+    inner = {id(part) for layer in layers for part in parts_of(layer) if part is not layer}
     # A sequential model keeps a functional one of the same layers, which nobody else knows.
     inner |= {id(own_values(layer).get("_functional")) for layer in layers}
     seen: set[int] = set()
@@ -103,25 +89,11 @@ def _weights(objects: list[Any]) -> Iterator[tuple[str, Any]]:
     for root in sorted(layers, key=lambda layer: id(layer) in inner):
         if id(root) in seen:
             continue
-        stack: list[tuple[Any, str, tuple[int, ...]]] = [(root, shown_name(root), (id(root),))]
-        while stack:
-            layer, path, above = stack.pop()
+        for layer, path in below(root):
             seen.add(id(layer))
             for key in _WEIGHTS:
-                for kept in _listed(own_values(layer).get(key)):
+                for kept in listed(own_values(layer).get(key)):
                     yield path, kept
-            if len(above) < MAX_DEPTH:
-                below = [part for part in _parts(layer) if id(part) not in above]
-                stack.extend((part, f"{path}/{shown_name(part)}", (*above, id(part))) for part in reversed(below))
-
-
-def _parts(layer: Any) -> list[Any]:
-    own = own_values(layer)
-    return _listed(own.get("_layers")) or _listed(own.get("_self_tracked_trackables"))  # the latter is of Keras 2
-
-
-def _listed(values: Any) -> list[Any]:
-    return list(values) if isinstance(values, (list, tuple)) else []
 
 
 def _inner(kept: Any) -> Any:
@@ -139,7 +111,3 @@ def _shape_text(shape: Any) -> str:
     except (TypeError, ValueError):
         return "?"
     return "x".join(map(str, sizes)) if sizes else "()"
-
-
-def _dtype_text(dtype: Any) -> str:
-    return str(getattr(dtype, "name", dtype) or "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import logging
@@ -11,6 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from ...trace.source_map import SIDECAR, VERSION
 from ..machine.machine import machine_facts
 from .keras_layers import keras_layers
 from .layer_lines import creation_lines, live_layers
@@ -18,10 +18,8 @@ from .line_sampler import LineSampler
 from .live_variables import VariableTable
 from .source_files import MAX_FILE_BYTES, MAX_TEXT_BYTES, cut_text, is_user_file, text_of, title_of, user_texts
 from .source_graphs import FrameTable, GraphTable, live_objects
+from .whole_file import write_whole
 
-SIDECAR = "tfprof.sources.json.gz"
-"""Name of the file beside the traces of a run; TensorBoard and XProf ignore it."""
-VERSION = 1
 COLLECT_S = 2.0
 """How much processor time one look at the program may take."""
 PAUSE_FACTOR = 20
@@ -63,7 +61,9 @@ class SourceRecorder:
         try:
             failure = self._look()
             document, notice = self._document()
-            _write_whole(run_dir / SIDECAR, json.dumps(document, separators=(",", ":")))
+            text = json.dumps(document, separators=(",", ":"))
+            content = gzip.compress(text.encode("utf-8", "replace"), compresslevel=5, mtime=0)
+            write_whole(run_dir / SIDECAR, content)
         # The user's cell and its trace must survive whatever TensorFlow's insides have become.
         except Exception as error:
             _logger.warning("source lines are not noted", exc_info=True)
@@ -120,7 +120,7 @@ class SourceRecorder:
         files, n_cut = self._files()
         notices = []
         if self._graphs.n_missed:
-            n = len(self._graphs.op)
+            n = self._graphs.ops.n_rows
             notices.append(f"Source lines are known of {n} of {n + self._graphs.n_missed} graph ops (a bound).")
         notices += self._limits()
         if n_cut:
@@ -133,16 +133,16 @@ class SourceRecorder:
         document = {
             "version": VERSION,
             "recorder": self._id,
-            "ops": self._graphs.ops(),
-            "frames": self._frames.columns(),
+            "ops": self._graphs.ops,
+            "frames": self._frames.frames,
             "files": files,
             "layers": {key: [record[key] for record in self._layers.values()] for key in keys},
-            "functions": self._graphs.functions(),
+            "functions": self._graphs.functions,
             "samples": samples,
             "facts": {"name": list(facts), "value": list(facts.values())},
-            "details": self._graphs.details.columns(),
-            "edges": self._graphs.details.edges(),
-            "variables": self._variables.columns(),
+            "details": self._graphs.details.details,
+            "edges": self._graphs.details.edges,
+            "variables": self._variables.variables,
             "notices": notices,
         }
         return document, " ".join(notices)
@@ -152,14 +152,14 @@ class SourceRecorder:
         details = self._graphs.details
         notices = [details.failure] if details.failure else []
         if details.n_edges_missed:
-            n = len(details.edge_op)
+            n = details.edges.n_rows
             notices.append(f"Edges between graph ops: {n} of {n + details.n_edges_missed} are known (a bound).")
         if details.n_counted < details.n_to_count:
             notices.append(
                 f"Float operations were counted of {details.n_counted} of {details.n_to_count} graph ops ({COLLECT_S:g} s)."
             )
         if self._variables.n_missed:
-            n = len(self._variables.name)
+            n = self._variables.variables.n_rows
             notices.append(f"{n} of {n + self._variables.n_missed} variables are known (a bound).")
         return notices
 
@@ -176,15 +176,3 @@ class SourceRecorder:
             texts.append(text)
         titles = [title_of(name) if wanted else name for name, wanted in zip(names, is_user, strict=True)]
         return {"file": names, "title": titles, "is_user": is_user, "text": texts}, n_cut
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is whole or not there."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(gzip.compress(text.encode("utf-8", "replace"), compresslevel=5, mtime=0))
-        part.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise

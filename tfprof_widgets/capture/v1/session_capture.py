@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..source.whole_file import write_whole
 from .session_graph import graph_bytes, op_log_bytes
 from .session_options import HookOptions
 
@@ -68,11 +71,9 @@ class SessionCapture:
         """Forget the runs so far, and their files: they turned out to be no training steps."""
         self.n_left_out += len(self.runs)
         if self.options.output_dir is not None:
-            try:
+            with self.telling(f"Files of runs that are no steps are left in {self._folder}"):
                 for number in self.runs:
                     (self._folder / RUN_FILE.format(number)).unlink(missing_ok=True)
-            except OSError as error:
-                self.tell(f"Files of runs that are no steps are left in {self._folder}", error)
         self.runs, self.n_bytes, self.n_missed = {}, 0, 0
         self._known = None  # the log has shapes of a run that was left out; the next one makes its own
 
@@ -81,13 +82,20 @@ class SessionCapture:
         graph = self._graph() if self._graph is not None else None
         if self._known is None and graph is not None:
             definition, log = b"", b""
-            try:
+            # Beyond 2 GiB, or of ops that nobody can count: the times are worth having.
+            with self.telling("The graph is not known in full"):
                 definition = graph_bytes(graph)
                 log = op_log_bytes(graph, next(iter(self.runs.values()), b""))
-            except Exception as error:  # beyond 2 GiB, or of ops that nobody can count: the times are worth having
-                self.tell("The graph is not known in full", error)
             self._known = definition, log
         return self._known or (b"", b"")
+
+    @contextlib.contextmanager
+    def telling(self, what: str) -> Iterator[None]:
+        """Note what the block raises, and go on."""
+        try:
+            yield
+        except Exception as error:  # the user's session must run, whatever of the hook fails
+            self.tell(what, error)
 
     def tell(self, what: str, error: Exception) -> None:
         """Note a failure of the hook; the user's session goes on."""
@@ -119,11 +127,6 @@ class SessionCapture:
     def _write(self, name: str, content: bytes) -> None:
         if not content or self.options.output_dir is None:
             return
-        folder = self._folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            part = folder / f".{name}.part"
-            part.write_bytes(content)
-            part.replace(folder / name)
-        except OSError as error:
-            self.tell(f"{name} could not be written to {folder}", error)
+        with self.telling(f"{name} could not be written to {self._folder}"):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self._folder / name, content)

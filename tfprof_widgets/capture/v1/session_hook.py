@@ -11,6 +11,8 @@ from .session_capture import SessionCapture
 from .session_options import HookOptions
 from .session_steps import SessionSteps
 
+_COUNTED = "Runs are counted from 1, as the global step could not be read"
+
 Wrap = Callable[[SessionCapture], Any]
 
 
@@ -56,50 +58,41 @@ class SessionObserver:
         if self._now.n_runs:
             self._captures.append(SessionCapture(self._options))
         self._steps, self._step_name = SessionSteps(self._now), None
-        try:
+        with self._now.telling(_COUNTED):
             self._now.watch(import_tensorflow().compat.v1.get_default_graph())
             self._step_name = _global_step_name()
-        except Exception as error:
-            self._now.tell("Runs are counted from 1, as the global step could not be read", error)
 
     def after_create_session(self, session: Any, _coord: Any) -> None:
         """Read where the global step stands, as after a restart from a checkpoint."""
         number = None
-        try:
+        with self._now.telling(_COUNTED):
             number = None if self._step_name is None else self._read(session)
-        except Exception as error:
+        if number is None:
             self._step_name = None
-            self._now.tell("Runs are counted from 1, as the global step could not be read", error)
         self._steps.begin(number)
 
     def before_run(self, run_context: Any) -> Any:
         """Ask for a trace of the run, where its step is wanted."""
         v1 = import_tensorflow().compat.v1
         options = None
-        try:
+        with self._now.telling("A step was not profiled"):
             if self._steps.before_run(lambda: self._read(run_context.session)):
                 options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-        except Exception as error:
-            self._now.tell("A step was not profiled", error)
         return v1.train.SessionRunArgs(self._step_name, options=options)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Keep what the run noted."""
-        try:
+        with self._now.telling("A step is not in the profile"):
             self._steps.after_run(
                 lambda: self._read(run_context.session),
                 None if run_values.results is None else int(run_values.results),
                 lambda: bytes(run_values.run_metadata.SerializeToString()),
             )
-        except Exception as error:
-            self._now.tell("A step is not in the profile", error)
 
     def end(self, session: Any) -> None:
         """Count the last run, where not all that was asked for could be kept."""
-        try:
+        with self._now.telling("The last step was not counted"):
             self._steps.end(lambda: self._read(session))
-        except Exception as error:
-            self._now.tell("The last step was not counted", error)
 
     @property
     def _now(self) -> SessionCapture:

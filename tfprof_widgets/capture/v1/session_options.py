@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 
-from ..session.selection import StepRule, Steps, make_selection
+from ..session.selection import StepRule, Steps, make_selection, require_positive
 
 DEFAULT_MAX_STEPS = 100
 DEFAULT_MAX_BYTES = 256 * 2**20
@@ -32,19 +32,10 @@ class HookOptions:
         given = [name for name in ("save_steps", "save_secs", "steps") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} were given; give one of save_steps=, save_secs= and steps=.")
-        for name, kind in (
-            ("save_steps", Integral),
-            ("save_secs", Real),
-            ("max_steps", Integral),
-            ("max_bytes", Integral),
-        ):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, kind):
-                raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give a number.")
-            if not float(value) > 0:
-                raise ValueError(f"{name}={value!r} must be greater than 0.")
+        for name in ("save_steps", "save_secs", "max_steps", "max_bytes"):
+            kind = Real if name == "save_secs" else Integral
+            if (value := getattr(self, name)) is not None:
+                require_positive(name, value, kind, give="a number")
         if self.output_dir is not None and not isinstance(self.output_dir, (str, os.PathLike)):
             raise TypeError(f"output_dir={self.output_dir!r} is a {type(self.output_dir).__name__}; give a path.")
         self.rule()

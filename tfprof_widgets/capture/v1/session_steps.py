@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 
@@ -20,7 +21,7 @@ class SessionSteps:
 
     def __init__(self, capture: SessionCapture, clock: Callable[[], float] = time.monotonic) -> None:
         self._capture = capture
-        answers = _Answers(capture)
+        answers = _answers(capture)
         self._by_step = StepChoice(capture.options, answers, clock)
         self._by_run = StepChoice(capture.options, answers, clock)
         self._start: int | None = None
@@ -120,7 +121,9 @@ class SessionSteps:
 class StepChoice:
     """Which numbers the options want: by the user's rule, every so many, or every so many seconds."""
 
-    def __init__(self, options: HookOptions, answers: _Answers, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, options: HookOptions, answers: Callable[[int], bool], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._options, self._answers, self._clock = options, answers, clock
         self._last: tuple[int, float] | None = None
 
@@ -128,7 +131,7 @@ class StepChoice:
         """Whether the step, or run, of this number is wanted."""
         options = self._options
         if options.save_steps is None and options.save_secs is None:
-            return self._answers.to(number)
+            return self._answers(number)
         if self._last is None:  # the first run makes variables and plans; TensorFlow's hook leaves it out, too
             return False
         if options.save_steps is not None:
@@ -140,23 +143,18 @@ class StepChoice:
         self._last = number, self._clock()
 
 
-class _Answers:
+def _answers(capture: SessionCapture) -> Callable[[int], bool]:
     """The user's rule, asked once per number, as it may be stateful; a failure is a no that is told of."""
+    rule = capture.options.rule()
 
-    def __init__(self, capture: SessionCapture) -> None:
-        self._capture = capture
-        self._rule = capture.options.rule()
-        self._known: dict[int, bool] = {}
-
-    def to(self, number: int) -> bool:
-        if self._rule is None:
+    @functools.lru_cache(maxsize=REMEMBERED_ANSWERS)
+    def answer(number: int) -> bool:
+        if rule is None:
             return True
-        if number not in self._known:
-            try:
-                self._known[number] = bool(self._rule(number))
-            except Exception as error:  # the user's own
-                self._known[number] = False
-                self._capture.tell("A step was not profiled, as the choice of steps failed", error)
-            if len(self._known) > REMEMBERED_ANSWERS:
-                del self._known[next(iter(self._known))]
-        return self._known[number]
+        try:
+            return bool(rule(number))
+        except Exception as error:  # the user's own
+            capture.tell("A step was not profiled, as the choice of steps failed", error)
+            return False
+
+    return answer

@@ -109,8 +109,8 @@ def test_without_processes_nothing_is_known(build: BuildFacts, monkeypatch: pyte
 
 def test_a_path_set_by_the_notebook_is_too_late_for_the_loader() -> None:
     now = {"LD_LIBRARY_PATH": "/set/in/a/cell", "HOME": "/root"}
-    assert loader_environment(now, "HOME=/\0") == {"HOME": "/root"}
-    assert loader_environment(now, "LD_LIBRARY_PATH=/a=b\0") == {"HOME": "/root", "LD_LIBRARY_PATH": "/a=b"}
+    assert loader_environment(now, {"HOME": "/"}) == {"HOME": "/root"}
+    assert loader_environment(now, {"LD_LIBRARY_PATH": "/a=b"}) == {"HOME": "/root", "LD_LIBRARY_PATH": "/a=b"}
 
 
 def test_the_build_is_read_from_its_file() -> None:
