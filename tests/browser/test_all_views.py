@@ -86,7 +86,7 @@ def test_a_click_selects_the_op(notebook: Notebook, view: str) -> None:
 
 
 def test_rerunning_the_cell_with_every_tab_drawn_leaks_no_listener(notebook: Notebook) -> None:
-    ids = notebook.value("{'link': prof.link.model_id, 'data': prof._data.model_id}")
+    ids = notebook.value("{'link': prof.link.model_id, 'data': prof.timeline().data.model_id}")
     notebook.run_cell(SHOW)
     open_all(notebook)
     before = notebook.page.evaluate(COUNT_LISTENERS, ids)

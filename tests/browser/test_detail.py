@@ -13,7 +13,7 @@ from tests.browser.listeners import PROBE
 
 LOAD, PROBED, LEFT_OUT, SHOW_BUSY = range(4)
 CELLS = (
-    "import tfprof_widgets as tfprof\nprof = tfprof.load('large.xplane.pb')\ndata = prof._data",
+    "import tfprof_widgets as tfprof\nprof = tfprof.load('large.xplane.pb')\ndata = prof.timeline().data",
     PROBE,
     # As for a trace of which a notebook keeps nothing but the first pack.
     "data.embedded, data.n_left_out = [], len(data.payload.keys)",

@@ -67,7 +67,7 @@ def test_every_event_and_every_stat_arrives(
 ) -> None:
     (tmp_path / "large.xplane.pb").write_bytes(large_space())
     prof = tfprof.load(tmp_path / "large.xplane.pb")
-    data = prof._data
+    data = prof.timeline().data
     data.embedded, data.n_left_out = [], len(data.payload.keys)  # as for a trace of which a notebook keeps nothing more
     with widget_host(browser, kernel, drops_buffers=drops_buffers) as host:
         frame = host.show(prof.dashboard())

@@ -45,7 +45,7 @@ def forward(v):
     return tf.reduce_sum(v)
 for i in range(5):
     forward(w)""",
-    """lines = prof._results.source_lines
+    """lines = prof.run.results.source_lines
 print(json.dumps({"frame": lines.frame.to_dict("records"), "files": lines.files.to_dict("records"),
                   "sampled": lines.sampled.to_dict("records"), "notices": prof.notices}))""",
 )

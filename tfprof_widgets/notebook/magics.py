@@ -18,10 +18,10 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from ..errors import TfProfError
-from ..profiles.display import in_notebook
 from ..profiles.loading import capturing
 from ..profiles.one_run import Profile
 from ..profiles.two_runs import diff
+from ..views.widgets.shell import kernel_shell
 from .cell import CellCode, compile_cell, compile_statement
 from .doctor_report import doctor
 
@@ -227,7 +227,7 @@ def show(profile: Profile, view: str) -> None:
         "input": profile.input_graph,
     }
     try:
-        display(views[view]() if view in views and in_notebook() else profile)
+        display(views[view]() if view in views and kernel_shell() is not None else profile)
     except Exception as error:  # a display that fails must not make the user's finished training a failed cell
         if not isinstance(error, TfProfError):
             logger.exception("the profile cannot be displayed")

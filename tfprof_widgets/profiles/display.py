@@ -1,77 +1,60 @@
-"""display: a dashboard or a comparison -> where it is shown, a notebook's widgets or one HTML page that stands alone."""
+"""A dashboard or a comparison -> where it is shown: the output of a notebook's cell, a terminal, a page at a path."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from ..errors import TfProfError
+from ..views.widgets.shell import kernel_shell
 
 if TYPE_CHECKING:
-    from ..views.payload.embedding import Embedded
     from ..views.widgets.base import View
-    from ..views.widgets.dashboard import Dashboard
-    from ..views.widgets.data import TraceData
-    from ..views.widgets.diff_panel import DiffPanel
 
-_NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "selection": [], "hover": "", "step": -1}
+logger = logging.getLogger(__name__)
 
 
-def in_notebook() -> bool:
-    """Whether output goes to a front end that may have widgets."""
-    import sys
+class MakesPage(Protocol):
+    """Gives the text of a page that needs no kernel."""
 
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
-
-
-def is_watched() -> bool:
-    """Whether a person sees a progress bar: in a notebook, or at a terminal."""
-    import sys
-
-    return in_notebook() or sys.stderr.isatty()
+    def __call__(self, max_bytes: int | None, *, events: bool = True) -> str:
+        """A page with at most so many bytes of traces, None for all; without `events` only of what tables need."""
+        ...
 
 
-def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> str:
-    """The dashboard as one self-contained page that needs no kernel and no network.
+def output_of(
+    text: Callable[[], str], widget: Callable[[], View], page: MakesPage, *, name: str, height_px: int
+) -> dict[str, Any]:
+    """What a cell shows: the text, and in a notebook the widget, with a small page for front ends that have none.
 
     Args:
-        dashboard: gives the views and their settings; what is selected in it stays behind.
-        embedded: what the page holds besides the first pack.
-        title: of the page.
+        text: for a terminal.
+        widget: to show.
+        page: the same to stand alone.
+        name: of the widget, where it cannot be shown.
+        height_px: of the page.
     """
-    options = json.loads(dashboard.options)
-    notices = [*options.get("notices", ()), *_left_out(embedded, n_events=dashboard.data.payload.n_events)]
-    replacing = {
-        dashboard.data.model_id: embedded.state(dashboard.data.payload),
-        dashboard.link.model_id: _NOTHING_SELECTED,
-        dashboard.model_id: {"options": json.dumps({**options, "notices": notices})},
-    }
-    return _page(dashboard, replacing, title=title)
+    from ..views.page.html import framed
+    from ..views.payload.embedding import FALLBACK_BYTES
+
+    shown = ""
+    try:
+        shown = text()
+        if kernel_shell() is None:
+            return {"text/plain": shown}
+        fallback = framed(page(FALLBACK_BYTES, events=False), height_px=height_px)
+        return {**widget()._repr_mimebundle_()[0], "text/plain": shown, "text/html": fallback}
+    except TfProfError as error:
+        reason = f"tfprof: {error}"
+    except Exception as error:  # a display must not turn a finished training cell into a failed one
+        logger.exception("the %s cannot be shown", name)
+        reason = f"tfprof: the {name} cannot be shown: {type(error).__name__}: {error}"
+    return {"text/plain": f"{shown}\n{reason}".strip()}
 
 
-def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *, title: str) -> str:
-    """A comparison as one self-contained page that needs no kernel and no network.
-
-    Args:
-        panel: gives the views and their settings; what is selected in them stays behind.
-        embedded: by profile of a shown timeline what the page holds besides its first pack.
-        title: of the page.
-    """
-    replacing: dict[str, dict[str, Any]] = {data.model_id: one.state(data.payload) for data, one in embedded.items()}
-    limits: list[str] = []
-    for name, timeline in (("a", panel.timeline_a), ("b", panel.timeline_b)):
-        if timeline is None:
-            continue
-        replacing[timeline.link.model_id] = _NOTHING_SELECTED
-        found = _left_out(embedded[timeline.data], n_events=timeline.data.payload.n_events, subject=f" of run {name}")
-        limits += [text.replace("prof.to_html", "diff.to_html") for text in found]
-    options = {**json.loads(panel.options), "notices": limits}
-    return _page(panel, replacing | {panel.model_id: {"options": json.dumps(options)}}, title=title)
-
-
-def write_page(path: str | Path, page: Callable[[int | None], str], *, embed: int | Literal["full"]) -> Path:
+def write_page(path: str | Path, page: MakesPage, *, embed: int | Literal["full"]) -> Path:
     """Write a page whole or not at all; returns its path.
 
     Args:
@@ -92,28 +75,3 @@ def write_page(path: str | Path, page: Callable[[int | None], str], *, embed: in
     with replacing(target, packs=False) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
     return target
-
-
-def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str) -> str:
-    from ..views.page.html import html_page
-    from ..views.page.snapshot import snapshot
-    from ..views.widgets.base import built
-
-    state = snapshot(root, replacing)
-    entries = sorted({model["entry"] for model in state["models"].values() if model["entry"]})
-    return html_page(
-        title,
-        state,
-        modules={entry: built(f"{entry}.js") for entry in entries},
-        styles={entry: built(f"{entry}.css") for entry in entries},
-        host=built("standalone.js"),
-    )
-
-
-def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:
-    """What a page says of its limits, and how to get one that has none."""
-    if embedded.n_left_out:
-        yield (
-            f"To stay small, this page holds {embedded.n_events:,} of {n_events:,} events{subject} in full and a sample of the "
-            'others; prof.to_html(path, embed="full") keeps all.'
-        )

@@ -1,40 +1,33 @@
-"""ProfileExports: the files of one profile: Chrome trace, CSV and Parquet tables, a run directory."""
+"""Exports: one run as files and text: Chrome trace, CSV and Parquet tables, a run directory, a report, a summary."""
 
 from __future__ import annotations
 
-import contextlib
+import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..errors import TfProfError
-from .capture_facts import ProfileCapture
+from .progress import Progress
 
 if TYPE_CHECKING:
     from ..formats.saved import SavedProfile
-    from ..views.widgets.base import View
-    from ..views.widgets.bookmarks import Bookmark
-    from ..views.widgets.data import Call
+    from .capture_account import CaptureAccount
+    from .run import Run
 
-_SLOW_S = 1.0
-"""A progress bar appears when a file takes longer."""
 _MOST_SENT = 3_000_000
 """Events of a trace that goes through a page: some 70 MB compressed, which the kernel writes in half a minute."""
 _SENT_LEVEL = 1
 _PIECE_BYTES = 4 * 2**20
 
 
-class ProfileExports(ProfileCapture):
-    """The part of a `Profile` that writes files."""
+class Exports:
+    """What a run is written as."""
 
-    title: str
-    _views: dict[type[View], View]
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader must know first; one sentence each."""
-        raise NotImplementedError
+    def __init__(self, run: Run, facts: CaptureAccount) -> None:
+        self._run = run
+        self._facts = facts
 
     def to_chrome_trace(self, path: str | Path) -> Path:
         """Write the trace for Perfetto (https://ui.perfetto.dev), chrome://tracing, speedscope and `load`.
@@ -57,9 +50,9 @@ class ProfileExports(ProfileCapture):
         from ..export.chrome.chrome_trace import write_chrome_trace
 
         target = Path(path).expanduser()
-        results = self._results
-        with _progress(results.trace.n_events, "events", target.name) as on_events:
-            write_chrome_trace(target, results, saved=self._saved_with_trace(), on_events=on_events)
+        results = self._run.results
+        with Progress(target.name, unit=" events", total=results.trace.n_events) as bar:
+            write_chrome_trace(target, results, saved=self._saved_with_trace(), on_events=bar.tell)
         return target
 
     def to_csv(self, directory: str | Path) -> Path:
@@ -104,13 +97,13 @@ class ProfileExports(ProfileCapture):
         from ..export.report.subject import Subject
 
         subject = Subject(
-            results=self._results,
-            title=self.title,
-            notices=self.notices,
-            capture=self.capture,
-            system=self.system,
-            findings=self.system_findings,
-            version=str(getattr(sys.modules[__package__], "__version__", "")),
+            results=self._run.results,
+            title=self._run.title,
+            notices=self._facts.notices,
+            capture=self._facts.capture,
+            system=self._facts.system,
+            findings=self._facts.system_findings,
+            version=str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", "")),
         )
         text = render_report(subject)
         if path is not None:
@@ -135,13 +128,17 @@ class ProfileExports(ProfileCapture):
         """
         from ..export.run_dir import save_runs
 
-        return save_runs(Path(directory).expanduser(), self._opened, self._saved_now())
+        return save_runs(Path(directory).expanduser(), self._run.opened, self._saved_now())
 
-    def _calls(self) -> dict[str, Call]:
-        """What the timeline asks for to open the trace in Perfetto."""
-        return {"chrome_trace": self._chrome_trace_reply}
+    def summary(self) -> str:
+        """The profile in some thirty lines of text, as a terminal shows it; what has no data says so in a line."""
+        from ..export.text import summarize
 
-    def _chrome_trace_reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        cost = self._facts.cost
+        spent = None if cost is None else (cost.start_s, cost.stop_s, cost.n_bytes)
+        return summarize(self._run.results, title=self._run.title, notices=self._facts.notices, spent=spent)
+
+    def chrome_trace_reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """The compressed Chrome trace in pieces; as text where the page says that buffers do not reach it."""
         import base64
         import gzip
@@ -149,11 +146,11 @@ class ProfileExports(ProfileCapture):
 
         from ..export.chrome.chrome_trace import stream_chrome_trace
 
-        if (n_events := self._results.trace.n_events) > _MOST_SENT:
+        if (n_events := self._run.results.trace.n_events) > _MOST_SENT:
             raise TfProfError(f"{n_events:,} events are too many to hand over; the limit is {_MOST_SENT:,}.")
         whole = io.BytesIO()
         with gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=_SENT_LEVEL) as packed:
-            stream_chrome_trace(cast(BinaryIO, packed), self._results, saved=self._saved_with_trace())
+            stream_chrome_trace(cast(BinaryIO, packed), self._run.results, saved=self._saved_with_trace())
         content = whole.getvalue()
         pieces = [content[low : low + _PIECE_BYTES] for low in range(0, len(content), _PIECE_BYTES)]
         head: dict[str, Any] = {"n_bytes": len(content)}
@@ -165,25 +162,26 @@ class ProfileExports(ProfileCapture):
         from ..export.tables import tables, write_tables
 
         target = Path(directory).expanduser()
-        found = {**tables(self._results), "system_findings": self.system_findings}
-        with _progress(sum(len(table) for table in found.values()), "rows", target.name) as on_rows:
-            write_tables(target, found, kind=kind, on_rows=on_rows)
+        found = {**tables(self._run.results), "system_findings": self._facts.system_findings}
+        with Progress(target.name, unit=" rows", total=sum(map(len, found.values()))) as bar:
+            write_tables(target, found, kind=kind, on_rows=bar.tell)
         return target
 
     def _saved_now(self) -> SavedProfile:
         """What is known beside the events, as of now."""
         from ..formats.saved import SavedProfile
+        from ..views.widgets.bookmarks import bookmarks_to_json
 
-        before = self._opened.saved or SavedProfile()
-        known = before if self._record is None else self._record
+        before = self._run.saved or SavedProfile()
+        known = self._run.record or before
         return SavedProfile(
-            title=self.title,
+            title=self._run.title,
             notices=known.notices,
             n_missing_hosts=before.n_missing_hosts,
             system=known.system,
             cost=known.cost,
-            capture=self._capture_now,
-            bookmarks=self._bookmarks_now(),
+            capture=self._run.facts,
+            bookmarks=tuple(json.loads(bookmarks_to_json(self._run.bookmarks))),
         )
 
     def _saved_with_trace(self) -> SavedProfile:
@@ -191,33 +189,4 @@ class ProfileExports(ProfileCapture):
         from dataclasses import replace
 
         saved = self._saved_now()
-        return replace(saved, notices=self.notices) if self._results.is_reduced else saved
-
-    def _loaded_bookmarks(self) -> tuple[Bookmark, ...]:
-        """Those that the profile was saved with."""
-        import json
-
-        from ..views.widgets.bookmarks import bookmarks_from_json
-
-        saved = self._opened.saved
-        return () if saved is None else bookmarks_from_json(json.dumps(saved.bookmarks))
-
-    def _bookmarks_now(self) -> tuple[Any, ...]:
-        """The bookmarks of the timeline, as JSON has them; those that were loaded while there is no timeline."""
-        import json
-
-        from ..views.widgets.bookmarks import bookmarks_to_json
-        from ..views.widgets.timeline import Timeline
-
-        timeline = self._views.get(Timeline)
-        bookmarks = self._loaded_bookmarks() if timeline is None else timeline.bookmarks
-        return tuple(json.loads(bookmarks_to_json(bookmarks)))
-
-
-@contextlib.contextmanager
-def _progress(total: int, unit: str, name: str) -> Iterator[Callable[[int], object]]:
-    """A bar for what takes longer than a second; gives what is told how many more are done."""
-    from tqdm.auto import tqdm
-
-    with tqdm(total=total, unit=f" {unit}", unit_scale=True, desc=name, delay=_SLOW_S, leave=False) as bar:
-        yield bar.update
+        return replace(saved, notices=self._facts.notices) if self._run.results.is_reduced else saved

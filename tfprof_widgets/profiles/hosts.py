@@ -1,74 +1,79 @@
-"""ProfileHosts: the hosts of one profile, each opened in full when asked for."""
+"""Hosts: the hosts of one run as a table, and each opened in full when asked for."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..opening.many_hosts import HostFile, ReducedHosts
+    import pandas as pd
+
+    from ..opening.many_hosts import HostFile
     from ..opening.opened import Opened
     from .one_run import Profile
+    from .run import Run
 
 MOST_OPEN = 4
 """So many hosts stay open; of more the one that was asked for longest ago is opened anew."""
 _N_CLOSE = 3
 
 
-class ProfileHosts:
-    """The part of a `Profile` that opens single hosts."""
+class Hosts:
+    """The hosts of a run: a table of them, and each as a profile of its own."""
 
-    _reduced: ReducedHosts | None
+    def __init__(self, run: Run, make: Callable[[Opened, str], Profile]) -> None:
+        """`make` makes the profile of what was opened of one host, and of its name."""
+        self._run = run
+        self._make = make
+        self._open: OrderedDict[str, Profile] = OrderedDict()
 
     @cached_property
-    def _open_hosts(self) -> OrderedDict[str, Profile]:
-        return OrderedDict()
+    def table(self) -> pd.DataFrame:
+        """One row per host: `host, role, n_steps, step_time_ms, n_events, path, task`; see `host_table`.
 
-    @property
-    def _opened(self) -> Opened:
-        """The files that the profile came from."""
-        raise NotImplementedError
+        The role is `worker`, `chief`, `parameter server` or `coordinator`; the path that of the host's file, of several the
+        first, "" where the profile has no files of its own.
+        """
+        from ..opening.open_file import host_of
 
-    @property
-    def is_reduced(self) -> bool:
-        """Whether the hosts were too many to keep all their events: tables are of the whole capture, the timeline has each
-        host's steps and longest events, and `host(name)` opens one in full."""
-        return self._reduced is not None
+        frame = self._run.results.hosts
+        if self._run.is_reduced:
+            return frame
+        paths = self._run.opened.paths
+        of_host = {host_of(path): str(path) for path in reversed(paths)}
+        only = str(paths[0]) if len(paths) == 1 else ""
+        return frame.assign(path=frame["host"].map(lambda host: of_host.get(host, only)))
 
-    def host(self, name: str) -> Profile:
-        """Open one host in full: a profile of its own, with all its events. The last few are kept.
-
-        Args:
-            name: as in the `host` columns.
+    def host(self, name: str) -> Profile | None:
+        """One host in full; the last few are kept. None where the run has no other host.
 
         Raises:
-            ValueError: no such host is in the profile; the message names some that are.
+            ValueError: no such host is in the run; the message names some that are.
             TraceError: its file cannot be read any more.
         """
-        known = self._open_hosts.pop(name, None) or self._whole_host(name)
-        if cast(object, known) is self:
-            return known
-        self._open_hosts[name] = known
-        if len(self._open_hosts) > MOST_OPEN:
-            self._open_hosts.popitem(last=False)
+        known = self._open.pop(name, None)
+        if known is None:
+            opened = self._whole_host(name)
+            if opened is None:
+                return None
+            known = self._make(opened, name)
+        self._open[name] = known
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
         return known
 
-    def _whole_host(self, name: str) -> Profile:
+    def _whole_host(self, name: str) -> Opened | None:
         from ..trace.one_host import host_names
-        from .one_run import Profile
 
-        hosts = tuple(self._reduced.files) if self._reduced is not None else host_names(self._opened.trace)
+        reduced = self._run.reduced
+        hosts = tuple(reduced.files) if reduced is not None else host_names(self._run.opened.trace)
         if name not in hosts:
             raise ValueError(_unknown(name, hosts))
-        if self._reduced is not None:
-            file = self._reduced.files[name]
-            opened = _of_file(file, name)
-            return Profile(lambda: opened, title=name)
-        if len(hosts) == 1:
-            return cast("Profile", self)
-        part = _part(self._opened, name)
-        return Profile(lambda: part, title=name)
+        if reduced is not None:
+            return _of_file(reduced.files[name], name)
+        return None if len(hosts) == 1 else _part(self._run.opened, name)
 
 
 def _of_file(file: HostFile, name: str) -> Opened:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CaptureError
-from .display import in_notebook, is_watched
+from ..views.widgets.shell import kernel_shell
 from .one_run import Profile
+from .progress import Progress
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..opening.host_files import HostFiles
 
 _N_RUNS_NAMED = 5
-_SLOW_S = 1.0
 
 StepChoice = range | Callable[[int], bool] | None
 
@@ -75,12 +74,8 @@ def _load_whole(place: Path, graph: str | Path | None) -> Profile:
     from ..formats.wire.content import watched_reading
     from ..opening.open import open_traces, printable
 
-    bar = _ReadingBar()
-    try:
-        with watched_reading(bar.tell):
-            opened = open_traces(place, graph=graph)
-    finally:
-        bar.close()
+    with Progress("Reading", unit="B") as bar, watched_reading(bar.tell):
+        opened = open_traces(place, graph=graph)
     title = (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
     return Profile(lambda: opened, title=title, notices=_newest(opened.others))
 
@@ -93,12 +88,9 @@ def _load_reduced(found: HostFiles, graph: str | Path | None, executor: Executor
     from ..opening.places import is_url
 
     stamps = tuple(stamp_of(file) for file in found.files if not is_url(file))  # a server would be asked for each
-    bar = _ReadingBar(f"Reading {len(found.files):,} hosts", unit=" hosts")
-    bar.tell(0, len(found.files))
-    try:
-        hosts = reduce_hosts(host_file_list(found.files), executor, on_done=lambda n: bar.tell(n, 0))
-    finally:
-        bar.close()
+    n_files = len(found.files)
+    with Progress(f"Reading {n_files:,} hosts", unit="hosts", total=n_files, is_scaled=False) as bar:
+        hosts = reduce_hosts(host_file_list(found.files), executor, on_done=bar.tell)
     title = (found.saved.title if found.saved else "") or printable(found.files[0].absolute().parent.name)
     opened = Opened(hosts.results.trace, found.files, found.others, saved=found.saved, stamps=stamps)
     notices = (_reduced_notice(len(hosts.files)), *hosts.notices, *_newest(found.others))
@@ -126,33 +118,6 @@ def _newest(others: Sequence[Path]) -> tuple[str, ...]:
     names = ", ".join(printable(run.name) for run in others[:_N_RUNS_NAMED])
     more = f" and {len(others) - _N_RUNS_NAMED} more" if len(others) > _N_RUNS_NAMED else ""
     return (f"This is the newest of {len(others) + 1} runs. The others are {names}{more}.",)
-
-
-class _ReadingBar:
-    """A progress bar of what is read, once that takes over a second and where a person watches."""
-
-    def __init__(self, what: str = "Reading", *, unit: str = "B") -> None:
-        self._what, self._unit = what, unit
-        self._since_s = time.monotonic()
-        self._n_read = self._n_all = 0
-        self._bar: Any = None
-
-    def tell(self, n_read: int, n_more: int) -> None:
-        """Take up bytes, or hosts, that were read, and those that will be."""
-        self._n_read, self._n_all = self._n_read + n_read, self._n_all + n_more
-        if self._bar is None and time.monotonic() - self._since_s > _SLOW_S and is_watched():
-            from tqdm.auto import tqdm
-
-            is_bytes = self._unit == "B"
-            self._bar = tqdm(total=self._n_all, desc=self._what, unit=self._unit, unit_scale=is_bytes, leave=False)
-        if self._bar is not None:
-            self._bar.total = self._n_all
-            self._bar.update(min(self._n_read, self._n_all) - self._bar.n)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.close()
 
 
 @contextlib.contextmanager
@@ -277,7 +242,7 @@ def _profile_of(record: CaptureRecord) -> Profile:
 
 def _show(captured: Profile) -> None:
     """Display a profile in a notebook; elsewhere nobody asked for output."""
-    if in_notebook():
+    if kernel_shell() is not None:
         from IPython.display import display
 
         display(captured)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import CaptureError
 from ..opening.failed_hosts import FailedHost, named_reasons
-from .display import is_watched
 from .one_run import Profile
+from .progress import Progress
 
 if TYPE_CHECKING:
     from ..capture.remote.client import Answer, RemoteOptions, Watch
@@ -136,7 +136,7 @@ def _profile_of(answers: Sequence[Answer], failed: Sequence[Answer], logdir: Pat
     title = f"{len(answers) - len(failed)} workers"
     profile = Profile(lambda: _opened(run, title, len(answers), failed), title=title)
     if logdir is None:
-        weakref.finalize(profile, remove_scratch, place, os.getpid())
+        weakref.finalize(profile.run, remove_scratch, place, os.getpid())
     return profile
 
 
@@ -161,17 +161,12 @@ def _progress(n_workers: int) -> Iterator[Watch]:
     """A progress bar of the workers that answered, where a person watches."""
     from ..capture.remote.client import Unwatched
 
-    if not is_watched():
-        yield Unwatched()
-        return
-    from tqdm.auto import tqdm
-
-    class Bar(Unwatched):
+    class Counted(Unwatched):
         def answered(self, answer: Answer) -> None:
             if answer.address not in seen:  # an address answers each attempt
                 seen.add(answer.address)
-                bar.update(1)
+                bar.tell(1)
 
     seen: set[str] = set()
-    with tqdm(total=n_workers, desc="Capturing", unit="worker", leave=False) as bar:
-        yield Bar()
+    with Progress("Capturing", unit="workers", total=n_workers, is_scaled=False, after_s=0) as bar:
+        yield Counted()

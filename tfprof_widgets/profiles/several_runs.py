@@ -73,7 +73,7 @@ def scaling(profiles: Iterable[Profile], *, global_batch: GlobalBatch = "grows")
     if global_batch not in get_args(Known):
         raise ValueError(f"global_batch={global_batch!r} is neither 'grows' nor 'fixed'.")
     frame = scaling_frame(
-        [ScalingRun(one.title, one._results, one._n_missing_hosts) for one in runs], global_batch=global_batch
+        [ScalingRun(one.title, one.run.results, one.run.n_missing_hosts) for one in runs], global_batch=global_batch
     )
     return Scaling(frame, scaling_sentence(frame), global_batch, tuple(_notices(frame)))
 

@@ -1,4 +1,4 @@
-"""ProfileStructure: the costs of one profile by structure, as tables, text, a widget and a pprof file."""
+"""Structure: the costs of one profile by structure, as tables, text, a widget and a pprof file."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.results import Results
     from ..analysis.tree.tree_options import TreeView as View
+    from .run import Run
 
 
-class ProfileStructure:
-    """The part of a `Profile` that cuts its costs by name scope, by graph, by op type and by call stack."""
+class Structure:
+    """The costs of a run by name scope, by graph, by op type and by call stack."""
 
-    @property
-    def _results(self) -> Results:
-        """What all of it is computed from."""
-        raise NotImplementedError
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
-    def tree(self, view: View = "scope", **options: Any) -> pd.DataFrame:
+    def tree(self, /, view: View = "scope", **options: Any) -> pd.DataFrame:
         """The cost of the ops as a tree: the nodes, numbers and order of TensorFlow's first profiler, tfprof.
 
         Times are microseconds (`micros` is accelerator and CPU together), sizes bytes. Of old files they are averages over
@@ -45,9 +43,9 @@ class ProfileStructure:
         from ..analysis.tree.tree import build_tree
         from ..analysis.tree.tree_options import make_tree_options
 
-        return build_tree(self._results.op_graph, view, make_tree_options(**options)).frame
+        return build_tree(self._run.results.op_graph, view, make_tree_options(**options)).frame
 
-    def tree_text(self, view: View = "scope", **options: Any) -> str:
+    def tree_text(self, /, view: View = "scope", **options: Any) -> str:
         """The same as the text that tfprof printed: an explanation, a legend, and one line per node, indented by depth.
 
         Without `select` a line has the times: `dense/MatMul (12us/84.19ms, 0us/0us, 12us/84.19ms)`, of the node itself and
@@ -62,15 +60,10 @@ class ProfileStructure:
         from ..export.tree_text import TEXT_DEPTH, depth_note, tree_text
 
         chosen = make_tree_options(**{"max_depth": TEXT_DEPTH, **options} if view != "op" else options)
-        tree = build_tree(self._results.op_graph, view, chosen)
+        tree = build_tree(self._run.results.op_graph, view, chosen)
         return tree_text(tree, chosen) + ("" if "max_depth" in options else depth_note(tree))
 
-    @property
-    def variables(self) -> pd.DataFrame:
-        """The variables of the program; see `compute_variables`."""
-        return self._results.variables
-
-    def to_pprof(self, path: str | Path, view: View = "code", **options: Any) -> Path:
+    def to_pprof(self, /, path: str | Path, view: View = "code", **options: Any) -> Path:
         """Write the costs as a file of pprof's format (`profile.proto`, compressed), which `pprof`, speedscope and other
         viewers of flame graphs open.
 
@@ -99,4 +92,4 @@ class ProfileStructure:
         """
         from ..export.pprof.pprof import write_pprof
 
-        return write_pprof(self._results, path, view, options)
+        return write_pprof(self._run.results, path, view, options)

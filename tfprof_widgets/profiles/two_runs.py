@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import EmptyTraceError, TfProfError
+from .comparison_widgets import ComparisonWidgets
+from .display import output_of
+from .forwarding import method_of
 from .one_run import Profile
-from .two_runs_views import ComparisonViews
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,10 +23,11 @@ _MOST_CHARS = 60
 _EMPTY_XSPACE = b"\n\x06\x12\x04none"
 """One plane that holds nothing."""
 _KINDS = ("a", "b")
+_FRAME_PX = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProfileDiff(ComparisonViews):
+class ProfileDiff:
     """What changed from run `a` to run `b`. Every table is computed when first asked for and kept.
 
     Each table has one row per key of either run, the largest change first. Times are own times in ms per step, of the steps
@@ -149,6 +152,17 @@ class ProfileDiff(ComparisonViews):
 
     # ---- shown ------------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _widgets(self) -> ComparisonWidgets:
+        titles = (self.a, self.b)
+        return ComparisonWidgets(self._runs, titles=titles, notices=self.notices, profiles=self._profiles)
+
+    dashboard = method_of("_widgets", ComparisonWidgets.dashboard)
+    to_html = method_of("_widgets", ComparisonWidgets.to_html)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return output_of(self.__str__, self.dashboard, self._widgets.page, name="comparison", height_px=_FRAME_PX)
+
     def __repr__(self) -> str:
         from ..analysis.base.wording import number
 
@@ -232,7 +246,7 @@ def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
     from ..formats.xspace.xspace import read_xspace
 
     try:
-        return profile._results
+        return profile.run.results
     except EmptyTraceError as error:
         told.append(f"Run {name}: {error}")
         return Results(read_xspace(_EMPTY_XSPACE))

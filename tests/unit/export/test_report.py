@@ -171,7 +171,7 @@ def many_pieces(text: str, n: int) -> tuple[Any, ...]:
 def test_long_names_everywhere_do_not_make_it_long(text: str, tmp_path: Path) -> None:
     prof = tfprof.load(write_run(tmp_path, Words(*[text] * 12, host="h")))
     assert len(prof.report().encode()) <= MOST_BYTES
-    prof._results.__dict__["advice"] = many_pieces(text, 40)
+    prof.run.results.__dict__["advice"] = many_pieces(text, 40)
     told = prof.report()
     assert len(told.encode()) <= MOST_BYTES
     assert "## Limits" in told

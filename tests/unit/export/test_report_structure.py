@@ -27,7 +27,7 @@ def old(folder: Path) -> tfprof.Profile:
 
 
 def rows(prof: tfprof.Profile, heading: str) -> list[dict[str, str]]:
-    for part in report_tables(prof._results, ROOMS[0]):
+    for part in report_tables(prof.run.results, ROOMS[0]):
         if part.heading.startswith(heading):
             return [dict(zip(part.columns, row, strict=True)) for row in part.rows]
     return []

@@ -54,7 +54,7 @@ def test_a_run_directory_of_tensorboard_with_the_sidecars(tmp_path: Path) -> Non
     again = tfprof.load(tmp_path / "new")
     for table in ("events", "steps", "ops", "source_lines", "layers"):
         pd.testing.assert_frame_equal(getattr(again, table), getattr(prof, table))
-    assert [path.name for path in again._opened.paths] == [path.name for path in prof._opened.paths]
+    assert [path.name for path in again.run.opened.paths] == [path.name for path in prof.run.opened.paths]
 
 
 def test_samples_notices_cost_and_title_of_a_capture_come_back(tmp_path: Path) -> None:

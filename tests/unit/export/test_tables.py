@@ -48,7 +48,7 @@ def assert_same_values(got: pd.DataFrame, expected: pd.DataFrame) -> None:
 def test_every_table_is_a_csv_file_with_the_same_values(prof: tfprof.Profile, tmp_path: Path) -> None:
     directory = prof.to_csv(tmp_path / "new" / "csv")
     assert {path.stem for path in directory.glob("*.csv")} == NAMES == set(index_of(directory))
-    for name, table in tables(prof._results).items():
+    for name, table in tables(prof.run.results).items():
         if len(table.columns):
             assert_same_values(pd.read_csv(directory / f"{name}.csv", dtype=str), table)
     events = pd.read_csv(directory / "events.csv", keep_default_na=False)
@@ -114,7 +114,7 @@ def test_every_table_is_a_parquet_file_with_the_same_values(prof: tfprof.Profile
     pytest.importorskip("pyarrow", reason='pyarrow is not installed: pip install -e ".[parquet]"')
     directory = prof.to_parquet(tmp_path)
     assert {path.stem for path in directory.glob("*.parquet")} == NAMES
-    for name, table in tables(prof._results).items():
+    for name, table in tables(prof.run.results).items():
         if len(table.columns):
             assert_same_values(pd.read_parquet(directory / f"{name}.parquet"), table)
 

@@ -107,6 +107,6 @@ def test_a_timeline_of_tfprof_s_own_has_types_from_names_and_edges_from_arrows(t
     assert prof.steps["name"].tolist() == ["step 3"]
     ops = prof.ops.set_index("name")
     assert ops.loc["net/MatMul_1", ["device", "type"]].tolist() == ["Device", "MatMul"]
-    graph = prof._results.stored_graph
+    graph = prof.run.results.stored_graph
     assert graph is not None
     assert graph.ops["name"].to_numpy()[graph.inputs[["source", "op"]]].tolist() == [["net/x", "net/MatMul_1"]]

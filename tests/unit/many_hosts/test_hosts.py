@@ -22,6 +22,7 @@ from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.opening import many_hosts
 from tfprof_widgets.opening.host_files import host_files
 from tfprof_widgets.opening.many_hosts import host_file_list
+from tfprof_widgets.profiles import progress
 
 
 def test_a_run_of_many_hosts_is_reduced_and_one_of_few_is_not(run: Path, tmp_path: Path) -> None:
@@ -131,8 +132,8 @@ def test_files_of_one_name_in_two_runs_stay_apart_by_number(tmp_path: Path) -> N
         same_named(tmp_path / name)
     prof = tfprof.load(f"{tmp_path}/*/*.xplane.pb")
     names = [f"node{number:02d}" for number in range(20)]
-    assert list(prof._reduced.files) == [*names, *(f"{name} (2)" for name in names)]
-    assert prof._reduced.files["node04 (2)"].url == str(tmp_path / "b" / "node04.xplane.pb")
+    assert list(prof.run.reduced.files) == [*names, *(f"{name} (2)" for name in names)]
+    assert prof.run.reduced.files["node04 (2)"].url == str(tmp_path / "b" / "node04.xplane.pb")
 
 
 def test_a_reduced_profile_says_so(run: Path) -> None:
@@ -188,13 +189,13 @@ def test_each_host_is_read_with_its_own_source_map_and_that_of_the_run(run: Path
 
 
 def test_the_progress_counts_hosts(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfprof_widgets.profiles import loading as sources
-
-    monkeypatch.setattr(sources, "is_watched", lambda: True)
-    monkeypatch.setattr(sources, "_SLOW_S", -1.0)
+    monkeypatch.setattr(progress, "is_watched", lambda: True)
+    monkeypatch.setattr(progress, "_SLOW_S", 0.0)
     bars = []
 
     class Bar:
+        start_t = 0.0
+
         def __init__(self, **named: Any) -> None:
             self.n, self.total, self.named = 0, named["total"], named
             bars.append(self)

@@ -25,7 +25,7 @@ def captured(tmp_path: Path) -> tfprof.Profile:
 
 def assert_one_is_missing(prof: tfprof.Profile) -> None:
     assert prof.notices.count(NOTICE) == 1
-    assert prof._n_missing_hosts == 1
+    assert prof.run.n_missing_hosts == 1
     assert NOTICE in prof.summary()
 
 
@@ -59,7 +59,7 @@ def test_a_host_of_such_a_capture_is_alone(captured: tfprof.Profile, tmp_path: P
     for prof in (captured, tfprof.load(captured.save(tmp_path / "saved"))):
         host = prof.host(host_name(0))
         assert host.notices == ()
-        assert host._n_missing_hosts == 0
+        assert host.run.n_missing_hosts == 0
         assert set(tfprof.load(host.save(tmp_path / f"host of {prof.title}")).steps["host"]) == {host_name(0)}
 
 
@@ -84,14 +84,14 @@ def test_a_file_of_another_month_is_left_out_of_a_whole_profile_as_of_a_reduced_
     begin = f"1 of 4 hosts could not be read: {host_name(2)}: it starts 30.0 days {when} the others, more than 13.3: "
     assert left_out_notice(whole).startswith(begin)
     assert list(dict.fromkeys(whole.steps["host"])) == [host_name(number) for number in (0, 1, 3)]
-    assert whole._n_missing_hosts == reduced._n_missing_hosts == whole.aligned()._n_missing_hosts == 1
+    assert whole.run.n_missing_hosts == reduced.run.n_missing_hosts == whole.aligned().run.n_missing_hosts == 1
 
 
 def test_a_saved_profile_keeps_the_file_of_another_month_and_says_it_again(tmp_path: Path) -> None:
     prof = tfprof.load(Cluster(3, clock_us={2: 30 * DAY_US}).draw(tmp_path / "run"))
     again = tfprof.load(prof.save(tmp_path / "saved"))
     assert left_out_notice(again) == left_out_notice(prof)
-    assert again._n_missing_hosts == 1
+    assert again.run.n_missing_hosts == 1
     assert len(list((tmp_path / "saved").rglob("*.xplane.pb"))) == 3
 
 
@@ -115,7 +115,7 @@ def test_of_runs_of_two_months_that_a_pattern_matches_the_larger_is_shown(tmp_pa
     assert "; june/worker0001: it starts" in left_out_notice(prof)
     assert set(prof.steps["host"]) == {host_name(number) for number in range(3)}
     again = tfprof.load(prof.save(tmp_path / "saved"))
-    assert again._n_missing_hosts == prof._n_missing_hosts == 2
+    assert again.run.n_missing_hosts == prof.run.n_missing_hosts == 2
 
 
 def test_a_notice_of_files_left_out_comes_before_all_warnings_of_the_traces(tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ def test_a_password_opens_a_server_and_is_never_shown(web: Served) -> None:
     url = web.url.replace("http://", "http://me:secret@")
     prof = tfprof.load(f"{url}/locked/run/h.xplane.pb")
     assert prof.trace.n_events == 1
-    told = [prof.title, repr(prof), prof.summary(), str(prof._opened.paths[0]), *prof.notices]
+    told = [prof.title, repr(prof), prof.summary(), str(prof.run.opened.paths[0]), *prof.notices]
     assert not any("secret" in text for text in told)
     with pytest.raises(TraceError) as caught:
         tfprof.load(f"{url}/locked/none.pb")
@@ -387,7 +387,7 @@ def test_a_place_goes_to_another_process(memory: Served) -> None:
 
 def test_copies_of_files_go_with_the_profile(web: Served) -> None:
     prof = tfprof.load(web.put("run/h.xplane.pb", trace()))
-    place = prof._opened.paths[0]
+    place = prof.run.opened.paths[0]
     assert isinstance(place, UrlPath)
     copy = place._copy
     assert copy is not None

@@ -39,7 +39,7 @@ def test_a_payload_names_its_advice_first(tmp_path: Path) -> None:
     import tfprof_widgets as tfprof
 
     prof = tfprof.load(write_run(tmp_path / "run", PLAIN))
-    sections = prof._data.payload.contents.sections
+    sections = prof.timeline().data.payload.contents.sections
     assert next(iter(sections)) == "advice"
     assert [one["title"] for one in sections["advice"].whole] == [one.title for one in prof.advice]
 

@@ -151,7 +151,7 @@ def test_closing_a_comparison_leaves_the_profiles_and_it_opens_again(tmp_path: P
     panel = found.dashboard()
     own = family(panel.data)
     assert panel in own
-    assert not {a.timeline(), b.timeline(), a.link, b._data} & set(own)
+    assert not {a.timeline(), b.timeline(), a.link, b.timeline().data} & set(own)
     for widget in own:
         widget.close()
     assert a.timeline().comm is not None

@@ -125,7 +125,7 @@ def reject(constant: str) -> float:
 def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(*drawn()))
     prof = tfprof.load(tmp_path)
-    payload = build_payload(prof._results)
+    payload = build_payload(prof.run.results)
     got = receive(payload)
     json.loads(json.dumps(got.meta), parse_constant=reject)
     assert got.n_events == got.meta["n_events_sent"] <= prof.trace.n_events
@@ -145,7 +145,7 @@ def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path:
 def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(hostnames=["box"], errors=["the device was lost"]))
     prof = tfprof.load(tmp_path)
-    meta, _ = unpack(build_payload(prof._results, notices=prof.notices).overview)
+    meta, _ = unpack(build_payload(prof.run.results, notices=prof.notices).overview)
     assert (meta["n_events"], meta["planes"], meta["notices"]) == (0, [], ["the device was lost"])
     assert "the device was lost" in prof.summary()
 

@@ -34,7 +34,7 @@ def test_a_name_that_the_browser_has_cut_selects_the_op_of_the_whole_name(tmp_pa
     ops = sorted(set(prof.ops["name"]))
     assert len(ops) == 2
     assert min(map(len, ops)) > 1000
-    payload = prof._data.payload
+    payload = prof.timeline().data.payload
     cut = [name for name in payload.contents.names.texts() if name.endswith("characters)") and "MatMul" not in name]
     for name in ops:
         prof.select(ops=(name,))

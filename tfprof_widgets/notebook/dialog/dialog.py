@@ -10,7 +10,8 @@ from typing import Any
 import ipywidgets
 
 from ...errors import CaptureError, TfProfError
-from ...views.widgets.cells import close_unseen, family, note_shown, shell
+from ...views.widgets.cells import close_unseen, family, note_shown
+from ...views.widgets.shell import kernel_shell
 from .fields import CaptureFields, Read, code_line
 from .rows import counted, rows_html
 from .run import Capture, CaptureRun
@@ -184,7 +185,7 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
 
     def _name(self) -> str:
         """What the notebook calls this dialog."""
-        found = shell()
+        found = kernel_shell()
         names = dict(found.user_ns) if found is not None else {}
         own = next((name for name, value in names.items() if value is self and not name.startswith("_")), "")
         shown = next((f"Out[{n}]" for n, value in dict(names.get("Out", {})).items() if value is self), "dialog")

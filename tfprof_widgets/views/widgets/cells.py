@@ -8,7 +8,6 @@ everything, as with any widget. A profile whose widgets were closed opens them a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -17,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import ipywidgets
 
 from .library import Library
+from .shell import kernel_shell
 
 if TYPE_CHECKING:
     from .base import View
@@ -53,16 +53,9 @@ _views: WeakKeyDictionary[Data, WeakSet[View]] = WeakKeyDictionary()
 """All views of one profile, by what they draw from."""
 
 
-def shell() -> Any:
-    """IPython's shell where it runs in a kernel; None elsewhere."""
-    ipython = sys.modules.get("IPython")
-    found = ipython.get_ipython() if ipython is not None else None
-    return found if getattr(found, "kernel", None) is not None else None
-
-
 def after_the_cell(action: Callable[[], None]) -> None:
     """Run once when the cell that runs now has ended; not at all outside a kernel."""
-    found = shell()
+    found = kernel_shell()
     if found is None:
         return
 
@@ -94,7 +87,7 @@ def note_shown(view: Shown) -> None:
 
 def _running() -> tuple[str, str]:
     """Id of the running cell, "" when the front end does not say, and of the message that runs it."""
-    found = shell()
+    found = kernel_shell()
     if found is None:
         return "", ""
     parent = found.kernel.get_parent()

@@ -21,7 +21,8 @@ import traitlets
 from ..payload.embedding import EMBEDDED_BYTES, embed
 from ..payload.payload import Payload
 from ..payload.wire import as_text
-from .cells import after_the_cell, shell
+from .cells import after_the_cell
+from .shell import kernel_shell
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class TraceData(ipywidgets.Widget):  # type: ignore[misc]
             data_id=uuid.uuid4().hex, overview=as_text(payload.overview), n_left_out=-1 if payload.keys else 0
         )
         self.on_msg(self._answer)
-        if payload.keys and shell() is None:
+        if payload.keys and kernel_shell() is None:
             self._embed()
         elif payload.keys:  # not before the output of the cell is there
             after_the_cell(self._embed)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from .cells import after_the_cell, shell
+from .cells import after_the_cell
 from .library import STATIC
+from .shell import kernel_shell
 
 _waiting: set[int] = set()
 """Shells in whose running cell a view was shown."""
@@ -18,7 +19,7 @@ _waiting: set[int] = set()
 
 def publish_after_cell() -> None:
     """Have the script published when the running cell ends, once a cell; nothing happens outside a kernel."""
-    found: Any = shell()
+    found: Any = kernel_shell()
     if found is None or id(found) in _waiting:
         return
     _waiting.add(id(found))

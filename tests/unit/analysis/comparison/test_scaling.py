@@ -155,7 +155,7 @@ def test_workers_that_sent_no_trace_are_missing(tmp_path: Path) -> None:
     content = dict(Cluster(2).files())["worker0000"]
     answers = [Answer("a:1", content), Answer("b:1", failure="it cannot be reached")]
     profile = _profile_of(answers, answers[1:], tmp_path)
-    assert profile._n_missing_hosts == profile.aligned()._n_missing_hosts == 1
+    assert profile.run.n_missing_hosts == profile.aligned().run.n_missing_hosts == 1
 
 
 def test_only_hosts_that_train_are_counted(tmp_path: Path) -> None:

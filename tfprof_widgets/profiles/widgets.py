@@ -1,17 +1,18 @@
-"""ProfileViews: the widgets of one profile, each made when first asked for; all share one selection and one payload."""
+"""Widgets: the views of one run, each made when first asked for; all share one selection and one payload."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 if TYPE_CHECKING:
-    from ..analysis.results import Results
+    from ..analysis.selection import Selection
     from ..analysis.tree.tree_options import TreeView as Structure
     from ..views.widgets.base import View
-    from ..views.widgets.bookmarks import Bookmark
     from ..views.widgets.dashboard import Dashboard
-    from ..views.widgets.data import Call, TraceData
+    from ..views.widgets.data import TraceData
     from ..views.widgets.hlo_table import HloTable
     from ..views.widgets.input_graph import InputGraph
     from ..views.widgets.kernel_table import KernelTable
@@ -26,37 +27,27 @@ if TYPE_CHECKING:
     from ..views.widgets.timeline import Timeline
     from ..views.widgets.tree_view import TreeView
     from ..views.widgets.worker_chart import WorkerChart
+    from .capture_account import CaptureAccount
+    from .exports import Exports
+    from .hosts import Hosts
+    from .run import Run
+
+V = TypeVar("V", bound="View")
 
 
-class ProfileViews:
-    """The part of a `Profile` that makes widgets: one of each kind, the same one however often it is asked for.
+class Widgets:
+    """One widget of each kind, the same one however often it is asked for; all share one selection and one payload.
 
     Making the first one computes what all of them show, so it raises what the data raises; see `Profile`. A view without
     anything to show says why.
     """
 
-    def __init__(self, title: str) -> None:
-        self.title = title
-        """What the profile is of, for headings."""
+    def __init__(self, run: Run, facts: CaptureAccount, exports: Exports, hosts: Hosts) -> None:
+        self._run = run
+        self._facts = facts
+        self._exports = exports
+        self._hosts = hosts
         self._views: dict[type[View], View] = {}
-
-    @property
-    def _results(self) -> Results:
-        """What the widgets show."""
-        raise NotImplementedError
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader must know first; one sentence each."""
-        raise NotImplementedError
-
-    def _calls(self) -> dict[str, Call]:
-        """What the views may ask the kernel for besides their data."""
-        return {}
-
-    def _loaded_bookmarks(self) -> tuple[Bookmark, ...]:
-        """What the timeline is marked with from the start."""
-        return ()
 
     @cached_property
     def link(self) -> LinkModel:
@@ -66,7 +57,7 @@ class ProfileViews:
         from ..analysis.ops.host_totals import hosts_of
         from ..views.widgets.link import LinkModel
 
-        return LinkModel(lambda: hosts_of(self._results.trace))
+        return LinkModel(lambda: hosts_of(self._run.results.trace))
 
     @cached_property
     def _data(self) -> TraceData:
@@ -74,88 +65,128 @@ class ProfileViews:
         from ..views.payload.payload import build_payload
         from ..views.widgets.data import TraceData
 
-        results = self._results
+        results = self._run.results
         has_hosts = results.is_reduced or len(hosts_of(results.trace)) > 1
-        payload = build_payload(results, title=self.title, notices=self.notices)
+        payload = build_payload(results, title=self._run.title, notices=self._facts.notices)
         data = TraceData(payload, has_hosts=has_hosts)
-        data.calls |= self._calls()
+        data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
         self.link.use(data.payload.contents.names.cut)
         return data
 
-    def _view(self, kind: type[Any], **traits: Any) -> Any:
+    def _open_host(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """Show a host in full in place of the dashboard, as the page asked for."""
+        name = str(message.get("host"))
+        self.dashboard().opened = (self._hosts.host(name) or self).dashboard()
+        return {"host": name}, []
+
+    def _view(self, kind: type[V], **traits: Any) -> V:
         if kind not in self._views:
             self._views[kind] = kind(link=self.link, data=self._data, **traits)
-        if self._views[kind].comm is None:  # closed, as a cell that showed it was run again
+        view = cast("V", self._views[kind])
+        if view.comm is None:  # closed, as a cell that showed it was run again
             from ..views.widgets.cells import open_again
 
             open_again(self._data)
-        return self._views[kind]
+        return view
+
+    def select(
+        self,
+        *,
+        time_range: tuple[int, int] | None = None,
+        step: int | None = None,
+        ops: tuple[str, ...] | None = None,
+        host: str | None = None,
+    ) -> Selection:
+        """Select a time range, a step, ops or a host in every view, and return the numbers of that part alone.
+
+        Args:
+            time_range: `(t0_ns, t1_ns)` after the trace origin.
+            step: row of `steps`; its time becomes the time range.
+            ops: names of ops to highlight.
+            host: the only one that counts, as `hosts` names it; all without it.
+
+        Raises:
+            ValueError: both a time range and a step, or a step or a host that is not there.
+        """
+        from ..analysis.selection import select
+
+        selection = select(self._run.results, time_range_ns=time_range, step=step, ops=ops, host=host)
+        self.link.time_range = selection.time_range_ns or ()
+        self.link.step = -1 if step is None else int(step)
+        self.link.selection = selection.op_names
+        self.link.host = selection.host
+        return selection
 
     def timeline(self) -> Timeline:
         """The trace timeline."""
         from ..views.widgets.timeline import Timeline
 
-        return self._view(Timeline, bookmarks=self._loaded_bookmarks())  # type: ignore[no-any-return]
+        made = self._view(Timeline, bookmarks=self._run.bookmarks)
+        made.observe(self._keep_bookmarks, "bookmarks")
+        return made
+
+    def _keep_bookmarks(self, change: Mapping[str, Any]) -> None:
+        self._run.bookmarks = change["new"]
 
     def memory_timeline(self) -> MemoryTimeline:
         """Memory in use and fragmentation against time."""
         from ..views.widgets.memory_timeline import MemoryTimeline
 
-        return self._view(MemoryTimeline)  # type: ignore[no-any-return]
+        return self._view(MemoryTimeline)
 
     def op_table(self) -> OpTable:
         """The op statistics."""
         from ..views.widgets.op_table import OpTable
 
-        return self._view(OpTable)  # type: ignore[no-any-return]
+        return self._view(OpTable)
 
     def input_graph(self) -> InputGraph:
         """The input pipeline as a graph."""
         from ..views.widgets.input_graph import InputGraph
 
-        return self._view(InputGraph)  # type: ignore[no-any-return]
+        return self._view(InputGraph)
 
     def step_chart(self) -> StepChart:
         """The time of every step."""
         from ..views.widgets.step_chart import StepChart
 
-        return self._view(StepChart)  # type: ignore[no-any-return]
+        return self._view(StepChart)
 
     def overview_panel(self) -> OverviewPanel:
         """Step time, verdict, breakdown and top ops."""
         from ..views.widgets.overview_panel import OverviewPanel
 
-        return self._view(OverviewPanel)  # type: ignore[no-any-return]
+        return self._view(OverviewPanel)
 
     def kernel_table(self) -> KernelTable:
         """The code that ran on GPUs, kernel by kernel."""
         from ..views.widgets.kernel_table import KernelTable
 
-        return self._view(KernelTable)  # type: ignore[no-any-return]
+        return self._view(KernelTable)
 
     def hlo_table(self) -> HloTable:
         """The ops of XLA programs."""
         from ..views.widgets.hlo_table import HloTable
 
-        return self._view(HloTable)  # type: ignore[no-any-return]
+        return self._view(HloTable)
 
     def layer_table(self) -> LayerTable:
         """Forward, backward and optimizer time of each Keras layer."""
         from ..views.widgets.layer_table import LayerTable
 
-        return self._view(LayerTable)  # type: ignore[no-any-return]
+        return self._view(LayerTable)
 
     def source_view(self) -> SourceView:
         """Your code with the time of each line."""
         from ..views.widgets.source_view import SourceView
 
-        return self._view(SourceView)  # type: ignore[no-any-return]
+        return self._view(SourceView)
 
     def scope_icicle(self) -> ScopeIcicle:
         """Name scopes as a zoomable icicle."""
         from ..views.widgets.scope_icicle import ScopeIcicle
 
-        return self._view(ScopeIcicle)  # type: ignore[no-any-return]
+        return self._view(ScopeIcicle)
 
     def tree_view(self, view: Structure = "scope") -> TreeView:
         """The cost of the ops by structure, to look into.
@@ -168,7 +199,7 @@ class ProfileViews:
         """
         from ..views.widgets.tree_view import TreeView
 
-        made: TreeView = self._view(TreeView)
+        made = self._view(TreeView)
         made.begin_with(view)
         return made
 
@@ -176,15 +207,15 @@ class ProfileViews:
         """The breakdown of a step on each host."""
         from ..views.widgets.worker_chart import WorkerChart
 
-        return self._view(WorkerChart)  # type: ignore[no-any-return]
+        return self._view(WorkerChart)
 
     def dashboard(self) -> Dashboard:
         """All views, linked, in one widget."""
         from ..views.widgets.dashboard import Dashboard
 
-        return self._view(  # type: ignore[no-any-return]
+        return self._view(
             Dashboard,
-            options={"title": self.title, "notices": list(self.notices)},
+            options={"title": self._run.title, "notices": list(self._facts.notices)},
             overview_panel=self.overview_panel(),
             step_chart=self.step_chart(),
             timeline=self.timeline(),
@@ -198,3 +229,29 @@ class ProfileViews:
             input_graph=self.input_graph(),
             worker_chart=self.worker_chart(),
         )
+
+    def to_html(self, path: str | Path, *, embed: int | Literal["full"] = 4 * 2**20) -> Path:
+        """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path.
+
+        The page holds the text of the cells and files whose lines made ops: who gets the page gets that code.
+
+        Args:
+            path: of the page.
+            embed: how many bytes of the trace the page may hold, besides some 1.5 MB of scripts. Of a larger trace it has
+                every event around the typical steps and a sample of the others, and says so. `"full"` keeps everything.
+
+        Raises:
+            ValueError: `embed` is neither "full" nor a positive number.
+            TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
+        """
+        from .display import write_page
+
+        return write_page(path, self.page, embed=embed)
+
+    def page(self, max_bytes: int | None, *, events: bool = True) -> str:
+        """The text of that page with at most so many bytes of the trace, None for all; without `events` of its tables alone."""
+        from ..views.page.pages import dashboard_page
+        from ..views.payload.embedding import embed
+
+        embedded = embed(self._data.payload, max_bytes=max_bytes, events=events)
+        return dashboard_page(self.dashboard(), embedded, title=self._run.title or "tfprof")

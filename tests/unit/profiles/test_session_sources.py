@@ -49,7 +49,7 @@ def trained(hook, n=12, **options):
     return hook
 
 def steps(profile):
-    return profile._results.op_graph.steps
+    return profile.run.results.op_graph.steps
 
 def same(a, b):
     names = ("ops", "inputs", "shapes", "frames", "runs", "times", "memory")
@@ -76,7 +76,7 @@ def test_steps_are_chosen_by_range_by_rule_by_number_and_by_time() -> None:
         out["rule"] = steps(trained(tfprof.ProfilerHook(steps=lambda step: step in (2, 9))).profile)
         out["every"] = steps(trained(tfprof.ProfilerHook(save_steps=4)).profile)
         out["seconds"] = steps(trained(tfprof.ProfilerHook(save_secs=1e-9), n=4).profile)
-        out["seldom"] = trained(tfprof.ProfilerHook(save_secs=1e9)).profile._notices
+        out["seldom"] = trained(tfprof.ProfilerHook(save_secs=1e9)).profile.run.own_notices
         out["all"] = steps(trained(tfprof.ProfilerHook(), n=3).profile)
         """
     )
@@ -96,13 +96,13 @@ def test_a_profile_knows_ops_stacks_variables_and_float_operations() -> None:
         profile = trained(tfprof.ProfilerHook(steps=range(3, 5))).profile
         variables = profile.variables
         out["trained"] = variables[variables.trainable].set_index("name").n_params.to_dict()
-        graph = profile._results.op_graph
+        graph = profile.run.results.op_graph
         out["float_ops"] = int(graph.ops.set_index("name").float_ops["Square"])
         out["frames"] = len(graph.frames) > 0
         out["n_steps"] = len(profile.steps)
         out["ops"] = len(profile.ops) > 0
         out["tree"] = len(profile.tree("scope")) > 10
-        out["notices"] = profile._notices
+        out["notices"] = profile.run.own_notices
         """
     )
     # The batch is open in the graph: a run tells it.
@@ -223,9 +223,9 @@ def test_bounds_end_the_profiling_and_are_told_of() -> None:
     out = run(
         """
         few = trained(tfprof.ProfilerHook(max_steps=2)).profile
-        out["few"] = [steps(few), few._notices]
+        out["few"] = [steps(few), few.run.own_notices]
         small = trained(tfprof.ProfilerHook(max_bytes=1)).profile
-        out["small"] = [steps(small), small._notices]
+        out["small"] = [steps(small), small.run.own_notices]
         """
     )
     assert out["few"][0] == [1, 2]
@@ -246,7 +246,7 @@ def test_runs_of_a_session_that_never_trains_are_counted_from_1(has_step: bool) 
                 for _ in range(5):
                     running.run("Mean:0")
             out[name] = steps(hook.profile)
-            out.setdefault("notices", []).extend(hook.profile._notices)
+            out.setdefault("notices", []).extend(hook.profile.run.own_notices)
         """
     )
     assert out == {"all": [1, 2, 3, 4, 5], "range": [2, 3], "every": [3, 5], "notices": []}
@@ -260,7 +260,7 @@ def test_training_without_a_global_step_counts_runs() -> None:
         with graph.as_default(), session(hook) as running:
             for _ in range(5):
                 running.run(train)
-        out["steps"], out["notices"] = steps(hook.profile), hook.profile._notices
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
         """
     )
     assert out == {"steps": [2, 3], "notices": []}
@@ -276,9 +276,9 @@ def test_runs_between_training_steps_are_left_out_and_shift_no_number(tmp_path: 
             for _ in range(30):
                 running.run(train)
                 running.run("Mean:0")
-        out["steps"], out["notices"] = steps(hook.profile), hook.profile._notices
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
         out["asked_once"] = sorted(asked) == sorted(set(asked))
-        graph = hook.profile._results.op_graph
+        graph = hook.profile.run.results.op_graph
         named = graph.runs.assign(name=graph.ops.name.to_numpy()[graph.runs.op])
         out["forward"] = named[named.name == "product"].n_runs.tolist()
         out["updates"] = named[named.name.str.startswith("GradientDescent/")].step.nunique()
@@ -301,7 +301,7 @@ def test_runs_before_the_first_training_step_are_left_out_and_their_files_go(tmp
         with graph.as_default(), session(hook) as running:
             for fetch in ("Mean:0",) * 3 + (train,) * 2:
                 running.run(fetch)
-        out["steps"], out["notices"] = steps(hook.profile), hook.profile._notices
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
         variables = hook.profile.variables
         out["n_params"] = int(variables[variables.trainable].n_params.sum())
         """
@@ -380,7 +380,7 @@ def test_a_rule_that_fails_is_a_notice_and_the_session_goes_on() -> None:
     out = run(
         """
         profile = trained(tfprof.ProfilerHook(steps=lambda step: 1 // (step - 4) >= 0)).profile
-        out["steps"], out["notices"] = steps(profile), profile._notices
+        out["steps"], out["notices"] = steps(profile), profile.run.own_notices
         """
     )
     assert out["steps"] == [5, 6, 7, 8, 9, 10, 11, 12]
@@ -393,7 +393,7 @@ def test_files_that_cannot_be_written_are_a_notice(tmp_path: Path) -> None:
     out = run(
         f"""
         profile = trained(tfprof.ProfilerHook(steps=range(2, 4), output_dir={str(tmp_path / "file" / "below")!r})).profile
-        out["steps"], out["notices"] = steps(profile), profile._notices
+        out["steps"], out["notices"] = steps(profile), profile.run.own_notices
         """
     )
     assert out["steps"] == [2, 3]
@@ -415,7 +415,7 @@ def test_files_are_there_as_they_come_and_after_a_crash(tmp_path: Path) -> None:
     names = sorted(path.name for path in (tmp_path / "deep" / "dir").iterdir())
     assert names == ["graph.pb", "run_metadata-1.pb", "run_metadata-2.pb", "tfprof_log"]
     profile = tfprof.load(tmp_path / "deep" / "dir")
-    assert profile._results.op_graph.steps == [1, 2]
+    assert profile.run.results.op_graph.steps == [1, 2]
     assert profile.variables["n_params"][profile.variables["trainable"]].sum() == 36
 
 
@@ -424,12 +424,12 @@ def test_the_files_give_the_profile_again(tmp_path: Path) -> None:
         f"""
         hook = trained(tfprof.ProfilerHook(steps=range(3, 6), output_dir={str(tmp_path / "dir")!r}))
         made, read = hook.profile, tfprof.load({str(tmp_path / "dir")!r})
-        out["different"] = same(made._results.op_graph, read._results.op_graph)
+        out["different"] = same(made.run.results.op_graph, read.run.results.op_graph)
         out["ops"] = made.ops.equals(read.ops)
         out["steps"] = made.steps.equals(read.steps)
         out["variables"] = made.variables.equals(read.variables)
         saved = made.save({str(tmp_path / "saved")!r})
-        out["saved"] = same(made._results.op_graph, tfprof.load(saved)._results.op_graph)
+        out["saved"] = same(made.run.results.op_graph, tfprof.load(saved).run.results.op_graph)
         """
     )
     assert out == {"different": [], "ops": True, "steps": True, "variables": True, "saved": []}
@@ -447,7 +447,7 @@ def test_metadata_of_a_session_make_the_same_profile_as_messages_or_bytes() -> N
                 running.run(train, options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), run_metadata=runs[step])
         made = tfprof.from_run_metadata(runs, graph=graph)
         out["steps"] = steps(made)
-        ops = made._results.op_graph.ops.set_index("name")
+        ops = made.run.results.op_graph.ops.set_index("name")
         out["float_ops"] = int(ops.float_ops["Square"])
         from tensorflow.python.profiler import tfprof_logger
         whole = tfprof_logger.merge_default_with_oplog(built()[0], None, runs[3])
@@ -496,7 +496,7 @@ def test_the_tasks_of_a_distributed_session_stay_apart() -> None:
             with session(hook, master=servers[1].target) as running:
                 for _ in range(4):
                     running.run([train, product])
-        ops = hook.profile._results.op_graph.ops.set_index("name")
+        ops = hook.profile.run.results.op_graph.ops.set_index("name")
         out["devices"] = [ops.device["product"], ops.device["w"]]
         out["steps"] = steps(hook.profile)
         print('\\n@@' + json.dumps(out), flush=True)

@@ -51,16 +51,19 @@ def test_outside_a_notebook_a_display_is_text_alone(loaded: tfprof.Profile) -> N
         assert expected in bundle["text/plain"]
 
 
-@pytest.mark.parametrize("broken", ["dashboard", "_fallback", "summary"])
+@pytest.mark.parametrize("broken", ["dashboard", "page", "summary"])
 def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
     loaded: tfprof.Profile, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    def fail() -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no JavaScript here")
 
-    monkeypatch.setattr("tfprof_widgets.profiles.display.in_notebook", lambda: True)
+    monkeypatch.setattr("tfprof_widgets.profiles.display.kernel_shell", object)
     assert {"text/html", "application/vnd.jupyter.widget-view+json"} <= loaded._repr_mimebundle_().keys()
-    monkeypatch.setattr(loaded, broken, fail)
+    if broken == "page":
+        monkeypatch.setattr("tfprof_widgets.views.page.pages.html_page", fail)
+    else:
+        monkeypatch.setattr(loaded, broken, fail)
     bundle = loaded._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
     assert bundle["text/plain"].endswith("the dashboard cannot be shown: RuntimeError: no JavaScript here")

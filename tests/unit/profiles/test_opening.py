@@ -12,7 +12,7 @@ import pytest
 from tests.browser.full_run import PLAIN, write_run
 from tests.unit.test_contract import VIEWS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ABSENT = ("tensorflow", "keras", "psutil", "pynvml", "pyarrow", "xprof", "multiprocessing", "_multiprocessing")
 """Not in Pyodide, or of no use there."""
 PROGRAM = f"""
@@ -32,7 +32,7 @@ assert all(map(len, tables)), [len(table) for table in tables]
 assert list(prof.flows)
 for name in {VIEWS!r}.split():
     getattr(prof, name)()
-assert prof._data.payload.overview and prof.overview.verdict and prof.summary()
+assert prof.timeline().data.payload.overview and prof.overview.verdict and prof.summary()
 prof.to_html(out / "page.html")
 prof.to_html(out / "full.html", embed="full")
 prof.to_csv(out / "tables")

@@ -1,10 +1,9 @@
-"""ComparisonViews: the widget of a comparison and its page; made when first asked for."""
+"""ComparisonWidgets: the widget of a comparison and its page; made when first asked for."""
 
 from __future__ import annotations
 
-import logging
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,39 +14,23 @@ if TYPE_CHECKING:
     from ..views.widgets.timeline import Timeline
     from .one_run import Profile
 
-logger = logging.getLogger(__name__)
 
-_FRAME_PX = 1000
+class ComparisonWidgets:
+    """What shows how two runs compare. What cannot be compared is shown with the reason."""
 
-
-class ComparisonViews:
-    """The part of a `ProfileDiff` that is shown. What cannot be compared is shown with the reason."""
-
-    a: str
-    b: str
-    _runs: RunDiff
-    _profiles: tuple[Profile | None, Profile | None]
-
-    @cached_property
-    def notices(self) -> tuple[str, ...]:
-        """What makes the runs hard to compare, one sentence each."""
-        raise NotImplementedError
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        from ..views.page.html import framed
-        from ..views.payload.embedding import FALLBACK_BYTES
-        from .display import in_notebook
-
-        text = str(self)
-        if not in_notebook():
-            return {"text/plain": text}
-        try:
-            fallback = framed(self._page(FALLBACK_BYTES, events=False), height_px=_FRAME_PX)
-            return {**self.dashboard()._repr_mimebundle_()[0], "text/plain": text, "text/html": fallback}
-        except Exception as error:  # a display must not turn a finished cell into a failed one
-            logger.exception("the comparison cannot be shown")
-            reason = f"tfprof: the comparison cannot be shown: {type(error).__name__}: {error}"
-            return {"text/plain": f"{text}\n{reason}"}
+    def __init__(
+        self,
+        runs: RunDiff,
+        *,
+        titles: tuple[str, str],
+        notices: tuple[str, ...],
+        profiles: tuple[Profile | None, Profile | None],
+    ) -> None:
+        """Of `profiles` the timelines are shown; None where a run recorded nothing."""
+        self._runs = runs
+        self._titles = titles
+        self._notices = notices
+        self._profiles = profiles
 
     def dashboard(self) -> DiffPanel:
         """Verdict, step times, tables of what changed, and the timelines of both runs, linked, in one widget."""
@@ -73,7 +56,7 @@ class ComparisonViews:
         """
         from .display import write_page
 
-        return write_page(path, self._page, embed=embed)
+        return write_page(path, self.page, embed=embed)
 
     @cached_property
     def _panel(self) -> DiffPanel:
@@ -82,7 +65,7 @@ class ComparisonViews:
         from ..views.widgets.diff_panel import DiffPanel
 
         first, second = (one.data.payload.contents.names.cut if one is not None else str for one in self._timelines())
-        content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
+        content = diff_content(self._runs, titles=self._titles, notices=self._notices, cut=(first, second))
         return DiffPanel(data=DiffData(content), timelines=self._timelines())
 
     def _timelines(self) -> tuple[Timeline | None, Timeline | None]:
@@ -90,10 +73,10 @@ class ComparisonViews:
         first, second = (None if one is None else one.timeline() for one in self._profiles)
         return first, second
 
-    def _page(self, max_bytes: int | None, *, events: bool = True) -> str:
+    def page(self, max_bytes: int | None, *, events: bool = True) -> str:
         """A page with at most so many bytes of both traces together."""
+        from ..views.page.pages import comparison_page
         from ..views.payload.embedding import embed
-        from .display import comparison_page
 
         shown: list[TraceData] = []
         for timeline in self._timelines():
@@ -102,5 +85,5 @@ class ComparisonViews:
         most = None if max_bytes is None else max(max_bytes // max(len(shown), 1), 1)
         embedded = {data: embed(data.payload, max_bytes=most, events=events) for data in shown}
         return comparison_page(
-            self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
+            self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in self._titles)
         )

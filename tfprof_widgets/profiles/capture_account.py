@@ -1,45 +1,34 @@
-"""ProfileCapture: how one profile was captured, and what the machine did meanwhile."""
+"""CaptureAccount: how one run was captured, what the machine did meanwhile, and what a reader must know of it first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import EmptyTraceError
+from ..errors import EmptyTraceError, TfProfError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..analysis.failure.memory_failure import MemoryFailure
-    from ..analysis.results import Results
     from ..analysis.steps.interference import CaptureSummary
-    from ..capture.session.record import CaptureRecord
-    from ..opening.open import Opened
-    from ..trace.capture_facts import CaptureCost, CaptureFacts
+    from ..trace.capture_facts import CaptureCost
+    from .run import Run
 
 _NOT_CAPTURED = (
     "Nothing was captured, so what held the memory is not known. Capture from the first step on:\n"
     "with tfprof.profile() as prof: ..."
 )
+_MOST_WARNINGS = 5
+"""Of what the profiler and the reader report about a trace, a view shows so many; `trace.warnings` has all."""
 
 
-class ProfileCapture:
-    """The part of a `Profile` about its capture."""
+class CaptureAccount:
+    """What is known of the capture of a run."""
 
-    _record: CaptureRecord | None
-    _open_files: Callable[[], Opened] | None
-
-    @property
-    def _results(self) -> Results:
-        """What the tables hold."""
-        raise NotImplementedError
-
-    @property
-    def _opened(self) -> Opened:
-        """The files that the profile came from."""
-        raise NotImplementedError
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
     @property
     def capture(self) -> CaptureSummary | None:
@@ -50,9 +39,9 @@ class ProfileCapture:
         from ..analysis.steps.interference import CaptureSummary
         from ..trace.capture_facts import CaptureFacts
 
-        if self._open_files is None:
+        if not self._run.has_ended:
             return None
-        known, cost, record = self._capture_now, self.cost, self._record
+        known, cost, record = self._run.facts, self.cost, self._run.record
         if known is None or cost is None:
             return None
         return CaptureSummary(
@@ -68,13 +57,13 @@ class ProfileCapture:
 
         It counts the events, so it reads the trace.
         """
-        if self._record is not None and not self._record.run_dirs:
-            return self._record.cost
-        known = self._record or self._opened.saved
+        if self._run.record is not None and not self._run.record.run_dirs:
+            return self._run.record.cost
+        known = self._run.record or self._run.saved
         cost = None if known is None else known.cost
         if cost is None:
             return None
-        return replace(cost, n_events=self._results.trace.n_events)
+        return replace(cost, n_events=self._run.results.trace.n_events)
 
     @property
     def system(self) -> pd.DataFrame:
@@ -85,7 +74,7 @@ class ProfileCapture:
         the first times are negative, and go on to the end of the capture. No rows when none were taken, as for a trace that
         was loaded without them.
         """
-        return self._samples(self._results.trace.origin_ns)
+        return self._run.samples(self._run.results.trace.origin_ns)
 
     @cached_property
     def system_findings(self) -> pd.DataFrame:
@@ -97,60 +86,49 @@ class ProfileCapture:
         """
         from ..analysis.system.anomalies import find_anomalies
 
-        trace = self._results.trace
-        known = self._capture_now
+        trace = self._run.results.trace
+        known = self._run.facts
         pauses_ms = [
             ((begin_ns - trace.origin_ns) / 1e6, (end_ns - trace.origin_ns) / 1e6)
             for begin_ns, end_ns in (() if known is None else known.pauses_ns)
         ]
         return find_anomalies(self.system, n_events=trace.n_events, pauses_ms=pauses_ms)
 
-    def _samples(self, origin_ns: int) -> pd.DataFrame:
-        from ..capture.machine.sampler import no_samples, on_trace_clock
-
-        if self._record is not None:
-            samples = self._record.system
-        else:
-            saved = self._opened.saved
-            samples = no_samples() if saved is None or saved.system.empty else saved.system
-        return on_trace_clock(samples, origin_ns)
-
-    @cached_property
-    def _capture_now(self) -> CaptureFacts | None:
-        """What is known of the capture beside its cost; None for a trace loaded without it."""
-        from ..analysis.steps.interference import measure_interference
-
-        record = self._record
-        if record is None:
-            return self._opened.saved.capture if self._opened.saved else None
-        return replace(record, **vars(measure_interference(record.step_times)))
-
-    def _memory_failure_now(self) -> MemoryFailure | None:
-        """The failed allocation that ended the profiled code, explained as far as there is a trace."""
+    @property
+    def memory_failure(self) -> MemoryFailure | None:
+        """What lived when an allocation failed and ended the profiled code, by op, layer and line, and what to do; None where it
+        ended otherwise. It displays itself."""
         from ..analysis.failure.memory_failure import failure_alone
 
         try:
-            return self._results.memory_failure
+            return self._run.results.memory_failure
         except EmptyTraceError:  # nothing was captured, but the exception told something
-            known = self._capture_now
+            known = self._run.facts
             if known is None or known.failure is None:
                 raise
             return failure_alone(known.failure, remedy=_NOT_CAPTURED)
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know first, such as a capture cut short or a damaged trace; one sentence each."""
+        run = self._run
+        told = run.own_notices + (run.record.notices if run.record is not None else ())
+        try:
+            told += self._capture_notices()
+            told += tuple(text for text in (run.saved.notices if run.saved is not None else ()) if text not in told)
+            # A capture writes its notices beside the trace too, for whoever opens it later.
+            told += tuple(text for text in run.results.trace.warnings if text not in told)[:_MOST_WARNINGS]
+            return told + tuple(text for text in run.results.notices if text not in told)
+        except TfProfError:  # a trace that is not there yet, or cannot be read, says so where its data is asked for
+            return told
+
     def _capture_notices(self) -> tuple[str, ...]:
         """That memory ran out, and that the capture distorts what it shows; nothing where neither is so."""
-        known = self._capture_now
-        failed = () if known is None or known.failure is None else (self._failure_notice(),)
-        return failed + self._distortion_notices()
-
-    def _failure_notice(self) -> str:
-        """What happened and what to do first."""
-        failure = self._memory_failure_now()
-        return "" if failure is None else failure.notice
-
-    def _distortion_notices(self) -> tuple[str, ...]:
-        """That the capture distorts what it shows; nothing where it does not."""
         from ..analysis.steps.interference import step_sentence
 
-        known = self._capture_now
-        return (step_sentence(known, known.detail),) if known is not None and known.is_distorting else ()
+        facts = self._run.facts
+        if facts is None:
+            return ()
+        failure = None if facts.failure is None else self.memory_failure
+        failed = () if facts.failure is None else ("" if failure is None else failure.notice,)
+        return failed + ((step_sentence(facts, facts.detail),) if facts.is_distorting else ())
