@@ -130,5 +130,5 @@ class CaptureAccount:
         if facts is None:
             return ()
         failure = None if facts.failure is None else self.memory_failure
-        failed = () if facts.failure is None else ("" if failure is None else failure.notice,)
+        failed = () if failure is None else (failure.notice,)
         return failed + ((step_sentence(facts, facts.detail),) if facts.is_distorting else ())

@@ -1,4 +1,4 @@
-"""Exports: one run as files and text: Chrome trace, CSV and Parquet tables, a run directory, a report, a summary."""
+"""Exports: one run as files and as text, such as a Chrome trace, tables, a run directory, a report, a summary."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..errors import TfProfError
 from .progress import Progress
 
 if TYPE_CHECKING:
+    from ..analysis.tree.tree_options import TreeView
     from ..formats.saved import SavedProfile
     from .capture_account import CaptureAccount
     from .run import Run
@@ -25,9 +26,9 @@ _PIECE_BYTES = 4 * 2**20
 class Exports:
     """What a run is written as."""
 
-    def __init__(self, run: Run, facts: CaptureAccount) -> None:
+    def __init__(self, run: Run, account: CaptureAccount) -> None:
         self._run = run
-        self._facts = facts
+        self._account = account
 
     def to_chrome_trace(self, path: str | Path) -> Path:
         """Write the trace for Perfetto (https://ui.perfetto.dev), chrome://tracing, speedscope and `load`.
@@ -99,10 +100,10 @@ class Exports:
         subject = Subject(
             results=self._run.results,
             title=self._run.title,
-            notices=self._facts.notices,
-            capture=self._facts.capture,
-            system=self._facts.system,
-            findings=self._facts.system_findings,
+            notices=self._account.notices,
+            capture=self._account.capture,
+            system=self._account.system,
+            findings=self._account.system_findings,
             version=str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", "")),
         )
         text = render_report(subject)
@@ -110,6 +111,37 @@ class Exports:
             with replacing(Path(path).expanduser(), packs=False) as file:
                 file.write(text.encode())
         return text
+
+    def to_pprof(self, /, path: str | Path, view: TreeView = "code", **options: Any) -> Path:
+        """Write the costs as a file of pprof's format (`profile.proto`, compressed), which `pprof`, speedscope and other
+        viewers of flame graphs open.
+
+        Each sample is a node of `tree(view, **options)` with `micros`, `accelerator_micros` (both in microseconds) and `bytes`,
+        and what else `select` names; the first figure that it names, else `micros`, is the one that viewers show first.
+        The sums are the totals of the tree's root: what options hide counts at what is shown around it. Times are whole
+        microseconds, rounded such that every total is less than 1 off and that of the root not at all but for its own
+        rounding; nodes that have nothing left are not in the file.
+        In the code view ops of a capture without a known call stack are at `<no call stack>`; of files of TensorFlow's
+        first profiler they are left out, as in `tree` and in tfprof, and a comment in the file counts them; where no op has
+        one, all are there.
+
+        Args:
+            path: of the file, such as `costs.pb.gz`; compressed whatever its name.
+            view: stacks of `"code"` are Python's, with file and line; of `"scope"` the parts of the name scope; of `"graph"` the
+                ops that it feeds; of `"op"` the op type alone.
+            options: those of `tree`; but `max_depth` is 100 in the graph view and has no limit in the others. Of the details
+                `select=("device", "op_types")` become labels of the samples.
+
+        Returns:
+            The path.
+
+        Raises:
+            TypeError, ValueError: a view or an option that means nothing; the message names it.
+            TfProfError: the file cannot be written. What was at the path before is still there, and no part of a file.
+        """
+        from ..export.pprof.pprof import write_pprof
+
+        return write_pprof(self._run.results, path, view, options)
 
     def save(self, directory: str | Path) -> Path:
         """Keep the profile in a directory that `load` opens and TensorBoard shows as a log directory.
@@ -130,13 +162,31 @@ class Exports:
 
         return save_runs(Path(directory).expanduser(), self._run.opened, self._saved_now())
 
+    def tree_text(self, /, view: TreeView = "scope", **options: Any) -> str:
+        """The same as the text that tfprof printed: an explanation, a legend, and one line per node, indented by depth.
+
+        Without `select` a line has the times: `dense/MatMul (12us/84.19ms, 0us/0us, 12us/84.19ms)`, of the node itself and
+        with all below it, together, on the accelerator and on the CPU. Without `max_depth` it goes 100 levels deep, and its
+        last line says of how many nodes it shows how many: each line is indented by its depth.
+
+        Raises:
+            TypeError, ValueError: as of `tree`.
+        """
+        from ..analysis.tree.tree import build_tree
+        from ..analysis.tree.tree_options import make_tree_options
+        from ..export.tree_text import TEXT_DEPTH, depth_note, tree_text
+
+        chosen = make_tree_options(**{"max_depth": TEXT_DEPTH, **options} if view != "op" else options)
+        tree = build_tree(self._run.results.op_graph, view, chosen)
+        return tree_text(tree, chosen) + ("" if "max_depth" in options else depth_note(tree))
+
     def summary(self) -> str:
         """The profile in some thirty lines of text, as a terminal shows it; what has no data says so in a line."""
         from ..export.text import summarize
 
-        cost = self._facts.cost
+        cost = self._account.cost
         spent = None if cost is None else (cost.start_s, cost.stop_s, cost.n_bytes)
-        return summarize(self._run.results, title=self._run.title, notices=self._facts.notices, spent=spent)
+        return summarize(self._run.results, title=self._run.title, notices=self._account.notices, spent=spent)
 
     def chrome_trace_reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """The compressed Chrome trace in pieces; as text where the page says that buffers do not reach it."""
@@ -162,7 +212,7 @@ class Exports:
         from ..export.tables import tables, write_tables
 
         target = Path(directory).expanduser()
-        found = {**tables(self._run.results), "system_findings": self._facts.system_findings}
+        found = {**tables(self._run.results), "system_findings": self._account.system_findings}
         with Progress(target.name, unit=" rows", total=sum(map(len, found.values()))) as bar:
             write_tables(target, found, kind=kind, on_rows=bar.tell)
         return target
@@ -189,4 +239,4 @@ class Exports:
         from dataclasses import replace
 
         saved = self._saved_now()
-        return replace(saved, notices=self._facts.notices) if self._run.results.is_reduced else saved
+        return replace(saved, notices=self._account.notices) if self._run.results.is_reduced else saved

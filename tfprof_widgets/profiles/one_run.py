@@ -12,7 +12,6 @@ from .exports import Exports
 from .forwarding import method_of, property_of
 from .hosts import Hosts
 from .run import Run
-from .structure import Structure
 from .tables import Tables
 from .widgets import Widgets
 
@@ -46,11 +45,10 @@ class Profile:
         self.run = Run(open_files, title=title, notices=notices, reduced=hosts)
         """What was opened and the analyses of it, which all else here reads from."""
         self._tables = Tables(self.run)
-        self._structure = Structure(self.run)
-        self._facts = CaptureAccount(self.run)
-        self._exports = Exports(self.run, self._facts)
+        self._account = CaptureAccount(self.run)
+        self._exports = Exports(self.run, self._account)
         self._hosts = Hosts(self.run, _of_host)
-        self._widgets = Widgets(self.run, self._facts, self._exports, self._hosts)
+        self._widgets = Widgets(self.run, self._account, self._exports, self._hosts)
 
     def take(self, record: CaptureRecord) -> None:
         """Fill the profile from a capture that ended."""
@@ -83,23 +81,21 @@ class Profile:
     overview = property_of("_tables", Tables.overview)
     advice = property_of("_tables", Tables.advice)
     advice_table = property_of("_tables", Tables.advice_table)
+    tree = method_of("_tables", Tables.tree)
     counters = property_of("_tables", Tables.counters)
     variables = property_of("_tables", Tables.variables)
     workers = property_of("_tables", Tables.workers)
     stragglers = property_of("_tables", Tables.stragglers)
     communication = property_of("_tables", Tables.communication)
 
-    tree = method_of("_structure", Structure.tree)
-    tree_text = method_of("_structure", Structure.tree_text)
-
     # ---- the capture ------------------------------------------------------------------------------------------------
 
-    capture = property_of("_facts", CaptureAccount.capture)
-    cost = property_of("_facts", CaptureAccount.cost)
-    system = property_of("_facts", CaptureAccount.system)
-    system_findings = property_of("_facts", CaptureAccount.system_findings)
-    memory_failure = property_of("_facts", CaptureAccount.memory_failure)
-    notices = property_of("_facts", CaptureAccount.notices)
+    capture = property_of("_account", CaptureAccount.capture)
+    cost = property_of("_account", CaptureAccount.cost)
+    system = property_of("_account", CaptureAccount.system)
+    system_findings = property_of("_account", CaptureAccount.system_findings)
+    memory_failure = property_of("_account", CaptureAccount.memory_failure)
+    notices = property_of("_account", CaptureAccount.notices)
 
     # ---- hosts ------------------------------------------------------------------------------------------------------
 
@@ -163,7 +159,8 @@ class Profile:
     report = method_of("_exports", Exports.report)
     save = method_of("_exports", Exports.save)
     summary = method_of("_exports", Exports.summary)
-    to_pprof = method_of("_structure", Structure.to_pprof)
+    to_pprof = method_of("_exports", Exports.to_pprof)
+    tree_text = method_of("_exports", Exports.tree_text)
 
     def __repr__(self) -> str:
         from ..analysis.base.wording import plural

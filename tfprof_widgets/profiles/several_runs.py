@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
+from .bar_table import BarRow, bar_table
 from .one_run import Profile
 
 if TYPE_CHECKING:
@@ -93,57 +93,36 @@ def _notices(frame: pd.DataFrame) -> Iterator[str]:
 
 
 _UNKNOWN = "how many workers it had is not known"
-
-
-_CELL = 'style="text-align:right;padding:2px 8px;white-space:nowrap;background:none"'
-_HEAD = ("workers", "ms a step", "speed-up", "efficiency", "communication", "largest exchange", "")
-_ROOM = 1.05
-"""The longest bar ends this part before the right edge."""
+_COLUMNS = ("workers", "ms a step", "speed-up", "efficiency", "communication", "largest exchange")
 
 
 def _page(scaling: Scaling) -> str:
     """A bar per run, the speed-up, and a line where as many workers could be at best; HTML without scripts."""
-    rows = [row._asdict() for row in scaling.frame.itertuples(index=False)]  # type: ignore[operator, misc]
-    first = next((row["n_workers"] for row in rows if math.isfinite(row["speedup"])), rows[0]["n_workers"])
-    ends = [value for row in rows for value in (row["speedup"], row["n_workers"] / first) if math.isfinite(value)]
-    full = max(ends, default=1.0) * _ROOM
-    head = "".join(f"<th {_CELL}>{text}</th>" for text in _HEAD)
-    lines = "".join(_line(row, row["n_workers"] / first, full) for row in rows)
+    runs = scaling.frame.to_dict("records")
+    first = next((run["n_workers"] for run in runs if math.isfinite(run["speedup"])), runs[0]["n_workers"])
+    ends = [value for run in runs for value in (run["speedup"], run["n_workers"] / first) if math.isfinite(value)]
     batch = "grows with the workers" if scaling.global_batch == "grows" else "is divided among them"
-    told = "".join(f"<li>{html.escape(text)}</li>" for text in scaling.notices)
-    return (
-        f'<div style="font-size:13px;line-height:1.4"><div style="font-weight:600">{html.escape(scaling.summary)}</div>'
-        f'<table style="border-collapse:collapse;width:100%;margin:6px 0;font-size:13px"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{lines}</tbody></table>"
-        f"<div>The global batch {batch}; the line marks what as many workers could give at best.</div>"
-        f"{f'<ul style=margin:0>{told}</ul>' if told else ''}</div>"
+    return bar_table(
+        scaling.summary,
+        _COLUMNS,
+        [_bar_row(run, run["n_workers"] / first) for run in runs],
+        longest=max(ends, default=1.0),
+        notices=(
+            f"The global batch {batch}; the line marks what as many workers could give at best.",
+            *scaling.notices,
+        ),
     )
 
 
-def _line(row: dict[str, Any], ideal: float, full: float) -> str:
+def _bar_row(run: dict[Any, Any], at_best: float) -> BarRow:
     from ..analysis.base.wording import number, percent
 
-    known = math.isfinite(row["speedup"])
-    texts = (
-        number(row["step_time_ms"]) if math.isfinite(row["step_time_ms"]) else "no steps",
-        number(row["speedup"]) if known else "",
-        percent(row["efficiency_ratio"]) if known else "",
-        percent(row["communication_ratio"]) if math.isfinite(row["communication_ratio"]) else "",
-        html.escape(f"{row['largest_exchange']} {percent(row['largest_exchange_ratio'])}")
-        if row["largest_exchange"]
-        else "none",
+    exchange = run["largest_exchange"]
+    cells = (
+        "no steps" if math.isnan(run["step_time_ms"]) else number(run["step_time_ms"]),
+        "" if math.isnan(run["speedup"]) else number(run["speedup"]),
+        "" if math.isnan(run["efficiency_ratio"]) else percent(run["efficiency_ratio"]),
+        "" if math.isnan(run["communication_ratio"]) else percent(run["communication_ratio"]),
+        f"{exchange} {percent(run['largest_exchange_ratio'])}" if exchange else "none",
     )
-    cells = "".join(f"<td {_CELL}>{text}</td>" for text in texts)
-    name = f'<th scope="row" {_CELL} title="{html.escape(str(row["title"]))}">{row["n_workers"]:,}</th>'
-    return f'<tr style="background:none">{name}{cells}<td style="width:40%;padding:2px 0">{_bar(row, ideal, full)}</td></tr>'
-
-
-def _bar(row: dict[str, Any], ideal: float, full: float) -> str:
-    """The speed-up in the accent colour, the best possible as a line in the colour of the text."""
-    width = 100 * row["speedup"] / full if math.isfinite(row["speedup"]) else 0.0
-    return (
-        '<div aria-hidden="true" style="position:relative;height:18px">'
-        f'<div style="position:absolute;left:0;top:2px;bottom:2px;width:{width:.2f}%;background:#4c8bf5"></div>'
-        f'<div style="position:absolute;left:{100 * ideal / full:.2f}%;top:0;bottom:0;width:0;'
-        'border-left:2px solid currentColor"></div></div>'
-    )
+    return BarRow(f"{run['n_workers']:,}", cells, run["speedup"], (at_best, at_best), title=str(run["title"]))

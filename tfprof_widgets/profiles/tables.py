@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..analysis.memory.memory import MemoryProfile
     from ..analysis.overview.overview import Overview
     from ..analysis.selection import OpRows
+    from ..analysis.tree.tree_options import TreeView
     from ..trace.trace import Trace
     from .run import Run
 
@@ -151,6 +152,33 @@ class Tables:
         `system`, totals as rates. A value holds until the next one of its counter.
         """
         return self._run.results.counters.frame
+
+    def tree(self, /, view: TreeView = "scope", **options: Any) -> pd.DataFrame:
+        """The cost of the ops as a tree: the nodes, numbers and order of TensorFlow's first profiler, tfprof.
+
+        Times are microseconds (`micros` is accelerator and CPU together), sizes bytes. Of old files they are averages over
+        the steps in which an op ran, of captures sums of self times over all of it; `step` and `average` say otherwise. A
+        `step` is a row of `steps` in a capture, and the step's own number in old files. It is of the whole profile: `select`
+        does not narrow it.
+
+        Args:
+            view: `"scope"` by name scope, `"graph"` by what feeds what, `"op"` by op type, `"code"` by Python call stack.
+            options: those of tfprof, see `TreeOptions`: `max_depth`, `min_micros` and other limits, `order_by`, `select`,
+                `account_type_regexes` and those of names, `account_displayed_op_only`, `step`, `average`.
+
+        Returns:
+            One row per node, down first, row 0 the root with the totals: `name`, `depth`, `parent` (row; -1 of the root),
+            `op`, then each figure of the node itself and, as `total_...`, with all below it; see `Tree.frame`. In the op
+            view a row's `parent` is the one before it, and its totals are of all op types from it on. A profile without
+            ops gives the root alone.
+
+        Raises:
+            TypeError, ValueError: a view or an option that means nothing; the message names it.
+        """
+        from ..analysis.tree.tree import build_tree
+        from ..analysis.tree.tree_options import make_tree_options
+
+        return build_tree(self._run.results.op_graph, view, make_tree_options(**options)).frame
 
     @property
     def variables(self) -> pd.DataFrame:

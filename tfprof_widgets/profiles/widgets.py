@@ -42,9 +42,9 @@ class Widgets:
     anything to show says why.
     """
 
-    def __init__(self, run: Run, facts: CaptureAccount, exports: Exports, hosts: Hosts) -> None:
+    def __init__(self, run: Run, account: CaptureAccount, exports: Exports, hosts: Hosts) -> None:
         self._run = run
-        self._facts = facts
+        self._account = account
         self._exports = exports
         self._hosts = hosts
         self._views: dict[type[View], View] = {}
@@ -67,7 +67,7 @@ class Widgets:
 
         results = self._run.results
         has_hosts = results.is_reduced or len(hosts_of(results.trace)) > 1
-        payload = build_payload(results, title=self._run.title, notices=self._facts.notices)
+        payload = build_payload(results, title=self._run.title, notices=self._account.notices)
         data = TraceData(payload, has_hosts=has_hosts)
         data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
         self.link.use(data.payload.contents.names.cut)
@@ -215,7 +215,7 @@ class Widgets:
 
         return self._view(
             Dashboard,
-            options={"title": self._run.title, "notices": list(self._facts.notices)},
+            options={"title": self._run.title, "notices": list(self._account.notices)},
             overview_panel=self.overview_panel(),
             step_chart=self.step_chart(),
             timeline=self.timeline(),
