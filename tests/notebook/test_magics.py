@@ -281,7 +281,7 @@ def test_interrupting_the_kernel_keeps_what_was_captured_and_the_next_capture_wo
     facts = "import json\nprint(json.dumps([p.capture.outcome, numbers(p)]))"
     outcome, steps = json.loads(run(client, facts)[1])
     assert outcome == "interrupted"
-    assert len(steps) > 10
+    assert len(steps) > 1
     assert steps == list(range(len(steps)))
     reply, _ = run(client, "%%tfprofile --view none -o p\nmodel.fit(x, y, verbose=0);")
     assert reply["status"] == "ok"
