@@ -36,3 +36,21 @@ def size(n_bytes: float) -> str:
         if abs(n_bytes) >= 2**power:
             return f"{number(n_bytes / 2**power)} {unit}"
     return plural(round(n_bytes), "byte")
+
+
+def beginning(text: str, most: int) -> str:
+    """At most so many characters: the first ones of a longer text, and `…` for the rest."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def ending(text: str, most: int) -> str:
+    """At most so many characters: the last ones of a longer text. The end of an op's name tells it from others."""
+    return text if len(text) <= most else f"…{text[len(text) - most + 1 :]}"
+
+
+def both_ends(text: str, most: int) -> str:
+    """At most so many characters, without the middle of a longer text; more of its end than of its beginning is kept."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 3
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.base.wording import beginning
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
@@ -132,15 +133,11 @@ def _meta(contents: Contents) -> dict[str, Any]:
     for n_characters in _MAX_CHARACTERS:
         if _json_bytes(meta) <= _MAX_META_BYTES:
             break
-        meta = cut_texts(meta, partial(_shortened, n_characters))
+        meta = cut_texts(meta, partial(beginning, most=n_characters))
     lists: dict[str, Any] = {
         name: [] for name, one in contents.sections.items() if isinstance(one, ListSection | LateSection)
     }
     return {**meta, **lists, "names": contents.names.texts()}
-
-
-def _shortened(n_characters: int, text: str) -> str:
-    return text if len(text) <= n_characters else f"{text[:n_characters]}…"
 
 
 def _json_bytes(value: object) -> int:

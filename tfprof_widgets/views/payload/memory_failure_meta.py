@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ...analysis.base.units import PS_PER_MS
+from ...analysis.base.wording import ending
 from ...analysis.failure.memory_failure import MemoryFailure
 from ...analysis.failure.words import MAX_ROWS
 
@@ -57,8 +58,8 @@ def _row(row: dict[Any, Any], key: str, detail: str) -> dict[str, Any]:
             break
         ops.append(op)
     return {
-        "name": _end((PurePath(name).name or name) if key == "line" else name),
-        "full": _end(name),
+        "name": ending((PurePath(name).name or name) if key == "line" else name, MAX_TEXT),
+        "full": ending(name, MAX_TEXT),
         "detail": "" if more == "unknown" else more[:MAX_TEXT],
         "bytes": _plain(row["bytes"]),
         "ratio": _plain(row["ratio"]),
@@ -74,7 +75,3 @@ def _plain(value: float) -> float | int | None:
     if not math.isfinite(number):
         return None
     return int(number) if number.is_integer() else number
-
-
-def _end(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else f"…{text[-MAX_TEXT:]}"
