@@ -15,8 +15,7 @@ from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
 from .sections import LateSection, ListSection
-from .tables import row_table, tile_table
-from .wire import Segment, Table, pack
+from .wire import Segment, Table, columns_of, pack
 
 MAX_BYTES = 768 * 2**10
 """The first pack is a trait, of base64: 1 MiB at most, whatever the size of the trace."""
@@ -115,9 +114,13 @@ class _Draft:
 
 
 def _base(contents: Contents) -> dict[str, Segment]:
+    """Rows of events in the order of positions; windows of time in which events travel, and how many start in each; names."""
+    positions, edges, everything = contents.positions, contents.tiles.edges_ps, slice(None)
+    rows = columns_of(positions, everything, i4="line:row_line", u4="depth:row_depth", u1="is_filled:row_is_filled")
+    tiles = Table({"t0_ps": (edges[:-1], "f8"), "t1_ps": (edges[1:], "f8"), "n": (contents.tiles.counts(), "u4")})
     return {
-        "rows": Segment(row_table(contents.positions)),
-        "tiles": Segment(tile_table(contents.tiles)),
+        "rows": Segment(Table({**rows, "n": (np.diff(positions.row_offsets), "u4")})),
+        "tiles": Segment(tiles),
         "names": Segment(contents.names.table(0, contents.names.n_first)),
     }
 
