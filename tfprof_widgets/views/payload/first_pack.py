@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +12,7 @@ from ...analysis.base.wording import beginning
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
-from .sections import LateSection, ListSection
+from .sections import LateSection, ListSection, json_bytes
 from .wire import Segment, Table, columns_of, pack
 
 MAX_BYTES = 768 * 2**10
@@ -55,7 +53,7 @@ class _Draft:
         self._contents = contents
         self._meta = dict(meta)
         self._segments = dict(base)
-        self._left = MAX_BYTES - _json_bytes(meta) - sum(_cost(name, segment) for name, segment in base.items())
+        self._left = MAX_BYTES - json_bytes(meta) - sum(_cost(name, segment) for name, segment in base.items())
         self.is_here: set[str] = {"names"} if contents.names.n_parts == 0 else set()
 
     def add(self, segments: dict[str, Segment]) -> bool:
@@ -134,17 +132,13 @@ def _meta(contents: Contents) -> dict[str, Any]:
     """The meta object, with room for sections; its strings are cut as short as it takes."""
     meta = cut_texts(contents.meta, contents.names.cut)
     for n_characters in _MAX_CHARACTERS:
-        if _json_bytes(meta) <= _MAX_META_BYTES:
+        if json_bytes(meta) <= _MAX_META_BYTES:
             break
         meta = cut_texts(meta, partial(beginning, most=n_characters))
     lists: dict[str, Any] = {
         name: [] for name, one in contents.sections.items() if isinstance(one, ListSection | LateSection)
     }
     return {**meta, **lists, "names": contents.names.texts()}
-
-
-def _json_bytes(value: object) -> int:
-    return len(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1))
 
 
 def _cost(name: str, segment: Segment) -> int:
