@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from ..analysis.base.wording import beginning, ending, number, percent, size
+from ..analysis.base.wording import head, number, percent, size, tail
 from ..analysis.results import Results
 
 _WIDTH = 96
@@ -78,7 +78,7 @@ def _advice(results: Results) -> Iterator[str]:
         gain = f"wins at most {percent(one.gain_ratio)} of a step" if one.gain_ratio > 0 else "not about the step time"
         yield f"  {one.severity}, {gain}"
         yield from textwrap.wrap(
-            beginning(one.title, _MOST_CHARACTERS), _WIDTH, initial_indent="    ", subsequent_indent="    "
+            head(one.title, _MOST_CHARACTERS), _WIDTH, initial_indent="    ", subsequent_indent="    "
         )
 
 
@@ -101,7 +101,7 @@ def _ops(results: Results) -> Iterator[str]:
     yield f"Ops by self time: {len(top)} of {len(ops)}"
     yield f"  {'ms':>9} {'%':>6} {'count':>8}  op"
     for row in top.to_dict("records"):
-        op = ending(f"{row['name']} ({row['type']}, {str(row['device']).lower()})", _WIDTH - 30)
+        op = tail(f"{row['name']} ({row['type']}, {str(row['device']).lower()})", _WIDTH - 30)
         ms, share = number(row["total_self_time_us"] / 1e3), percent(row["self_time_ratio"])
         yield f"  {ms:>9} {share:>6} {row['occurrences']:>8,}  {op}"
 

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
-from ...analysis.base.wording import both_ends
+from ...analysis.base.wording import ends
 
 _GROWTH = 2
 """Escaped text is at most so many times as long, in bytes, as there are characters room for; else it is cut shorter."""
@@ -31,12 +31,12 @@ _FENCE = re.compile("`+")
 
 def sentence(text: object, most: int = 400) -> str:
     """Prose on one line. What stands between two backticks, as in our own sentences, is a code span."""
-    return _shortened(_clean(both_ends(str(text), _READ * most)), most, _prose)
+    return _shortened(_clean(ends(str(text), _READ * most)), most, _prose)
 
 
 def code(text: object, most: int = 90) -> str:
     """A name in a code span; one that a code span or a table could not hold is written with character references."""
-    return _shortened(_clean(both_ends(str(text), _READ * most)), most, _name)
+    return _shortened(_clean(ends(str(text), _READ * most)), most, _name)
 
 
 def fence(text: str, most: int = 1_500, *, language: str = "python") -> str:
@@ -57,10 +57,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _shortened(text: str, most: int, write: Callable[[str], str]) -> str:
     """Write the text, cut until neither it nor what it becomes is too long."""
-    written = write(both_ends(text, most))
+    written = write(ends(text, most))
     while len(written.encode()) > _GROWTH * most and most > 4:
         most = most * 2 // 3
-        written = write(both_ends(text, most))
+        written = write(ends(text, most))
     return written
 
 

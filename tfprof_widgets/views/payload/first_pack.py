@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.base.wording import beginning
+from ...analysis.base.wording import head
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
@@ -134,7 +134,7 @@ def _meta(contents: Contents) -> dict[str, Any]:
     for n_characters in _MAX_CHARACTERS:
         if json_bytes(meta) <= _MAX_META_BYTES:
             break
-        meta = cut_texts(meta, partial(beginning, most=n_characters))
+        meta = cut_texts(meta, partial(head, most=n_characters))
     lists: dict[str, Any] = {
         name: [] for name, one in contents.sections.items() if isinstance(one, ListSection | LateSection)
     }

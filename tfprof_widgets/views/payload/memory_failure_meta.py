@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ...analysis.base.units import PS_PER_MS
-from ...analysis.base.wording import ending
+from ...analysis.base.wording import tail
 from ...analysis.failure.memory_failure import MemoryFailure
 from ...analysis.failure.words import MAX_ROWS
 from .plain import plain
@@ -58,8 +58,8 @@ def _row(row: dict[Any, Any], key: str, detail: str) -> dict[str, Any]:
             break
         ops.append(op)
     return {
-        "name": ending((PurePath(name).name or name) if key == "line" else name, MAX_TEXT),
-        "full": ending(name, MAX_TEXT),
+        "name": tail((PurePath(name).name or name) if key == "line" else name, MAX_TEXT),
+        "full": tail(name, MAX_TEXT),
         "detail": "" if more == "unknown" else more[:MAX_TEXT],
         "bytes": plain(row["bytes"]),
         "ratio": plain(row["ratio"]),
