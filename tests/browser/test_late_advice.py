@@ -18,7 +18,7 @@ import time
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis.advice import engine
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
-from tfprof_widgets.views import first_pack
+from tfprof_widgets.views.payload import first_pack
 
 first_pack._MOST_EVENTS = 0  # any capture is a long one
 

@@ -17,8 +17,9 @@ from tfprof_widgets.export.text import summarize
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.merging import merge_traces
 from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.views.payload import first_pack
 from tfprof_widgets.views.payload.embedding import embed
-from tfprof_widgets.views.payload.payload import build_payload, first_pack
+from tfprof_widgets.views.payload.payload import build_payload
 
 N_IN_EVERY_RUN = 60
 N_IN_ALL = 6_000

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from ..analysis.base.wording import number, percent, size
+from ..analysis.base.wording import head, number, percent, size, tail
 from ..analysis.results import Results
 
 _WIDTH = 96
@@ -77,7 +77,9 @@ def _advice(results: Results) -> Iterator[str]:
     for one in advice[:_N_ADVICE]:
         gain = f"wins at most {percent(one.gain_ratio)} of a step" if one.gain_ratio > 0 else "not about the step time"
         yield f"  {one.severity}, {gain}"
-        yield from textwrap.wrap(_bounded(one.title), _WIDTH, initial_indent="    ", subsequent_indent="    ")
+        yield from textwrap.wrap(
+            head(one.title, _MOST_CHARACTERS), _WIDTH, initial_indent="    ", subsequent_indent="    "
+        )
 
 
 def _breakdown(results: Results) -> Iterator[str]:
@@ -99,7 +101,7 @@ def _ops(results: Results) -> Iterator[str]:
     yield f"Ops by self time: {len(top)} of {len(ops)}"
     yield f"  {'ms':>9} {'%':>6} {'count':>8}  op"
     for row in top.to_dict("records"):
-        op = _cut(f"{row['name']} ({row['type']}, {str(row['device']).lower()})")
+        op = tail(f"{row['name']} ({row['type']}, {str(row['device']).lower()})", _WIDTH - 30)
         ms, share = number(row["total_self_time_us"] / 1e3), percent(row["self_time_ratio"])
         yield f"  {ms:>9} {share:>6} {row['occurrences']:>8,}  {op}"
 
@@ -150,13 +152,3 @@ def _fragmentation(ratio: float) -> str:
 
 def _bar(ratio: float) -> str:
     return "█" * round(min(max(ratio, 0.0), 1.0) * _BAR)
-
-
-def _bounded(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
-
-
-def _cut(text: str) -> str:
-    """Keep the end of a long op name, which tells ops apart."""
-    room = _WIDTH - 30
-    return text if len(text) <= room else "…" + text[-(room - 1) :]

@@ -21,7 +21,7 @@ from tfprof_widgets.analysis.advice.engine import RULES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export.report.kernel_names import readable_kernel
-from tfprof_widgets.export.report.markdown import code, cut, fence, sentence, table
+from tfprof_widgets.export.report.markdown import code, fence, sentence, table
 from tfprof_widgets.export.report.report import MOST_BYTES, render_report
 from tfprof_widgets.export.report.subject import Subject
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -142,11 +142,6 @@ def test_what_a_text_becomes_is_bounded(text: str) -> None:
 
 def test_code_between_backticks_in_our_own_sentences_stays_code() -> None:
     assert sentence("Use `steps=range(10, 20)` here.") == "Use `steps=range(10, 20)` here."
-
-
-def test_a_cut_keeps_the_end_of_a_name() -> None:
-    assert cut("replica_0/" + "x" * 50 + "/MatMul", 20).endswith("x/MatMul")
-    assert len(cut("x" * 50, 20)) == 20
 
 
 @READERS

@@ -13,9 +13,10 @@ from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.test_device_rules import PLANTED
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload.advice_list import advice_list
+from tfprof_widgets.views.payload import first_pack
 from tfprof_widgets.views.payload.embedding import EMBEDDED_BYTES, embed
-from tfprof_widgets.views.payload.payload import build_payload, first_pack
+from tfprof_widgets.views.payload.lists import advice_list
+from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.wire import unpack
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfprof_widgets.notebook.dialog.fields import code_line
-from tfprof_widgets.notebook.dialog.rows import MOST_ROWS, Moment, WorkerRow, counted, rows_html, size_text
+from tfprof_widgets.notebook.dialog.rows import MOST_ROWS, Moment, WorkerRow, counted, rows_html
 
 DEFAULTS = {"duration_ms": 2000, "host_tracer_level": 2, "logdir": None}
 
@@ -52,11 +52,9 @@ def test_of_a_thousand_workers_those_that_failed_are_shown_first() -> None:
     assert "100 of 1,000 workers" in html
 
 
-@pytest.mark.parametrize(
-    ("n_bytes", "text"), [(12, "12 B"), (78_336, "76.5 KiB"), (1_000_000, "977 KiB"), (5 * 2**30, "5 GiB")]
-)
-def test_sizes_have_three_digits(n_bytes: int, text: str) -> None:
-    assert size_text(n_bytes) == text
+def test_what_a_worker_sent_is_told_with_its_unit() -> None:
+    assert "<td>76.5 KiB</td>" in rows_html([WorkerRow("a:1", "answered", 78_336)])
+    assert "<td></td>" in rows_html([WorkerRow("a:1")])
 
 
 def test_the_line_of_code_has_what_is_not_the_default() -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.views.payload import first_pack as first_pack_module
 from tfprof_widgets.views.payload import tiles
 from tfprof_widgets.views.payload.embedding import EMBEDDED_BYTES, Embedded, embed
 from tfprof_widgets.views.payload.payload import Payload, build_payload
-from tfprof_widgets.views.payload.payload import first_pack as first_pack_module
 from tfprof_widgets.views.payload.sections import ListSection
 from tfprof_widgets.views.payload.window import rows_within, window_pack
 from tfprof_widgets.views.payload.wire import as_text, unpack

@@ -11,7 +11,7 @@ from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload.meta import meta_of
 from tfprof_widgets.views.payload.positions import compute_positions
-from tfprof_widgets.views.payload.tables import iterator_call_table
+from tfprof_widgets.views.payload.run_tables import iterator_call_table
 
 
 def column(results: Results, name: str) -> np.ndarray:

@@ -15,9 +15,9 @@ from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.timeline.flows import compute_flows
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import StatKind
+from tfprof_widgets.views.payload import first_pack as first_pack_module
 from tfprof_widgets.views.payload import sections, tiles
 from tfprof_widgets.views.payload.payload import Payload, build_payload
-from tfprof_widgets.views.payload.payload import first_pack as first_pack_module
 from tfprof_widgets.views.payload.sections import LateSection
 from tfprof_widgets.views.payload.wire import unpack
 

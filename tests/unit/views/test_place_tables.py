@@ -18,11 +18,12 @@ from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.views.payload.place_tables import op_place_table
-from tfprof_widgets.views.payload.scope_meta import scope_list, scope_note
+from tfprof_widgets.views.payload.lists import scope_list
+from tfprof_widgets.views.payload.meta import scope_note, worker_meta
+from tfprof_widgets.views.payload.op_tables import op_place_table
+from tfprof_widgets.views.payload.run_tables import worker_step_table
 from tfprof_widgets.views.payload.source_meta import source_meta
 from tfprof_widgets.views.payload.wire import Table
-from tfprof_widgets.views.payload.worker_tables import worker_meta, worker_step_table
 
 ALL = slice(None)
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -1,11 +1,12 @@
 """Numbers -> the words a sentence shows: three significant digits, thousands apart, a unit.
 
-number(13.06) == "13.1";  percent(0.005) == "<1 %"
+number(13.06) == "13.1";  percent(0.005) == "<1 %";  tail("model/block/dense", 8) == "…k/dense"
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def number(value: float) -> str:
@@ -30,9 +31,33 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`: so many of some names."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def head(text: str, most: int) -> str:
+    """The begin of a text, at most so many characters with the `…` that stands for the rest."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def tail(text: str, most: int) -> str:
+    """The end of a text likewise: of a path or the name of an op it tells more."""
+    return text if len(text) <= most else f"…{text[1 - most :]}"
+
+
 def size(n_bytes: float) -> str:
     """Bytes with a binary unit: `512 bytes`, `5.88 MiB`, `64.0 GiB`, `1.00 EiB`."""
     for unit, power in (("EiB", 60), ("PiB", 50), ("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if abs(n_bytes) >= 2**power:
             return f"{number(n_bytes / 2**power)} {unit}"
     return plural(round(n_bytes), "byte")
+
+
+def ends(text: str, most: int) -> str:
+    """At most so many characters, without the middle of a longer text; more of its end than of its beginning is kept."""
+    if len(text) <= most:
+        return text
+    n_head = (most - 1) // 3
+    return f"{text[:n_head]}…{text[len(text) - (most - 1 - n_head) :]}"

@@ -13,6 +13,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
+from ...analysis.base.wording import ends
+
 _GROWTH = 2
 """Escaped text is at most so many times as long, in bytes, as there are characters room for; else it is cut shorter."""
 _READ = 8
@@ -29,12 +31,12 @@ _FENCE = re.compile("`+")
 
 def sentence(text: object, most: int = 400) -> str:
     """Prose on one line. What stands between two backticks, as in our own sentences, is a code span."""
-    return _shortened(_clean(cut(str(text), _READ * most)), most, _prose)
+    return _shortened(_clean(ends(str(text), _READ * most)), most, _prose)
 
 
 def code(text: object, most: int = 90) -> str:
     """A name in a code span; one that a code span or a table could not hold is written with character references."""
-    return _shortened(_clean(cut(str(text), _READ * most)), most, _name)
+    return _shortened(_clean(ends(str(text), _READ * most)), most, _name)
 
 
 def fence(text: str, most: int = 1_500, *, language: str = "python") -> str:
@@ -53,20 +55,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def cut(text: str, most: int) -> str:
-    """At most so many characters, without the middle: the end of an op's name tells it from others."""
-    if len(text) <= most:
-        return text
-    head = (most - 1) // 3
-    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
-
-
 def _shortened(text: str, most: int, write: Callable[[str], str]) -> str:
     """Write the text, cut until neither it nor what it becomes is too long."""
-    written = write(cut(text, most))
+    written = write(ends(text, most))
     while len(written.encode()) > _GROWTH * most and most > 4:
         most = most * 2 // 3
-        written = write(cut(text, most))
+        written = write(ends(text, most))
     return written
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal, TypeAlias
 
+from ...analysis.base.wording import size
+
 State: TypeAlias = Literal["asked", "answered", "failed", "dropped"]
 
 MOST_ROWS = 100
@@ -78,18 +80,7 @@ def rows_html(rows: Sequence[WorkerRow]) -> str:
 
 
 def _row_html(row: WorkerRow) -> str:
-    size = size_text(row.n_bytes) if row.n_bytes else ""
     return (
         f'<tr class="{row.state}"><td><code>{escape(row.address)}</code></td><td>{_WORDS[row.state]}</td>'
-        f"<td>{size}</td><td>{escape(row.reason)}</td></tr>"
+        f"<td>{size(row.n_bytes) if row.n_bytes else ''}</td><td>{escape(row.reason)}</td></tr>"
     )
-
-
-def size_text(n_bytes: int) -> str:
-    """A size with three digits: `1.53 MiB`."""
-    size = float(n_bytes)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1024
-    return f"{size:.3g} GiB"

@@ -16,11 +16,11 @@ from .first_view import Span, activity, bounds_of, first_view
 from .meta import meta_of
 from .name_section import NameSection
 from .names import Names
+from .op_tables import hlo_name_families
 from .positions import Positions, compute_positions, line_numbers
 from .sampling import sample_events
 from .section_list import late_sections, list_sections, table_sections
 from .sections import LateSection, ListSection, TableSection
-from .tables import hlo_name_families
 from .tiles import Tiles, compute_tiles
 
 _SAMPLED_EVENTS = 20_000

@@ -63,17 +63,12 @@ def n_counter_rows(counters: Counters) -> int:
     return int(counters.offsets[min(MAX_COUNTERS, len(counters.counters))])
 
 
-def _columns(counters: Counters) -> tuple[Int64, Int64, npt.NDArray[np.float64]]:
-    shown = counters.counters[:MAX_COUNTERS]
-    owner = np.repeat(np.arange(len(shown)), [len(counter.time_ps) for counter in shown])
-    time = np.concatenate([np.empty(0, np.int64), *(counter.time_ps for counter in shown)])
-    value = np.concatenate([np.empty(0), *(counter.value for counter in shown)])
-    return owner, time, value
-
-
-def _table(counters: Counters, rows: Rows) -> Table:
+def _columns(
+    counters: Counters, rows: Rows = slice(None)
+) -> tuple[npt.NDArray[np.integer], Int64, npt.NDArray[np.float64]]:
+    """Number of the counter, time and value of some rows, which ascend: no column as long as all values is made for few."""
     at = np.arange(n_counter_rows(counters))[rows] if isinstance(rows, slice) else rows
-    # Ascending, so that those of a counter are one slice: no column as long as all values is made.
+    # Those of a counter are one slice.
     offsets = counters.offsets[: min(MAX_COUNTERS, len(counters.counters)) + 1]
     edges = np.searchsorted(at, offsets)
     shown = [
@@ -83,13 +78,12 @@ def _table(counters: Counters, rows: Rows) -> Table:
     ]
     time = np.concatenate([np.empty(0, np.int64), *(counter.time_ps[own] for counter, own in shown)])
     value = np.concatenate([np.empty(0), *(counter.value[own] for counter, own in shown)])
-    return Table(
-        {
-            "counter": (np.repeat(np.arange(len(offsets) - 1), np.diff(edges)), "u2"),
-            "time_ps": (time.astype(np.float64), "f8"),
-            "value": (value, "f8"),
-        }
-    )
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(edges)), time, value
+
+
+def _table(counters: Counters, rows: Rows) -> Table:
+    owner, time, value = _columns(counters, rows)
+    return Table({"counter": (owner, "u2"), "time_ps": (time.astype(np.float64), "f8"), "value": (value, "f8")})
 
 
 def sample_rows(counters: Counters, *, n_wanted: int) -> Int64:

@@ -5,7 +5,6 @@ diff_content(diff, titles=("before", "after"), notices=(), cut=(cut_a, cut_b))
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,8 @@ from ...analysis.comparison.sentence import verdict
 from ...analysis.facts.facts import Facts
 from ...trace.trace import Bool, Int64
 from .first_view import Span, bounds_of, typical_steps
+from .names import cut_texts
+from .plain import plain, records
 
 MOST_ROWS = 1000
 """Of one table; what changed beyond noise comes first, then what changed most."""
@@ -75,7 +76,7 @@ def diff_content(
         "is_per_step": diff.is_per_step,
         "n_events": [diff.a.trace.n_events, diff.b.trace.n_events],
         "step_times": _step_times(diff),
-        "categories": _records(diff.categories, cut_b),
+        "categories": cut_texts(records(diff.categories), cut_b),
         "tables": [table for name in _KINDS if (table := _table(name, diff, cut))["n_rows"]],
         "pairs": [[cut_a(a), cut_b(b)] for a, b in _renamed(diff.ops)],
         "lone": _lone(diff.ops, cut),
@@ -98,10 +99,10 @@ def _step_times(diff: RunDiff) -> dict[str, Any] | None:
     if not diff.is_per_step:
         return None
     times = diff.step_times
-    found = {name: _safe(getattr(times, name)) for name in ("a_ms", "b_ms", "ratio", "noise_ms", "n_a", "n_b")}
+    found = {name: plain(getattr(times, name)) for name in ("a_ms", "b_ms", "ratio", "noise_ms", "n_a", "n_b")}
     low, high = times.interval
     return found | {
-        "interval": [_safe(low), _safe(high)],
+        "interval": [plain(low), plain(high)],
         "is_known": bool(times.is_known),
         "is_beyond_noise": bool(times.is_beyond_noise),
     }
@@ -152,7 +153,7 @@ def _table(name: str, diff: RunDiff, cut: tuple[Cut, Cut]) -> dict[str, Any]:
         "place": _places(name, shown),
         "where": shown["device"].astype(str).str.lower().tolist() if "device" in shown else [""] * len(shown),
         "unit": shown["unit"].tolist() if "unit" in shown else ["ms"] * len(shown),
-        **{key: [_safe(value) for value in shown[column].tolist()] for key, column in numbers.items()},
+        **{key: [plain(value) for value in shown[column].tolist()] for key, column in numbers.items()},
         "state": shown["state"].tolist(),
         "ops": _ops_of(name, diff, shown, cut),
     }
@@ -236,17 +237,3 @@ def _lone(ops: pd.DataFrame, cut: tuple[Cut, Cut]) -> list[list[str]]:
     is_in_a = ops["a_name"] != ""
     names = (ops.loc[is_in_a & ~_is_in_b(ops), "a_name"], ops.loc[~is_in_a, "name"])
     return [[own(text) for text in column.head(MOST_ROWS)] for own, column in zip(cut, names, strict=True)]
-
-
-def _records(frame: pd.DataFrame, cut: Cut) -> list[dict[str, Any]]:
-    return [
-        {str(key): cut(value) if isinstance(value, str) else _safe(value) for key, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
-
-
-def _safe(value: Any) -> Any:
-    """A number as JSON has it; None for what is not known."""
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value

@@ -13,9 +13,8 @@ from ...trace.whole_stats import whole_stats
 from .flow_tables import FlowTiles
 from .names import Names
 from .positions import ranges
-from .tables import as_f8
 from .tiles import Tiles
-from .wire import Table
+from .wire import Table, columns_of
 
 _BLOCK_EVENTS = 2**18
 _MAX_STATS = 300_000
@@ -48,9 +47,8 @@ class EventTables:
         rows = self._tiles.positions.order[positions]
         unit, shares = results.event_unit[rows], results.op_shares
         columns: dict[str, tuple[np.ndarray, str]] = {
-            "start_ps": (as_f8(trace.start_ps[rows]), "f8"),
-            "duration_ps": (as_f8(trace.duration_ps[rows]), "f8"),
-            "self_ps": (as_f8(trace.nesting.self_ps[rows]), "f8"),
+            **columns_of(trace, rows, f8="start_ps duration_ps"),
+            **columns_of(trace.nesting, rows, f8="self_ps"),
             "name": (self._names.numbers(trace.name_id[rows]), "i4"),
             "op": (np.append(shares.dominant, np.int32(-1))[unit], "i4"),
             "step": (results.steps.event_step[rows], "i4"),

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ...analysis.base.wording import head
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
-from .sections import LateSection, ListSection
-from .tables import row_table, tile_table
-from .wire import Segment, Table, pack
+from .sections import LateSection, ListSection, json_bytes
+from .wire import Segment, Table, columns_of, pack
 
 MAX_BYTES = 768 * 2**10
 """The first pack is a trait, of base64: 1 MiB at most, whatever the size of the trace."""
@@ -55,7 +53,7 @@ class _Draft:
         self._contents = contents
         self._meta = dict(meta)
         self._segments = dict(base)
-        self._left = MAX_BYTES - _json_bytes(meta) - sum(_cost(name, segment) for name, segment in base.items())
+        self._left = MAX_BYTES - json_bytes(meta) - sum(_cost(name, segment) for name, segment in base.items())
         self.is_here: set[str] = {"names"} if contents.names.n_parts == 0 else set()
 
     def add(self, segments: dict[str, Segment]) -> bool:
@@ -114,9 +112,13 @@ class _Draft:
 
 
 def _base(contents: Contents) -> dict[str, Segment]:
+    """Rows of events in the order of positions; windows of time in which events travel, and how many start in each; names."""
+    positions, edges, everything = contents.positions, contents.tiles.edges_ps, slice(None)
+    rows = columns_of(positions, everything, i4="line:row_line", u4="depth:row_depth", u1="is_filled:row_is_filled")
+    tiles = Table({"t0_ps": (edges[:-1], "f8"), "t1_ps": (edges[1:], "f8"), "n": (contents.tiles.counts(), "u4")})
     return {
-        "rows": Segment(row_table(contents.positions)),
-        "tiles": Segment(tile_table(contents.tiles)),
+        "rows": Segment(Table({**rows, "n": (np.diff(positions.row_offsets), "u4")})),
+        "tiles": Segment(tiles),
         "names": Segment(contents.names.table(0, contents.names.n_first)),
     }
 
@@ -130,21 +132,13 @@ def _meta(contents: Contents) -> dict[str, Any]:
     """The meta object, with room for sections; its strings are cut as short as it takes."""
     meta = cut_texts(contents.meta, contents.names.cut)
     for n_characters in _MAX_CHARACTERS:
-        if _json_bytes(meta) <= _MAX_META_BYTES:
+        if json_bytes(meta) <= _MAX_META_BYTES:
             break
-        meta = cut_texts(meta, partial(_shortened, n_characters))
+        meta = cut_texts(meta, partial(head, most=n_characters))
     lists: dict[str, Any] = {
         name: [] for name, one in contents.sections.items() if isinstance(one, ListSection | LateSection)
     }
     return {**meta, **lists, "names": contents.names.texts()}
-
-
-def _shortened(n_characters: int, text: str) -> str:
-    return text if len(text) <= n_characters else f"{text[:n_characters]}…"
-
-
-def _json_bytes(value: object) -> int:
-    return len(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1))
 
 
 def _cost(name: str, segment: Segment) -> int:

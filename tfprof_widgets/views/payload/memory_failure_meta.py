@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
 
 from ...analysis.base.units import PS_PER_MS
+from ...analysis.base.wording import tail
 from ...analysis.failure.memory_failure import MemoryFailure
 from ...analysis.failure.words import MAX_ROWS
+from .plain import plain
 
 MAX_TEXT = 400
 """Characters of a name or sentence; of a longer name its end."""
@@ -24,11 +25,11 @@ def memory_failure_meta(failure: MemoryFailure | None) -> dict[str, Any] | None:
     if failure is None:
         return None
     return {
-        **{name: _plain(getattr(failure, name)) for name in _NUMBERS},
+        **{name: plain(getattr(failure, name)) for name in _NUMBERS},
         "sentence": failure.sentence[: 4 * MAX_TEXT],
         "message": failure.message[:MAX_TEXT],
         "allocator": failure.allocator,
-        "at_ps": _plain(failure.at_ms * PS_PER_MS),
+        "at_ps": plain(failure.at_ms * PS_PER_MS),
         "tables": [
             _table("Op", failure.by_op, "op", "shape"),
             _table("Layer", failure.by_layer, "layer", ""),
@@ -57,24 +58,12 @@ def _row(row: dict[Any, Any], key: str, detail: str) -> dict[str, Any]:
             break
         ops.append(op)
     return {
-        "name": _end((PurePath(name).name or name) if key == "line" else name),
-        "full": _end(name),
+        "name": tail((PurePath(name).name or name) if key == "line" else name, MAX_TEXT),
+        "full": tail(name, MAX_TEXT),
         "detail": "" if more == "unknown" else more[:MAX_TEXT],
-        "bytes": _plain(row["bytes"]),
-        "ratio": _plain(row["ratio"]),
-        "count": _plain(row["occurrences"]),
+        "bytes": plain(row["bytes"]),
+        "ratio": plain(row["ratio"]),
+        "count": plain(row["occurrences"]),
         "ops": ops,
         "n_ops": len(row["ops"]),
     }
-
-
-def _plain(value: float) -> float | int | None:
-    """A number as JSON knows it."""
-    number = float(value)
-    if not math.isfinite(number):
-        return None
-    return int(number) if number.is_integer() else number
-
-
-def _end(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else f"…{text[-MAX_TEXT:]}"

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from ...analysis.hosts.workers import Workers
+from ...analysis.layers.scopes import Scopes
 from ...analysis.ops.host_totals import hosts_of
 from ...analysis.results import Results
 from ...analysis.steps.steps import STEP_CATEGORIES
 from ...trace.trace import Plane, Trace
 from .counters import counter_meta
 from .memory_failure_meta import memory_failure_meta
+from .plain import plain, records
 from .positions import Positions
-from .scope_meta import scope_note
 from .source_meta import source_meta
-from .worker_tables import straggler_meta, worker_meta
 
 VERSION = 2
 MAX_PLANES = 4096
@@ -36,9 +35,8 @@ _OVERVIEW_RATIOS = (
     "device_duty_cycle_ratio",
 )
 _BREAKDOWN = ["category", "ms", "ratio"]
-_PIPELINE_LEFT_OUT = ["fill_time_ms", "steady_latency_us", "bottleneck_name", "bottleneck_time_ms"]
-_NODE_LEFT_OUT = ["start_ms", "is_bottleneck", "n_iterators", "fill_time_ms", "parallelism", "is_autotuned"]
-"""Columns of the tables that no view reads."""
+_MOST_STRAGGLERS = 100
+"""So many are listed, the costliest first; the meta says of how many."""
 
 
 def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequence[str]) -> dict[str, Any]:
@@ -142,22 +140,6 @@ def _overview(results: Results) -> dict[str, Any]:
     }
 
 
-def pipeline_list(results: Results) -> list[dict[str, Any]]:
-    """The input pipelines with their iterators, each node with the place of its consumer among them."""
-    pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
-    nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
-    place: dict[int, int] = {}
-    for node in records(iterators.drop(columns=_NODE_LEFT_OUT)):  # a consumer comes before what it consumes
-        siblings = nodes_of[node["pipeline"]]
-        place[node["id"]] = len(siblings)
-        node["parent"] = place.get(node.pop("parent_id"), -1)
-        siblings.append(node)
-    return [
-        {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}
-        for pipeline in records(pipelines.drop(columns=_PIPELINE_LEFT_OUT))
-    ]
-
-
 def _input(results: Results) -> dict[str, Any]:
     """The verdict on the input, the host's time for it, and each input op with its category, most self time first."""
     pipeline = results.input_pipeline
@@ -168,21 +150,23 @@ def _input(results: Results) -> dict[str, Any]:
     }
 
 
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a small frame as JSON-safe dicts."""
-    names = [str(name) for name in frame.columns]
-    columns = [[plain(value) for value in frame[name].tolist()] for name in frame.columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+def scope_note(scopes: Scopes) -> str:
+    """Which ops are charged to a scope around their own; "" where none are."""
+    if not scopes.n_folded_ops:
+        return ""
+    n, m = scopes.n_folded_ops, len(scopes.op_entry)
+    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own"
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON knows it; what is no number becomes null, bytes their length."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes"
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def worker_meta(workers: Workers) -> dict[str, Any]:
+    """`worker_hosts`; in `worker_note` what was left out and why; in `workers_wait` whether they wait for each other."""
+    return {
+        "worker_hosts": list(workers.hosts),
+        "worker_note": workers.note,
+        "workers_wait": workers.wait_for_each_other,
+    }
+
+
+def straggler_meta(stragglers: pd.DataFrame) -> dict[str, Any]:
+    """`stragglers`, as rows of `compute_stragglers`, and `n_stragglers`, of how many."""
+    return {"stragglers": records(stragglers.iloc[:_MOST_STRAGGLERS]), "n_stragglers": len(stragglers)}

@@ -7,37 +7,21 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ...analysis.ops.host_totals import hosts_of
 from ...analysis.results import Results
 from ...trace.trace import Int32, Int64
-from .advice_list import advice_list
 from .counters import counter_intervals, counter_table, n_counter_rows
-from .hlo_tables import hlo_list, hlo_unit_table
-from .kernel_tables import kernel_list, kernel_run_table
-from .layer_meta import layer_list
-from .meta import pipeline_list, records
+from .lists import advice_list, hlo_list, kernel_list, layer_list, pipeline_list, scope_list
 from .names import Names, cut_texts
-from .op_rates import op_rate_table
-from .place_tables import op_place_table
-from .scope_meta import scope_list
+from .op_tables import occurrence_table, op_line_table, op_place_table, op_rates, op_table
+from .plain import records
+from .run_tables import iterator_call_table, kernel_run_table, memory_table, piece_table, step_table, worker_step_table
 from .sections import Interval, LateSection, ListSection, TableSection
 from .source_meta import source_meta
 from .structure_meta import structure_list
-from .tables import (
-    host_total_table,
-    iterator_call_table,
-    memory_table,
-    occurrence_table,
-    op_line_table,
-    op_share_table,
-    op_table,
-    piece_table,
-    step_table,
-    unit_total_table,
-)
-from .wire import Rows, Table
-from .worker_tables import worker_step_table
+from .wire import table_of
 
 _MAX_SOURCE_CHARACTERS = 1_000_000
 """Of one file of code."""
@@ -102,43 +86,38 @@ def table_sections(results: Results, names: Names, lines: Int32) -> Iterator[Tab
 
 
 def _tables_of_ops(results: Results, names: Names, lines: Int32) -> Iterator[TableSection]:
-    """What is known of ops and steps as a whole."""
-    totals, rates, n_ops = results.unit_totals, op_rate_table(results), len(results.op_shares)
-    n_lanes = len(results.occurrences.lane_line)
+    """What is known of ops and steps as a whole.
+
+    `unit_totals` and, host by host, `host_totals` are executions and time of each unit; `op_shares` tells which framework ops
+    a unit stands for.
+    """
+    totals, shares, rates = results.unit_totals, results.op_shares, op_rates(results)
+    n_ops, n_lanes = len(shares), len(results.occurrences.lane_line)
+    sums = "occurrences:count total_ps self_ps"
     yield TableSection("ops", n_ops, partial(op_table, results, names))
-    yield TableSection("unit_totals", len(totals.unit), partial(unit_total_table, totals))
+    yield TableSection("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
     yield TableSection("steps", len(results.steps.frame), partial(step_table, results))
     if len(hosts_of(results.trace)) > 1:
         by_host = results.host_totals
-        yield TableSection("host_totals", len(by_host.unit), partial(host_total_table, by_host))
-    if not results.op_shares.is_identity:
-        yield TableSection("op_shares", len(results.op_shares.unit), partial(op_share_table, results))
+        yield TableSection("host_totals", len(by_host.unit), partial(table_of, by_host, i4="host unit", f8=sums))
+    if not shares.is_identity:
+        yield TableSection("op_shares", len(shares.unit), partial(table_of, shares, i4="unit op", f8="ratio"))
     yield TableSection("op_lines", n_lanes, partial(op_line_table, results, lines=lines))
     yield TableSection("op_places", n_ops, partial(op_place_table, results))
     yield TableSection("worker_steps", len(results.workers.frame), partial(worker_step_table, results.workers))
     if rates is not None:
-        yield TableSection("op_rates", n_ops, partial(_sliced, rates))
+        yield TableSection("op_rates", n_ops, partial(table_of, rates, f8=" ".join(rates)))
 
 
 def _tables_of_runs(results: Results) -> Iterator[TableSection]:
-    """What happened in steps, pipelines and on devices."""
-    pieces, calls = results.steps.pieces, results.input_pipeline.tf_data.calls
+    """What happened in steps, pipelines and on devices; `hlo_units` has for each unit its row of `hlo_ops`, -1 for none."""
+    pieces, calls, hlo_ops = results.steps.pieces, results.input_pipeline.tf_data.calls, results.hlo_ops
     trace, kernels = results.trace, results.kernels
-    yield TableSection(
-        "step_pieces",
-        len(pieces),
-        partial(piece_table, results),
-        lambda: _lasting(pieces["start_ps"].to_numpy(), pieces["duration_ps"].to_numpy()),
-    )
-    if not results.hlo_ops.frame.empty:
-        yield TableSection("hlo_units", len(results.hlo_ops.unit_row), partial(hlo_unit_table, results.hlo_ops))
-    yield TableSection(
-        "iterator_calls",
-        len(calls),
-        partial(iterator_call_table, results),
-        lambda: _lasting(calls["start_ps"].to_numpy(np.int64), calls["duration_ps"].to_numpy(np.int64)),
-        refers="root",
-    )
+    yield TableSection("step_pieces", len(pieces), partial(piece_table, results), lambda: _rows_last(pieces))
+    if not hlo_ops.frame.empty:
+        yield TableSection("hlo_units", len(hlo_ops.unit_row), partial(table_of, hlo_ops, i4="hlo:unit_row"))
+    build = partial(iterator_call_table, results)
+    yield TableSection("iterator_calls", len(calls), build, lambda: _rows_last(calls), refers="root")
     if not kernels.frame.empty:
         yield TableSection(
             "kernel_runs",
@@ -171,8 +150,8 @@ def _tables_of_all_executions(results: Results, names: Names, lines: Int32) -> I
     )
 
 
-def _sliced(table: Table, rows: Rows) -> Table:
-    return Table({name: (values[rows], dtype) for name, (values, dtype) in table.columns.items()})
+def _rows_last(frame: pd.DataFrame) -> Interval:
+    return _lasting(frame["start_ps"].to_numpy(np.int64), frame["duration_ps"].to_numpy(np.int64))
 
 
 def _lasting(start_ps: Int64, duration_ps: Int64) -> Interval:

@@ -104,7 +104,7 @@ class ListSection:
     @cached_property
     def n_bytes(self) -> int:
         """Of all rows, compressed."""
-        return _n_packed(self.whole)
+        return json_bytes(self.whole)
 
     def fits(self, n_bytes: int) -> bool:
         """Whether all rows take at most so many bytes."""
@@ -152,7 +152,7 @@ class LateSection:
     @cached_property
     def n_bytes(self) -> int:
         """Of all rows, compressed."""
-        return _n_packed(self.whole)
+        return json_bytes(self.whole)
 
     def fits(self, n_bytes: int) -> bool:
         """Whether all rows take at most so many bytes."""
@@ -171,5 +171,6 @@ class LateSection:
         return self._packed
 
 
-def _n_packed(rows: list[Any]) -> int:
+def json_bytes(rows: object) -> int:
+    """How many bytes a value takes as JSON, compressed."""
     return len(zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1))

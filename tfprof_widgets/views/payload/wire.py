@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 _DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1": "<u1", "u8": "<u8"}
 _LEVEL = 1
@@ -18,7 +19,7 @@ _ZLIB_HEADER, _LAST_BLOCK = b"\x78\x01", b"\x03\x00"
 _ADLER_BASE = 65521
 
 
-Rows = slice | npt.NDArray[np.int64]
+Rows = slice | npt.NDArray[np.int64] | npt.NDArray[np.int32]
 """Which rows of a table to build."""
 
 
@@ -36,6 +37,32 @@ class Table:
         if len(set(lengths.values())) > 1:
             raise TypeError(f"columns of one table differ in length: {lengths}")
         self.n = next(iter(lengths.values()), 0)
+
+
+def columns_of(source: object, rows: Rows, **names: str) -> dict[str, tuple[npt.NDArray[Any], str]]:
+    """Some rows of columns of a DataFrame or a dict, or of arrays that an object has, for `Table`.
+
+    Args:
+        source: the frame, the dict or the object.
+        rows: which rows.
+        names: for each dtype of the wire its columns, apart by spaces; `told:known` for one that the source knows by another
+            name. Whole numbers of `f8`, times and bytes, become the browser's: exact to 2^53 (2.5 hours in ps, 8 PiB), the
+            nearest double beyond.
+    """
+    found = {}
+    for dtype, texts in names.items():
+        for told, _, known in (text.partition(":") for text in texts.split()):
+            column = (
+                source[known or told] if isinstance(source, (pd.DataFrame, dict)) else getattr(source, known or told)
+            )
+            values = np.asarray(column)[rows]
+            found[told] = (values.astype(np.float64) if dtype == "f8" else values, dtype)
+    return found
+
+
+def table_of(source: object, rows: Rows, **names: str) -> Table:
+    """A table of nothing but `columns_of`."""
+    return Table(columns_of(source, rows, **names))
 
 
 def _exact(name: str, values: npt.NDArray[Any], dtype: str) -> tuple[npt.NDArray[Any], str]:

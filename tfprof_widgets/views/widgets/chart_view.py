@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import ClassVar
 
 import anywidget
 import traitlets
 
 from .base import View
-from .data import TraceData
 from .library import Library, bokeh_js
-from .link import LinkModel
 
 
 class ChartView(View):
     """A view with a Bokeh figure, whose data the browser fills from the shared `TraceData`."""
 
+    make_figure: ClassVar[Callable[[], str]]
+    """Gives the figure, `bokeh.embed.json_item` as a string."""
+
     figure = traitlets.Unicode().tag(sync=True)
-    """`bokeh.embed.json_item` as a string."""
+    """What `make_figure` gave."""
     bokeh = anywidget.WidgetTrait().tag(sync=True)
     """The `Library` that draws it."""
 
-    def __init__(self, *, figure: str, link: LinkModel, data: TraceData, options: dict[str, Any] | None = None) -> None:
-        super().__init__(link=link, data=data, options=options, figure=figure)
+    @traitlets.default("figure")  # type: ignore[untyped-decorator]
+    def _default_figure(self) -> str:
+        return type(self).make_figure()
 
     @traitlets.default("bokeh")  # type: ignore[untyped-decorator]
     def _default_bokeh(self) -> Library:

@@ -28,7 +28,7 @@ from tfprof_widgets.analysis.hosts.workers import Workers
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 from tfprof_widgets.trace.trace import Float64
-from tfprof_widgets.views.payload.worker_tables import straggler_meta, worker_meta
+from tfprof_widgets.views.payload.meta import straggler_meta, worker_meta
 
 SEEDS = range(3)
 VECTORS = json.loads((Path(__file__).parent / "straggler_vectors.json").read_text())

@@ -1,0 +1,27 @@
+"""Long texts cut to their head, their tail, or both ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfprof_widgets.analysis.base.wording import ends, head, tail
+
+NAME = "replica_0/" + "x" * 50 + "/MatMul"
+
+
+@pytest.mark.parametrize("cut", [head, tail, ends])
+@pytest.mark.parametrize("most", [2, 5, 20, len(NAME) - 1])
+def test_a_cut_text_is_as_long_as_may_be_and_says_that_it_is_cut(cut: object, most: int) -> None:
+    text = cut(NAME, most)  # type: ignore[operator]
+    assert (len(text), text.count("…")) == (most, 1)
+
+
+def test_each_keeps_its_part() -> None:
+    assert head(NAME, 11) == "replica_0/…"
+    assert tail(NAME, 8) == "…/MatMul"
+    assert ends(NAME, 20) == "replic…xxxxxx/MatMul"
+
+
+@pytest.mark.parametrize("cut", [head, tail, ends])
+def test_a_text_that_fits_stays(cut: object) -> None:
+    assert cut(NAME, len(NAME)) == NAME  # type: ignore[operator]

@@ -1,0 +1,109 @@
+"""What is told once of each layer, scope, kernel, op, pipeline and advice -> lists of the meta object (`model/wire/meta.ts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...analysis.advice.advice import Advice
+from ...analysis.layers.layers import Layers
+from ...analysis.layers.scopes import Scopes
+from ...analysis.ops.hlo_ops import HloOps
+from ...analysis.ops.kernel_details import is_eligible_type
+from ...analysis.ops.kernels import Kernels
+from ...analysis.ops.op_families import FAMILIES, families, hlo_families
+from ...analysis.results import Results
+from ...trace.trace import Int64
+from .plain import plain, records
+
+_MOST_OPS = 100
+"""Of one advice that are selected: more than these nobody tells apart."""
+_LAYER = ["layer", "class_name", "kind", "allocated_bytes", "peak_bytes"]
+_OF_A_RANGE = ["rank", "occurrences", "total_time_us", "avg_time_us", "min_time_us", "max_time_us"]
+"""What of a kernel the browser adds up itself, from `kernel_runs`."""
+_HLO_OP = ["module", "category", "name", "expression", "op_name", "op_type", "device"]
+_HLO_WORK = ["flops", "bytes_accessed", "source"]
+_PIPELINE_LEFT_OUT = ["fill_time_ms", "steady_latency_us", "bottleneck_name", "bottleneck_time_ms"]
+_NODE_LEFT_OUT = ["start_ms", "is_bottleneck", "n_iterators", "fill_time_ms", "parallelism", "is_autotuned"]
+"""Columns of the tables that no view reads."""
+
+
+def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
+    """One object an advice, those that win most first: what a card says, and what it selects in the other views."""
+    return [
+        {
+            "rule": one.rule,
+            "severity": one.severity,
+            "title": one.title,
+            "evidence": [[name, plain(value)] for name, value in one.evidence.items()],
+            "fix": one.fix,
+            "gain_ratio": one.gain_ratio,
+            "op_names": list(one.selection.op_names[:_MOST_OPS]),
+            "time_range_ns": [int(t) for t in one.selection.time_range_ns],
+            "step": -1 if one.selection.step is None else int(one.selection.step),
+            "view": one.selection.view,
+            "host": one.selection.host,
+        }
+        for one in advice
+    ]
+
+
+def layer_list(layers: Layers, rows: slice) -> list[dict[str, Any]]:
+    """One object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null."""
+    return records(layers.entries[_LAYER].iloc[rows])
+
+
+def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
+    """One `{name, parent}` per scope: the last part of its path, and the row of the scope around it or -1."""
+    return records(scopes.entries[["name", "parent"]].iloc[rows])
+
+
+def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
+    """One object per kernel: what it is and how it was launched; `family` colours it.
+
+    `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type. Where no execution is known,
+    as in a reduced profile, it has the totals of the whole capture as well.
+    """
+    left_out = _OF_A_RANGE if len(kernels.run_event) else ["rank", "avg_time_us"]
+    frame = kernels.frame.drop(columns=left_out).iloc[rows]
+    # The op says more about a kernel than its name where the name is of no known family.
+    runtime = FAMILIES.index("runtime")
+    of_name = _families(frame["name"])
+    of_op = _families(frame["op_name"] + ":" + frame["op_type"])
+    family = np.where(of_name == runtime, of_op, of_name)
+    could_use = frame["tensor_core_eligible"] | frame["op_type"].map(is_eligible_type).astype(bool)
+    return records(frame.assign(family=family, could_use_tensor_core=could_use))
+
+
+def _families(names: pd.Series) -> Int64:
+    """The slice family of each name, worked out once for a distinct one."""
+    codes, distinct = pd.factorize(names)
+    return np.asarray(families(distinct.tolist()), np.int64)[codes]
+
+
+def hlo_list(hlo_ops: HloOps, rows: slice) -> list[dict[str, Any]]:
+    """One object per HLO op of a program: what it is, what one execution computes and moves, its colour."""
+    frame = hlo_ops.frame.iloc[rows]
+    # An id is 64 bits, more than a number of JavaScript holds.
+    ids = [str(value) for value in frame["program_id"].tolist()]
+    family = hlo_families(frame["category"].tolist(), frame["op_type"].tolist()).astype(np.int64)
+    return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family))
+
+
+def pipeline_list(results: Results) -> list[dict[str, Any]]:
+    """The input pipelines with their iterators, each node with the place of its consumer among them."""
+    pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
+    nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
+    place: dict[int, int] = {}
+    for node in records(iterators.drop(columns=_NODE_LEFT_OUT)):  # a consumer comes before what it consumes
+        siblings = nodes_of[node["pipeline"]]
+        place[node["id"]] = len(siblings)
+        node["parent"] = place.get(node.pop("parent_id"), -1)
+        siblings.append(node)
+    return [
+        {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}
+        for pipeline in records(pipelines.drop(columns=_PIPELINE_LEFT_OUT))
+    ]

@@ -1,0 +1,90 @@
+"""What is known of ops -> tables of a pack, any rows of each; the views read them by these names."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analysis.ops.op_families import hlo_families
+from ...analysis.results import Results
+from .names import Names
+from .wire import Rows, Table, columns_of
+
+_RATES = ("flop_rate_gflops", "memory_bandwidth_gibps", "tensor_core_ratio")
+
+
+def op_table(results: Results, names: Names, rows: Rows) -> Table:
+    """The framework ops: name and type as numbers of names, and where they ran."""
+    shares = results.op_shares
+    texts = {"name": shares.name[rows], "type": shares.type[rows]}
+    numbers = {key: (names.numbers(names.ids(column)), "i4") for key, column in texts.items()}
+    return Table({**numbers, **columns_of(shares, rows, u1="is_device is_eager")})
+
+
+def op_place_table(results: Results, rows: Rows) -> Table:
+    """For each framework op its layer, source line and innermost scope, as rows of the meta object's lists, and its phases.
+
+    `phase` is an index into `PHASES` of the layers, `line_phase` into `LINE_PHASES` of the lines.
+    """
+    return Table(
+        {
+            **columns_of(results.layers, rows, i4="layer:op_entry", u1="phase:op_phase"),
+            **columns_of(results.source_lines, rows, i4="line:op_entry", u1="line_phase:op_phase"),
+            **columns_of(results.scopes, rows, i4="scope:op_entry"),
+        }
+    )
+
+
+def op_rates(results: Results) -> dict[str, npt.NDArray[np.float64]] | None:
+    """For each framework op its rates over the whole capture, NaN where nothing is known; None where that is so for all."""
+    known = results.ops[results.ops[list(_RATES)].notna().any(axis=1)]
+    if known.empty:
+        return None
+    shares = results.op_shares
+    row_of = {key: i for i, key in enumerate(zip(known["device"] == "Device", known["name"], strict=True))}
+    rows = [row_of.get(key, -1) for key in zip(shares.is_device.tolist(), shares.name, strict=True)]  # one an op
+    return {name: np.append(known[name].to_numpy(np.float64), np.nan)[rows] for name in _RATES}
+
+
+def occurrence_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
+    """Every execution of every unit, so that the browser can add up any time range; `line` is where its idle time counts.
+
+    `op` is the unit; the table `op_shares` says which framework ops that is. `variant` is there only where a device ran ops:
+    it numbers the kernels of each, of which the most frequent says how often the op was executed.
+
+    Args:
+        results: of the trace.
+        rows: which executions.
+        lines: for each line of the trace its number in the browser.
+    """
+    occurrences = results.occurrences
+    columns = columns_of(occurrences, rows, i4="op parent", f8="start_ps duration_ps span_ps")
+    columns["line"] = (lines[occurrences.lane_line[occurrences.lane[rows]]], "i4")
+    if occurrences.is_device[: occurrences.n_ops].any():
+        op = occurrences.op[rows]
+        on_device = occurrences.is_device[op] & (op < occurrences.n_ops)
+        columns["variant"] = (np.where(on_device, occurrences.variant[rows], -1), "i4")
+    return Table(columns)
+
+
+def op_line_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
+    """What can be idle, a host thread or a whole device under its first line, and from where to where it was observed."""
+    occurrences = results.occurrences
+    observed = columns_of(
+        occurrences, rows, u1="device:lane_is_device", f8="first_ps:lane_first_ps last_ps:lane_last_ps"
+    )
+    return Table({"line": (lines[occurrences.lane_line[rows]], "i4"), **observed})
+
+
+def hlo_name_families(results: Results) -> dict[int, int]:
+    """The slice family of each event name that stands for an HLO op: that of the op, its name says little."""
+    occurrences, shares = results.occurrences, results.op_shares
+    rows = np.flatnonzero(occurrences.op >= occurrences.n_ops)
+    if not len(rows):
+        return {}
+    names, first = np.unique(results.trace.name_id[occurrences.event[rows]], return_index=True)
+    units = occurrences.op[rows[first]].tolist()
+    found = hlo_families(
+        [occurrences.type[unit] for unit in units], [shares.type[op] for op in shares.dominant[units].tolist()]
+    )
+    return dict(zip(names.tolist(), found.tolist(), strict=True))

@@ -1,0 +1,106 @@
+"""What happened in steps, on hosts, in pipelines, on GPUs and in memory -> tables of a pack, any rows of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analysis.hosts.workers import Workers
+from ...analysis.ops.host_totals import hosts_of
+from ...analysis.ops.kernels import Kernels
+from ...analysis.results import Results
+from ...analysis.steps.steps import STEP_CATEGORIES
+from ...trace.dtypes import dtype_name
+from ...trace.trace import Trace
+from .names import Names
+from .wire import Rows, Table, columns_of
+
+_CATEGORIES_MS = " ".join(f"{category}_ms" for category in STEP_CATEGORIES)
+
+
+def host_rows(trace: Trace) -> dict[str, int]:
+    """The place of each host among the `hosts` of the meta object."""
+    return {host: row for row, host in enumerate(hosts_of(trace))}
+
+
+def step_table(results: Results, rows: Rows) -> Table:
+    """One row per step; its categories in ms; its host as the meta object counts them."""
+    frame = results.steps.frame
+    host = frame["host"].iloc[rows].map(host_rows(results.trace)).fillna(-1)
+    return Table(
+        {
+            **columns_of(frame, rows, f8="start_ps duration_ps", u1="is_complete", i4="session"),
+            **columns_of(results.overview, rows, u1="is_averaged"),
+            **columns_of(frame, rows, f8=_CATEGORIES_MS),
+            "source": ((frame["source"].iloc[rows] == "inferred").to_numpy(), "u1"),
+            "host": (host.to_numpy(np.int64), "i4"),
+        }
+    )
+
+
+def piece_table(results: Results, rows: Rows) -> Table:
+    """What each step was made of, in time order."""
+    pieces = results.steps.pieces
+    category = pieces["category"].cat.codes.to_numpy()[rows]
+    return Table({**columns_of(pieces, rows, i4="step", f8="start_ps duration_ps"), "category": (category, "u1")})
+
+
+def worker_step_table(workers: Workers, rows: Rows) -> Table:
+    """One row per aligned step and host: `host` in `worker_hosts`, `step` among the aligned ones, `row` in the steps table."""
+    place = {host: i for i, host in enumerate(workers.hosts)}
+    host = np.array([place[host] for host in workers.frame["host"].iloc[rows]], np.int64)
+    others = columns_of(workers.frame, rows, i4="step row:own_step", f8=f"step_time_ms {_CATEGORIES_MS}")
+    return Table({"host": (host, "i4"), **others})
+
+
+def iterator_call_table(results: Results, rows: Rows) -> Table:
+    """Every call of every tf.data iterator; `node` counts within the pipeline, as in the meta object.
+
+    `root` is the row of the root call that it was made for (-1 where none was captured), of which it `is_blocking` when
+    that one waited for it, for `wait_ps` of its own work; `is_startup` calls belong to the first execution of an epoch.
+    """
+    calls, iterators = results.input_pipeline.tf_data.calls, results.input_pipeline.iterators
+    node = np.asarray(iterators.groupby("pipeline").cumcount(), np.int64)
+    return Table(
+        {
+            **columns_of(calls, rows, i4="pipeline root:root_call", f8="start_ps duration_ps self_ps wait_ps"),
+            **columns_of(calls, rows, u1="is_blocking is_startup"),
+            "node": (node[calls["iterator"].to_numpy(np.int64)[rows]], "i4"),
+        }
+    )
+
+
+def kernel_run_table(trace: Trace, kernels: Kernels, rows: Rows) -> Table:
+    """Every execution of every kernel, so that the browser can add up any time range; of several hosts on which one."""
+    events = kernels.run_event[rows]
+    times = columns_of(trace, events, f8="start_ps duration_ps")
+    columns = {**columns_of(kernels, rows, i4="kernel:run_kernel"), **times}
+    hosts = host_rows(trace)
+    if len(hosts) > 1:
+        of_line = np.array([hosts[trace.planes[line.plane].host] for line in trace.lines], np.int64)
+        columns["host"] = (of_line[trace.line_id[events]], "i4")
+    return Table(columns)
+
+
+def memory_table(results: Results, names: Names, rows: Rows) -> Table:
+    """Every allocation and deallocation, with the state of its allocator after it."""
+    snapshots = results.memory.snapshots
+    dtypes, place = np.unique(snapshots.dtype[rows], return_inverse=True)
+    dtype_names = names.numbers(names.ids(dtype_name(code) for code in dtypes.tolist()))
+    texts: dict[str, npt.NDArray[np.integer]] = {
+        key: names.numbers(getattr(snapshots, key)[rows]) for key in ("op", "region", "shape")
+    }
+    sizes = columns_of(
+        snapshots, rows, f8="requested_bytes allocation_bytes stack_bytes heap_bytes free_bytes fragmentation_ratio"
+    )
+    return Table(
+        {
+            **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),
+            **columns_of(snapshots, rows, f8="time_ps"),
+            **sizes,
+            "in_use_bytes": (sizes["stack_bytes"][0] + sizes["heap_bytes"][0], "f8"),
+            **{key: (numbers, "i4") for key, numbers in texts.items()},
+            "dtype": (dtype_names[place], "i4"),
+            "step": (results.steps.event_step[snapshots.event[rows]], "i4"),
+        }
+    )
