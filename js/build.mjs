@@ -1,45 +1,19 @@
 /**
- * Turns js/src into tfprof_widgets/static: one ES module and one style sheet per view.
+ * Turns js/src into tfprof_widgets/static: the bundle and the style sheet of all views, and the small scripts that load them.
  *
- * `node build.mjs` writes, `node build.mjs --check` compares what is committed with a fresh build and writes nothing,
- * `node build.mjs timeline` builds one view. The first line of every module is a hash of js/src, so that
- * tests/test_bundle.py can tell without Node that the committed bundles belong to the committed sources.
+ * `node build.mjs` writes, `node build.mjs --check` compares what is committed with a fresh build and writes nothing.
+ * source.sha256 is a hash of js/src, so that tests/test_bundle.py can tell without Node that the committed bundle belongs
+ * to the committed sources.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const SRC = join(HERE, "src");
 const OUT = join(HERE, "..", "tfprof_widgets", "static");
-
-/** Views whose bundle loads the table library before it builds them. */
-const TABLES = ["hlo_table", "input_graph", "kernel_table", "layer_table", "memory_timeline", "op_table"];
-
-/** The text of a module that mounts one view. */
-function mounted(name) {
-  const builder = name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
-  const [mount, file] = TABLES.includes(name)
-    ? ["mountWithTables", "tables"]
-    : [name === "diff_panel" ? "mountPlain" : "mount", "view"];
-  return `import { ${mount} } from "./ui/${file}";
-import { ${builder} } from "./views/${name}/${name}";
-export default ${mount}(${builder});`;
-}
-
-/** Name of a bundle -> its entry: a view for each Python view of the same name, and what is in entries/. */
-const ENTRIES = new Map([
-  ...readdirSync(join(SRC, "views")).map((name) => [
-    name,
-    { stdin: { contents: mounted(name), resolveDir: SRC, sourcefile: `${name}.ts`, loader: "ts" } },
-  ]),
-  ...readdirSync(join(SRC, "entries")).map((file) => [
-    file.replace(/\.ts$/, ""),
-    { entryPoints: [join(SRC, "entries", file)] },
-  ]),
-]);
 
 function sourceHash() {
   const hash = createHash("sha256");
@@ -54,42 +28,33 @@ function sourceHash() {
   return hash.digest("hex");
 }
 
-async function bundle(name, entry) {
-  const result = await esbuild.build({
-    ...entry,
+/** Name of a built file -> its text. */
+async function build() {
+  const { outputFiles } = await esbuild.build({
+    entryPoints: ["views", "loader", "page"].map((name) => join(SRC, "entries", `${name}.ts`)),
     bundle: true,
     write: false,
     outdir: OUT,
-    // What views run as a function, not as a module, gives its exports a name.
-    ...(name === "hosts" ? { format: "iife", globalName: "tfprofHosts" } : { format: "esm" }),
+    format: "esm",
     target: "es2022",
     minify: true,
-    // Licences of bundled libraries stay with the code; a view without styles still gets an (empty) sheet.
+    // Licences of bundled libraries stay with the code.
     legalComments: "inline",
     charset: "utf8",
     logLevel: "warning",
   });
-  const text = (extension) => result.outputFiles.find((file) => file.path.endsWith(extension))?.text ?? "";
-  return { js: `/* source sha256:${sourceHash()} */\n${text(".js")}`, css: text(".css") };
+  const built = outputFiles.map(({ path, text }) => [basename(path), text]);
+  return new Map([...built, ["source.sha256", `${sourceHash()}\n`]]);
 }
 
-const args = process.argv.slice(2);
-const check = args.includes("--check");
-const wanted = args.filter((arg) => !arg.startsWith("--"));
-let stale = 0;
 mkdirSync(OUT, { recursive: true });
-for (const [name, entry] of ENTRIES) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
-  const built = await bundle(name, entry);
-  for (const [extension, text] of Object.entries(built)) {
-    const path = join(OUT, `${name}.${extension}`);
-    if (!check) {
-      writeFileSync(path, text);
-      console.log(`${name}.${extension} ${(Buffer.byteLength(text) / 1024).toFixed(1)} KiB`);
-    } else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
-      console.error(`tfprof_widgets/static/${name}.${extension} is stale: run "npm run build" in js/ and commit it`);
-      stale += 1;
-    }
+for (const [name, text] of await build()) {
+  const path = join(OUT, name);
+  if (!process.argv.includes("--check")) {
+    writeFileSync(path, text);
+    console.log(`${name} ${Buffer.byteLength(text).toLocaleString("en-US")} bytes`);
+  } else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
+    console.error(`tfprof_widgets/static/${name} is stale: run "npm run build" in js/ and commit it`);
+    process.exitCode = 1;
   }
 }
-if (stale > 0) process.exitCode = 1;

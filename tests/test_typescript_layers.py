@@ -59,11 +59,11 @@ def test_a_file_in_no_unit_is_found(path: str) -> None:
         ("host/x.ts", 'import { h } from "../ui/dom";'),
         ("host/x.ts", 'import { paint } from "../draw/paint";'),
         ("ui/x.ts", 'import { x } from "../views/timeline/timeline";'),
-        ("ui/x.ts", 'type X = typeof import("../entries/standalone");'),
+        ("ui/x.ts", 'type X = typeof import("../entries/page");'),
         ("ui/x.ts", 'import "../somewhere";'),
         ("views/timeline/x.ts", 'import {\n  a,\n  b,\n} from "../op_table/columns";'),
         ("views/timeline/x.ts", 'export { a } from "../dashboard/dashboard";'),
-        ("views/timeline/x.ts", 'const later = await import("../../entries/standalone");'),
+        ("views/timeline/x.ts", 'const later = await import("../../entries/page");'),
         ("views/timeline/x.css", '@import "../op_table/op_table.css";'),
     ],
 )

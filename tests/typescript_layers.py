@@ -39,7 +39,6 @@ PACKAGES: dict[str, set[str]] = {
     "model/events": {"d3-hierarchy"},
     "model/graph": {"@dagrejs/dagre", "d3-hierarchy"},
     "model/input": {"@dagrejs/dagre"},
-    "styles": {"tabulator-tables"},
     "ui": {"tabulator-tables"},
     "entries": {"tabulator-tables"},
 }

@@ -37,21 +37,33 @@ def page(view: str, scene: str, options: dict[str, object]) -> str:
         "link": {"state": {"time_range": [], "selection": [], "hover": "", "step": -1}},
         "data": {"state": {"data_id": "d", "overview": pack, "is_complete": True, "n_chunks": 0}},
         "bokeh": {
-            "state": {"source": base64.b64encode(zlib.compress(bokeh_js)).decode(), "version": bokeh.__version__}
+            "state": {
+                "source": base64.b64encode(zlib.compress(bokeh_js)).decode(),
+                "name": "bokeh",
+                "version": bokeh.__version__,
+            }
         },
     }
-    common = {"link": "anywidget:link", "data": "anywidget:data", "options": json.dumps(options)}
+    common = {
+        "script": "anywidget:script",
+        "link": "anywidget:link",
+        "data": "anywidget:data",
+        "options": json.dumps(options),
+    }
     figures = {"step_chart": step_chart_figure(), "memory_timeline": memory_figure()}
     for name in VIEWS:
         extra = {"figure": figures[name], "bokeh": "anywidget:bokeh"} if name in figures else {}
-        models[name] = {"entry": name, "state": {**common, **extra}}
+        models[name] = {"state": {**common, **extra, "builder": name}}
     children = {name: f"anywidget:{name}" for name in VIEWS}
-    models["dashboard"] = {"entry": "dashboard", "state": {**common, **children}}
-    built = [name for name in (*VIEWS, "dashboard") if (STATIC / f"{name}.js").exists()]
-    modules = {name: (STATIC / f"{name}.js").read_text() for name in built}
-    styles = {name: (STATIC / f"{name}.css").read_text() for name in built}
-    host = (STATIC / "standalone.js").read_text()
-    return html_page(view, {"root": view, "models": models}, modules=modules, styles=styles, host=host)
+    models["dashboard"] = {"state": {**common, **children, "builder": "dashboard"}}
+    script = {"name": "tfprof_widgets", "version": "look", "source": packed("views.js"), "styles": packed("views.css")}
+    models["script"] = {"state": script}
+    return html_page(view, view, models, script=(STATIC / "page.js").read_text())
+
+
+def packed(name: str) -> str:
+    """A built file as a model has it."""
+    return base64.b64encode(zlib.compress((STATIC / name).read_bytes())).decode()
 
 
 def main(out: str, view: str = "dashboard", scene: str = "{}", widths: str = "1280", script: str = "") -> None:

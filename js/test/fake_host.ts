@@ -3,7 +3,6 @@
 import { setMaxListeners } from "node:events";
 import type { AnyModel, Host, Listener } from "../src/host/afm";
 import { encodePack, type Pack } from "../src/model/wire/wire";
-import { useTabulator } from "../src/ui/grid";
 import { tiled } from "./tiling";
 
 // A view hangs dozens of listeners on its one signal; Node takes more than ten for a leak.
@@ -54,17 +53,6 @@ export interface FakePage {
 
 let nPages = 0;
 
-/** The model of the table library, already run: Node imports no module from a blob. */
-async function tableLibrary(): Promise<FakeModel> {
-  const page = globalThis as unknown as Record<symbol, Promise<unknown> | undefined>;
-  const key = Symbol.for("tfprof_widgets.tabulator test");
-  if (typeof document !== "undefined") {
-    page[key] ??= import("../src/entries/tabulator").then((module) => module.Tabulator);
-    useTabulator((await page[key]) as Parameters<typeof useTabulator>[0]);
-  }
-  return new FakeModel({ name: "tabulator", version: "test", source: "" });
-}
-
 /** A pack with all events in one table is sent as views/payload/payload.py would send it. */
 export async function fakePage(given: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
   nPages += 1;
@@ -78,10 +66,8 @@ export async function fakePage(given: Pack, data: Record<string, unknown> = {}):
       ...data,
     }),
   };
-  models.tabulator = await tableLibrary();
   models.bokeh = new FakeModel({ name: "bokeh", version: "test", source: "" });
-  const libraries = { tabulator: "anywidget:tabulator", bokeh: "anywidget:bokeh" };
-  const refs = { link: `anywidget:link${nPages}`, data: `anywidget:data${nPages}`, ...libraries };
+  const refs = { link: `anywidget:link${nPages}`, data: `anywidget:data${nPages}`, bokeh: "anywidget:bokeh" };
   const host: Host = {
     async getModel(ref) {
       return models[ref.replace(/^anywidget:/, "").replace(/\d+$/, "")];

@@ -259,16 +259,12 @@ describe("a page without a kernel", () => {
     expect(heard).toEqual([[1, 2]]);
   });
 
-  it("resolves references to one model, and renders a widget by its entry", async () => {
+  it("resolves references to one model, and renders a widget that has a view", async () => {
     const drawn: string[] = [];
-    const load = async (entry: string): Promise<WidgetModule> => ({
-      render: ({ model }) => void drawn.push(`${entry} ${String(model.get("x"))}`),
-    });
-    const snapshot = {
-      root: "a",
-      models: { a: { state: { x: 1 }, entry: "timeline" }, b: { state: {}, entry: null } },
+    const widget: WidgetModule = {
+      render: ({ model }) => void drawn.push(`${String(model.get("builder"))} ${String(model.get("x"))}`),
     };
-    const host = makeHost(snapshot, load);
+    const host = makeHost({ a: { state: { x: 1, builder: "timeline" } }, b: { state: {} } }, widget);
     expect(await host.getModel("anywidget:a")).toBe(await host.getModel("IPY_MODEL_a"));
     await (await host.getWidget("anywidget:a")).render({ el: document.body });
     expect(drawn).toEqual(["timeline 1"]);

@@ -39,6 +39,9 @@ CHROMIUM_ARGUMENTS = [
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "file:", "about:")
 WAIT_S = 60
 SIZE_PX = (1400, 1000)
+NO_EVAL = "script-src 'self' 'unsafe-inline' blob:; worker-src 'self' blob:"
+"""A Content-Security-Policy that refuses `eval` and `new Function`. JupyterLab itself needs them: there it is only reported
+who else uses them."""
 LAB_OPTIONS = {"lab": "LabApp", "notebook": "JupyterNotebookApp"}
 
 
@@ -80,6 +83,7 @@ class Server:
             f"--IdentityProvider.token={self.token}",
             "--ServerApp.disable_check_xsrf=True",
             f"--ServerApp.root_dir={self.root}",
+            f"--ServerApp.tornado_settings={json.dumps({'headers': {'Content-Security-Policy-Report-Only': NO_EVAL}})}",
             f"--{app}.workspaces_dir={self.home / 'workspaces'}",
             f"--{app}.user_settings_dir={self.home / 'settings'}",
         ]
@@ -129,8 +133,10 @@ class Notebook:
         self._client: BlockingKernelClient | None = None
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
-            self.errors.append(f"{message.text[:500]} ({message.location.get('url', '')})")
+        source = message.location.get("url", "")
+        is_our_eval = "unsafe-eval" in message.text and source.startswith("blob:")
+        if message.type == "error" or is_our_eval:
+            self.errors.append(f"{message.text[:500]} ({source})")
 
     def _on_request(self, route: Route) -> None:
         if route.request.url.startswith(LOCAL):

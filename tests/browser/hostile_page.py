@@ -42,9 +42,9 @@ new PerformanceObserver((list) => { for (const entry of list.getEntries()) note(
 """
 """Notes how long the page went without a frame, from before its first script on."""
 FOREIGN = """() => {
-    const wrong = ["iframe", "object", "embed", "base", "math", "link[rel=stylesheet]", "meta[http-equiv]", 'img[src="x"]',
-        'a[href^="javascript:" i]'];
-    const isOurs = ({ type }) => /^(module|text\\/plain|application\\/x-tfprof\\+json)$/.test(type);
+    const wrong = ["iframe", "object", "embed", "base", "math", "link[rel=stylesheet]",
+        "meta[http-equiv]:not([http-equiv=Content-Security-Policy])", 'img[src="x"]', 'a[href^="javascript:" i]'];
+    const isOurs = ({ type }) => /^(module|application\\/vnd\\.jupyter\\.widget-(view|state)\\+json)$/.test(type);
     const handled = [...document.querySelectorAll("*")]
         .filter((element) => [...element.attributes].some(({ name }) => name.startsWith("on")));
     const foreign = [...document.querySelectorAll(wrong), ...[...document.scripts].filter((one) => !isOurs(one))];

@@ -25,6 +25,8 @@ from ipywidgets.widgets.widget import _instances as instances
 from ipywidgets.widgets.widget import _remove_buffers as remove_buffers
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, Route
 
+from tests.browser.harness import NO_EVAL
+
 WAIT_S = 30
 HERE = Path(__file__).parent
 NOTEBOOK = "https://notebook.test/"
@@ -95,7 +97,8 @@ class WidgetHost:
         elif ".test/" in address and name in self._scripts:
             route.fulfill(body=self._scripts[name], content_type="text/javascript")
         elif ".test/output" in address:
-            route.fulfill(path=HERE / "widget_host.html", content_type="text/html")
+            headers = {"content-type": "text/html", "content-security-policy": NO_EVAL}
+            route.fulfill(path=HERE / "widget_host.html", headers=headers)
         elif address.endswith("favicon.ico"):
             route.fulfill(body="", content_type="image/x-icon")
         else:

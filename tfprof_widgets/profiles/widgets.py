@@ -61,14 +61,11 @@ class Widgets:
 
     @cached_property
     def _data(self) -> TraceData:
-        from ..analysis.ops.host_totals import hosts_of
         from ..views.payload.payload import build_payload
         from ..views.widgets.data import TraceData
 
-        results = self._run.results
-        has_hosts = results.is_reduced or len(hosts_of(results.trace)) > 1
-        payload = build_payload(results, title=self._run.title, notices=self._account.notices)
-        data = TraceData(payload, has_hosts=has_hosts)
+        payload = build_payload(self._run.results, title=self._run.title, notices=self._account.notices)
+        data = TraceData(payload)
         data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
         self.link.use(data.payload.contents.names.cut)
         return data

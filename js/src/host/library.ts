@@ -1,7 +1,6 @@
-/** A library that Python sends as the state of one shared model -> its text, run once a page whatever number of views use it. */
+/** A script that Python sends as the state of one shared model -> what it defines, run once a page whatever number of views use it. */
 
 import { fromBase64, inflate } from "../model/wire/wire";
-import type { Host } from "./afm";
 
 /** The text of a library's script, and what it calls itself. */
 export interface Script {
@@ -9,28 +8,41 @@ export interface Script {
   readonly name: string;
 }
 
+/** The traits of a `Library` by name, from a live model or from saved state. */
+export type Traits = (name: string) => unknown;
+
 /**
- * What `run` makes of the library that `ref` names. Each widget has its own copy of this module, hence the registry on
- * globalThis; two versions in one page, such as an old saved output beside a new one, stay apart.
+ * What `run` makes of a library. Each widget has its own copy of this module, hence the registry on globalThis; two versions
+ * in one page, such as an old saved output beside a new one, stay apart.
  */
-export async function loadLibrary<T>(
-  host: Host,
-  ref: string,
-  run: (script: Script) => T | Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  const model = await host.getModel(ref, { signal });
-  const name = `${String(model.get("name"))} ${String(model.get("version"))}`;
+export function runOnce<T>(traits: Traits, run: (script: Script) => T | Promise<T>): Promise<T> {
+  const name = `${String(traits("name"))} ${String(traits("version"))}`;
   const page = globalThis as unknown as Record<symbol, Promise<T> | undefined>;
   const key = Symbol.for(`tfprof_widgets.${name}`);
-  page[key] ??= start(String(model.get("source") ?? ""), name, run).catch((error: unknown) => {
+  page[key] ??= start(traits, name, run).catch((error: unknown) => {
     page[key] = undefined;
     throw error;
   });
   return page[key];
 }
 
-async function start<T>(source: string, name: string, run: (script: Script) => T | Promise<T>): Promise<T> {
-  if (source === "") throw new Error(`${name} is missing from this page; re-run the cell that made the view`);
-  return run({ text: new TextDecoder().decode(await inflate(fromBase64(source))), name });
+async function start<T>(traits: Traits, name: string, run: (script: Script) => T | Promise<T>): Promise<T> {
+  const text = await unpacked(traits("source"));
+  if (text === "") throw new Error(`${name} is missing from this page; re-run the cell that made the view`);
+  return run({ text, name });
+}
+
+/** The text of a trait that Python compressed; "" for none. */
+export async function unpacked(trait: unknown): Promise<string> {
+  return trait ? new TextDecoder().decode(await inflate(fromBase64(String(trait)))) : "";
+}
+
+/** Gives `use` an address of the script, for as long as it runs: neither needs a page that allows `eval`. */
+export async function withAddress<T>(text: string, use: (url: string) => Promise<T>): Promise<T> {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  try {
+    return await use(url);
+  } finally {
+    URL.revokeObjectURL(url);
+  }
 }

@@ -1,17 +1,8 @@
 /** The saved state of widgets -> live models and views without a kernel: what the widget manager and anywidget are elsewhere. */
 import type { AnyModel, Host, Listener, WidgetModule } from "./afm";
 
-/** One widget: its traits, and the entry whose module draws it (null for a model without a view). */
-export interface SavedModel {
-  readonly state: Record<string, unknown>;
-  readonly entry?: string | null;
-  readonly esm?: string | null;
-}
-
-export interface Snapshot {
-  readonly root: string;
-  readonly models: Readonly<Record<string, SavedModel>>;
-}
+/** Models by id, as a saved notebook and an exported page hold them. */
+export type SavedModels = Readonly<Record<string, { readonly state: Record<string, unknown> }>>;
 
 /** A model whose state lives in the page only: it can be read, set and listened to, and nothing answers a message. */
 export function makeModel(state: Record<string, unknown>): AnyModel {
@@ -45,37 +36,27 @@ function modelId(ref: string): string {
   return ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
 }
 
-/** Resolves references among the models of one snapshot; `load` gives the module of an entry. */
-export function makeHost(snapshot: Snapshot, load: (entry: string) => Promise<WidgetModule>): Host {
+/** Resolves references among saved models; `widget` draws those that have a view. */
+export function makeHost(saved: SavedModels, widget: WidgetModule): Host {
   const models = new Map<string, AnyModel>();
   const model = (ref: string): AnyModel => {
     const id = modelId(ref);
-    const saved = snapshot.models[id];
-    if (saved === undefined)
-      throw new Error(`this page has no model "${id}"; it holds ${Object.keys(snapshot.models).length}`);
-    const made = models.get(id) ?? makeModel(saved.state);
+    const found = saved[id];
+    if (found === undefined) throw new Error(`this page has no model "${id}"; it holds ${Object.keys(saved).length}`);
+    const made = models.get(id) ?? makeModel(found.state);
     models.set(id, made);
     return made;
   };
   const host: Host = {
     getModel: async (ref) => model(ref),
     getWidget: async (ref) => {
-      const saved = snapshot.models[modelId(ref)];
-      const entry = saved?.entry ?? saved?.esm;
-      if (!entry) throw new Error(`the model "${modelId(ref)}" of this page has no view`);
-      const module = await load(entry);
+      const own = model(ref);
+      if (!own.get("builder")) throw new Error(`the model "${modelId(ref)}" of this page has no view`);
       return {
         render: async ({ el, signal }) =>
-          module.render({ model: model(ref), el, host, signal: signal ?? new AbortController().signal }),
+          widget.render({ model: own, el, host, signal: signal ?? new AbortController().signal }),
       };
     },
   };
   return host;
-}
-
-/** The module whose text this is. */
-export async function importText(text: string): Promise<WidgetModule> {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-  const module = (await import(url)) as { default: WidgetModule };
-  return module.default;
 }

@@ -1,46 +1,25 @@
 /**
- * A page that nbconvert made, and the widget state in it -> our views, drawn where no widget manager does.
+ * A page with the state of widgets in it, by nbconvert or exported -> our views, drawn where no widget manager does.
  *
- * Such a page fetches its manager from a network. The script stands in the output of each cell that shows a view, and
- * does nothing in a page that a live front end made.
+ * A page of nbconvert fetches its manager from a network.
  */
-import { importText, makeHost, type SavedModel } from "./page_host";
+import { loader } from "./loader";
+import { makeHost, type SavedModels } from "./page_host";
 
-const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
 const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
-const DRAWN = Symbol.for("tfprof_widgets.saved_page");
 /** A manager marks the place of each widget at once when it is there; the widgets themselves may take it longer. */
 const MARK_MS = 2000;
 const DRAW_MS = 30_000;
 const ASK_MS = 100;
 
-interface NotebookModel {
-  readonly model_module: string;
-  readonly state: Record<string, unknown>;
-}
-
-export async function drawSavedWidgets(page: Document): Promise<void> {
-  const done = page as unknown as Record<symbol, boolean | undefined>;
-  const text = page.querySelector(STATE)?.textContent;
-  if (!text || done[DRAWN]) return;
-  done[DRAWN] = true;
+export async function drawSavedWidgets(page: Document, models: SavedModels): Promise<void> {
   await loaded(page);
-  const models = (JSON.parse(text) as { state: Record<string, NotebookModel> }).state;
-  const saved: Record<string, SavedModel> = {};
-  for (const [id, { state }] of Object.entries(models))
-    saved[id] = { state, esm: (state._esm as string | undefined) ?? null };
-  const modules = new Map<string, ReturnType<typeof importText>>();
-  const host = makeHost({ root: "", models: saved }, (esm) => {
-    const known = modules.get(esm) ?? importText(esm);
-    modules.set(esm, known);
-    return known;
-  });
+  const host = makeHost(models, loader);
   const draw = async (script: Element) => {
     const id = String((JSON.parse(script.textContent ?? "{}") as { model_id?: string }).model_id);
     const place = script.parentElement;
-    if (!place || !isOurs(saved[id]) || (await isDrawn(place))) return;
+    if (!place || !isOurs(models[id]) || (await isDrawn(place))) return;
     script.remove(); // a manager that comes later finds nothing to draw
-    addStyles(page, saved);
     const el = page.createElement("div");
     place.append(el);
     try {
@@ -53,7 +32,7 @@ export async function drawSavedWidgets(page: Document): Promise<void> {
   await Promise.all([...page.querySelectorAll(VIEW)].map(draw));
 }
 
-function isOurs(model: SavedModel | undefined): boolean {
+function isOurs(model: SavedModels[string] | undefined): boolean {
   return String(model?.state._anywidget_id ?? "").startsWith("tfprof_widgets.");
 }
 
@@ -72,14 +51,4 @@ async function isDrawn(place: Element): Promise<boolean> {
     await new Promise((resolve) => setTimeout(resolve, ASK_MS));
   }
   return false;
-}
-
-function addStyles(page: Document, models: Readonly<Record<string, SavedModel>>): void {
-  const id = "tfprof-saved-styles";
-  if (page.getElementById(id)) return;
-  const texts = new Set(Object.values(models).map((model) => String(model.state._css ?? "")));
-  const sheet = page.createElement("style");
-  sheet.id = id;
-  sheet.textContent = [...texts].join("\n");
-  page.head.append(sheet);
 }

@@ -1,6 +1,6 @@
 /** The Bokeh JSON of a view -> a chart inside the view whose named sources, ranges and annotations JavaScript sets. */
 
-import { loadLibrary, type Script } from "../host/library";
+import { runOnce, type Script, withAddress } from "../host/library";
 import { h } from "./dom";
 import type { TraceView } from "./view";
 
@@ -53,11 +53,11 @@ export interface Chart {
 }
 
 /** BokehJS stays off `window.Bokeh`, where the notebook may have another version. */
-function runBokeh({ text, name }: Script): BokehApi {
+async function runBokeh({ text, name }: Script): Promise<BokehApi> {
   const page = globalThis as unknown as { Bokeh?: BokehApi };
   const previous = page.Bokeh;
   // Shadow AMD's define and CommonJS, so that its UMD parts do not register with a page's loader.
-  new Function("define", "exports", "module", text).call(globalThis);
+  await withAddress(`(function (define, exports, module) {\n${text}\n}).call(globalThis);`, runScript);
   const mine = page.Bokeh;
   if (previous) page.Bokeh = previous;
   else delete page.Bokeh;
@@ -67,10 +67,22 @@ function runBokeh({ text, name }: Script): BokehApi {
   return mine;
 }
 
+/** Runs a script, which is no module: BokehJS is not written in strict mode. */
+function runScript(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const script = h("script", { src: url });
+    script.addEventListener("load", () => resolve());
+    script.addEventListener("error", () => reject(new Error("the page does not let scripts of its own run")));
+    document.head.append(script);
+    script.remove();
+  });
+}
+
 /** Puts the view's `figure` into `parent`, which may still be detached: Bokeh starts when it is in the page. */
 export async function createChart(view: TraceView, parent: HTMLElement): Promise<Chart> {
   const { model, host, signal } = view;
-  const Bokeh = await loadLibrary(host, String(model.get("bokeh")), runBokeh, signal);
+  const library = await host.getModel(String(model.get("bokeh")), { signal });
+  const Bokeh = await runOnce((trait) => library.get(trait), runBokeh);
   // Inert: pointer, keys and focus belong to the view around it.
   const element = h("div", { class: "tfp-bokeh", "aria-hidden": "true", inert: true });
   parent.append(element);

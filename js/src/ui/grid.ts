@@ -1,16 +1,17 @@
 /** Rows and column descriptions -> a sortable table with virtual rows (Tabulator), keyboard selection and no markup from data. */
 
-import type { RowComponent, Tabulator } from "tabulator-tables";
+import {
+  FormatModule,
+  InteractionModule,
+  ResizeColumnsModule,
+  type RowComponent,
+  SortModule,
+  Tabulator,
+} from "tabulator-tables";
 import { h } from "./dom";
 import { definition, type Entry, type GridColumn, headOf, toEntry } from "./grid_column";
 
-type TabulatorClass = typeof Tabulator;
-let library: TabulatorClass | undefined;
-
-/** Gives the grids of this module the library that draws them; before the first of them is made. */
-export function useTabulator(tabulator: TabulatorClass): void {
-  library = tabulator;
-}
+Tabulator.registerModule([FormatModule, InteractionModule, ResizeColumnsModule, SortModule]);
 
 export interface GridOptions<R> {
   readonly label: string;
@@ -78,8 +79,7 @@ class TabulatorGrid<R> implements Grid<R> {
   }
 
   #createTable(): Tabulator {
-    if (library === undefined) throw new Error("the table library is not loaded");
-    return new library(this.element, {
+    return new Tabulator(this.element, {
       height: "100%",
       layout: "fitColumns",
       index: "key",

@@ -1,10 +1,8 @@
-/** How views are of one host of several, and the library that makes them so: loaded once a page, and only where there are several. */
+/** How views are of one host of several. */
 
 import type { TraceData } from "../host/data";
-import { loadLibrary, type Script } from "../host/library";
 import { ranOps } from "../model/ops/ranged_ops";
-import type * as Hosts from "./hosts";
-import type { View } from "./view";
+import type { TraceMeta } from "../model/wire/meta";
 
 /** How a view is of one host. */
 export interface OfHost {
@@ -27,14 +25,7 @@ export const OPS_OF_HOST: OfHost = {
   needsExecutions: true,
 };
 
-/** What views of several hosts and of a reduced profile need; null for others, and where an old page lacks it. */
-export async function loadHosts({ host, model, signal }: View, data: TraceData): Promise<typeof Hosts | null> {
-  const ref = model.get("hosts");
-  const { hosts = [], is_reduced } = data.meta;
-  if (!ref || (hosts.length < 2 && !is_reduced)) return null;
-  return loadLibrary(host, String(ref), run, signal);
-}
-
-function run({ text }: Script): typeof Hosts {
-  return new Function(`${text}\nreturn tfprofHosts;`)() as typeof Hosts;
+/** Whether views are of one of several hosts, or of a host that may be opened in full. */
+export function hasHosts({ hosts = [], is_reduced }: TraceMeta): boolean {
+  return hosts.length > 1 || is_reduced === true;
 }

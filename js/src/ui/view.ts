@@ -2,9 +2,10 @@
 import type { AnyModel, Host, RenderProps, WidgetModule } from "../host/afm";
 import { connectData, type TraceData } from "../host/data";
 import { connectLink, type Link } from "../host/link";
-import type * as Hosts from "./hosts";
+import { HostBar } from "./host_bar";
+import { Hosted } from "./hosted";
 import { sayWhatIsMissing, waitFor } from "./missing";
-import { loadHosts, type OfHost } from "./of_host";
+import { hasHosts, type OfHost } from "./of_host";
 import { watchTheme } from "./theme";
 
 /** What every view is built from. */
@@ -31,8 +32,8 @@ export interface TraceView extends View {
   readonly data: TraceData;
   /** Of all hosts. */
   readonly whole: { readonly link: Link; readonly data: TraceData };
-  /** The library of hosts; null where there is one host. */
-  readonly hosts: typeof Hosts | null;
+  /** Whether it is of one of several hosts, or of a host that may be opened in full. */
+  readonly hasHosts: boolean;
 }
 
 export interface Needs {
@@ -68,13 +69,11 @@ export function mount({ name, build, needs = [], forRange = [], ofHost }: TraceB
       connectData(view.host, String(view.model.get("data")), view.signal),
     ]);
     if (view.signal.aborted) return;
-    const hosts = await loadHosts(view, data);
-    if (view.signal.aborted) return;
-    const traceView = { ...view, link, data, whole: { link, data }, hosts };
-    if (hosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView, hosts);
+    const traceView = { ...view, link, data, whole: { link, data }, hasHosts: hasHosts(data.meta) };
+    if (traceView.hasHosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView);
     await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
     if (view.signal.aborted) return;
-    if (hosts && ofHost) await new hosts.Hosted(traceView, build, { needs, forRange, ofHost }).start();
+    if (traceView.hasHosts && ofHost) await new Hosted(traceView, build, { needs, forRange, ofHost }).start();
     else {
       await build(traceView);
       sayWhatIsMissing(traceView, needs, forRange);
@@ -89,7 +88,7 @@ function isAlone(root: HTMLElement): boolean {
 }
 
 /** Above a view that stands alone: the host that it is about, where there are several. */
-function addHostBar({ root, link, data, signal }: TraceView, { HostBar }: typeof Hosts): void {
+function addHostBar({ root, link, data, signal }: TraceView): void {
   const place = root.ownerDocument.createElement("div");
   place.className = "tfp tfp-hosts";
   place.append(new HostBar({ link, data, signal }).element);

@@ -49,9 +49,9 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_names_of_a_trace_add_no_element_to_the_page(hostile_page: str) -> None:
     elements = Elements(hostile_page)
     assert "img" not in [tag for tag, _ in elements.tags]
-    modules = [attrs for tag, attrs in elements.tags if tag == "script"]
-    n_views = sum(1 for attrs in modules if str(attrs.get("id", "")).startswith("esm-"))
-    assert len(modules) == n_views + 2
+    types = [attrs["type"] for tag, attrs in elements.tags if tag == "script"]
+    kinds = ("application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json", "module")
+    assert types == list(kinds)
 
 
 def test_the_page_names_no_address_to_fetch_from(hostile_page: str) -> None:
@@ -61,10 +61,21 @@ def test_the_page_names_no_address_to_fetch_from(hostile_page: str) -> None:
 
 
 def test_the_state_survives_the_escaping(hostile_page: str) -> None:
-    state = next(json.loads(text) for text in Elements(hostile_page).scripts if text.startswith('{"root"'))
-    assert state["root"] in state["models"]
-    entries = {model["entry"] for model in state["models"].values()}
-    assert {"dashboard", "timeline", "op_table", "memory_timeline", "input_graph", None} <= entries
+    view, state, _ = Elements(hostile_page).scripts
+    models = {name: model["state"] for name, model in json.loads(state)["state"].items()}
+    assert models[json.loads(view)["model_id"]]["builder"] == "dashboard"
+    builders = {model.get("builder") for model in models.values()}
+    assert {"dashboard", "timeline", "op_table", "memory_timeline", "input_graph", None} <= builders
+
+
+def test_the_page_holds_the_code_of_its_views_once_and_may_run_nothing_else(hostile_page: str) -> None:
+    _, state, _ = Elements(hostile_page).scripts
+    models = [model["state"] for model in json.loads(state)["state"].values()]
+    assert len([model for model in models if model.get("name") == "tfprof_widgets"]) == 1
+    assert not [model for model in models if "_esm" in model or model.get("_css")]
+    (policy,) = (str(a["content"]) for _, a in Elements(hostile_page).tags if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -79,7 +90,7 @@ def test_code_cannot_close_its_script_element() -> None:
 
 
 def test_a_hostile_title_is_text() -> None:
-    page = html_page("<b>", {"root": "", "models": {}}, modules={}, styles={}, host="")
+    page = html_page("<b>", "", {}, script="")
     assert "<title>&lt;b&gt;</title>" in page
 
 

@@ -172,8 +172,8 @@ def test_a_page_holds_as_much_of_a_trace_as_it_may_and_says_what_it_lacks(
 
     def page(**options: object) -> tuple[str, dict[str, object]]:
         text = prof.to_html(tmp_path / "out.html", **options).read_text(encoding="utf-8")  # type: ignore[arg-type]
-        [snapshot] = re.findall(r'<script type="application/x-tfprof\+json">(.*?)</script>', text)
-        [data] = [m["state"] for m in json.loads(snapshot)["models"].values() if "overview" in m["state"]]
+        [saved] = re.findall(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', text)
+        [data] = [m["state"] for m in json.loads(saved)["state"].values() if "overview" in m["state"]]
         return text, data
 
     text, data = page()

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.views.widgets import base
-from tfprof_widgets.views.widgets.base import built
+from tfprof_widgets.views.widgets import library
+from tfprof_widgets.views.widgets.library import built
 
 
 def test_a_view_that_was_not_built_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(base, "STATIC", tmp_path)
-    assert built("timeline.css") == ""
-    with pytest.raises(FileNotFoundError, match=r"timeline\.js is missing.*make js"):
-        built("timeline.js")
+    monkeypatch.setattr(library, "STATIC", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"page\.js is missing.*make js"):
+        built("page.js")

@@ -55,7 +55,7 @@ def test_what_the_page_sets_is_read_in_the_order_of_time(timeline: Timeline) -> 
 def test_what_python_sets_is_state_of_a_saved_notebook_and_of_an_exported_page(timeline: Timeline) -> None:
     timeline.bookmarks = [Bookmark(7, 7, "look")]
     timeline.arrangement = '{"hidden": ["l0"]}'
-    state = snapshot(timeline, {})["models"][timeline.model_id]["state"]
+    state = snapshot(timeline, {})[timeline.model_id]["state"]
     assert json.loads(state["bookmarks"]) == [{"start_ns": 7, "end_ns": 7, "text": "look"}]
     assert state["arrangement"] == '{"hidden": ["l0"]}'
 

@@ -182,7 +182,8 @@ def test_the_exported_page_holds_what_fits(tmp_path: Path) -> None:
     found = tfprof.diff(A.profile(tmp_path), B.profile(tmp_path))
     page = found.to_html(tmp_path / "page.html")
     text = page.read_text(encoding="utf-8")
-    assert text.count('id="esm-timeline"') == text.count('id="esm-diff_panel"') == 1
+    assert [text.count(f'"builder":"{name}"') for name in ("diff_panel", "timeline")] == [1, 2]
+    assert text.count('"name":"tfprof_widgets"') == 1
     assert not re.search(r"""(?:src|href)=["']?https?:""", text)
     with pytest.raises(ValueError, match="is no size"):
         found.to_html(page, embed=0)

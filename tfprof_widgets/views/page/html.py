@@ -1,4 +1,4 @@
-"""Widget state and built scripts -> one self-contained HTML page that works with no kernel and no network."""
+"""Widget state, the built script among it -> one self-contained HTML page that works with no kernel and no network."""
 
 from __future__ import annotations
 
@@ -8,46 +8,44 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+"""What the browser lets the page do: run what it holds, and nothing else. No network, no `eval`."""
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>{styles}</style>
 </head>
-<body>
+<body class="tfp-page">
 <noscript>This profile is drawn by JavaScript, which is switched off here.</noscript>
-{modules}
-<script type="application/x-tfprof+json">{snapshot}</script>
-<script type="module">{host}</script>
+<main><script type="application/vnd.jupyter.widget-view+json">{view}</script></main>
+<script type="application/vnd.jupyter.widget-state+json">{state}</script>
+<script type="module">{script}</script>
 </body>
 </html>
 """
 
 
-def html_page(
-    title: str, snapshot: Mapping[str, Any], *, modules: Mapping[str, str], styles: Mapping[str, str], host: str
-) -> str:
+def html_page(title: str, root: str, models: Mapping[str, Any], *, script: str) -> str:
     """Assemble the page.
 
     Args:
         title: of the page; escaped here.
-        snapshot: `{"root": id, "models": {id: {"state": {...}, "entry": name}}}`.
-        modules: JavaScript text by entry name; each is put in once.
-        styles: CSS text by entry name.
-        host: the script that plays the part of the widget manager.
+        root: id of the model to draw.
+        models: `{id: {"state": {...}}}`; the bundle of all views is the state of one of them.
+        script: has that bundle draw.
     """
-    blocks = [
-        f'<script type="text/plain" id="esm-{html.escape(name)}">{script_safe(text)}</script>'
-        for name, text in modules.items()
-    ]
     return _PAGE.format(
+        policy=_POLICY,
         title=html.escape(title),
-        styles="\n".join(styles.values()).replace("</", "<\\/"),
-        modules="\n".join(blocks),
-        snapshot=json_safe(snapshot),
-        host=script_safe(host),
+        view=json_safe({"version_major": 2, "version_minor": 0, "model_id": root}),
+        state=json_safe({"version_major": 2, "version_minor": 0, "state": models}),
+        script=script_safe(script),
     )
 
 

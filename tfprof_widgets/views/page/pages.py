@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..widgets.base import View, built
+from ..widgets.base import View
+from ..widgets.library import built
 from .html import html_page
 from .snapshot import snapshot
 
@@ -58,15 +59,7 @@ def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *,
 
 
 def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str) -> str:
-    state = snapshot(root, replacing)
-    entries = sorted({model["entry"] for model in state["models"].values() if model["entry"]})
-    return html_page(
-        title,
-        state,
-        modules={entry: built(f"{entry}.js") for entry in entries},
-        styles={entry: built(f"{entry}.css") for entry in entries},
-        host=built("standalone.js"),
-    )
+    return html_page(title, root.model_id, snapshot(root, replacing), script=built("page.js"))
 
 
 def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:

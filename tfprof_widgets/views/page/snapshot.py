@@ -1,4 +1,4 @@
-"""A widget and everything it refers to -> plain state, for a page that has no widget manager (`js/src/entries/standalone.ts`)."""
+"""A widget and everything it refers to -> plain state, for a page that has no widget manager (`js/src/entries/page.ts`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ipywidgets
 
 from ..widgets.base import View
 
-_DROPPED = ("_esm", "_css", "script", "layout", "tabbable", "tooltip", "_dom_classes", "opened")
+_DROPPED = ("_esm", "layout", "tabbable", "tooltip", "_dom_classes", "opened")
 """`opened` is a dashboard of another profile, which a page of this one does not have."""
 
 
@@ -21,7 +21,8 @@ def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str
         replacing: by model id, state to put in place of the widget's own.
 
     Returns:
-        `{"root": model id, "models": {model id: {"state": {...}, "entry": entry name or None}}}`, JSON-safe.
+        `{model id: {"state": {...}}}`, JSON-safe: the models of a notebook's widget state, as far as a page without a widget
+        manager reads them.
     """
     models: dict[str, Any] = {}
     waiting: list[ipywidgets.Widget] = [root]
@@ -31,7 +32,7 @@ def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str
             continue
         state = {key: value for key, value in widget.get_state().items() if key not in _DROPPED}
         state |= replacing.get(widget.model_id, {})
-        models[widget.model_id] = {"state": state, "entry": getattr(widget, "entry", None)}
+        models[widget.model_id] = {"state": state}
         referred = (getattr(widget, key) for key in widget.keys if key not in _DROPPED)
         waiting += [value for value in referred if isinstance(value, ipywidgets.Widget)]
-    return {"root": root.model_id, "models": models}
+    return models

@@ -1,4 +1,4 @@
-"""View: what every widget of the package has in common: its built JavaScript, the shared link and the shared data."""
+"""View: what every widget of the package has in common: the shared JavaScript, link and data."""
 
 from __future__ import annotations
 
@@ -11,52 +11,28 @@ import traitlets
 from .cells import add_view, note_shown
 from .data import TraceData
 from .diff_data import DiffData
-from .library import STATIC, hosts_js, view_js
+from .library import built, views_js
 from .link import LinkModel
 from .saved_page import publish_after_cell
 
 
-def built(file_name: str) -> str:
-    """The text of a built JavaScript or CSS file; empty when an entry has no CSS.
-
-    Raises:
-        FileNotFoundError: the JavaScript was not built.
-    """
-    path = STATIC / file_name
-    if path.suffix == ".css" and not path.exists():
-        return ""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path} is missing, so no view can be drawn: run `make js`, or install again"
-        ) from None
-
-
 class View(anywidget.AnyWidget):  # type: ignore[misc]
-    """One widget of one profile. Subclasses name their entry in `tfprof_widgets/static/`."""
+    """One widget of one profile. Subclasses name their folder in `js/src/views/`."""
 
     entry: ClassVar[str]
 
     _esm = built("loader.js")
 
     script = anywidget.WidgetTrait().tag(sync=True)
-    """The `Library` with the module of this kind of view. Not `_esm`: that would be in the state of every widget, and a
-    browser keeps each module that it ever imported."""
+    """The `Library` with all views. Not `_esm`: that is in the state of every widget."""
+    builder = traitlets.Unicode().tag(sync=True)
+    """Under which name `js/src/entries/views.ts` has this kind of view: `entry`."""
     link = anywidget.WidgetTrait().tag(sync=True)
     """The `LinkModel` shared by all views of a profile."""
     data = anywidget.WidgetTrait().tag(sync=True)
     """The `TraceData` shared by all views of a profile."""
-    hosts = anywidget.WidgetTrait().tag(sync=True)
-    """The `Library` for a profile of several hosts, or a reduced one; None for others."""
     options = traitlets.Unicode("{}").tag(sync=True)
     """JSON settings of the view. A string, because saved notebooks sort the keys of a dict."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Take `_css` from the built file of `entry`."""
-        if "entry" in cls.__dict__:
-            cls._css = built(f"{cls.entry}.css")
-        super().__init_subclass__(**kwargs)
 
     def __init__(
         self,
@@ -66,9 +42,8 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         options: dict[str, Any] | None = None,
         **traits: Any,
     ) -> None:
-        script = view_js(self.entry, built(f"{self.entry}.js"))
-        hosts = hosts_js() if isinstance(data, TraceData) and data.has_hosts else None
-        super().__init__(script=script, link=link, data=data, hosts=hosts, options=json.dumps(options or {}), **traits)
+        shared = {"script": views_js(), "builder": self.entry, "link": link, "data": data}
+        super().__init__(**shared, options=json.dumps(options or {}), **traits)
         add_view(self)
 
     def shown_data(self) -> tuple[Any, ...]:

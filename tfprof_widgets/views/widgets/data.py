@@ -48,10 +48,8 @@ class TraceData(ipywidgets.Widget):  # type: ignore[misc]
     is_offline = traitlets.Bool().tag(sync=True)
     """Whether there is no kernel, and never will be, as in an exported page."""
 
-    def __init__(self, payload: Payload, *, has_hosts: bool = False) -> None:
+    def __init__(self, payload: Payload) -> None:
         self.payload = payload
-        self.has_hosts = has_hosts
-        """Whether views are of one of several hosts, or of a host that may be opened in full."""
         self.calls: dict[str, Call] = {}
         """What the browser may ask for besides parts, by name."""
         super().__init__(

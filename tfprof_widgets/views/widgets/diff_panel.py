@@ -6,11 +6,11 @@ from typing import Any
 
 import anywidget
 
+from .base import View
 from .diff_data import DiffData
-from .table_view import TableView
 
 
-class DiffPanel(TableView):
+class DiffPanel(View):
     """Verdict, step times, tables of what changed, and both timelines, linked. Made by `ProfileDiff.dashboard`."""
 
     entry = "diff_panel"

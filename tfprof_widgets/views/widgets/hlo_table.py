@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .table_view import TableView
+from .base import View
 
 
-class HloTable(TableView):
+class HloTable(View):
     """Ops of XLA programs by self time, for the selected time range or the whole capture, with the op each was made from."""
 
     entry = "hlo_table"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .table_view import TableView
+from .base import View
 
 
-class InputGraph(TableView):
+class InputGraph(View):
     """One node per iterator; the critical path is bold, the bottleneck outlined and its remedy beside it."""
 
     entry = "input_graph"

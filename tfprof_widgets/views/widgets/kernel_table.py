@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .table_view import TableView
+from .base import View
 
 
-class KernelTable(TableView):
+class KernelTable(View):
     """Kernels by time, for the selected time range or the whole capture, and whether they run on Tensor Cores."""
 
     entry = "kernel_table"

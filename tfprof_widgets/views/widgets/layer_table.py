@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .table_view import TableView
+from .base import View
 
 
-class LayerTable(TableView):
+class LayerTable(View):
     """Keras layers by time and memory, for the selected time range or the whole capture."""
 
     entry = "layer_table"

@@ -1,14 +1,12 @@
-"""Library: a JavaScript library as the state of one shared model, so that a page and a saved notebook hold it once.
+"""Library: JavaScript as the state of one shared model, so that a page and a saved notebook hold it once.
 
-State, so that a view appears while the kernel is busy and in a reopened notebook; a model of its own, because each view's
-module is in the state of each of its widgets.
+State, so that a view appears while the kernel is busy and in a reopened notebook; a model of its own, because the state of
+each widget is in a notebook as often as there are widgets.
 """
 
 from __future__ import annotations
 
-import hashlib
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 import ipywidgets
@@ -30,6 +28,8 @@ class Library(ipywidgets.Widget):  # type: ignore[misc]
     version = traitlets.Unicode().tag(sync=True)
     source = traitlets.Unicode().tag(sync=True)
     """Base64 of the zlib-compressed script."""
+    styles = traitlets.Unicode().tag(sync=True)
+    """The same of its style sheet; empty for none."""
 
 
 _models: dict[str, Library] = {}
@@ -43,37 +43,36 @@ def bokeh_js() -> Library:
     return _library("bokeh", bokeh.__version__, script)
 
 
-def tabulator_js() -> Library:
-    """The table library, built from the locked npm package."""
-    return _built("tabulator")
+def views_js() -> Library:
+    """All views, and the style sheet that they share."""
+    version = built("source.sha256").strip()
+    return _library("tfprof_widgets", version, STATIC / "views.js", STATIC / "views.css")
 
 
-def hosts_js() -> Library:
-    """What the views of a profile of several hosts need beyond their own modules."""
-    return _built("hosts")
+def built(file_name: str) -> str:
+    """The text of a built file.
+
+    Raises:
+        FileNotFoundError: it was not built.
+    """
+    path = STATIC / file_name
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} is missing, so no view can be drawn: run `make js`, or install again"
+        ) from None
 
 
-def _built(name: str) -> Library:
-    script = STATIC / f"{name}.js"
-    with script.open(encoding="utf-8") as lines:
-        version = lines.readline().strip()
-    return _library(name, version, script)
-
-
-def view_js(entry: str, text: str) -> Library:
-    """The module of one kind of view, which all its widgets load from here."""
-    return _model(f"tfprof_widgets {entry}", hashlib.sha256(text.encode()).hexdigest()[:16], text.encode())
-
-
-def _library(name: str, version: str, script: Path) -> Library:
-    return _model(name, version, script.read_bytes)
-
-
-def _model(name: str, version: str, script: bytes | Callable[[], bytes]) -> Library:
+def _library(name: str, version: str, script: Path, styles: Path | None = None) -> Library:
     """The one model of this kernel; a new one when the last was closed (as by `Widget.close_all()`) or is of another version."""
     model = _models.get(name)
     if model is None or model.comm is None or model.version != version:
-        text = script if isinstance(script, bytes) else script()
-        model = Library(name=name, version=version, source=as_text(zlib.compress(text, 6)))
+        source = _packed(script)
+        model = Library(name=name, version=version, source=source, styles="" if styles is None else _packed(styles))
         _models[name] = model
     return model
+
+
+def _packed(path: Path) -> str:
+    return as_text(zlib.compress(path.read_bytes(), 6))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from .chart_view import ChartView
 from .figures import memory_figure
-from .table_view import TableView
 
 
-class MemoryTimeline(ChartView, TableView):
+class MemoryTimeline(ChartView):
     """Stack, heap, free and fragmentation against time, with what was held at the peak of the time range."""
 
     entry = "memory_timeline"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .table_view import TableView
+from .base import View
 
 
-class OpTable(TableView):
+class OpTable(View):
     """Ops by self time, for the selected time range or the whole capture; sortable, filterable, with CSV."""
 
     entry = "op_table"

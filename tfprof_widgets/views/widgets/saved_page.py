@@ -1,7 +1,8 @@
 """A cell that showed a view -> one more output of it, empty to look at: the script that draws the view where no manager does.
 
 nbconvert puts the state of widgets into its page and leaves the drawing to a widget manager that the page fetches. Without
-a network nothing would appear. `js/src/host/saved_page.ts` draws the views from that state; in a live front end it does nothing.
+a network nothing would appear. This script has the bundle in that state draw the views (`js/src/host/saved_page.ts`); in a
+live front end it does nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from .cells import after_the_cell
-from .library import STATIC
+from .library import built
 from .shell import kernel_shell
 
 _waiting: set[int] = set()
@@ -33,5 +34,5 @@ def publish_after_cell() -> None:
 
 @cache
 def _script() -> str:
-    code = (STATIC / "standalone.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    code = built("page.js").replace("</script", "<\\/script")
     return f'<script type="module">{code}</script>'

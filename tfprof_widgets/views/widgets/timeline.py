@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import traitlets
 
+from .base import View
 from .bookmarks import Bookmarks, bookmarks_from_json, bookmarks_to_json
-from .table_view import TableView
 
 
-class Timeline(TableView):
+class Timeline(View):
     """Planes and lines as tracks of nested slices, with the steps on top; drag over the ruler to select a time range."""
 
     entry = "timeline"

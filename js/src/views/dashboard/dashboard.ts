@@ -1,6 +1,7 @@
 /** The views of one profile -> one page: overview, step chart and timeline on top, the others in tabs below. */
 
-import "./dashboard.css";
+import { hostMeta } from "../../model/hosts/host_meta";
+import { HostTables } from "../../model/hosts/host_tables";
 import { hostCuts, hostsOf } from "../../model/hosts/hosts";
 import { formatCount } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
@@ -8,7 +9,7 @@ import type { TraceMeta } from "../../model/wire/meta";
 import type { Table } from "../../model/wire/wire";
 import { renderChild } from "../../ui/child";
 import { button, h } from "../../ui/dom";
-import type * as Hosts from "../../ui/hosts";
+import { HostBar } from "../../ui/host_bar";
 import { drawn, textFits } from "../../ui/page";
 import { TabBar } from "../../ui/tabs";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -147,12 +148,12 @@ class Chip {
 
   /** What the chip says of the linked host; a drag of the range asks with every frame. Null for all hosts. */
   #hostOf(): About | null {
-    const { data, link, hosts } = this.view;
-    if (!hosts || !hostsOf(data.meta).includes(link.host)) return null;
+    const { data, link, hasHosts } = this.view;
+    if (!hasHosts || !hostsOf(data.meta).includes(link.host)) return null;
     const steps = data.table("steps");
     if (this.#about?.name !== link.host || this.#about.from !== steps) {
-      const tables = new hosts.HostTables(data.meta, (name) => data.table(name), link.host);
-      this.#about = { name: link.host, from: steps, meta: hosts.hostMeta(tables), steps: tables.table("steps") };
+      const tables = new HostTables(data.meta, (name) => data.table(name), link.host);
+      this.#about = { name: link.host, from: steps, meta: hostMeta(tables), steps: tables.table("steps") };
     }
     return this.#about;
   }
@@ -181,7 +182,7 @@ function clearRange(view: TraceView): void {
 }
 
 /** The box to choose a host, above everything, and what stands in place of it all where a host is opened in full. */
-function hostParts(view: TraceView, body: HTMLElement, { HostBar }: typeof Hosts): HTMLElement[] {
+function hostParts(view: TraceView, body: HTMLElement): HTMLElement[] {
   const { link, data, signal, root } = view;
   const opened = new OpenedHost(view, body);
   root.append(opened.element);
@@ -199,7 +200,7 @@ export const dashboard: TraceBuilder = {
     tabs.bar.append(new Chip(view).element);
     const top = h("div", { class: "tfp-dash-top" }, overview, steps);
     const body = h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
-    if (view.hosts) body.prepend(...hostParts(view, body, view.hosts));
+    if (view.hasHosts) body.prepend(...hostParts(view, body));
     view.root.append(body);
     view.root.addEventListener(
       "keydown",

@@ -4,6 +4,7 @@ import type { AnyModel } from "../../host/afm";
 import { hostsOf, shortHost } from "../../model/hosts/hosts";
 import { renderChild } from "../../ui/child";
 import { button, h } from "../../ui/dom";
+import { openCode } from "../../ui/host_bar";
 import type { TraceView } from "../../ui/view";
 
 /** From then on it is said that reading takes a while. */
@@ -70,7 +71,7 @@ export class OpenedHost {
   }
 
   #code(host: string, signal: AbortSignal): HTMLElement[] {
-    return this.view.hosts?.openCode(host, signal) ?? [];
+    return openCode(host, signal);
   }
 
   #update(): void {

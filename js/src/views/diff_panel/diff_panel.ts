@@ -1,10 +1,8 @@
 /** A comparison of two runs -> verdict, step times, what a step is made of, tables of what changed, and both timelines, linked. */
 
-import "./diff_panel.css";
 import { connectLink, type Link } from "../../host/link";
 import { formatCount } from "../../model/text/format";
 import { button, h } from "../../ui/dom";
-import { loadTables } from "../../ui/tables";
 import { TabBar, type TabTitle } from "../../ui/tabs";
 import type { View, ViewBuilder } from "../../ui/view";
 import { breakdown } from "./breakdown";
@@ -135,8 +133,6 @@ export const diffPanel: ViewBuilder = {
     view.root.append(body);
     const drawing = timelines.draw();
     if (content.tables.length > 0) {
-      await loadTables(view);
-      if (view.signal.aborted) return;
       const show = () => timelines.element.scrollIntoView({ block: "nearest" });
       tables.append(...new Tables(view, content, selection, show).elements);
     }

@@ -1,6 +1,5 @@
 /** The executions of HLO ops in the linked time range -> a table of what XLA's programs are made of and what each part costs. */
 
-import "./hlo_table.css";
 import { wholeTotals } from "../../model/ops/ranged_ops";
 import { N_SHARES } from "../../model/ops/top_shares";
 import { formatPercent, plural } from "../../model/text/format";

@@ -1,6 +1,5 @@
 /** tf.data pipelines, steps and input ops -> whether the training waits for data, for which part of the input, and what to change. */
 
-import "./input_graph.css";
 import { inputOps } from "../../model/input/input_ops";
 import {
   bottleneckOf,

@@ -1,6 +1,5 @@
 /** The executions of kernels in the linked time range -> a bar of the top kernels and a table of all of them. */
 
-import "./kernel_table.css";
 import { formatPercent, formatTime } from "../../model/text/format";
 import { readableKernels, shortKernel } from "../../model/text/kernel_names";
 import type { KernelMeta, TraceMeta } from "../../model/wire/meta";

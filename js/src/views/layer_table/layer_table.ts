@@ -1,6 +1,5 @@
 /** Ops of the linked time range and the Keras layers they belong to -> a table of forward, backward and optimizer time. */
 
-import "./layer_table.css";
 import { PHASES } from "../../model/ops/places";
 import { rangedOps, stepsInRange } from "../../model/ops/ranged_ops";
 import type { RangePs } from "../../model/time/viewport";

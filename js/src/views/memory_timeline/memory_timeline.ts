@@ -1,6 +1,5 @@
 /** The memory events of an allocator -> what is in use over time, the peak of the linked range, and what holds it. */
 
-import "./memory_timeline.css";
 import { type MemoryEvents, memoryEvents, peakRow, rowAt } from "../../model/memory/memory";
 import { leakingOp, measureGrowth, unfreedByOp } from "../../model/memory/memory_growth";
 import { type MemoryStep, memorySteps } from "../../model/memory/memory_steps";

@@ -1,6 +1,5 @@
 /** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
 
-import "./op_table.css";
 import type { OpNames, OpRow, OpTotals } from "../../model/ops/ops";
 import { opRows } from "../../model/ops/ops";
 import { opColors, rangedOps, ranOps } from "../../model/ops/ranged_ops";

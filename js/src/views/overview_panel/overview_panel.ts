@@ -1,6 +1,5 @@
 /** The overview of a trace -> how long a step takes, what limits it, where its time goes, what to do next. */
 
-import "./overview_panel.css";
 import {
   compilingStep,
   decimalsOf,

@@ -1,6 +1,5 @@
 /** The ops of the linked time range and their name scopes -> an icicle to look into, the whole on top. */
 
-import "./scope_icicle.css";
 import { type Cell, layoutScopes, opsUnder, pathOf, type Rect, WHOLE } from "../../model/graph/scopes";
 import { ranOps } from "../../model/ops/ranged_ops";
 import { formatCount, formatPercent } from "../../model/text/format";

@@ -1,6 +1,5 @@
 /** The ops of the linked time range and the lines that made them -> the reader's code with its time beside it. */
 
-import "./source_view.css";
 import { ranOps } from "../../model/ops/ranged_ops";
 import { codeLines, coverage, type Heat, hottestLine } from "../../model/ops/source_lines";
 import { toCsv } from "../../model/text/csv";

@@ -1,6 +1,5 @@
 /** The steps of a trace -> one stacked bar a step; a click chooses a step, a drag a range of them. */
 
-import "./step_chart.css";
 import { stepsOfRange } from "../../model/time/span_text";
 import {
   barOf,

@@ -7,7 +7,6 @@ import { FAMILIES } from "../../model/wire/categories";
 import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
 import { LinkedTable } from "../../ui/linked_table";
-import { loadTables } from "../../ui/tables";
 import type { TraceView } from "../../ui/view";
 import { aboutSpan } from "./about_span";
 import { SpanJob } from "./span_job";
@@ -27,7 +26,7 @@ export class SlicesPane {
   readonly #status = h("span", { class: "q", role: "status" });
   readonly #job: SpanJob<Aggregate>;
   readonly #aggregate: Aggregate;
-  #table: LinkedTable<NameTotals> | null = null;
+  readonly #table: LinkedTable<NameTotals>;
   /** Readable names of kernels by signature, of as many names as were here. */
   #kernels: { readonly n: number; readonly names: ReadonlyMap<string, string> } = { n: 0, names: new Map() };
   #rows: readonly NameTotals[] = [];
@@ -38,7 +37,6 @@ export class SlicesPane {
   constructor(
     readonly view: TraceView,
     readonly state: TimelineState,
-    signal: AbortSignal,
   ) {
     this.#aggregate = state.finding.newAggregate();
     this.#job = new SpanJob(
@@ -48,15 +46,8 @@ export class SlicesPane {
       },
       (aggregate) => this.#finish(aggregate),
     );
-    this.element.append(h("p", { class: "q" }, "Loading the table…"));
-    const build = async () => {
-      await loadTables(view);
-      if (signal.aborted) return;
-      this.element.replaceChildren();
-      this.#table = this.#build();
-      this.#show();
-    };
-    view.guard(build)();
+    this.#table = this.#build();
+    this.#show();
   }
 
   focus() {
@@ -82,7 +73,6 @@ export class SlicesPane {
   }
 
   #show() {
-    if (!this.#table) return;
     this.#isStale = false;
     this.#shownAt = performance.now();
     this.#table.compute();

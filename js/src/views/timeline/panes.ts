@@ -73,7 +73,7 @@ export class Panes {
   #show(mode: Mode) {
     this.mode = mode;
     if (mode === "flame") this.#flame ??= new FlamePane(this.view.root, this.state, this.signal);
-    if (mode === "slices") this.#slices ??= new SlicesPane(this.view, this.state, this.signal);
+    if (mode === "slices") this.#slices ??= new SlicesPane(this.view, this.state);
     const pane = this.#pane;
     this.place.hidden = pane === null;
     // What lies below must not take the focus.

@@ -1,6 +1,5 @@
 /** The trace and the link -> the timeline: steps on top, planes and lines as tracks of nested slices, details at the side. */
 
-import "./timeline.css";
 import { TRACKS_TOP_PX } from "../../draw/frame";
 import { formatCount, formatInstant } from "../../model/text/format";
 import { eventsWords } from "../../model/time/left_out";

@@ -1,6 +1,5 @@
 /** The ops of a profile by name scope, graph, type and call -> where the cost goes, in the figure that the reader chooses. */
 
-import "./tree_view.css";
 import { Structure } from "../../model/graph/structure";
 import type { FigureKey } from "../../model/wire/structure_meta";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";

@@ -1,6 +1,5 @@
 /** The same step on every host -> who holds the others up: a table with bars, stacked columns or a heat map of the hosts. */
 
-import "./worker_chart.css";
 import { toCsv } from "../../model/text/csv";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, type Choice, download, emptyState, h, segmented } from "../../ui/dom";

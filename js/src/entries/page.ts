@@ -1,0 +1,28 @@
+/** A page that holds the state of widgets and no kernel -> has the bundle in that state draw them, once a page. */
+
+import { loadBundle } from "../host/bundle";
+import type { SavedModels } from "../host/page_host";
+
+const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
+const DRAWN = Symbol.for("tfprof_widgets.saved_page");
+
+async function start(): Promise<void> {
+  const page = document as unknown as Record<symbol, boolean | undefined>;
+  const text = document.querySelector(STATE)?.textContent;
+  if (!text || page[DRAWN]) return;
+  page[DRAWN] = true;
+  try {
+    const { state: models } = JSON.parse(text) as { state: SavedModels };
+    const library = Object.values(models).findLast(({ state }) => state.name === "tfprof_widgets");
+    if (library === undefined) return;
+    const { drawPage } = await loadBundle((trait) => library.state[trait]);
+    await drawPage(document, models);
+  } catch (error) {
+    const words = document.createElement("p");
+    words.setAttribute("role", "alert");
+    words.textContent = `This page could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+    document.body.append(words);
+  }
+}
+
+void start();

@@ -1,0 +1,51 @@
+/** Every kind of view under its name in Python, and what draws them in a page without a widget manager: the one bundle. */
+
+import "./views.css";
+import type { WidgetModule } from "../host/afm";
+import type { SavedModels } from "../host/page_host";
+import { drawSavedWidgets } from "../host/saved_page";
+import { addThemeSwitch } from "../ui/theme_switch";
+import { mount, mountPlain } from "../ui/view";
+import { dashboard } from "../views/dashboard/dashboard";
+import { diffPanel } from "../views/diff_panel/diff_panel";
+import { hloTable } from "../views/hlo_table/hlo_table";
+import { inputGraph } from "../views/input_graph/input_graph";
+import { kernelTable } from "../views/kernel_table/kernel_table";
+import { layerTable } from "../views/layer_table/layer_table";
+import { memoryTimeline } from "../views/memory_timeline/memory_timeline";
+import { opTable } from "../views/op_table/op_table";
+import { overviewPanel } from "../views/overview_panel/overview_panel";
+import { scopeIcicle } from "../views/scope_icicle/scope_icicle";
+import { sourceView } from "../views/source_view/source_view";
+import { stepChart } from "../views/step_chart/step_chart";
+import { timeline } from "../views/timeline/timeline";
+import { treeView } from "../views/tree_view/tree_view";
+import { workerChart } from "../views/worker_chart/worker_chart";
+
+const OF_TRACES = [
+  dashboard,
+  hloTable,
+  inputGraph,
+  kernelTable,
+  layerTable,
+  memoryTimeline,
+  opTable,
+  overviewPanel,
+  scopeIcicle,
+  sourceView,
+  stepChart,
+  timeline,
+  treeView,
+  workerChart,
+];
+
+export const VIEWS: ReadonlyMap<string, WidgetModule> = new Map([
+  [diffPanel.name, mountPlain(diffPanel)],
+  ...OF_TRACES.map((view) => [view.name, mount(view)] as const),
+]);
+
+/** Draws the saved widgets of a page that no widget manager draws. */
+export async function drawPage(page: Document, models: SavedModels): Promise<void> {
+  if (page.body.classList.contains("tfp-page")) addThemeSwitch(page);
+  await drawSavedWidgets(page, models);
+}

@@ -1,0 +1,29 @@
+/** An exported page -> a button on top of it that changes its theme, which follows the system until then. */
+
+import { h } from "./dom";
+
+/** Sets the attribute that JupyterLab sets as well, and that views watch. */
+export function addThemeSwitch(page: Document): void {
+  const { body, documentElement } = page;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let chosen: boolean | null = null;
+  const toggle = h("button", { type: "button", class: "tfp-theme-switch" });
+  const line = h("div", { class: "tfp" }, toggle);
+  const apply = () => {
+    const isDark = chosen ?? system.matches;
+    body.dataset.jpThemeLight = String(!isDark);
+    documentElement.style.colorScheme = isDark ? "dark" : "light";
+    body.style.background = isDark ? "#212121" : "#ffffff";
+    toggle.textContent = isDark ? "Light theme" : "Dark theme";
+    line.dataset.theme = isDark ? "dark" : "light";
+  };
+  toggle.addEventListener("click", () => {
+    chosen = !(chosen ?? system.matches);
+    apply();
+  });
+  body.style.margin = "0";
+  toggle.style.cssText = "display:block;margin:4px 10px 0 auto";
+  body.prepend(line);
+  system.addEventListener("change", apply);
+  apply();
+}
