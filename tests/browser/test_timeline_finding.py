@@ -123,7 +123,8 @@ def face(browser: Browser, exported: Path) -> Iterator[Face]:
     page.goto(exported.as_uri())
     view = page.locator('[data-tfprof="timeline"]')
     view.locator("canvas").first.wait_for()
-    page.wait_for_function("document.querySelector('[data-tfprof=timeline]').tfprofLocate?.('train')")
+    # Not `wait_for_function`: it asks by `eval`, which the page refuses.
+    poll(lambda: view.evaluate("el => el.tfprofLocate?.('train')"), "the timeline draws no step")
     yield Face(page, view, problems)
     assert problems == []
     assert page.evaluate("window.tfprofHacked") is None

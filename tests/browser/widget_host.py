@@ -121,7 +121,7 @@ class WidgetHost:
             address,
         )
         frame = self._until(lambda: next((f for f in self.page.frames if f.url == address), None), "no frame")
-        frame.wait_for_function("window.hostReady")
+        self._until(lambda: frame.evaluate("window.hostReady ?? false"), "no widget manager")
         self._outputs.append(frame)
         self._known.append(set())
         return frame
