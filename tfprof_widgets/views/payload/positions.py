@@ -120,13 +120,7 @@ def _busiest_lines(trace: Trace) -> Int32:
 
 def _depth_limit(n_depths: Int64) -> int:
     """How many depths of a line travel, so that no more than `MAX_ROWS` rows do; all where that is possible."""
-    if int(n_depths.sum()) <= MAX_ROWS:
-        return int(n_depths.max(initial=0))
-    low, high = 1, MAX_ROWS
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if int(np.minimum(n_depths, middle).sum()) <= MAX_ROWS else (low, middle - 1)
-    return low
+    return max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
 
 
 @dataclass(frozen=True)
@@ -172,6 +166,15 @@ def _filled(row: npt.NDArray[np.integer], depth: npt.NDArray[np.integer], span_p
     has_child = np.append(depth[1:] > depth[:-1], np.zeros(min(1, len(depth)), np.bool_))
     parents = np.bincount(row[has_child], weights=span_ps[has_child], minlength=n_rows)
     return np.asarray(covered[1 : n_rows + 1] >= _FILLED_RATIO * parents, np.bool_)
+
+
+def even_share(wanted: Int64, most: int, *, at_most: int) -> int:
+    """How much of what it wants each may have, up to `at_most`, so that all have no more than `most` together."""
+    low, high = 0, at_most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if int(np.minimum(wanted, middle).sum()) <= most else (low, middle - 1)
+    return low
 
 
 def ranges(start: npt.NDArray[np.integer], length: npt.NDArray[np.integer]) -> Int64:
