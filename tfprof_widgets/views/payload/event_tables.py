@@ -8,11 +8,12 @@ import numpy as np
 
 from ...analysis.results import Results
 from ...analysis.timeline.flows import compute_flows
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64, StatKind, UInt8, UInt64
 from ...trace.whole_stats import whole_stats
 from .flow_tables import FlowTiles
 from .names import Names
-from .positions import even_share, ranges
+from .positions import even_share
 from .tiles import Tiles
 from .wire import Table, columns_of
 

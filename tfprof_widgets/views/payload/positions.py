@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
 
 MAX_LINES = 4096
@@ -175,15 +176,3 @@ def even_share(wanted: Int64, most: int, *, at_most: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if int(np.minimum(wanted, middle).sum()) <= most else (low, middle - 1)
     return low
-
-
-def ranges(start: npt.NDArray[np.integer], length: npt.NDArray[np.integer]) -> Int64:
-    """The numbers from `start[i]` on, `length[i]` of them, for each `i` in turn."""
-    kept = length > 0
-    start, length = start[kept].astype(np.int64), length[kept].astype(np.int64)
-    if not len(start):
-        return np.empty(0, np.int64)
-    step = np.ones(int(length.sum()), np.int64)
-    step[0] = start[0]
-    step[np.cumsum(length)[:-1]] = start[1:] - (start[:-1] + length[:-1] - 1)
-    return np.cumsum(step)
