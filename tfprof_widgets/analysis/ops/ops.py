@@ -101,7 +101,25 @@ def op_sums(
 
 def sums_of_units(units: OpSums, shares: OpShares) -> OpSums:
     """Sums of framework ops from those of the units that stand for them."""
-    return units if shares.is_identity else _shared(units, shares)
+    if shares.is_identity:
+        return units
+    executed = units.count > 0
+
+    def known(per_execution: Float64) -> Float64:
+        is_known = executed & ~np.isnan(per_execution)
+        total = shares.spread(np.where(is_known, per_execution * units.n_done, 0.0))
+        return np.where(shares.largest(is_known), total, np.nan)
+
+    return OpSums(
+        count=shares.largest(units.count),
+        n_done=np.asarray(shares.spread(units.n_done)),
+        total_ps=shares.spread(units.total_ps),
+        self_ps=shares.spread(units.self_ps),
+        kernel_ns=np.asarray(shares.spread(units.kernel_ns)),
+        tensor_ns=np.asarray(shares.spread(units.tensor_ns)),
+        flops=known(shares.flops),
+        n_bytes=known(shares.bytes_accessed),
+    )
 
 
 def ops_table(ops: OpShares, sums: OpSums, idle_ps: Mapping[str, int] | None = None) -> pd.DataFrame:
@@ -117,34 +135,6 @@ def ops_table(ops: OpShares, sums: OpSums, idle_ps: Mapping[str, int] | None = N
         rows = [_idle_row(side, ps) for side, ps in idle_ps.items()]
         frame = pd.concat([frame, _idle_frame(rows)], ignore_index=True)
     return _finish(frame)
-
-
-def _shared(units: OpSums, shares: OpShares) -> OpSums:
-    """Totals of framework ops from those of the units that stand for them."""
-    n_ops, unit, op = len(shares), shares.unit, shares.op
-    executed = units.count[unit] > 0
-
-    def share(value: Int64 | Float64) -> Float64:
-        return _sums(op, value[unit] * shares.ratio, n_ops)
-
-    def known_share(per_execution: Float64) -> Float64:
-        known = executed & ~np.isnan(per_execution[unit])
-        amount = per_execution[unit[known]] * units.n_done[unit[known]] * shares.ratio[known]
-        total = np.bincount(op[known], weights=amount, minlength=n_ops)
-        return np.where(np.bincount(op[known], minlength=n_ops) > 0, total, np.nan)
-
-    count = np.zeros(n_ops, np.int64)
-    np.maximum.at(count, op, units.count[unit])
-    return OpSums(
-        count=count,
-        n_done=share(units.n_done),
-        total_ps=share(units.total_ps),
-        self_ps=share(units.self_ps),
-        kernel_ns=share(units.kernel_ns),
-        tensor_ns=share(units.tensor_ns),
-        flops=known_share(shares.flops),
-        n_bytes=known_share(shares.bytes_accessed),
-    )
 
 
 def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
