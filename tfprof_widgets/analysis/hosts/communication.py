@@ -13,9 +13,10 @@ import pandas as pd
 
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64, Trace
+from ..base.hosts import host_of_plane, hosts_of
 from ..base.op_names import parse_op_names
 from ..base.stretches import Stretches
-from ..base.table_types import Types, typed_table
+from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
 from ..input.input_work import within_data
@@ -82,9 +83,8 @@ def _is_of_training(trace: Trace, steps: Steps) -> Bool:
 
 def _exposed(trace: Trace, steps: Steps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:
     """Of each exchange how much is exposed, in all and within steps; and the row of its host."""
-    hosts = list(dict.fromkeys(plane.host for plane in trace.planes))
-    row = {host: i for i, host in enumerate(hosts)}
-    of_plane = np.array([row[plane.host] for plane in trace.planes], np.int64)
+    row = {host: i for i, host in enumerate(hosts_of(trace))}
+    of_plane = host_of_plane(trace)
     plane = trace.plane_id[spans["event"]].astype(np.int64)
     host = of_plane[plane]
     exposed, in_steps = np.zeros(len(host), np.int64), np.zeros(len(host), np.int64)
@@ -118,7 +118,7 @@ def _common(one: Stretches, other: Stretches) -> Stretches:
 
 
 def _table(trace: Trace, steps: Steps, spans: dict[str, Int64]) -> pd.DataFrame:
-    hosts = list(dict.fromkeys(plane.host for plane in trace.planes))
+    hosts = hosts_of(trace)
     n_bytes = trace.int_stat("output_bytes")[spans["event"]] if "output_bytes" in trace.string_ids else 0
     sums = pd.DataFrame(
         {
@@ -144,16 +144,16 @@ def _table(trace: Trace, steps: Steps, spans: dict[str, Int64]) -> pd.DataFrame:
     total, exposed = sums["total"].to_numpy(np.float64), sums["exposed"].to_numpy(np.float64)
     frame = pd.DataFrame(
         {
-            "host": pd.Series([hosts[i] for i in sums["host"]], dtype=object),
-            "kind": pd.Series([COMMUNICATION_KINDS[i] for i in sums["kind"]], dtype=object),
-            "name": pd.Series(list(parsed.name), dtype=object),
+            "host": text_column(hosts[i] for i in sums["host"]),
+            "kind": text_column(COMMUNICATION_KINDS[i] for i in sums["kind"]),
+            "name": text_column(parsed.name),
             "occurrences": sums["occurrences"].to_numpy(np.int64),
             "total_time_us": total / PS_PER_US,
             "exposed_time_us": exposed / PS_PER_US,
             "overlap_ratio": np.where(total > 0, 1 - exposed / np.maximum(total, 1), 0.0),
             "time_ratio": np.where(of_host > 0, sums["in_steps"] / np.maximum(of_host, 1), 0.0),
             "bytes": sums["bytes"].to_numpy(np.int64),
-            "type": pd.Series(types, dtype=object),
+            "type": text_column(types),
         }
     )
     return training_first(frame)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by
+from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
@@ -96,8 +97,8 @@ def top_of(table: OpShares, own: Int64 | Float64, count: Int64, n_averaged: int)
     top = top[np.argsort(-own[top], kind="stable")][:N_TOP_OPS]
     return pd.DataFrame(
         {
-            "name": pd.Series([table.name[i] for i in top.tolist()], dtype=object),
-            "type": pd.Series([table.type[i] for i in top.tolist()], dtype=object),
+            "name": text_column(table.name[i] for i in top.tolist()),
+            "type": text_column(table.type[i] for i in top.tolist()),
             "device": pd.Series(np.where(device[top], "Device", "Host"), dtype=object),
             "occurrences": count[top],
             "self_time_ms": own[top] / PS_PER_MS,
