@@ -72,7 +72,8 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
 
 def _load_whole(place: Path, graph: str | Path | None) -> Profile:
     from ..formats.wire.content import watched_reading
-    from ..opening.open import open_traces, printable
+    from ..opening.open import open_traces
+    from ..opening.open_file import printable
 
     with Progress("Reading", unit="B") as bar, watched_reading(bar.tell):
         opened = open_traces(place, graph=graph)
