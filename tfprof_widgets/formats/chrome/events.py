@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import TraceError
+from ...trace.string_table import StatRow, StringTable
 from .json_reader import Real
-from .stats import StatRow, Texts, stat_rows
+from .stats import stat_rows
 from .times import picoseconds
 
 UNFINISHED = -1
@@ -99,9 +100,9 @@ class Collected:
 class Collector:
     """Takes up events; `is_own` says that this package wrote them."""
 
-    def __init__(self, texts: Texts, *, unsigned: frozenset[str] = frozenset(), is_own: bool = False) -> None:
+    def __init__(self, strings: StringTable, *, unsigned: frozenset[str] = frozenset(), is_own: bool = False) -> None:
         self.found = Collected()
-        self._texts = texts
+        self._strings = strings
         self._unsigned = unsigned
         self._is_own = is_own
         self._n_read = 0
@@ -177,7 +178,7 @@ class Collector:
             if isinstance(value, (int, float, Real)) and -_MOST_VALUE < _number(value) < _MOST_VALUE:
                 one = {"name": name if len(series) == 1 else f"{name} {what}"}
                 self._row(
-                    one, track, time_ps, 0, stat_rows({"counter_value": float(value)}, self._texts, self._unsigned)
+                    one, track, time_ps, 0, stat_rows({"counter_value": float(value)}, self._strings, self._unsigned)
                 )
 
     def _flow(self, event: dict[str, Any], phase: str) -> None:
@@ -205,7 +206,7 @@ class Collector:
         found.start_us.append(whole)
         found.start_rest_ps.append(rest)
         found.duration_ps.append(duration_ps)
-        found.name_id.append(self._texts.id_of(_text(event, "name")))
+        found.name_id.append(self._strings.id_of(_text(event, "name")))
         found.track.append(track)
 
     def _track(self, event: dict[str, Any], kind: str = "") -> int:
@@ -220,7 +221,7 @@ class Collector:
             raise TraceError(f"its args are a {type(args).__name__}, not an object")
         if not self._is_own and (category := _text(event, "cat")):
             args = {"cat": category} | args
-        return stat_rows(args, self._texts, self._unsigned) if args else ()
+        return stat_rows(args, self._strings, self._unsigned) if args else ()
 
     def _aggregated(self, event: dict[str, Any]) -> int:
         """Note how often the next event ran, leaving its stats in `args`; gives how long in all."""

@@ -21,7 +21,7 @@ from .event_framing import EventBytes
 from .event_messages import stat_rows
 from .parts import LinePart, PlanePart, SpaceParts, space_parts
 from .plane_tables import IdMap, MetadataTable, resolved, resolved_columns, stat_name_map
-from .string_table import StringTable
+from .raw_strings import RawStrings
 
 _BLOCK_EVENTS = 2**14
 """Lines are decoded together until they hold this many events: enough to make NumPy's overhead vanish, few enough to
@@ -64,7 +64,7 @@ class _Reader:
 
     def __init__(self, *, is_slow_path: bool) -> None:
         self.is_slow_path = is_slow_path
-        self.strings = StringTable()
+        self.strings = RawStrings()
         self.metadata = MetadataTable()
         self.planes: list[Plane] = []
         self.lines: list[Line] = []
