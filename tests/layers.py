@@ -29,7 +29,7 @@ EDGES: dict[str, set[str]] = {
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "trace": (),
-    "formats": ("wire", "saved", "hlo", "xspace", "chrome", "v1"),
+    "formats": ("wire", "sidecar", "saved", "hlo", "xspace", "chrome", "v1"),
     "analysis": (
         *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "source", "hosts", "system"),
         *("timeline", "facts", "tree", "failure", "advice", "overview", "comparison", "results", "selection"),

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ..errors import TfProfError
 from ..formats.saved import SAVED, SavedProfile
+from ..formats.sidecar import is_sidecar, sidecars_of
 from ..opening.file_kind import FileKind, kind_of_file
 from ..opening.open import CHROME_SUFFIXES, RUNS, SUFFIXES, Opened, stamp_of
 from ..opening.step_files import GRAPH_NAMES, OP_LOG_NAME, companion_name
-from ..trace.source_map import is_sidecar, sidecars_of
 from .atomic import replacing
 
 _CHUNK = 2**20

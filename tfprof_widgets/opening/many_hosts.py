@@ -87,7 +87,7 @@ def reduce_file(file: HostFile) -> tuple[HostSummary, ...] | FailedHost:
 
 def host_file_list(files: Sequence[Path]) -> list[HostFile]:
     """Those files as tasks, each with the source maps beside it that are its own or its run's."""
-    from ..trace.source_map import SIDECAR, sidecars_of
+    from ..formats.sidecar import SIDECAR, sidecars_of
     from .open_file import host_of
     from .places import url_of
 
@@ -131,7 +131,7 @@ def reduce_hosts(
 
 def _source_map(files: Sequence[HostFile]) -> SourceMap | None:
     """What was noted of the program: all hosts run the same, so the first note of it tells."""
-    from ..trace.source_map import read_sidecars
+    from ..formats.sidecar import read_sidecars
     from .places import place_of
 
     noted = next((file for file in files if file.sidecars), None)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from ..errors import EmptyTraceError, TraceError
 from ..formats.saved import SavedProfile, read_saved
+from ..formats.sidecar import read_sidecars, read_source_map
 from ..formats.v1.timeline_json import NotATimelineError
 from ..formats.v1.timeline_steps import read_timelines
 from ..trace.merging import merge_traces
 from ..trace.op_graph_merging import merge_op_graphs
-from ..trace.source_map import SourceMap, merge_source_maps, read_sidecars, read_source_map
+from ..trace.source_map import SourceMap, merge_source_maps
 from ..trace.trace import Trace
 from .file_bytes import file_bytes
 from .file_kind import FileKind

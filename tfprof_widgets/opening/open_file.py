@@ -10,12 +10,12 @@ from pathlib import Path
 from ..errors import TraceError
 from ..formats.chrome.chrome_trace import read_chrome_trace
 from ..formats.chrome.json_reader import has_marker
+from ..formats.sidecar import is_sidecar
 from ..formats.v1.timeline_json import NotATimelineError, is_timeline
 from ..formats.wire.content import FileContent
 from ..formats.xspace.xspace import read_xspace
 from ..trace.merging import merge_traces, with_host
 from ..trace.one_time import other_times
-from ..trace.source_map import is_sidecar
 from ..trace.trace import Trace
 from .failed_hosts import FailedHost, failure_notice
 from .file_bytes import file_bytes

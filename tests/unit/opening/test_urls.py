@@ -23,12 +23,12 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tfprof_widgets.errors import EmptyTraceError, TraceError
+from tfprof_widgets.formats.sidecar import SIDECAR
 from tfprof_widgets.opening import url_path
 from tfprof_widgets.opening.host_files import host_files
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.opening.places import first_bytes, place_of
 from tfprof_widgets.opening.url_path import UrlPath
-from tfprof_widgets.trace.source_map import SIDECAR
 
 RUN = "plugins/profile/2026_11_20_11_00_00"
 _numbers = itertools.count()
