@@ -13,13 +13,14 @@ from pathlib import Path
 from ..errors import TfProfError
 from ..formats.saved import SAVED, SavedProfile
 from ..formats.sidecar import is_sidecar, sidecars_of
-from ..opening.file_kind import FileKind, kind_of_file
-from ..opening.open import CHROME_SUFFIXES, RUNS, SUFFIXES, Opened, stamp_of
-from ..opening.step_files import GRAPH_NAMES, OP_LOG_NAME, companion_name
+from ..formats.wire.file_kind import STEP_KINDS, FileKind
+from ..opening.file_content import kind_of_file
+from ..opening.file_names import CHROME_SUFFIXES, GRAPH_NAMES, OP_LOG_NAME, RUNS, SUFFIXES, companion_name
+from ..opening.opened import Opened, stamp_of
 from .atomic import replacing
 
 _CHUNK = 2**20
-_KEPT_KINDS = (FileKind.STEP, FileKind.PROFILE, FileKind.GRAPH, FileKind.OP_LOG)
+_KEPT_KINDS = (*STEP_KINDS, FileKind.GRAPH, FileKind.OP_LOG)
 """Files of TensorFlow's first profiler, which keep their names: steps are numbered by them."""
 
 

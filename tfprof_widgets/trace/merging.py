@@ -51,6 +51,11 @@ def with_host(trace: Trace, host: str) -> Trace:
     )
 
 
+def with_warnings(trace: Trace, *warnings: str) -> Trace:
+    """The same trace with more warnings, behind those that it has."""
+    return replace(trace, warnings=(*trace.warnings, *warnings)) if warnings else trace
+
+
 class _Merger:
     """Collects the tables of several traces, trace by trace."""
 

@@ -51,14 +51,14 @@ def read_graph_def(content: bytes, *, source: str = "") -> GraphNodes:
     """
     from google.protobuf.message import DecodeError
 
-    from ..wire.proto_kind import ProtoKind, kind_of
+    from ..wire.file_kind import FileKind, kind_of
     from ..wire.wire_walk import break_of
 
     where = source or "The graph"
     if not content:
         return GraphNodes()
     kind = kind_of(content)
-    if kind not in (ProtoKind.GRAPH, ProtoKind.UNKNOWN):
+    if kind not in (FileKind.GRAPH, FileKind.UNKNOWN):
         raise TraceError(f"{where} is {kind.value}, not a GraphDef.")
     if content.lstrip()[:4] in (b"node", b"vers", b"libr"):
         return graph_nodes([_parse_text(content, where)])

@@ -141,19 +141,19 @@ def _parse(content: bytes, name: str) -> tuple[Any, Any]:
     """The StepStats of a message, and the graphs of its partitions."""
     from google.protobuf.message import DecodeError
 
-    from ..wire.proto_kind import ProtoKind, kind_of
+    from ..wire.file_kind import FileKind, kind_of
     from ..wire.wire_walk import break_of
 
     if not content:
         raise EmptyTraceError(f"{name} is empty (0 bytes): write it again.")
     kind = kind_of(content)
     try:
-        if kind is ProtoKind.STEP_STATS:
+        if kind is FileKind.STEP_STATS:
             return step_message("StepStats").FromString(content), ()
         run = step_message("RunMetadata").FromString(content)
     except DecodeError as error:
         raise TraceError(f"{name} is no whole RunMetadata or StepStats: {break_of(content)}") from error
-    if kind not in (ProtoKind.RUN_METADATA, ProtoKind.UNKNOWN):
+    if kind not in (FileKind.RUN_METADATA, FileKind.UNKNOWN):
         raise TraceError(f"{name} is {kind.value}, not a RunMetadata or StepStats.")
     return run.step_stats, run.partition_graphs
 

@@ -1,4 +1,4 @@
-"""The first bytes of a protobuf file -> which message of TensorFlow it is."""
+"""The first bytes of a file of any name -> what it is: JSON, or a message of TensorFlow."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ PEEKED_BYTES = 4096
 """So many tell what a file is."""
 
 
-class ProtoKind(Enum):
+class FileKind(Enum):
     """Kinds of files; the value is what to call one in a message."""
 
+    EMPTY = "empty"
+    JSON = "JSON"
     XSPACE = "an XSpace"
-    RUN_METADATA = "a RunMetadata"
+    RUN_METADATA = "a RunMetadata or StepStats"
     STEP_STATS = "a StepStats"
     PROFILE = "a ProfileProto of tfprof"
     GRAPH = "a GraphDef"
@@ -20,47 +22,61 @@ class ProtoKind(Enum):
     UNKNOWN = "nothing known"
 
 
-def kind_of(start: bytes) -> ProtoKind:
-    """What a file is by its first bytes (`PEEKED_BYTES` of them do): the fields that each message begins with."""
+STEP_KINDS = (FileKind.RUN_METADATA, FileKind.STEP_STATS, FileKind.PROFILE)
+"""Messages that are steps of a profile, several of which may be one."""
+_SPACE = b"\xef\xbb\xbf \t\r\n"
+
+
+def kind_of(start: bytes) -> FileKind:
+    """What a file is by its first bytes (`PEEKED_BYTES` of them do), unpacked: the fields that each message begins with."""
+    if not start:
+        return FileKind.EMPTY
+    if start.lstrip(_SPACE)[:1] in (b"{", b"[") and _is_text(start):
+        return FileKind.JSON
     first = _first(start)
     if first is None:
-        return ProtoKind.UNKNOWN
+        return FileKind.UNKNOWN
     number, inner = first
     if number == 4:  # id_to_string or has_trace of a profile without nodes, hostnames of an empty XSpace
-        return ProtoKind.PROFILE if _first_number(inner) == 1 and inner[:1] == b"\x08" else ProtoKind.UNKNOWN
-    return _kind_of_first(inner) if number == 1 else ProtoKind.UNKNOWN
+        return FileKind.PROFILE if _first_number(inner) == 1 and inner[:1] == b"\x08" else FileKind.UNKNOWN
+    return _kind_of_first(inner) if number == 1 else FileKind.UNKNOWN
 
 
-def _kind_of_first(inner: bytes) -> ProtoKind:
+def _is_text(start: bytes) -> bool:
+    """Whether no byte is one that JSON never has: the first two of an XSpace can be a line feed and a brace."""
+    return not any(byte < 0x20 and byte not in b"\t\r\n" for byte in start[:256])
+
+
+def _kind_of_first(inner: bytes) -> FileKind:
     """The same of what field 1 of the file holds."""
     if inner[:1] == b"\x08":  # a number comes first: a map's key, or the id of a plane
         value = _first(_after_varint(inner, 1))
         if value is not None and value[0] == 2 and value[1][:1] == b"\x0a" and _is_name(value[1]):
-            return ProtoKind.PROFILE
-        return ProtoKind.XSPACE
+            return FileKind.PROFILE
+        return FileKind.XSPACE
     told = _first(inner)
     if told is None:
-        return ProtoKind.UNKNOWN
+        return FileKind.UNKNOWN
     number, content = told
     if number != 1:
-        return ProtoKind.XSPACE if number == 2 else ProtoKind.UNKNOWN
+        return FileKind.XSPACE if number == 2 else FileKind.UNKNOWN
     deeper = _first(content)
     if deeper is not None and deeper[0] == 1 and deeper[1][:1] == b"/":
-        return ProtoKind.RUN_METADATA
+        return FileKind.RUN_METADATA
     if content[:1] == b"/" and b"/" in content[1:]:
-        return ProtoKind.STEP_STATS
+        return FileKind.STEP_STATS
     return _graph_or_log(inner)
 
 
-def _graph_or_log(inner: bytes) -> ProtoKind:
+def _graph_or_log(inner: bytes) -> FileKind:
     """What begins with a name: a NodeDef has its op's type next, an entry of a log anything else."""
     end = _end_of_first(inner)
     if end is None or end >= len(inner):
-        return ProtoKind.UNKNOWN
+        return FileKind.UNKNOWN
     following = inner[end]
     if following == 0x12:
-        return ProtoKind.GRAPH
-    return ProtoKind.OP_LOG if following in (0x10, 0x1A, 0x22) else ProtoKind.UNKNOWN
+        return FileKind.GRAPH
+    return FileKind.OP_LOG if following in (0x10, 0x1A, 0x22) else FileKind.UNKNOWN
 
 
 def _is_name(node: bytes) -> bool:
