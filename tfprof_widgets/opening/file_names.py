@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..formats.sidecar import is_sidecar
+from ..trace.bounds import decoded
 
 SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 CHROME_SUFFIXES = (".json", ".json.gz")
@@ -23,7 +24,7 @@ _MOST_STEP = 2**53
 
 def printable(name: str) -> str:
     """A file's name as text that any file or browser can hold: bytes that are not UTF-8 become backslash escapes."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return decoded(os.fsencode(name))
 
 
 def some_names(names: Sequence[str], most: int = 5) -> str:
