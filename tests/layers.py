@@ -17,7 +17,7 @@ EDGES: dict[str, set[str]] = {
     "formats": {"errors", "trace"},
     "analysis": {"errors", "trace", "formats.hlo"},
     "opening": {"errors", "trace", "formats", "analysis"},
-    "capture": {"errors", "trace", "formats.wire"},
+    "capture": {"errors", "trace", "formats.wire", "formats.sidecar"},
     "export": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.saved", "opening", "analysis"},
     "views": {"errors", "trace", "analysis"},
     "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
