@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import warnings
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from ..errors import TfProfError
+from ..errors import TfProfError, TraceError
 from ..formats.saved import SAVED, SavedProfile
 from ..formats.sidecar import is_sidecar, sidecars_of
 from ..formats.wire.file_kind import STEP_KINDS, FileKind
-from ..opening.file_content import kind_of_file
+from ..opening.file_content import file_bytes, kind_of_file
 from ..opening.file_names import CHROME_SUFFIXES, GRAPH_NAMES, OP_LOG_NAME, RUNS, SUFFIXES, companion_name
 from ..opening.opened import Opened, stamp_of
 from .atomic import replacing
@@ -117,7 +116,7 @@ def _holds(copy: Path, source: Path) -> bool:
                 if file.read(len(part)) != part:
                     return False
             return not file.read(1)
-    except (OSError, zlib.error):
+    except (OSError, TraceError):
         return False
 
 
@@ -139,7 +138,7 @@ def _copy(source: Path, target: Path) -> None:
         with replacing(target, packs=False) as copy:
             for part in chain([first], parts):
                 copy.write(part)
-    except (OSError, zlib.error) as error:
+    except (OSError, TraceError) as error:
         raise TfProfError(f"{source} cannot be read: {error}. The profile keeps what was read before.") from error
 
 
@@ -151,8 +150,4 @@ def _content(source: Path, name: str) -> Iterator[bytes]:
         if not is_packed:
             yield from iter(lambda: file.read(_CHUNK), b"")
             return
-        rest = file.read()
-    while rest:  # a file may be several gzip streams, one after the other
-        unpacker = zlib.decompressobj(wbits=31)
-        yield unpacker.decompress(rest)
-        rest = unpacker.unused_data.lstrip(b"\0")
+    yield file_bytes(source)
