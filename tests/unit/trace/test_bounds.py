@@ -21,7 +21,8 @@ def test_what_was_packed_in_one_stream_or_several_is_unpacked_up_to_the_limit(co
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(PACKED[:-9], "is truncated: its .* end inside the gzip stream"), (b"\x1f\x8bjunkjunk", "not whole")]
+    ("content", "said"),
+    [(PACKED[:-9], "is truncated: its .* end inside the gzip stream"), (b"\x1f\x8bjunkjunk", "not whole")],
 )
 def test_what_was_not_packed_whole_is_refused(content: bytes, said: str) -> None:
     with pytest.raises(TraceError, match=said):
