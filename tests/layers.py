@@ -15,21 +15,22 @@ EDGES: dict[str, set[str]] = {
     "errors": set(),
     "trace": {"errors"},
     "formats": {"errors", "trace"},
-    "analysis": {"errors", "trace", "formats"},
+    "analysis": {"errors", "trace", "formats.hlo"},
     "opening": {"errors", "trace", "formats", "analysis"},
-    "capture": {"errors", "trace", "formats"},
-    "export": {"errors", "trace", "formats", "opening", "analysis"},
+    "capture": {"errors", "trace", "formats.wire", "formats.sidecar"},
+    "export": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.saved", "opening", "analysis"},
     "views": {"errors", "trace", "analysis"},
     "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
     "experiments": {"errors", "analysis", "capture", "profiles"},
     "notebook": {"errors", "analysis", "capture", "views", "profiles"},
     "__init__": {"errors", "capture", "profiles", "experiments", "notebook"},
 }
-"""What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself."""
+"""What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself: folders, or units
+of them (`formats.hlo`)."""
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "trace": (),
-    "formats": ("wire", "saved", "hlo", "xspace", "chrome", "v1"),
+    "formats": ("wire", "sidecar", "saved", "hlo", "xspace", "chrome", "v1"),
     "analysis": (
         *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "source", "hosts", "system"),
         *("timeline", "facts", "tree", "failure", "advice", "overview", "comparison", "results", "selection"),
@@ -137,7 +138,7 @@ def _is_allowed(unit: tuple[str, ...], other: tuple[str, ...]) -> bool:
     if unit == other or (len(other) == 1 and unit[0] == other[0]):
         return True
     if unit[0] != other[0]:
-        return other[0] in EDGES[unit[0]]
+        return not EDGES[unit[0]].isdisjoint((other[0], ".".join(other)))
     order = ORDERS[unit[0]]
     return len(unit) > 1 and order.index(other[1]) < order.index(unit[1])
 

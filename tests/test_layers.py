@@ -61,6 +61,7 @@ def test_no_module_is_called_as_a_public_function() -> None:
         ("formats/xspace/xspace.py", "from ..chrome import chrome_trace\n"),
         ("formats/hlo/modules.py", "def f():\n    import pyarrow\n"),
         ("analysis/base/events.py", "from ..steps import steps\n"),
+        ("analysis/ops/ops.py", "from ...formats.chrome import chrome_trace\n"),
         (
             "analysis/ops/ops.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..advice import advice\n",
@@ -90,6 +91,7 @@ def test_a_planted_import_is_found(path: str, planted: str) -> None:
         ("capture/session/session.py", "def f():\n    import tensorflow as tf\n    return tf\n"),
         ("capture/session/session.py", "if TYPE_CHECKING:\n    import tensorflow as tf\n"),
         ("views/widgets/timeline.py", "from .base import View\nfrom ...analysis.steps import steps\n"),
+        ("analysis/xla/hlo_cost.py", "from ...formats.hlo import modules\n"),
         ("analysis/ops/ops.py", "from ...trace.trace import Trace\nfrom .ops import Ops\nimport numpy as np\n"),
     ],
 )

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from ..errors import TfProfError
+from .base.hosts import hosts_of
 from .base.units import PS_PER_MS, PS_PER_NS
+from .base.wording import listed
 from .layers.layers import compute_layers
 from .layers.scopes import compute_scopes
 from .ops.hlo_ops import compute_hlo_ops
-from .ops.host_totals import hosts_of
 from .ops.of_host import host_sums, lines_of, occurrences_of
 from .ops.op_occurrences import Occurrences
 from .ops.op_totals import OpTotals, op_totals
@@ -220,7 +221,7 @@ def select(
         ValueError: both a range and a step, a range that ends before it begins, or a step or a host that is not there.
     """
     if host and host not in (known := hosts_of(results.trace)):
-        raise ValueError(f"no host {host!r}; the profile has {_listed(known)}")
+        raise ValueError(f"no host {host!r}; the profile has {listed([*map(repr, known)], _MOST_NAMED) or 'none'}")
     if time_range_ns is not None and step is not None:
         raise ValueError("give either time_range or step, not both: a step has its own time range")
     time_range_ps = None
@@ -236,8 +237,3 @@ def select(
             raise ValueError(f"time_range {time_range_ns} ends before it begins; give (t0_ns, t1_ns)")
         time_range_ps = low, high
     return Selection(results, time_range_ps, tuple(ops or ()), host or "")
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
-    return f"{shown} and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else shown or "none"

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import warnings
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from ..errors import TfProfError
+from ..errors import TfProfError, TraceError
 from ..formats.saved import SAVED, SavedProfile
-from ..opening.file_kind import FileKind, kind_of_file
-from ..opening.open import CHROME_SUFFIXES, RUNS, SUFFIXES, Opened, stamp_of
-from ..opening.step_files import GRAPH_NAMES, OP_LOG_NAME, companion_name
-from ..trace.source_map import is_sidecar, sidecars_of
+from ..formats.sidecar import is_sidecar, sidecars_of
+from ..formats.wire.file_kind import STEP_KINDS, FileKind
+from ..opening.file_content import file_bytes, kind_of_file
+from ..opening.file_names import CHROME_SUFFIXES, GRAPH_NAMES, OP_LOG_NAME, RUNS, SUFFIXES, companion_name
+from ..opening.opened import Opened, stamp_of
 from .atomic import replacing
 
 _CHUNK = 2**20
-_KEPT_KINDS = (FileKind.STEP, FileKind.PROFILE, FileKind.GRAPH, FileKind.OP_LOG)
+_KEPT_KINDS = (*STEP_KINDS, FileKind.GRAPH, FileKind.OP_LOG)
 """Files of TensorFlow's first profiler, which keep their names: steps are numbered by them."""
 
 
@@ -116,7 +116,7 @@ def _holds(copy: Path, source: Path) -> bool:
                 if file.read(len(part)) != part:
                     return False
             return not file.read(1)
-    except (OSError, zlib.error):
+    except (OSError, TraceError):
         return False
 
 
@@ -138,7 +138,7 @@ def _copy(source: Path, target: Path) -> None:
         with replacing(target, packs=False) as copy:
             for part in chain([first], parts):
                 copy.write(part)
-    except (OSError, zlib.error) as error:
+    except (OSError, TraceError) as error:
         raise TfProfError(f"{source} cannot be read: {error}. The profile keeps what was read before.") from error
 
 
@@ -150,8 +150,4 @@ def _content(source: Path, name: str) -> Iterator[bytes]:
         if not is_packed:
             yield from iter(lambda: file.read(_CHUNK), b"")
             return
-        rest = file.read()
-    while rest:  # a file may be several gzip streams, one after the other
-        unpacker = zlib.decompressobj(wbits=31)
-        yield unpacker.decompress(rest)
-        rest = unpacker.unused_data.lstrip(b"\0")
+    yield file_bytes(source)

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from ..errors import TraceError
+from ..trace.bounds import MAX_DOCUMENT_BYTES, texts
 from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
 
 SAVED = "tfprof.profile.json"
 """Name of the file at the top of a directory that `Profile.save` wrote; TensorBoard and XProf ignore it."""
 VERSION = 1
-MAX_SAVED_BYTES = 64 * 2**20
+MAX_SAVED_BYTES = MAX_DOCUMENT_BYTES
 _MAX_COLUMNS = 1_000
 _MAX_TEXT = 20_000
 _COSTS = ("start_s", "stop_s", "n_bytes")
@@ -103,17 +104,6 @@ def parse_saved(document: object) -> SavedProfile:
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TraceError(f"a part of it is broken: {error}") from error
-
-
-def texts(values: object) -> list[str]:
-    """A list of JSON that must hold texts; halves of surrogate pairs, which no encoder takes, become question marks.
-
-    Raises:
-        TypeError: it is something else.
-    """
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError("a text is none")
-    return [value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8") for value in values]
 
 
 def _directory_name(name: str) -> str:

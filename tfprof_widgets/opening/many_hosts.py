@@ -5,25 +5,29 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ..analysis.cluster.cluster_results import ClusterResults, merge_hosts
+from ..analysis.cluster.host_summary import HostSummary, summarize_host
+from ..analysis.results import Results
 from ..errors import TfProfError, TraceError
+from ..formats.sidecar import SIDECAR, read_sidecars
+from ..trace.one_host import host_names, of_host
+from ..trace.one_time import other_times
+from ..trace.source_map import SourceMap
 from .failed_hosts import FailedHost, failure_notice
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-    from pathlib import Path
-
-    from ..analysis.cluster.cluster_results import ClusterResults
-    from ..analysis.cluster.host_summary import HostSummary
-    from ..trace.source_map import SourceMap
-    from .opened import Opened
+from .file_content import known_size
+from .file_names import host_of
+from .found import Found
+from .host_pool import HostPool
+from .host_runs import HostRuns
+from .open import open_host
+from .opened import Opened
+from .places import place_of, url_of
+from .shown_url import without_secrets
 
 logger = logging.getLogger(__name__)
-
-MOST_WHOLE = 16
-"""A profile of so many hosts is read whole, with all their events; one of more is reduced."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,6 @@ def open_host_file(file: HostFile) -> Opened:
     Raises:
         TraceError: it cannot be read.
     """
-    from .open import open_host
-    from .places import place_of
-
     return open_host(place_of(file.url), file.sidecars)
 
 
@@ -67,10 +68,6 @@ def reduce_file(file: HostFile) -> tuple[HostSummary, ...] | FailedHost:
     Returns:
         A summary of each host in the file, which is one but for traces that were merged before; or why there is none.
     """
-    from ..analysis.cluster.host_summary import summarize_host
-    from ..analysis.results import Results
-    from ..trace.one_host import host_names, of_host
-    from .places import place_of
 
     try:
         opened = open_host_file(file)
@@ -85,17 +82,13 @@ def reduce_file(file: HostFile) -> tuple[HostSummary, ...] | FailedHost:
         return _failed(file, f"{type(error).__name__}: {error}")
 
 
-def host_file_list(files: Sequence[Path]) -> list[HostFile]:
-    """Those files as tasks, each with the source maps beside it that are its own or its run's."""
-    from ..trace.source_map import SIDECAR, sidecars_of
-    from .open_file import host_of
-    from .places import url_of
-
-    beside = {run: {one.name for one in sidecars_of(run)} for run in dict.fromkeys(file.parent for file in files)}
-    return [
-        HostFile(url_of(file), tuple(sorted(beside[file.parent] & {SIDECAR, f"{host_of(file)}.{SIDECAR}"})))
-        for file in files
-    ]
+def host_file_list(found: Found) -> list[HostFile]:
+    """The hosts that were found as tasks, each with the source maps beside it that are its own or its run's."""
+    tasks = []
+    for file in found.hosts:
+        own = {SIDECAR, f"{host_of(file)}.{SIDECAR}"}
+        tasks.append(HostFile(url_of(file), tuple(one.name for one in found.sidecars[file.parent] if one.name in own)))
+    return tasks
 
 
 def reduce_hosts(
@@ -111,7 +104,6 @@ def reduce_hosts(
     Raises:
         TraceError: no file could be read; the message has the reasons.
     """
-    from ..analysis.cluster.cluster_results import merge_hosts
 
     notices: list[str] = []
     done = _reduced(files, executor, on_done, notices)
@@ -131,8 +123,6 @@ def reduce_hosts(
 
 def _source_map(files: Sequence[HostFile]) -> SourceMap | None:
     """What was noted of the program: all hosts run the same, so the first note of it tells."""
-    from ..trace.source_map import read_sidecars
-    from .places import place_of
 
     noted = next((file for file in files if file.sidecars), None)
     return None if noted is None else read_sidecars([place_of(noted.url).parent / name for name in noted.sidecars])
@@ -142,11 +132,6 @@ def _reduced(
     files: Sequence[HostFile], executor: Executor | None, on_done: Callable[[int], None], notices: list[str]
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
     """What comes of each file, in their order."""
-    from .file_bytes import known_size
-    from .host_pool import HostPool
-    from .host_runs import HostRuns
-    from .places import place_of
-    from .shown_url import without_secrets
 
     runs = HostRuns(reduce_file, files, failed=_failed, on_done=on_done)
     told = ""
@@ -167,7 +152,6 @@ def _is_shared(file: HostFile) -> bool:
 
 
 def _failed(file: HostFile, reason: str) -> FailedHost:
-    from .shown_url import without_secrets
 
     return FailedHost(_name_of(file), without_secrets(reason, file.url))
 
@@ -176,7 +160,6 @@ def _of_one_time(
     files: Sequence[HostFile], done: Sequence[tuple[HostSummary, ...] | FailedHost]
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
     """The same without files of another time than most, which cannot be shown beside them."""
-    from ..trace.one_time import other_times
 
     # Hosts of one file share a clock.
     origins = [0 if isinstance(one, FailedHost) else one[0].origin_ns for one in done]
@@ -188,8 +171,6 @@ def _of_one_time(
 
 def _name_of(file: HostFile) -> str:
     """The host that a file's name says wrote it."""
-    from .open_file import host_of
-    from .places import place_of
 
     return host_of(place_of(file.url))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,55 +11,36 @@ from ..formats.chrome.chrome_trace import read_chrome_trace
 from ..formats.chrome.json_reader import has_marker
 from ..formats.v1.timeline_json import NotATimelineError, is_timeline
 from ..formats.wire.content import FileContent
+from ..formats.wire.file_kind import STEP_KINDS, FileKind
 from ..formats.xspace.xspace import read_xspace
+from ..trace.bounds import GZIP
 from ..trace.merging import merge_traces, with_host
 from ..trace.one_time import other_times
-from ..trace.source_map import is_sidecar
 from ..trace.trace import Trace
 from .failed_hosts import FailedHost, failure_notice
-from .file_bytes import file_bytes
-from .file_kind import FileKind, kind_of_file
+from .file_content import file_bytes, kind_of_file
+from .file_names import CHROME_SUFFIXES, OP_LOG_NAME, SUFFIXES, host_of
+from .found import Steps
 from .opened import Opened
-from .step_files import OP_LOG_NAME, StepFiles, read_step_files
+from .step_files import read_step_files
 
-SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
-CHROME_SUFFIXES = (".json", ".json.gz")
 _EXPECTED = (
     "Expected: an XSpace, a Chrome trace or timeline (JSON), a RunMetadata, a StepStats or a ProfileProto of tfprof."
 )
+_REMEDIES = {
+    FileKind.GRAPH: ", and give this file as graph=.",
+    FileKind.OP_LOG: f" with this file as {OP_LOG_NAME} beside it.",
+}
 
 
-def trace_files(run: Path) -> tuple[Path, ...]:
-    """The trace files directly in a directory, by name; empty where it is no run."""
-    if not run.is_dir():
-        return ()
-    return tuple(sorted(file for file in run.iterdir() if file.name.endswith(SUFFIXES) and file.is_file()))
-
-
-def chrome_files(run: Path) -> tuple[Path, ...]:
-    """The Chrome traces directly in a directory, by name."""
-    names = sorted(file for file in run.glob("*") if file.name.endswith(CHROME_SUFFIXES) and file.is_file())
-    return tuple(file for file in names if not is_sidecar(file.name))
-
-
-def open_steps(kinds: Mapping[Path, FileKind], graph: Path | None) -> Opened:
-    """Open files of TensorFlow's first profiler, given the kind of each."""
-    return _opened_steps(read_step_files(tuple(kinds), kinds, read=file_bytes, graph=graph))
-
-
-def _opened_steps(read: StepFiles) -> Opened:
-    return Opened(read.trace, read.files, op_graph=read.op_graph, companions=read.companions)
-
-
-def open_run_files(runs: Sequence[Sequence[Path]], others: tuple[Path, ...] = ()) -> Opened:
+def open_runs_of_hosts(runs: Sequence[Sequence[Path]]) -> Opened:
     """The files of some runs, merged, without those of another time than most.
 
     Args:
         runs: the files of each run. Each file is a host of its own, even where two files of a run name the same one.
-        others: run directories beside them.
     """
     files = [file for run in runs for file in run]
-    traces = [_read_file(file) for file in files]
+    traces = [open_file(file).trace for file in files]
     reasons = other_times([trace.origin_ns for trace in traces])
     left_out = tuple(files[number] for number in reasons)
     trace_of = dict(zip(files, traces, strict=True))
@@ -70,7 +50,7 @@ def open_run_files(runs: Sequence[Sequence[Path]], others: tuple[Path, ...] = ()
         names = _names_of(files)
         failed = [FailedHost(names[number], reason) for number, reason in reasons.items()]
         merged = replace(merged, warnings=(failure_notice(failed, len(files)), *merged.warnings))
-    return Opened(merged, tuple(files), others, left_out=left_out)
+    return Opened(merged, tuple(files), left_out=left_out)
 
 
 def _merged(files: Sequence[Path], traces: Sequence[Trace]) -> Trace:
@@ -89,52 +69,40 @@ def _names_of(files: Sequence[Path]) -> list[str]:
     return [f"{file.parent.name}/{name}" for file, name in zip(files, names, strict=True)]
 
 
-def _read_file(file: Path) -> Trace:
-    return open_file(file, None).trace
-
-
-def open_file(file: Path, graph: Path | None) -> Opened:
+def open_file(file: Path, graph: Path | None = None) -> Opened:
     """Open one file of any kind.
 
     Raises:
         TraceError: it is no trace, or a damaged one.
     """
     if file.name.endswith(CHROME_SUFFIXES):
-        return open_chrome(file, graph)
+        return _open_chrome(file, graph)
     kind = kind_of_file(file)
-    if kind in (FileKind.STEP, FileKind.PROFILE):
-        return open_steps({file: kind}, graph)
-    if kind in (FileKind.GRAPH, FileKind.OP_LOG):
+    if kind in STEP_KINDS:
+        return read_step_files(Steps({file: kind}), graph=graph)
+    if kind in _REMEDIES:
         raise TraceError(
-            f"{file} is {kind.value}, which says nothing of times. Load the RunMetadata of a run"
-            + (
-                ", and give this file as graph=."
-                if kind is FileKind.GRAPH
-                else f" with this file as {OP_LOG_NAME} beside it."
-            )
+            f"{file} is {kind.value}, which says nothing of times. Load the RunMetadata of a run{_REMEDIES[kind]}"
         )
     try:
         trace = _read_content(file)
     except TraceError as error:
         # Only now: the first two bytes of a good XSpace can be a line feed and a brace.
         if _looks_like_json(file):
-            return open_chrome(file, graph)
+            return _open_chrome(file, graph)
         if kind is FileKind.UNKNOWN and not file.name.endswith(SUFFIXES):
             raise type(error)(f"{error} {_EXPECTED}") from error.__cause__
         raise
     return Opened(_of_some_host(trace, file), (file,))
 
 
-def open_chrome(file: Path, graph: Path | None) -> Opened:
+def _open_chrome(file: Path, graph: Path | None) -> Opened:
     """Open a file of JSON: a timeline, or any other Chrome trace."""
     content = file_bytes(file)
     if is_timeline(content) and not has_marker(content):
         try:
-            kinds = {file: FileKind.JSON}
-            read = read_step_files(
-                (file,), kinds, read=lambda one: content if one == file else file_bytes(one), graph=graph
-            )
-            return _opened_steps(read)
+            steps = Steps({file: FileKind.JSON})
+            return read_step_files(steps, graph=graph, read=lambda one: content if one == file else file_bytes(one))
         except NotATimelineError:
             pass  # other spans among those of a timeline: it is read as any Chrome trace
     chrome = read_chrome_trace(content, source=str(file))
@@ -148,22 +116,10 @@ def _of_some_host(trace: Trace, file: Path) -> Trace:
 def _read_content(file: Path) -> Trace:
     """The trace of a file, read in pieces unless it must be unpacked first."""
     with FileContent(file) as content:
-        if content.size and content.read(0, min(content.size, 2)) != b"\x1f\x8b":
+        if content.size and content.read(0, min(content.size, 2)) != GZIP:
             return read_xspace(content, source=str(file))
     return read_xspace(file_bytes(file), source=str(file))
 
 
 def _looks_like_json(file: Path) -> bool:
     return file_bytes(file)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
-
-
-def host_of(file: Path) -> str:
-    """The host that a file's name says wrote it."""
-    name = printable(file.name)
-    known = (*reversed(SUFFIXES), ".trace.json.gz", ".trace.json", *reversed(CHROME_SUFFIXES))
-    return next((name.removesuffix(suffix) for suffix in known if name.endswith(suffix)), file.stem)
-
-
-def printable(name: str) -> str:
-    """A file's name as text that any file or browser can hold: bytes that are not UTF-8 become backslash escapes."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")

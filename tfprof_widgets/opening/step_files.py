@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import TraceError
@@ -15,82 +13,55 @@ from ..formats.v1.run_metadata_graph import op_graph_of
 from ..formats.v1.run_metadata_trace import step_trace
 from ..formats.v1.step_stats import StepStats, read_step_stats
 from ..formats.v1.task_devices import LOCAL_HOST
-from ..formats.v1.timeline_json import is_timeline
+from ..formats.v1.tfprof_profile import read_profile_proto
+from ..formats.v1.timeline_json import NotATimelineError
 from ..formats.v1.timeline_steps import read_timelines
-from ..trace.merging import merge_traces, with_host
-from ..trace.op_graph import OpGraph
+from ..formats.wire.file_kind import FileKind
+from ..trace.merging import merge_traces, with_host, with_warnings
 from ..trace.op_graph_merging import merge_op_graphs
 from ..trace.trace import Trace
-from .file_kind import FileKind, head_of_file, kind_of_file
+from .file_content import file_bytes
+from .file_names import GRAPH_NAMES, OP_LOG_NAME, some_names, step_numbers
+from .found import Steps
+from .opened import Opened
 
-GRAPH_NAMES = ("graph.pb", "graph.pbtxt")
-"""Files beside those of steps that hold the program's GraphDef."""
-OP_LOG_NAME = "tfprof_log"
-"""As `tf.compat.v1.profiler.write_op_log` calls it."""
-_NUMBER = re.compile(r"(\d+)(?!.*\d)")
-_MOST_STEP = 2**53
-_N_SHOWN = 3
 MOST_FILES = 2000
 """So many files are read at once."""
-_HEAD_BYTES = 2**20
-"""In so many bytes a timeline names its first process: it begins with the names of all."""
+_N_SHOWN = 3
+_RUN = FileKind.RUN_METADATA.value
 
 ReadBytes = Callable[[Path], bytes]
 
 
-@dataclass(frozen=True)
-class StepFiles:
-    """What files of steps hold."""
-
-    trace: Trace
-    op_graph: OpGraph
-    files: tuple[Path, ...]
-    """Those that were read."""
-    companions: tuple[Path, ...] = ()
-    """The graph and the log that were read besides."""
-
-
-def step_numbers(files: Sequence[Path]) -> list[int]:
-    """The number of the step of each file: the last one in its name; where two are equal or one has none, 0, 1, 2, ..."""
-    found = []
-    for file in files:
-        match = _NUMBER.search(file.name.split(".")[0])
-        if match is None or int(match[1][-20:]) > _MOST_STEP:
-            return list(range(len(files)))
-        found.append(int(match[1][-20:]))
-    return found if len(set(found)) == len(found) else list(range(len(files)))
-
-
-def read_step_files(
-    files: Sequence[Path], kinds: Mapping[Path, FileKind], *, read: ReadBytes, graph: Path | None = None
-) -> StepFiles:
-    """Read files of one kind: timelines (`FileKind.JSON`), messages of steps, or profiles of tfprof.
-
-    Each is read once, one after the other; of more than `MOST_FILES` the last steps of each directory.
+def read_step_files(steps: Steps, *, graph: Path | None = None, read: ReadBytes = file_bytes) -> Opened:
+    """Read files of one kind; each once, one after the other; of more than `MOST_FILES` the last steps of each directory.
 
     Args:
-        files: at least one; files of one directory are steps of one program, those of several are of several tasks.
-        kinds: of each file.
-        read: gives the unpacked bytes of one.
+        steps: files of one directory are steps of one program, those of several are of several tasks.
         graph: a GraphDef, with a warning where it names nothing that ran; without it one beside the files is taken where it
             names what ran.
+        read: gives the unpacked bytes of a file.
 
     Raises:
-        NotATimelineError: a JSON file is some other Chrome trace.
+        NotATimelineError: a JSON file that is not doubtful is some other Chrome trace.
         TraceError: a file is damaged, or they are of several kinds.
     """
-    mixed = {kind: [file for file in files if kinds[file] is kind] for kind in dict.fromkeys(kinds[f] for f in files)}
+    mixed: dict[str, list[Path]] = {}
+    for file, kind in steps.kinds.items():
+        mixed.setdefault(_RUN if kind is FileKind.STEP_STATS else kind.value, []).append(file)
     if len(mixed) > 1:
-        raise TraceError(f"{_told_apart(mixed)}. Give a glob that matches files of one kind.")
-    n_given, files = len(files), _last_steps(files)
+        raise _of_several_kinds(mixed)
+    files = _last_steps(steps.files)
+    n_given = len(steps.kinds)
     cut = [f"{len(files)} of {n_given} files of steps are shown: the last ones."] if len(files) < n_given else []
-    if FileKind.PROFILE in mixed:
-        return _read_profiles(files, read, cut)
+    if steps.kinds[files[0]] is FileKind.PROFILE:
+        op_graph = merge_op_graphs([read_profile_proto(read(file), source=str(file)) for file in files])
+        return Opened(with_warnings(trace_of(op_graph), *cut), tuple(files), op_graph=op_graph)
     parts: list[StepStats] = []
     traces: list[Trace] = []
     directories = list(dict.fromkeys(file.parent for file in files))
     for directory in directories:
-        stats = _read_stats([file for file in files if file.parent == directory], kinds, read)
+        stats = _read_stats([file for file in files if file.parent == directory], steps, read)
         parts.append(stats)
         trace = step_trace(stats)
         is_local = {session.host for session in trace.sessions} == {LOCAL_HOST}
@@ -99,9 +70,12 @@ def read_step_files(
     nodes, companions, warnings = _companions(directories, together, graph, read)
     log_file = next((one for d in directories if (one := d / OP_LOG_NAME).is_file()), None)
     log = read_op_log(read(log_file) if log_file else None, source=str(log_file))
-    trace = _with_warnings(merge_traces(traces), [*cut, *warnings])
-    companions = (*companions, log_file) if log_file else companions
-    return StepFiles(trace, op_graph_of(together, nodes, log), tuple(files), companions)
+    return Opened(
+        with_warnings(merge_traces(traces), *cut, *warnings),
+        tuple(files),
+        op_graph=op_graph_of(together, nodes, log),
+        companions=(*companions, log_file) if log_file else companions,
+    )
 
 
 def _last_steps(files: Sequence[Path]) -> Sequence[Path]:
@@ -118,32 +92,28 @@ def _last_steps(files: Sequence[Path]) -> Sequence[Path]:
     return kept[:MOST_FILES]
 
 
-def _with_warnings(trace: Trace, warnings: Sequence[str]) -> Trace:
-    return replace(trace, warnings=(*trace.warnings, *warnings)) if warnings else trace
-
-
-def companion_name(file: Path) -> str:
-    """Under which name a graph or a log is found beside the files that it was read with."""
-    if file.name == OP_LOG_NAME:
-        return OP_LOG_NAME
-    return GRAPH_NAMES[file.name.endswith(".pbtxt")]
-
-
-def _told_apart(mixed: Mapping[FileKind, Sequence[Path]]) -> str:
-    told = []
-    for kind, files in mixed.items():
-        names = ", ".join(file.name for file in files[:_N_SHOWN])
-        more = f" and {len(files) - _N_SHOWN} more" if len(files) > _N_SHOWN else ""
-        told.append(f"{names}{more} ({kind.value})")
+def _of_several_kinds(mixed: Mapping[str, Sequence[Path]]) -> TraceError:
+    told = [f"{some_names([file.name for file in files], _N_SHOWN)} ({kind})" for kind, files in mixed.items()]
     parent = next(iter(mixed.values()))[0].parent
-    return f"{parent} holds files of several kinds: {'; '.join(told)}"
+    return TraceError(
+        f"{parent} holds files of several kinds: {'; '.join(told)}. Give a glob that matches files of one kind."
+    )
 
 
-def _read_stats(files: Sequence[Path], kinds: Mapping[Path, FileKind], read: ReadBytes) -> StepStats:
+def _read_stats(files: Sequence[Path], steps: Steps, read: ReadBytes) -> StepStats:
     numbered = sorted(zip(step_numbers(files), files, strict=True))
-    if kinds[files[0]] is FileKind.JSON:
-        return _together([read_timelines({step: (str(file), read(file))}) for step, file in numbered])
-    return _together([read_step_stats({step: read(file)}, source=str(file)) for step, file in numbered])
+    if steps.kinds[files[0]] is not FileKind.JSON:
+        return _together([read_step_stats({step: read(file)}, source=str(file)) for step, file in numbered])
+    found = []
+    for step, file in numbered:
+        try:
+            found.append(read_timelines({step: (str(file), read(file))}))
+        except NotATimelineError as error:
+            if file not in steps.doubtful:
+                raise
+            sure = [one for one in steps.files if one not in steps.doubtful]
+            raise _of_several_kinds({"timelines of TensorFlow": sure, "another Chrome trace": [file]}) from error
+    return _together(found)
 
 
 def _together(parts: Sequence[StepStats]) -> StepStats:
@@ -185,66 +155,3 @@ def _companions(
 
 def _names_what_ran(graph: GraphNodes, stats: StepStats) -> bool:
     return any(one.name in graph.nodes for one in stats.executions)
-
-
-def _read_profiles(files: Sequence[Path], read: ReadBytes, warnings: Sequence[str]) -> StepFiles:
-    from ..formats.v1.tfprof_profile import read_profile_proto
-
-    graphs = [read_profile_proto(read(file), source=str(file)) for file in files]
-    op_graph = merge_op_graphs(graphs)
-    return StepFiles(_with_warnings(trace_of(op_graph), warnings), op_graph, tuple(files))
-
-
-def step_files_in(directory: Path) -> dict[Path, FileKind]:
-    """The files directly in a directory that are of steps, by name, with their kinds; nothing but first bytes is read.
-
-    JSON called `timeline*.json*` is taken for a timeline. Reading it tells if it is none, as an empty or a cut one must not
-    be missed.
-    """
-    found: dict[Path, FileKind] = {}
-    for file in sorted(directory.iterdir()):
-        if not file.is_file() or file.name.startswith("tfprof.") or file.name in (*GRAPH_NAMES, OP_LOG_NAME):
-            continue
-        kind = _kind_of(file)
-        if kind in (FileKind.STEP, FileKind.PROFILE):
-            found[file] = kind
-        elif _is_called_timeline(file):
-            found[file] = FileKind.JSON
-    return found
-
-
-def steps_among(matches: Iterable[Path]) -> dict[Path, FileKind]:
-    """Files of steps among those that a pattern matches, and in the directories that it matches.
-
-    Among those with a timeline every file that is called so is one. Where there is none they are traces of other programs.
-    """
-    places = [match for match in matches if match.is_dir() or match.is_file()]
-    within = {match: step_files_in(match) for match in places if match.is_dir()}
-    kinds = {match: _kind_of(match) for match in places if match not in within}
-    timelines = {match for match, kind in kinds.items() if kind is FileKind.JSON and _begins_a_timeline(match)}
-    has_timelines = bool(timelines)
-    found: dict[Path, FileKind] = {}
-    for match in places:
-        if match in within:
-            found |= within[match]
-        elif kinds[match] in (FileKind.STEP, FileKind.PROFILE):
-            found[match] = kinds[match]
-        elif match in timelines or (has_timelines and _is_called_timeline(match)):
-            found[match] = FileKind.JSON
-    return found
-
-
-def _kind_of(file: Path) -> FileKind:
-    try:
-        return kind_of_file(file)
-    except OSError:  # who reads it is told
-        return FileKind.UNKNOWN
-
-
-def _is_called_timeline(file: Path) -> bool:
-    return file.name.startswith("timeline") and ".json" in file.name
-
-
-def _begins_a_timeline(file: Path) -> bool:
-    head = head_of_file(file, _HEAD_BYTES)
-    return head is not None and is_timeline(head)

@@ -86,11 +86,6 @@ class UrlPath:
         return self.url.startswith(("http://", "https://"))
 
     @property
-    def is_shared(self) -> bool:
-        """Whether another process finds the same thing there."""
-        return not self.url.startswith("memory://")
-
-    @property
     def name(self) -> str:
         """The last part of the path, unquoted; at the top the host, without who logs in there."""
         below = self._parts[0].rpartition("://")[2].rstrip("/")

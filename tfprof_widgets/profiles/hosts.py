@@ -36,7 +36,7 @@ class Hosts:
         The role is `worker`, `chief`, `parameter server` or `coordinator`; the path that of the host's file, of several the
         first, "" where the profile has no files of its own.
         """
-        from ..opening.open_file import host_of
+        from ..opening.file_names import host_of
 
         frame = self._run.results.hosts
         if self._run.is_reduced:
@@ -94,13 +94,14 @@ def _part(opened: Opened, name: str) -> Opened:
     """What was opened of one host: its file once more, where one is called so, else its part of the trace."""
     from dataclasses import replace
 
+    from ..opening.file_names import SUFFIXES, host_of
+    from ..opening.found import find
     from ..opening.many_hosts import host_file_list
-    from ..opening.open_file import SUFFIXES, host_of
     from ..trace.one_host import of_host
 
     own = [file for file in opened.paths if host_of(file) == name and file.name.endswith(SUFFIXES)]
     if len(own) == 1:
-        return _of_file(host_file_list(own)[0], name)
+        return _of_file(host_file_list(find(own[0]))[0], name)
     return replace(opened, trace=of_host(opened.trace, name), others=(), saved=None)
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from ..capture.session.detail import Detail
     from ..capture.session.record import CaptureOptions, CaptureRecord
-    from ..opening.host_files import HostFiles
+    from ..opening.found import Found
+    from ..opening.opened import Opened
 
-_N_RUNS_NAMED = 5
 
 StepChoice = range | Callable[[int], bool] | None
 
@@ -59,44 +59,47 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
         TraceError: nothing readable is there; the message says what was found instead. An empty file or directory is an
             `EmptyTraceError`.
     """
-    from ..opening.host_files import host_files
-    from ..opening.many_hosts import MOST_WHOLE
-    from ..opening.places import place_of
+    from ..opening.found import find
 
-    place = place_of(path, is_fresh=True)
-    found = host_files(place)
-    if found.files and (executor is not None or found.n_hosts > MOST_WHOLE):
+    found = find(path)
+    if found.is_many or (executor is not None and found.hosts):
         return _load_reduced(found, graph, executor)
-    return _load_whole(place, graph)
+    return _load_whole(found, graph)
 
 
-def _load_whole(place: Path, graph: str | Path | None) -> Profile:
+def _load_whole(found: Found, graph: str | Path | None) -> Profile:
     from ..formats.wire.content import watched_reading
-    from ..opening.open import open_traces, printable
+    from ..opening.open import open_found
 
     with Progress("Reading", unit="B") as bar, watched_reading(bar.tell):
-        opened = open_traces(place, graph=graph)
-    title = (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
-    return Profile(lambda: opened, title=title, notices=_newest(opened.others))
+        opened = open_found(found, graph=graph)
+    return Profile(lambda: opened, title=_title(opened), notices=_newest(opened.others))
 
 
-def _load_reduced(found: HostFiles, graph: str | Path | None, executor: Executor | None) -> Profile:
+def _load_reduced(found: Found, graph: str | Path | None, executor: Executor | None) -> Profile:
     """The profile of hosts that are read elsewhere, as far as they can be."""
     from ..opening.many_hosts import host_file_list, reduce_hosts
-    from ..opening.open_file import printable
     from ..opening.opened import Opened, stamp_of
     from ..opening.places import is_url
 
-    stamps = tuple(stamp_of(file) for file in found.files if not is_url(file))  # a server would be asked for each
-    n_files = len(found.files)
-    with Progress(f"Reading {n_files:,} hosts", unit="hosts", total=n_files, is_scaled=False) as bar:
-        hosts = reduce_hosts(host_file_list(found.files), executor, on_done=bar.tell)
-    title = (found.saved.title if found.saved else "") or printable(found.files[0].absolute().parent.name)
-    opened = Opened(hosts.results.trace, found.files, found.others, saved=found.saved, stamps=stamps)
-    notices = (_reduced_notice(len(hosts.files)), *hosts.notices, *_newest(found.others))
+    files = found.hosts
+    stamps = tuple(stamp_of(file) for file in files if not is_url(file))  # a server would be asked for each
+    with Progress(f"Reading {len(files):,} hosts", unit="hosts", total=len(files), is_scaled=False) as bar:
+        hosts = reduce_hosts(host_file_list(found), executor, on_done=bar.tell)
+    opened = Opened(hosts.results.trace, files, found.others, saved=found.saved, stamps=stamps)
+    notices = [_reduced_notice(len(hosts.files)), *hosts.notices, *_newest(found.others)]
+    if found.told:
+        notices.append(found.told)
     if graph is not None:
-        notices += ("The graph was not used: what was read is no RunMetadata and no timeline.",)
-    return Profile(lambda: opened, title=title, notices=notices, hosts=hosts)
+        notices.append("The graph was not used: what was read is no RunMetadata and no timeline.")
+    return Profile(lambda: opened, title=_title(opened), notices=tuple(notices), hosts=hosts)
+
+
+def _title(opened: Opened) -> str:
+    """What a profile is called: as it was saved, else as the directory of its files."""
+    from ..opening.file_names import printable
+
+    return (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
 
 
 def _reduced_notice(n_hosts: int) -> str:
@@ -111,13 +114,13 @@ def _reduced_notice(n_hosts: int) -> str:
 
 def _newest(others: Sequence[Path]) -> tuple[str, ...]:
     """That a log directory has more runs than the one that was read."""
-    from ..opening.open_file import printable
+    from ..opening.file_names import some_names
 
     if not others:
         return ()
-    names = ", ".join(printable(run.name) for run in others[:_N_RUNS_NAMED])
-    more = f" and {len(others) - _N_RUNS_NAMED} more" if len(others) > _N_RUNS_NAMED else ""
-    return (f"This is the newest of {len(others) + 1} runs. The others are {names}{more}.",)
+    return (
+        f"This is the newest of {len(others) + 1} runs. The others are {some_names([run.name for run in others])}.",
+    )
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.columns.docstrings import tell_columns
 from ..errors import TfProfError
 from .capture_account import CaptureAccount
 from .display import output_of
@@ -184,3 +185,6 @@ class Profile:
 
 def _of_host(opened: Opened, name: str) -> Profile:
     return Profile(lambda: opened, title=name)
+
+
+tell_columns(Profile)

@@ -7,20 +7,18 @@ import operator
 import os
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CaptureError, EmptyTraceError
+from .loading import StepChoice
 from .one_run import Profile
 
 if TYPE_CHECKING:
     from ..capture.v1.session_capture import SessionCapture
-    from ..opening.open import Opened
+    from ..opening.opened import Opened
 
 logger = logging.getLogger(__name__)
-
-StepChoice = range | Callable[[int], bool] | None
 
 
 def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = None) -> Profile:
@@ -52,8 +50,7 @@ def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = Non
     else:
         content = _bytes_of(graph, "graph")
     opened = _opened(runs, content, log)
-    files = _Files(opened, runs, content, log)
-    return Profile(lambda: files.opened, title="session")
+    return Profile(lambda: opened, title="session")
 
 
 def ProfilerHook(  # noqa: N802 -- it makes a session's hook, whose class exists only once TensorFlow is imported
@@ -110,13 +107,7 @@ def _profile_of(capture: SessionCapture) -> Profile:
     if not capture.runs:
         return Profile(_raiser(_nothing(capture)), title="session", notices=capture.notices)
     runs, (graph, log) = dict(capture.runs), capture.graph_and_log()
-    kept: list[_Files] = []  # as long as the profile lives
-
-    def open_files() -> Opened:
-        kept.append(_Files(_opened(runs, graph, log), runs, graph, log))
-        return kept[-1].opened
-
-    return Profile(open_files, title="session", notices=capture.notices)
+    return Profile(lambda: _opened(runs, graph, log), title="session", notices=capture.notices)
 
 
 def _nothing(capture: SessionCapture) -> str:
@@ -140,32 +131,24 @@ def _raiser(text: str) -> Callable[[], Opened]:
 
 
 def _opened(runs: dict[int, bytes], graph: bytes, log: bytes) -> Opened:
+    """What the messages tell, with themselves as files in a private folder, for saving; the folder lives as long as the trace."""
+    from ..capture.session.scratch import make_scratch, remove_scratch
+    from ..capture.v1.session_capture import GRAPH_FILE, LOG_FILE, RUN_FILE
     from ..formats.v1.run_metadata import read_run_metadata
-    from ..opening.open import Opened
+    from ..opening.opened import Opened, stamp_of
 
     trace, op_graph = read_run_metadata(runs, graph=graph or None, op_log=log or None)
-    return Opened(trace, (), op_graph=op_graph)
-
-
-class _Files:
-    """What was opened, with its messages as files in a private folder, for saving; the folder lives as long as this."""
-
-    def __init__(self, opened: Opened, runs: dict[int, bytes], graph: bytes, log: bytes) -> None:
-        from ..capture.session.scratch import make_scratch, remove_scratch
-        from ..capture.v1.session_capture import GRAPH_FILE, LOG_FILE, RUN_FILE
-        from ..opening.open import stamp_of
-
-        self.opened = opened
-        beside = {name: content for name, content in ((GRAPH_FILE, graph), (LOG_FILE, log)) if content}
-        try:
-            folder = make_scratch(sum(map(len, (*runs.values(), graph, log))))
-            weakref.finalize(self, remove_scratch, folder, os.getpid())
-            paths = tuple(_written(folder / RUN_FILE.format(step), content) for step, content in runs.items())
-            companions = tuple(_written(folder / name, content) for name, content in beside.items())
-            stamps = tuple(map(stamp_of, paths))
-            self.opened = replace(opened, paths=paths, companions=companions, stamps=stamps)
-        except (CaptureError, OSError):  # no room: all but saving works
-            logger.warning("the profile has no files and cannot be saved", exc_info=True)
+    beside = {name: content for name, content in ((GRAPH_FILE, graph), (LOG_FILE, log)) if content}
+    try:
+        folder = make_scratch(sum(map(len, (*runs.values(), graph, log))))
+        weakref.finalize(trace, remove_scratch, folder, os.getpid())
+        paths = tuple(_written(folder / RUN_FILE.format(step), content) for step, content in runs.items())
+        companions = tuple(_written(folder / name, content) for name, content in beside.items())
+        stamps = tuple(map(stamp_of, paths))
+        return Opened(trace, paths, op_graph=op_graph, companions=companions, stamps=stamps)
+    except (CaptureError, OSError):  # no room: all but saving works
+        logger.warning("the profile has no files and cannot be saved", exc_info=True)
+        return Opened(trace, (), op_graph=op_graph)
 
 
 def _written(file: Path, content: bytes) -> Path:

@@ -60,7 +60,7 @@ class Tables:
     def ops(self) -> pd.DataFrame:
         """One row per op, those of devices before those of the host, most self time first; without idle time.
 
-        Columns: `ops.OPS_COLUMNS`. Times are in us, over all threads and streams; the two ratios are of the self time of the
+        Times are in us, over all threads and streams; the two ratios are of the self time of the
         side (`device` is `Device` or `Host`), in [0, 1]. Empty when no op ran.
         """
         return self._run.results.ops
@@ -82,31 +82,31 @@ class Tables:
     @property
     def kernels(self) -> pd.DataFrame:
         """One row per kernel, its launch configuration and the op that launched it, most total time first; times in us.
-        Columns: `kernels.KERNEL_COLUMNS`. Empty when nothing ran on a GPU."""
+        Empty when nothing ran on a GPU."""
         return self._run.results.kernels.frame
 
     @property
     def hlo_ops(self) -> pd.DataFrame:
-        """One row per op of an XLA program, most self time first; times in us, `source` is `file:line`. Columns:
-        `hlo_ops.HLO_OPS_COLUMNS`. Empty when no compiled program ran."""
+        """One row per op of an XLA program, most self time first; times in us, `source` is `file:line`. Empty
+        when no compiled program ran."""
         return self._run.results.hlo_ops.frame
 
     @property
     def layers(self) -> pd.DataFrame:
         """Time (us) and memory (bytes) by Keras layer; loss, optimizer, input and all else have rows of their own, so the
-        shares of a side add up to 1. Columns: `layers.LAYER_COLUMNS`, see `Layers.frame`. Empty when no op ran."""
+        shares of a side add up to 1. See `Layers.frame`. Empty when no op ran."""
         return self._run.results.layers.frame
 
     @property
     def source_lines(self) -> pd.DataFrame:
         """Op time (us) by line of your code; what no line can be charged with has named rows, so the shares of a side add up
-        to 1. Columns: `source_lines.SOURCE_LINE_COLUMNS`, see `SourceLines.frame`. Empty when no op ran."""
+        to 1. See `SourceLines.frame`. Empty when no op ran."""
         return self._run.results.source_lines.frame
 
     @property
     def scopes(self) -> pd.DataFrame:
-        """Op time (us) by name scope, as a tree: one row per scope, the root first. Columns: `scopes.SCOPE_COLUMNS`, see
-        `Scopes.frame`. Empty when no op ran."""
+        """Op time (us) by name scope, as a tree: one row per scope, the root first. See `Scopes.frame`. Empty
+        when no op ran."""
         return self._run.results.scopes.frame
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.columns.docstrings import tell_columns
 from ..errors import EmptyTraceError, TfProfError
 from .comparison_widgets import ComparisonWidgets
 from .display import output_of
@@ -257,3 +258,6 @@ def _line(text: str) -> str:
     text = " ".join(text.split())
     half = (_MOST_CHARS - 3) // 2
     return text if len(text) <= _MOST_CHARS else f"{text[:half]}...{text[-half:]}"
+
+
+tell_columns(ProfileDiff, "diff(a, b).")

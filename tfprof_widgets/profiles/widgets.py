@@ -54,7 +54,7 @@ class Widgets:
         """The selection that all views of this profile share: `time_range` (`(t0_ns, t1_ns)` after the trace origin, `()` for
         the whole capture), `selection` (names of ops), `hover` (the name of an op, `""` for none), `step` (row of `steps`, -1
         for none), `host` (the name of a host, `""` for all)."""
-        from ..analysis.ops.host_totals import hosts_of
+        from ..analysis.base.hosts import hosts_of
         from ..views.widgets.link import LinkModel
 
         return LinkModel(lambda: hosts_of(self._run.results.trace))

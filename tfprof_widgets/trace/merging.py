@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from ..errors import TraceError
 from .assembly import MetadataColumns, assemble
 from .event_table import EventTableBuilder, in_order
 from .stat_table import Stats
+from .string_table import StringTable
 from .times import MAX_PS
 from .trace import Int32, Int64, Line, Plane, Session, StatKind, Trace, UInt8, UInt64
 
@@ -50,25 +51,9 @@ def with_host(trace: Trace, host: str) -> Trace:
     )
 
 
-T = TypeVar("T", str, bytes)
-
-
-class _Index(Generic[T]):
-    """Values in order of first appearance, each with its position."""
-
-    def __init__(self) -> None:
-        self.values: list[T] = []
-        self._positions: dict[T, int] = {}
-
-    def of(self, values: Iterable[T]) -> Int64:
-        """The position of each value, taking up those that are new."""
-        positions = []
-        for value in values:
-            position = self._positions.setdefault(value, len(self.values))
-            if position == len(self.values):
-                self.values.append(value)
-            positions.append(position)
-        return np.array(positions, np.int64)
+def with_warnings(trace: Trace, *warnings: str) -> Trace:
+    """The same trace with more warnings, behind those that it has."""
+    return replace(trace, warnings=(*trace.warnings, *warnings)) if warnings else trace
 
 
 class _Merger:
@@ -76,8 +61,7 @@ class _Merger:
 
     def __init__(self, origin_ns: int) -> None:
         self.origin_ns = origin_ns
-        self.texts: _Index[str] = _Index()
-        self.blobs: _Index[bytes] = _Index()
+        self.strings = StringTable()
         self.planes: dict[tuple[str, str], Plane] = {}
         self.lines: dict[tuple[int, int], Line] = {}
         self.sessions: list[Session] = []
@@ -88,7 +72,8 @@ class _Merger:
 
     def add(self, trace: Trace) -> None:
         shift_ps = self._shift_ps(trace)
-        text_ids, blob_ids = self.texts.of(trace.strings), self.blobs.of(trace.blobs)
+        text_ids = self.strings.ids_of(trace.strings)
+        blob_ids = np.array([self.strings.blob_id(blob) for blob in trace.blobs], np.int64)
         plane_ids = self._plane_ids(trace)
         self.columns.add(
             {
@@ -169,8 +154,8 @@ class _Merger:
             lines=(lines[number] for number in order),
             sessions=self.sessions,
             origin_ns=self.origin_ns,
-            strings=self.texts.values,
-            blobs=self.blobs.values,
+            strings=self.strings.texts,
+            blobs=self.strings.blobs,
             warnings=dict.fromkeys(self.warnings),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
@@ -324,13 +325,18 @@ class Trace:
         return values
 
     def _value(self, kind: int, bits: np.uint64) -> StatValue:
-        if kind == StatKind.STRING:
-            return self.strings[int(bits)]
-        if kind == StatKind.BYTES:
-            return self.blobs[int(bits)]
-        if kind == StatKind.DOUBLE:
-            return float(bits.view(np.float64))
-        return int(bits.view(np.int64)) if kind == StatKind.INT64 else int(bits)
+        return stat_value(kind, int(bits), self.strings, self.blobs)
+
+
+def stat_value(kind: int, bits: int, strings: Sequence[str], blobs: Sequence[bytes]) -> StatValue:
+    """What a stat holds, given the texts and blobs that its bits may point into."""
+    if kind == StatKind.STRING:
+        return strings[bits]
+    if kind == StatKind.BYTES:
+        return blobs[bits]
+    if kind == StatKind.DOUBLE:
+        return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+    return bits - 2**64 if kind == StatKind.INT64 and bits >= 2**63 else bits
 
 
 def small_int(n: int) -> type[np.int16] | type[np.int32]:

@@ -12,7 +12,8 @@ READ = """
 import tempfile
 from tfprof_widgets.capture.source import graph_details, live_variables
 from tfprof_widgets.capture.source.source_map import SourceRecorder
-from tfprof_widgets.trace.source_map import read_source_map, parse_shapes
+from tfprof_widgets.formats.sidecar import read_source_map
+from tfprof_widgets.trace.source_map import parse_shapes
 
 def noted(recorder=None, batch_size=0):
     folder = pathlib.Path(tempfile.mkdtemp())

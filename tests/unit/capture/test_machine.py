@@ -11,7 +11,7 @@ import pytest
 
 from tfprof_widgets.capture.machine.machine import machine_facts
 from tfprof_widgets.capture.source.source_map import SourceRecorder
-from tfprof_widgets.trace.source_map import read_source_map
+from tfprof_widgets.formats.sidecar import read_source_map
 
 
 def test_versions_are_of_modules_that_the_program_imported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from tests.unit.capture.scenario import run_scenario
 pytestmark = pytest.mark.tensorflow
 
 READ = """
-from tfprof_widgets.trace.source_map import read_source_map, SIDECAR
+from tfprof_widgets.formats.sidecar import read_source_map, SIDECAR
 def maps(record):
     return [read_source_map(run) for run in record.run_dirs]
 """

@@ -9,7 +9,7 @@ import pytest
 from tfprof_widgets.capture.source import source_map as writer
 from tfprof_widgets.capture.source.source_graphs import FrameTable
 from tfprof_widgets.capture.source.source_map import SourceRecorder
-from tfprof_widgets.trace.source_map import read_source_map
+from tfprof_widgets.formats.sidecar import read_source_map
 
 
 def test_a_recorder_that_saw_nothing_writes_what_the_reader_reads(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_each_table_says_of_how_many_rows_and_where_they_are(tmp_path: Path) -> 
 
 
 def test_the_capture_is_told_where_it_is_known(tmp_path: Path) -> None:
-    results = tfprof.load(write_run(tmp_path, PLAIN))._results
+    results = tfprof.load(write_run(tmp_path, PLAIN)).run.results
     capture = SimpleNamespace(sentence="A step took 5.00 % longer.", outcome="bounded", detail="low")
     told = render_report(Subject(results=results, capture=cast(Any, capture), version="1.2.3"))
     assert "A step took 5.00 % longer. It stopped itself at its bound" in told

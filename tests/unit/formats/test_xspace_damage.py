@@ -8,7 +8,7 @@ from tests.builders import Gz, event, line, number, plane, session, space, tagge
 from tests.unit.formats.test_xspace import cpu
 from tfprof_widgets.errors import EmptyTraceError, TraceError
 from tfprof_widgets.formats.xspace import messages as xspace_messages
-from tfprof_widgets.formats.xspace import string_table
+from tfprof_widgets.formats.xspace import raw_strings
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
@@ -67,7 +67,7 @@ def test_a_compressed_string_that_is_not_gzip_is_refused() -> None:
 
 
 def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(string_table, "MAX_COMPRESSED_TEXT_BYTES", 1000)
+    monkeypatch.setattr(raw_strings, "MAX_COMPRESSED_TEXT_BYTES", 1000)
     assert cpu(event("e", 0, 1, z=Gz("x" * 1000))).stats_of(0)["z"] == "x" * 1000
     with pytest.raises(TraceError, match="more than 1000 bytes"):
         cpu(event("e", 0, 1, z=Gz("x" * 600)), event("f", 1, 1, z=Gz("y" * 600)))

@@ -17,7 +17,7 @@ from tests.cluster import host_name
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
 from tfprof_widgets.opening import host_runs
 from tfprof_widgets.opening.failed_hosts import FailedHost
-from tfprof_widgets.opening.host_files import host_files
+from tfprof_widgets.opening.found import find
 from tfprof_widgets.opening.many_hosts import host_file_list, reduce_file
 
 
@@ -97,7 +97,7 @@ def test_no_more_files_wait_in_an_executor_than_the_limit(run: Path, monkeypatch
 
 
 def test_what_travels_can_be_pickled_and_is_small(run: Path) -> None:
-    task = host_file_list(host_files(run).files)[0]
+    task = host_file_list(find(run))[0]
     assert pickle.loads(pickle.dumps(reduce_file)) is reduce_file
     assert pickle.loads(pickle.dumps(task)) == task
     summaries = reduce_file(task)

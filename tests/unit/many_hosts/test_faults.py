@@ -40,16 +40,16 @@ def test_when_no_host_can_be_read_that_is_an_error_with_reasons(tmp_path: Path) 
 
 
 def test_a_fault_in_the_analysis_of_one_host_leaves_it_out(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfprof_widgets.analysis.cluster import host_summary
+    from tfprof_widgets.opening import many_hosts
 
-    real = host_summary.summarize_host
+    real = many_hosts.summarize_host
 
     def faulty(results: Any, **named: Any) -> Any:
         if results.trace.planes[0].host == host_name(2):
             raise ZeroDivisionError("division by zero")
         return real(results, **named)
 
-    monkeypatch.setattr(host_summary, "summarize_host", faulty)
+    monkeypatch.setattr(many_hosts, "summarize_host", faulty)
     prof = tfprof.load(run)
     assert any(f"{host_name(2)}: ZeroDivisionError: division by zero" in notice for notice in prof.notices)
 

@@ -14,7 +14,7 @@ from tests.cluster import Cluster, host_name
 from tests.unit.many_hosts import dying_processes
 from tests.unit.many_hosts.reduced_run import N_HOSTS
 from tfprof_widgets.opening import host_pool, many_hosts
-from tfprof_widgets.opening.file_bytes import known_size
+from tfprof_widgets.opening.file_content import known_size
 from tfprof_widgets.opening.places import place_of
 
 

@@ -19,8 +19,7 @@ from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.cluster import host_name
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.opening import many_hosts
-from tfprof_widgets.opening.host_files import host_files
+from tfprof_widgets.opening.found import MOST_WHOLE, find
 from tfprof_widgets.opening.many_hosts import host_file_list
 from tfprof_widgets.profiles import progress
 
@@ -32,7 +31,7 @@ def test_a_run_of_many_hosts_is_reduced_and_one_of_few_is_not(run: Path, tmp_pat
     assert list(dict.fromkeys(prof.steps["host"])) == [host_name(number) for number in range(N_HOSTS)]
     few = tmp_path / "few"
     few.mkdir()
-    for number in range(many_hosts.MOST_WHOLE):
+    for number in range(MOST_WHOLE):
         shutil.copy(run / f"{host_name(number)}.xplane.pb", few)
     assert not tfprof.load(few).is_reduced
 
@@ -183,7 +182,7 @@ def test_each_host_is_read_with_its_own_source_map_and_that_of_the_run(run: Path
     for name in ("", f"{host_name(1)}.", f"{host_name(2)}."):
         document = gzip.compress(json.dumps({"version": 1, "recorder": name}).encode())
         (copy / f"{name}tfprof.sources.json.gz").write_bytes(document)
-    first, second = host_file_list(host_files(copy).files)[:2]
+    first, second = host_file_list(find(copy))[:2]
     assert first.sidecars == ("tfprof.sources.json.gz",)
     assert second.sidecars == ("tfprof.sources.json.gz", f"{host_name(1)}.tfprof.sources.json.gz")
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
 INTERRUPTED = """
 import sys
 import tfprof_widgets as tfprof
-from tfprof_widgets import host_pool
+from tfprof_widgets.opening import host_pool
 host_pool.START_S = 0.0
 host_pool.n_cpus = lambda: 2
 try:
@@ -47,7 +47,7 @@ SCRIPT = """
 import sys, threading
 print("imported as", __name__)
 import tfprof_widgets as tfprof
-from tfprof_widgets import host_pool
+from tfprof_widgets.opening import host_pool
 host_pool.START_S = 0.0
 host_pool.n_cpus = lambda: 2
 prof = tfprof.load(sys.argv[1])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.opening import file_bytes as bytes_module
+from tfprof_widgets.opening import file_content as bytes_module
 from tfprof_widgets.opening.open import open_traces
 
 

@@ -23,12 +23,12 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tfprof_widgets.errors import EmptyTraceError, TraceError
+from tfprof_widgets.formats.sidecar import SIDECAR
 from tfprof_widgets.opening import url_path
-from tfprof_widgets.opening.host_files import host_files
+from tfprof_widgets.opening.found import find
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.opening.places import first_bytes, place_of
 from tfprof_widgets.opening.url_path import UrlPath
-from tfprof_widgets.trace.source_map import SIDECAR
 
 RUN = "plugins/profile/2026_11_20_11_00_00"
 _numbers = itertools.count()
@@ -416,6 +416,6 @@ def test_many_hosts_are_reduced_from_a_server_and_a_failed_one_is_named_without_
 def test_host_files_are_listed_and_not_read(web: Served) -> None:
     for number in range(3):
         web.put(f"{RUN}/worker{number}.xplane.pb", b"never read")
-    found = host_files(web.url)
+    found = find(web.url)
     assert [file.name for file in found.files] == ["worker0.xplane.pb", "worker1.xplane.pb", "worker2.xplane.pb"]
     assert not any(path.endswith(".pb") for path in web.asked)

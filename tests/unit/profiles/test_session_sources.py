@@ -455,14 +455,14 @@ def test_metadata_of_a_session_make_the_same_profile_as_messages_or_bytes() -> N
         out["as_tfprof"] = ops.float_ops[ops.float_ops > 0].to_dict() == wanted
         as_bytes = {step: one.SerializeToString() for step, one in runs.items()}
         definition = graph.as_graph_def(add_shapes=True)
-        a = tfprof.from_run_metadata(as_bytes, graph=definition)._results.op_graph
-        b = tfprof.from_run_metadata(runs, graph=definition.SerializeToString())._results.op_graph
+        a = tfprof.from_run_metadata(as_bytes, graph=definition).run.results.op_graph
+        b = tfprof.from_run_metadata(runs, graph=definition.SerializeToString()).run.results.op_graph
         out["different"] = same(a, b)
         out["one"] = steps(tfprof.from_run_metadata(runs[3]))
         from tensorflow.core.profiler import tfprof_log_pb2
         log = tfprof_log_pb2.OpLogProto()
         log.log_entries.add(name="product", float_ops=7, types=["mine"])
-        ops = tfprof.from_run_metadata(runs[3], graph=graph, op_log=log)._results.op_graph.ops.set_index("name")
+        ops = tfprof.from_run_metadata(runs[3], graph=graph, op_log=log).run.results.op_graph.ops.set_index("name")
         out["own"] = [int(ops.float_ops["product"]), "mine" in ops.op_types["product"], bool(ops.frame["product"] >= 0)]
         """
     )

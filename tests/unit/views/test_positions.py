@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Event, aggregated, event, line, plane, trace
+from tfprof_widgets.trace.stat_shapes import ranges
 from tfprof_widgets.trace.trace import Trace
 from tfprof_widgets.views.payload import positions as positions_module
 from tfprof_widgets.views.payload import tiles as tiles_module
-from tfprof_widgets.views.payload.positions import Positions, compute_positions, line_numbers, ranges
+from tfprof_widgets.views.payload.positions import Positions, compute_positions, line_numbers
 from tfprof_widgets.views.payload.sampling import longest_of_runs, sample_events
 from tfprof_widgets.views.payload.tiles import Tiles, compute_tiles
 

@@ -19,7 +19,7 @@ from tfprof_widgets.views.widgets.tree_view import TreeView
 
 
 def test_it_is_in_the_first_pack_of_a_short_capture() -> None:
-    payload = build_payload(profile_of(drawn_graph(2))._results)
+    payload = build_payload(profile_of(drawn_graph(2)).run.results)
     assert "structure" in payload.is_here
     (meta,) = unpack(payload.overview)[0]["structure"]
     assert len(meta["names"]) == meta["n_ops"] == 2 * len(KINDS)

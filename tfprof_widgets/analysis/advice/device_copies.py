@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...trace.trace import Float64, Int64
-from ..base.stretches import covered_before, union
+from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..steps.step_spans import SpanType, on_stream
 
@@ -40,11 +40,10 @@ def exposed_copies_ms(run: Run, way: Literal["h2d", "d2h"]) -> Float64:
     total = np.zeros(len(steps), np.float64)
     if not len(rows):
         return total
-    start, end = union(run.trace.start_ps[rows], run.trace.ends(rows))
     own = steps.pieces[steps.pieces["category"] == _CATEGORY[way]]
     low = own["start_ps"].to_numpy(np.int64)
     high = low + own["duration_ps"].to_numpy(np.int64)
-    inside = covered_before(start, end, high) - covered_before(start, end, low)
+    inside = Stretches.of(run.trace.start_ps[rows], run.trace.ends(rows)).within(low, high)
     by_row = np.zeros(steps.n_all, np.float64)
     np.add.at(by_row, own["step"].to_numpy(np.int64), inside / PS_PER_MS)
     return by_row[steps.row]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.stretches import covered_before, union
+from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
@@ -123,6 +123,6 @@ def uneven(run: Run) -> tuple[list[str], Float64] | None:
 
 def _busy_ms(run: Run, rows: np.ndarray) -> float:
     """How long any of some events runs in a step."""
-    start, end = union(run.trace.start_ps[rows], run.trace.ends(rows))
-    inside = covered_before(start, end, run.steps.end_ps) - covered_before(start, end, run.steps.start_ps)
+    computing = Stretches.of(run.trace.start_ps[rows], run.trace.ends(rows))
+    inside = computing.within(run.steps.start_ps, run.steps.end_ps)
     return float(inside.mean()) / PS_PER_MS

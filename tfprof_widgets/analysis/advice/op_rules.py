@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.trace import Bool, Float64
-from ..base.stretches import covered_before
+from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
@@ -241,7 +241,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     low = np.maximum(low, np.append(0, high[:-1])[: len(low)])
     start = occurrences.start_ps[rows]
     end = start + occurrences.duration_ps[rows]
-    waited = covered_before(low, high, end) - covered_before(low, high, start)
+    waited = Stretches(low, high).within(start, end)
     by_op = np.zeros(len(occurrences.name), np.float64)
     np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
     op_ms = min(float(by_op.sum()) / len(steps), steps.ms("host_compute"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.trace import Bool, Float64, Int64
-from ..base.stretches import covered_before, union
+from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from .step_facts import job_of, trained
 
@@ -70,6 +70,6 @@ def _covered_ms(run: Run, chosen: Bool, own: Bool) -> Float64:
     if not chosen.any():
         return np.zeros(int(own.sum()), np.float64)
     low = occurrences.start_ps[chosen]
-    start, end = union(low, low + occurrences.duration_ps[chosen])
-    inside = covered_before(start, end, steps.end_ps[own]) - covered_before(start, end, steps.start_ps[own])
+    ran = Stretches.of(low, low + occurrences.duration_ps[chosen])
+    inside = ran.within(steps.start_ps[own], steps.end_ps[own])
     return inside / PS_PER_MS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.units import PS_PER_NS
-from ..base.wording import number, percent, plural
+from ..base.wording import listed, number, percent, plural
 from ..hosts.stragglers import waiting_ms
 from ..hosts.workers import EXCHANGE
 from ..steps.averaged_steps import MIN_STEPS
@@ -165,9 +165,7 @@ def _title(
 
 
 def _fix(hosts: list[str], category: str) -> str:
-    named = ", ".join(hosts[:_MOST_NAMED])
-    more = f" and {len(hosts) - _MOST_NAMED:,} more" if len(hosts) > _MOST_NAMED else ""
-    return remark(f"on {named}{more}:") + _FIXES.get(category, _FIXES[_FALLBACK])
+    return remark(f"on {listed(hosts, _MOST_NAMED)}:") + _FIXES.get(category, _FIXES[_FALLBACK])
 
 
 def _selection(run: Run, host: str, stragglers: list[str]) -> Highlight:

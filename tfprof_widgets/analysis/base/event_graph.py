@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.nesting import nest
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, StatKind, Trace
 from .event_names import by_name
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
@@ -75,8 +76,7 @@ def _spread(label: Int32, seeds: Int64, source: Int64, target: Int64, *, nearest
     while len(front):
         low = np.searchsorted(source, front)
         count = np.searchsorted(source, front, side="right") - low
-        edges = np.repeat(low - (np.cumsum(count) - count), count) + np.arange(count.sum())
-        reached, new = target[edges], np.repeat(label[front], count)
+        reached, new = target[ranges(low, count)], np.repeat(label[front], count)
         better = label[reached] < 0 if nearest else (label[reached] < 0) | (new < label[reached])
         reached, new = reached[better], new[better]
         # Written in falling order of the label, so that of several the smallest stays.
@@ -269,5 +269,5 @@ def _join(left: Int64, right: Int64) -> tuple[Int64, Int64]:
     first = np.cumsum(n_left) - n_left
     crowded = (n_left >= _CROWD) & (n_right >= _CROWD)
     count = np.where(crowded, 0, n_left)[right]
-    pairs = np.repeat(first[right] - (np.cumsum(count) - count), count) + np.arange(count.sum())
+    pairs = ranges(first[right], count)
     return np.argsort(left, kind="stable")[pairs], np.repeat(np.arange(len(right)), count)

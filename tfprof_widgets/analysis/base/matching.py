@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64
 
 
@@ -58,10 +59,21 @@ def children_of(parent: Int64) -> tuple[Int64, Int64]:
 
 def rows_below(order: Int64, offsets: Int64, rows: Int64) -> Int64:
     """The children of some rows, given what `children_of` returned."""
-    n = offsets[rows + 1] - offsets[rows]
-    within = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-    below: Int64 = order[np.repeat(offsets[rows], n) + within]
+    below: Int64 = order[ranges(offsets[rows], offsets[rows + 1] - offsets[rows])]
     return below
+
+
+def all_matches(wanted: npt.NDArray[np.integer], offered: npt.NDArray[np.integer]) -> tuple[Int64, Int64]:
+    """All pairs of rows of equal value, as rows of `wanted` and of `offered`, which is sorted."""
+    low, high = (np.searchsorted(offered, wanted, side=side) for side in ("left", "right"))
+    return np.repeat(np.arange(len(wanted)), high - low), ranges(low, high - low)
+
+
+def first_of(code: Int64, n: int) -> Int64:
+    """The first row of each of the codes below `n`, which all occur."""
+    first = np.zeros(n, np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return first
 
 
 def sum_by(row: npt.NDArray[np.integer], value: Int64, n: int) -> Int64:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -19,6 +19,12 @@ def typed_table(rows: Sequence[Mapping[str, object]], types: Types) -> pd.DataFr
     if not rows:
         return _without_rows(tuple(types.items())).copy()
     return pd.DataFrame(rows, columns=list(types))
+
+
+def text_column(texts: Iterable[str]) -> pd.Series:
+    """Texts as a column of Python strings."""
+    column: pd.Series = pd.Series(list(texts), dtype=object)
+    return column
 
 
 @cache

@@ -21,6 +21,7 @@ from ...trace.trace import SmallInt
 from ..advice.advice import Advice
 from ..advice.engine import FoundAdvice
 from ..base.grouping import group_events
+from ..base.hosts import hosts_of
 from ..base.matching import sum_by
 from ..hosts.communication import training_first
 from ..hosts.environment import Environment
@@ -30,7 +31,7 @@ from ..input.input_pipeline import InputPipeline, compute_input_pipeline
 from ..layers.layer_memory import OpMemory
 from ..layers.op_scopes import OpScopes, op_scopes
 from ..ops.hlo_ops import HloOps
-from ..ops.host_totals import HostTotals, hosts_of
+from ..ops.host_totals import HostTotals
 from ..ops.kernels import Kernels
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..advice.advice import Advice
 from ..advice.code_text import remark
 from ..advice.engine import HOST_RULES, FoundAdvice, find_advice
+from ..base.wording import head
 
 if TYPE_CHECKING:
     from ..results import Results
@@ -47,4 +48,4 @@ def _bounded(one: Advice) -> Advice:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+    return head(text, MAX_TEXT)

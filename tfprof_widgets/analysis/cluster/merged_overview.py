@@ -17,7 +17,7 @@ from ..base.matching import sum_by
 from ..hosts.environment import Environment, compute_environment
 from ..overview.idle import idle_of
 from ..overview.overview import Overview, OverviewParts, overview_of
-from ..overview.top_ops import by_op, largest_by_op, op_time_of, top_of
+from ..overview.top_ops import op_time_of, top_of
 from .columns import PackedFrame, stacked
 from .host_summary import HostSummary
 from .merged_ops import MergedOps
@@ -35,7 +35,7 @@ def merge_overview(results: ClusterResults, *, advice: Callable[[], Sequence[Adv
     own, count = _within(averaged, results.merged_steps, ops)
     eager = op_time_of(ops.shares, own)
     parts = OverviewParts(
-        op_time=op_time_of(ops.shares, by_op(ops.sums.self_ps.astype(np.int64), ops.shares)),
+        op_time=op_time_of(ops.shares, ops.shares.spread(ops.sums.self_ps)),
         idle=idle_of([one.idle for one in results.summaries]),
         top_ops=_named(top_of(ops.shares, own, count, int(averaged.sum()))),
         eager={"host": eager.host_eager_ratio, "device": eager.device_eager_ratio},
@@ -66,7 +66,7 @@ def _within(averaged: Bool, merged: MergedSteps, ops: MergedOps) -> tuple[Int64 
     rows = np.flatnonzero(counted[ops.kind])
     own = sum_by(ops.kind_unit[rows], ops.kind_self_ps[rows], n_units)
     count = sum_by(ops.kind_unit[rows], ops.kind_count[rows], n_units)
-    return by_op(own, ops.shares), largest_by_op(count, ops.shares)
+    return ops.shares.spread(own), ops.shares.largest(count)
 
 
 def merge_tf_functions(frames: Sequence[PackedFrame]) -> pd.DataFrame:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...formats.chrome.metadata import foreign_metadata
 from ...trace.assembly import assemble
+from ...trace.event_metadata import event_metadata
 from ...trace.event_table import EventTable, in_order
 from ...trace.stat_table import Stats, packed_stats
+from ...trace.string_table import StringTable
 from ...trace.trace import DERIVED_LINE_BASE, Int64, Line, Plane, SmallInt, Trace, small_int
 from ..steps.steps import CATEGORY_LABELS
 from .columns import joined
@@ -39,15 +40,15 @@ def merge_low_detail(summaries: Sequence[HostSummary], clock: Clock, steps: Merg
     """Lay out what was kept: on each host's plane its steps, their composition and its longest events, on others the last."""
     planes, plane_of = _planes(summaries)
     home = _home_planes(planes)
-    texts = _Texts()
+    strings = StringTable()
     events = _Events.joined(
-        _step_events(steps, texts, home),
-        _piece_events(steps, texts, home),
-        _long_events(summaries, clock, steps, texts, plane_of),
+        _step_events(steps, strings, home),
+        _piece_events(steps, strings, home),
+        _long_events(summaries, clock, steps, strings, plane_of),
     )
     keys, line = np.unique(events.plane * len(_ALL) + events.kind, return_inverse=True)
     lines = [_line(*divmod(key, len(_ALL))) for key in keys.tolist()]
-    metadata = foreign_metadata(events.name, events.plane.astype(np.int32))
+    metadata = event_metadata(events.name, events.plane.astype(np.int32))
     n = len(events.start_ps)
     nothing = np.empty(0, np.int64)
     table = in_order(
@@ -78,28 +79,11 @@ def merge_low_detail(summaries: Sequence[HostSummary], clock: Clock, steps: Merg
             for session in one.sessions
         ],
         origin_ns=clock.origin_ns,
-        strings=texts.texts,
+        strings=strings.texts,
         blobs=(),
         warnings=dict.fromkeys([*clock.warnings, *(text for one in summaries for text in one.warnings)]),
     )
     return LowDetail(trace, event_step)
-
-
-class _Texts:
-    """The strings of the trace, growing."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._ids: dict[str, int] = {}
-
-    def ids(self, texts: Sequence[str]) -> Int64:
-        """The number of each text."""
-        found = np.empty(len(texts), np.int64)
-        for i, text in enumerate(texts):  # a few hundred a host
-            found[i] = known = self._ids.setdefault(text, len(self.texts))
-            if known == len(self.texts):
-                self.texts.append(text)
-        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,12 +136,12 @@ def _line(plane: int, kind: int) -> Line:
     return Line(plane, _LINE_IDS[kind], _ALL[kind], "")
 
 
-def _step_events(steps: MergedSteps, texts: _Texts, home: dict[str, int]) -> _Events:
+def _step_events(steps: MergedSteps, strings: StringTable, home: dict[str, int]) -> _Events:
     frame = steps.frame
     return _Events(
         plane=_of_hosts(frame["host"].tolist(), home),
         kind=np.full(len(frame), _ALL.index(STEPS)),
-        name=texts.ids(frame["name"].tolist()),
+        name=strings.ids_of(frame["name"].tolist()),
         start_ps=frame["start_ps"].to_numpy(np.int64),
         duration_ps=frame["duration_ps"].to_numpy(np.int64),
         session=frame["session"].to_numpy(np.int64),
@@ -169,10 +153,10 @@ def _of_hosts(hosts: Sequence[str], home: dict[str, int]) -> Int64:
     return np.fromiter((home.get(host, 0) for host in hosts), np.int64, len(hosts))
 
 
-def _piece_events(steps: MergedSteps, texts: _Texts, home: dict[str, int]) -> _Events:
+def _piece_events(steps: MergedSteps, strings: StringTable, home: dict[str, int]) -> _Events:
     pieces, frame = steps.pieces, steps.frame
     step = pieces["step"].to_numpy(np.int64)
-    labels = texts.ids(CATEGORY_LABELS)
+    labels = strings.ids_of(CATEGORY_LABELS)
     return _Events(
         plane=_of_hosts(frame["host"].tolist(), home)[step],
         kind=np.full(len(step), _ALL.index(STEP_TIME)),
@@ -185,7 +169,7 @@ def _piece_events(steps: MergedSteps, texts: _Texts, home: dict[str, int]) -> _E
 
 
 def _long_events(
-    summaries: Sequence[HostSummary], clock: Clock, steps: MergedSteps, texts: _Texts, plane_of: Sequence[Int64]
+    summaries: Sequence[HostSummary], clock: Clock, steps: MergedSteps, strings: StringTable, plane_of: Sequence[Int64]
 ) -> _Events:
     first_session = np.append(0, np.cumsum([len(one.sessions) for one in summaries]))
     parts = []
@@ -198,7 +182,7 @@ def _long_events(
             _Events(
                 plane=plane_of[i][long.plane],
                 kind=np.full(len(long), _ALL.index(LONGEST)),
-                name=texts.ids(long.name),
+                name=strings.ids_of(long.name),
                 start_ps=long.start_ps + clock.shift_ps[i],
                 duration_ps=long.duration_ps,
                 session=long.session.astype(np.int64) + first_session[i],

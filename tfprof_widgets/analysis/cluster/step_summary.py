@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Float64, Int32, Int64, UInt8
 from ..base.matching import dense_codes
 from ..steps.averaged_steps import choose_steps
@@ -139,7 +140,7 @@ def _outlined(
     last = np.minimum((start + duration - begin[place]) * n_parts // np.maximum(length[place], 1), n_parts - 1)
     n = last - first + 1
     piece = np.repeat(np.arange(len(step)), n)
-    part = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
+    part = ranges(first, n)
     low = np.maximum(start[piece], edges[place[piece], part])
     high = np.minimum(start[piece] + duration[piece], edges[place[piece], part + 1])
     np.add.at(taken, (place[piece], part, category[piece]), np.maximum(high - low, 0))

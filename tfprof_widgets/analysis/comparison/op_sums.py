@@ -51,7 +51,7 @@ def op_sums(facts: Facts, cells: RunCells) -> OpSums:
     A kernel counts for the step that launched it, where steps are marked, else for the one during which it starts.
     """
     occurrences, shares = facts.occurrences, facts.op_shares
-    n_units, n_ops = len(occurrences.name), len(shares)
+    n_units = len(occurrences.name)
     cell = cells.of_events(occurrences.event)
     unit_ms = cells.sums(occurrences.op, cell, occurrences.self_ps / PS_PER_MS, n_units)
     unit_seen = np.zeros((n_units, len(cells)), np.bool_)
@@ -59,12 +59,9 @@ def op_sums(facts: Facts, cells: RunCells) -> OpSums:
     unit_seen[occurrences.op[counted], cell[counted]] = True
     unit_count = counts_of(occurrences, counted) / cells.n_steps.sum()
     unit_runs = np.bincount(occurrences.op, minlength=n_units) > 0
-    if shares.is_identity:
-        return OpSums(unit_ms, unit_seen, unit_count, unit_runs)
-    self_ms, seen = np.zeros((n_ops, len(cells))), np.zeros((n_ops, len(cells)), np.bool_)
-    count, runs = np.zeros(n_ops), np.zeros(n_ops, np.bool_)
-    np.add.at(self_ms, shares.op, unit_ms[shares.unit] * shares.ratio[:, None])
-    np.logical_or.at(seen, shares.op, unit_seen[shares.unit])
-    np.maximum.at(count, shares.op, unit_count[shares.unit])  # as often as the most frequent of its HLO ops
-    np.logical_or.at(runs, shares.op, unit_runs[shares.unit])
-    return OpSums(self_ms, seen, count, runs)
+    return OpSums(
+        np.asarray(shares.spread(unit_ms)),
+        shares.largest(unit_seen),
+        shares.largest(unit_count),  # as often as the most frequent of its HLO ops
+        shares.largest(unit_runs),
+    )

@@ -11,6 +11,7 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, Int64
 from ..base.frame_places import TF_DATA
 from ..base.matching import dense_codes
+from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..facts.facts import Facts
 from .name_pairs import Path
@@ -29,7 +30,7 @@ def op_rows(facts: Facts, sums: OpSums) -> Quantities:
     chosen = np.flatnonzero(sums.runs)
     is_device = np.asarray(shares.is_device)[chosen]
     names, types = ([column[i] for i in chosen.tolist()] for column in (shares.name, shares.type))
-    labels = pd.DataFrame({"type": _texts(types), "name": _texts(names), "device": _side(is_device)})
+    labels = pd.DataFrame({"type": text_column(types), "name": text_column(names), "device": _side(is_device)})
     paths = [
         (side, *name.split("/"), f" {kind}") for side, name, kind in zip(labels["device"], names, types, strict=True)
     ]
@@ -160,7 +161,3 @@ def typical_cost(rows: Quantities) -> Float64:
 
 def _side(is_device: Bool) -> pd.Series:
     return pd.Series(_SIDES[is_device.astype(np.int64)], dtype=object)
-
-
-def _texts(texts: Sequence[str]) -> pd.Series:
-    return pd.Series(list(texts), dtype=object)

@@ -7,13 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_T_95: tuple[float, ...] = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131),
-    *(2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-"""The two-sided 95 % point of Student's t by degrees of freedom, from 1."""
-_T_MORE = 2.042
-"""Beyond the table; too wide rather than too narrow."""
+from ..base.student import two_sided
+
 _OF_MEDIAN = math.sqrt(math.pi / 2)
 """How much less certain a median is than a mean, at most, where measurements are normally distributed."""
 
@@ -36,7 +31,5 @@ def median_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
     center = float(np.median(logs))
     if len(logs) < 2:
         return math.exp(center), math.nan, math.nan
-    freedom = len(logs) - 1
-    t = _T_95[freedom - 1] if freedom <= len(_T_95) else _T_MORE
-    half = min(_OF_MEDIAN * t * float(np.std(logs, ddof=1)) / math.sqrt(len(logs)), 700.0)
+    half = min(_OF_MEDIAN * two_sided(0.05, len(logs) - 1) * float(np.std(logs, ddof=1)) / math.sqrt(len(logs)), 700.0)
     return math.exp(center), math.exp(center - half), math.exp(min(center + half, 700.0))

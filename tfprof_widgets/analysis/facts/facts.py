@@ -33,9 +33,9 @@ from ..ops.kernels import Kernels, compute_kernels
 from ..ops.op_occurrences import Occurrences, op_occurrences
 from ..ops.op_shares import OpShares, compute_op_shares
 from ..ops.op_totals import OpTotals, totals_of
-from ..ops.ops import OpSums, aggregate_ops, op_sums, ops_table
+from ..ops.ops import OpSums, aggregate_ops, idle_by_side, op_sums, ops_table
 from ..ops.tf_functions import compute_tf_functions
-from ..ops.unit_totals import UnitTotals, compute_unit_totals, idle_ps
+from ..ops.unit_totals import UnitTotals, compute_unit_totals
 from ..source.source_lines import SourceLines, compute_source_lines
 from ..steps.averaged_steps import choose_steps
 from ..steps.steps import Steps, compute_steps
@@ -122,7 +122,8 @@ class Facts:
     @cached_property
     def idle_ps(self) -> tuple[int, int]:
         """Time in which host threads and devices ran no op, each summed."""
-        return idle_ps(self.occurrences)
+        idle = idle_by_side(self.occurrences)
+        return idle.get("Host", 0), idle.get("Device", 0)
 
     @cached_property
     def host_totals(self) -> HostTotals:

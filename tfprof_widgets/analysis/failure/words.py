@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..base.wording import percent, size
+from ..base.wording import percent, size, tail
 from ..ops.eager_calls import EAGER_SCOPE
 from .batch_estimate import Estimate
 from .holders import Holders
@@ -241,8 +241,7 @@ def _short(line: str) -> str:
 
 def _cut(text: object, room: int = MAX_NAME) -> str:
     """The end of a long name tells ops apart."""
-    told = " ".join(str(text).split())
-    return told if len(told) <= room else f"…{told[-(room - 1) :]}"
+    return tail(" ".join(str(text).split()), room)
 
 
 def _ended(words: str) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64
+from ..base.matching import all_matches
 
 _MEETS = 0.5
 """Clocks that agree let aligned steps overlap for at least this part of their time, whatever the phase of the steps."""
@@ -129,10 +131,8 @@ def _offset_of_numbers(own: Int64, chief: Int64) -> int | None:
     """The shift at which most equal numbers meet; None where the two have none in common."""
     mine = np.flatnonzero(own >= 0)
     order = np.argsort(chief, kind="stable")
-    first = np.searchsorted(chief[order], own[mine], side="left")
-    n = np.searchsorted(chief[order], own[mine], side="right") - first
-    theirs = order[np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))]
-    shift = theirs - np.repeat(mine, n)
+    which, theirs = all_matches(own[mine], chief[order])
+    shift = order[theirs] - mine[which]
     if not len(shift):
         return None
     shifts, count = np.unique(shift, return_counts=True)
@@ -145,8 +145,7 @@ def _offset(start: Int64, end: Int64, chief_start: Int64, chief_end: Int64) -> t
     # Ends rise too, but for steps of two tasks on one host; a few pairs too many then meet for a negative time.
     first = np.searchsorted(np.maximum.accumulate(chief_end), start, side="right")
     n = np.maximum(np.searchsorted(chief_start, end, side="left") - first, 0)
-    own = np.repeat(np.arange(len(start)), n)
-    other = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
+    own, other = np.repeat(np.arange(len(start)), n), ranges(first, n)
     overlap = np.minimum(end[own], chief_end[other]) - np.maximum(start[own], chief_start[other])
     total = np.zeros(len(start) + len(chief_start), np.int64)
     np.add.at(total, other - own + len(start), np.maximum(overlap, 0))

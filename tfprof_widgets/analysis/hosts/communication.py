@@ -11,10 +11,12 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64, Trace
+from ..base.hosts import host_of_plane, hosts_of
 from ..base.op_names import parse_op_names
-from ..base.stretches import covered_before, union
-from ..base.table_types import Types, typed_table
+from ..base.stretches import Stretches
+from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
 from ..input.input_work import within_data
@@ -81,9 +83,8 @@ def _is_of_training(trace: Trace, steps: Steps) -> Bool:
 
 def _exposed(trace: Trace, steps: Steps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:
     """Of each exchange how much is exposed, in all and within steps; and the row of its host."""
-    hosts = list(dict.fromkeys(plane.host for plane in trace.planes))
-    row = {host: i for i, host in enumerate(hosts)}
-    of_plane = np.array([row[plane.host] for plane in trace.planes], np.int64)
+    row = {host: i for i, host in enumerate(hosts_of(trace))}
+    of_plane = host_of_plane(trace)
     plane = trace.plane_id[spans["event"]].astype(np.int64)
     host = of_plane[plane]
     exposed, in_steps = np.zeros(len(host), np.int64), np.zeros(len(host), np.int64)
@@ -95,36 +96,29 @@ def _exposed(trace: Trace, steps: Steps, spans: dict[str, Int64], computing: Boo
     step_host = frame["host"].map(row).to_numpy(np.int64)
     is_device = spans["kind"] == _DEVICE
     for one in np.unique(host).tolist():  # bounded by hosts, then by their devices
-        stretches = union(step_low[step_host == one], step_high[step_host == one])
+        stretches = Stretches.of(step_low[step_host == one], step_high[step_host == one])
         for of_device in [-1, *np.unique(plane[is_device & (host == one)]).tolist()]:
             rows = np.flatnonzero((host == one) & (~is_device if of_device < 0 else is_device & (plane == of_device)))
             if not len(rows):
                 continue
             is_busy = of_plane[busy_plane] == one if of_device < 0 else busy_plane == of_device
-            busy = union(low[is_busy], high[is_busy])
+            busy = Stretches.of(low[is_busy], high[is_busy])
             start, end = spans["start"][rows], spans["end"][rows]
-            exposed[rows] = (end - start) - _covered(busy, start, end)
-            in_steps[rows] = _covered(stretches, start, end) - _covered(_common(busy, stretches), start, end)
+            exposed[rows] = (end - start) - busy.within(start, end)
+            in_steps[rows] = stretches.within(start, end) - _common(busy, stretches).within(start, end)
     return {"host": host, "exposed": exposed, "in_steps": in_steps}
 
 
-def _covered(stretches: tuple[Int64, Int64], start: Int64, end: Int64) -> Int64:
-    """How much of each span some disjoint stretches cover."""
-    covered: Int64 = covered_before(*stretches, end) - covered_before(*stretches, start)
-    return covered
-
-
-def _common(one: tuple[Int64, Int64], other: tuple[Int64, Int64]) -> tuple[Int64, Int64]:
-    """Where two lists of disjoint stretches overlap."""
-    first = np.searchsorted(other[1], one[0], side="right")
-    n = np.maximum(np.searchsorted(other[0], one[1], side="left") - first, 0)
-    mine = np.repeat(np.arange(len(one[0])), n)
-    theirs = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
-    return np.maximum(one[0][mine], other[0][theirs]), np.minimum(one[1][mine], other[1][theirs])
+def _common(one: Stretches, other: Stretches) -> Stretches:
+    """Where both are."""
+    first = np.searchsorted(other.end, one.start, side="right")
+    n = np.maximum(np.searchsorted(other.start, one.end, side="left") - first, 0)
+    mine, theirs = np.repeat(np.arange(len(n)), n), ranges(first, n)
+    return Stretches(np.maximum(one.start[mine], other.start[theirs]), np.minimum(one.end[mine], other.end[theirs]))
 
 
 def _table(trace: Trace, steps: Steps, spans: dict[str, Int64]) -> pd.DataFrame:
-    hosts = list(dict.fromkeys(plane.host for plane in trace.planes))
+    hosts = hosts_of(trace)
     n_bytes = trace.int_stat("output_bytes")[spans["event"]] if "output_bytes" in trace.string_ids else 0
     sums = pd.DataFrame(
         {
@@ -150,16 +144,16 @@ def _table(trace: Trace, steps: Steps, spans: dict[str, Int64]) -> pd.DataFrame:
     total, exposed = sums["total"].to_numpy(np.float64), sums["exposed"].to_numpy(np.float64)
     frame = pd.DataFrame(
         {
-            "host": pd.Series([hosts[i] for i in sums["host"]], dtype=object),
-            "kind": pd.Series([COMMUNICATION_KINDS[i] for i in sums["kind"]], dtype=object),
-            "name": pd.Series(list(parsed.name), dtype=object),
+            "host": text_column(hosts[i] for i in sums["host"]),
+            "kind": text_column(COMMUNICATION_KINDS[i] for i in sums["kind"]),
+            "name": text_column(parsed.name),
             "occurrences": sums["occurrences"].to_numpy(np.int64),
             "total_time_us": total / PS_PER_US,
             "exposed_time_us": exposed / PS_PER_US,
             "overlap_ratio": np.where(total > 0, 1 - exposed / np.maximum(total, 1), 0.0),
             "time_ratio": np.where(of_host > 0, sums["in_steps"] / np.maximum(of_host, 1), 0.0),
             "bytes": sums["bytes"].to_numpy(np.int64),
-            "type": pd.Series(types, dtype=object),
+            "type": text_column(types),
         }
     )
     return training_first(frame)

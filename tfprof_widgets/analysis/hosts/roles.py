@@ -17,6 +17,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
 from ..base.event_names import by_name
+from ..base.hosts import host_of_plane, hosts_of
 from ..base.op_names import OpCategory, parse_op_names
 from .environment import is_accelerator
 
@@ -52,9 +53,7 @@ class HostFacts:
 
 def host_facts(trace: Trace) -> tuple[HostFacts, ...]:
     """Collect them, in the order of the trace."""
-    hosts = tuple(dict.fromkeys(plane.host for plane in trace.planes))
-    row = {host: i for i, host in enumerate(hosts)}
-    of_plane = np.array([row[plane.host] for plane in trace.planes], np.int64)
+    hosts, of_plane = hosts_of(trace), host_of_plane(trace)
     accelerated = {plane.host for plane in trace.planes if is_accelerator(plane)}
     n_events = np.zeros(len(hosts), np.int64)
     np.add.at(n_events, of_plane, np.diff(_plane_offsets(trace)))

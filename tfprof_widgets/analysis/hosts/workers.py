@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int64, Trace
-from ..base.wording import plural
+from ..base.wording import listed, plural
 from ..steps.steps import STEP_CATEGORIES, Steps
 from .alignment import align_most
 from .clock_shifts import NO_SHIFTS, ClockShifts, clock_shifts
@@ -161,18 +161,15 @@ def _note(
     sentences = []
     if coordinators:
         why = "Without a device and therefore" if any_device else "They hand out work and are therefore"
-        sentences.append(f"{why} without steps here: {_listed(coordinators)}.")
+        sentences.append(f"{why} without steps here: {listed(sorted(coordinators), _MOST_NAMED)}.")
     if servers:
-        sentences.append(f"Parameter servers, not compared with workers: {_listed(servers)}.")
+        sentences.append(f"Parameter servers, not compared with workers: {listed(sorted(servers), _MOST_NAMED)}.")
     if left_out:
-        sentences.append(f"With too few of the others' steps and therefore not compared: {_listed(left_out)}.")
+        sentences.append(
+            f"With too few of the others' steps and therefore not compared: {listed(sorted(left_out), _MOST_NAMED)}."
+        )
     if n_left_out and not n_steps:
         sentences.append("The steps of the hosts do not meet: no step was captured on all of them.")
     elif n_left_out:
         sentences.append(f"{plural(n_left_out, 'step')} without a counterpart on every host left out.")
     return " ".join(sentences)
-
-
-def _listed(hosts: tuple[str, ...]) -> str:
-    shown = ", ".join(sorted(hosts)[:_MOST_NAMED])
-    return shown + (f" and {len(hosts) - _MOST_NAMED:,} more of {len(hosts):,}" if len(hosts) > _MOST_NAMED else "")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64
 from ..base.matching import sum_by
+from ..base.stretches import Stretches
 from .pipeline_usage import Usage
 
 _MEANWHILE = 0.5
@@ -30,26 +31,13 @@ def busy_meanwhile(usage: Usage, prefetch: int) -> int:
     if not len(feeding) or wait_ps <= 0:
         return -1
     start, end = usage.start_ps, usage.start_ps + usage.duration_ps
-    overlap = _covered(end[own], start[feeding], end[feeding]) - _covered(start[own], start[feeding], end[feeding])
+    overlap = Stretches.of(start[feeding], end[feeding]).within(start[own], end[own])
     waited_for = usage.waits.window_ps[own] - usage.waits.wait_ps[own]
     if int(np.maximum(overlap - waited_for, 0).sum()) < _MEANWHILE * wait_ps:
         return -1
     below = _below(usage.nodes.parent, prefetch)
     self_ps = sum_by(usage.node, usage.waits.self_ps, usage.n_nodes)
     return int(np.argmax(np.where(below, self_ps, -1)))
-
-
-def _covered(at_ps: Int64, start_ps: Int64, end_ps: Int64) -> Int64:
-    """How much time before each moment some interval covers."""
-    order = np.argsort(start_ps, kind="stable")
-    reached = np.maximum.accumulate(end_ps[order])
-    begin = np.maximum(start_ps[order], np.append(np.iinfo(np.int64).min, reached[:-1]))
-    length = np.maximum(reached - begin, 0)
-    total = np.append(0, np.cumsum(length))
-    k = np.searchsorted(begin, at_ps, side="right")
-    inside = np.where(k > 0, np.maximum(reached[k - 1] - at_ps, 0), 0)
-    covered: Int64 = total[k] - np.minimum(inside, np.where(k > 0, length[k - 1], 0))
-    return covered
 
 
 def _below(parent: Int64, node: int) -> Bool:

@@ -12,6 +12,7 @@ import pandas as pd
 from ...trace.trace import Trace
 from ..base.units import PS_PER_US
 from ..base.wording import number, plural
+from ..columns.docstrings import tell_columns
 from .input_ops import (
     ADVANCED_READ,
     DEMANDED_READ,
@@ -211,3 +212,6 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Se
 def _of(part_ms: float, whole_ms: float) -> str:
     """Two times in one unit: "13.1 of 21.3 ms"."""
     return f"{number(part_ms)} of {number(whole_ms)} ms"
+
+
+tell_columns(InputPipeline, "input_pipeline.")

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32
+from ..base.table_types import text_column
 from ..base.wording import plural
 from ..columns.registry import TABLES
 from ..ops.op_totals import OpTotals
@@ -109,8 +110,8 @@ class _Tree:
             depth[i] = depth[parent] + 1
         return pd.DataFrame(
             {
-                "scope": pd.Series(self.scope, dtype=object),
-                "name": pd.Series(self.name, dtype=object),
+                "scope": text_column(self.scope),
+                "name": text_column(self.name),
                 "parent": np.array(self.parent, np.int32),
                 "depth": depth,
             }

@@ -13,6 +13,7 @@ from ..base.grouping import Grouping, group_events
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_MS
 from ..base.wording import plural
+from ..columns.docstrings import tell_columns
 from ..columns.registry import TABLES
 from .memory_growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
@@ -292,3 +293,6 @@ def _summary(table: Snapshots) -> pd.DataFrame:
 
 
 SUMMARY_TYPES: Types = TABLES["memory.summary"].types
+
+
+tell_columns(MemoryProfile, "memory.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64
 from ..base.units import PS_PER_MS
 from .memory_snapshots import Snapshots
@@ -105,7 +106,7 @@ def _peaks(level: Int64, first: Int64, last: Int64) -> tuple[Int64, Int64]:
     peak = np.maximum.reduceat(padded, np.stack([first, last + 1], axis=1).reshape(-1))[::2]
     length = last - first + 1
     span = np.repeat(np.arange(len(first)), length)
-    place = np.arange(len(span)) - np.repeat(np.cumsum(length) - length, length) + first[span]
+    place = ranges(first, length)
     at = np.zeros(len(first), np.int64)
     np.maximum.at(at, span, np.where(level[place] == peak[span], place, 0))
     return at, peak

@@ -7,7 +7,6 @@ Source: semantics 4.2, 12.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,14 +16,14 @@ from ...trace.nesting import freeze
 from ...trace.trace import Float64, Int32, Int64
 from ..base.framework_names import framework_op
 from ..base.matching import sum_by
-from ..base.table_types import Types, typed_table
+from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
 from ..xla.hlo_text import expression
 from ..xla.hlo_units import HloUnits
 from .op_occurrences import Occurrences
 from .op_shares import OpShares
-from .ops import n_done_of, overlaps
+from .ops import n_done_of, overlaps, ranked
 
 HLO_OPS_COLUMNS = TABLES["hlo_ops"].names
 _TYPES: Types = TABLES["hlo_ops"].types
@@ -87,7 +86,7 @@ def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
     order = np.lexsort((np.array(frame["name"].tolist(), dtype=str), -own, frame["device"] != "Device"))
     unit_row = np.full(n_ops + len(frame), -1, np.int32)
     unit_row[n_ops + order] = np.arange(len(order))
-    return HloOps(frame=_ranked(frame.iloc[order].reset_index(drop=True)), unit_row=unit_row)
+    return HloOps(frame=ranked(frame.iloc[order].reset_index(drop=True))[list(HLO_OPS_COLUMNS)], unit_row=unit_row)
 
 
 def _frame(
@@ -100,13 +99,13 @@ def _frame(
     return pd.DataFrame(
         {
             "program_id": units.program_id,
-            "module": _texts(units.module),
-            "category": _texts(units.category),
-            "name": _texts(units.name),
-            "expression": _texts(_expression(units, row) for row in range(len(units))),
-            "op_name": _texts(name for name, _ in names),
-            "op_type": _texts(kind for _, kind in names),
-            "device": _texts(np.where(units.is_device, "Device", "Host").tolist()),
+            "module": text_column(units.module),
+            "category": text_column(units.category),
+            "name": text_column(units.name),
+            "expression": text_column(_expression(units, row) for row in range(len(units))),
+            "op_name": text_column(name for name, _ in names),
+            "op_type": text_column(kind for _, kind in names),
+            "device": text_column(np.where(units.is_device, "Device", "Host").tolist()),
             "occurrences": count,
             "total_time_us": total / PS_PER_US,
             "avg_time_us": total / PS_PER_US / executed,
@@ -117,14 +116,9 @@ def _frame(
             "bytes_accessed": n_bytes,
             "flop_rate_gflops": flops * n_done / seconds / 1e9,
             "memory_bandwidth_gibps": n_bytes * n_done / seconds / 2**30,
-            "source": _texts(_source(units, row) for row in range(len(units))),
+            "source": text_column(_source(units, row) for row in range(len(units))),
         }
     )
-
-
-def _texts(values: Iterable[str]) -> pd.Series:
-    texts: pd.Series = pd.Series(list(values), dtype=object)
-    return texts
 
 
 def _framework_op(units: HloUnits, row: int) -> tuple[str, str]:
@@ -146,12 +140,3 @@ def _source(units: HloUnits, row: int) -> str:
     if units.source[row] or instruction < 0 or not units.modules.source_file[instruction]:
         return units.source[row]
     return f"{units.modules.source_file[instruction]}:{units.modules.source_line[instruction]}"
-
-
-def _ranked(frame: pd.DataFrame) -> pd.DataFrame:
-    side = frame.groupby("device", sort=False)["self_ps"]
-    whole = side.transform("sum")
-    frame["rank"] = np.arange(1, len(frame) + 1)
-    frame["self_time_ratio"] = (frame["self_ps"] / whole).where(whole > 0, 0.0)
-    frame["cumulative_ratio"] = (side.cumsum() / whole).where(whole > 0, 0.0)
-    return frame[list(HLO_OPS_COLUMNS)]

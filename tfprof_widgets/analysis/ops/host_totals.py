@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Int64, Trace
+from ..base.hosts import host_of_plane, hosts_of
 from ..base.matching import sum_by
 from .op_occurrences import Occurrences
 from .ops import most_frequent
@@ -32,17 +33,10 @@ class HostTotals:
     self_ps: Int64
 
 
-def hosts_of(trace: Trace) -> tuple[str, ...]:
-    """The hosts of a trace, in its order."""
-    return tuple(dict.fromkeys(plane.host for plane in trace.planes))
-
-
 def compute_host_totals(trace: Trace, occurrences: Occurrences) -> HostTotals:
     """Add up the executions of each unit on each host."""
     hosts = hosts_of(trace)
-    row = {host: i for i, host in enumerate(hosts)}
-    of_plane = np.array([row[plane.host] for plane in trace.planes], np.int64)
-    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
+    of_line = np.array([host_of_plane(trace)[line.plane] for line in trace.lines], np.int64)
     n_units = len(occurrences.name)
     n = len(hosts) * n_units
     if not n or not len(occurrences):

@@ -7,7 +7,7 @@ Source: semantics 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import pandas as pd
 from ...trace.trace import Bool, Int32, Int64, Trace
 from ..base.matching import dense_codes, sum_by
 from ..base.op_names import parse_op_names
-from ..base.table_types import Types, typed_table
+from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_NS
 from ..columns.registry import TABLES
 from ..steps.step_spans import on_stream
@@ -134,9 +134,9 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
         return typed_table([], _TYPES), np.empty(0, np.int64)
     frame = pd.DataFrame(
         {
-            "name": _texts(kinds.name),
-            "op_name": _texts(kinds.op_name),
-            "op_type": _texts(kinds.op_type),
+            "name": text_column(kinds.name),
+            "op_name": text_column(kinds.op_name),
+            "op_type": text_column(kinds.op_type),
             "tensor_core_eligible": kinds.is_eligible,
             "uses_tensor_core": kinds.uses,
         }
@@ -209,8 +209,8 @@ def _with_launches(frame: pd.DataFrame, launches: Sequence[Launch]) -> pd.DataFr
         launch=pd.Series([one._replace(occupancy_pct=0.0) for one in launches], dtype=object),
         registers_per_thread=np.array([one.registers for one in launches], np.int64),
         shared_memory_bytes=np.array([one.shared_memory_bytes for one in launches], np.int64),
-        block_dim=_texts(",".join(map(str, one.block)) for one in launches),
-        grid_dim=_texts(",".join(map(str, one.grid)) for one in launches),
+        block_dim=text_column(",".join(map(str, one.block)) for one in launches),
+        grid_dim=text_column(",".join(map(str, one.grid)) for one in launches),
         # A float of 32 bits in XProf's message.
         occupancy_pct=np.array([one.occupancy_pct for one in launches], np.float32).astype(np.float64),
     )
@@ -240,8 +240,3 @@ def _order(frame: pd.DataFrame) -> Int64:
     columns = ["name", "launch", "uses_tensor_core", "tensor_core_eligible", "op_name"]
     keys = list(zip(-frame["total_ns"], *(frame[column] for column in columns), strict=True))
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
-
-
-def _texts(texts: Iterable[str]) -> pd.Series:
-    column: list[object] = list(texts)
-    return pd.Series(column, dtype=object)

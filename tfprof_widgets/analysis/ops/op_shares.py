@@ -18,7 +18,7 @@ Source: semantics 4.2, 4.3.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from ..xla.hlo_cost import HloCosts, estimate_costs
 from ..xla.hlo_neighbours import Neighbours
 from ..xla.hlo_units import HloUnits
 from .op_occurrences import Occurrences
+
+Values = TypeVar("Values", Bool, Int64, Float64)
 
 _INLINE = ("fusion", "call", "async-start")
 
@@ -74,6 +76,22 @@ class OpShares:
 
     def __len__(self) -> int:
         return len(self.name)
+
+    def spread(self, of_unit: Int64 | Float64) -> Int64 | Float64:
+        """Amounts of units, spread over the framework ops that they stand for; the first axis is that of the units."""
+        if self.is_identity:
+            return of_unit
+        total = np.zeros((len(self), *of_unit.shape[1:]), np.float64)
+        np.add.at(total, self.op, (of_unit[self.unit].T * self.ratio).T)
+        return total
+
+    def largest(self, of_unit: Values) -> Values:
+        """For each framework op the largest value among the units that stand for it, 0 at least."""
+        if self.is_identity:
+            return of_unit
+        most = np.zeros((len(self), *of_unit.shape[1:]), of_unit.dtype)
+        np.maximum.at(most, self.op, of_unit[self.unit])
+        return most
 
 
 def compute_op_shares(occurrences: Occurrences) -> OpShares:

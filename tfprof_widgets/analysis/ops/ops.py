@@ -16,6 +16,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32, Int64
 from ..base.matching import sum_by
+from ..base.table_types import text_column
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
 from .op_occurrences import Occurrences, op_occurrences
@@ -57,11 +58,10 @@ def aggregate_ops(
 
     Differs from XProf: nothing is cut off at 500 ops (D7).
     """
-    frame = _frame(occurrences if shares is None else shares, op_sums(occurrences, shares, time_range_ps=time_range_ps))
-    if idle:
-        own = overlaps(occurrences, time_range_ps)[1]
-        frame = pd.concat([frame, _idle_rows(occurrences, own, time_range_ps)], ignore_index=True)
-    return _finish(frame)
+    sums = op_sums(occurrences, shares, time_range_ps=time_range_ps)
+    return ops_table(
+        occurrences if shares is None else shares, sums, idle_by_side(occurrences, time_range_ps) if idle else None
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,10 +101,28 @@ def op_sums(
 
 def sums_of_units(units: OpSums, shares: OpShares) -> OpSums:
     """Sums of framework ops from those of the units that stand for them."""
-    return units if shares.is_identity else _shared(units, shares)
+    if shares.is_identity:
+        return units
+    executed = units.count > 0
+
+    def known(per_execution: Float64) -> Float64:
+        is_known = executed & ~np.isnan(per_execution)
+        total = shares.spread(np.where(is_known, per_execution * units.n_done, 0.0))
+        return np.where(shares.largest(is_known), total, np.nan)
+
+    return OpSums(
+        count=shares.largest(units.count),
+        n_done=np.asarray(shares.spread(units.n_done)),
+        total_ps=shares.spread(units.total_ps),
+        self_ps=shares.spread(units.self_ps),
+        kernel_ns=np.asarray(shares.spread(units.kernel_ns)),
+        tensor_ns=np.asarray(shares.spread(units.tensor_ns)),
+        flops=known(shares.flops),
+        n_bytes=known(shares.bytes_accessed),
+    )
 
 
-def ops_table(ops: OpShares, sums: OpSums, idle_ps: Mapping[str, int] | None = None) -> pd.DataFrame:
+def ops_table(ops: Occurrences | OpShares, sums: OpSums, idle_ps: Mapping[str, int] | None = None) -> pd.DataFrame:
     """The table of `aggregate_ops` of sums that are known.
 
     Args:
@@ -119,34 +137,6 @@ def ops_table(ops: OpShares, sums: OpSums, idle_ps: Mapping[str, int] | None = N
     return _finish(frame)
 
 
-def _shared(units: OpSums, shares: OpShares) -> OpSums:
-    """Totals of framework ops from those of the units that stand for them."""
-    n_ops, unit, op = len(shares), shares.unit, shares.op
-    executed = units.count[unit] > 0
-
-    def share(value: Int64 | Float64) -> Float64:
-        return _sums(op, value[unit] * shares.ratio, n_ops)
-
-    def known_share(per_execution: Float64) -> Float64:
-        known = executed & ~np.isnan(per_execution[unit])
-        amount = per_execution[unit[known]] * units.n_done[unit[known]] * shares.ratio[known]
-        total = np.bincount(op[known], weights=amount, minlength=n_ops)
-        return np.where(np.bincount(op[known], minlength=n_ops) > 0, total, np.nan)
-
-    count = np.zeros(n_ops, np.int64)
-    np.maximum.at(count, op, units.count[unit])
-    return OpSums(
-        count=count,
-        n_done=share(units.n_done),
-        total_ps=share(units.total_ps),
-        self_ps=share(units.self_ps),
-        kernel_ns=share(units.kernel_ns),
-        tensor_ns=share(units.tensor_ns),
-        flops=known_share(shares.flops),
-        n_bytes=known_share(shares.bytes_accessed),
-    )
-
-
 def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
     unknown = np.full(len(totals.count), np.nan)
     seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
@@ -156,8 +146,8 @@ def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "device": np.where(ops.is_device, "Device", "Host"),
-            "type": pd.Series(ops.type, dtype=object),
-            "name": pd.Series(ops.name, dtype=object),
+            "type": text_column(ops.type),
+            "name": text_column(ops.name),
             "occurrences": totals.count,
             "total_ps": totals.total_ps,
             "self_ps": totals.self_ps,
@@ -226,18 +216,19 @@ def most_frequent(count: Int64, row: Int64, variant: Int32) -> None:
         np.maximum.at(count, keys // width, n_runs)
 
 
-def _idle_rows(occurrences: Occurrences, own: Int64, time_range_ps: tuple[int, int] | None) -> pd.DataFrame:
-    """One row per side. Parallel streams may keep a device busier than time passes; it is then never idle."""
+def idle_by_side(occurrences: Occurrences, time_range_ps: tuple[int, int] | None = None) -> dict[str, int]:
+    """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event, each summed.
+
+    A side of which nothing was observed within the range is left out. Parallel streams may keep a device busier than time
+    passes; it is then never idle.
+    """
     first, last = occurrences.lane_first_ps, occurrences.lane_last_ps
     if time_range_ps is not None:
         first, last = np.maximum(first, time_range_ps[0]), np.minimum(last, time_range_ps[1])
+    own = overlaps(occurrences, time_range_ps)[1]
     idle = np.maximum(last - first - sum_by(occurrences.lane, own, len(first)), 0)
-    rows = []
-    for is_device, side in ((True, "Device"), (False, "Host")):
-        chosen = (occurrences.lane_is_device == is_device) & (first <= last)
-        if chosen.any():
-            rows.append(_idle_row(side, int(idle[chosen].sum())))
-    return _idle_frame(rows)
+    sides = {side: (occurrences.lane_is_device == (side == "Device")) & (first <= last) for side in ("Device", "Host")}
+    return {side: int(idle[chosen].sum()) for side, chosen in sides.items() if chosen.any()}
 
 
 def _idle_row(side: str, ps: int) -> tuple[object, ...]:
@@ -255,18 +246,23 @@ def _finish(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.sort_values(["device", "self_ps", "name"], ascending=[True, False, True], kind="stable").reset_index(
         drop=True
     )
-    side = frame.groupby("device", sort=False)["self_ps"]
-    whole = side.transform("sum")
     count = frame["occurrences"].where(frame["occurrences"] > 0, 1)
     executed = frame["occurrences"] > 0
-    frame["rank"] = np.arange(1, len(frame) + 1)
     frame["total_time_us"] = frame["total_ps"] / PS_PER_US
     frame["avg_time_us"] = (frame["total_time_us"] / count).where(executed, 0.0)
     frame["total_self_time_us"] = frame["self_ps"] / PS_PER_US
     frame["avg_self_time_us"] = (frame["total_self_time_us"] / count).where(executed, 0.0)
+    return ranked(frame)[list(OPS_COLUMNS)]
+
+
+def ranked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add `rank` in the order of the rows, and `self_time_ratio` and `cumulative_ratio` of the `self_ps` of their `device`."""
+    side = frame.groupby("device", sort=False)["self_ps"]
+    whole = side.transform("sum")
+    frame["rank"] = np.arange(1, len(frame) + 1)
     frame["self_time_ratio"] = (frame["self_ps"] / whole).where(whole > 0, 0.0)
     frame["cumulative_ratio"] = (side.cumsum() / whole).where(whole > 0, 0.0)
-    return frame[list(OPS_COLUMNS)]
+    return frame
 
 
 def by_type(ops: pd.DataFrame) -> pd.DataFrame:

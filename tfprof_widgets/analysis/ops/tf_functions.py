@@ -14,6 +14,7 @@ import pandas as pd
 from ...trace.nesting import nest
 from ...trace.trace import Trace
 from ..base.matching import sum_by
+from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_host
 
@@ -46,8 +47,8 @@ def compute_tf_functions(trace: Trace) -> pd.DataFrame:
     np.maximum.at(count, function, trace.int_stat("tracing_count")[rows])
     frame = pd.DataFrame(
         {
-            "function": pd.Series([trace.strings[i] for i in names.tolist()], dtype=object),
-            "compiler": pd.Series([_compiler(compiler[function == i]) for i in range(n)], dtype=object),
+            "function": text_column(trace.strings[i] for i in names.tolist()),
+            "compiler": text_column(_compiler(compiler[function == i]) for i in range(n)),
             "tracing_count": count,
             **{f"{name}_calls": calls[:, i] for i, name in enumerate(_MODES)},
             "self_time_ms": whole / PS_PER_MS,

@@ -1,4 +1,4 @@
-"""Executions of units -> totals per unit of the whole capture, and how long threads and devices ran none."""
+"""Executions of units -> totals per unit of the whole capture."""
 
 from __future__ import annotations
 
@@ -36,10 +36,3 @@ def compute_unit_totals(occurrences: Occurrences) -> UnitTotals:
         total_ps=sum_by(occurrences.op, total, n_units)[unit],
         self_ps=sum_by(occurrences.op, own, n_units)[unit],
     )
-
-
-def idle_ps(occurrences: Occurrences) -> tuple[int, int]:
-    """Time of host threads and of devices between their first and last event in which no op ran, each summed over its lanes."""
-    busy = sum_by(occurrences.lane, occurrences.self_ps, len(occurrences.lane_line))
-    idle = np.maximum(occurrences.lane_last_ps - occurrences.lane_first_ps - busy, 0)
-    return int(idle[~occurrences.lane_is_device].sum()), int(idle[occurrences.lane_is_device].sum())

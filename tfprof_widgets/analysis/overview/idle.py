@@ -14,6 +14,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from ..base.matching import dense_codes, sum_by
+from ..base.stretches import Stretches
 from ..hosts.environment import is_accelerator
 from ..ops.op_occurrences import Occurrences
 from ..steps.step_spans import on_stream
@@ -103,11 +104,8 @@ def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:
     # Owners are laid out one after another, so that a running maximum never reaches from one into the next.
     room = int((end - first[owner]).max()) + 1
     low, high = start - first[owner] + owner * room, end - first[owner] + owner * room
-    order = np.argsort(low, kind="stable")
-    low, high = low[order], high[order]
-    reach = np.maximum.accumulate(high)
-    before = np.append(low[0], reach[:-1])
-    return int(np.maximum(reach - np.maximum(low, before), 0).sum())
+    stretches = Stretches.of(low, high)
+    return int((stretches.end - stretches.start).sum())
 
 
 def _host_busy_and_window(occurrences: Occurrences) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ..advice.advice import Advice
-from ..base.wording import number, percent
+from ..base.wording import number, percent, tail
 from ..memory.memory_findings import FRAGMENTED_WORDS
 from ..ops.tf_functions import EXPENSIVE
 from .verdict import OTHER_HIGH
@@ -102,9 +102,7 @@ def _end_of(name: str) -> str:
     """The layer and the op of a path of name scopes."""
     parts = name.split("/")
     end = "/".join(parts[-2:])
-    if len(end) > _MOST_CHARACTERS:
-        return f"…{end[1 - _MOST_CHARACTERS :]}"
-    return f"…/{end}" if len(parts) > 2 else end
+    return f"…/{end}" if len(parts) > 2 and len(end) <= _MOST_CHARACTERS else tail(end, _MOST_CHARACTERS)
 
 
 def _of_calls(found: Findings, rules: frozenset[str]) -> Iterator[str]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by
+from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
@@ -47,7 +47,7 @@ def compute_op_time(occurrences: Occurrences, shares: OpShares, *, counted: Bool
     Differs from XProf: its host and device percentages are of counts, although the label says time (D10).
     """
     self_ps = occurrences.self_ps if counted is None else occurrences.self_ps * counted[occurrences.event]
-    return op_time_of(shares, by_op(sum_by(occurrences.op, self_ps, len(occurrences.name)), shares))
+    return op_time_of(shares, shares.spread(sum_by(occurrences.op, self_ps, len(occurrences.name))))
 
 
 def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
@@ -83,8 +83,8 @@ def top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool, shares: OpSh
     inside = np.ones(len(occurrences), np.bool_)
     if n_averaged:
         inside = np.append(averaged, False)[steps.event_step[occurrences.event]]
-    own = by_op(sum_by(occurrences.op[inside], occurrences.self_ps[inside], len(occurrences.name)), shares)
-    count = largest_by_op(np.bincount(occurrences.op[inside], minlength=len(occurrences.name)), shares)
+    own = shares.spread(sum_by(occurrences.op[inside], occurrences.self_ps[inside], len(occurrences.name)))
+    count = shares.largest(np.bincount(occurrences.op[inside], minlength=len(occurrences.name)).astype(np.int64))
     return top_of(shares, own, count, n_averaged)
 
 
@@ -97,8 +97,8 @@ def top_of(table: OpShares, own: Int64 | Float64, count: Int64, n_averaged: int)
     top = top[np.argsort(-own[top], kind="stable")][:N_TOP_OPS]
     return pd.DataFrame(
         {
-            "name": pd.Series([table.name[i] for i in top.tolist()], dtype=object),
-            "type": pd.Series([table.type[i] for i in top.tolist()], dtype=object),
+            "name": text_column(table.name[i] for i in top.tolist()),
+            "type": text_column(table.type[i] for i in top.tolist()),
             "device": pd.Series(np.where(device[top], "Device", "Host"), dtype=object),
             "occurrences": count[top],
             "self_time_ms": own[top] / PS_PER_MS,
@@ -106,21 +106,3 @@ def top_of(table: OpShares, own: Int64 | Float64, count: Int64, n_averaged: int)
             "self_time_ratio": own[top] / whole,
         }
     )
-
-
-def by_op(of_unit: Int64, shares: OpShares) -> Int64 | Float64:
-    """Times of executed units, spread over the framework ops they stand for."""
-    if shares.is_identity:
-        return of_unit
-    total = np.zeros(len(shares.name), np.float64)
-    np.add.at(total, shares.op, of_unit[shares.unit] * shares.ratio)
-    return total
-
-
-def largest_by_op(of_unit: npt.NDArray[np.integer], shares: OpShares) -> Int64:
-    """For each framework op the largest count among the units that stand for it."""
-    if shares.is_identity:
-        return of_unit.astype(np.int64)
-    most = np.zeros(len(shares.name), np.int64)
-    np.maximum.at(most, shares.op, of_unit[shares.unit])
-    return most

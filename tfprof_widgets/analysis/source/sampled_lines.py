@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.source_map import SourceMap
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64, Trace
 
 UNKNOWN_LINE = -1
@@ -62,7 +63,7 @@ def sampled_frames(trace: Trace, source_map: SourceMap) -> dict[str, int]:
     frame = _one_per_line(source_map)[source_map.samples["frame"].to_numpy()[inside]]
     first = np.searchsorted(time_ps, trace.start_ps[events])
     n = np.searchsorted(time_ps, trace.start_ps[events] + trace.duration_ps[events]) - first
-    sample = np.repeat(first - np.cumsum(n) + n, n) + np.arange(n.sum())
+    sample = ranges(first, n)
     found = pd.DataFrame({"name": np.repeat(trace.name_id[events], n), "frame": frame[sample]})
     counts = found[found["frame"] >= 0].value_counts(["name", "frame"]).reset_index(name="n")
     lines: dict[str, int] = {}

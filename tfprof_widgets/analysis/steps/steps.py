@@ -17,6 +17,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64, SmallInt, Trace, UInt8
 from ..base.grouping import Grouping, group_events
+from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from .exchange_pieces import exchange_pieces
 from .inferred_steps import infer_steps
@@ -263,8 +264,8 @@ def step_columns(
     """The table `Steps.frame` of steps in order; `category_ms` has shape (steps, `STEP_CATEGORIES`)."""
     columns: dict[str, object] = {
         "step": np.arange(len(start_ps)),
-        "name": pd.Series(list(name), dtype=object),
-        "host": pd.Series(list(host), dtype=object),
+        "name": text_column(name),
+        "host": text_column(host),
         "start_ms": start_ps / PS_PER_MS,
         "step_time_ms": duration_ps / PS_PER_MS,
     }

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Int32, Int64, StatKind, Trace, UInt8
 from ..base.event_graph import context_ends, int_stat_at, launch_links, nearest_marked
 from ..base.event_names import by_name
@@ -160,8 +161,7 @@ def _pairs(trace: Trace, made: Int64, used: Int64, key: Int64) -> Links:
     order = np.argsort(own, kind="stable")
     first = np.cumsum(n_made) - n_made
     count = np.where(is_reused, 0, n_made)[theirs]
-    within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    source = made[order[np.repeat(first[theirs], count) + within]]
+    source = made[order[ranges(first[theirs], count)]]
     target = np.repeat(used, count)
     own_again, their_again = np.flatnonzero(is_reused[own]), np.flatnonzero(is_reused[theirs])
     nearest = match_in_time(

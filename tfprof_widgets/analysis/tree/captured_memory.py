@@ -11,7 +11,7 @@ import numpy as np
 
 from ...trace.trace import Int32, Int64
 from ..base.event_graph import nearest_marked
-from ..base.matching import dense_codes, sum_by
+from ..base.matching import dense_codes, first_of, sum_by
 from ..base.op_names import parse_op_names
 from ..facts.facts import Facts
 from ..memory.memory_snapshots import Snapshots
@@ -50,8 +50,7 @@ def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     n_bytes = table.requested_bytes[made]
     is_kept = freed_ps > end_ps
     code, n = dense_codes(op, step)
-    first = np.zeros(n, np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]
+    first = first_of(code, n)
     in_use, peak = np.zeros(n, np.int64), np.zeros(n, np.int64)
     np.maximum.at(in_use, code, table.in_use_bytes[made])
     held, of_held = _held(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...trace.trace import Int32, Int64
-from ..base.matching import dense_codes
+from ..base.matching import all_matches, dense_codes, first_of
 from ..base.units import PS_PER_US
 from ..facts.facts import Facts
 
@@ -21,16 +21,16 @@ def captured_times(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     trace, runs, shares = facts.trace, facts.occurrences, facts.op_shares
     step, plane = _steps(facts), trace.plane_id[runs.event]
     code, n = dense_codes(runs.op, step, plane)
-    first = _first_of(code, n)
+    first = first_of(code, n)
     own_ps = np.bincount(code, runs.self_ps, n)
     start_ps = _lowest(code, runs.start_ps, n)
-    group, share = _with_shares(facts, runs.op[first].astype(np.int64))
+    group, share = all_matches(runs.op[first], shares.unit)
     op = of_framework_op[shares.op[share]]
     known = op >= 0
     group, op = group[known], op[known]
     own_us = own_ps[group] * shares.ratio[share[known]] / PS_PER_US
     keys, m = dense_codes(op, step[first][group], plane[first][group])
-    row = _first_of(keys, m)
+    row = first_of(keys, m)
     at = first[group[row]]
     several = len({one.host for one in trace.planes}) > 1
     names = np.array([f"{one.host}{one.name}" if several else one.name for one in trace.planes], np.object_)
@@ -53,9 +53,9 @@ def captured_runs(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     runs, shares = facts.occurrences, facts.op_shares
     counts_variant = runs.is_device[runs.op]
     unit, n_units = dense_codes(runs.op, np.where(counts_variant, runs.variant, 0))
-    first = _first_of(unit, n_units)
+    first = first_of(unit, n_units)
     count = np.bincount(unit, minlength=n_units)
-    group, share = _with_shares(facts, runs.op[first].astype(np.int64))
+    group, share = all_matches(runs.op[first], shares.unit)
     op = of_framework_op[shares.op[share]]
     order = np.lexsort((-count[group], op))
     order = order[op[order] >= 0]
@@ -67,14 +67,13 @@ def _by_step(facts: Facts, chosen: Int64, op: Int32, unit: Int64) -> dict[str, A
     """The executions of the `chosen` units by step; several ops may share one."""
     runs = facts.occurrences
     code, n = dense_codes(unit, _steps(facts))
-    first = _first_of(code, n)
+    first = first_of(code, n)
     start_ps, end_ps = _lowest(code, runs.start_ps, n), -_lowest(code, -(runs.start_ps + runs.duration_ps), n)
     order = np.argsort(unit[first], kind="stable")
-    low, high = (np.searchsorted(unit[first][order], chosen, side=side) for side in ("left", "right"))
-    n_steps = high - low
-    at = order[np.repeat(low - np.cumsum(n_steps) + n_steps, n_steps) + np.arange(int(n_steps.sum()))]
+    which, at = all_matches(chosen, unit[first][order])
+    at = order[at]
     return {
-        "op": np.repeat(op, n_steps),
+        "op": op[which],
         "step": _steps(facts)[first[at]],
         "n_runs": np.bincount(code, minlength=n)[at],
         "start_us": start_ps[at] / PS_PER_US,
@@ -85,22 +84,6 @@ def _by_step(facts: Facts, chosen: Int64, op: Int32, unit: Int64) -> dict[str, A
 def _steps(facts: Facts) -> Int64:
     """For each execution the row of its step, -1 for none."""
     return facts.steps.event_step[facts.occurrences.event].astype(np.int64)
-
-
-def _with_shares(facts: Facts, unit: Int64) -> tuple[Int64, Int64]:
-    """Each entry of `unit` with each framework op that it stands for: rows of `unit` and of the table of shares."""
-    of_unit = facts.op_shares.unit  # sorted
-    low, high = (np.searchsorted(of_unit, unit, side=side) for side in ("left", "right"))
-    n = high - low
-    share: Int64 = np.repeat(low - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
-    return np.repeat(np.arange(len(unit)), n), share
-
-
-def _first_of(code: Int64, n: int) -> Int64:
-    """The first row of each code."""
-    first = np.zeros(n, np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]
-    return first
 
 
 def _lowest(code: Int64, value: Int64, n: int) -> Int64:

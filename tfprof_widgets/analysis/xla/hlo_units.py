@@ -15,7 +15,7 @@ import numpy as np
 from ...formats.hlo.modules import NO_PROGRAM, HloModules, read_hlo_modules
 from ...trace.nesting import freeze
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
-from ..base.matching import dense_codes
+from ..base.matching import dense_codes, first_of
 from ..steps.step_spans import on_host, on_stream
 from .hlo_category import category_of, guessed_category
 from .hlo_tpu import TpuExecutions, tpu_executions
@@ -97,8 +97,7 @@ def _numbered(trace: Trace, host: Int64, stream: Int64, tpu: TpuExecutions) -> H
         return _none(trace, tpu)
     columns, names = _key_columns(trace, rows, n_host=len(host))
     code, n_units = dense_codes(*columns)
-    first = np.empty(n_units, np.int64)
-    first[code[::-1]] = np.arange(len(rows))[::-1]
+    first = first_of(code, n_units)
     order = np.argsort(first, kind="stable")
     place = np.empty(n_units, np.int64)
     place[order] = np.arange(n_units)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import CaptureError
-from ...trace.source_map import SIDECAR
+from ...formats.sidecar import SIDECAR
 from ..session.scratch import new_run
 from ..source.whole_file import write_whole
 from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, XSPACE_TOOL

@@ -5,8 +5,8 @@ Source: tsl/profiler/protobuf/profiler_service.proto and profiler_options.proto.
 
 from __future__ import annotations
 
+from ...formats.sidecar import SIDECAR
 from ...formats.wire.messages import Messages
-from ...trace.source_map import SIDECAR
 
 PROFILE_METHOD = "/tensorflow.ProfilerService/Profile"
 SOURCES_TOOL = SIDECAR

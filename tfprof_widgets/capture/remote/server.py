@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ...errors import CaptureError
-from ...trace.source_map import SIDECAR
+from ...formats.sidecar import SIDECAR
 from ..keras.patch import KerasPatch
 from ..session.active import active_capture
 from ..session.environment import enable_cpu_memory_recording

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from ...trace.source_map import SIDECAR, VERSION
+from ...formats.sidecar import SIDECAR, VERSION
 from ..machine.machine import machine_facts
 from .keras_layers import keras_layers
 from .layer_lines import creation_lines, live_layers

@@ -57,12 +57,8 @@ def write_pprof(results: Results, path: str | Path, view: TreeView, options: Map
     profile = _profile(results, tree, of_root=NO_STACK if is_unknown else NOT_SHOWN)
     content = profile.SerializeToString(deterministic=True)
     target = Path(path).expanduser()
-    with (
-        replacing(target, packs=False) as file,
-        # Neither a name nor a time inside: the same profile gives the same bytes.
-        gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=file, mtime=0) as packed,
-    ):
-        packed.write(content)
+    with replacing(target, packs=False) as file:
+        file.write(gzip.compress(content, _LEVEL, mtime=0))  # no time inside: the same profile gives the same bytes
     return target
 
 

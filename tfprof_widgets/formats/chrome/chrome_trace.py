@@ -11,17 +11,18 @@ import numpy as np
 
 from ...errors import EmptyTraceError, TraceError
 from ...trace.assembly import assemble, session_around
+from ...trace.event_metadata import EventMetadata, event_metadata
 from ...trace.event_table import EventTable, in_order
 from ...trace.stat_table import Stats, packed_stats
+from ...trace.string_table import StringTable
 from ...trace.times import MAX_PS
 from ...trace.trace import Int64, Trace
 from ..saved import SavedProfile
 from .events import UNFINISHED, Collected, Collector
 from .json_reader import Document
 from .marker import Marker, read_marker
-from .metadata import ChromeMetadata, foreign_metadata, own_metadata
 from .pairs import link_flows, match_edges
-from .stats import Texts
+from .stats import not_shared
 from .tracks import Tracks, foreign_tracks, old_op_names, own_tracks
 
 _UNIX_US = range(10**15, 10**16)
@@ -67,13 +68,13 @@ def read_chrome_trace(content: bytes, *, source: str = "") -> ChromeTrace:
 class _Reader:
     def __init__(self, content: bytes) -> None:
         self._document = Document(content)
-        self._texts = Texts()
+        self._strings = StringTable()
         self.warnings: list[str] = []
 
     def read(self) -> ChromeTrace:
         marker = self._marker()
         unsigned = marker.unsigned if marker else frozenset()
-        collector = Collector(self._texts, unsigned=unsigned, is_own=marker is not None)
+        collector = Collector(self._strings, unsigned=unsigned, is_own=marker is not None)
         for batch in self._document.events():
             collector.add(batch)
         found = collector.found
@@ -88,7 +89,7 @@ class _Reader:
         return ChromeTrace(self._trace(found, tracks, marker), marker.saved if marker else None)
 
     def _marker(self) -> Marker | None:
-        return read_marker(self._document.find_marker(), self._texts)
+        return read_marker(self._document.find_marker(), self._strings)
 
     def _trace(self, found: Collected, tracks: Tracks, marker: Marker | None) -> Trace:
         origin_ns, start_ps, shift_ps = self._starts(found, is_own=marker is not None)
@@ -97,7 +98,7 @@ class _Reader:
         if found.flows:
             n_lost = link_flows(
                 found,
-                self._texts,
+                self._strings,
                 start_ps=start_ps,
                 duration_ps=duration_ps,
                 line=line,
@@ -109,9 +110,9 @@ class _Reader:
         planes = np.array([one.plane for one in tracks.lines], np.int32)
         plane = planes[line] if len(planes) else np.empty(0, np.int32)
         if marker:
-            metadata = own_metadata(np.array(found.name_id, np.int64), plane, marker.metadata, self._texts)
+            metadata = event_metadata(np.array(found.name_id, np.int64), plane, marker.metadata)
         else:
-            metadata = foreign_metadata(old_op_names(found, self._texts), plane)
+            metadata = event_metadata(old_op_names(found, self._strings), plane)
         table = self._table(found, start_ps, duration_ps, line, metadata, marker)
         return assemble(
             table,
@@ -120,8 +121,8 @@ class _Reader:
             lines=tracks.lines,
             sessions=marker.sessions if marker else (session_around(table, host=""),),
             origin_ns=marker.origin_ns if marker else origin_ns,
-            strings=self._texts.texts,
-            blobs=self._texts.blobs,
+            strings=self._strings.texts,
+            blobs=self._strings.blobs,
             warnings=(*(marker.warnings if marker else ()), *self.warnings),
         )
 
@@ -156,14 +157,14 @@ class _Reader:
         start_ps: Int64,
         duration_ps: Int64,
         line: np.ndarray[tuple[int], np.dtype[np.int32]],
-        metadata: ChromeMetadata,
+        metadata: EventMetadata,
         marker: Marker | None,
     ) -> EventTable:
         n = found.n_events
         row = np.array(found.stat_row, np.int64)
         key, kind = np.array(found.stat_key, np.int32), np.array(found.stat_kind, np.uint8)
         bits = np.array(found.stat_bits, np.uint64)
-        kept = metadata.not_shared(row, key, kind, bits)
+        kept = not_shared(metadata, row, key, kind, bits)
         kept = kept[np.argsort(row[kept], kind="stable")]  # those of an end came after those of other events
         n_occurrences = np.zeros(n, np.int32)
         n_occurrences[list(found.n_occurrences)] = list(found.n_occurrences.values())

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import TraceError
+from ...trace.string_table import StatRow, StringTable
 from .json_reader import Real
-from .stats import StatRow, Texts, stat_rows
-from .times import picoseconds
+from .members import args_of, id_of, phase_of, picoseconds, text_of
+from .stats import stat_rows
 
 UNFINISHED = -1
 """In place of the duration of a span whose end is not known yet."""
@@ -99,9 +100,9 @@ class Collected:
 class Collector:
     """Takes up events; `is_own` says that this package wrote them."""
 
-    def __init__(self, texts: Texts, *, unsigned: frozenset[str] = frozenset(), is_own: bool = False) -> None:
+    def __init__(self, strings: StringTable, *, unsigned: frozenset[str] = frozenset(), is_own: bool = False) -> None:
         self.found = Collected()
-        self._texts = texts
+        self._strings = strings
         self._unsigned = unsigned
         self._is_own = is_own
         self._n_read = 0
@@ -120,11 +121,9 @@ class Collector:
             self._n_read += 1
 
     def _add(self, event: dict[str, Any]) -> None:
-        phase = event.get("ph")
+        phase = phase_of(event)
         if phase == "X":
             self._span(event)
-        elif type(phase) is not str:
-            raise TraceError(f"its ph is {str(phase)[:40]!r}, not a letter")
         elif self._is_own and (phase in _OWN_EXTRA or (phase == "i" and event.get("cat") == "step")):
             return
         elif phase in _INSTANTS:
@@ -149,7 +148,7 @@ class Collector:
         self._row(event, self._track(event), picoseconds(event, "ts"), duration, self._args(event))
 
     def _edge(self, event: dict[str, Any], phase: str) -> None:
-        process, thread = _id(event, "pid"), _id(event, "tid")
+        process, thread = id_of(event, "pid"), id_of(event, "tid")
         time_ps = picoseconds(event, "ts")
         args = self._args(event)
         is_thread = phase in "BE"
@@ -163,8 +162,8 @@ class Collector:
 
     def _async_id(self, event: dict[str, Any]) -> tuple[Hashable, ...]:
         local = event.get("id2")
-        id_ = str(local) if isinstance(local, dict) else _id(event, "id")
-        return (id_, _text(event, "cat"), _text(event, "scope"))
+        id_ = str(local) if isinstance(local, dict) else id_of(event, "id")
+        return (id_, text_of(event, "cat"), text_of(event, "scope"))
 
     def _counter(self, event: dict[str, Any]) -> None:
         """Each series as an event with the stat that counters of devices have, so that `counters` finds it."""
@@ -172,16 +171,16 @@ class Collector:
         if not isinstance(series, dict):
             raise TraceError("it is a counter without args")
         track, time_ps = self._track(event, COUNTERS), picoseconds(event, "ts")
-        name = " ".join(part for part in (_text(event, "name"), str(event.get("id", ""))[:80]) if part)
+        name = " ".join(part for part in (text_of(event, "name"), str(event.get("id", ""))[:80]) if part)
         for what, value in series.items():
             if isinstance(value, (int, float, Real)) and -_MOST_VALUE < _number(value) < _MOST_VALUE:
                 one = {"name": name if len(series) == 1 else f"{name} {what}"}
                 self._row(
-                    one, track, time_ps, 0, stat_rows({"counter_value": float(value)}, self._texts, self._unsigned)
+                    one, track, time_ps, 0, stat_rows({"counter_value": float(value)}, self._strings, self._unsigned)
                 )
 
     def _flow(self, event: dict[str, Any], phase: str) -> None:
-        flow = (*self._async_id(event), _text(event, "name"))
+        flow = (*self._async_id(event), text_of(event, "name"))
         is_enclosed = phase != "f" or event.get("bp") == "e"
         time_ps = picoseconds(event, "ts")
         self.found.flows.append(FlowEnd(flow, time_ps, self._track(event), phase, is_enclosed))
@@ -190,11 +189,11 @@ class Collector:
         args = event.get("args")
         if not isinstance(args, dict):
             return
-        what = _text(event, "name")
+        what = text_of(event, "name")
         value = args.get("sort_index" if what.endswith("sort_index") else "name")
         if type(value) in (str, int):
-            thread = _id(event, "tid") if what.startswith("thread") else None
-            self.found.names[what, _id(event, "pid"), thread] = value
+            thread = id_of(event, "tid") if what.startswith("thread") else None
+            self.found.names[what, id_of(event, "pid"), thread] = value
 
     def _row(
         self, event: dict[str, Any], track: int, start_ps: int, duration_ps: int, stats: Sequence[StatRow]
@@ -205,22 +204,18 @@ class Collector:
         found.start_us.append(whole)
         found.start_rest_ps.append(rest)
         found.duration_ps.append(duration_ps)
-        found.name_id.append(self._texts.id_of(_text(event, "name")))
+        found.name_id.append(self._strings.id_of(text_of(event, "name")))
         found.track.append(track)
 
     def _track(self, event: dict[str, Any], kind: str = "") -> int:
-        track = (_id(event, "pid"), None if kind == COUNTERS else _id(event, "tid"), kind)
+        track = (id_of(event, "pid"), None if kind == COUNTERS else id_of(event, "tid"), kind)
         return self.found.tracks.setdefault(track, len(self.found.tracks))
 
     def _args(self, event: dict[str, Any]) -> Sequence[StatRow]:
-        args = event.get("args")
-        if args is None:
-            args = {}
-        if not isinstance(args, dict):
-            raise TraceError(f"its args are a {type(args).__name__}, not an object")
-        if not self._is_own and (category := _text(event, "cat")):
+        args = args_of(event)
+        if not self._is_own and (category := text_of(event, "cat")):
             args = {"cat": category} | args
-        return stat_rows(args, self._texts, self._unsigned) if args else ()
+        return stat_rows(args, self._strings, self._unsigned) if args else ()
 
     def _aggregated(self, event: dict[str, Any]) -> int:
         """Note how often the next event ran, leaving its stats in `args`; gives how long in all."""
@@ -238,23 +233,3 @@ class Collector:
 def _number(value: float | Real) -> float:
     """What a counter counts, for comparing: integers of any size stay what they are."""
     return float(value) if isinstance(value, Real) else value
-
-
-def _id(event: dict[str, Any], name: str) -> Hashable:
-    value = event.get(name)
-    if value is None:
-        return 0
-    if type(value) in (int, str, Real):
-        return value  # type: ignore[no-any-return]  # hashable, as its type says
-    raise TraceError(f"its {name} is a {type(value).__name__}, neither a number nor a text")
-
-
-def _text(event: dict[str, Any], name: str) -> str:
-    value = event.get(name)
-    if type(value) is str:
-        return value
-    if value is None:
-        return ""
-    if isinstance(value, (int, float, str)):
-        return str(value)
-    raise TraceError(f"its {name} is a {type(value).__name__}, not a text")

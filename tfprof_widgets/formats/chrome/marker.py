@@ -8,22 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...errors import TraceError
+from ...trace.bounds import texts, whole
+from ...trace.event_metadata import MetadataRow
+from ...trace.string_table import StringTable
 from ...trace.times import MAX_PS
 from ...trace.trace import Int32, Line, Plane, Session
-from ..saved import SavedProfile, parse_saved, texts
-from .stats import StatRow, Texts, plain_value, stat_rows
+from ..saved import SavedProfile, parse_saved
+from .stats import stat_rows
 
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class MetadataRow:
-    """What events of one name share."""
-
-    plane: int
-    name: str
-    display_name: str
-    stats: list[StatRow]
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class Marker:
         return np.repeat(np.array([run[1] for run in self.session_runs], np.int32), np.diff(first))
 
 
-def read_marker(document: Any, strings: Texts) -> Marker | None:
+def read_marker(document: Any, strings: StringTable) -> Marker | None:
     """Check the member and take it up; None where a file has none.
 
     Raises:
@@ -67,52 +60,43 @@ def read_marker(document: Any, strings: Texts) -> Marker | None:
         raise TraceError(f"its member tfprof is broken: {type(error).__name__}: {error}") from error
 
 
-def _marker(document: dict[str, Any], strings: Texts) -> Marker:
+def _marker(document: dict[str, Any], strings: StringTable) -> Marker:
     unsigned = frozenset(texts(document["unsigned"]))
     planes = tuple(_plane(one, strings, unsigned) for one in document["planes"])
     lines = tuple(_line(one, len(planes)) for one in document["lines"])
     sessions = tuple(Session(texts([host])[0], _time(start), _time(stop)) for host, start, stop in document["sessions"])
     if not sessions:
         raise ValueError("it has no session")
-    runs = [[_int(first), _below(one, len(sessions))] for first, one in document["session_runs"]]
+    runs = [[_int(first), whole(one, 0, len(sessions))] for first, one in document["session_runs"]]
     metadata = tuple(_metadata(one, len(planes), strings, unsigned) for one in document["metadata"])
-    origin_ns = _int(document["origin_ns"])
-    if not 0 <= origin_ns < 2**63:
-        raise ValueError(f"origin_ns is {origin_ns}")
+    origin_ns = whole(document["origin_ns"], 0, 2**63)
     warnings = tuple(texts(document["warnings"]))
     saved = parse_saved(document["profile"])
     return Marker(origin_ns, planes, lines, sessions, runs, unsigned, metadata, warnings, saved)
 
 
-def _plane(one: dict[str, Any], strings: Texts, unsigned: frozenset[str]) -> Plane:
+def _plane(one: dict[str, Any], strings: StringTable, unsigned: frozenset[str]) -> Plane:
     name, host = texts([one["name"], one["host"]])
     rows = stat_rows(dict(one["stats"]), strings, unsigned)
-    return Plane(name, host, {strings.texts[row[0]]: plain_value(row, strings) for row in rows})
+    return Plane(name, host, {strings.texts[key]: strings.value(kind, bits) for key, kind, bits in rows})
 
 
 def _line(one: list[Any], n_planes: int) -> Line:
     plane, id_, *names = one
     name, display_name = texts(names)
-    return Line(_below(plane, n_planes), _int(id_), name, display_name)
+    return Line(whole(plane, 0, n_planes), _int(id_), name, display_name)
 
 
-def _metadata(one: list[Any], n_planes: int, strings: Texts, unsigned: frozenset[str]) -> MetadataRow:
+def _metadata(one: list[Any], n_planes: int, strings: StringTable, unsigned: frozenset[str]) -> MetadataRow:
     plane, *names, stats = one
     name, display_name = texts(names)
     rows = stat_rows(dict(stats), strings, unsigned)
-    return MetadataRow(_below(plane, n_planes, low=-1), name, display_name, rows)
+    shown = strings.id_of(display_name) if display_name else -1
+    return MetadataRow(whole(plane, -1, n_planes), strings.id_of(name), shown, rows)
 
 
 def _int(value: Any) -> int:
-    if type(value) is not int or not -(2**63) <= value < 2**64:
-        raise TypeError(f"{value!r} is no integer of 64 bits")
-    return value
-
-
-def _below(value: Any, limit: int, *, low: int = 0) -> int:
-    if not low <= _int(value) < limit:
-        raise ValueError(f"{value} is not in [{low}, {limit})")
-    return int(value)
+    return whole(value, -(2**63), 2**64)
 
 
 def _time(value: Any) -> int:

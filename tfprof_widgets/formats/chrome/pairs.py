@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from ...trace.nesting import nest
+from ...trace.string_table import StatRow, StringTable
 from ...trace.trace import Int32, Int64, StatKind
 from .events import LONGEST_PS, Collected, Edge, FlowEnd
-from .stats import StatRow, Texts
 
 _GENERIC_CONTEXT = 0
 """The type of contexts that say nothing of who handed work to whom. Source: semantics 2.3."""
@@ -45,7 +45,7 @@ def match_edges(found: Collected) -> int:
 
 def link_flows(
     found: Collected,
-    texts: Texts,
+    strings: StringTable,
     *,
     start_ps: Int64,
     duration_ps: Int64,
@@ -57,7 +57,7 @@ def link_flows(
 
     Args:
         found: has the flows; takes the stats.
-        texts: takes the names of the stats.
+        strings: takes the names of the stats.
         start_ps: start of each event of `found`, after the shift.
         duration_ps: duration of each.
         line: line of each.
@@ -71,7 +71,7 @@ def link_flows(
     chains: defaultdict[Hashable, list[FlowEnd]] = defaultdict(list)
     for end in found.flows:
         chains[end.flow].append(end)
-    links = _Links(found, texts)
+    links = _Links(found, strings)
     n_lost = 0
     for chain in chains.values():  # one round per arrow
         chain.sort(key=lambda end: (end.time_ps, "stf".index(end.phase)))
@@ -87,9 +87,9 @@ def link_flows(
 class _Links:
     """Gives events the stats of contexts: what an event hands on is one context, and it takes from one."""
 
-    def __init__(self, found: Collected, texts: Texts) -> None:
+    def __init__(self, found: Collected, strings: StringTable) -> None:
         self._found = found
-        self._texts = texts
+        self._strings = strings
         self._context: dict[int, int] = {}
         self._consumers: set[int] = set()
 
@@ -99,16 +99,16 @@ class _Links:
             return False
         if source not in self._context:
             self._context[source] = len(self._context)
-            self._found.add_stats(source, _link(self._texts, "_pt", "_p", self._context[source]))
+            self._found.add_stats(source, _link(self._strings, "_pt", "_p", self._context[source]))
         self._consumers.add(target)
-        self._found.add_stats(target, _link(self._texts, "_ct", "_c", self._context[source]))
+        self._found.add_stats(target, _link(self._strings, "_ct", "_c", self._context[source]))
         return True
 
 
-def _link(texts: Texts, type_name: str, id_name: str, number: int) -> Sequence[StatRow]:
+def _link(strings: StringTable, type_name: str, id_name: str, number: int) -> Sequence[StatRow]:
     return (
-        (texts.id_of(type_name), StatKind.INT64, _GENERIC_CONTEXT),
-        (texts.id_of(id_name), StatKind.INT64, number),
+        (strings.id_of(type_name), StatKind.INT64, _GENERIC_CONTEXT),
+        (strings.id_of(id_name), StatKind.INT64, number),
     )
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...errors import TraceError
+from ...trace.bounds import clean_text
+from ...trace.string_table import StringTable
 from ...trace.trace import Int32, Int64, Line, Plane, StatKind
 from .events import COUNTERS, OVERLAPPING, Collected, Track
 from .marker import Marker
-from .stats import Texts
 
 _MOST_PLANES = 2**15 - 1
 """The numbers of planes are kept in 16 bits."""
@@ -68,7 +68,7 @@ def foreign_tracks(found: Collected) -> Tracks:
     return Tracks(planes, lines, line_of_track)
 
 
-def old_op_names(found: Collected, texts: Texts) -> Int64:
+def old_op_names(found: Collected, strings: StringTable) -> Int64:
     """The name of each event; ops of TensorFlow's old timelines, which keep node and type in `args`, as `node:type`."""
     name_id = np.array(found.name_id, np.int64)
     row, key = np.array(found.stat_row, np.int64), np.array(found.stat_key, np.int64)
@@ -77,16 +77,16 @@ def old_op_names(found: Collected, texts: Texts) -> Int64:
 
     def column(name: str) -> Int64:
         values = np.full(len(name_id), -1, np.int64)
-        rows = np.flatnonzero((key == texts.id_of(name)) & is_text)
+        rows = np.flatnonzero((key == strings.id_of(name)) & is_text)
         values[row[rows]] = bits[rows]
         return values
 
-    is_op = np.flatnonzero(column("cat") == texts.id_of("Op"))
+    is_op = np.flatnonzero(column("cat") == strings.id_of("Op"))
     pairs = np.column_stack([column("name")[is_op], column("op")[is_op]])
     is_op, pairs = is_op[(pairs >= 0).all(axis=1)], pairs[(pairs >= 0).all(axis=1)]
     if len(is_op):
         unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
-        made = [texts.id_of(f"{texts.texts[name]}:{texts.texts[op]}") for name, op in unique.tolist()]
+        made = [strings.id_of(f"{strings.texts[name]}:{strings.texts[op]}") for name, op in unique.tolist()]
         name_id[is_op] = np.array(made)[inverse.reshape(-1)]
     return name_id
 
@@ -103,19 +103,15 @@ def _planes(names: list[str]) -> tuple[Plane, ...]:
 
 
 def _process_name(found: Collected, process: Hashable) -> str:
-    return _clean(found.names.get(("process_name", process, None), f"Process {process}"))
+    return clean_text(found.names.get(("process_name", process, None), f"Process {process}"))
 
 
 def _thread_name(found: Collected, track: Track) -> str:
     process, thread, kind = track
     if kind == COUNTERS:
         return COUNTERS
-    name = _clean(found.names.get(("thread_name", process, thread), f"Thread {thread}"))
+    name = clean_text(found.names.get(("thread_name", process, thread), f"Thread {thread}"))
     return f"{name} ({OVERLAPPING})" if kind else name
-
-
-def _clean(name: Any) -> str:
-    return str(name).encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")
 
 
 def _line_id(track: Track, position: int) -> int:

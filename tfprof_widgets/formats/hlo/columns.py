@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...trace.bounds import decoded
 from .parts import Convolution, Dot, Frames, WindowDimension
 from .shapes import MAX_SIZE, TUPLE, layout_of, size_of, tuple_text
 
@@ -194,6 +195,4 @@ def _item(texts: Any, id_: int) -> str:
     return _text(texts[id_ - 1]) if 0 < id_ <= len(texts) else ""
 
 
-@lru_cache(maxsize=65536)
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
+_text = lru_cache(maxsize=65536)(decoded)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import TraceError
+from ...trace.bounds import decoded
 from ...trace.dtypes import dtype_number
-from .step_stats_messages import step_message, text_of
+from .step_stats_messages import step_message
 
 Shape = tuple[int, ...]
 _DTYPE = re.compile(r"\btype: (DT_\w+)")
@@ -51,14 +52,14 @@ def read_graph_def(content: bytes, *, source: str = "") -> GraphNodes:
     """
     from google.protobuf.message import DecodeError
 
-    from ..wire.proto_kind import ProtoKind, kind_of
+    from ..wire.file_kind import FileKind, kind_of
     from ..wire.wire_walk import break_of
 
     where = source or "The graph"
     if not content:
         return GraphNodes()
     kind = kind_of(content)
-    if kind not in (ProtoKind.GRAPH, ProtoKind.UNKNOWN):
+    if kind not in (FileKind.GRAPH, FileKind.UNKNOWN):
         raise TraceError(f"{where} is {kind.value}, not a GraphDef.")
     if content.lstrip()[:4] in (b"node", b"vers", b"libr"):
         return graph_nodes([_parse_text(content, where)])
@@ -73,7 +74,7 @@ def _parse_text(content: bytes, where: str) -> Any:
 
     graph = step_message("GraphDef")()
     try:
-        text = _DTYPE.sub(lambda found: f"type: {dtype_number(found[1])}", content.decode("utf-8", "backslashreplace"))
+        text = _DTYPE.sub(lambda found: f"type: {dtype_number(found[1])}", decoded(content))
         return text_format.Parse(text, graph, allow_unknown_field=True, allow_unknown_extension=True)
     except (text_format.ParseError, ValueError, RecursionError) as error:
         raise TraceError(f"{where} is no GraphDef as text: {str(error)[:200]}.") from error
@@ -84,7 +85,7 @@ def graph_nodes(graphs: Iterable[Any]) -> GraphNodes:
     found = GraphNodes()
     for graph in graphs:
         for node in graph.node:  # messages have no columns; this loop is what makes them
-            name = text_of(node.name)
+            name = decoded(node.name)
             if name not in found.nodes:
                 found.nodes[name] = _node(name, node)
     return found
@@ -102,7 +103,7 @@ def _node(name: str, node: Any) -> GraphNode:
         elif attr.key == b"dtype":
             dtype = attr.value.type
     return GraphNode(
-        name, text_of(node.op), tuple(source_of(text_of(one)) for one in node.input), shape, outputs, dtype
+        name, decoded(node.op), tuple(source_of(decoded(one)) for one in node.input), shape, outputs, dtype
     )
 
 

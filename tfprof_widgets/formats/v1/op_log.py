@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import TraceError
+from ...trace.bounds import decoded
 from ...trace.op_graph import sane_float_ops
 from .frame_table import FrameTable
-from .step_stats_messages import step_message, text_of
+from .step_stats_messages import step_message
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,15 @@ def read_op_log(content: bytes | None, *, source: str = "") -> OpLog:
         raise TraceError(f"{source or 'The op log'} is no whole OpLogProto: {break_of(content)}") from error
     texts: dict[int, str] = {}
     for entry in log.id_to_string:
-        texts.setdefault(entry.key, text_of(entry.value))
+        texts.setdefault(entry.key, decoded(entry.value))
     for entry in log.log_entries:
         _take(found, entry, texts)
     return found
 
 
 def _take(found: OpLog, entry: Any, texts: dict[int, str]) -> None:
-    name = text_of(entry.name)
-    found.types.setdefault(name, []).extend(text_of(one) for one in entry.types)
+    name = decoded(entry.name)
+    found.types.setdefault(name, []).extend(decoded(one) for one in entry.types)
     if n_float_ops := sane_float_ops(entry.float_ops):
         found.float_ops[name] = n_float_ops
     if entry.HasField("code_def") and name not in found.frame:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import EmptyTraceError, TraceError
-from .step_stats_messages import step_message, text_of
+from ...trace.bounds import decoded
+from .step_stats_messages import step_message
 from .tensor_tracks import TensorLife
 
 _LABEL = re.compile(r"(?:\[[^\]]*\] )*(.*) = ([^ (]*)\((.*)\)", re.DOTALL)
@@ -124,9 +125,9 @@ def read_step_stats(steps: Mapping[int, bytes], *, source: str = "") -> StepStat
         found.steps.append(int(step))
         found.partitions.extend(partitions)
         for device in stats.dev_stats:
-            device_name = text_of(device.device)
+            device_name = decoded(device.device)
             for thread in device.thread_names:
-                found.thread_names[device_name, thread.key] = text_of(thread.value)
+                found.thread_names[device_name, thread.key] = decoded(thread.value)
             # Messages have no columns; this loop is what makes them.
             found.executions.extend(_execution(step, device_name, node) for node in device.node_stats)
     if not found.executions:
@@ -141,19 +142,19 @@ def _parse(content: bytes, name: str) -> tuple[Any, Any]:
     """The StepStats of a message, and the graphs of its partitions."""
     from google.protobuf.message import DecodeError
 
-    from ..wire.proto_kind import ProtoKind, kind_of
+    from ..wire.file_kind import FileKind, kind_of
     from ..wire.wire_walk import break_of
 
     if not content:
         raise EmptyTraceError(f"{name} is empty (0 bytes): write it again.")
     kind = kind_of(content)
     try:
-        if kind is ProtoKind.STEP_STATS:
+        if kind is FileKind.STEP_STATS:
             return step_message("StepStats").FromString(content), ()
         run = step_message("RunMetadata").FromString(content)
     except DecodeError as error:
         raise TraceError(f"{name} is no whole RunMetadata or StepStats: {break_of(content)}") from error
-    if kind not in (ProtoKind.RUN_METADATA, ProtoKind.UNKNOWN):
+    if kind not in (FileKind.RUN_METADATA, FileKind.UNKNOWN):
         raise TraceError(f"{name} is {kind.value}, not a RunMetadata or StepStats.")
     return run.step_stats, run.partition_graphs
 
@@ -164,8 +165,8 @@ def _sane(value: int) -> int:
 
 
 def _execution(step: int, device: str, node: Any) -> Execution:
-    label = text_of(node.timeline_label)
-    name = text_of(node.node_name)
+    label = decoded(node.timeline_label)
+    name = decoded(node.node_name)
     name, op, inputs, sent_from = _told(name, label, device)
     start_us, end_us = _sane(node.all_start_micros), _sane(node.op_end_rel_micros)
     # Times in nanoseconds are there since TensorFlow 1.9; those of received tensors and kernels still are not.
@@ -219,14 +220,14 @@ def _tensor(output: Any) -> Tensor:
         shape=tuple(dim.size for dim in tensor.shape.dim) if tensor.HasField("shape") else None,
         requested_bytes=_sane(allocation.requested_bytes),
         allocated_bytes=_sane(allocation.allocated_bytes),
-        allocator=text_of(allocation.allocator_name),
+        allocator=decoded(allocation.allocator_name),
         is_described=output.HasField("tensor_description") and tensor.HasField("allocation_description"),
     )
 
 
 def _allocator(one: Any) -> AllocatorUse:
     return AllocatorUse(
-        name=text_of(one.allocator_name),
+        name=decoded(one.allocator_name),
         total_bytes=_sane(one.total_bytes),
         peak_bytes=_sane(one.peak_bytes),
         live_bytes=_sane(one.live_bytes),

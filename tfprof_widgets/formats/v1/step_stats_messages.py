@@ -91,8 +91,3 @@ _MESSAGES = Messages("tfprof_widgets.first_profiler", _SCHEMA)
 def step_message(name: str) -> Any:
     """The protobuf class of one message of the schema: `RunMetadata`, `GraphDef`, `OpLog`, ..."""
     return _MESSAGES[name]
-
-
-def text_of(raw: bytes) -> str:
-    """A text of a message; bytes that are not UTF-8 become escapes, as in an XSpace."""
-    return raw.decode("utf-8", "backslashreplace")

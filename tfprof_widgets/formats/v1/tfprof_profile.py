@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import EmptyTraceError, TraceError
+from ...trace.bounds import decoded
 from ...trace.op_graph import TABLES, OpGraph, make_op_graph, sane_float_ops
 from ..wire.messages import Messages, Schema
 from ..wire.wire_walk import describe_damage
 from .frame_table import FrameTable
-from .step_stats_messages import CALL_STACK, text_of
+from .step_stats_messages import CALL_STACK
 
 # Texts are bytes: one that is not UTF-8 must not cost the file. So are call stacks: most ops share theirs, and each is read
 # once. Attributes, allocations and the memory of single outputs are left out.
@@ -123,9 +124,9 @@ class _Reader:
     def __init__(self, profile: Any) -> None:
         nodes = {entry.key: entry.value for entry in profile.nodes}
         self.nodes = [nodes[key] for key in sorted(nodes)]
-        self.names = [text_of(node.name) for node in self.nodes]
+        self.names = [decoded(node.name) for node in self.nodes]
         self.op_of = {key: op for op, key in enumerate(sorted(nodes))}
-        self.strings = {entry.key: text_of(entry.value) for entry in profile.id_to_string}
+        self.strings = {entry.key: decoded(entry.value) for entry in profile.id_to_string}
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.frames = FrameTable()
         self.stacks: dict[bytes, int] = {b"": -1}
@@ -150,8 +151,8 @@ class _Reader:
         return make_op_graph(tables | {"frames": self.frames.columns()})
 
     def _add_op(self, op: int, node: Any) -> None:
-        texts = [text_of(raw) for raw in (node.op, node.canonical_device, node.host_device)]
-        types = tuple(sorted(text_of(raw) for raw in node.op_types))
+        texts = [decoded(raw) for raw in (node.op, node.canonical_device, node.host_device)]
+        types = tuple(sorted(decoded(raw) for raw in node.op_types))
         shape = tuple(node.shape) or None
         float_ops, frame = sane_float_ops(node.float_ops), self._frame(op, node.trace)
         dtype = next((attr.value.type for attr in node.attrs if attr.key == b"dtype"), 0)
@@ -198,7 +199,7 @@ class _Reader:
         self.rows["runs"].append((op, step, found.run_count, found.all_start_micros, found.latest_end_micros))
         for is_accelerator, execs in ((True, found.accelerator_execs), (False, found.cpu_execs)):
             for device in execs:
-                name = text_of(device.key)
+                name = decoded(device.key)
                 for pair in device.value.times:
                     if len(pair.int64_values) < 2:
                         raise TraceError(

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import TraceError
+from ...trace.bounds import clean_text
 from ..chrome.json_reader import Document
-from ..chrome.times import picoseconds
+from ..chrome.members import args_of, id_of, phase_of, picoseconds
 
 _IS_TIMELINE = re.compile(rb'(?:CPU|GPU|cpu|gpu):\d+[^"\\\s]{0,60} Compute"|"Op (?:scheduling|execution) threads: ')
 _INPUT = re.compile(r"input\d+$")
@@ -78,72 +79,54 @@ def read_timeline(content: bytes) -> TimelineFile:
 
 
 def _add(found: TimelineFile, event: dict[str, Any]) -> None:
-    phase = event.get("ph")
-    if type(phase) is not str:
-        raise TraceError(f"its ph is {str(phase)[:40]!r}, not a letter")
+    phase = phase_of(event)
     if phase == "M":
         if event.get("name") == "process_name":
-            found.processes[_id(event, "pid")] = str(_args(event).get("name", ""))
+            found.processes[id_of(event, "pid")] = str(args_of(event).get("name", ""))
     elif phase == "X":
         found.ops.append(_op(event))
     elif phase in "NOD":
         _object(found, event, phase)
     elif phase == "C":
         time_ns = picoseconds(event, "ts") // 1000
-        for name, value in _args(event).items():
+        for name, value in args_of(event).items():
             found.counters.append((name, time_ns, _finite(value)))
     elif phase in "tf":
-        key = _id(event, "pid"), _id(event, "tid"), picoseconds(event, "ts") // 1000
-        found.arrows.setdefault(key, []).append(clean(event.get("name", "")))
+        key = id_of(event, "pid"), id_of(event, "tid"), picoseconds(event, "ts") // 1000
+        found.arrows.setdefault(key, []).append(clean_text(event.get("name", "")))
     elif phase != "s":
         found.others[phase[:1]] += 1
 
 
 def _op(event: dict[str, Any]) -> tuple[tuple[Any, Any], str, str, tuple[str, ...], int, int]:
-    args = _args(event)
+    args = args_of(event)
     if event.get("cat") != "Op" or "name" not in args:
         raise NotATimelineError(f"a span of category {str(event.get('cat'))[:40]!r}")
     if len(args) > _MOST_INPUTS:
         raise TraceError(f"it has {len(args)} args, more than {_MOST_INPUTS}, the limit")
-    inputs = tuple(clean(value) for name, value in args.items() if _INPUT.match(name))
+    inputs = tuple(clean_text(value) for name, value in args.items() if _INPUT.match(name))
     start_ns = picoseconds(event, "ts") // 1000
     duration_ns = max(0, picoseconds(event, "dur") // 1000) if event.get("dur") is not None else 0
-    thread = _id(event, "pid"), _id(event, "tid")
-    return thread, clean(args["name"]), clean(args.get("op", "")), inputs, start_ns, duration_ns
+    thread = id_of(event, "pid"), id_of(event, "tid")
+    return thread, clean_text(args["name"]), clean_text(args.get("op", "")), inputs, start_ns, duration_ns
 
 
 def _object(found: TimelineFile, event: dict[str, Any], phase: str) -> None:
-    key = _id(event, "pid"), _id(event, "id")
+    key = id_of(event, "pid"), id_of(event, "id")
     time_ns = picoseconds(event, "ts") // 1000
     known = found.objects.get(key)
     if phase == "N" or known is None:
         if phase == "D":
             found.others["D"] += 1
             return
-        known = found.objects[key] = TimelineObject(clean(event.get("name", "")), key[0], time_ns)
+        known = found.objects[key] = TimelineObject(clean_text(event.get("name", "")), key[0], time_ns)
         found.made.append(known)
     if phase == "D":
         known.end_ns = time_ns
     elif phase == "O":
-        snapshot = _args(event).get("snapshot")
+        snapshot = args_of(event).get("snapshot")
         text = snapshot.get("tensor_description") if isinstance(snapshot, dict) else None
         known.snapshot, known.snapshot_ns = text if isinstance(text, str) else "", time_ns
-
-
-def _args(event: dict[str, Any]) -> dict[str, Any]:
-    args = event.get("args")
-    if args is None:
-        return {}
-    if not isinstance(args, dict):
-        raise TraceError(f"its args are a {type(args).__name__}, not an object")
-    return args
-
-
-def _id(event: dict[str, Any], name: str) -> Any:
-    value = event.get(name)
-    if value is not None and not isinstance(value, (int, str)):
-        raise TraceError(f"its {name} is a {type(value).__name__}, neither a number nor a text")
-    return value
 
 
 def _finite(value: Any) -> float:
@@ -152,8 +135,3 @@ def _finite(value: Any) -> float:
     except (TypeError, ValueError, OverflowError) as error:
         raise TraceError(f"it counts {str(value)[:40]!r}, which is no number") from error
     return number if abs(number) < 1e300 else 0.0
-
-
-def clean(value: Any) -> str:
-    """A value as text that any encoder takes."""
-    return str(value).encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import EmptyTraceError, TraceError
+from ...trace.bounds import clean_text
 from ...trace.dtypes import dtype_name, dtype_number
 from .step_stats import RECEIVED, AllocatorUse, AllocatorValue, Execution, StepStats, Tensor
 from .tensor_tracks import TensorLife
-from .timeline_json import NotATimelineError, TimelineFile, TimelineObject, clean, is_timeline, read_timeline
+from .timeline_json import NotATimelineError, TimelineFile, TimelineObject, is_timeline, read_timeline
 
 _PROCESS = re.compile(r"(?:Op (?:scheduling|execution) threads: (.*\S)|(.*\S) (?:Compute|Tensors))", re.DOTALL)
 """How tfprof, and how the hook call what a device does."""
@@ -56,8 +57,8 @@ def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
     found.steps.append(step)
     device_of: dict[Any, str] = {}
     for process, title in file.processes.items():
-        match = _PROCESS.fullmatch(clean(title))
-        device_of[process] = (match[1] or match[2]) if match else clean(title)
+        match = _PROCESS.fullmatch(clean_text(title))
+        device_of[process] = (match[1] or match[2]) if match else clean_text(title)
     tensors: defaultdict[tuple[str, str, int], list[tuple[TimelineObject, Tensor]]] = defaultdict(list)
     for one in file.made:
         device = device_of.get(one.process, f"Process {one.process}")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...trace.assembly import assemble
+from ...trace.event_metadata import event_metadata
 from ...trace.event_table import EventTable, in_order
 from ...trace.stat_table import Stats, packed_stats
+from ...trace.string_table import StatRow, StringTable
 from ...trace.times import MAX_PS
 from ...trace.trace import DERIVED_LINE_BASE, Line, Plane, Session, Trace
-from ..chrome.metadata import foreign_metadata
-from ..chrome.stats import Texts, stat_rows
 
 
 def _longs() -> array[int]:
@@ -31,13 +31,13 @@ class TraceBuilder:
     _planes: dict[tuple[str, str], int] = field(default_factory=dict)
     _lines: dict[tuple[int, str], tuple[int, bool]] = field(default_factory=dict)
     """`(plane, name)` to the line's number and whether it is derived."""
-    _texts: Texts = field(default_factory=Texts)
+    _strings: StringTable = field(default_factory=StringTable)
     _start: array[int] = field(default_factory=_longs)
     _duration: array[int] = field(default_factory=_longs)
     _line: array[int] = field(default_factory=_longs)
     _name: array[int] = field(default_factory=_longs)
     _n_stats: array[int] = field(default_factory=_longs)
-    _stats: list[tuple[int, int, int]] = field(default_factory=list)
+    _stats: list[StatRow] = field(default_factory=list)
 
     def line(self, host: str, plane: str, name: str, *, is_derived: bool = False) -> int:
         """The number of a line; planes and lines come in the order in which they are asked for first."""
@@ -51,10 +51,9 @@ class TraceBuilder:
         self._start.append(start_ps)
         self._duration.append(duration_ps)
         self._line.append(line)
-        self._name.append(self._texts.id_of(name))
-        rows = stat_rows(dict(stats), self._texts, frozenset())
-        self._n_stats.append(len(rows))
-        self._stats += rows
+        self._name.append(self._strings.id_of(name))
+        self._n_stats.append(len(stats))
+        self._stats += [self._strings.stat(key, value) for key, value in stats.items()]
 
     def trace(self, hosts: Iterable[str] = ()) -> Trace:
         """All of it; each host is a session of its own.
@@ -71,7 +70,7 @@ class TraceBuilder:
         plane = np.array([key[0] for key in order], np.int32)[line] if order else np.empty(0, np.int32)
         names = list(dict.fromkeys([*hosts, *(host for host, _ in keys)])) or [""]
         session_of_plane = np.array([names.index(host) for host, _ in keys] or [0], np.int32)
-        metadata = foreign_metadata(np.array(self._name, np.int64), plane)
+        metadata = event_metadata(np.array(self._name, np.int64), plane)
         stats = np.array(self._stats, object).reshape(-1, 3)
         table = in_order(
             EventTable(
@@ -98,8 +97,8 @@ class TraceBuilder:
             lines=[self._final_line(key, place) for place, key in enumerate(order)],
             sessions=[_window(host, table, i) for i, host in enumerate(names)],
             origin_ns=self.origin_ns,
-            strings=self._texts.texts,
-            blobs=self._texts.blobs,
+            strings=self._strings.texts,
+            blobs=self._strings.blobs,
             warnings=self.warnings,
         )
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...trace.trace import StatKind
 from ..wire.varints import ByteView, Int64, UInt8, UInt64
 from .event_messages import StatRow, decode_event
-from .string_table import StringTable
+from .raw_strings import RawStrings
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 _COMPRESSED = 8
@@ -62,7 +62,7 @@ class FoundEvents:
             self._fast.is_irregular[:] = True
         self._stats = self._fast.stats()
 
-    def columns(self, strings: StringTable) -> EventColumns:
+    def columns(self, strings: RawStrings) -> EventColumns:
         """The columns; to be called once.
 
         Args:
@@ -187,7 +187,7 @@ class _FastStats:
         is_regular &= (self.kind != _NOT_A_VALUE) & (stop == end) & (is_unset | is_double | (size > 0))
         self.is_regular = is_regular
 
-    def columns(self, events: _FastEvents, strings: StringTable) -> EventColumns:
+    def columns(self, events: _FastEvents, strings: RawStrings) -> EventColumns:
         """The columns of all events; irregular ones have zeros and no stats."""
         if not self.is_regular.all():
             events.is_irregular[self._owners()[~self.is_regular]] = True
@@ -207,7 +207,7 @@ class _FastStats:
         return np.repeat(np.arange(len(self.n_stats)), self.n_stats)
 
     def _intern(
-        self, kind: UInt8, bits: UInt64, at: Int64, holds_bytes: npt.NDArray[np.bool_], strings: StringTable
+        self, kind: UInt8, bits: UInt64, at: Int64, holds_bytes: npt.NDArray[np.bool_], strings: RawStrings
     ) -> None:
         """Replace, in place, the lengths of texts and blobs by their index in the string table."""
         rows = np.flatnonzero(holds_bytes)
@@ -222,7 +222,7 @@ class _FastStats:
 
 
 def _with_slow_rows(
-    columns: EventColumns, view: ByteView, fast: _FastEvents, irregular: Int64, strings: StringTable
+    columns: EventColumns, view: ByteView, fast: _FastEvents, irregular: Int64, strings: RawStrings
 ) -> EventColumns:
     """Decode the irregular events one by one and put them in their places."""
     fields = np.zeros((len(irregular), 4), np.int64)

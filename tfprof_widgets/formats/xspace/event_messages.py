@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import TraceError
 from ...trace.trace import StatKind
 from .messages import message_class
-from .string_table import StringTable
+from .raw_strings import RawStrings
 
 StatRow = tuple[int, int, int]
 """Stat metadata id, kind (a `StatKind`, or 7 for a reference to a stat metadata) and bits."""
@@ -24,7 +24,7 @@ _FIELD_KINDS = {
 }
 
 
-def decode_event(content: bytes, row: int, strings: StringTable) -> tuple[int, int, int, int, list[StatRow]]:
+def decode_event(content: bytes, row: int, strings: RawStrings) -> tuple[int, int, int, int, list[StatRow]]:
     """metadata_id, offset_ps, duration_ps, n_occurrences and stats of one serialised XEvent.
 
     Raises:
@@ -41,12 +41,12 @@ def decode_event(content: bytes, row: int, strings: StringTable) -> tuple[int, i
     return event.metadata_id, event.offset_ps, event.duration_ps, event.num_occurrences, stat_rows(event.stats, strings)
 
 
-def stat_rows(stats: Any, strings: StringTable) -> list[StatRow]:
+def stat_rows(stats: Any, strings: RawStrings) -> list[StatRow]:
     """The rows of a repeated XStat field."""
     return [(stat.metadata_id, *_kind_and_bits(stat, strings)) for stat in stats]
 
 
-def _kind_and_bits(stat: Any, strings: StringTable) -> tuple[int, int]:
+def _kind_and_bits(stat: Any, strings: RawStrings) -> tuple[int, int]:
     name = stat.WhichOneof("value")
     if name is None:
         return StatKind.INT64, 0

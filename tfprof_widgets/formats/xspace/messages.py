@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import TraceError
+from ...trace.bounds import GZIP
 from ..wire.messages import Messages
 from ..wire.wire_walk import describe_damage
 
@@ -17,7 +18,6 @@ MAX_PLANES = 10_000
 """A plane is a host or a device."""
 MAX_LINES = 250_000
 """A line is a thread or a stream, and costs a Python object."""
-_GZIP = b"\x1f\x8b"
 
 _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Stat": (
@@ -93,7 +93,7 @@ def check_start(start: bytes, size: int) -> None:
     Raises:
         TraceError: it is compressed, or larger than protobuf's limit.
     """
-    if start.startswith(_GZIP):
+    if start.startswith(GZIP):
         raise TraceError("It is compressed by gzip: give the path (tfprof.load unpacks *.gz), or unpack it first.")
     if size > MAX_BYTES:
         raise TraceError(f"It has {size} bytes, more than {MAX_BYTES}, protobuf's limit. Capture fewer steps.")

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..wire.content import BytesContent, Content
+from ..wire.framing import BYTES, FramingError, fields, varint
 from .event_framing import EventBytes, follow_events, joined_events
 from .messages import check_counts, check_start, message_class, not_an_xspace, parse_space
 
 _PIECE_BYTES = 2**23
-_WINDOW_BYTES = 2**16
 _EVENT = 0x22
 """The tag of an event in a line."""
 _FIRST_FIELD = 0x08
@@ -24,8 +24,6 @@ _RUN_UP_FIELDS = 32
 _N_TRIES = 8
 _PLANES, _LINES, _EVENTS = 1, 3, 4
 """Numbers of the fields."""
-_BYTES = 2
-"""The wire type of messages and texts."""
 
 
 @dataclass
@@ -67,10 +65,6 @@ class SpaceParts:
     planes: list[PlanePart] = field(default_factory=list)
 
 
-class _OddError(Exception):
-    """The framing is damaged, or something that only protobuf itself reads."""
-
-
 def space_parts(content: Content) -> SpaceParts:
     """Find the planes and lines of a file.
 
@@ -83,7 +77,7 @@ def space_parts(content: Content) -> SpaceParts:
     check_start(start, content.size)
     try:
         parts = _space(content)
-    except (_OddError, DecodeError):
+    except (FramingError, DecodeError):
         space = parse_space(content.read(0, content.size))
         space.DiscardUnknownFields()
         parts = _space(BytesContent(space.SerializeToString()))
@@ -130,14 +124,14 @@ def _followed(raw: bytes) -> EventBytes | None:
         first = _first_event(raw, 0)
         found = None if first is None else follow_events(raw, first)
         return found[0] if found is not None and _first_event(raw, found[1]) is None else None
-    except _OddError:
+    except FramingError:
         return None
 
 
 def _first_event(raw: bytes, begin: int) -> int | None:
     """Where the first event among the fields from `begin` on stands."""
-    fields = _fields(BytesContent(raw), begin, len(raw))
-    return next((start for number, kind, start, _, _ in fields if number == _EVENTS and kind == _BYTES), None)
+    found = fields(BytesContent(raw), begin, len(raw))
+    return next((start for number, kind, start, _, _ in found if number == _EVENTS and kind == BYTES), None)
 
 
 def _line_pieces(content: Content, begin: int, end: int) -> Iterator[tuple[int, int, Any]]:
@@ -165,7 +159,7 @@ def _cut(raw: bytes) -> tuple[int, Any]:
             cut = _probable_end(raw, len(raw) - attempt * len(raw) // (4 * _N_TRIES))
             if cut:
                 return cut, message_class("Line").FromString(raw[:cut])
-        except (_OddError, DecodeError):
+        except (FramingError, DecodeError):
             continue
     return 0, None
 
@@ -178,7 +172,7 @@ def _probable_end(raw: bytes, at: int) -> int:
     for _ in range(_RUN_UP_FIELDS):
         if at < 0 or at + 6 > len(raw) or raw[at] != _EVENT:
             return 0
-        length, begin = _varint(raw, at + 1)
+        length, begin = varint(raw, at + 1)
         at = begin + length
     return at if 0 < at <= len(raw) else 0
 
@@ -187,51 +181,11 @@ def _split(content: Content, begin: int, end: int, number: int) -> tuple[bytes, 
     """The fields of a message that are not messages of this number, joined, and the ranges of those that are."""
     others: list[tuple[int, int]] = []
     wanted = []
-    for field_number, wire_type, start, first, last in _fields(content, begin, end):
-        if field_number == number and wire_type == _BYTES:
+    for field_number, wire_type, start, first, last in fields(content, begin, end):
+        if field_number == number and wire_type == BYTES:
             wanted.append((first, last))
         elif others and others[-1][1] == start:
             others[-1] = others[-1][0], last
         else:
             others.append((start, last))
     return b"".join(content.read(*other) for other in others), wanted
-
-
-def _fields(content: Content, begin: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Number and wire type of each field, where it starts, and where its content begins and ends."""
-    window, base, at = b"", begin, begin
-    while at < end:
-        if (at + 20 > base + len(window) and base + len(window) < end) or at < base:
-            base = at
-            window = content.read(at, min(at + _WINDOW_BYTES, end))
-        key, after = _varint(window, at - base)
-        number, wire_type = key >> 3, key & 7
-        first = base + after
-        if wire_type == 0:
-            last = base + _varint(window, after)[1]
-        elif wire_type == _BYTES:
-            length, after = _varint(window, after)
-            first = base + after
-            last = first + length
-        elif wire_type in (1, 5):
-            last = first + (8 if wire_type == 1 else 4)
-        else:
-            raise _OddError
-        if last > end or not number:
-            raise _OddError
-        yield number, wire_type, at, first, last
-        at = last
-
-
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
-    """The varint at a place and where it ends."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(raw):
-            break
-        octet = raw[at]
-        value |= (octet & 0x7F) << shift
-        at += 1
-        if octet < 0x80:
-            return value, at
-    raise _OddError

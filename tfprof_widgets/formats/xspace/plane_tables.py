@@ -11,7 +11,7 @@ import numpy as np
 from ...trace.assembly import MetadataColumns
 from ...trace.trace import Int32, Int64, StatKind, UInt8, UInt64
 from .event_messages import StatRow, stat_rows
-from .string_table import StringTable
+from .raw_strings import RawStrings
 
 REF = 7
 
@@ -60,7 +60,7 @@ class MetadataTable:
     stats: list[StatRow] = field(default_factory=list)
     """Keys and references are already indices into the string table."""
 
-    def add_plane(self, plane_id: int, entries: Any, stat_names: IdMap, strings: StringTable) -> IdMap:
+    def add_plane(self, plane_id: int, entries: Any, stat_names: IdMap, strings: RawStrings) -> IdMap:
         """Take up a plane's event metadata; gives the row of each metadata id (the last entry of an id counts)."""
         rows: dict[int, int] = {}
         for entry in entries:
@@ -89,7 +89,7 @@ class MetadataTable:
         )
 
 
-def stat_name_map(entries: Any, strings: StringTable) -> IdMap:
+def stat_name_map(entries: Any, strings: RawStrings) -> IdMap:
     """A plane's stat metadata: the text of each id, as an index into the string table."""
     return IdMap({entry.key: strings.text_id(entry.value.name) for entry in entries}, default=0)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import EmptyTraceError, TraceError
 from ...trace.assembly import assemble, session_around
+from ...trace.bounds import decoded
 from ...trace.event_table import EventTable, EventTableBuilder, in_order
 from ...trace.stat_table import Stats
 from ...trace.times import MAX_PS
@@ -21,7 +22,7 @@ from .event_framing import EventBytes
 from .event_messages import stat_rows
 from .parts import LinePart, PlanePart, SpaceParts, space_parts
 from .plane_tables import IdMap, MetadataTable, resolved, resolved_columns, stat_name_map
-from .string_table import StringTable
+from .raw_strings import RawStrings
 
 _BLOCK_EVENTS = 2**14
 """Lines are decoded together until they hold this many events: enough to make NumPy's overhead vanish, few enough to
@@ -64,7 +65,7 @@ class _Reader:
 
     def __init__(self, *, is_slow_path: bool) -> None:
         self.is_slow_path = is_slow_path
-        self.strings = StringTable()
+        self.strings = RawStrings()
         self.metadata = MetadataTable()
         self.planes: list[Plane] = []
         self.lines: list[Line] = []
@@ -74,15 +75,14 @@ class _Reader:
 
     def read(self, space: SpaceParts, host: str) -> None:
         texts = {
-            name: tuple(raw.decode("utf-8", "backslashreplace") for raw in getattr(space.message, name))
-            for name in ("hostnames", "errors", "warnings")
+            name: tuple(map(decoded, getattr(space.message, name))) for name in ("hostnames", "errors", "warnings")
         }
         self.host = host or (texts["hostnames"][0] if texts["hostnames"] else "")
         self.warnings = texts["errors"] + texts["warnings"]
         self.columns = EventTableBuilder(sum(line.n_events for plane in space.planes for line in plane.lines))
         stat_names = [stat_name_map(plane.message.stat_metadata, self.strings) for plane in space.planes]
         for plane, names in zip(space.planes, stat_names, strict=True):
-            self.planes.append(Plane(_text(plane.message.name), self.host, self._plane_stats(plane.message, names)))
+            self.planes.append(Plane(decoded(plane.message.name), self.host, self._plane_stats(plane.message, names)))
         environment = next((plane.stats for plane in self.planes if plane.name == "Task Environment"), {})
         self.clock = read_clock(space.planes, environment)
         for i, (plane, names) in enumerate(zip(space.planes, stat_names, strict=True)):
@@ -104,7 +104,7 @@ class _Reader:
         for line in plane.lines:
             line_id = line_of_id.setdefault(line.id, len(self.lines))
             if line_id == len(self.lines):
-                self.lines.append(Line(index, line.id, _text(line.name), _text(line.display_name)))
+                self.lines.append(Line(index, line.id, decoded(line.name), decoded(line.display_name)))
             start_ps = self._line_start_ps(line)
             for events in line.events():
                 for first in range(0, len(events), _BLOCK_EVENTS):
@@ -129,7 +129,7 @@ class _Reader:
         try:
             events = found.columns(self.strings)
         except TraceError as error:
-            where = f"plane {_text(plane.message.name)!r}, lines {block.line_ids}"
+            where = f"plane {decoded(plane.message.name)!r}, lines {block.line_ids}"
             raise TraceError(f"{where}: {error}") from error.__cause__
         line_id, line_start = block.per_event()
         kind, bits = resolved_columns(events.stat_kind, events.stat_bits, names)
@@ -210,7 +210,3 @@ def _session(host: str, clock: Clock, table: EventTable) -> Session:
     if clock.stop_ps is not None:
         return Session(host, 0, clock.stop_ps)
     return session_around(table, host)
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")

@@ -8,17 +8,20 @@ import numpy as np
 
 from ...analysis.results import Results
 from ...analysis.timeline.flows import compute_flows
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64, StatKind, UInt8, UInt64
 from ...trace.whole_stats import whole_stats
 from .flow_tables import FlowTiles
 from .names import Names
-from .positions import ranges
+from .positions import even_share
 from .tiles import Tiles
 from .wire import Table, columns_of
 
 _BLOCK_EVENTS = 2**18
 _MAX_STATS = 300_000
 """Rows of one tile where many do not compress: 4 MiB of keys, kinds and values."""
+_MOST_COUNTED = 2**16 - 1
+"""Of one event, whose stats are counted in 16 bits."""
 
 
 class EventTables:
@@ -75,7 +78,7 @@ class EventTables:
         events = self._tiles.positions.order[self._tiles.positions_in(tile)]
         stats = whole_stats(trace, events)
         n_all = stats.n
-        n = np.minimum(n_all, _even_share(n_all, most))
+        n = np.minimum(n_all, _MOST_COUNTED if most is None else even_share(n_all, most, at_most=_MOST_COUNTED))
         rows = ranges(np.cumsum(n_all) - n_all, n)
         key, kind = stats.key[rows], stats.kind[rows]
         bits = self._bits(kind, stats.bits[rows])
@@ -98,14 +101,3 @@ class EventTables:
         opaque = np.flatnonzero(kind == StatKind.BYTES)
         bits[opaque] = [len(trace.blobs[blob]) for blob in bits[opaque].tolist()]  # blobs are few
         return bits
-
-
-def _even_share(n_all: Int64, most: int | None) -> int:
-    """How many stats each event may have, so that all have no more than `most`; 65,535 fit their count."""
-    low, high = 0, 2**16 - 1
-    if most is None or int(np.minimum(n_all, high).sum()) <= most:
-        return high
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if int(np.minimum(n_all, middle).sum()) <= most else (low, middle - 1)
-    return low

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
 from ...analysis.layers.scopes import Scopes
-from ...analysis.ops.host_totals import hosts_of
 from ...analysis.results import Results
 from ...analysis.steps.steps import STEP_CATEGORIES
 from ...trace.trace import Plane, Trace

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
 
 MAX_LINES = 4096
@@ -120,13 +121,7 @@ def _busiest_lines(trace: Trace) -> Int32:
 
 def _depth_limit(n_depths: Int64) -> int:
     """How many depths of a line travel, so that no more than `MAX_ROWS` rows do; all where that is possible."""
-    if int(n_depths.sum()) <= MAX_ROWS:
-        return int(n_depths.max(initial=0))
-    low, high = 1, MAX_ROWS
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if int(np.minimum(n_depths, middle).sum()) <= MAX_ROWS else (low, middle - 1)
-    return low
+    return max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
 
 
 @dataclass(frozen=True)
@@ -174,13 +169,10 @@ def _filled(row: npt.NDArray[np.integer], depth: npt.NDArray[np.integer], span_p
     return np.asarray(covered[1 : n_rows + 1] >= _FILLED_RATIO * parents, np.bool_)
 
 
-def ranges(start: npt.NDArray[np.integer], length: npt.NDArray[np.integer]) -> Int64:
-    """The numbers from `start[i]` on, `length[i]` of them, for each `i` in turn."""
-    kept = length > 0
-    start, length = start[kept].astype(np.int64), length[kept].astype(np.int64)
-    if not len(start):
-        return np.empty(0, np.int64)
-    step = np.ones(int(length.sum()), np.int64)
-    step[0] = start[0]
-    step[np.cumsum(length)[:-1]] = start[1:] - (start[:-1] + length[:-1] - 1)
-    return np.cumsum(step)
+def even_share(wanted: Int64, most: int, *, at_most: int) -> int:
+    """How much of what it wants each may have, up to `at_most`, so that all have no more than `most` together."""
+    low, high = 0, at_most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if int(np.minimum(wanted, middle).sum()) <= most else (low, middle - 1)
+    return low

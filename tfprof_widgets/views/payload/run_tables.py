@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
-from ...analysis.ops.host_totals import hosts_of
 from ...analysis.ops.kernels import Kernels
 from ...analysis.results import Results
 from ...analysis.steps.steps import STEP_CATEGORIES

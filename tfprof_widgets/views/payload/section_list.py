@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...analysis.ops.host_totals import hosts_of
+from ...analysis.base.hosts import hosts_of
 from ...analysis.results import Results
 from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Float64, Int64, Trace
-from .positions import Positions, ranges
+from .positions import Positions
 
 TILE_EVENTS = 75_000
 """3 MB before compression, 1 MB after."""

@@ -138,6 +138,6 @@ def test_a_low_utilisation_is_told_where_tfprofs_advice_tells_it(shared_director
     folder = first_profiler_run(shared_directory)
     (told,) = json.loads((folder / "advice.json").read_text())["AcceleratorUtilizationChecker"]
     device, share = re.fullmatch(r"device: (\S+) low utilization: ([\d.]+)", told).groups()  # type: ignore[union-attr]
-    advice = only(tfprof.load(folder / "profile.context")._results, "low_utilisation")
+    advice = only(tfprof.load(folder / "profile.context").run.results, "low_utilisation")
     assert device.endswith("gpu:0")
     assert advice.evidence["utilisation_ratio"] == pytest.approx(float(share), abs=0.05)

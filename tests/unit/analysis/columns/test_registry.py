@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 import re
 
 import pytest
@@ -11,6 +12,8 @@ import tfprof_widgets as tfprof
 from tfprof_widgets.analysis.columns.column import Column, read_tables
 from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.analysis.columns.steps import CATEGORIES
+from tfprof_widgets.analysis.input.input_pipeline import InputPipeline
+from tfprof_widgets.analysis.memory.memory import MemoryProfile
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 
 WRITTEN = """
@@ -75,3 +78,15 @@ def test_docstrings_list_columns_as_their_table_has_them(owner: type, prefix: st
                 assert table.names[at : at + len(names)] == names, attribute
                 n_lists += 1
     assert n_lists >= 5
+
+
+def test_help_tells_every_column_of_a_table_with_its_type_unit_and_meaning() -> None:
+    for owner, name in (
+        *((tfprof.Profile, name) for name in ("events", "steps", "ops", "kernels", "layers", "hosts", "system")),
+        *((tfprof.ProfileDiff, f"diff(a, b).{name}") for name in ("ops", "memory")),
+        *((MemoryProfile, f"memory.{name}") for name in ("timeline", "peak", "unfreed")),
+        *((InputPipeline, f"input_pipeline.{name}") for name in ("iterators", "executions")),
+    ):
+        told = pydoc.render_doc(getattr(owner, name.rpartition(".")[2]))
+        assert all(f"{one.name} ({one.kind}" in told and one.meaning in told for one in TABLES[name].columns), name
+    assert "duration_ns (float, nanoseconds): how long it took" in pydoc.render_doc(tfprof.Profile.events)

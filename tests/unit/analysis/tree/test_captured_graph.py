@@ -18,9 +18,9 @@ from tfprof_widgets.analysis.ops.ops import by_type
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.tree.captured_frames import GRADIENT
 from tfprof_widgets.analysis.tree.captured_graph import TRAINABLE, compute_captured_graph
+from tfprof_widgets.formats.sidecar import parse_source_map
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.op_graph import TABLES, OpGraph
-from tfprof_widgets.trace.source_map import parse_source_map
 
 from .captured_programs import PROGRAMS, run_program
 

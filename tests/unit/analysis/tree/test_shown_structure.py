@@ -96,7 +96,7 @@ def test_edges_are_between_named_ops_and_counted_in_the_whole_graph() -> None:
 
 
 def test_ops_of_the_trace_are_found_by_name_in_a_stored_graph() -> None:
-    results = profile_of(drawn_graph(N_LAYERS))._results
+    results = profile_of(drawn_graph(N_LAYERS)).run.results
     rows = framework_ops(results, results.op_graph)
     assert results.op_graph.ops["name"].to_numpy()[rows].tolist() == list(results.op_shares.name)
 

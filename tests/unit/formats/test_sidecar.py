@@ -14,17 +14,10 @@ from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, space
 from tfprof_widgets.errors import TraceError
+from tfprof_widgets.formats import sidecar as module
+from tfprof_widgets.formats.sidecar import SIDECAR, parse_source_map, read_source_map
 from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.trace import source_map as module
-from tfprof_widgets.trace.source_map import (
-    SIDECAR,
-    TABLES,
-    SourceMap,
-    empty_source_map,
-    merge_source_maps,
-    parse_source_map,
-    read_source_map,
-)
+from tfprof_widgets.trace.source_map import TABLES, SourceMap, empty_source_map, merge_source_maps
 
 
 def document(**changed: Any) -> dict[str, Any]:

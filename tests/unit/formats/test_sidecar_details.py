@@ -11,13 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.trace.source_map import (
-    TABLES,
-    SourceMap,
-    merge_source_maps,
-    parse_shapes,
-    parse_source_map,
-)
+from tfprof_widgets.formats.sidecar import parse_source_map
+from tfprof_widgets.trace.source_map import TABLES, SourceMap, merge_source_maps, parse_shapes
 
 NEW = ("details", "edges", "variables")
 

@@ -1,0 +1,56 @@
+"""A file -> what it is by its content, its bytes, unpacked where it is compressed, and how many they are."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from ..errors import TraceError
+from ..formats.wire.file_kind import PEEKED_BYTES, FileKind, kind_of
+from ..trace.bounds import GZIP, unpacked
+from .places import first_bytes, is_url
+
+MAX_UNPACKED_BYTES = 512 * 2**20
+"""How large a compressed trace may become."""
+
+
+def file_bytes(file: Path) -> bytes:
+    """The bytes of a file, unpacked.
+
+    Raises:
+        TraceError: its compression is broken, or it unpacks to too much.
+    """
+    content = file.read_bytes()
+    if not content.startswith(GZIP):
+        return content
+    try:
+        return unpacked(content, MAX_UNPACKED_BYTES)
+    except TraceError as error:
+        raise TraceError(f"{file} cannot be unpacked: {error}. Copy it again, or load what it holds.") from error
+
+
+def known_size(file: Path) -> int | None:
+    """How many bytes `file_bytes` gives; None where only reading the file tells: compressed, behind a URL, or unreadable."""
+    if is_url(file):  # a server would be asked for each, and need not know
+        return None
+    try:
+        return None if first_bytes(file, len(GZIP)) == GZIP else file.stat().st_size
+    except OSError:
+        return None
+
+
+def kind_of_file(file: Path) -> FileKind:
+    """What a file is by its first bytes, unpacked where it is compressed."""
+    start = head_of_file(file, PEEKED_BYTES)
+    return FileKind.UNKNOWN if start is None else kind_of(start)
+
+
+def head_of_file(file: Path, n_bytes: int) -> bytes | None:
+    """The first bytes of a file, unpacked where it is compressed; None where that is broken."""
+    start = first_bytes(file, n_bytes)
+    if not start.startswith(GZIP):
+        return start
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start, n_bytes)
+    except zlib.error:
+        return None

@@ -1,0 +1,68 @@
+"""The name and plane of each event, and what events of a name share -> the metadata table of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .assembly import MetadataColumns
+from .string_table import StatRow
+from .trace import Int32, Int64
+
+
+@dataclass(frozen=True)
+class MetadataRow:
+    """What events of one name share. Texts are indices into the strings of the trace."""
+
+    plane: int
+    """-1 for none."""
+    name_id: int
+    display_name_id: int = -1
+    """-1 for none."""
+    stats: Sequence[StatRow] = ()
+
+
+@dataclass(frozen=True)
+class EventMetadata:
+    """The metadata table, and which of its rows each event has; row 0 stands for missing metadata."""
+
+    row_of_event: Int32
+    table: MetadataColumns
+
+
+def metadata_table(rows: Sequence[MetadataRow]) -> MetadataColumns:
+    """Those rows as columns."""
+    stats = np.array([stat for one in rows for stat in one.stats], object).reshape(-1, 3)
+    return MetadataColumns(
+        name_id=np.array([one.name_id for one in rows], np.int32),
+        plane_id=np.array([one.plane for one in rows], np.int32),
+        display_name_id=np.array([one.display_name_id for one in rows], np.int32),
+        n_stats=np.array([len(one.stats) for one in rows], np.int64),
+        stat_key=stats[:, 0].astype(np.int32),
+        stat_kind=stats[:, 1].astype(np.uint8),
+        stat_bits=stats[:, 2].astype(np.uint64),
+    )
+
+
+def event_metadata(name_id: Int64, plane: Int32, told: Sequence[MetadataRow] = ()) -> EventMetadata:
+    """The rows that a file tells, and a row for each other name of each plane.
+
+    Args:
+        name_id: of each event, an index into the strings.
+        plane: of each event.
+        told: of several rows of one name and plane the first counts.
+    """
+    rows = [MetadataRow(-1, 0), *told]
+    row_of: dict[tuple[int, int], int] = {}
+    for row, one in enumerate(told, 1):
+        row_of.setdefault((one.plane, one.name_id), row)
+    n_names = int(name_id.max(initial=0)) + 1
+    used, event_of = np.unique(plane.astype(np.int64) * n_names + name_id, return_inverse=True)
+    row_of_used = np.empty(len(used), np.int32)
+    for i, key in enumerate(divmod(one, n_names) for one in used.tolist()):  # as many as names of planes
+        row_of_used[i] = row = row_of.get(key, len(rows))
+        if row == len(rows):
+            rows.append(MetadataRow(*key))
+    return EventMetadata(row_of_used[event_of.reshape(-1)], metadata_table(rows))
