@@ -9,8 +9,8 @@ import { EMPTY_TABLE } from "../../model/wire/wire";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
+import { INPUT_COLOR, LAYER_CSV, layerColumns, PHASE_COLORS } from "./columns";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { CSV_HEADER, csvRow, INPUT_COLOR, layerColumns, PHASE_COLORS } from "./columns";
 import { type LayerRow, layerRows } from "./rows";
 
 type Side = "device" | "host";
@@ -23,8 +23,6 @@ const SIDES: readonly Choice<Side>[] = [
 class LayerTable {
   #side: Side;
   #nSteps = 1;
-  #maxPs = 0;
-  #rows: readonly LayerRow[] = [];
   readonly #layers: readonly LayerMeta[];
   /** For each layer the names of its ops. */
   readonly #ops: readonly string[][];
@@ -53,11 +51,7 @@ class LayerTable {
       noun: () => "layers and others",
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: (cut) => layerColumns(() => ({ cut, maxPs: this.#maxPs, nSteps: this.#nSteps }), hasMemory),
-      cuts: {
-        layer: { text: (row) => row.layer, width: 300 },
-        class: { text: (row) => row.class_name || row.kind, width: 120 },
-      },
+      columns: layerColumns(() => this.#nSteps, hasMemory),
       sortBy: "time",
       key: (row) => `layer:${row.entry}`,
       attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),
@@ -65,11 +59,8 @@ class LayerTable {
       texts: (row) => [row.layer, row.class_name, row.kind],
       opsOf: (row) => this.#ops[row.entry] ?? [],
       whyEmpty: () => `No op ran on the ${this.#side} in this time range. Clear the range to see all layers.`,
-      csv: { file: "layers.csv", header: CSV_HEADER, row: csvRow },
+      csv: { file: "layers.csv", columns: LAYER_CSV },
       controls: this.#controls(),
-      onRows: (_, shown) => {
-        this.#maxPs = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
-      },
       titles: () => ({ time: this.#nSteps > 1 ? "Time, ms a step" : "Time, ms" }),
       empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
     });
@@ -99,8 +90,7 @@ class LayerTable {
     const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
     this.#nSteps = stepsInRange(data.table("steps"), range);
     root.style.setProperty("--work", `var(--c-${this.#side === "device" ? "device_compute" : "host_compute"})`);
-    this.#rows = layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0);
-    return this.#rows;
+    return layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0);
   }
 }
 

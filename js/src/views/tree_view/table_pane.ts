@@ -170,7 +170,7 @@ export class TablePane {
     const isFlat = treeKind === "op";
     const noun = { scope: "Scope or op", op: "Op type", code: "Call" }[treeKind];
     return [
-      { id: "name", title: noun, width: null, cell: (row) => this.#name(row) },
+      { id: "name", title: noun, cell: (row) => this.#name(row) },
       {
         ...{ id: "total", title, width: 168, tip: isFlat ? "Of all ops of the type" : "With all that is inside" },
         cell: ({ node }) => this.#bar(node),
