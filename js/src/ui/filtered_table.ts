@@ -3,20 +3,13 @@
 import { textFilter } from "../model/ops/ops";
 import { type CsvColumns, csvOf } from "../model/text/csv";
 import { button, type Child, download, h } from "./dom";
-import { createGrid, type Grid } from "./grid";
-import type { GridColumn } from "./grid_column";
+import { Grid, type GridOptions } from "./grid";
 import { inFrame } from "./page";
 import type { View } from "./view";
 
-export interface FilteredTableOptions<R> {
-  /** What the rows are, for a screen reader. */
-  readonly label: string;
+export interface FilteredTableOptions<R>
+  extends Pick<GridOptions<R>, "label" | "columns" | "sortBy" | "key" | "attributes" | "onPick"> {
   readonly filterLabel: string;
-  readonly columns: readonly GridColumn<R>[];
-  readonly sortBy: string;
-  readonly key: (row: R) => string;
-  readonly attributes: (row: R) => Readonly<Record<string, string>>;
-  readonly onPick: (row: R) => void;
   readonly isMarked: (row: R) => boolean;
   /** The rows that pass a filter; `isOff` says that nothing is written in the box. */
   readonly passing: (test: (text: string) => boolean, isOff: boolean) => readonly R[];
@@ -43,10 +36,10 @@ export class FilteredTable<R> {
     { signal, guard }: Pick<View, "signal" | "guard">,
     readonly options: FilteredTableOptions<R>,
   ) {
-    const { columns, controls = [], above = [], csv } = options;
+    const { controls = [], above = [], csv } = options;
     const attributes = { type: "search", placeholder: "Filter: text or /regex/", "aria-label": options.filterLabel };
     this.#input = h("input", attributes);
-    this.grid = createGrid<R>(columns, { ...options, signal });
+    this.grid = new Grid<R>({ ...options, signal });
     const filter = inFrame(
       guard(() => this.apply()),
       signal,

@@ -4,7 +4,9 @@ import type { GridColumn } from "./grid_column";
 import { Sheet } from "./sheet";
 
 export interface GridOptions<R> {
+  /** What the rows are, for a screen reader. */
   readonly label: string;
+  readonly columns: readonly GridColumn<R>[];
   readonly key: (row: R) => string;
   /** Attributes of a row's element. */
   readonly attributes: (row: R) => Readonly<Record<string, string>>;
@@ -28,10 +30,7 @@ export class Grid<R> {
   /** The row to scroll to as soon as it is among the rows. */
   #sought: string | null = null;
 
-  constructor(
-    readonly columns: readonly GridColumn<R>[],
-    readonly options: GridOptions<R>,
-  ) {
+  constructor(readonly options: GridOptions<R>) {
     const { label, signal, key, attributes, onPick, placeholder = "", onWidths } = options;
     this.#sortBy = options.sortBy;
     this.#sheet = new Sheet({
@@ -50,9 +49,14 @@ export class Grid<R> {
 
   setRows(rows: readonly R[]): void {
     this.#rows = rows;
-    const values = this.columns.find(({ id }) => id === this.#sortBy)?.value;
+    const values = this.options.columns.find(({ id }) => id === this.#sortBy)?.value;
     this.#sorted = values === undefined ? rows : sorted(rows, values, this.#isDown);
-    this.#sheet.show(this.columns, this.#sorted, { id: this.#sortBy, isDown: this.#isDown }, this.#firstSelected);
+    this.#sheet.show(
+      this.options.columns,
+      this.#sorted,
+      { id: this.#sortBy, isDown: this.#isDown },
+      this.#firstSelected,
+    );
     if (this.#sought !== null) this.reveal(this.#sought);
   }
 
@@ -106,8 +110,4 @@ function sorted<R>(rows: readonly R[], value: (row: R) => number | string, isDow
   const compare = (a: number | string, b: number | string) => (a < b ? -sign : a > b ? sign : 0);
   const places = rows.map((_, place) => place).sort((a, b) => compare(values[a], values[b]) || a - b);
   return places.map((place) => rows[place]);
-}
-
-export function createGrid<R>(columns: readonly GridColumn<R>[], options: GridOptions<R>): Grid<R> {
-  return new Grid(columns, options);
 }

@@ -2,24 +2,16 @@
 
 import { type CsvColumns, csvOf } from "../model/text/csv";
 import { download } from "./dom";
-import { createGrid, type Grid } from "./grid";
-import type { GridColumn } from "./grid_column";
+import { Grid, type GridOptions } from "./grid";
 
 export interface LedgerRow {
   readonly key: string;
   readonly name: string;
 }
 
-export interface LedgerOptions<R extends LedgerRow> {
-  readonly label: string;
-  readonly columns: readonly GridColumn<R>[];
-  readonly sortBy: string;
-  readonly placeholder: string;
-  readonly attributes?: (row: R) => Readonly<Record<string, string>>;
-  readonly onPick: (row: R) => void;
+export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>, "key" | "attributes" | "signal"> {
+  readonly attributes?: GridOptions<R>["attributes"];
   readonly isSelected: (row: R) => boolean;
-  /** Called when columns got other widths. */
-  readonly onWidths?: () => void;
   readonly fileName: string;
   readonly csv: CsvColumns<R>;
 }
@@ -34,7 +26,7 @@ export class Ledger<R extends LedgerRow> {
     signal: AbortSignal,
     readonly options: LedgerOptions<R>,
   ) {
-    this.#grid = createGrid<R>(options.columns, {
+    this.#grid = new Grid<R>({
       attributes: (row: R) => ({ "data-op-name": row.name }),
       ...options,
       key: ({ key }: R) => key,

@@ -1,29 +1,21 @@
 /** Rows of the linked time range -> a table to filter, sort, save and select by; what all tables of ops have in common. */
 
 import { hostsOf, shortHost } from "../model/hosts/hosts";
-import type { CsvColumns } from "../model/text/csv";
 import { formatCount, formatPercent } from "../model/text/format";
 import { describeRange, rangeInPs } from "../model/time/span_text";
 import type { RangePs } from "../model/time/viewport";
-import { FilteredTable } from "./filtered_table";
+import { FilteredTable, type FilteredTableOptions } from "./filtered_table";
 import { follow } from "./following";
-import type { GridColumn } from "./grid_column";
 import { toggleSelection } from "./selecting";
 import type { TraceView } from "./view";
 
-export interface LinkedTableOptions<R> {
-  /** What the rows are, for a screen reader. */
-  readonly label: string;
-  readonly filterLabel: string;
+export interface LinkedTableOptions<R>
+  extends Omit<FilteredTableOptions<R>, "onPick" | "isMarked" | "passing" | "describe" | "whyEmpty" | "onShown"> {
   /** Plural, such as "kernels". */
   readonly noun: () => string;
   /** What the shares in the count are of, such as "kernel time". */
   readonly weightNoun: string;
   readonly weight: (row: R) => number;
-  readonly columns: readonly GridColumn<R>[];
-  readonly sortBy: string;
-  readonly key: (row: R) => string;
-  readonly attributes: (row: R) => Readonly<Record<string, string>>;
   /** All rows of a range. */
   readonly rows: (range: RangePs) => readonly R[];
   /** What the filter looks at. */
@@ -33,11 +25,6 @@ export interface LinkedTableOptions<R> {
   /** Names of the ops that a row stands for: what a click selects, and whose selection marks the row. */
   readonly opsOf: (row: R) => readonly string[];
   readonly whyEmpty: (range: RangePs) => string;
-  readonly csv: { readonly file: string; readonly columns: CsvColumns<R> };
-  /** Between the filter and the count. */
-  readonly controls?: readonly HTMLElement[];
-  /** Between the toolbar and the table. */
-  readonly above?: readonly HTMLElement[];
   /** Called with all rows of the range, also when only the filter changed. */
   readonly onRows?: (all: readonly R[]) => void;
   /** Heads that change with the range, by column. */

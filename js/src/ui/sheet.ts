@@ -1,7 +1,7 @@
 /** Rows and columns -> a table of which only the rows in sight are in the page: heads that sort and resize, keys and marks. */
 
 import { cutNames } from "../model/text/cut";
-import { h } from "./dom";
+import { h, on } from "./dom";
 import { type CellLook, fitted, type SheetColumn } from "./grid_column";
 import { inFrame, textFits, watchSize } from "./page";
 
@@ -39,6 +39,14 @@ export interface SheetOptions<R> {
   readonly onWidths?: (() => void) | undefined;
 }
 
+/** The names of rows, cut to a width. */
+interface Cuts<R> {
+  readonly width: number;
+  readonly texts: ReadonlyMap<string, string>;
+  /** Rows that are known to be among them. */
+  readonly rows: readonly R[];
+}
+
 export class Sheet<R> {
   readonly element: HTMLElement;
   readonly #head = h("div", { role: "row", class: "hd" });
@@ -55,7 +63,7 @@ export class Sheet<R> {
   #width = DEFAULT_WIDTH_PX;
   readonly #titles = new Map<string, string>();
   readonly #chosenWidths = new Map<string, number>();
-  readonly #cuts = new Map<string, { readonly width: number; readonly texts: ReadonlyMap<string, string> }>();
+  readonly #cuts = new Map<string, Cuts<R>>();
   readonly #looks = new Map<string, CellLook>();
   /** Names of attributes that some row bore. */
   readonly #marks = new Set<string>();
@@ -73,13 +81,11 @@ export class Sheet<R> {
     );
     this.#drawSoon = inFrame(() => this.draw(), signal);
     this.element.addEventListener("scroll", this.#drawSoon, { signal, passive: true });
-    this.element.addEventListener("keydown", (event) => this.#key(event), { signal });
-    this.#body.addEventListener("click", (event) => this.#click(event), { signal });
+    on(this.element, signal, { keydown: (event) => this.#key(event) });
+    on(this.#body, signal, { click: (event) => this.#click(event) });
     if (onHover) {
-      this.#body.addEventListener("pointerover", (event) => onHover(this.#rows[this.#placeOf(event)] ?? null), {
-        signal,
-      });
-      this.#body.addEventListener("pointerleave", () => onHover(null), { signal });
+      const pointerover = (event: PointerEvent) => onHover(this.#rows[this.#placeOf(event)] ?? null);
+      on(this.#body, signal, { pointerover, pointerleave: () => onHover(null) });
     }
     watchSize(this.element, (width) => this.#resize(width), signal);
   }
@@ -199,9 +205,13 @@ export class Sheet<R> {
   #cut({ id, names, leadPx = 0 }: SheetColumn<R>, widthPx: number): void {
     if (names === undefined) return;
     const width = widthPx - CELL_PADDING_PX - leadPx;
+    const rows = this.#rows;
     const last = this.#cuts.get(id);
-    if (last?.width === width && this.#rows.every((row) => last.texts.has(names(row)))) return;
-    this.#cuts.set(id, { width, texts: cutNames(this.#rows.map(names), textFits(this.element, width)) });
+    const isSame = last?.width === width;
+    if (isSame && last.rows === rows) return;
+    const isKnown = isSame && rows.every((row) => last.texts.has(names(row)));
+    const texts = isKnown ? last.texts : cutNames(rows.map(names), textFits(this.element, width));
+    this.#cuts.set(id, { width, texts, rows });
   }
 
   #drawHead(columns: readonly SheetColumn<R>[]): void {
@@ -222,21 +232,23 @@ export class Sheet<R> {
     // The column that takes the room left may have a head of any length.
     const title = width === undefined ? [text, tip].filter(Boolean).join("\n") : tip;
     const press = h("button", { type: "button", class: "tfp-head", "data-column": id, title }, text);
-    press.addEventListener("click", () => onSort(id), { signal });
+    on(press, signal, { click: () => onSort(id) });
     const edge = h("i", { class: "edge", "aria-hidden": "true" });
-    edge.addEventListener("pointerdown", (event) => this.#beginResize(event, id), { signal });
-    edge.addEventListener("dblclick", () => this.#setWidth(id, null), { signal });
+    on(edge, signal, {
+      pointerdown: (event) => this.#beginResize(event, edge, id),
+      dblclick: () => this.#setWidth(id, null),
+    });
     return h("span", { role: "columnheader", "aria-sort": sort, class: isRight && "r" }, press, edge);
   }
 
-  #beginResize(event: PointerEvent, id: string): void {
-    const edge = event.currentTarget as HTMLElement;
+  #beginResize(event: PointerEvent, edge: HTMLElement, id: string): void {
     const start = this.columnWidth(id) - event.clientX;
     const dragged = new AbortController();
     const signal = AbortSignal.any([dragged.signal, this.options.signal]);
     edge.setPointerCapture?.(event.pointerId);
-    edge.addEventListener("pointermove", (moved) => this.#setWidth(id, start + moved.clientX), { signal });
-    for (const end of ["pointerup", "pointercancel"]) edge.addEventListener(end, () => dragged.abort(), { signal });
+    const end = () => dragged.abort();
+    const pointermove = (moved: PointerEvent) => this.#setWidth(id, start + moved.clientX);
+    on(edge, signal, { pointermove, pointerup: end, pointercancel: end });
   }
 
   /** null gives a column its own width again. */

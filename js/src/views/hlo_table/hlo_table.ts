@@ -9,7 +9,7 @@ import type { TraceMeta } from "../../model/wire/meta";
 import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { createShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
+import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import { hloColumns, hloCsv } from "./columns";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import {
@@ -60,7 +60,7 @@ class HloTable {
       source: this.#hlos.some((hlo) => isOwnSource(hlo.source)),
     };
     const grouping = () => this.#grouping;
-    const bar = createShareBar("By category", (key) => this.#pickCategory(key), signal);
+    const bar = new ShareBar("By category", (key) => this.#pickCategory(key), signal);
     return new LinkedTable<HloRow>(this.view, {
       label: "HLO ops by self time",
       filterLabel: "Filter HLO ops by name, category, TensorFlow op or program",

@@ -7,7 +7,7 @@ import { EMPTY_TABLE } from "../../model/wire/wire";
 import { emptyState, h, noOps } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import type { OfHost } from "../../ui/of_host";
-import { createShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
+import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import { KERNEL_CSV, kernelColumns } from "./columns";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { familyOf, type KernelRow, kernelRows, tensorCore } from "./rows";
@@ -23,7 +23,7 @@ class KernelTable {
     this.#kernels = data.meta.kernels ?? [];
     const readable = readableKernels(this.#kernels.map((kernel) => kernel.name));
     root.classList.add("tfp-kernel_table");
-    const bar = createShareBar("Kernel time", (key) => this.#pickKey(key), signal);
+    const bar = new ShareBar("Kernel time", (key) => this.#pickKey(key), signal);
     const hasOps = this.#kernels.some((kernel) => kernel.op_name !== "");
     const hasOccupancy = this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0);
     this.#table = new LinkedTable<KernelRow>(view, {

@@ -7,6 +7,7 @@ import { numbers } from "../../model/wire/column";
 import type { LayerMeta } from "../../model/wire/meta";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { legendEntry, swatch } from "../../ui/legend";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import { INPUT_COLOR, LAYER_CSV, layerColumns, PHASE_COLORS } from "./columns";
@@ -71,15 +72,10 @@ class LayerTable {
       this.#side = side;
       this.#table.compute();
     };
-    const key = (color: string, text: string) => {
-      const swatch = h("i", { class: "sw" });
-      swatch.style.background = color;
-      return h("span", { class: "tfp-phase" }, swatch, text);
-    };
-    const legend = PHASES.map((phase, i) => key(PHASE_COLORS[i], phase));
-    if (this.#layers.some(({ kind }) => kind === "input")) legend.push(key(INPUT_COLOR, "input"));
+    const legend = PHASES.map((phase, i) => legendEntry(swatch(PHASE_COLORS[i]), phase));
+    if (this.#layers.some(({ kind }) => kind === "input")) legend.push(legendEntry(swatch(INPUT_COLOR), "input"));
     const sides = this.#hasBothSides ? [segmented("Where", SIDES, this.#side, setSide, this.view.signal)] : [];
-    return [...sides, h("span", { class: "tfp-phases" }, ...legend)];
+    return [...sides, h("span", { class: "tfp-keys" }, ...legend)];
   }
 
   #rowsOf(range: RangePs): readonly LayerRow[] {

@@ -10,7 +10,7 @@ import { OPS_OF_HOST } from "../../ui/of_host";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
 import { opColumns, opCsv, opRates, type RankedOp } from "./columns";
-import { createDistribution, type Distribution } from "./distribution";
+import { Distribution } from "./distribution";
 
 const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "op", text: "by op" },
@@ -44,7 +44,7 @@ class OpTable {
       else this.#opsOfType.set(key, [meta.names[name]]);
     });
     const { familyOf } = opColors(meta, (name) => data.table(name));
-    this.#distribution = createDistribution(familyOf, (key) => this.#pickKey(key), signal);
+    this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
     view.root.classList.add("tfp-op_table");
     this.#table = this.#createTable(familyOf);
   }

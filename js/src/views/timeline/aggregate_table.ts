@@ -52,7 +52,7 @@ export class SlicesPane {
   }
 
   focus() {
-    this.element.querySelector<HTMLElement>("input, [role=grid]")?.focus({ preventScroll: true });
+    this.element.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
   }
 
   forgetColors() {}

@@ -7,14 +7,9 @@ import { formatCount, formatNumber, formatPercent } from "../../model/text/forma
 import type { Coded, FigureKey } from "../../model/wire/structure_meta";
 import { type BarPart, barCell } from "../../ui/cells";
 import { h } from "../../ui/dom";
-import type { TreeModel } from "./model";
+import type { NodeListeners, TreeModel } from "./model";
 import { type TreeColumn, TreeGrid } from "./tree_grid";
 import { chainName, shortened } from "./words";
-
-export interface TablePaneListeners {
-  onPick(node: number): void;
-  onHover(node: number | null): void;
-}
 
 export class TablePane {
   readonly #grid: TreeGrid;
@@ -27,7 +22,7 @@ export class TablePane {
 
   constructor(
     readonly model: TreeModel,
-    readonly listeners: TablePaneListeners,
+    readonly listeners: Omit<NodeListeners, "onClear">,
     signal: AbortSignal,
   ) {
     this.#grid = new TreeGrid({
