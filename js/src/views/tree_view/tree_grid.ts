@@ -7,7 +7,10 @@ import { Sheet, type Sorting } from "../../ui/sheet";
 
 const INDENT_PX = 14;
 
-export type TreeColumn = SheetColumn<TreeRow>;
+export interface TreeColumn extends SheetColumn<TreeRow> {
+  /** What siblings are sorted by. */
+  readonly value: (node: number) => number | string;
+}
 
 export interface TreeGridOptions {
   readonly label: string;
@@ -52,7 +55,7 @@ export class TreeGrid {
     const before = this.#rows[this.#sheet.at]?.node;
     this.#rows = rows;
     const kept = before === undefined ? 0 : this.#placeOf(before);
-    const names: TreeColumn = { ...first, cell: (row, look) => indented(row, first.cell(row, look)) };
+    const names: SheetColumn<TreeRow> = { ...first, cell: (row, look) => indented(row, first.cell(row, look)) };
     this.#sheet.show([names, ...columns], rows, sorting, Math.max(0, kept));
   }
 
