@@ -10,8 +10,8 @@ import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
-import { hloColumns, hloCsv } from "./columns";
 import type { TraceBuilder, TraceView } from "../../ui/view";
+import { hloColumns, hloCsv } from "./columns";
 import {
   type Grouping,
   type HloOp,

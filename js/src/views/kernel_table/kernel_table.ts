@@ -8,8 +8,8 @@ import { emptyState, h, noOps } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import type { OfHost } from "../../ui/of_host";
 import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
-import { KERNEL_CSV, kernelColumns } from "./columns";
 import type { TraceBuilder, TraceView } from "../../ui/view";
+import { KERNEL_CSV, kernelColumns } from "./columns";
 import { familyOf, type KernelRow, kernelRows, tensorCore } from "./rows";
 
 class KernelTable {

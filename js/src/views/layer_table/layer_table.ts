@@ -10,8 +10,8 @@ import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { legendEntry, swatch } from "../../ui/legend";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { INPUT_COLOR, LAYER_CSV, layerColumns, PHASE_COLORS } from "./columns";
 import type { TraceBuilder, TraceView } from "../../ui/view";
+import { INPUT_COLOR, LAYER_CSV, layerColumns, PHASE_COLORS } from "./columns";
 import { type LayerRow, layerRows } from "./rows";
 
 type Side = "device" | "host";

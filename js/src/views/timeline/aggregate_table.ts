@@ -37,7 +37,6 @@ export class SlicesPane {
   constructor(
     readonly view: TraceView,
     readonly state: TimelineState,
-    signal: AbortSignal,
   ) {
     this.#aggregate = state.finding.newAggregate();
     this.#job = new SpanJob(
@@ -47,7 +46,7 @@ export class SlicesPane {
       },
       (aggregate) => this.#finish(aggregate),
     );
-    this.#table = this.#build(signal);
+    this.#table = this.#build();
     this.#show();
   }
 
@@ -109,13 +108,13 @@ export class SlicesPane {
     return this.#kernels.names.get(name) ?? name;
   }
 
-  #build(signal: AbortSignal): LinkedTable<NameTotals> {
+  #build(): LinkedTable<NameTotals> {
     const { state, view } = this;
     const { meta, events } = state;
     const nameOf = (row: NameTotals) => meta.names[row.name];
     const labelOf = (row: NameTotals) => this.#labelOf(nameOf(row));
     return new LinkedTable<NameTotals>(
-      { ...view, signal, root: this.element },
+      { ...view, root: this.element },
       {
         label: "Slices by name",
         filterLabel: "Filter slices by name",
