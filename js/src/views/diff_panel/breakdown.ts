@@ -21,7 +21,7 @@ export function breakdown(categories: readonly Category[], steps: StepTimes | nu
     { class: "tfp-diff-parts", "aria-label": "A step by category, in a and in b" },
     h(
       "div",
-      { class: "tfp-h" },
+      { class: "head" },
       h("b", {}, "What a step is made of"),
       h("span", { class: "q" }, "ms a step, both on one scale"),
     ),
