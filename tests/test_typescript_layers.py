@@ -52,7 +52,7 @@ def test_a_file_in_no_unit_is_found(path: str) -> None:
         ("model/wire/x.ts", 'export type { OpGraph } from "../graph/op_graph";'),
         ("model/ops/x.ts", "const w = window.innerWidth;"),
         ("model/ops/x.ts", 'document.createElement("div");'),
-        ("model/ops/x.ts", 'import { Tabulator } from "tabulator-tables";'),
+        ("model/ops/x.ts", 'import { layout } from "@dagrejs/dagre";'),
         ("draw/x.ts", 'import type { Link } from "../host/link";'),
         ("draw/x.ts", 'import { mount } from "../ui/view";'),
         ("draw/x.ts", 'document.createElement("canvas");'),

@@ -39,8 +39,6 @@ PACKAGES: dict[str, set[str]] = {
     "model/events": {"d3-hierarchy"},
     "model/graph": {"@dagrejs/dagre", "d3-hierarchy"},
     "model/input": {"@dagrejs/dagre"},
-    "ui": {"tabulator-tables"},
-    "entries": {"tabulator-tables"},
 }
 """Unit -> packages it may import; none where it is not named."""
 

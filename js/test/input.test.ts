@@ -158,11 +158,11 @@ describe("input view", () => {
   it("lists input ops and selects one, and lists pipelines with their slow calls", async () => {
     const { root, page } = await show();
     await choose(root, "Input ops");
-    root.querySelector<HTMLElement>(`.tabulator-row[data-op-name="${MAP}"]`)?.click();
+    root.querySelector<HTMLElement>(`.tfp-grid .row[data-op-name="${MAP}"]`)?.click();
     expect(page.link.get("selection")).toEqual([MAP]);
     await choose(root, "Pipelines");
     const cells = root.querySelector('[data-pipeline="0"]');
-    expect(cells?.querySelector('[tabulator-field="slow"]')?.textContent).toBe("40");
-    expect(cells?.querySelector('[tabulator-field="max"]')?.textContent).toBe("13.1 ms");
+    expect(cells?.querySelector('[data-column="slow"]')?.textContent).toBe("40");
+    expect(cells?.querySelector('[data-column="max"]')?.textContent).toBe("13.1 ms");
   });
 });

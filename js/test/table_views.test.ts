@@ -15,8 +15,8 @@ function show(widget: TraceBuilder, options: TableSceneOptions = {}): Promise<Sh
   return showWidget(widget, tableScene(options));
 }
 
-const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tabulator-row")];
-const cellOf = (row: HTMLElement, field: string) => row.querySelector(`[tabulator-field="${field}"]`)?.textContent;
+const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tfp-grid .row")];
+const cellOf = (row: HTMLElement, field: string) => row.querySelector(`[data-column="${field}"]`)?.textContent;
 const cells = (root: HTMLElement, field: string) => rows(root).map((row) => cellOf(row, field));
 const count = (root: HTMLElement) => root.querySelector(".bar [role=status]")?.textContent ?? "";
 const shares = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tfp-share-part")];
@@ -112,8 +112,8 @@ describe("columns", () => {
     vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(width);
     const { root } = await show(kernelTable);
     vi.unstubAllGlobals();
-    const heads = [...root.querySelectorAll<HTMLElement>(".tabulator-col")];
-    return heads.filter((head) => head.style.display !== "none").map((head) => head.getAttribute("tabulator-field"));
+    const heads = [...root.querySelectorAll<HTMLElement>(".tfp-head")];
+    return heads.map((head) => head.dataset.column);
   };
 
   it("come with the room for them; the finding is always there", async () => {
@@ -140,15 +140,15 @@ describe("HLO table", () => {
     expect(cells(root, "category").sort()).toEqual(["convolution", "loop fusion"]);
     press(root, "by program");
     await settle();
-    const titles = rows(root).map((row) => row.querySelector<HTMLElement>('[tabulator-field="name"] span')?.title);
+    const titles = rows(root).map((row) => row.querySelector<HTMLElement>('[data-column="name"] span')?.title);
     expect(titles.map((title) => title?.split("\n")[0]).sort()).toEqual(["train_step (7)", "train_step (8)"]);
   });
 
   it("names the op that the time counts for where the instruction names none", async () => {
     const { root, page } = await show(hloTable);
-    const quiet = root.querySelector<HTMLElement>('[tabulator-field="op"] .q');
+    const quiet = root.querySelector<HTMLElement>('[data-column="op"] .q');
     expect(quiet?.title).toContain("Its time counts for\n100 % ");
-    quiet?.closest<HTMLElement>(".tabulator-row")?.click();
+    quiet?.closest<HTMLElement>(".tfp-grid .row")?.click();
     expect(page.link.get("selection")).toHaveLength(1);
   });
 
@@ -186,7 +186,7 @@ describe("layer table", () => {
 
   it("gives times a step where the range is whole steps", async () => {
     const { root, page } = await show(layerTable);
-    const title = () => root.querySelector('.tabulator-col[tabulator-field="time"]')?.textContent?.trim();
+    const title = () => root.querySelector('.tfp-head[data-column="time"]')?.textContent?.trim();
     expect(title()).toBe("Time, ms a step");
     page.link.set("time_range", [20e6, 21e6]);
     await settle();
@@ -207,7 +207,7 @@ describe("rates in the op table", () => {
     const first = rows(root).findIndex((row) => cellOf(row, "gflops") !== "");
     expect(cellOf(rows(root)[first], "gflops")).toBe("12.5");
     expect(cellOf(rows(root)[first], "tensor")).toBe("50.0");
-    expect(root.querySelector('[tabulator-field="gibps"]')).toBeNull();
+    expect(root.querySelector('[data-column="gibps"]')).toBeNull();
     expect(cells(root, "gflops")).toContain("");
     press(root, "by type");
     await settle();
@@ -216,7 +216,7 @@ describe("rates in the op table", () => {
 
   it("are left out where nothing is known", async () => {
     const { root } = await show(opTable);
-    expect(root.querySelector('[tabulator-field="gflops"]')).toBeNull();
+    expect(root.querySelector('[data-column="gflops"]')).toBeNull();
   });
 });
 

@@ -52,12 +52,12 @@ describe("every view", () => {
 });
 
 describe("op table", () => {
-  const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tabulator-row")];
+  const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tfp-grid .row")];
 
   it("follows the linked time range and says which", async () => {
     const { root, page } = await show(opTable);
     const count = () => root.querySelector(".bar .q")?.textContent ?? "";
-    const cell = () => rows(root)[0].querySelector('[tabulator-field="count"]')?.textContent;
+    const cell = () => rows(root)[0].querySelector('[data-column="count"]')?.textContent;
     expect(cell()).toBe("1,280");
     const { start_ps: start, duration_ps: duration } = makeScene().tables.steps.columns;
     const [t0, t1] = [Number(start[12]), Number(start[18]) + Number(duration[18])];

@@ -95,8 +95,8 @@ class Face:
 
     def rows(self) -> dict[str, list[str]]:
         """The table of slices: the other cells by name; a row that is just being drawn has none."""
-        found = self.view.locator(".tl-slices .tabulator-row").evaluate_all(
-            "rows => rows.map(row => [...row.querySelectorAll('.tabulator-cell')].map(cell => cell.textContent))"
+        found = self.view.locator(".tl-slices .tfp-grid .row").evaluate_all(
+            "rows => rows.map(row => [...row.querySelectorAll('.c')].map(cell => cell.textContent))"
         )
         return {cells[0]: cells[1:] for cells in found if cells}
 
@@ -227,7 +227,7 @@ def test_a_row_selects_all_slices_of_its_name_and_goes_to_the_longest(face: Face
     face.page.keyboard.press("0")
     face.show("Slices")
     eventually(lambda: RELU in face.rows(), "the table is empty")
-    face.view.locator(f'.tl-slices .tabulator-row[data-name="{RELU}"]').click()
+    face.view.locator(f'.tl-slices .tfp-grid .row[data-name="{RELU}"]').click()
     eventually(lambda: RELU in face.details, "the longest slice is not selected")
     assert face.view.get_by_label("Find slices by name").input_value() == RELU
     eventually(lambda: face.count.endswith("6 slices"), "not all of the name are marked")

@@ -1,12 +1,14 @@
-/** Values of a row -> what a cell of a table shows. */
+/** Values of a row -> columns of a table, and what their cells show. */
 
 import { formatCount, formatNumber } from "../model/text/format";
 import { h } from "./dom";
 import type { GridColumn } from "./grid_column";
 
+type Head<R> = Pick<GridColumn<R>, "id" | "title"> & Partial<GridColumn<R>>;
+
 /** A text with another one on hover, such as a cut name with the whole. */
-export function titled(text: string, title: string): Node {
-  return h("span", { title }, text);
+export function titled(text: string, title: string, isQuiet = false): Node {
+  return h("span", { title: title || undefined, class: isQuiet && "q" }, text);
 }
 
 /** A ratio as a number for a column whose head says per cent. */
@@ -34,32 +36,57 @@ export function barCell(text: string, parts: readonly BarPart[]): Node {
   return h("div", { class: "tfp-bar-cell" }, h("span", {}, text), h("div", { class: "tfp-bar-stack" }, ...bars));
 }
 
+/** Amounts as numbers with bars, the largest of which fills the column. */
+export function barColumn<R>(
+  head: Head<R>,
+  amount: (row: R) => number,
+  text: (amount: number) => string,
+  color: (row: R) => string,
+): GridColumn<R> {
+  return {
+    ...head,
+    value: amount,
+    amounts: amount,
+    cell: (row, { most }) =>
+      barCell(text(amount(row)), [{ share: most > 0 ? amount(row) / most : 0, color: color(row) }]),
+  };
+}
+
+/** Names, cut where they do not fit; on hover the whole, or what `hover` gives. */
+export function nameColumn<R>(
+  head: Head<R>,
+  name: (row: R) => string,
+  hover: (row: R) => string = name,
+  isQuiet: (row: R) => boolean = () => false,
+): GridColumn<R> {
+  const cell: GridColumn<R>["cell"] = (row, { cut }) => titled(cut(name(row)), hover(row), isQuiet(row));
+  return { value: name, names: name, cell, ...head };
+}
+
+/** Short texts. */
+export function textColumn<R>(head: Head<R>, text: (row: R) => string): GridColumn<R> {
+  return { value: text, cell: (row) => titled(text(row), text(row)), ...head };
+}
+
 /** The place of a row in the order in which the table comes. */
-export function rankColumn<R extends { readonly rank: number }>(tip: string): GridColumn<R> {
+export function rankColumn<R extends { readonly rank: number }>(tip?: string): GridColumn<R> {
   const value = (row: R) => -row.rank;
   return { id: "rank", title: "#", tip, width: 36, isRight: true, value, cell: (row) => String(row.rank) };
 }
 
 /** How often. */
 export function countColumn<R extends { readonly occurrences: number }>(tip: string): GridColumn<R> {
-  return {
-    id: "count",
-    title: "Count",
-    tip,
-    width: 60,
-    isRight: true,
-    value: (row) => row.occurrences,
-    cell: (row) => formatCount(row.occurrences),
-  };
+  const head = { id: "count", title: "Count", tip, width: 60, isOptional: false };
+  return numberColumn(head, ({ occurrences }) => occurrences, formatCount);
 }
 
 /** A column of numbers, right-aligned, optional where the table is narrow unless told otherwise. */
 export function numberColumn<R>(
-  head: Pick<GridColumn<R>, "id" | "title" | "width"> & Partial<GridColumn<R>>,
+  head: Head<R>,
   value: (row: R) => number,
   text: (value: number) => string = formatNumber,
 ): GridColumn<R> {
   const cell = (row: R) => (Number.isFinite(value(row)) ? text(value(row)) : "");
   const sorted = (row: R) => (Number.isFinite(value(row)) ? value(row) : -1);
-  return { isRight: true, isOptional: true, ...head, value: sorted, cell };
+  return { isRight: true, isOptional: true, value: sorted, cell, ...head };
 }

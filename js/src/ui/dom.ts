@@ -29,6 +29,14 @@ function fill<E extends Element>(element: E, attributes: Attributes, children: r
   return element;
 }
 
+type Handlers = { readonly [K in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[K]) => void };
+
+/** Listens to events of an element until the signal. */
+export function on(element: Element, signal: AbortSignal, handlers: Handlers): void {
+  for (const [name, handler] of Object.entries(handlers))
+    element.addEventListener(name, handler as (event: Event) => void, { signal });
+}
+
 /** A button; `title` is also what a screen reader says where the text alone is not clear. */
 export function button(
   text: string,

@@ -3,6 +3,7 @@
 import { FAMILIES, FAMILY_LABELS } from "../model/wire/categories";
 import { h } from "./dom";
 import type { CellLook } from "./icicle";
+import { legendEntry } from "./legend";
 
 /** One entry for each family that is drawn, in the order of the palette. */
 export function familyLegend(looks: readonly CellLook[]): HTMLElement[] {
@@ -10,9 +11,7 @@ export function familyLegend(looks: readonly CellLook[]): HTMLElement[] {
   return [...FAMILIES, "mixed"]
     .filter((family) => used.has(family))
     .map((family) => {
-      const swatch = h("i", { class: "sw" });
-      swatch.style.setProperty("--fill", `var(--s-${family})`);
-      swatch.style.setProperty("--edge", `var(--e-${family})`);
-      return h("span", {}, swatch, FAMILY_LABELS[family] ?? "several, none over half");
+      const colors = `--fill:var(--s-${family});--edge:var(--e-${family})`;
+      return legendEntry(h("i", { class: "sw", style: colors }), FAMILY_LABELS[family] ?? "several, none over half");
     });
 }

@@ -1,73 +1,58 @@
-/** Column descriptions -> Tabulator's definitions and headers, and a row -> the values that its columns sort by. */
+/** What a table says of one of its columns, and which columns a table of some width has room for. */
 
-import type { CellComponent, ColumnDefinition } from "tabulator-tables";
-import { h } from "./dom";
+/** What a cell is told of its column. */
+export interface CellLook {
+  /** Cuts one of the column's `names` to its width. */
+  readonly cut: (name: string) => string;
+  /** The largest of the column's `amounts` among the rows, 0 for none. */
+  readonly most: number;
+}
 
-export interface GridColumn<R> {
-  /** Unique in its grid. */
+/** A column of a table whose rows come in an order that its maker gives. */
+export interface SheetColumn<R> {
+  /** Unique in its table. */
   readonly id: string;
   readonly title: string;
   /** What the column means, on hover. */
-  readonly tip?: string;
-  /** What the column sorts by. */
-  readonly value: (row: R) => number | string;
+  readonly tip?: string | undefined;
   /** What a cell shows; text is set as text. */
-  readonly cell: (row: R) => Node | string;
+  readonly cell: (row: R, look: CellLook) => Node | string;
+  /** Names that are cut where they do not fit, so that no two different ones look alike. */
+  readonly names?: (row: R) => string;
+  /** Amounts of which cells are told the largest. */
+  readonly amounts?: (row: R) => number;
+  /** px before a name in its cell. */
+  readonly leadPx?: number;
   /** px; a column without a width takes a share of the rest. */
   readonly width?: number;
   readonly narrowWidth?: number;
   readonly isRight?: boolean;
   /** Left out where the table is narrow. */
   readonly isOptional?: boolean;
-  /** Width of the table in px from which an optional column is shown, where that is more than not being narrow. */
+  /** Width of the table in px from which the column is shown. */
   readonly shownFrom?: number;
 }
 
-/** A row as Tabulator keeps it: under each column's id what the column sorts by. */
-export interface Entry<R> {
-  readonly key: string;
-  readonly row: R;
-  readonly [value: string]: unknown;
+/** A column of a table that sorts its rows. */
+export interface GridColumn<R> extends SheetColumn<R> {
+  /** What the column sorts by. */
+  readonly value: (row: R) => number | string;
 }
 
-export function toEntry<R>(row: R, columns: readonly GridColumn<R>[], key: (row: R) => string): Entry<R> {
-  const entry: Record<string, unknown> = { key: key(row), row };
-  for (const column of columns) entry[column.id] = column.value(row);
-  return entry as Entry<R>;
-}
+const NARROW_PX = 1080;
+/** Of a column that shares the rest. */
+const LEAST_PX = 90;
 
-/** Tabulator's headers take no keys; a focusable title that clicks its header does. */
-export function headOf<R>(column: GridColumn<R>, signal: AbortSignal): HTMLElement {
-  // The column that takes the room left may have a head of any length.
-  const name = column.width === undefined && !column.isRight ? "tfp-head cut" : "tfp-head";
-  const head = h("span", { class: name, tabindex: 0, title: column.tip }, column.title);
-  head.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      event.stopPropagation();
-      head.click();
-    },
-    { signal },
-  );
-  return head;
-}
-
-export function definition<R>(column: GridColumn<R>, head: HTMLElement): ColumnDefinition {
-  return {
-    field: column.id,
-    title: column.title,
-    titleFormatter: () => head,
-    formatter: (cell: CellComponent) => {
-      const content = column.cell((cell.getData() as Entry<R>).row);
-      // Tabulator takes a string as markup.
-      return typeof content === "string" ? h("span", {}, content) : (content as HTMLElement);
-    },
-    sorter: (a, b) => (typeof a === "number" ? a - Number(b) : String(a) < String(b) ? -1 : a === b ? 0 : 1),
-    headerSortStartingDir: "desc",
-    hozAlign: column.isRight ? "right" : "left",
-    headerHozAlign: column.isRight ? "right" : "left",
-    ...(column.width === undefined ? { minWidth: 90, widthGrow: 1 } : { width: column.width, minWidth: 24 }),
-  };
+/** The columns that a table has room for, and how wide each is. `chosen` are widths that the reader gave. */
+export function fitted<R>(
+  columns: readonly SheetColumn<R>[],
+  tablePx: number,
+  chosen: ReadonlyMap<string, number>,
+): ReadonlyMap<SheetColumn<R>, number> {
+  const isNarrow = tablePx < NARROW_PX;
+  const shown = columns.filter(({ isOptional, shownFrom = 0 }) => tablePx >= shownFrom && !(isOptional && isNarrow));
+  const fixed = shown.map(({ id, width, narrowWidth }) => chosen.get(id) ?? (isNarrow ? narrowWidth : width) ?? width);
+  const rest = tablePx - fixed.reduce((sum: number, width) => sum + (width ?? 0), 0);
+  const share = Math.max(LEAST_PX, rest / Math.max(1, fixed.filter((width) => width === undefined).length));
+  return new Map(shown.map((column, i) => [column, fixed[i] ?? share]));
 }

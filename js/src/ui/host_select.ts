@@ -2,7 +2,7 @@
 
 import { findHosts, hostCuts } from "../model/hosts/hosts";
 import { formatCount, plural } from "../model/text/format";
-import { h } from "./dom";
+import { h, on } from "./dom";
 import { textFits } from "./page";
 
 /** Of more hosts than this the list has only the first; typing finds the others. */
@@ -59,22 +59,21 @@ export class HostSelect {
   }
 
   #listen(signal: AbortSignal): void {
-    const input = this.#input;
-    input.addEventListener("focus", () => this.#open(), { signal });
-    input.addEventListener("pointerdown", () => this.#open(), { signal });
-    input.addEventListener("input", () => this.#find(), { signal });
-    input.addEventListener("blur", () => this.#close(), { signal });
-    input.addEventListener("keydown", (event) => this.#key(event), { signal });
+    on(this.#input, signal, {
+      focus: () => this.#open(),
+      pointerdown: () => this.#open(),
+      input: () => this.#find(),
+      blur: () => this.#close(),
+      keydown: (event) => this.#key(event),
+    });
     // The box keeps the focus: a click in the list must not close it first.
-    this.#box.addEventListener("pointerdown", (event) => event.preventDefault(), { signal });
-    this.#list.addEventListener(
-      "click",
-      (event) => {
+    on(this.#box, signal, { pointerdown: (event) => event.preventDefault() });
+    on(this.#list, signal, {
+      click: (event) => {
         const item = (event.target as Element).closest<HTMLElement>("[role=option]");
         if (item) this.#choose(Number(item.dataset.place));
       },
-      { signal },
-    );
+    });
   }
 
   #open(): void {

@@ -3,7 +3,7 @@
 import type { Cell, Rect } from "../model/graph/scopes";
 import { cutNames } from "../model/text/cut";
 import { formatCount } from "../model/text/format";
-import { h } from "./dom";
+import { h, on } from "./dom";
 import { textWidth } from "./page";
 
 const ROW_PX = 22;
@@ -55,17 +55,15 @@ export class Icicle {
     signal: AbortSignal,
   ) {
     this.element.append(this.#sheet);
-    this.#sheet.addEventListener("click", (event) => this.#pick(event.target), { signal });
-    this.#sheet.addEventListener(
-      "pointerover",
-      (event) => {
+    on(this.#sheet, signal, {
+      click: (event) => this.#pick(event.target),
+      pointerover: (event) => {
         const found = this.#drawnOf(event.target);
         listeners.onHover(found?.rect.cell ?? null, found?.element ?? null);
       },
-      { signal },
-    );
-    this.#sheet.addEventListener("pointerleave", () => listeners.onHover(null, null), { signal });
-    this.element.addEventListener("keydown", (event) => this.#key(event), { signal });
+      pointerleave: () => listeners.onHover(null, null),
+    });
+    on(this.element, signal, { keydown: (event) => this.#key(event) });
   }
 
   /** Draws anew; the keyboard's place goes to the top row when `toTop`, else it stays where it was. */

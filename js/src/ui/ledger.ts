@@ -1,85 +1,65 @@
-/** Rows that have a name -> a table in a pane of a view: names cut to their column, sorting, selection, CSV. */
+/** Rows that have a name -> a table in a pane of a view: sorting, selection, CSV. */
 
-import { type Cell, toCsv } from "../model/text/csv";
-import { cutNames } from "../model/text/cut";
+import { type CsvColumns, csvOf } from "../model/text/csv";
 import { download } from "./dom";
-import { createGrid, type Grid } from "./grid";
-import type { GridColumn } from "./grid_column";
-import { inFrame, textFits } from "./page";
+import { Grid, type GridOptions } from "./grid";
 
 export interface LedgerRow {
   readonly key: string;
   readonly name: string;
 }
 
-export interface LedgerOptions<R extends LedgerRow> {
-  readonly label: string;
-  /** Gets what cuts a name to the width of its column. */
-  readonly columns: (cut: (name: string) => string) => readonly GridColumn<R>[];
-  readonly sortBy: string;
-  readonly placeholder: string;
-  readonly attributes?: (row: R) => Readonly<Record<string, string>>;
-  readonly onPick: (row: R) => void;
+export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>, "key" | "attributes" | "signal"> {
+  readonly attributes?: GridOptions<R>["attributes"];
   readonly isSelected: (row: R) => boolean;
   readonly fileName: string;
-  readonly csvHeader: readonly string[];
-  readonly csvRow: (row: R) => readonly Cell[];
+  readonly csv: CsvColumns<R>;
 }
-
-/** Around a name in its cell, px. */
-const CELL_PADDING_PX = 14;
 
 export class Ledger<R extends LedgerRow> {
   readonly element: HTMLElement;
   readonly #grid: Grid<R>;
   #rows: readonly R[] = [];
-  #cuts = new Map<string, string>();
 
-  /** `root` has the font of the table; the table goes when `signal` aborts. */
+  /** The table goes when `signal` aborts. */
   constructor(
-    readonly root: HTMLElement,
     signal: AbortSignal,
     readonly options: LedgerOptions<R>,
   ) {
-    const { label, columns, sortBy, placeholder, attributes, onPick } = options;
-    this.#grid = createGrid<R>(
-      columns((name) => this.#cuts.get(name) ?? name),
-      {
-        label,
-        key: (row) => row.key,
-        attributes: attributes ?? ((row) => ({ "data-op-name": row.name })),
-        onPick,
-        sortBy,
-        placeholder,
-        signal,
-        onWidths: inFrame(() => this.#fill(), signal),
-      },
-    );
+    this.#grid = new Grid<R>({
+      attributes: (row: R) => ({ "data-op-name": row.name }),
+      ...options,
+      key: ({ key }: R) => key,
+      signal,
+    });
     this.element = this.#grid.element;
   }
 
   show(rows: readonly R[], titles: Readonly<Record<string, string>> = {}): void {
     this.#rows = rows;
-    for (const [id, title] of Object.entries(titles)) this.#grid.setTitle(id, title);
-    this.#fill();
+    this.setTitles(titles);
+    this.#grid.setRows(rows);
+    this.mark();
   }
 
-  #fill(): void {
-    const room = (this.#grid.columnWidth("name") || 320) - CELL_PADDING_PX;
-    this.#cuts = cutNames([...new Set(this.#rows.map((row) => row.name))], textFits(this.root, room));
-    this.#grid.setRows(this.#rows);
-    this.mark();
+  setTitles(titles: Readonly<Record<string, string>>): void {
+    for (const [id, title] of Object.entries(titles)) this.#grid.setTitle(id, title);
+  }
+
+  /** px, 0 where the column is not shown. */
+  columnWidth(id: string): number {
+    return this.#grid.columnWidth(id);
   }
 
   /** Marks the rows that are selected now. */
   mark(): void {
     const chosen = this.#rows.filter(this.options.isSelected);
-    this.#grid.setSelected(new Set(chosen.map((row) => row.key)));
+    this.#grid.setSelected(new Set(chosen.map(({ key }) => key)));
     if (chosen.length > 0 && chosen.length < this.#rows.length) this.#grid.reveal(chosen[0].key);
   }
 
   save(): void {
-    const { fileName, csvHeader, csvRow } = this.options;
-    download(fileName, toCsv(csvHeader, this.#grid.shown().map(csvRow)), "text/csv");
+    const { fileName, csv } = this.options;
+    download(fileName, csvOf(csv, this.#grid.shown()), "text/csv");
   }
 }

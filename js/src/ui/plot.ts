@@ -36,17 +36,46 @@ export interface Tip {
   readonly lines: readonly string[];
 }
 
-/** A tooltip beside a point of `parent`, kept inside it. */
-export function createTip(parent: HTMLElement): { show(x: number, y: number, tip: Tip): void; hide(): void } {
+/** A tooltip in `parent`, kept inside it. */
+export interface TipBox {
+  /** Beside a point of `parent`. */
+  show(x: number, y: number, tip: Tip): void;
+  /** Below an element or a box of the page, or above it where it would be cut; hidden where either is null. */
+  about(tip: Tip | null, at: Element | TipPlace | null): void;
+  hide(): void;
+}
+
+/** Edges in px of the page. */
+export type TipPlace = Pick<DOMRect, "left" | "top" | "bottom">;
+
+const TIP_GAP_PX = 2;
+
+export function createTip(parent: HTMLElement): TipBox {
   const box = h("div", { class: "tfp-tip", role: "presentation", hidden: true });
   parent.append(box);
+  const fill = (tip: Tip) => {
+    box.replaceChildren(h("b", {}, tip.title), ...tip.lines.map((line) => h("div", {}, line)));
+    box.hidden = false;
+  };
+  const place = (x: number, y: number) => {
+    const room = parent.clientWidth - box.offsetWidth - 2;
+    box.style.left = `${Math.max(0, x + 12 > room ? x - 12 - box.offsetWidth : x + 12)}px`;
+    box.style.top = `${y}px`;
+  };
   return {
     show(x, y, tip) {
-      box.replaceChildren(h("b", {}, tip.title), ...tip.lines.map((line) => h("div", {}, line)));
-      box.hidden = false;
-      const room = parent.clientWidth - box.offsetWidth - 2;
-      box.style.left = `${Math.max(0, x + 12 > room ? x - 12 - box.offsetWidth : x + 12)}px`;
-      box.style.top = `${y}px`;
+      fill(tip);
+      place(x, y);
+    },
+    about(tip, at) {
+      box.hidden = true;
+      if (tip === null || at === null) return;
+      fill(tip);
+      const { left, top, bottom } = at instanceof Element ? at.getBoundingClientRect() : at;
+      const around = parent.getBoundingClientRect();
+      const below = bottom - around.top + TIP_GAP_PX;
+      const above = top - around.top - TIP_GAP_PX - box.offsetHeight;
+      place(Math.max(0, left - around.left), below + box.offsetHeight > around.height && above > 0 ? above : below);
     },
     hide() {
       box.hidden = true;

@@ -21,12 +21,6 @@ export interface Segment {
   readonly isRest: boolean;
 }
 
-export interface ShareBar {
-  readonly element: HTMLElement;
-  set(segments: readonly Segment[]): void;
-  setSelected(keys: ReadonlySet<string>): void;
-}
-
 export interface ShareLook<R> {
   /** What the rows are, in the plural, and what their times are shares of. */
   readonly noun: string;
@@ -63,7 +57,7 @@ const MIN_CUT_PX = 40;
 /** Where the page has no layout. */
 const DEFAULT_WIDTH_PX = 800;
 
-class Bar implements ShareBar {
+export class ShareBar {
   readonly element: HTMLElement;
   readonly #track = h("div", { class: "tfp-share-track" });
   readonly #parts = new Map<string, HTMLElement>();
@@ -72,6 +66,7 @@ class Bar implements ShareBar {
   #width = DEFAULT_WIDTH_PX;
 
   constructor(
+    /** What the shares are of, before the bar. */
     readonly title: string,
     readonly onPick: (key: string) => void,
     signal: AbortSignal,
@@ -146,12 +141,4 @@ function labelOf(
   const shortest = labels[labels.length - 1] ?? "";
   const cut = room >= MIN_CUT_PX ? (cutNames([shortest], fits).get(shortest) ?? "") : "";
   return taken.has(cut) ? "" : cut;
-}
-
-/**
- * A bar of shares.
- * @param title what the shares are of, before the bar
- */
-export function createShareBar(title: string, onPick: (key: string) => void, signal: AbortSignal): ShareBar {
-  return new Bar(title, onPick, signal);
 }

@@ -1,14 +1,26 @@
 /** Rows of values -> CSV text (RFC 4180). */
 
-export type Cell = string | number | boolean;
+export type Cell = string | number | boolean | null | undefined;
 
-/** Header and rows with CRLF ends; a cell is quoted where it must be. Numbers keep full precision. */
+/** Name of a column -> its value in a row, in the order of the file. */
+export type CsvColumns<R> = Readonly<Record<string, (row: R) => Cell>>;
+
+/** A header and a line for each row. */
+export function csvOf<R>(columns: CsvColumns<R>, rows: readonly R[]): string {
+  const values = Object.values(columns);
+  return toCsv(
+    Object.keys(columns),
+    rows.map((row) => values.map((value) => value(row))),
+  );
+}
+
+/** Header and rows with CRLF ends; a cell is quoted where it must be. Numbers keep full precision; what is unknown is empty. */
 export function toCsv(header: readonly string[], rows: Iterable<readonly Cell[]>): string {
   const lines = [header, ...rows].map((cells) => cells.map(quote).join(","));
   return `${lines.join("\r\n")}\r\n`;
 }
 
 function quote(cell: Cell): string {
-  const text = String(cell);
+  const text = Number.isNaN(cell) ? "" : String(cell ?? "");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

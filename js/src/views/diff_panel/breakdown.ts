@@ -3,6 +3,7 @@ import { formatMs, formatNumber } from "../../model/text/format";
 import { niceTicks } from "../../model/time/step_bars";
 import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
 import { h, svg } from "../../ui/dom";
+import { categorySwatch } from "../../ui/legend";
 import type { Category, StepTimes } from "./payload";
 import { isChanged, runBadge, signed, stateMark } from "./words";
 
@@ -20,7 +21,7 @@ export function breakdown(categories: readonly Category[], steps: StepTimes | nu
     { class: "tfp-diff-parts", "aria-label": "A step by category, in a and in b" },
     h(
       "div",
-      { class: "tfp-h" },
+      { class: "head" },
       h("b", {}, "What a step is made of"),
       h("span", { class: "q" }, "ms a step, both on one scale"),
     ),
@@ -104,14 +105,12 @@ function figures(categories: readonly Category[]): HTMLElement {
 }
 
 function entry(one: Category): HTMLElement {
-  const swatch = h("i", { class: "sw" });
-  swatch.style.background = `var(--c-${one.category})`;
   const noise = one.noise_ms === null ? "" : `, noise ${formatMs(one.noise_ms)}`;
   const title = `${label(one.category)}: ${formatMs(one.a_ms)} in a, ${formatMs(one.b_ms)} in b${noise}`;
   return h(
     "div",
     { class: isChanged(one.state) ? "cat top" : "cat", title },
-    h("dt", {}, swatch, label(one.category)),
+    h("dt", {}, categorySwatch(one.category), label(one.category)),
     h("dd", {}, `${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`),
     h("dd", {}, signed(one.change_ms)),
     h("dd", {}, stateMark(one.state)),

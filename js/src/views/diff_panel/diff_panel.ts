@@ -3,6 +3,7 @@
 import { connectLink, type Link } from "../../host/link";
 import { formatCount } from "../../model/text/format";
 import { button, h } from "../../ui/dom";
+import type { FilteredTable } from "../../ui/filtered_table";
 import { TabBar, type TabTitle } from "../../ui/tabs";
 import type { View, ViewBuilder } from "../../ui/view";
 import { breakdown } from "./breakdown";
@@ -11,7 +12,7 @@ import { Partners } from "./partners";
 import { type DiffContent, type DiffTable, readContent } from "./payload";
 import { type DiffRow, TABLE_WORDS } from "./rows";
 import { SharedSelection } from "./selection";
-import { DiffTableView } from "./table";
+import { diffTable } from "./table";
 import { Timelines } from "./timelines";
 
 /** The link of a run's timeline; null where the run has none. */
@@ -30,7 +31,7 @@ function notices(view: View, content: DiffContent): HTMLElement[] {
 /** The tables in tabs, and what of them is selected. */
 class Tables {
   readonly elements: readonly HTMLElement[];
-  readonly #views = new Map<number, DiffTableView>();
+  readonly #views = new Map<number, FilteredTable<DiffRow>>();
   readonly #chip: HTMLElement;
   readonly #chosen = h("span", { role: "status" });
 
@@ -61,8 +62,9 @@ class Tables {
 
   #draw(tabs: TabBar, chosen: number): void {
     if (this.#views.has(chosen)) return;
-    const table = this.content.tables[chosen];
-    const made = new DiffTableView(this.view, table, this.content.is_per_step, {
+    const { tables: all, is_per_step } = this.content;
+    const unit = is_per_step ? "ms a step" : "ms of the whole capture";
+    const made = diffTable(this.view, all[chosen], unit, {
       pick: (row) => {
         if (row.ops[0].length + row.ops[1].length > 0) this.selection.toggle(row.ops);
       },

@@ -9,9 +9,9 @@ import type { TraceMeta } from "../../model/wire/meta";
 import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { createShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
+import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { CSV_HEADER, csvRow, hloColumns } from "./columns";
+import { hloColumns, hloCsv } from "./columns";
 import {
   type Grouping,
   type HloOp,
@@ -32,7 +32,6 @@ const NOUNS: Readonly<Record<Grouping, string>> = { op: "HLO ops", category: "ca
 
 class HloTable {
   #grouping: Grouping = "op";
-  #maxPs = 0;
   /** By category, for the bar. */
   #categories: readonly HloRow[] = [];
   #regroup: (keep?: (hlo: number) => boolean) => HloRow[] = () => [];
@@ -60,21 +59,15 @@ class HloTable {
       bytes: this.#hlos.some((hlo) => (hlo.bytes_accessed ?? 0) > 0),
       source: this.#hlos.some((hlo) => isOwnSource(hlo.source)),
     };
-    const bar = createShareBar("By category", (key) => this.#pickCategory(key), signal);
+    const grouping = () => this.#grouping;
+    const bar = new ShareBar("By category", (key) => this.#pickCategory(key), signal);
     return new LinkedTable<HloRow>(this.view, {
       label: "HLO ops by self time",
       filterLabel: "Filter HLO ops by name, category, TensorFlow op or program",
       noun: () => NOUNS[this.#grouping],
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: (cut) =>
-        hloColumns(() => ({ cut, maxPs: this.#maxPs, grouping: this.#grouping, opOf: (row) => this.#opOf(row) }), has),
-      cuts: {
-        category: { text: (row) => row.meta.category, width: 110 },
-        name: { text: (row) => (this.#grouping === "program" ? row.meta.program : row.meta.name), width: 240 },
-        op: { text: (row) => this.#opOf(row).name, width: 240 },
-        ...(has.manyPrograms && { program: { text: (row) => row.meta.program, width: 140 } }),
-      },
+      columns: hloColumns({ grouping, opOf: (row) => this.#opOf(row) }, has),
       sortBy: "self",
       key: (row) => `${this.#grouping}:${row.key}`,
       attributes: (row) => ({ "data-hlo-name": row.meta.name }),
@@ -88,13 +81,10 @@ class HloTable {
       },
       opsOf: (row) => row.hlos.flatMap((hlo) => this.#ops[hlo]),
       whyEmpty: () => "No op of an XLA program ran in this time range. Clear the range to see all.",
-      csv: { file: "hlo_ops.csv", header: CSV_HEADER, row: (row) => csvRow(row, this.#grouping) },
+      csv: { file: "hlo_ops.csv", columns: hloCsv(grouping) },
       controls: [segmented("Rows", GROUPINGS, "op", (grouping) => this.#group(grouping), signal)],
       above: [bar.element],
-      onRows: (_, shown) => {
-        this.#maxPs = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
-        bar.set(shareSegments(this.#categories, (row) => row.selfPs, SHARE_LOOK));
-      },
+      onRows: () => bar.set(shareSegments(this.#categories, (row) => row.selfPs, SHARE_LOOK)),
       titles: () => ({ name: { op: "HLO op", category: "HLO ops", program: "Program" }[this.#grouping] }),
       empty: () => (this.#hlos.length === 0 ? noPrograms(data.meta, signal) : null),
     });

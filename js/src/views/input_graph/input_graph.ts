@@ -20,10 +20,11 @@ import { button, emptyState, h, segmented } from "../../ui/dom";
 import { Ledger } from "../../ui/ledger";
 import type { OfHost } from "../../ui/of_host";
 import { inFrame } from "../../ui/page";
+import { toggleSelection } from "../../ui/selecting";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { showAdvice } from "./advice";
 import { GraphPane } from "./graph_pane";
-import { type InputOpRow, opLedger, type PipelineRow, pipelineLedger, pipelineRow } from "./ledgers";
+import { type InputOpRow, OP_LEDGER, PIPELINE_LEDGER, type PipelineRow, pipelineRow } from "./ledgers";
 import type { InputScene } from "./scene";
 import { WaitPane } from "./wait_pane";
 
@@ -126,10 +127,10 @@ class InputView {
   }
 
   #ops(): PaneView {
-    const { root, signal, link, data } = this.view;
-    const ledger = new Ledger<InputOpRow>(root, signal, {
-      ...opLedger(),
-      onPick: ({ name }) => link.setSelection(link.selection.length === 1 && link.selection[0] === name ? [] : [name]),
+    const { signal, link, data } = this.view;
+    const ledger = new Ledger<InputOpRow>(signal, {
+      ...OP_LEDGER,
+      onPick: ({ name }) => toggleSelection(link, [name]),
       isSelected: ({ name }) => link.selection.includes(name),
     });
     link.on("selection", () => ledger.mark(), signal);
@@ -142,9 +143,9 @@ class InputView {
   }
 
   #summary(): PaneView {
-    const { root, signal, data } = this.view;
-    const ledger = new Ledger<PipelineRow>(root, signal, {
-      ...pipelineLedger(),
+    const { signal, data } = this.view;
+    const ledger = new Ledger<PipelineRow>(signal, {
+      ...PIPELINE_LEDGER,
       onPick: ({ index }) => this.#choosePipeline(index),
       isSelected: ({ index }) => index === this.#index,
     });

@@ -4,95 +4,59 @@ import type { InputOp } from "../../model/input/input_ops";
 import type { Latency } from "../../model/input/pipeline";
 import { formatCount, formatMsNumber, formatPercent, formatTime } from "../../model/text/format";
 import type { PipelineMeta } from "../../model/wire/meta";
-import { h } from "../../ui/dom";
+import { nameColumn, numberColumn, textColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
 import type { LedgerOptions, LedgerRow } from "../../ui/ledger";
 import { categoryWords } from "./words";
 
 type Parts<R extends LedgerRow> = Omit<LedgerOptions<R>, "onPick" | "isSelected">;
-type Cut = (name: string) => string;
 
 export type InputOpRow = InputOp & LedgerRow;
 
-const share = <R>(id: string, title: string, tip: string, value: (row: R) => number): GridColumn<R> => ({
-  id,
-  title,
-  tip,
-  width: 72,
-  narrowWidth: 60,
-  isRight: true,
-  value,
-  cell: (row) => formatPercent(value(row)),
-});
+type Head = { id: string; title: string; tip: string };
 
-const ms = <R>(id: string, title: string, tip: string, value: (row: R) => number): GridColumn<R> => ({
-  id,
-  title,
-  tip,
-  width: 84,
-  narrowWidth: 72,
-  isRight: true,
-  value,
-  cell: (row) => formatMsNumber(value(row)),
-});
+const share = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
+  numberColumn({ ...head, width: 72, narrowWidth: 60, isOptional: false }, value, formatPercent);
 
-function opColumns(cut: Cut): GridColumn<InputOpRow>[] {
-  return [
-    {
-      id: "name",
-      title: "Input op",
-      value: (row) => row.name,
-      cell: (row) => h("span", { title: row.name }, cut(row.name)),
-    },
-    {
-      id: "count",
-      title: "Count",
-      tip: "Executions",
-      width: 68,
-      narrowWidth: 58,
-      isRight: true,
-      value: (row) => row.count,
-      cell: (row) => formatCount(row.count),
-    },
-    ms("total", "Total, ms", "From begin to end, over all threads", (row) => row.totalPs),
-    share(
-      "total_share",
-      "Total",
-      "Of the self time of all input ops; ops within ops count twice",
-      (row) => row.totalRatio,
-    ),
-    { ...ms<InputOpRow>("self", "Self, ms", "Without the ops that it calls", (row) => row.selfPs) },
-    share("self_share", "Self", "Of the self time of all input ops", (row) => row.selfRatio),
-    {
-      id: "category",
-      title: "Category",
-      width: 124,
-      narrowWidth: 112,
-      value: (row) => row.category,
-      cell: (row) => categoryWords(row.category).label,
-    },
-  ];
-}
+const ms = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
+  numberColumn({ ...head, width: 84, narrowWidth: 72, isOptional: false }, value, formatMsNumber);
 
-export function opLedger(): Parts<InputOpRow> {
-  return {
-    label: "Input ops",
-    columns: (cut) => opColumns(cut),
-    sortBy: "self",
-    placeholder: "No input op ran in this range.",
-    fileName: "input_ops.csv",
-    csvHeader: ["op", "count", "total_time_ms", "total_time_ratio", "self_time_ms", "self_time_ratio", "category"],
-    csvRow: (row) => [
-      row.name,
-      row.count,
-      row.totalPs / 1e9,
-      row.totalRatio,
-      row.selfPs / 1e9,
-      row.selfRatio,
-      row.category,
-    ],
-  };
-}
+const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
+  nameColumn({ id: "name", title: "Input op" }, ({ name }) => name),
+  numberColumn(
+    { id: "count", title: "Count", tip: "Executions", width: 68, narrowWidth: 58, isOptional: false },
+    (row) => row.count,
+    formatCount,
+  ),
+  ms({ id: "total", title: "Total, ms", tip: "From begin to end, over all threads" }, (row) => row.totalPs),
+  share(
+    { id: "total_share", title: "Total", tip: "Of the self time of all input ops; ops within ops count twice" },
+    (row) => row.totalRatio,
+  ),
+  ms({ id: "self", title: "Self, ms", tip: "Without the ops that it calls" }, (row) => row.selfPs),
+  share({ id: "self_share", title: "Self", tip: "Of the self time of all input ops" }, (row) => row.selfRatio),
+  {
+    ...{ id: "category", title: "Category", width: 124, narrowWidth: 112, value: (row) => row.category },
+    cell: (row) => categoryWords(row.category).label,
+  },
+];
+
+export const OP_LEDGER: Parts<InputOpRow> = {
+  label: "Input ops",
+  columns: OP_COLUMNS,
+  sortBy: "self",
+  placeholder: "No input op ran in this range.",
+  fileName: "input_ops.csv",
+  csv: {
+    op: (row) => row.name,
+    count: (row) => row.count,
+    total_time_ms: (row) => row.totalPs / 1e9,
+    total_time_ratio: (row) => row.totalRatio,
+    self_time_ms: (row) => row.selfPs / 1e9,
+    self_time_ratio: (row) => row.selfRatio,
+    category: (row) => row.category,
+  },
+};
 
 export interface PipelineRow extends LedgerRow, Latency {
   readonly index: number;
@@ -115,108 +79,48 @@ export function pipelineRow(pipeline: PipelineMeta, index: number, latency: Late
   };
 }
 
-const time = (
-  id: string,
-  title: string,
-  tip: string,
-  value: (row: PipelineRow) => number,
-): GridColumn<PipelineRow> => ({
-  id,
-  title,
-  tip,
-  width: 84,
-  narrowWidth: 70,
-  isRight: true,
+const time = (head: Head, value: (row: PipelineRow) => number): GridColumn<PipelineRow> => ({
+  ...{ ...head, width: 84, narrowWidth: 70, isRight: true },
   value: (row) => value(row) || 0,
   cell: (row) => (Number.isFinite(value(row)) ? formatTime(value(row)) : "–"),
 });
 
-const count = (
-  id: string,
-  title: string,
-  tip: string,
-  value: (row: PipelineRow) => number,
-): GridColumn<PipelineRow> => ({
-  id,
-  title,
-  tip,
-  width: 82,
-  narrowWidth: 66,
-  isRight: true,
-  value,
-  cell: (row) => formatCount(value(row)),
-});
+const count = (head: Head, value: (row: PipelineRow) => number): GridColumn<PipelineRow> =>
+  numberColumn({ ...head, width: 82, narrowWidth: 66, isOptional: false }, value, formatCount);
 
-function pipelineColumns(cut: Cut): GridColumn<PipelineRow>[] {
-  return [
-    {
-      id: "name",
-      title: "Pipeline",
-      value: (row) => row.name,
-      cell: (row) => h("span", { title: row.name }, cut(row.name)),
-    },
-    {
-      id: "host",
-      title: "Host",
-      width: 90,
-      isOptional: true,
-      value: (row) => row.host,
-      cell: (row) => h("span", { title: row.host }, row.host),
-    },
-    {
-      id: "kind",
-      title: "Kind",
-      tip: "A host pipeline runs the program's code; a device pipeline hands its elements to a device",
-      width: 62,
-      isOptional: true,
-      value: (row) => row.kind,
-      cell: (row) => row.kind,
-    },
-    count("calls", "Calls", "Of its outermost iterator, in this range", (row) => row.nCalls),
-    count("slow", "> 50 µs", "Calls longer than 50 µs: the training waits for those", (row) => row.nSlow),
-    time("avg", "Average", "Of a call", (row) => row.avg),
-    time("min", "Min", "The shortest call", (row) => row.min),
-    time("max", "Max", "The longest call", (row) => row.max),
-    {
-      id: "bottleneck",
-      title: "Bottleneck",
-      width: 120,
-      narrowWidth: 96,
-      value: (row) => row.bottleneck,
-      cell: (row) => h("span", { title: row.bottleneck }, row.bottleneck),
-    },
-  ];
-}
+const KIND = "A host pipeline runs the program's code; a device pipeline hands its elements to a device";
 
-export function pipelineLedger(): Parts<PipelineRow> {
-  return {
-    label: "Input pipelines",
-    columns: (cut) => pipelineColumns(cut),
-    sortBy: "max",
-    placeholder: "No pipeline was called.",
-    attributes: (row) => ({ "data-pipeline": String(row.index) }),
-    fileName: "input_pipelines.csv",
-    csvHeader: [
-      "pipeline",
-      "host",
-      "kind",
-      "n_calls",
-      "n_slow_calls",
-      "avg_latency_us",
-      "min_latency_us",
-      "max_latency_us",
-      "bottleneck",
-    ],
-    csvRow: (row) => [
-      row.name,
-      row.host,
-      row.kind,
-      row.nCalls,
-      row.nSlow,
-      row.avg / 1e6,
-      row.min / 1e6,
-      row.max / 1e6,
-      row.bottleneck,
-    ],
-  };
-}
+const PIPELINE_COLUMNS: readonly GridColumn<PipelineRow>[] = [
+  nameColumn({ id: "name", title: "Pipeline" }, ({ name }) => name),
+  textColumn({ id: "host", title: "Host", width: 90, isOptional: true }, (row) => row.host),
+  textColumn({ id: "kind", title: "Kind", tip: KIND, width: 62, isOptional: true }, (row) => row.kind),
+  count({ id: "calls", title: "Calls", tip: "Of its outermost iterator, in this range" }, (row) => row.nCalls),
+  count(
+    { id: "slow", title: "> 50 µs", tip: "Calls longer than 50 µs: the training waits for those" },
+    (row) => row.nSlow,
+  ),
+  time({ id: "avg", title: "Average", tip: "Of a call" }, (row) => row.avg),
+  time({ id: "min", title: "Min", tip: "The shortest call" }, (row) => row.min),
+  time({ id: "max", title: "Max", tip: "The longest call" }, (row) => row.max),
+  textColumn({ id: "bottleneck", title: "Bottleneck", width: 120, narrowWidth: 96 }, (row) => row.bottleneck),
+];
+
+export const PIPELINE_LEDGER: Parts<PipelineRow> = {
+  label: "Input pipelines",
+  columns: PIPELINE_COLUMNS,
+  sortBy: "max",
+  placeholder: "No pipeline was called.",
+  attributes: (row) => ({ "data-pipeline": String(row.index) }),
+  fileName: "input_pipelines.csv",
+  csv: {
+    pipeline: (row) => row.name,
+    host: (row) => row.host,
+    kind: (row) => row.kind,
+    n_calls: (row) => row.nCalls,
+    n_slow_calls: (row) => row.nSlow,
+    avg_latency_us: (row) => row.avg / 1e6,
+    min_latency_us: (row) => row.min / 1e6,
+    max_latency_us: (row) => row.max / 1e6,
+    bottleneck: (row) => row.bottleneck,
+  },
+};

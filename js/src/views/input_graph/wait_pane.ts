@@ -198,7 +198,7 @@ function hostParts(parts: readonly InputPart[]): HTMLElement[] {
     return [line];
   }
   const tint = (i: number) => `color-mix(in srgb, var(--c-input) ${TINTS[i] ?? 20}%, var(--bg))`;
-  const bar = h("div", { class: "tfp-host-bar", role: "img", "aria-label": "Host input time by category" });
+  const bar = h("div", { class: "tfp-wait-bar", role: "img", "aria-label": "Host input time by category" });
   const legend = h("div", { class: "tfp-host-keys" });
   ordered.forEach(({ category, ms, ratio }, i) => {
     const { label, tip } = categoryWords(category);

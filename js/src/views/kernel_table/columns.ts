@@ -1,10 +1,11 @@
 /** A row of the kernel table -> its cells on the screen and in a CSV file. */
 
-import type { Cell } from "../../model/text/csv";
+import type { CsvColumns } from "../../model/text/csv";
 import { formatBytes, formatCount, formatNumber } from "../../model/text/format";
-import { barCell, countColumn, numberColumn, percent, rankColumn, titled } from "../../ui/cells";
+import { barColumn, countColumn, nameColumn, numberColumn, percent, rankColumn } from "../../ui/cells";
 import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
+import { formatMs } from "../../ui/op_columns";
 import { type KernelRow, type TensorCore, tensorCore } from "./rows";
 
 const MARKS: Readonly<Record<TensorCore, readonly [text: string, title: string]>> = {
@@ -21,60 +22,61 @@ const ORDER: Readonly<Record<TensorCore, number>> = { idle: 2, used: 1, none: 0 
 /** Widths of the table that leave some 200 px each to the names of kernel and op. */
 const ROOM_PX = { launch: 1200, times: 1340, dimensions: 1520 };
 
-type Cut = (id: string, text: string) => string;
-
 /**
- * @param maxPs time that fills a bar
  * @param hasOps whether any kernel names its op
  * @param hasOccupancy whether the trace tells any occupancy
  */
-export function kernelColumns(
-  cut: Cut,
-  maxPs: () => number,
-  { hasOps, hasOccupancy }: { hasOps: boolean; hasOccupancy: boolean },
-): GridColumn<KernelRow>[] {
+export function kernelColumns(hasOps: boolean, hasOccupancy: boolean): GridColumn<KernelRow>[] {
   const columns = [
     rankColumn<KernelRow>("Rank by total time"),
-    nameColumn(cut),
-    ...(hasOps ? [opColumn(cut)] : []),
+    nameColumn<KernelRow>(
+      { id: "name", title: "Kernel" },
+      ({ readable }) => readable,
+      ({ name }) => name,
+    ),
+    ...(hasOps ? [opColumn()] : []),
     countColumn<KernelRow>("Executions in the range"),
-    timeColumn(maxPs),
-    ratioColumn(),
-    tensorCoreColumn(),
     ...timeColumns(),
     ...launchColumns(),
   ];
   return hasOccupancy ? [...columns, occupancyColumn()] : columns;
 }
 
-function nameColumn(cut: Cut): GridColumn<KernelRow> {
-  const cell = (row: KernelRow) => titled(cut("name", row.readable), row.name);
-  return { id: "name", title: "Kernel", value: (row) => row.readable, cell };
-}
-
-function opColumn(cut: Cut): GridColumn<KernelRow> {
+function opColumn(): GridColumn<KernelRow> {
   const tip = "The TensorFlow op that launched it; under XLA the op with the largest share in it";
   const title = (row: KernelRow) =>
     [row.op_name || "The trace names no op for it", row.op_type].filter(Boolean).join("\n");
-  const cell = (row: KernelRow) => titled(cut("op", row.op_name), title(row));
-  return { id: "op", title: "Op", tip, value: (row) => row.op_name, cell };
+  return nameColumn({ id: "op", title: "Op", tip }, ({ op_name }) => op_name, title);
 }
 
-function timeColumn(maxPs: () => number): GridColumn<KernelRow> {
-  const cell = (row: KernelRow) => {
-    const share = maxPs() > 0 ? row.totalPs / maxPs() : 0;
-    return barCell(formatNumber(row.totalPs / 1e9), [{ share, color: "var(--c-device_compute)" }]);
+function timeColumns(): GridColumn<KernelRow>[] {
+  const us = (ps: number) => formatNumber(ps / 1e6);
+  const total = {
+    id: "total",
+    title: "Total, ms",
+    tip: "Summed over streams and devices",
+    width: 210,
+    narrowWidth: 140,
   };
-  return {
-    ...{ id: "total", title: "Total, ms", tip: "Summed over streams and devices", width: 210, narrowWidth: 140 },
-    value: (row) => row.totalPs,
-    cell,
-  };
+  const ratio = { id: "ratio", title: "Total, %", tip: "Of the time of all kernels", width: 62, isOptional: false };
+  const ends = { width: 66, shownFrom: ROOM_PX.times };
+  return [
+    barColumn(
+      total,
+      ({ totalPs }) => totalPs,
+      formatMs,
+      () => "var(--c-device_compute)",
+    ),
+    numberColumn(ratio, (row) => row.ratio, percent),
+    tensorCoreColumn(),
+    numberColumn({ id: "average", title: "Average, µs", width: 82 }, averagePs, us),
+    numberColumn({ id: "min", title: "Min, µs", ...ends }, (row) => row.minPs, us),
+    numberColumn({ id: "max", title: "Max, µs", ...ends }, (row) => row.maxPs, us),
+  ];
 }
 
-function ratioColumn(): GridColumn<KernelRow> {
-  const head = { id: "ratio", title: "Total, %", tip: "Of the time of all kernels", width: 62, isOptional: false };
-  return numberColumn(head, (row) => row.ratio, percent);
+function averagePs({ totalPs, occurrences }: KernelRow): number {
+  return totalPs / occurrences;
 }
 
 function tensorCoreColumn(): GridColumn<KernelRow> {
@@ -87,25 +89,17 @@ function tensorCoreColumn(): GridColumn<KernelRow> {
   return { id: "tensor", title: "Tensor Cores", tip, width: 116, value: (row) => ORDER[tensorCore(row)], cell };
 }
 
-function timeColumns(): GridColumn<KernelRow>[] {
-  const us = (ps: number) => formatNumber(ps / 1e6);
-  return [
-    numberColumn({ id: "average", title: "Average, µs", width: 82 }, (row) => row.totalPs / row.occurrences, us),
-    numberColumn({ id: "min", title: "Min, µs", width: 66, shownFrom: ROOM_PX.times }, (row) => row.minPs, us),
-    numberColumn({ id: "max", title: "Max, µs", width: 66, shownFrom: ROOM_PX.times }, (row) => row.maxPs, us),
-  ];
-}
-
 function launchColumns(): GridColumn<KernelRow>[] {
   const [registers, shared] = ["Registers per thread", "Shared memory per block, static and dynamic"];
+  const shownFrom = ROOM_PX.launch;
   return [
     numberColumn(
-      { id: "registers", title: "Regs", tip: registers, width: 50, shownFrom: ROOM_PX.launch },
+      { id: "registers", title: "Regs", tip: registers, width: 50, shownFrom },
       (row) => row.registers_per_thread,
       formatCount,
     ),
     numberColumn(
-      { id: "shared", title: "Shared", tip: shared, width: 74, shownFrom: ROOM_PX.launch },
+      { id: "shared", title: "Shared", tip: shared, width: 74, shownFrom },
       (row) => row.shared_memory_bytes,
       formatBytes,
     ),
@@ -119,17 +113,8 @@ function dimensions(id: string, title: string, tip: string, text: (row: KernelRo
     text(row)
       .split(",")
       .reduce((n, part) => n * Number(part), 1);
-  return {
-    id,
-    title,
-    tip,
-    width: 92,
-    isRight: true,
-    isOptional: true,
-    shownFrom: ROOM_PX.dimensions,
-    value: product,
-    cell: (row) => shortDimensions(text(row)),
-  };
+  const cell = (row: KernelRow) => shortDimensions(text(row));
+  return numberColumn({ id, title, tip, width: 92, shownFrom: ROOM_PX.dimensions, cell }, product);
 }
 
 /** "160,1,1" -> "160": dimensions of one at the end say nothing. */
@@ -147,34 +132,21 @@ function occupancyColumn(): GridColumn<KernelRow> {
 }
 
 /** The columns of `Profile.kernels`. */
-export const CSV_HEADER = [
-  "rank",
-  "name",
-  "registers_per_thread",
-  "shared_memory_bytes",
-  "block_dim",
-  "grid_dim",
-  "occupancy_pct",
-  "tensor_core_eligible",
-  "uses_tensor_core",
-  "op_name",
-  "occurrences",
-  "total_time_us",
-  "avg_time_us",
-  "min_time_us",
-  "max_time_us",
-  "op_type",
-];
-
-export function csvRow(row: KernelRow): Cell[] {
-  const times = [row.totalPs, row.totalPs / row.occurrences, row.minPs, row.maxPs].map((ps) => ps / 1e6);
-  const launch = [
-    row.registers_per_thread,
-    row.shared_memory_bytes,
-    row.block_dim,
-    row.grid_dim,
-    row.occupancy_pct ?? "",
-  ];
-  const use = [row.tensor_core_eligible, row.uses_tensor_core];
-  return [row.rank, row.name, ...launch, ...use, row.op_name, row.occurrences, ...times, row.op_type];
-}
+export const KERNEL_CSV: CsvColumns<KernelRow> = {
+  rank: (row) => row.rank,
+  name: (row) => row.name,
+  registers_per_thread: (row) => row.registers_per_thread,
+  shared_memory_bytes: (row) => row.shared_memory_bytes,
+  block_dim: (row) => row.block_dim,
+  grid_dim: (row) => row.grid_dim,
+  occupancy_pct: (row) => row.occupancy_pct,
+  tensor_core_eligible: (row) => row.tensor_core_eligible,
+  uses_tensor_core: (row) => row.uses_tensor_core,
+  op_name: (row) => row.op_name,
+  occurrences: (row) => row.occurrences,
+  total_time_us: (row) => row.totalPs / 1e6,
+  avg_time_us: (row) => averagePs(row) / 1e6,
+  min_time_us: (row) => row.minPs / 1e6,
+  max_time_us: (row) => row.maxPs / 1e6,
+  op_type: (row) => row.op_type,
+};

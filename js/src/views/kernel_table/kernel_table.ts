@@ -7,13 +7,12 @@ import { EMPTY_TABLE } from "../../model/wire/wire";
 import { emptyState, h, noOps } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import type { OfHost } from "../../ui/of_host";
-import { createShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
+import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { CSV_HEADER, csvRow, kernelColumns } from "./columns";
+import { KERNEL_CSV, kernelColumns } from "./columns";
 import { familyOf, type KernelRow, kernelRows, tensorCore } from "./rows";
 
 class KernelTable {
-  #maxPs = 0;
   #rows: readonly KernelRow[] = [];
   readonly #kernels: readonly KernelMeta[];
   readonly #finding = h("span", { class: "q" });
@@ -24,22 +23,16 @@ class KernelTable {
     this.#kernels = data.meta.kernels ?? [];
     const readable = readableKernels(this.#kernels.map((kernel) => kernel.name));
     root.classList.add("tfp-kernel_table");
-    const bar = createShareBar("Kernel time", (key) => this.#pickKey(key), signal);
-    const has = {
-      hasOps: this.#kernels.some((kernel) => kernel.op_name !== ""),
-      hasOccupancy: this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0),
-    };
+    const bar = new ShareBar("Kernel time", (key) => this.#pickKey(key), signal);
+    const hasOps = this.#kernels.some((kernel) => kernel.op_name !== "");
+    const hasOccupancy = this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0);
     this.#table = new LinkedTable<KernelRow>(view, {
       label: "Kernels by total time",
       filterLabel: "Filter kernels by name or op",
       noun: () => "kernels",
       weightNoun: "kernel time",
       weight: (row) => row.totalPs,
-      columns: (cut) => kernelColumns(cut, () => this.#maxPs, has),
-      cuts: {
-        name: { text: (row) => row.readable, width: 300 },
-        ...(has.hasOps && { op: { text: (row) => row.op_name, width: 200 } }),
-      },
+      columns: kernelColumns(hasOps, hasOccupancy),
       sortBy: "total",
       key: keyOf,
       attributes: (row) => ({ "data-kernel": row.name }),
@@ -47,12 +40,11 @@ class KernelTable {
       texts: (row) => [row.name, row.readable, row.op_name, row.op_type],
       opsOf: (row) => (row.op_name ? [row.op_name] : []),
       whyEmpty: () => "No kernel ran in this time range. Clear the range to see all kernels.",
-      csv: { file: "kernels.csv", header: CSV_HEADER, row: csvRow },
+      csv: { file: "kernels.csv", columns: KERNEL_CSV },
       controls: [this.#finding],
       above: [bar.element],
-      onRows: (all, shown) => {
+      onRows: (all) => {
         this.#rows = all;
-        this.#maxPs = shown.reduce((most, row) => Math.max(most, row.totalPs), 0);
         this.#finding.textContent = finding(all);
         bar.set(shareSegments(all, (row) => row.totalPs, shareLook(all)));
       },

@@ -7,10 +7,11 @@ import { numbers } from "../../model/wire/column";
 import type { LayerMeta } from "../../model/wire/meta";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { legendEntry, swatch } from "../../ui/legend";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { CSV_HEADER, csvRow, INPUT_COLOR, layerColumns, PHASE_COLORS } from "./columns";
+import { INPUT_COLOR, LAYER_CSV, layerColumns, PHASE_COLORS } from "./columns";
 import { type LayerRow, layerRows } from "./rows";
 
 type Side = "device" | "host";
@@ -23,8 +24,6 @@ const SIDES: readonly Choice<Side>[] = [
 class LayerTable {
   #side: Side;
   #nSteps = 1;
-  #maxPs = 0;
-  #rows: readonly LayerRow[] = [];
   readonly #layers: readonly LayerMeta[];
   /** For each layer the names of its ops. */
   readonly #ops: readonly string[][];
@@ -53,11 +52,7 @@ class LayerTable {
       noun: () => "layers and others",
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: (cut) => layerColumns(() => ({ cut, maxPs: this.#maxPs, nSteps: this.#nSteps }), hasMemory),
-      cuts: {
-        layer: { text: (row) => row.layer, width: 300 },
-        class: { text: (row) => row.class_name || row.kind, width: 120 },
-      },
+      columns: layerColumns(() => this.#nSteps, hasMemory),
       sortBy: "time",
       key: (row) => `layer:${row.entry}`,
       attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),
@@ -65,11 +60,8 @@ class LayerTable {
       texts: (row) => [row.layer, row.class_name, row.kind],
       opsOf: (row) => this.#ops[row.entry] ?? [],
       whyEmpty: () => `No op ran on the ${this.#side} in this time range. Clear the range to see all layers.`,
-      csv: { file: "layers.csv", header: CSV_HEADER, row: csvRow },
+      csv: { file: "layers.csv", columns: LAYER_CSV },
       controls: this.#controls(),
-      onRows: (_, shown) => {
-        this.#maxPs = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
-      },
       titles: () => ({ time: this.#nSteps > 1 ? "Time, ms a step" : "Time, ms" }),
       empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
     });
@@ -80,15 +72,10 @@ class LayerTable {
       this.#side = side;
       this.#table.compute();
     };
-    const key = (color: string, text: string) => {
-      const swatch = h("i", { class: "sw" });
-      swatch.style.background = color;
-      return h("span", { class: "tfp-phase" }, swatch, text);
-    };
-    const legend = PHASES.map((phase, i) => key(PHASE_COLORS[i], phase));
-    if (this.#layers.some(({ kind }) => kind === "input")) legend.push(key(INPUT_COLOR, "input"));
+    const legend = PHASES.map((phase, i) => legendEntry(swatch(PHASE_COLORS[i]), phase));
+    if (this.#layers.some(({ kind }) => kind === "input")) legend.push(legendEntry(swatch(INPUT_COLOR), "input"));
     const sides = this.#hasBothSides ? [segmented("Where", SIDES, this.#side, setSide, this.view.signal)] : [];
-    return [...sides, h("span", { class: "tfp-phases" }, ...legend)];
+    return [...sides, h("span", { class: "tfp-keys" }, ...legend)];
   }
 
   #rowsOf(range: RangePs): readonly LayerRow[] {
@@ -99,8 +86,7 @@ class LayerTable {
     const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
     this.#nSteps = stepsInRange(data.table("steps"), range);
     root.style.setProperty("--work", `var(--c-${this.#side === "device" ? "device_compute" : "host_compute"})`);
-    this.#rows = layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0);
-    return this.#rows;
+    return layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0);
   }
 }
 

@@ -11,19 +11,19 @@ import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, h, segmented } from "../../ui/dom";
 import { Ledger, type LedgerRow } from "../../ui/ledger";
+import { toggleSelection } from "../../ui/selecting";
 import type { TraceView } from "../../ui/view";
 import {
   type LifeRow,
   lifeLedger,
   lifeRow,
-  type Scale,
   type StepRow,
-  scaleOf,
   stepLedger,
   stepRow,
   type UnfreedRow,
   unfreedLedger,
   unfreedRow,
+  unitOf,
 } from "./ledgers";
 import { LiveTable } from "./live_table";
 
@@ -105,9 +105,9 @@ export class Panes {
   #steps() {
     const { link, data } = this.view;
     const table = () => data.table("steps") ?? EMPTY_TABLE;
-    let scale: Scale = scaleOf([]);
-    const ledger = new Ledger<StepRow>(this.view.root, this.view.signal, {
-      ...stepLedger(() => scale),
+    let unit = unitOf([]);
+    const ledger = new Ledger<StepRow>(this.view.signal, {
+      ...stepLedger(() => unit),
       onPick: ({ step }) => {
         const isChosen = link.step === step;
         link.setTimeRange(isChosen ? null : timeOfSteps(table(), step, step));
@@ -121,14 +121,13 @@ export class Panes {
     });
     // All steps, whatever the range: one of many is only told to be high beside the others.
     const fill = ({ steps }: PaneScene) => {
-      scale = scaleOf(steps.map((step) => step.peakBytes));
+      unit = unitOf(steps.map((step) => step.peakBytes));
       const rows = steps.map((step) => stepRow(step, data.meta.step_names));
-      const [, unit] = scale.unit;
-      const titles = { peak: `Peak, ${unit}`, start: `Begin, ${unit}`, end: `End, ${unit}` };
+      const titles = { peak: `Peak, ${unit[1]}`, start: `Begin, ${unit[1]}`, end: `End, ${unit[1]}` };
       ledger.show(rows, {
         ...titles,
-        growth: `Change, ${unit}`,
-        allocated: `Allocated, ${unit}`,
+        growth: `Change, ${unit[1]}`,
+        allocated: `Allocated, ${unit[1]}`,
         name: plural(rows.length, "step"),
       });
     };
@@ -136,9 +135,9 @@ export class Panes {
   }
 
   #lifetimes() {
-    let scale: Scale = scaleOf([]);
-    const ledger = new Ledger<LifeRow>(this.view.root, this.view.signal, {
-      ...lifeLedger(() => scale),
+    let unit = unitOf([]);
+    const ledger = new Ledger<LifeRow>(this.view.signal, {
+      ...lifeLedger(() => unit),
       onPick: (row) => {
         this.#select(row);
         this.onMoment(row.atPs);
@@ -148,36 +147,32 @@ export class Panes {
     const fill = ({ events, range }: PaneScene) => {
       const { rows, nAllocations } = topLifetimes(events, range, MAX_LIFETIMES);
       const shown = Array.from(rows, (row) => lifeRow(this.view.data.meta, events, row));
-      scale = scaleOf(shown.map((row) => row.bytes));
+      unit = unitOf(shown.map((row) => row.bytes));
       const of = nAllocations > shown.length ? ` of ${formatCount(nAllocations)}: longest-lived and largest` : "";
       const name = `Allocated by · ${formatCount(shown.length)}${of}`;
-      ledger.show(shown, { name, bytes: `Size, ${scale.unit[1]}` });
+      ledger.show(shown, { name, bytes: `Size, ${unit[1]}` });
     };
     return { ledger, fill };
   }
 
   #unfreed() {
-    let scale: Scale = scaleOf([]);
-    const ledger = new Ledger<UnfreedRow>(this.view.root, this.view.signal, {
-      ...unfreedLedger(() => scale),
+    let unit = unitOf([]);
+    const ledger = new Ledger<UnfreedRow>(this.view.signal, {
+      ...unfreedLedger(() => unit),
       onPick: (row) => this.#select(row),
       isSelected: (row) => this.view.link.selection.includes(row.name),
     });
     const fill = ({ events, steps, range }: PaneScene) => {
       const inRange = steps.filter((step) => range === null || (step.startPs < range[1] && step.endPs > range[0]));
       const rows = unfreedByOp(events, inRange).map((row) => unfreedRow(row, this.view.data.meta.names));
-      scale = scaleOf(rows.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
-      const [, unit] = scale.unit;
+      unit = unitOf(rows.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
       const name = `Made in a step, held ${AFTER_STEPS} steps later, by: ${plural(rows.length, "op")}`;
-      ledger.show(rows, { name, held: `Not freed, ${unit}`, late: `Late, ${unit}`, rate: `A step, ${unit}` });
+      ledger.show(rows, { name, held: `Not freed, ${unit[1]}`, late: `Late, ${unit[1]}`, rate: `A step, ${unit[1]}` });
     };
     return { ledger, fill };
   }
 
   #select(row: LedgerRow): void {
-    const { link } = this.view;
-    if (row.name === "") return;
-    const isChosen = link.selection.length === 1 && link.selection[0] === row.name;
-    link.setSelection(isChosen ? [] : [row.name]);
+    if (row.name !== "") toggleSelection(this.view.link, [row.name]);
   }
 }

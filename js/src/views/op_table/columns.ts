@@ -1,34 +1,19 @@
 /** A row of the op table -> its cells on the screen and in a CSV file. */
 
 import { type OpRow, opCategory } from "../../model/ops/ops";
-import type { Cell } from "../../model/text/csv";
-import { formatNumber, plural } from "../../model/text/format";
+import type { CsvColumns } from "../../model/text/csv";
+import { plural } from "../../model/text/format";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
-import { barCell, countColumn, numberColumn, percent, rankColumn, titled } from "../../ui/cells";
-import { h } from "../../ui/dom";
+import { countColumn, nameColumn, numberColumn, percent, rankColumn, textColumn, titled } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
+import { averageColumn, selfColumn, TIMES_CSV, totalColumn } from "../../ui/op_columns";
 
 export interface RankedOp extends OpRow {
   readonly rank: number;
 }
 
-/** What cells need to know beyond their row; read when a cell is drawn. */
-export interface OpLook {
-  /** A name or type cut to the width of its column. */
-  readonly cut: (id: string, text: string) => string;
-  /** Self time that fills a bar. */
-  readonly maxSelfPs: number;
-  readonly isByType: boolean;
-  readonly familyOf: (op: number) => string;
-}
-
 /** What is known of the work of each op over the whole capture, by op id; NaN unknown. */
 export type OpRates = Readonly<Record<"gflops" | "gibps" | "tensorCore", ArrayLike<number>>>;
-
-export function opColumns(look: () => OpLook, rates: OpRates): GridColumn<RankedOp>[] {
-  const count = countColumn<RankedOp>("Occurrences in the range");
-  return [...identityColumns(look), count, ...selfTimeColumns(look), ...TOTAL_TIME, ...rateColumns(rates)];
-}
 
 export function opRates(table: Table | undefined): OpRates {
   const { columns } = table ?? EMPTY_TABLE;
@@ -39,81 +24,25 @@ export function opRates(table: Table | undefined): OpRates {
   };
 }
 
-/** The rate of the one op that a row stands for. */
-function rateOf(rates: ArrayLike<number>, row: RankedOp): number {
-  return row.name && !row.isIdle ? (rates[row.op] ?? Number.NaN) : Number.NaN;
-}
-
-/** Only what the trace tells of any op. */
-function rateColumns({ gflops, gibps, tensorCore }: OpRates): GridColumn<RankedOp>[] {
-  const isKnown = (rates: ArrayLike<number>) => Array.from(rates).some(Number.isFinite);
-  const over = "over total time in the whole capture, as the trace says or else estimated from the compiled program";
-  // Else too little is left for the names.
-  const shownFrom = 1240;
-  const used = "Part of the op's kernel time in the whole capture that ran on Tensor Cores";
-  const columns: [ArrayLike<number>, GridColumn<RankedOp>][] = [
-    [
-      gflops,
-      numberColumn({ id: "gflops", title: "GFLOP/s", tip: `Operations ${over}`, width: 68, shownFrom }, (row) =>
-        rateOf(gflops, row),
-      ),
-    ],
-    [
-      gibps,
-      numberColumn(
-        { id: "gibps", title: "GiB/s", tip: `Bytes read and written ${over}`, width: 58, shownFrom },
-        (row) => rateOf(gibps, row),
-      ),
-    ],
-    [
-      tensorCore,
-      numberColumn(
-        { id: "tensor", title: "Tensor, %", tip: used, width: 72, shownFrom },
-        (row) => rateOf(tensorCore, row),
-        percent,
-      ),
-    ],
-  ];
-  return columns.filter(([rates]) => isKnown(rates)).map(([, column]) => column);
-}
-
-/** Which op a row is about. */
-function identityColumns(look: () => OpLook): GridColumn<RankedOp>[] {
-  return [
-    rankColumn<RankedOp>("Rank by self time"),
-    {
-      id: "type",
-      title: "Type",
-      width: 152,
-      narrowWidth: 132,
-      value: (row) => row.type,
-      cell: (row) => titled(look().cut("type", row.type), row.type),
-    },
-    { id: "name", title: "Name", value: (row) => row.name || row.type, cell: (row) => nameCell(row, look()) },
-    {
-      id: "where",
-      title: "Where",
-      width: 58,
-      value: (row) => row.device,
-      cell: (row) => (row.device ? "device" : "host"),
-    },
-  ];
-}
-
-/** Time in the op itself, and its shares. */
-function selfTimeColumns(look: () => OpLook): GridColumn<RankedOp>[] {
+/**
+ * @param isByType whether a row is of a type now
+ * @param familyOf slice family of an op, for its colour
+ */
+export function opColumns(
+  isByType: () => boolean,
+  familyOf: (op: number) => string,
+  rates: OpRates,
+): GridColumn<RankedOp>[] {
+  const color = (row: RankedOp) => `var(--c-${opCategory(row, row.isIdle ? "runtime" : familyOf(row.op))})`;
   const ofAll = "Of the self time of all ops; of one side where only host or device is shown";
   const upTo = "Self time of this and all larger ops";
   return [
-    {
-      id: "self",
-      title: "Self time, ms",
-      tip: "Time in the op itself, without the ops inside it",
-      width: 250,
-      narrowWidth: 158,
-      value: (row) => row.selfPs,
-      cell: (row) => selfCell(row, look()),
-    },
+    rankColumn("Rank by self time"),
+    nameColumn({ id: "type", title: "Type", width: 152, narrowWidth: 132 }, (row) => row.type),
+    opColumn(isByType),
+    textColumn({ id: "where", title: "Where", width: 58, value: (row) => row.device }, whereOf),
+    countColumn("Occurrences in the range"),
+    selfColumn(250, 158, color),
     numberColumn(
       { id: "ratio", title: "Self, %", tip: ofAll, width: 58, isOptional: false },
       (row) => row.selfRatio,
@@ -124,61 +53,67 @@ function selfTimeColumns(look: () => OpLook): GridColumn<RankedOp>[] {
       (row) => row.cumulativeRatio,
       percent,
     ),
+    totalColumn(),
+    averageColumn("Total time per occurrence"),
+    ...rateColumns(rates),
   ];
 }
 
-/** Time with the ops inside it. */
-const TOTAL_TIME: readonly GridColumn<RankedOp>[] = [
-  numberColumn(
-    { id: "total", title: "Total, ms", tip: "Time from start to end, with the ops inside it", width: 74 },
-    (row) => row.totalPs / 1e9,
-  ),
-  numberColumn({ id: "average", title: "Average, µs", tip: "Total time per occurrence", width: 84 }, (row) =>
-    averageUs(row, row.totalPs),
-  ),
-];
-
-function averageUs(row: RankedOp, ps: number): number {
-  return row.occurrences > 0 ? ps / row.occurrences / 1e6 : 0;
+function opColumn(isByType: () => boolean): GridColumn<RankedOp> {
+  const names = ({ name }: RankedOp) => name;
+  return {
+    ...{ id: "name", title: "Name", names, value: (row) => row.name || row.type },
+    cell: (row, { cut }) => {
+      if (row.isIdle) return titled("no op running", "", true);
+      if (isByType()) return titled(plural(row.nOps, "op"), "", true);
+      return titled(cut(row.name), row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
+    },
+  };
 }
 
-function nameCell(row: RankedOp, { isByType, cut }: OpLook): Node {
-  if (row.isIdle) return h("span", { class: "q" }, "no op running");
-  if (isByType) return h("span", { class: "q" }, plural(row.nOps, "op"));
-  return titled(cut("name", row.name), row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
+/** The rate of the one op that a row stands for. */
+function rateOf(rates: ArrayLike<number>, row: RankedOp): number {
+  return row.name && !row.isIdle ? (rates[row.op] ?? Number.NaN) : Number.NaN;
 }
 
-function selfCell(row: RankedOp, { familyOf, maxSelfPs }: OpLook): Node {
-  const share = maxSelfPs > 0 ? row.selfPs / maxSelfPs : 0;
-  const color = `var(--c-${opCategory(row, row.isIdle ? "runtime" : familyOf(row.op))})`;
-  return barCell(formatNumber(row.selfPs / 1e9), [{ share, color }]);
+/** Only what the trace tells of any op. */
+function rateColumns({ gflops, gibps, tensorCore }: OpRates): GridColumn<RankedOp>[] {
+  const over = "over total time in the whole capture, as the trace says or else estimated from the compiled program";
+  const used = "Part of the op's kernel time in the whole capture that ran on Tensor Cores";
+  const column = (
+    head: { id: string; title: string; tip: string; width: number },
+    rates: ArrayLike<number>,
+    text?: (value: number) => string,
+  ) =>
+    Array.from(rates).some(Number.isFinite)
+      ? // Else too little is left for the names.
+        [numberColumn<RankedOp>({ ...head, shownFrom: 1240 }, (row) => rateOf(rates, row), text)]
+      : [];
+  return [
+    ...column({ id: "gflops", title: "GFLOP/s", tip: `Operations ${over}`, width: 68 }, gflops),
+    ...column({ id: "gibps", title: "GiB/s", tip: `Bytes read and written ${over}`, width: 58 }, gibps),
+    ...column({ id: "tensor", title: "Tensor, %", tip: used, width: 72 }, tensorCore, percent),
+  ];
+}
+
+function whereOf({ device }: RankedOp): string {
+  return device ? "device" : "host";
 }
 
 /** The columns of `Profile.ops`, and the number of ops behind a row by type. */
-export const CSV_HEADER = [
-  "rank",
-  "device",
-  "type",
-  "name",
-  "n_ops",
-  "occurrences",
-  "total_time_us",
-  "avg_time_us",
-  "total_self_time_us",
-  "avg_self_time_us",
-  "self_time_ratio",
-  "cumulative_ratio",
-  "eager",
-  "flop_rate_gflops",
-  "memory_bandwidth_gibps",
-  "tensor_core_ratio",
-];
-
-export function csvRow(row: RankedOp, rates: OpRates): Cell[] {
-  const where = row.device ? "device" : "host";
-  const us = [row.totalPs / 1e6, averageUs(row, row.totalPs), row.selfPs / 1e6, averageUs(row, row.selfPs)];
-  const shares = [row.selfRatio, row.cumulativeRatio];
-  const work = [rates.gflops, rates.gibps, rates.tensorCore].map((known) => rateOf(known, row));
-  const known = work.map((rate) => (Number.isFinite(rate) ? rate : ""));
-  return [row.rank, where, row.type, row.name, row.nOps, row.occurrences, ...us, ...shares, row.isEager, ...known];
+export function opCsv({ gflops, gibps, tensorCore }: OpRates): CsvColumns<RankedOp> {
+  return {
+    rank: (row) => row.rank,
+    device: whereOf,
+    type: (row) => row.type,
+    name: (row) => row.name,
+    n_ops: (row) => row.nOps,
+    ...TIMES_CSV,
+    self_time_ratio: (row) => row.selfRatio,
+    cumulative_ratio: (row) => row.cumulativeRatio,
+    eager: (row) => row.isEager,
+    flop_rate_gflops: (row) => rateOf(gflops, row),
+    memory_bandwidth_gibps: (row) => rateOf(gibps, row),
+    tensor_core_ratio: (row) => rateOf(tensorCore, row),
+  };
 }

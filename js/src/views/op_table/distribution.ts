@@ -3,7 +3,7 @@
 import type { OpRow } from "../../model/ops/ops";
 import { shortName } from "../../model/text/labels";
 import { h } from "../../ui/dom";
-import { createShareBar, type ShareBar, shareSegments } from "../../ui/share_bar";
+import { ShareBar, shareSegments } from "../../ui/share_bar";
 
 const SIDES = [
   { device: 1, name: "Device" },
@@ -16,26 +16,21 @@ interface SideBars {
   readonly byOp: ShareBar;
 }
 
-export interface Distribution {
-  readonly element: HTMLElement;
-  set(byType: readonly OpRow[], byOp: readonly OpRow[]): void;
-  /** Marks the rows whose keys these are. */
-  setSelected(keys: ReadonlySet<string>): void;
-}
-
-class Bars implements Distribution {
+export class Distribution {
   readonly element = h("div", { class: "tfp-distribution" });
   readonly #sides: readonly SideBars[];
 
   constructor(
+    /** Slice family of an op, for its colour. */
     readonly familyOf: (op: number) => string,
+    /** Gets the key of a row. */
     onPick: (key: string) => void,
     signal: AbortSignal,
   ) {
     this.#sides = SIDES.map(({ device, name }) => ({
       device,
-      byType: createShareBar(`${name} by type`, onPick, signal),
-      byOp: createShareBar(`${name} by op`, onPick, signal),
+      byType: new ShareBar(`${name} by type`, onPick, signal),
+      byOp: new ShareBar(`${name} by op`, onPick, signal),
     }));
     for (const { byType, byOp } of this.#sides) this.element.append(byType.element, byOp.element);
   }
@@ -48,6 +43,7 @@ class Bars implements Distribution {
     }
   }
 
+  /** Marks the rows whose keys these are. */
   setSelected(keys: ReadonlySet<string>): void {
     for (const { byType, byOp } of this.#sides) {
       byType.setSelected(keys);
@@ -72,17 +68,4 @@ export function labelsOf(name: string): string[] {
   const parts = name.split("/");
   const lastTwo = parts.length > 2 ? [`…/${parts.slice(-2).join("/")}`] : [];
   return [...new Set([name, ...lastTwo, shortName(name)])];
-}
-
-/**
- * The bars, without rows yet.
- * @param familyOf slice family of an op, for its colour
- * @param onPick gets the key of a row
- */
-export function createDistribution(
-  familyOf: (op: number) => string,
-  onPick: (key: string) => void,
-  signal: AbortSignal,
-): Distribution {
-  return new Bars(familyOf, onPick, signal);
 }

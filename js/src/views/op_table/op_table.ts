@@ -9,8 +9,8 @@ import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
-import { CSV_HEADER, csvRow, opColumns, opRates, type RankedOp } from "./columns";
-import { createDistribution, type Distribution } from "./distribution";
+import { opColumns, opCsv, opRates, type RankedOp } from "./columns";
+import { Distribution } from "./distribution";
 
 const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "op", text: "by op" },
@@ -25,7 +25,6 @@ class OpTable {
   #totals: OpTotals | null = null;
   #byOp: readonly OpRow[] = [];
   #byTypes: readonly OpRow[] = [];
-  #maxSelf = 0;
   readonly #opNames: OpNames;
   readonly #opsOfType = new Map<string, string[]>();
   readonly #distribution: Distribution;
@@ -45,7 +44,7 @@ class OpTable {
       else this.#opsOfType.set(key, [meta.names[name]]);
     });
     const { familyOf } = opColors(meta, (name) => data.table(name));
-    this.#distribution = createDistribution(familyOf, (key) => this.#pickKey(key), signal);
+    this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
     view.root.classList.add("tfp-op_table");
     this.#table = this.#createTable(familyOf);
   }
@@ -59,8 +58,7 @@ class OpTable {
       noun: () => (this.#byType ? "types" : "ops"),
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: (cut) => opColumns(() => ({ cut, maxSelfPs: this.#maxSelf, isByType: this.#byType, familyOf }), rates),
-      cuts: { name: { text: (row) => row.name, width: 320 }, type: { text: (row) => row.type, width: 132 } },
+      columns: opColumns(() => this.#byType, familyOf, rates),
       sortBy: "self",
       key: (row) => row.key,
       attributes: (row) => ({ "data-op-name": row.name || row.type }),
@@ -75,12 +73,9 @@ class OpTable {
       },
       opsOf: (row) => this.#opsOf(row),
       whyEmpty: (range) => this.#whyEmpty(range),
-      csv: { file: "ops.csv", header: CSV_HEADER, row: (row) => csvRow(row, rates) },
+      csv: { file: "ops.csv", columns: opCsv(rates) },
       controls: this.#controls(),
       above: [this.#distribution.element],
-      onRows: (_, shown) => {
-        this.#maxSelf = shown.reduce((most, row) => Math.max(most, row.selfPs), 0);
-      },
       onSelection: (chosen) => this.#distribution.setSelected(this.#keysOf(chosen)),
       empty: () => (isEmpty(view) ? noOps(view.signal) : null),
     });

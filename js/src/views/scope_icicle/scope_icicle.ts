@@ -3,14 +3,13 @@
 import { type Cell, layoutScopes, opsUnder, pathOf, type Rect, WHOLE } from "../../model/graph/scopes";
 import { ranOps } from "../../model/ops/ranged_ops";
 import { formatCount, formatPercent } from "../../model/text/format";
-import { crumbButtons } from "../../ui/crumbs";
+import type { Crumb } from "../../ui/crumbs";
 import { type Choice, h, noOps, segmented } from "../../ui/dom";
-import { familyLegend } from "../../ui/family_legend";
-import { type CellLook, Icicle } from "../../ui/icicle";
+import { follow } from "../../ui/following";
+import { IciclePlace, nMerged } from "../../ui/icicle_place";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { MANY_ROWS, paced, watchSize } from "../../ui/page";
-import { createTip } from "../../ui/plot";
-import { tipPlace } from "../../ui/tip_place";
+import type { Tip } from "../../ui/plot";
+import { toggleSelection } from "../../ui/selecting";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
 import { type Part, ScopeModel } from "./model";
@@ -22,68 +21,37 @@ const PARTS: readonly Choice<Part>[] = [
   { value: "backward", text: "Backward" },
   { value: "optimizer", text: "Optimizer" },
 ];
-/** What is narrower is merged with its like. */
-const LEAST_PX = 2;
-const DEFAULT_WIDTH_PX = 800;
 /** Of a deeper path only the last scopes are named. */
 const MOST_CRUMBS = 8;
 
 class ScopeIcicle {
   readonly #model: ScopeModel;
-  readonly #icicle: Icicle;
-  readonly #crumbs = h("nav", { class: "tfp-crumbs", "aria-label": "From all ops to the scope shown" });
-  readonly #say = h("span", { class: "tfp-say q", role: "status" });
-  readonly #legend = h("div", { class: "tfp-scope-legend" });
-  readonly #place = h("div", { class: "tfp-icicle-place" });
-  readonly #tip: ReturnType<typeof createTip>;
+  readonly #place: IciclePlace;
   #zoom: number;
-  #width = DEFAULT_WIDTH_PX;
 
   constructor(readonly view: TraceView) {
     const { signal, link } = view;
     this.#model = new ScopeModel(view);
     this.#model.select(link.selection);
     this.#zoom = this.#model.top;
-    this.#icicle = new Icicle(
+    this.#place = new IciclePlace(
       {
         onPick: (cell) => this.#pick(cell),
-        onHover: (cell, element) => this.#hover(cell, element),
+        onHover: (cell) => this.#hover(cell),
         onOut: () => this.#out(),
+        onOpen: (row) => this.#open(row),
+        onWidth: view.guard(() => this.#draw(false)),
       },
+      "From all ops to the scope shown",
+      MOST_CRUMBS,
       signal,
     );
-    this.#place.append(this.#icicle.element);
-    this.#tip = createTip(this.#place);
-    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#place, this.#legend));
-    this.#listen();
+    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#place.element, this.#place.legend));
+    const select = () => {
+      if (this.#model.select(link.selection)) this.#draw(false);
+    };
+    follow(view, { compute: () => this.#compute(), select });
     this.#draw(false);
-  }
-
-  #listen(): void {
-    const { signal, data, link, guard } = this.view;
-    const compute = paced(
-      guard(() => this.#compute()),
-      signal,
-      () => this.view.data.nRows("occurrences") > MANY_ROWS,
-    );
-    link.on("time_range", compute, signal);
-    link.on(
-      "selection",
-      guard(() => {
-        if (this.#model.select(link.selection)) this.#draw(false);
-      }),
-      signal,
-    );
-    data.onTables(compute, signal, ["occurrences", "steps"]);
-    watchSize(
-      this.#icicle.element,
-      guard((width: number) => {
-        if (Math.round(width) === Math.round(this.#width)) return;
-        this.#width = width;
-        this.#draw(false);
-      }),
-      signal,
-    );
   }
 
   #toolbar(): HTMLElement {
@@ -101,8 +69,8 @@ class ScopeIcicle {
     return h(
       "div",
       { class: "bar" },
-      this.#crumbs,
-      this.#say,
+      this.#place.crumbs,
+      this.#place.say,
       h("span", { class: "sp" }),
       whereSwitch(data.meta.op_device, guard(setWhere), signal),
       phases.has("backward") && segmented("Part of the step", parts, "all", guard(setPart), signal),
@@ -116,14 +84,10 @@ class ScopeIcicle {
 
   #draw(toTop: boolean): void {
     const model = this.#model;
-    const least = LEAST_PX / Math.max(1, this.#width);
-    const rects = layoutScopes(model.tree, model.times, (op) => model.opPs(op), this.#zoom, least);
+    const rects = layoutScopes(model.tree, model.times, (op) => model.opPs(op), this.#zoom, this.#place.least);
     const looks = rects.map(({ cell }) => cellLook(model, cell));
-    this.#icicle.show(rects, looks, this.#width, toTop);
     const label = `Scopes inside ${model.nameOf(this.#zoom)}: arrow keys move, Enter opens, Esc goes out`;
-    this.#icicle.element.setAttribute("aria-label", label);
-    this.#showCrumbs();
-    this.#showLegend(looks);
+    this.#place.show({ rects, looks, label, path: this.#path }, toTop);
     this.#describe(rects);
   }
 
@@ -131,50 +95,35 @@ class ScopeIcicle {
     const model = this.#model;
     if (rects.length === 0) {
       const what = model.part === "all" && model.where === "both" ? "" : " that is switched on";
-      this.#say.textContent = `No op${what} ran here in this range.`;
+      this.#place.say.textContent = `No op${what} ran here in this range.`;
       return;
     }
     const ps = model.psOf(this.#zoom);
-    const merged = rects.reduce((sum, { cell }) => sum + (cell.kind === "rest" ? cell.n : 0), 0);
+    const merged = nMerged(rects);
     const isWhole = this.#zoom === model.top;
     const words = [isWhole ? `${costOf(model, ps)} of op time` : costOf(model, ps)];
     if (!isWhole) words.push(`${formatPercent(ps / model.times.wholePs)} of op time`);
     if (merged > 0) words.push(`${formatCount(merged)} too narrow to draw, merged`);
     if (this.view.data.meta.scope_note) words.push(this.view.data.meta.scope_note);
-    this.#say.textContent = words.join(" · ");
+    this.#place.say.textContent = words.join(" · ");
   }
 
-  #showCrumbs(): void {
+  get #path(): readonly Crumb[] {
     const model = this.#model;
     const rows = pathOf(model.tree, this.#zoom);
     if (model.top === WHOLE) rows.unshift(WHOLE);
-    const path = rows.map((row) => ({ row, text: row === model.top ? "All ops" : model.nameOf(row) }));
-    this.#crumbs.replaceChildren(...crumbButtons(path, MOST_CRUMBS, (row) => this.#open(row), this.view.signal));
-  }
-
-  #showLegend(looks: readonly CellLook[]): void {
-    const items = familyLegend(looks);
-    if (looks.some(({ backwardRatio }) => backwardRatio > 0)) {
-      const swatch = h("i", { class: "sw bw" });
-      swatch.style.setProperty("--edge", "var(--ink-2)");
-      items.push(h("span", {}, swatch, "backward part"));
-    }
-    this.#legend.replaceChildren(...items);
+    return rows.map((row) => ({ row, text: row === model.top ? "All ops" : model.nameOf(row) }));
   }
 
   #pick(cell: Cell): void {
-    const { link } = this.view;
-    if (cell.kind === "op") {
-      const name = this.#model.opName(cell.op);
-      link.setSelection(link.selection.length === 1 && link.selection[0] === name ? [] : [name]);
-    } else this.#open(cell.row);
+    if (cell.kind === "op") toggleSelection(this.view.link, [this.#model.opName(cell.op)]);
+    else this.#open(cell.row);
   }
 
   /** Shows a scope alone and selects its ops; the whole selects none. */
   #open(row: number): void {
     const model = this.#model;
     this.#zoom = row;
-    this.#tip.hide();
     const ops = row === model.top ? [] : opsUnder(model.tree, row).filter((op) => model.opPs(op) > 0);
     model.select(ops.map((op) => model.opName(op)));
     this.#draw(true);
@@ -190,14 +139,9 @@ class ScopeIcicle {
     else (document.activeElement as HTMLElement | null)?.blur();
   }
 
-  #hover(cell: Cell | null, element: HTMLElement | null): void {
+  #hover(cell: Cell | null): Tip | null {
     this.view.link.setHover(cell?.kind === "op" ? this.#model.opName(cell.op) : "");
-    if (cell === null || element === null) {
-      this.#tip.hide();
-      return;
-    }
-    const { x, y } = tipPlace(this.#place, element);
-    this.#tip.show(x, y, cellTip(this.#model, cell, this.#zoom));
+    return cell && cellTip(this.#model, cell, this.#zoom);
   }
 }
 

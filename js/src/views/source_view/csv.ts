@@ -1,39 +1,34 @@
 /** The heat of lines and buckets -> rows of a CSV file. */
 
-import type { Heat, SourceHeat } from "../../model/ops/source_lines";
-import type { Cell } from "../../model/text/csv";
+import type { BucketHeat, Heat, LineHeat, SourceHeat } from "../../model/ops/source_lines";
+import type { CsvColumns } from "../../model/text/csv";
 
-export const CSV_HEADER = [
-  "file",
-  "line",
-  "function",
-  "code",
-  "bucket",
-  "forward_time_us",
-  "backward_time_us",
-  "other_time_us",
-  "self_time_us",
-  "self_time_ratio",
-  "n_ops",
-  "occurrences",
-  "top_op",
-];
+/** A line of a file, or a bucket. */
+export type SourceRow = Heat & Partial<LineHeat & BucketHeat> & { readonly path?: string | undefined };
 
-export function* csvRows(
-  heat: SourceHeat,
-  files: readonly string[],
-  opName: (op: number) => string,
-): Generator<Cell[]> {
-  const figures = (one: Heat): Cell[] => [
-    ...[one.forwardPs, one.backwardPs, one.otherPs, one.selfPs].map((ps) => ps / 1e6),
-    heat.wholePs > 0 ? one.selfPs / heat.wholePs : 0,
-    one.ops.length,
-    one.occurrences,
-    one.ops.length > 0 ? opName(one.ops[0].op) : "",
-  ];
-  for (const { file, lines } of heat.files) {
-    for (const line of [...lines.values()].sort((a, b) => a.line - b.line))
-      yield [files[file] ?? "", line.line, line.functions.join(" "), line.code, "", ...figures(line)];
-  }
-  for (const bucket of heat.buckets) yield ["", 0, "", "", bucket.bucket, ...figures(bucket)];
+/** Lines by file and number, then the buckets. */
+export function sourceRows({ files, buckets }: SourceHeat, paths: readonly string[]): SourceRow[] {
+  const lines = files.flatMap(({ file, lines: own }) =>
+    [...own.values()].sort((a, b) => a.line - b.line).map((line) => ({ ...line, path: paths[file] })),
+  );
+  return [...lines, ...buckets];
+}
+
+/** @param wholePs self time of all ops */
+export function sourceCsv(wholePs: number, opName: (op: number) => string): CsvColumns<SourceRow> {
+  return {
+    file: (row) => row.path,
+    line: (row) => row.line ?? 0,
+    function: (row) => row.functions?.join(" "),
+    code: (row) => row.code,
+    bucket: (row) => row.bucket,
+    forward_time_us: (row) => row.forwardPs / 1e6,
+    backward_time_us: (row) => row.backwardPs / 1e6,
+    other_time_us: (row) => row.otherPs / 1e6,
+    self_time_us: (row) => row.selfPs / 1e6,
+    self_time_ratio: (row) => (wholePs > 0 ? row.selfPs / wholePs : 0),
+    n_ops: (row) => row.ops.length,
+    occurrences: (row) => row.occurrences,
+    top_op: (row) => (row.ops.length > 0 ? opName(row.ops[0].op) : ""),
+  };
 }

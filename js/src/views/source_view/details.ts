@@ -6,6 +6,7 @@ import { formatCount, formatTime, plural } from "../../model/text/format";
 import { shortestSuffixes } from "../../model/text/suffix";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { button, h } from "../../ui/dom";
+import { categorySwatch, legendEntry } from "../../ui/legend";
 import { textFits } from "../../ui/page";
 import { costText, countText, type HeatScale, phaseText } from "./heat";
 
@@ -120,15 +121,8 @@ function labels(names: readonly string[]): string[] {
 
 function legend({ categories, hasBackward }: DetailsLook): HTMLElement {
   const box = h("div", { class: "tfp-line-legend" });
-  for (const category of categories) {
-    const swatch = h("i", { class: "sw" });
-    swatch.style.background = `var(--c-${category})`;
-    box.append(h("span", {}, swatch, (CATEGORY_LABELS[category] ?? category).toLowerCase()));
-  }
-  if (hasBackward) {
-    const swatch = h("i", { class: "sw bw" });
-    swatch.style.setProperty("--c", "var(--ink-2)");
-    box.append(h("span", {}, swatch, "backward"));
-  }
+  for (const category of categories)
+    box.append(legendEntry(categorySwatch(category), (CATEGORY_LABELS[category] ?? category).toLowerCase()));
+  if (hasBackward) box.append(legendEntry(h("i", { class: "sw bw", style: "--c:var(--ink-2)" }), "backward"));
   return box;
 }

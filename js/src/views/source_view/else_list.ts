@@ -2,7 +2,7 @@
 
 import type { BucketHeat, FileHeat, Heat } from "../../model/ops/source_lines";
 import { plural } from "../../model/text/format";
-import { h } from "../../ui/dom";
+import { h, on } from "../../ui/dom";
 import { bucketNote } from "./buckets";
 import { costText, Gutter, type HeatScale } from "./heat";
 
@@ -45,27 +45,24 @@ export class ElseList {
 
   constructor(
     readonly onPick: (row: ElseRow) => void,
-    readonly onHover: (row: ElseRow | null, element: HTMLElement | null) => void,
-    readonly signal: AbortSignal,
+    onHover: (row: ElseRow | null, element: HTMLElement | null) => void,
+    signal: AbortSignal,
   ) {
     const rowOf = (target: EventTarget | null) => {
       const element = target instanceof Element ? target.closest("button") : null;
       return this.#rows.find((one) => one.element === element);
     };
-    this.element.addEventListener("click", (event) => this.#call(rowOf(event.target)), { signal });
-    this.element.addEventListener(
-      "pointerover",
-      (event) => {
+    on(this.element, signal, {
+      click: (event) => {
+        const found = rowOf(event.target);
+        if (found !== undefined) this.onPick(found.row);
+      },
+      pointerover: (event) => {
         const found = rowOf(event.target);
         onHover(found?.row ?? null, found?.element ?? null);
       },
-      { signal },
-    );
-    this.element.addEventListener("pointerleave", () => onHover(null, null), { signal });
-  }
-
-  #call(found: { row: ElseRow } | undefined): void {
-    if (found !== undefined) this.onPick(found.row);
+      pointerleave: () => onHover(null, null),
+    });
   }
 
   show(rows: readonly ElseRow[], scale: HeatScale): void {

@@ -2,18 +2,20 @@
 
 import { ranOps } from "../../model/ops/ranged_ops";
 import { codeLines, coverage, type Heat, hottestLine } from "../../model/ops/source_lines";
-import { toCsv } from "../../model/text/csv";
+import { csvOf } from "../../model/text/csv";
 import { formatPercent } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, type Choice, download, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { follow } from "../../ui/following";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { MANY_ROWS, paced, watchSize } from "../../ui/page";
-import { createTip } from "../../ui/plot";
+import { watchSize } from "../../ui/page";
+import { createTip, type TipBox } from "../../ui/plot";
+import { toggleSelection } from "../../ui/selecting";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
 import { CodeList } from "./code_list";
-import { CSV_HEADER, csvRows } from "./csv";
+import { sourceCsv, sourceRows } from "./csv";
 import { Details } from "./details";
 import { ElseList, type ElseRow, elseRows } from "./else_list";
 import { type HeatScale, tipLines } from "./heat";
@@ -25,7 +27,7 @@ const UNITS: readonly Choice<Unit>[] = [
 ];
 const SAMPLES_TITLE =
   "Of the whole capture: the share of time that your thread spent at the line, Python and waiting included, by samples";
-const TIP_LINE_PX = 15;
+const TIP_PX = 30;
 
 class SourceView {
   readonly #model: SourceModel;
@@ -36,7 +38,7 @@ class SourceView {
   readonly #select = h("select", { "aria-label": "File or cell" });
   readonly #head = h("div", { class: "tfp-code-head" });
   readonly #left = h("div", { class: "tfp-code-side" });
-  readonly #tip: ReturnType<typeof createTip>;
+  readonly #tip: TipBox;
   #scale: HeatScale;
 
   constructor(readonly view: TraceView) {
@@ -57,7 +59,7 @@ class SourceView {
       signal,
     );
     this.#details = new Details(
-      (name) => link.setSelection(link.selection.length === 1 && link.selection[0] === name ? [] : [name]),
+      (name) => toggleSelection(link, [name]),
       (name) => link.setHover(name),
       signal,
     );
@@ -75,27 +77,12 @@ class SourceView {
   }
 
   #listen(): void {
-    const { signal, data, link, guard } = this.view;
-    const compute = paced(
-      guard(() => this.#compute()),
-      signal,
-      () => this.view.data.nRows("occurrences") > MANY_ROWS,
-    );
-    link.on("time_range", compute, signal);
-    link.on(
-      "selection",
-      guard(() => this.#followSelection(true)),
-      signal,
-    );
-    link.on(
-      "hover",
-      guard(() => {
-        const ops = this.#model.opsNamed(link.hover === "" ? [] : [link.hover]);
-        this.#code.setHovered((line) => line.ops.some(({ op }) => ops.has(op)));
-      }),
-      signal,
-    );
-    data.onTables(compute, signal, ["occurrences", "steps"]);
+    const { signal, link, guard } = this.view;
+    const hover = () => {
+      const ops = this.#model.opsNamed(link.hover === "" ? [] : [link.hover]);
+      this.#code.setHovered((line) => line.ops.some(({ op }) => ops.has(op)));
+    };
+    follow(this.view, { compute: () => this.#compute(), select: () => this.#followSelection(true), hover });
     // The names of ops are cut to the width of the pane, which a hidden one has not.
     let width = 0;
     watchSize(
@@ -242,28 +229,18 @@ class SourceView {
   }
 
   #hover(heat: Heat | null, title: string, row: HTMLElement | null): void {
-    if (heat === null || row === null) {
-      this.#tip.hide();
-      return;
-    }
-    const box = this.#left.getBoundingClientRect();
-    const at = row.getBoundingClientRect();
-    const gutter = row.querySelector(".tfp-gut")?.getBoundingClientRect() ?? at;
-    const lines = tipLines(heat, this.#scale);
-    const height = TIP_LINE_PX * (lines.length + 1) + 8;
-    const isAbove = at.bottom - box.top + height > box.height && at.top - box.top > height;
-    const y = isAbove ? at.top - box.top - height - 2 : at.bottom - box.top + 2;
-    this.#tip.show(gutter.right - box.left + 30, y, { title, lines });
+    const box = row?.getBoundingClientRect();
+    const gutter = row?.querySelector(".tfp-gut")?.getBoundingClientRect() ?? box;
+    const tip = heat && { title, lines: tipLines(heat, this.#scale) };
+    // Beside the figures that it is about, not over the code.
+    this.#tip.about(tip, box && gutter ? { left: gutter.right + TIP_PX, top: box.top, bottom: box.bottom } : null);
   }
 
   #save(): void {
     const { heat, files } = this.#model;
-    const rows = csvRows(
-      heat,
-      files.map(({ file }) => file),
-      (op) => this.#model.opName(op),
-    );
-    download("source_lines.csv", toCsv(CSV_HEADER, rows), "text/csv");
+    const columns = sourceCsv(heat.wholePs, (op) => this.#model.opName(op));
+    const paths = files.map(({ file }) => file);
+    download("source_lines.csv", csvOf(columns, sourceRows(heat, paths)), "text/csv");
   }
 }
 

@@ -4,6 +4,7 @@ import { formatCount, formatPercent, formatTime, plural } from "../../model/text
 import { readableKernels } from "../../model/text/kernel_names";
 import type { Span } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
+import { numberColumn } from "../../ui/cells";
 import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
 import { LinkedTable } from "../../ui/linked_table";
@@ -12,7 +13,6 @@ import { aboutSpan } from "./about_span";
 import { SpanJob } from "./span_job";
 import type { TimelineState } from "./state";
 
-const NAME_PX = 260;
 /** The colour before a name, with its margin. */
 const SWATCH_PX = 14;
 /** With the return type that kernels have: other C++ names are short, and their classes tell. */
@@ -51,7 +51,7 @@ export class SlicesPane {
   }
 
   focus() {
-    this.element.querySelector<HTMLElement>("input, .tabulator-tableholder")?.focus({ preventScroll: true });
+    this.element.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
   }
 
   forgetColors() {}
@@ -121,8 +121,7 @@ export class SlicesPane {
         noun: () => "names",
         weightNoun: "self time",
         weight: ({ selfPs }) => selfPs,
-        columns: (cut) => columns(state, (row) => cut("name", labelOf(row))),
-        cuts: { name: { text: labelOf, width: NAME_PX, leadPx: SWATCH_PX } },
+        columns: columns(state, labelOf),
         sortBy: "total",
         key: ({ name }) => String(name),
         attributes: (row) => ({ title: nameOf(row), "data-name": nameOf(row) }),
@@ -133,12 +132,15 @@ export class SlicesPane {
         whyEmpty: () => "No slice lies here. Move the window or drag over the ruler to choose another range.",
         csv: {
           file: "slices.csv",
-          header: ["name", "count", "total_us", "self_us", "mean_us", "min_us", "max_us"],
-          row: (row) => [
-            nameOf(row),
-            row.count,
-            ...[row.totalPs, row.selfPs, row.meanPs, row.minPs, row.maxPs].map((ps) => ps / 1e6),
-          ],
+          columns: {
+            name: nameOf,
+            count: (row) => row.count,
+            total_us: (row) => row.totalPs / 1e6,
+            self_us: (row) => row.selfPs / 1e6,
+            mean_us: (row) => row.meanPs / 1e6,
+            min_us: (row) => row.minPs / 1e6,
+            max_us: (row) => row.maxPs / 1e6,
+          },
         },
         about: () => "",
         controls: [this.#status],
@@ -148,37 +150,32 @@ export class SlicesPane {
 }
 
 function columns(state: TimelineState, label: (row: NameTotals) => string): GridColumn<NameTotals>[] {
-  const time = (
-    id: string,
-    title: string,
-    tip: string,
-    value: (row: NameTotals) => number,
-  ): GridColumn<NameTotals> => ({
-    ...{ id, title, tip, value, width: 76, narrowWidth: 66, isRight: true },
-    cell: (row) => formatTime(value(row)),
-  });
+  const time = (id: string, title: string, tip: string, value: (row: NameTotals) => number, isOptional = false) =>
+    numberColumn({ id, title, tip, width: 76, narrowWidth: 66, isOptional }, value, formatTime);
+  const counted = "Slices of which any part lies in the span";
   return [
     {
       id: "name",
       title: "Slice",
       tip: "By name, over all threads and streams; lines that repeat the work of others are left out",
       value: ({ name }) => state.meta.names[name],
-      cell: (row) => {
+      names: label,
+      leadPx: SWATCH_PX,
+      cell: (row, { cut }) => {
         const family = familyOf(state, row.name);
         const swatch = h("i", { style: `background:var(--s-${family});border-color:var(--e-${family})` });
-        return h("span", { class: "tl-name", title: state.meta.names[row.name] }, swatch, label(row));
+        return h("span", { class: "tl-name", title: state.meta.names[row.name] }, swatch, cut(label(row)));
       },
     },
-    {
-      ...{ id: "count", title: "Count", width: 66, narrowWidth: 58, isRight: true },
-      tip: "Slices of which any part lies in the span",
-      value: ({ count }) => count,
-      cell: ({ count }) => formatCount(count),
-    },
+    numberColumn(
+      { id: "count", title: "Count", tip: counted, width: 66, narrowWidth: 58, isOptional: false },
+      ({ count }) => count,
+      formatCount,
+    ),
     time("total", "Total", "Time of the parts that lie in the span", ({ totalPs }) => totalPs),
     time("self", "Self", "Of it, time in none of the slices inside", ({ selfPs }) => selfPs),
     time("mean", "Mean", "Of the slices as a whole, though the span cuts some", ({ meanPs }) => meanPs),
-    { ...time("min", "Min", "Of the shortest slice, as a whole", ({ minPs }) => minPs), isOptional: true },
+    time("min", "Min", "Of the shortest slice, as a whole", ({ minPs }) => minPs, true),
     time("max", "Max", "Of the longest slice, as a whole", ({ maxPs }) => maxPs),
   ];
 }

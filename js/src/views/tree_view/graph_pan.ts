@@ -1,6 +1,7 @@
 /** Wheel, drags and buttons -> where a drawing is looked at and how large: fit, zoom about a point, move. */
 
 import type { PlacedBox } from "../../model/graph/op_graph_layout";
+import { on } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 
 const MOST = 2.5;
@@ -31,17 +32,15 @@ export class GraphPan {
     signal: AbortSignal,
   ) {
     drawing.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
-    drawing.addEventListener("pointerdown", (event) => this.#begin(event), { signal });
-    drawing.addEventListener("pointermove", (event) => this.#move(event), { signal });
-    for (const name of ["pointerup", "pointercancel"] as const) {
-      drawing.addEventListener(
-        name,
-        () => {
-          this.#from = null;
-        },
-        { signal },
-      );
-    }
+    const end = () => {
+      this.#from = null;
+    };
+    on(drawing, signal, {
+      pointerdown: (event) => this.#begin(event),
+      pointermove: (event) => this.#move(event),
+      pointerup: end,
+      pointercancel: end,
+    });
     watchSize(
       drawing,
       (width, height) => {

@@ -5,22 +5,17 @@ import { heatOf, heatPercent } from "../../model/graph/heat";
 import { CUT_LIMITS, cutGraph, firstOpen, type GraphBox, type OpGraphCut } from "../../model/graph/op_graph";
 import { type PlacedBox, type PlacedGraph, placeOpGraph } from "../../model/graph/op_graph_layout";
 import { formatCount, plural } from "../../model/text/format";
-import { button, h, svg } from "../../ui/dom";
+import { button, h, on, svg } from "../../ui/dom";
 import { textFits } from "../../ui/page";
-import { createTip } from "../../ui/plot";
+import { createTip, type TipBox } from "../../ui/plot";
 import { ArrowLayer } from "./graph_arrows";
 import { boxElement, boxTip } from "./graph_box";
 import { GraphPan } from "./graph_pan";
 import { heatLegend } from "./heat_legend";
-import type { TreeModel } from "./model";
+import type { NodeListeners, TreeModel } from "./model";
 
 const FIRST_BOXES = 9;
-
-export interface GraphPaneListeners {
-  onPick(node: number): void;
-  onClear(): void;
-  onHover(node: number | null): void;
-}
+const HEAD_PX = 18;
 
 export class GraphPane {
   readonly element: HTMLElement;
@@ -29,7 +24,7 @@ export class GraphPane {
   readonly #sheet = svg("g");
   readonly #drawing: SVGSVGElement;
   readonly #place: HTMLElement;
-  readonly #tip: ReturnType<typeof createTip>;
+  readonly #tip: TipBox;
   readonly #pan: GraphPan;
   readonly #arrows = new ArrowLayer();
   #open: Set<number> | null = null;
@@ -42,7 +37,7 @@ export class GraphPane {
 
   constructor(
     readonly model: TreeModel,
-    readonly listeners: GraphPaneListeners,
+    readonly listeners: NodeListeners,
     readonly signal: AbortSignal,
   ) {
     this.#drawing = svg("svg", { class: "tfp-op-graph", role: "group", "data-lm-suppress-shortcuts": "true" });
@@ -169,9 +164,8 @@ export class GraphPane {
   #listen(element: SVGGElement, box: GraphBox, i: number): void {
     const { signal, listeners } = this;
     const node = box.kind === "rest" ? null : box.id;
-    element.addEventListener(
-      "click",
-      (event) => {
+    on(element, signal, {
+      click: (event) => {
         if (this.#pan.hasMoved) return;
         this.#current = i;
         const isTwist = event.target instanceof Element && event.target.closest(".tw") !== null;
@@ -179,40 +173,26 @@ export class GraphPane {
         else if (isTwist) this.#toggle(box);
         else if (node !== null) listeners.onPick(node);
       },
-      { signal },
-    );
-    element.addEventListener("dblclick", () => this.#toggle(box), { signal });
-    element.addEventListener(
-      "pointerenter",
-      () => {
+      dblclick: () => this.#toggle(box),
+      pointerenter: () => {
         listeners.onHover(node);
         this.#arrows.light(box.id);
         this.#showTip(element, box);
       },
-      { signal },
-    );
-    element.addEventListener(
-      "pointerleave",
-      () => {
+      pointerleave: () => {
         listeners.onHover(null);
         this.#arrows.light(null);
         this.#tip.hide();
       },
-      { signal },
-    );
-    element.addEventListener("focus", () => this.#arrows.light(box.id), { signal });
-    element.addEventListener("blur", () => this.#arrows.light(null), { signal });
+      focus: () => this.#arrows.light(box.id),
+      blur: () => this.#arrows.light(null),
+    });
   }
 
   #showTip(element: SVGGElement, box: GraphBox): void {
-    const place = this.#place.getBoundingClientRect();
-    const at = element.getBoundingClientRect();
-    const y = box.isOpen ? at.top - place.top + 20 : at.bottom - place.top + 3;
-    this.#tip.show(
-      Math.max(0, at.left - place.left),
-      Math.max(0, Math.min(y, place.height - 64)),
-      boxTip(this.model, box),
-    );
+    const { left, top, bottom } = element.getBoundingClientRect();
+    // Below the name of an open box: what is inside it can be pointed at.
+    this.#tip.about(boxTip(this.model, box), { left, top, bottom: box.isOpen ? top + HEAD_PX : bottom });
   }
 
   #toggle({ kind, id, chain, isOpen }: GraphBox): void {

@@ -3,66 +3,46 @@
 import { around, nodeOfOp, opOfNode } from "../../model/graph/cost_tree";
 import { type Cell, layoutScopes, pathOf, type Rect } from "../../model/graph/scopes";
 import { formatCount, formatPercent } from "../../model/text/format";
-import { crumbButtons } from "../../ui/crumbs";
 import { h } from "../../ui/dom";
-import { familyLegend } from "../../ui/family_legend";
-import { Icicle } from "../../ui/icicle";
-import { watchSize } from "../../ui/page";
-import { createTip } from "../../ui/plot";
-import { tipPlace } from "../../ui/tip_place";
-import type { TreeModel } from "./model";
+import { IciclePlace, nMerged } from "../../ui/icicle_place";
+import type { Tip } from "../../ui/plot";
+import type { NodeListeners, TreeModel } from "./model";
 import { amount, cellLook, nodeOfCell, nodeTip } from "./words";
 
-/** What is narrower is merged with its like. */
-const LEAST_PX = 2;
-const DEFAULT_WIDTH_PX = 600;
-/** Of a deeper path only the last entries are named. */
 const MOST_CRUMBS = 5;
-
-export interface IciclePaneListeners {
-  /** A node was clicked: its ops are meant. */
-  onPick(node: number): void;
-  onClear(): void;
-  onHover(node: number | null): void;
-}
+/** So wide a node is seen in the whole. */
+const WIDE_PX = 16;
 
 export class IciclePane {
   readonly element: HTMLElement;
-  readonly #icicle: Icicle;
-  readonly #crumbs = h("nav", { class: "tfp-crumbs", "aria-label": "From all ops to what is shown" });
-  readonly #say = h("span", { class: "tfp-say q", role: "status" });
-  readonly #legend = h("div", { class: "tfp-scope-legend" });
-  readonly #place = h("div", { class: "tfp-icicle-place" });
-  readonly #tip: ReturnType<typeof createTip>;
+  readonly #place: IciclePlace;
   /** By tree the entry on top. */
   readonly #zooms = new Map<string, number>();
-  #width = DEFAULT_WIDTH_PX;
 
   constructor(
     readonly model: TreeModel,
-    readonly listeners: IciclePaneListeners,
-    readonly signal: AbortSignal,
+    readonly listeners: NodeListeners,
+    signal: AbortSignal,
   ) {
-    this.#icicle = new Icicle(
+    this.#place = new IciclePlace(
       {
         onPick: (cell) => this.#pick(cell),
-        onHover: (cell, element) => this.#hover(cell, element),
+        onHover: (cell) => this.#hover(cell),
         onOut: () => this.#out(),
+        onOpen: (row) => this.#open(row),
+        onWidth: () => this.draw(false),
       },
+      "From all ops to what is shown",
+      MOST_CRUMBS,
       signal,
     );
-    this.#place.append(this.#icicle.element);
-    this.#tip = createTip(this.#place);
-    const line = h("div", { class: "tfp-tree-line" }, this.#crumbs, this.#say);
-    this.element = h("div", { class: "tfp-tree-icicle" }, line, this.#place, this.#legend);
-    watchSize(
-      this.#icicle.element,
-      (width) => {
-        if (Math.round(width) === Math.round(this.#width)) return;
-        this.#width = width;
-        this.draw(false);
-      },
-      signal,
+    const { crumbs, say, element, legend } = this.#place;
+    this.element = h(
+      "div",
+      { class: "tfp-tree-icicle" },
+      h("div", { class: "tfp-tree-line" }, crumbs, say),
+      element,
+      legend,
     );
   }
 
@@ -76,16 +56,12 @@ export class IciclePane {
     const { own, total } = model.figures();
     const n = model.nEntries;
     const times = { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n), wholePs: model.whole };
-    const least = LEAST_PX / Math.max(1, this.#width);
-    const rects = layoutScopes(model.tree, times, (op) => values[op], this.zoom, least);
+    const rects = layoutScopes(model.tree, times, (op) => values[op], this.zoom, this.#place.least);
     const hits = model.hits === null ? null : new Set(model.hits);
     const looks = rects.map(({ cell }) => cellLook(model, cell, hits));
-    this.#icicle.show(rects, looks, this.#width, toTop);
     const label = `Inside ${model.nameOf(this.zoom)}: arrow keys move, Enter opens, Esc goes out`;
-    this.#icicle.element.setAttribute("aria-label", label);
     const path = pathOf(model.tree, this.zoom).map((row) => ({ row, text: model.nameOf(row) }));
-    this.#crumbs.replaceChildren(...crumbButtons(path, MOST_CRUMBS, (row) => this.#open(row), this.signal));
-    this.#legend.replaceChildren(...familyLegend(looks));
+    this.#place.show({ rects, looks, label, path }, toTop);
     this.#describe(rects);
   }
 
@@ -96,32 +72,32 @@ export class IciclePane {
     const place = op >= 0 ? this.model.places[op] : tree.parent[node];
     if (around(tree, place).includes(this.zoom) || this.zoom === node) return;
     // Where it is wide enough in all, nothing needs to be left.
-    const isWide = this.model.share(node) * this.#width >= LEAST_PX * 8;
+    const isWide = this.model.share(node) * this.#place.width >= WIDE_PX;
     this.#zooms.set(this.model.treeKind, isWide ? 0 : Math.max(0, place));
     this.draw(true);
   }
 
   setHover(name: string): void {
-    this.#icicle.setHover((cell) => cell.kind === "op" && this.model.isNamed(cell.op, name));
+    this.#place.setHover((cell) => cell.kind === "op" && this.model.isNamed(cell.op, name));
   }
 
   #describe(rects: readonly Rect[]): void {
     const { model } = this;
+    const { say } = this.#place;
     if (rects.length === 0) {
-      this.#say.textContent = `Nothing here has ${model.figure.noun} ${model.basis}.`;
+      say.textContent = `Nothing here has ${model.figure.noun} ${model.basis}.`;
       return;
     }
-    const merged = rects.reduce((sum, { cell }) => sum + (cell.kind === "rest" ? cell.n : 0), 0);
+    const merged = nMerged(rects);
     const words = [amount(model, model.total(this.zoom))];
     if (this.zoom !== 0) words.push(`${formatPercent(model.share(this.zoom))} of ${model.figure.noun}`);
     words.push(model.basis);
     if (merged > 0) words.push(`${formatCount(merged)} too narrow to draw, merged`);
-    this.#say.textContent = words.join(" · ");
-    this.#say.title = this.#say.textContent;
+    say.textContent = words.join(" · ");
+    say.title = say.textContent;
   }
 
   #pick(cell: Cell): void {
-    this.#tip.hide();
     if (cell.kind === "op") this.listeners.onPick(nodeOfOp(this.model.tree, cell.op));
     else this.#open(cell.row);
   }
@@ -141,18 +117,11 @@ export class IciclePane {
     else (document.activeElement as HTMLElement | null)?.blur();
   }
 
-  #hover(cell: Cell | null, element: HTMLElement | null): void {
+  #hover(cell: Cell | null): Tip | null {
     const { model } = this;
     this.listeners.onHover(cell === null || cell.kind === "rest" ? null : nodeOfCell(model, cell));
-    if (cell === null || element === null) {
-      this.#tip.hide();
-      return;
-    }
-    const { x, y } = tipPlace(this.#place, element);
-    const tip =
-      cell.kind === "rest"
-        ? { title: `${formatCount(cell.n)} smaller in ${model.nameOf(cell.row)}`, lines: [amount(model, cell.ps)] }
-        : nodeTip(model, nodeOfCell(model, cell));
-    this.#tip.show(x, y, tip);
+    if (cell?.kind !== "rest") return cell && nodeTip(model, nodeOfCell(model, cell));
+    const title = `${formatCount(cell.n)} smaller in ${model.nameOf(cell.row)}`;
+    return { title, lines: [amount(model, cell.ps)] };
   }
 }

@@ -14,6 +14,14 @@ import type { TraceView } from "../../ui/view";
 
 export type ViewKind = TreeKind | "graph";
 
+/** What a pane of nodes tells of. */
+export interface NodeListeners {
+  /** A node was clicked: its ops are meant. */
+  onPick(node: number): void;
+  onClear(): void;
+  onHover(node: number | null): void;
+}
+
 const RUNTIME = FAMILIES.indexOf("runtime");
 const PS_PER_US = 1e6;
 

@@ -5,16 +5,11 @@ import type { ScopeTree } from "../../model/graph/scopes";
 import { type Figure, formatFigure, type TreeKind } from "../../model/graph/structure";
 import { formatCount, formatNumber, formatPercent } from "../../model/text/format";
 import type { Coded, FigureKey } from "../../model/wire/structure_meta";
-import { type BarPart, barCell } from "../../ui/cells";
+import { type BarPart, barCell, titled } from "../../ui/cells";
 import { h } from "../../ui/dom";
-import type { TreeModel } from "./model";
+import type { NodeListeners, TreeModel } from "./model";
 import { type TreeColumn, TreeGrid } from "./tree_grid";
 import { chainName, shortened } from "./words";
-
-export interface TablePaneListeners {
-  onPick(node: number): void;
-  onHover(node: number | null): void;
-}
 
 export class TablePane {
   readonly #grid: TreeGrid;
@@ -27,7 +22,7 @@ export class TablePane {
 
   constructor(
     readonly model: TreeModel,
-    readonly listeners: TablePaneListeners,
+    readonly listeners: Omit<NodeListeners, "onClear">,
     signal: AbortSignal,
   ) {
     this.#grid = new TreeGrid({
@@ -58,12 +53,12 @@ export class TablePane {
 
   draw(): void {
     const { model } = this;
-    const order = this.#order();
+    const columns = this.#columns();
     const rows =
       model.hits === null
-        ? openRows(model.tree, this.#opened, order)
+        ? openRows(model.tree, this.#opened, this.#order(columns))
         : model.hits.map((node) => ({ node, chain: [node], depth: 0, hasInside: false, isOpen: false }));
-    this.#grid.show(this.#columns(), rows, { id: model.hits === null ? this.#sortBy : "", isDown: this.#isDown });
+    this.#grid.show(columns, rows, { id: model.hits === null ? this.#sortBy : "", isDown: this.#isDown });
   }
 
   /** Draws marks anew. */
@@ -102,25 +97,12 @@ export class TablePane {
     this.draw();
   }
 
-  #order(): (a: number, b: number) => number {
-    const { model } = this;
+  /** By the total where the chosen column is not of this tree. */
+  #order(columns: readonly TreeColumn[]): (a: number, b: number) => number {
+    const { value } = columns.find(({ id }) => id === this.#sortBy) ?? columns[1];
     const sign = this.#isDown ? -1 : 1;
-    const by = this.#sortBy;
-    if (by === "name") {
-      return (a, b) => sign * model.nameOf(a).localeCompare(model.nameOf(b)) || a - b;
-    }
-    const text = this.#texts[by];
-    if (text) return (a, b) => sign * text(a).localeCompare(text(b)) || a - b;
-    const { own, total } = model.figures(by === "runs" ? "run_count" : by === "ops" ? "occurrence" : undefined);
-    const values = by === "own" ? own : total;
-    return (a, b) => sign * (values[a] - values[b]) || a - b;
+    return (a, b) => sign * compared(value(a), value(b)) || a - b;
   }
-
-  readonly #texts: Readonly<Record<string, (node: number) => string>> = {
-    type: (node) => this.#typesOf(node),
-    shape: (node) => this.#ofOp(node, (op) => this.model.structure.shapeOf(op)),
-    device: (node) => this.#deviceOf(node),
-  };
 
   /** Of an entry that of all ops in it that ran. */
   #deviceOf(node: number): string {
@@ -132,9 +114,9 @@ export class TablePane {
     return code === SEVERAL ? "several" : shortDevice(structure.meta.devices.texts[code] ?? "");
   }
 
-  #ofOp(node: number, text: (op: number) => string): string {
+  #shapeOf(node: number): string {
     const op = opOfNode(this.model.tree, node);
-    return op < 0 ? "" : text(op);
+    return op < 0 ? "" : this.model.structure.shapeOf(op);
   }
 
   /** Of an op its type, of an entry the types of the ops directly in it. */
@@ -169,14 +151,16 @@ export class TablePane {
     const title = { time: `${figure.text}, ms`, bytes: `${figure.text}, MiB`, count: figure.text }[figure.unit];
     const isFlat = treeKind === "op";
     const noun = { scope: "Scope or op", op: "Op type", code: "Call" }[treeKind];
+    const total = (node: number) => model.total(node);
     return [
-      { id: "name", title: noun, width: null, cell: (row) => this.#name(row) },
+      { id: "name", title: noun, value: (node) => model.nameOf(node), cell: (row) => this.#name(row) },
       {
         ...{ id: "total", title, width: 168, tip: isFlat ? "Of all ops of the type" : "With all that is inside" },
+        value: total,
         cell: ({ node }) => this.#bar(node),
       },
       {
-        ...{ id: "share", title: "%", tip: `Of all ${figure.noun}`, width: 46, isRight: true },
+        ...{ id: "share", title: "%", tip: `Of all ${figure.noun}`, width: 46, isRight: true, value: total },
         cell: ({ node }) => formatPercent(model.share(node)).replace(" %", ""),
       },
       ...(isFlat ? [] : [this.#ownColumn(figure)]),
@@ -184,31 +168,30 @@ export class TablePane {
       ...(figure.key === "run_count" || !has("run_count")
         ? []
         : [this.#countColumn("runs", "Runs", "How often its ops ran", "run_count")]),
-      ...(isFlat ? [] : [this.#textColumn("type", "Type", 130, 900)]),
-      this.#textColumn("shape", "Shape", 96, 1000),
-      this.#textColumn("device", "Device", 60, 760),
+      ...(isFlat
+        ? []
+        : [textColumn({ id: "type", title: "Type", width: 130, shownFrom: 900 }, (node) => this.#typesOf(node))]),
+      textColumn({ id: "shape", title: "Shape", width: 96, shownFrom: 1000 }, (node) => this.#shapeOf(node)),
+      textColumn({ id: "device", title: "Device", width: 60, shownFrom: 760 }, (node) => this.#deviceOf(node)),
     ];
   }
 
   #ownColumn(figure: Figure): TreeColumn {
+    const { own } = this.model.figures();
     return {
       ...{ id: "own", title: "Own", tip: "Of ops directly in it, without what is further inside", width: 56 },
-      ...{ isRight: true, shownFrom: 500 },
-      cell: ({ node }) => cellText(figure, this.model.figures().own[node]),
+      ...{ isRight: true, shownFrom: 500, value: (node) => own[node] },
+      cell: ({ node }) => cellText(figure, own[node]),
     };
   }
 
   #countColumn(id: string, title: string, tip: string, key: FigureKey): TreeColumn {
-    const cell = ({ node }: TreeRow) => formatCount(this.model.figures(key).total[node]);
-    return { id, title, tip, width: 54, isRight: true, shownFrom: id === "ops" ? 640 : 700, cell };
-  }
-
-  #textColumn(id: string, title: string, width: number, shownFrom: number): TreeColumn {
-    const cell = ({ node }: TreeRow) => {
-      const text = this.#texts[id](node);
-      return h("span", { title: text }, text);
+    const { total } = this.model.figures(key);
+    return {
+      ...{ id, title, tip, width: 54, isRight: true, shownFrom: id === "ops" ? 640 : 700 },
+      value: (node) => total[node],
+      cell: ({ node }) => formatCount(total[node]),
     };
-    return { id, title, width, shownFrom, cell };
   }
 
   #name({ node, chain }: TreeRow): Node {
@@ -266,6 +249,14 @@ export class TablePane {
     for (let op = 0; op < model.structure.nOps; op++) if (model.isSelected(op)) return nodeOfOp(model.tree, op);
     return null;
   }
+}
+
+function textColumn(head: Pick<TreeColumn, "id" | "title" | "width" | "shownFrom">, text: (node: number) => string) {
+  return { ...head, value: text, cell: ({ node }: TreeRow) => titled(text(node), text(node)) };
+}
+
+function compared(a: number | string, b: number | string): number {
+  return typeof a === "number" ? a - Number(b) : a.localeCompare(String(b));
 }
 
 const UNKNOWN = -1;

@@ -3,12 +3,14 @@
 import { Structure } from "../../model/graph/structure";
 import type { FigureKey } from "../../model/wire/structure_meta";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { follow } from "../../ui/following";
+import { categorySwatch, legendEntry } from "../../ui/legend";
 import { OPS_OF_HOST } from "../../ui/of_host";
-import { MANY_ROWS, paced } from "../../ui/page";
+import { toggleSelection } from "../../ui/selecting";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { GraphPane } from "./graph_pane";
 import { IciclePane } from "./icicle_pane";
-import { TreeModel, type ViewKind } from "./model";
+import { type NodeListeners, TreeModel, type ViewKind } from "./model";
 import { SearchBox } from "./search_box";
 import { TablePane } from "./table_pane";
 
@@ -24,6 +26,7 @@ const WITH_GRAPH = 'tfprof.load("profile_100", graph="graph.pb")';
 
 class TreeWidget {
   readonly #model: TreeModel;
+  readonly #listeners: NodeListeners;
   readonly #icicle: IciclePane;
   readonly #table: TablePane;
   readonly #search: SearchBox;
@@ -39,11 +42,13 @@ class TreeWidget {
     const { signal } = view;
     const asked = KINDS.find(({ value }) => value === view.options.view)?.value ?? "scope";
     this.#model = new TreeModel(view, structure, asked);
-    const pick = view.guard((node: number) => this.#pick(node));
-    const hover = (node: number | null) => this.#hover(node);
-    const listeners = { onPick: pick, onHover: hover, onClear: view.guard(() => view.link.setSelection([])) };
-    this.#icicle = new IciclePane(this.#model, listeners, signal);
-    this.#table = new TablePane(this.#model, listeners, signal);
+    this.#listeners = {
+      onPick: view.guard((node: number) => this.#pick(node)),
+      onHover: (node) => view.link.setHover(this.#model.hoverName(node)),
+      onClear: view.guard(() => view.link.setSelection([])),
+    };
+    this.#icicle = new IciclePane(this.#model, this.#listeners, signal);
+    this.#table = new TablePane(this.#model, this.#listeners, signal);
     this.#search = new SearchBox(
       this.#model,
       { onFound: view.guard(() => this.#draw()), onGoTo: view.guard((node: number) => this.#goTo(node)) },
@@ -77,27 +82,11 @@ class TreeWidget {
   }
 
   #listen(): void {
-    const { signal, data, link, guard } = this.view;
-    const compute = paced(
-      guard(() => {
-        this.#model.compute();
-        this.#search.search();
-      }),
-      signal,
-      () => data.nRows("occurrences") > MANY_ROWS,
-    );
-    link.on("time_range", compute, signal);
-    data.onTables(compute, signal, ["occurrences", "steps"]);
-    link.on(
-      "selection",
-      guard(() => this.#follow()),
-      signal,
-    );
-    link.on(
-      "hover",
-      guard(() => this.#showHover()),
-      signal,
-    );
+    const compute = () => {
+      this.#model.compute();
+      this.#search.search();
+    };
+    follow(this.view, { compute, select: () => this.#follow(), hover: () => this.#showHover() });
   }
 
   #choose(kind: ViewKind): void {
@@ -105,15 +94,7 @@ class TreeWidget {
     const why = this.#whyEmpty(kind);
     if (why !== null) this.#place.replaceChildren(why);
     else if (kind === "graph") {
-      this.#graph ??= new GraphPane(
-        this.#model,
-        {
-          onPick: this.view.guard((node: number) => this.#pick(node)),
-          onHover: (node) => this.#hover(node),
-          onClear: this.view.guard(() => this.view.link.setSelection([])),
-        },
-        this.view.signal,
-      );
+      this.#graph ??= new GraphPane(this.#model, this.#listeners, this.view.signal);
       this.#place.replaceChildren(this.#graph.element);
     } else {
       const panes = kind === "op" ? [this.#table.element] : [this.#icicle.element, this.#table.element];
@@ -167,12 +148,9 @@ class TreeWidget {
 
   /** Selects the ops of a node, or none where exactly they are selected. */
   #pick(node: number): void {
-    const { link } = this.view;
     const names = this.#model.opsToSelect(node);
-    if (names.length === 0) return;
-    const isChosen = names.length === link.selection.length && names.every((name) => this.#model.selected.has(name));
-    link.setSelection(isChosen ? [] : [...new Set(names)]);
-    if (this.#model.kind !== "graph" && this.#model.hits === null) this.#table.reveal(node);
+    toggleSelection(this.view.link, names);
+    if (names.length > 0 && this.#model.kind !== "graph" && this.#model.hits === null) this.#table.reveal(node);
   }
 
   #follow(): void {
@@ -210,10 +188,6 @@ class TreeWidget {
     }
   }
 
-  #hover(node: number | null): void {
-    this.view.link.setHover(this.#model.hoverName(node));
-  }
-
   #showHover(): void {
     const { hover } = this.view.link;
     const { kind } = this.#model;
@@ -226,13 +200,8 @@ class TreeWidget {
 }
 
 function sidesLegend(): HTMLElement {
-  const item = (text: string, category: string) => {
-    const swatch = h("i", { class: "sw" });
-    swatch.style.background = `var(--c-${category})`;
-    return h("span", {}, swatch, text);
-  };
-  const parts = [item("accelerators", "device_compute"), item("host", "host_compute")];
-  return h("span", { class: "tfp-sides" }, ...parts);
+  const onDevice = legendEntry(categorySwatch("device_compute"), "accelerators");
+  return h("span", { class: "tfp-keys" }, onDevice, legendEntry(categorySwatch("host_compute"), "host"));
 }
 
 export const treeView: TraceBuilder = {

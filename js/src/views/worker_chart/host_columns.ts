@@ -4,7 +4,7 @@ import { shortHosts } from "../../model/hosts/host_names";
 import { median } from "../../model/hosts/stragglers";
 import { formatMs, formatNumber } from "../../model/text/format";
 import { niceTicks } from "../../model/time/step_bars";
-import { h } from "../../ui/dom";
+import { h, on } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import type { WorkerModel } from "./model";
 import { card } from "./words";
@@ -39,25 +39,20 @@ export class HostColumns {
     });
     this.element = h("div", { class: "tfp-host-columns" }, this.#axis, this.#list);
     const columnOf = (event: Event) => (event.target as Element).closest<HTMLElement>("[role=option]");
-    this.#list.addEventListener(
-      "pointermove",
-      (event) => {
+    const leave = () => this.onHover(-1, null);
+    on(this.#list, signal, {
+      pointermove: (event) => {
         const column = columnOf(event);
         this.onHover(column ? Number(column.dataset.host) : -1, column?.getBoundingClientRect() ?? null);
       },
-      { signal },
-    );
-    this.#list.addEventListener("pointerleave", () => this.onHover(-1, null), { signal });
-    this.#list.addEventListener("blur", () => this.onHover(-1, null), { signal });
-    this.#list.addEventListener(
-      "click",
-      (event) => {
+      pointerleave: leave,
+      blur: leave,
+      click: (event) => {
         const column = columnOf(event);
         if (column) model.chooseHost(Number(column.dataset.host));
       },
-      { signal },
-    );
-    this.#list.addEventListener("keydown", (event) => this.#key(event), { signal });
+      keydown: (event) => this.#key(event),
+    });
     const redraw = inFrame(() => this.draw(), signal);
     watchSize(this.#list, redraw, signal);
   }

@@ -4,7 +4,8 @@ import { decimalsOf, formatPart } from "../../model/overview/overview";
 import { cutNames } from "../../model/text/cut";
 import { formatCount, formatMs } from "../../model/text/format";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
-import { h } from "../../ui/dom";
+import { h, on } from "../../ui/dom";
+import { categorySwatch } from "../../ui/legend";
 import { textFits } from "../../ui/page";
 import type { WorkerModel } from "./model";
 import { isSpecial, label } from "./words";
@@ -33,23 +34,17 @@ export class HostTable {
       this.#foot,
     );
     const rowOf = (event: Event) => (event.target as Element).closest<HTMLElement>("tr");
-    this.#body.addEventListener(
-      "pointermove",
-      (event) => {
+    on(this.#body, signal, {
+      pointermove: (event) => {
         const row = rowOf(event);
         if (row) this.onHover(Number(row.dataset.host), row.getBoundingClientRect());
       },
-      { signal },
-    );
-    this.#body.addEventListener("pointerleave", () => this.onHover(-1, null), { signal });
-    this.#body.addEventListener(
-      "click",
-      (event) => {
+      pointerleave: () => this.onHover(-1, null),
+      click: (event) => {
         const row = rowOf(event);
         if (row && model.hosts.length > 1) model.chooseHost(Number(row.dataset.host));
       },
-      { signal },
-    );
+    });
   }
 
   draw(): void {
@@ -67,11 +62,6 @@ export class HostTable {
 
   #heads(most: number): HTMLElement {
     const { stack, categories, hasOwn } = this.model;
-    const swatch = (category: string) => {
-      const element = h("i", { class: "sw" });
-      element.style.background = `var(--c-${category})`;
-      return element;
-    };
     return h(
       "tr",
       {},
@@ -79,7 +69,9 @@ export class HostTable {
       h("th", { class: "l stack", scope: "col" }, `Time of a step, 0 to ${formatMs(most)}`),
       h("th", { scope: "col" }, "Step, ms"),
       hasOwn && h("th", { scope: "col", title: "Step time without communication" }, "Own, ms"),
-      ...stack.map((c) => h("th", { scope: "col" }, swatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? "")),
+      ...stack.map((c) =>
+        h("th", { scope: "col" }, categorySwatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? ""),
+      ),
       this.#remarks !== "" && h("th", { class: "l", scope: "col" }, this.#remarks),
     );
   }

@@ -3,6 +3,7 @@
 import { cutNames } from "../../model/text/cut";
 import { formatCount, formatMs, formatPercent } from "../../model/text/format";
 import { button, h } from "../../ui/dom";
+import { categorySwatch } from "../../ui/legend";
 import { textFits } from "../../ui/page";
 import type { WorkerModel } from "./model";
 import { label } from "./words";
@@ -53,18 +54,12 @@ export class StragglerList {
           "tr",
           { class: isChosen ? "on" : "" },
           h("th", { scope: "row" }, button(cuts.get(nameOf(one.host)) ?? one.host, choose, this.signal, attributes)),
-          h("td", { class: "l" }, this.#swatch(one.category), label(one.category)),
+          h("td", { class: "l" }, categorySwatch(one.category), label(one.category)),
           h("td", {}, formatMs(one.excess_ms)),
           h("td", {}, `${formatMs(one.cost_ms)} · ${formatPercent(one.cost_ratio)}`),
           h("td", { class: "opt" }, `${formatCount(one.n_steps)} of ${formatCount(one.n_aligned)}`),
         );
       }),
     );
-  }
-
-  #swatch(category: string): HTMLElement {
-    const element = h("i", { class: "sw" });
-    element.style.background = `var(--c-${category})`;
-    return element;
   }
 }

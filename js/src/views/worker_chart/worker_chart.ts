@@ -1,10 +1,11 @@
 /** The same step on every host -> who holds the others up: a table with bars, stacked columns or a heat map of the hosts. */
 
-import { toCsv } from "../../model/text/csv";
+import type { WorkerRow } from "../../model/hosts/worker_steps";
+import { type CsvColumns, csvOf } from "../../model/text/csv";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, type Choice, download, emptyState, h, segmented } from "../../ui/dom";
 import { paced } from "../../ui/page";
-import { createTip } from "../../ui/plot";
+import { createTip, type TipBox } from "../../ui/plot";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { valueLabel } from "./cell_card";
 import { HeatMap } from "./heat_map";
@@ -17,7 +18,6 @@ import { type Card, card } from "./words";
 /** Up to so many hosts a table has them all in sight; up to so many columns can be told apart. */
 const FEW_HOSTS = 8;
 const MOST_COLUMNS = 32;
-const TIP_LINE_PX = 15;
 
 type Form = "table" | "columns" | "heat";
 
@@ -29,7 +29,7 @@ class WorkerChart {
   readonly #say = h("p", { class: "tfp-worker-say", role: "status" });
   readonly #fill = h("div", { class: "tfp-fill" });
   readonly #place = h("div", { class: "tfp-workers-forms" });
-  readonly #tip: ReturnType<typeof createTip>;
+  readonly #tip: TipBox;
   readonly #table: HostTable;
   readonly #columns: HostColumns;
   readonly #list: StragglerList;
@@ -155,35 +155,26 @@ class WorkerChart {
     this.#hoverCard(row ? card(row, hosts[host] || "unnamed host", categories, what, more) : null, box);
   }
 
-  /** Below the box that it is about, or above it where there is more room. */
+  /** At the end of a narrow box, and within one that is as wide as the view. */
   #hoverCard(found: Card | null, at: DOMRect | null): void {
-    if (found === null || at === null) {
-      this.#tip.hide();
-      return;
-    }
-    const box = this.#fill.getBoundingClientRect();
-    const height = TIP_LINE_PX * (found.lines.length + 1) + 8;
-    const wide = at.width > box.width / 3;
-    const isBelow = at.bottom - box.top + height <= box.height;
-    const y = isBelow ? at.bottom + 2 : Math.max(box.top, at.top - height - 2);
-    this.#tip.show((wide ? at.left + at.width / 4 : at.right) - box.left, y - box.top, found);
+    const isWide = at !== null && at.width > this.#fill.clientWidth / 3;
+    const place = at && { left: isWide ? at.left + at.width / 4 : at.right, top: at.top, bottom: at.bottom };
+    this.#tip.about(found, place);
   }
 
   #save(): void {
     const { categories, rows, hosts, roles, what } = this.#model;
-    const parts = categories.map((name) => `${name}_ms`);
-    const header = ["host", "role", "steps", "step_time_ms", "own_ms", ...parts, "bottleneck", "cost_ms"];
-    const lines = rows.map((row) => [
-      hosts[row.host] ?? "",
-      roles[row.host] ?? "",
-      what,
-      row.stepTimeMs,
-      row.ownMs,
-      ...row.parts,
-      row.bottleneck < 0 ? "" : categories[row.bottleneck],
-      this.#model.stragglerOf(row.host)?.cost_ms ?? 0,
-    ]);
-    download("workers.csv", toCsv(header, lines), "text/csv");
+    const columns: CsvColumns<WorkerRow> = {
+      host: (row) => hosts[row.host],
+      role: (row) => roles[row.host],
+      steps: () => what,
+      step_time_ms: (row) => row.stepTimeMs,
+      own_ms: (row) => row.ownMs,
+      ...Object.fromEntries(categories.map((name, c) => [`${name}_ms`, (row: WorkerRow) => row.parts[c]])),
+      bottleneck: (row) => categories[row.bottleneck],
+      cost_ms: (row) => this.#model.stragglerOf(row.host)?.cost_ms ?? 0,
+    };
+    download("workers.csv", csvOf(columns, rows), "text/csv");
   }
 }
 

@@ -1,0 +1,314 @@
+/** Rows and columns -> a table of which only the rows in sight are in the page: heads that sort and resize, keys and marks. */
+
+import { cutNames } from "../model/text/cut";
+import { h, on } from "./dom";
+import { type CellLook, fitted, type SheetColumn } from "./grid_column";
+import { inFrame, textFits, watchSize } from "./page";
+
+const ROW_PX = 21;
+const HEAD_PX = 21;
+const MARGIN_ROWS = 12;
+const PAGE_ROWS = 8;
+/** Around a text in its cell. */
+const CELL_PADDING_PX = 14;
+const LEAST_COLUMN_PX = 24;
+/** Where the page has no layout: room for all columns. */
+const DEFAULT_WIDTH_PX = 2000;
+const DEFAULT_HEIGHT_PX = 300;
+
+export interface Sorting {
+  /** The column that rows are sorted by; "" for none. */
+  readonly id: string;
+  readonly isDown: boolean;
+}
+
+export interface SheetOptions<R> {
+  readonly role: "grid" | "treegrid";
+  /** What the rows are and what keys do, for a screen reader. */
+  readonly label: string;
+  readonly signal: AbortSignal;
+  /** Attributes of a row's element, its marks among them. */
+  readonly attributes: (row: R) => Readonly<Record<string, string>>;
+  readonly onSort: (id: string) => void;
+  readonly onClick: (row: R, place: number, target: Element) => void;
+  /** Arrow keys lead to the row at a place. */
+  readonly onWalk: (place: number) => void;
+  /** Whether another key means something for the row that keys are at. */
+  readonly onKey?: (key: string, row: R, place: number) => boolean;
+  readonly onHover?: (row: R | null) => void;
+  readonly onWidths?: (() => void) | undefined;
+}
+
+/** The names of rows, cut to a width. */
+interface Cuts<R> {
+  readonly width: number;
+  readonly texts: ReadonlyMap<string, string>;
+  /** Rows that are known to be among them. */
+  readonly rows: readonly R[];
+}
+
+export class Sheet<R> {
+  readonly element: HTMLElement;
+  readonly #head = h("div", { role: "row", class: "hd" });
+  readonly #space = h("div", { role: "presentation", class: "space" });
+  readonly #body = h("div", { role: "rowgroup", class: "rows" }, this.#space);
+  readonly #none = h("div", { class: "none q" });
+  readonly #id = `tfp-sheet-${Math.random().toString(36).slice(2)}`;
+  #columns: readonly SheetColumn<R>[] = [];
+  #rows: readonly R[] = [];
+  #sorting: Sorting = { id: "", isDown: true };
+  /** The row that keys are at; -1 for none. */
+  #at = -1;
+  #sought = -1;
+  #width = DEFAULT_WIDTH_PX;
+  readonly #titles = new Map<string, string>();
+  readonly #chosenWidths = new Map<string, number>();
+  readonly #cuts = new Map<string, Cuts<R>>();
+  readonly #looks = new Map<string, CellLook>();
+  /** Names of attributes that some row bore. */
+  readonly #marks = new Set<string>();
+  readonly #drawSoon: () => void;
+
+  constructor(readonly options: SheetOptions<R>) {
+    const { role, label, signal, onHover } = options;
+    const attributes = { class: "tfp-grid", role, tabindex: 0, "aria-label": label };
+    this.element = h(
+      "div",
+      { ...attributes, "data-lm-suppress-shortcuts": "true" },
+      h("div", { role: "rowgroup", class: "head" }, this.#head),
+      this.#body,
+      this.#none,
+    );
+    this.#drawSoon = inFrame(() => this.draw(), signal);
+    this.element.addEventListener("scroll", this.#drawSoon, { signal, passive: true });
+    on(this.element, signal, { keydown: (event) => this.#key(event) });
+    on(this.#body, signal, { click: (event) => this.#click(event) });
+    if (onHover) {
+      const pointerover = (event: PointerEvent) => onHover(this.#rows[this.#placeOf(event)] ?? null);
+      on(this.#body, signal, { pointerover, pointerleave: () => onHover(null) });
+    }
+    watchSize(this.element, (width) => this.#resize(width), signal);
+  }
+
+  get at(): number {
+    return this.#at;
+  }
+
+  show(columns: readonly SheetColumn<R>[], rows: readonly R[], sorting: Sorting, at: number): void {
+    this.#columns = columns;
+    this.#rows = rows;
+    this.#sorting = sorting;
+    this.#keepAt(at);
+    this.element.setAttribute("aria-rowcount", String(rows.length + 1));
+    // A group of no rows is incomplete in the eyes of a screen reader.
+    this.#body.setAttribute("aria-busy", String(rows.length === 0));
+    this.#none.hidden = rows.length > 0;
+    for (const { id, amounts } of columns) {
+      const most = amounts ? rows.reduce((largest, row) => Math.max(largest, amounts(row)), 0) : 0;
+      this.#looks.set(id, { most, cut: (name) => this.#cuts.get(id)?.texts.get(name) ?? name });
+    }
+    this.draw();
+  }
+
+  /** What is said where there is no row. */
+  setPlaceholder(text: string): void {
+    this.#none.textContent = text;
+  }
+
+  setTitle(id: string, text: string): void {
+    this.#titles.set(id, text);
+    this.#drawHead([...this.#fitted.keys()]);
+  }
+
+  /** Width of a column in px, 0 where it is not shown. */
+  columnWidth(id: string): number {
+    return [...this.#fitted].find(([column]) => column.id === id)?.[1] ?? 0;
+  }
+
+  get #fitted(): ReadonlyMap<SheetColumn<R>, number> {
+    return fitted(this.#columns, this.#width, this.#chosenWidths);
+  }
+
+  /** Gives the rows in sight their marks anew. They stay the same elements: a press may have begun on one of them. */
+  update(at = this.#at): void {
+    this.#keepAt(at);
+    for (const element of this.#space.children as Iterable<HTMLElement> & HTMLCollection) {
+      const place = Number(element.dataset.row);
+      const wanted = this.options.attributes(this.#rows[place]);
+      for (const name of this.#marks) if (!(name in wanted)) element.removeAttribute(name);
+      for (const [name, value] of Object.entries(wanted)) {
+        element.setAttribute(name, value);
+        this.#marks.add(name);
+      }
+      element.classList.toggle("at", place === at);
+    }
+    this.#tellActive();
+  }
+
+  /** What was sought while there was no room for it is where the keys are now. */
+  #keepAt(at: number): void {
+    this.#at = at;
+    if (this.#sought >= 0) this.#sought = at;
+  }
+
+  /** Puts the keys at a row and scrolls to it unless it is in sight, or as soon as there is room. */
+  reveal(place: number, isCentred = true): void {
+    this.#at = place;
+    this.#sought = this.element.clientHeight > 0 ? -1 : place;
+    const room = this.element.clientHeight - HEAD_PX;
+    const [top, bottom] = [place * ROW_PX, (place + 1) * ROW_PX];
+    const { scrollTop } = this.element;
+    if (top < scrollTop || bottom > scrollTop + room) {
+      if (isCentred) this.element.scrollTop = Math.max(0, top - room / 2);
+      else this.element.scrollTop = top < scrollTop ? top : bottom - room;
+    }
+    this.draw();
+  }
+
+  #resize(width: number): void {
+    const isNew = width !== this.#width;
+    this.#width = width;
+    if (this.#sought >= 0) this.reveal(this.#sought);
+    else this.draw();
+    if (isNew) this.options.onWidths?.();
+  }
+
+  draw(): void {
+    const widths = this.#fitted;
+    const columns = [...widths.keys()];
+    const tracks = [...widths].map(([column, width]) => {
+      const isFixed = column.width !== undefined || this.#chosenWidths.has(column.id);
+      return isFixed ? `${width}px` : "minmax(90px, 1fr)";
+    });
+    this.element.style.setProperty("--cols", tracks.join(" "));
+    const least = [...widths.values()].reduce((sum, width) => sum + width, 0);
+    this.element.style.setProperty("--least", least > this.#width + 1 ? `${least}px` : "0");
+    this.#drawHead(columns);
+    for (const [column, width] of widths) this.#cut(column, width);
+    this.#space.style.height = `${this.#rows.length * ROW_PX}px`;
+    const height = this.element.clientHeight || DEFAULT_HEIGHT_PX;
+    const first = Math.max(0, Math.floor(this.element.scrollTop / ROW_PX) - MARGIN_ROWS);
+    const last = Math.min(this.#rows.length, Math.ceil((this.element.scrollTop + height) / ROW_PX) + MARGIN_ROWS);
+    const elements: HTMLElement[] = [];
+    for (let place = first; place < last; place++) elements.push(this.#row(place, columns));
+    this.#space.replaceChildren(...elements);
+    this.#tellActive();
+  }
+
+  #tellActive(): void {
+    const active = this.#space.querySelector(":scope > .at");
+    if (active) this.element.setAttribute("aria-activedescendant", active.id);
+    else this.element.removeAttribute("aria-activedescendant");
+  }
+
+  /** Cuts all names of a column once for a width: to cut thousands takes longer than all else. */
+  #cut({ id, names, leadPx = 0 }: SheetColumn<R>, widthPx: number): void {
+    if (names === undefined) return;
+    const width = widthPx - CELL_PADDING_PX - leadPx;
+    const rows = this.#rows;
+    const last = this.#cuts.get(id);
+    const isSame = last?.width === width;
+    if (isSame && last.rows === rows) return;
+    const isKnown = isSame && rows.every((row) => last.texts.has(names(row)));
+    const texts = isKnown ? last.texts : cutNames(rows.map(names), textFits(this.element, width));
+    this.#cuts.set(id, { width, texts, rows });
+  }
+
+  #drawHead(columns: readonly SheetColumn<R>[]): void {
+    const { id, isDown } = this.#sorting;
+    const titles = columns.map((column) => this.#titles.get(column.id) ?? column.title);
+    const now = columns.map((column, i) => `${column.id} ${titles[i]}`).join("\n") + id + isDown;
+    if (this.#head.dataset.now === now) return;
+    this.#head.dataset.now = now;
+    const { activeElement } = document;
+    const kept = this.#head.contains(activeElement) ? (activeElement as HTMLElement).dataset.column : undefined;
+    this.#head.replaceChildren(...columns.map((column, i) => this.#headOf(column, titles[i])));
+    if (kept) this.#head.querySelector<HTMLElement>(`button[data-column="${kept}"]`)?.focus();
+  }
+
+  #headOf({ id, tip, width, isRight }: SheetColumn<R>, text: string): HTMLElement {
+    const { signal, onSort } = this.options;
+    const sort = id !== this.#sorting.id ? "none" : this.#sorting.isDown ? "descending" : "ascending";
+    // The column that takes the room left may have a head of any length.
+    const title = width === undefined ? [text, tip].filter(Boolean).join("\n") : tip;
+    const press = h("button", { type: "button", class: "tfp-head", "data-column": id, title }, text);
+    on(press, signal, { click: () => onSort(id) });
+    const edge = h("i", { class: "edge", "aria-hidden": "true" });
+    on(edge, signal, {
+      pointerdown: (event) => this.#beginResize(event, edge, id),
+      dblclick: () => this.#setWidth(id, null),
+    });
+    return h("span", { role: "columnheader", "aria-sort": sort, class: isRight && "r" }, press, edge);
+  }
+
+  #beginResize(event: PointerEvent, edge: HTMLElement, id: string): void {
+    const start = this.columnWidth(id) - event.clientX;
+    const dragged = new AbortController();
+    const signal = AbortSignal.any([dragged.signal, this.options.signal]);
+    edge.setPointerCapture?.(event.pointerId);
+    const end = () => dragged.abort();
+    const pointermove = (moved: PointerEvent) => this.#setWidth(id, start + moved.clientX);
+    on(edge, signal, { pointermove, pointerup: end, pointercancel: end });
+  }
+
+  /** null gives a column its own width again. */
+  #setWidth(id: string, px: number | null): void {
+    if (px === null) this.#chosenWidths.delete(id);
+    else this.#chosenWidths.set(id, Math.max(LEAST_COLUMN_PX, px));
+    this.#drawSoon();
+    this.options.onWidths?.();
+  }
+
+  #row(place: number, columns: readonly SheetColumn<R>[]): HTMLElement {
+    const row = this.#rows[place];
+    const marks = this.options.attributes(row);
+    for (const name of Object.keys(marks)) this.#marks.add(name);
+    const element = h("div", {
+      ...{ role: "row", id: `${this.#id}-${place}`, "data-row": place, "aria-rowindex": place + 2 },
+      class: place === this.#at ? "row at" : "row",
+      ...marks,
+    });
+    element.style.top = `${place * ROW_PX}px`;
+    for (const { id, isRight, cell } of columns) {
+      const attributes = { role: "gridcell", class: isRight ? "c r" : "c", "data-column": id };
+      element.append(h("span", attributes, cell(row, this.#looks.get(id) as CellLook)));
+    }
+    return element;
+  }
+
+  /** -1 for none. */
+  #placeOf({ target }: Event): number {
+    const found = target instanceof Element ? target.closest<HTMLElement>("[data-row]") : null;
+    return found === null ? -1 : Number(found.dataset.row);
+  }
+
+  #click(event: MouseEvent): void {
+    const place = this.#placeOf(event);
+    if (place >= 0 && place < this.#rows.length)
+      this.options.onClick(this.#rows[place], place, event.target as Element);
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!this.#act(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #act(key: string): boolean {
+    const steps = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: PAGE_ROWS,
+      PageUp: -PAGE_ROWS,
+      Home: -Infinity,
+      End: Infinity,
+    };
+    const step = steps[key as keyof typeof steps];
+    const row = this.#rows[this.#at];
+    if (step === undefined) return row !== undefined && this.options.onKey?.(key, row, this.#at) === true;
+    if (this.#rows.length === 0) return true;
+    this.options.onWalk(this.#at < 0 ? 0 : Math.max(0, Math.min(this.#rows.length - 1, this.#at + step)));
+    return true;
+  }
+}
