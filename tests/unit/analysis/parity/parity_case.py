@@ -28,7 +28,13 @@ MARKED_KINDS = (
 LOOPING_KIND = "lstm_fit"
 """A marked capture in which XProf sees no step, because a loop of TensorFlow runs inside."""
 CPU_KINDS = (*MARKED_KINDS, LOOPING_KIND)
-KINDS = (*CPU_KINDS, "v100")
+H100_KINDS = ("h100_eager", "h100_lstm", "h100_cnn_input")
+"""Captures by this package: ops run one by one, a recurrent net, and a net that waits for one sequential `map`."""
+GPU_KINDS = ("v100", *H100_KINDS)
+KINDS = (*CPU_KINDS, *GPU_KINDS)
+UNMARKED_KINDS = ("keras_bare", "function_loop", "eager_loop")
+WITHOUT_ITERATIONS = f"{LOOPING_KIND}_without_iterations"
+"""What the answers of XProf about `without_iterations` of that capture are called."""
 HostOps = tuple[dict[str, OpTotals], int]
 TOOLS = ("overview_page", "framework_op_stats", "input_pipeline_analyzer", "memory_profile", "kernel_stats")
 
