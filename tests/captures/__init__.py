@@ -37,7 +37,6 @@ KINDS: dict[str, Callable[[str], None]] = {
         loops.function_epoch,
         own_captures.nested_fit,
         own_captures.two_optimizers,
-        own_captures.quickstart,
     )
 }
 

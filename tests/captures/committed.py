@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parents[1] / "data"
-XPLANE = "plugins/profile/run/vm.xplane.pb"
+TRACE = "plugins/profile/run/vm.xplane.pb"
 """Where a log directory has its trace. In `tests/data` it is compressed: by gzip, as `tfprof.load` reads it, of those that a
 GPU made; by lzma, a quarter smaller, of those that change with every `--captures`."""
 NAMES = tuple(sorted(path.name for path in DATA.iterdir() if path.is_dir()))
@@ -22,21 +22,21 @@ _DECOMPRESS = {".gz": gzip.decompress, ".xz": lzma.decompress}
 
 def content(name: str) -> bytes:
     """The bytes of the xplane.pb of a capture."""
-    (path,) = (DATA / name).glob(f"{XPLANE}.*")
+    (path,) = (DATA / name).glob(f"{TRACE}.*")
     return _DECOMPRESS[path.suffix](path.read_bytes())
 
 
 def unpack(name: str, directory: Path) -> Path:
     """Write a capture's log directory with its trace uncompressed, and give the path of the trace."""
     shutil.copytree(DATA / name, directory, ignore=shutil.ignore_patterns("*.xplane.pb.*"))
-    path = directory / XPLANE
+    path = directory / TRACE
     path.write_bytes(content(name))
     return path
 
 
 def pack(xplane: Path, name: str) -> None:
     """Take a trace of a CPU into `tests/data`."""
-    (DATA / name / f"{XPLANE}.xz").write_bytes(lzma.compress(xplane.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+    (DATA / name / f"{TRACE}.xz").write_bytes(lzma.compress(xplane.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
 
 
 def write_answers(name: str, answers: dict[str, Any]) -> None:

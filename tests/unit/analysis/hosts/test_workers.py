@@ -161,7 +161,6 @@ def test_the_pod_viewer_leaves_a_coordinator_out_as_well() -> None:
     assert [set(step) for step in pod_records(files)] == [{"a"}] * workers_of(*files.values()).n_steps
 
 
-@pytest.mark.tensorflow
 def test_the_pod_viewer_shows_the_same_of_a_real_capture(capture_of: Callable[[str], Path]) -> None:
     path = capture_of("keras_fit")
     trace = read_xspace(path.read_bytes())

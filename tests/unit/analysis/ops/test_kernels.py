@@ -190,7 +190,6 @@ def test_a_kernel_of_a_compiled_program_goes_by_the_op_it_is_most_of() -> None:
     assert set(frame["op_name"]) <= set(results.ops["name"])
 
 
-@pytest.mark.tensorflow
 def test_kernels_of_a_real_compiled_program_equal_xprof_but_for_the_ops_of_fusions(
     capture_of: Callable[[str], Path],
 ) -> None:

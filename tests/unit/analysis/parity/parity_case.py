@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
+from tests.captures import committed
+from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows
 from tests.unit.formats.full_protobuf import space_class
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -41,7 +42,7 @@ TOOLS = ("overview_page", "framework_op_stats", "input_pipeline_analyzer", "memo
 
 @dataclass(frozen=True)
 class Case:
-    """A trace with both readings. XProf reads every tool in one process, when first asked."""
+    """A capture with both readings: ours, and XProf's as `tests/data` keeps it."""
 
     kind: str
     path: Path
@@ -68,7 +69,14 @@ class Case:
     @cached_property
     def theirs(self) -> Mapping[str, Any]:
         """XProf's reading, by tool."""
-        return xprof(self.path, *TOOLS)
+        found: Mapping[str, Any] = committed.answers(self.kind)["tools"]
+        return found
+
+    @cached_property
+    def theirs_without_iterations(self) -> Mapping[str, Any]:
+        """What XProf says of the same file after `without_iterations`."""
+        found: Mapping[str, Any] = committed.answers(WITHOUT_ITERATIONS)["tools"]
+        return found
 
     @property
     def is_gpu(self) -> bool:
