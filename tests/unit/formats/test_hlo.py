@@ -56,6 +56,7 @@ def real(capture_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFac
     return read_hlo_modules(whole), json.loads(told)
 
 
+@pytest.mark.tensorflow
 def test_every_instruction_of_a_real_program_is_as_tensorflow_reads_it(real: tuple[HloModules, list[Any]]) -> None:
     modules, (name, program, rows) = real
     assert (modules.module_name, modules.program_id.tolist(), modules.warnings) == ((name,), [program], ())

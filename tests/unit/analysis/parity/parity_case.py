@@ -37,7 +37,14 @@ UNMARKED_KINDS = ("keras_bare", "function_loop", "eager_loop")
 WITHOUT_ITERATIONS = f"{LOOPING_KIND}_without_iterations"
 """What the answers of XProf about `without_iterations` of that capture are called."""
 HostOps = tuple[dict[str, OpTotals], int]
-TOOLS = ("overview_page", "framework_op_stats", "input_pipeline_analyzer", "memory_profile", "kernel_stats")
+TOOLS = (
+    "overview_page",
+    "framework_op_stats",
+    "input_pipeline_analyzer",
+    "memory_profile",
+    "kernel_stats",
+    "pod_viewer",
+)
 
 
 @dataclass(frozen=True)
