@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js fuzz bench setup-demo setup-dev clean
+.PHONY: help demo lab test check lint js fuzz bench goldens setup-demo setup-dev clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 h
 
 bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, and of 10 to 1,000 hosts: build/bench/report.md
 	@$(PY) benchmarks/bench.py
+
+goldens: setup-dev ## ask XProf anew about the captures in tests/data; with CAPTURES=1 make those of CPUs anew first
+	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
 
 setup-demo:
 	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,lab --also nbclient

@@ -37,14 +37,14 @@ KINDS: dict[str, Callable[[str], None]] = {
         loops.function_epoch,
         own_captures.nested_fit,
         own_captures.two_optimizers,
-        own_captures.quickstart,
     )
 }
 
 
 def capture(kind: str, directory: Path) -> Path:
     """Run one kind of training in a fresh process and give the path of its xplane.pb."""
-    environment = os.environ | {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    always = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {"TF_ENABLE_ONEDNN_OPTS": "0"} | os.environ | always
     command = [sys.executable, "-m", "tests.captures", kind, str(directory.resolve())]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:

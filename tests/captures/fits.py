@@ -85,7 +85,7 @@ def lstm_fit(directory: str) -> None:
     import tensorflow as tf
 
     rng = np.random.default_rng(0)
-    x, y = rng.random((8 * N_FEW_STEPS, 12, 4), np.float32), rng.integers(0, 5, 8 * N_FEW_STEPS)
+    x, y = rng.random((8 * N_FEW_STEPS, 6, 4), np.float32), rng.integers(0, 5, 8 * N_FEW_STEPS)
     model = keras.Sequential([keras.layers.LSTM(8), keras.layers.Dense(5)])
     _fit(directory, model, tf.data.Dataset.from_tensor_slices((x, y)).batch(8).prefetch(2))
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-QUICKSTART = Path(__file__).parents[2] / "notebooks" / "quickstart.ipynb"
 
 
 def nested_fit(directory: str) -> None:
@@ -74,16 +71,3 @@ def two_optimizers(directory: str) -> None:
     model.fit(data, batch_size=32, verbose=0)
     with tfprof.profile(logdir=directory):
         model.fit(data, batch_size=32, verbose=0)
-
-
-def quickstart(directory: str) -> None:
-    """notebooks/quickstart.ipynb up to its profiled cell, as a reader runs it."""
-    import nbformat
-    from nbclient import NotebookClient
-
-    notebook = nbformat.read(QUICKSTART, as_version=4)
-    (profiled,) = [i for i, cell in enumerate(notebook.cells) if cell.source.startswith("%%tfprofile")]
-    del notebook.cells[profiled + 1 :]
-    magic = notebook.cells[profiled].source
-    notebook.cells[profiled].source = magic.replace("-o prof", f"-o prof --view none --logdir {directory}", 1)
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-N_STEPS = 40
-N_LOOP_STEPS = 25
-N_FEW_STEPS = 9
+N_STEPS = 8
+N_LOOP_STEPS = 6
+N_FEW_STEPS = 6
 
 
 def image_batches(n_steps: int) -> Any:

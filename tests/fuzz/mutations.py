@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from functools import cache
-from pathlib import Path
 
 from tests.builders import (
     Gz,
@@ -20,9 +19,9 @@ from tests.builders import (
     space,
     varint,
 )
+from tests.captures import committed
 from tests.unit.formats.full_protobuf import space_class
 
-V100 = Path(__file__).parents[3] / "shared" / "traces" / "v100_bert_8gpu.xplane.pb"
 _N_KEPT_EVENTS = 40
 
 
@@ -38,7 +37,7 @@ def mutant(number: int) -> bytes:
 
 @cache
 def seeds() -> tuple[bytes, ...]:
-    """Whole traces: drawn ones with all the format has, and the head of each line of a real one where it is at hand."""
+    """Whole traces: drawn ones with all the format has, and the head of each line of a real one."""
     rng = random.Random(0)
     drawn = [
         space(*_drawing(), hostnames=["host"], warnings=["w"]),
@@ -49,7 +48,7 @@ def seeds() -> tuple[bytes, ...]:
         space(plane("/host:CPU", line("overlap", *(event("o", i, 1 + i * 7 % 30) for i in range(300))))),
         space(plane("empty")),
     ]
-    return tuple(drawn + ([_head_of(V100.read_bytes())] if V100.exists() else []))
+    return (*drawn, _head_of(committed.content("v100")))
 
 
 def _drawing() -> tuple[object, ...]:

@@ -29,11 +29,7 @@ ARGUMENTS = "steps every system logdir max_seconds max_bytes every_seconds detai
 
 @pytest.fixture(scope="module", params=["keras_fit", "xla_fit", "v100"])
 def prof(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> tfprof.Profile:
-    kind: str = request.param
-    return tfprof.load(request.getfixturevalue("v100_xplane") if kind == "v100" else capture_of(kind))
-
-
-pytestmark = pytest.mark.tensorflow
+    return tfprof.load(capture_of(request.param))
 
 
 def within_01(ratios: pd.Series) -> bool:

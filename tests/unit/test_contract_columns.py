@@ -24,17 +24,15 @@ OF_AN_ALLOCATOR = tuple(name for name in TABLES if name.startswith("memory.") an
 """Methods of `prof.memory`."""
 OF_A_DIFF = tuple(name.removeprefix("diff(a, b).") for name in TABLES if name.startswith("diff(a, b)."))
 
-CAPTURED = [pytest.param(kind, marks=pytest.mark.tensorflow) for kind in ("keras_fit", "xla_fit")]
 
-
-@pytest.fixture(scope="module", params=[*CAPTURED, "v100", "written"])
+@pytest.fixture(scope="module", params=["keras_fit", "xla_fit", "v100", "written"])
 def prof(
     request: pytest.FixtureRequest, capture_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tfprof.Profile:
     kind: str = request.param
     if kind == "written":
         return tfprof.load(write_run(tmp_path_factory.mktemp("run"), PLAIN))
-    return tfprof.load(request.getfixturevalue("v100_xplane") if kind == "v100" else capture_of(kind))
+    return tfprof.load(capture_of(kind))
 
 
 IS_OF_KIND: dict[str, Callable[[pd.Series], bool]] = {

@@ -12,14 +12,13 @@ from tests.unit.analysis.parity.parity_case import Case
 
 
 @pytest.fixture(scope="session")
-def case_of(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Callable[[str], Case]:
-    """`case_of(kind)`: a capture (or `v100`) with both readings, each read once a session."""
+def case_of(capture_of: Callable[[str], Path]) -> Callable[[str], Case]:
+    """`case_of(kind)`: a capture with both readings, each read once a session."""
     made: dict[str, Case] = {}
 
     def case(kind: str) -> Case:
         if kind not in made:
-            path = request.getfixturevalue("v100_xplane") if kind == "v100" else capture_of(kind)
-            made[kind] = Case(kind, path)
+            made[kind] = Case(kind, capture_of(kind))
         return made[kind]
 
     return case

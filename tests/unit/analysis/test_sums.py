@@ -15,8 +15,7 @@ from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
 
-pytestmark = pytest.mark.tensorflow
-every_kind = pytest.mark.parametrize("kind", [*KINDS, "nested_fit", "eager_loop", "function_epoch"])
+every_kind = pytest.mark.parametrize("kind", [*KINDS, "eager_loop", "function_epoch"])
 N_MOMENTS = 20
 
 

@@ -12,6 +12,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -128,15 +129,22 @@ def _activities(trace: Trace, line: int) -> Iterator[tuple[int, int, str, str, b
     """Start, end, name, type and whether it is a mere allocation, of every op of a line in event order."""
     low, high = trace.line_offsets[line : line + 2]
     tf_op = trace.string_stat("tf_op")
-    for event in range(int(low), int(high)):
-        start, end = int(trace.start_ps[event]), int(trace.end_ps[event])
-        name = trace.strings[trace.name_id[event]]
-        parsed = parse_op_names([name])
-        if parsed.category[0] != OpCategory.UNKNOWN:
-            yield start, end, parsed.name[0], parsed.type[0], False
-        if tf_op[event] >= 0 and trace.strings[tf_op[event]]:
-            parsed = parse_op_names([trace.strings[tf_op[event]]])
-            yield start, end, parsed.name[0], parsed.type[0], name.startswith("Memory")
+    columns = (column[low:high].tolist() for column in (trace.start_ps, trace.end_ps, trace.name_id, tf_op))
+    for start, end, name_id, op_id in zip(*columns, strict=True):
+        name = trace.strings[name_id]
+        category, op, kind = _parsed(name)
+        if category != OpCategory.UNKNOWN:
+            yield start, end, op, kind, False
+        if op_id >= 0 and trace.strings[op_id]:
+            _, op, kind = _parsed(trace.strings[op_id])
+            yield start, end, op, kind, name.startswith("Memory")
+
+
+@cache
+def _parsed(text: str) -> tuple[int, str, str]:
+    """Category, name and type of one op name."""
+    parsed = parse_op_names([text])
+    return int(parsed.category[0]), parsed.name[0], parsed.type[0]
 
 
 def _line_with_quirks(trace: Trace, line: int) -> LineTotals:

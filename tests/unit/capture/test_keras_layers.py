@@ -109,6 +109,7 @@ def test_a_keras_that_is_not_whole_costs_what_it_lacks(monkeypatch: pytest.Monke
     assert found() == []
 
 
+@pytest.mark.tensorflow
 def test_the_layers_of_a_real_model_are_in_the_sidecar(capture_of: Callable[[str], Path]) -> None:
     source_map = open_traces(capture_of("two_optimizers").parent).source_map
     assert source_map is not None

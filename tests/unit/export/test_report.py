@@ -275,7 +275,6 @@ def test_the_v100_trace_gives_kernels_memory_and_limits(v100_xplane: Path) -> No
     assert len(told.encode()) <= MOST_BYTES
 
 
-@pytest.mark.tensorflow
 def test_a_real_training_is_told_from_its_own_file_and_from_a_chrome_trace(
     capture_of: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -39,12 +39,10 @@ def test_a_real_gpu_trace_agrees_with_a_full_decode(v100_xplane: Path) -> None:
     assert_all_agree(v100_xplane.read_bytes())
 
 
-@pytest.mark.tensorflow
 def test_a_real_keras_capture_agrees_with_a_full_decode(keras_xplane: Path) -> None:
     assert_all_agree(keras_xplane.read_bytes())
 
 
-@pytest.mark.tensorflow
 def test_a_real_capture_never_needs_the_slow_path(keras_xplane: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("an event of a real capture went the slow path")

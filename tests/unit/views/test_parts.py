@@ -33,10 +33,7 @@ def build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ca
 
 
 @pytest.fixture(scope="module", params=["keras_fit", "v100"])
-def results(request: pytest.FixtureRequest) -> Results:
-    if request.param == "v100":
-        return Results(read_xspace(request.getfixturevalue("v100_xplane").read_bytes()))
-    capture_of: Callable[[str], Path] = request.getfixturevalue("capture_of")
+def results(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Results:
     return Results(read_xspace(capture_of(request.param).read_bytes()))
 
 

@@ -82,7 +82,6 @@ def test_of_several_layers_on_one_line_no_size_is_guessed() -> None:
     assert drawn(11, two, with_memory=False).advice == ()
 
 
-@pytest.mark.tensorflow
 def test_a_compiled_program_tells_the_size(capture_of: Callable[[str], Path]) -> None:
     results = Results(read_xspace(capture_of("xla_fit").read_bytes()))
     assert (3, 3) in filter_sizes(Run(results)).values()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.builders import Event, Plane, U, event, line, plane, trace
+from tests.captures.run_parts import N_STEPS
 from tfprof_widgets.analysis.base.grouping import Grouping, group_events
 from tfprof_widgets.trace.trace import Trace
 
@@ -145,10 +144,9 @@ def test_a_trace_without_events_has_no_groups() -> None:
     assert len(grouping.group_id) == len(grouping.groups) == 0
 
 
-@pytest.mark.tensorflow
 def test_a_real_run_has_one_group_per_marked_step(keras_xplane: Path) -> None:
     from tfprof_widgets.formats.xspace.xspace import read_xspace
 
     grouping = group_events(read_xspace(keras_xplane.read_bytes()))
-    assert len(grouping.groups) == 40
+    assert len(grouping.groups) == N_STEPS
     assert not grouping.groups["is_implicit"].any()

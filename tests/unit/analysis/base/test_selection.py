@@ -20,13 +20,11 @@ TIME_COLUMN = {
     "hlo_ops": "total_self_time_us",
     "kernels": "total_time_us",
 }
-pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture(scope="module", params=["xla_fit", "v100"])
 def results(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Results:
-    path = request.getfixturevalue("v100_xplane") if request.param == "v100" else capture_of(request.param)
-    opened = open_traces(path)
+    opened = open_traces(capture_of(request.param))
     return Results(opened.trace, opened.source_map)
 
 

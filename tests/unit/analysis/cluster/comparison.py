@@ -15,6 +15,7 @@ from tfprof_widgets.analysis.cluster.host_summary import summarize_host
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.merging import merge_traces, with_host
+from tfprof_widgets.trace.source_map import SourceMap
 from tfprof_widgets.trace.trace import Trace
 
 
@@ -26,13 +27,13 @@ class Both:
     whole: Results
 
     @classmethod
-    def of_traces(cls, traces: Sequence[Trace]) -> Both:
-        """Of one trace per host; what a worker sends goes through a pickle."""
+    def of_traces(cls, traces: Sequence[Trace], source_map: SourceMap | None = None) -> Both:
+        """Of one trace per host, and what was noted of their program; what a worker sends goes through a pickle."""
         summaries = [
             pickle.loads(pickle.dumps(summarize_host(Results(trace), path=f"/run/{i}.xplane.pb")))
             for i, trace in enumerate(traces)
         ]
-        return cls(merge_hosts(summaries), Results(merge_traces(traces)))
+        return cls(merge_hosts(summaries, source_map=source_map), Results(merge_traces(traces), source_map))
 
     @classmethod
     def of_run(cls, directory: Path) -> Both:

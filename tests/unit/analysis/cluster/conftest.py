@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.browser.full_run import PLAIN, write_run
@@ -14,6 +15,7 @@ from tests.unit.analysis.cluster.comparison import Both, copies
 from tests.unit.analysis.hosts.drawn_hosts import STEP_US, chief, data_ahead, served_worker, server
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.trace.source_map import SourceMap
 from tfprof_widgets.trace.trace import Trace
 
 CAPTURES = ("keras_fit", "xla_fit")
@@ -33,7 +35,7 @@ def both_of(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
                 drawn = Cluster(8, slow_compute={3: 1.3}, slow_input={6: 2.0})
                 made[run] = Both.of_run(drawn.draw(tmp_path_factory.mktemp("reduced_stragglers")))
             elif run == "devices":
-                made[run] = Both.of_traces(device_hosts(tmp_path_factory.mktemp("reduced_devices")))
+                made[run] = Both.of_traces(*device_hosts(tmp_path_factory.mktemp("reduced_devices")))
             elif run == "servers":
                 files = chief(), server(), served_worker(0, beside=data_ahead(4 * STEP_US)), served_worker(1)
                 made[run] = Both.of_traces([read_xspace(content) for content in files])
@@ -45,9 +47,9 @@ def both_of(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
     return both
 
 
-def device_hosts(directory: Path) -> list[Trace]:
+def device_hosts(directory: Path) -> tuple[list[Trace], SourceMap]:
     """Hosts with kernels, a compiled program, allocators and pipelines: the second has another kernel and starts later, the
-    third another allocator, layer and program."""
+    third another allocator, layer and program; and what the capture noted of the first one's program."""
     words = [
         PLAIN,
         replace(PLAIN, host="worker-1", kernel="ampere_sgemm_64x64"),
@@ -61,8 +63,16 @@ def device_hosts(directory: Path) -> list[Trace]:
             iterator="Iterator::Root::Batch",
         ),
     ]
-    traces = []
-    for i, one in enumerate(words):
-        trace = open_traces(write_run(directory / str(i), one)).trace
-        traces.append(replace(trace, origin_ns=trace.origin_ns + i * LATER_NS))
-    return traces
+    opened = [open_traces(write_run(directory / str(i), one)) for i, one in enumerate(words)]
+    traces = [replace(one.trace, origin_ns=one.trace.origin_ns + i * LATER_NS) for i, one in enumerate(opened)]
+    notes = opened[0].source_map
+    assert notes is not None
+    weight = {
+        "name": "kernel",
+        "shape": "3x3",
+        "dtype": "float32",
+        "trainable": True,
+        "layer": "net/conv",
+        "device": "",
+    }
+    return traces, replace(notes, variables=pd.DataFrame([weight]))

@@ -91,7 +91,6 @@ def test_a_capture_that_caught_nothing_is_compared_and_named(tmp_path: Path) -> 
     assert math.isnan(found.step_time_ratio)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", ["keras_fit", "xla_fit"])
 def test_a_real_capture_does_not_differ_from_itself(kind: str, capture_of: Callable[[str], Path]) -> None:
     first, second = (tfprof.load(capture_of(kind)) for _ in range(2))
@@ -108,7 +107,6 @@ def test_a_real_capture_does_not_differ_from_itself(kind: str, capture_of: Calla
     assert sums == pytest.approx(ran / 1e3 / during.sum(), rel=0.3)  # ops that cross the end of a step count as a whole
 
 
-@pytest.mark.tensorflow
 def test_a_real_gpu_capture_is_compared_with_one_of_a_cpu(v100_xplane: Path, capture_of: Callable[[str], Path]) -> None:
     found = tfprof.diff(tfprof.load(v100_xplane), tfprof.load(capture_of("keras_fit")))
     assert "removed" in set(found.kernels["state"]) | {"removed" if found.kernels.empty else ""}

@@ -142,7 +142,7 @@ def test_the_overview_shows_of_each_step_the_longest_device_after_undoing_d1(nam
     results, theirs = read(GPU_RUNS, name)
     shown = [round(row["stepTimeMs"] * 1e9) for row in rows(theirs["overview_page"][1])]
     longest = results.workers.frame.groupby("step")["device_compute_ms"].max()
-    assert [round(ms * 1e9) for ms in longest] == shown
+    assert [round(ms * 1e9) for ms in longest] == shown != []
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_ops_of_all_hosts_add_up_as_in_xprof(runs: Mapping[str, Run], name: str,
         )
         for row in ours.to_dict("records")
     }
-    assert found == expected
+    assert found == expected != {}
 
 
 @pytest.mark.parametrize("name", GPU_RUNS)
@@ -198,7 +198,7 @@ def test_kernels_of_all_hosts_are_those_of_xprof(name: str, read: Read) -> None:
     ours = results.kernels.frame.set_index(
         ["name", "op_name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"]
     )
-    assert set(ours.index) == set(expected.index)
+    assert set(ours.index) == set(expected.index) != set()
     for index, row in expected.iterrows():
         own = ours.loc[index]
         assert (own["occurrences"], own["total_time_us"]) == (row["n"], row["us"])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.builders import U, event, line, plane, session, space
 from tests.unit.analysis.hosts.pod_oracle import CATEGORIES, NAMES, pod_records
+from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps
+from tests.unit.analysis.parity.parity_case import MARKED_KINDS, Case
 from tfprof_widgets.analysis.hosts.workers import Workers, compute_workers
 from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -128,7 +129,7 @@ def test_the_pod_viewer_shows_the_same_on_hosts_without_devices(files: dict[str,
 
 
 def assert_same_as_pod_viewer(frame: pd.DataFrame, theirs: list[dict[str, dict[str, object]]]) -> None:
-    assert len(theirs) == frame["step"].nunique()
+    assert len(theirs) == frame["step"].nunique() > 0
     assert sum(len(step) for step in theirs) == len(frame)
     for _, ours in frame.iterrows():
         record = theirs[ours["step"]][ours["host"]]
@@ -161,9 +162,7 @@ def test_the_pod_viewer_leaves_a_coordinator_out_as_well() -> None:
     assert [set(step) for step in pod_records(files)] == [{"a"}] * workers_of(*files.values()).n_steps
 
 
-@pytest.mark.tensorflow
-def test_the_pod_viewer_shows_the_same_of_a_real_capture(capture_of: Callable[[str], Path]) -> None:
-    path = capture_of("keras_fit")
-    trace = read_xspace(path.read_bytes())
-    frame = compute_workers(trace, compute_steps(trace)).frame
-    assert_same_as_pod_viewer(frame, pod_records({"host": path.read_bytes()}))
+@pytest.mark.parametrize("kind", MARKED_KINDS)
+def test_the_pod_viewer_shows_the_same_of_a_real_capture(kind: str, case_of: Callable[[str], Case]) -> None:
+    case = case_of(kind)
+    assert_same_as_pod_viewer(case.results.workers.frame, pod_steps(case.theirs))

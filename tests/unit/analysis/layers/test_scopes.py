@@ -107,7 +107,9 @@ def test_paths_beyond_the_bound_of_memory_are_charged_to_a_scope_around(monkeypa
     assert found.frame["self_time_us"].sum() == 3
 
 
-@pytest.mark.parametrize("kind", ["keras_fit", "lstm_fit", "nested_fit", "xla_fit"])
+@pytest.mark.parametrize(
+    "kind", ["keras_fit", "lstm_fit", "xla_fit", pytest.param("nested_fit", marks=pytest.mark.tensorflow)]
+)
 def test_the_tree_of_a_real_run_holds_all_time(kind: str, capture_of: Callable[[str], Path]) -> None:
     results = Results(open_traces(capture_of(kind)).trace)
     check(results)

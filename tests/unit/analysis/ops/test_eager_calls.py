@@ -68,7 +68,6 @@ def test_a_call_that_launches_a_kernel_is_one_op_of_the_host_and_one_of_the_devi
     assert (overview.host_eager_ratio, overview.device_eager_ratio) == (1, 1)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("kind", "is_eager"), [("keras_fit", False), ("keras_bare", False), ("eager_loop_marked", True)]
 )
@@ -82,7 +81,6 @@ def test_an_eager_loop_is_told_to_be_one_and_a_plain_fit_is_not(
     assert (overview.host_eager_ratio < 0.05) != is_eager
 
 
-@pytest.mark.tensorflow
 def test_an_eager_loop_has_its_ops_each_as_often_as_it_ran(capture_of: Callable[[str], Path]) -> None:
     ops = Results(read_xspace(capture_of("eager_loop_marked").read_bytes())).ops.set_index("name")
     assert ops.loc["eager/Conv2D", "occurrences"] == N_LOOP_STEPS

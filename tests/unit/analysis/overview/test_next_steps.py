@@ -203,14 +203,12 @@ def test_short_memory_stands_beside_the_verdict() -> None:
     assert any("memory timeline" in sentence for sentence in overview.next_steps)
 
 
-@pytest.mark.tensorflow
 def test_an_eager_loop_is_told_to_use_tf_function(capture_of: Callable[[str], Path]) -> None:
     overview = Results(read_xspace(capture_of("eager_loop_marked").read_bytes())).overview
     assert overview.host_eager_ratio > 0.5
     assert any("one by one from Python" in sentence for sentence in overview.next_steps)
 
 
-@pytest.mark.tensorflow
 def test_eager_ops_before_the_averaged_steps_are_no_advice(capture_of: Callable[[str], Path]) -> None:
     overview = Results(read_xspace(capture_of("keras_first_step").read_bytes())).overview
     assert not any("@tf.function" in sentence for sentence in overview.next_steps)

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
+from tests.captures import committed
+from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows
 from tests.unit.formats.full_protobuf import space_class
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -28,14 +29,27 @@ MARKED_KINDS = (
 LOOPING_KIND = "lstm_fit"
 """A marked capture in which XProf sees no step, because a loop of TensorFlow runs inside."""
 CPU_KINDS = (*MARKED_KINDS, LOOPING_KIND)
-KINDS = (*CPU_KINDS, "v100")
+H100_KINDS = ("h100_eager", "h100_lstm", "h100_cnn_input")
+"""Captures by this package: ops run one by one, a recurrent net, and a net that waits for one sequential `map`."""
+GPU_KINDS = ("v100", *H100_KINDS)
+KINDS = (*CPU_KINDS, *GPU_KINDS)
+UNMARKED_KINDS = ("keras_bare", "function_loop", "eager_loop")
+WITHOUT_ITERATIONS = f"{LOOPING_KIND}_without_iterations"
+"""What the answers of XProf about `without_iterations` of that capture are called."""
 HostOps = tuple[dict[str, OpTotals], int]
-TOOLS = ("overview_page", "framework_op_stats", "input_pipeline_analyzer", "memory_profile", "kernel_stats")
+TOOLS = (
+    "overview_page",
+    "framework_op_stats",
+    "input_pipeline_analyzer",
+    "memory_profile",
+    "kernel_stats",
+    "pod_viewer",
+)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A trace with both readings. XProf reads every tool in one process, when first asked."""
+    """A capture with both readings: ours, and XProf's as `tests/data` keeps it."""
 
     kind: str
     path: Path
@@ -62,7 +76,14 @@ class Case:
     @cached_property
     def theirs(self) -> Mapping[str, Any]:
         """XProf's reading, by tool."""
-        return xprof(self.path, *TOOLS)
+        found: Mapping[str, Any] = committed.answers(self.kind)["tools"]
+        return found
+
+    @cached_property
+    def theirs_without_iterations(self) -> Mapping[str, Any]:
+        """What XProf says of the same file after `without_iterations`."""
+        found: Mapping[str, Any] = committed.answers(WITHOUT_ITERATIONS)["tools"]
+        return found
 
     @property
     def is_gpu(self) -> bool:

@@ -19,6 +19,7 @@ from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Trace
 
 CATEGORIES = ("enqueue", "demanded_file_read", "advanced_file_read", "preprocessing", "unclassified_nonequeue")
+WITHOUT_INPUT = "h100_eager"
 OPENINGS = {
     "Input-bound": "HIGHLY input-bound",
     "Moderately input-bound": "MODERATELY input-bound",
@@ -49,15 +50,20 @@ def assert_equal_to_xprof(trace: Trace, totals: Mapping[str, OpTotals], table: M
         assert time_us == pytest.approx(float(table["p"][f"{key}_us"]), abs=0.0005)  # printed with three decimals
 
 
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", [*KINDS, "quickstart"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != WITHOUT_INPUT])
 def test_input_ops_and_categories_of_a_capture_equal_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
     assert_equal_to_xprof(case.trace, case.quirky_ops[0], case.theirs["input_pipeline_analyzer"][2])
 
 
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", [*MARKED_KINDS, "quickstart"])
+def test_a_loop_without_a_data_set_has_no_input_ops_as_in_xprof(case_of: Callable[[str], Case]) -> None:
+    case = case_of(WITHOUT_INPUT)
+    assert len(case.results.ops) > 10
+    assert case.results.input_pipeline.ops.empty
+    assert rows(case.theirs["input_pipeline_analyzer"][2]) == []
+
+
+@pytest.mark.parametrize("kind", MARKED_KINDS)
 def test_the_conclusion_over_the_same_steps_is_that_of_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
     steps = shown_by_xprof(case.results.steps.frame)  # D3
@@ -71,7 +77,18 @@ def test_the_conclusion_over_the_same_steps_is_that_of_xprof(kind: str, case_of:
     assert shown == pytest.approx(100 * share, abs=0.05 + 1e-9)
 
 
-@pytest.mark.tensorflow
+def test_a_gpu_that_waits_for_data_does_so_for_an_unknown_reason_in_xprof(case_of: Callable[[str], Case]) -> None:
+    """D1: without the host's events every wait is unattributed."""
+    case = case_of("h100_cnn_input")
+    page = case.theirs["overview_page"]
+    assert page[1]["p"]["infeed_time_ms_avg"] == "0.0"
+    assert page[3]["p"]["statement"].startswith("Your program is POTENTIALLY input-bound because 91.5% of the total")
+    step = case.results.steps.frame.iloc[1]
+    columns = ("device_compute_ms", "input_ms", "kernel_launch_ms", "host_compute_ms", "output_ms", "other_ms")
+    assert [step[name] for name in columns] == [4.093676, 40.761586, 1.278189, 1.35758, 0.0032, 0.617137]
+    assert case.results.input_pipeline.verdict.startswith("Input-bound: the model waits 43.5 of 51.6 ms a step")
+
+
 @pytest.mark.parametrize("kind", ["lstm_fit", "keras_bare"])
 def test_without_steps_xprof_says_nothing_where_we_do(kind: str, case_of: Callable[[str], Case]) -> None:
     """D2."""

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.builders import U, event, line, plane, space
-from tests.unit.analysis.parity.parity_case import Case
+from tests.unit.analysis.parity.parity_case import GPU_KINDS, Case
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -48,8 +50,9 @@ def assert_same_kernels(trace: Trace, table: dict[str, Any]) -> None:
         assert {name: got[name] for name in COLUMNS.values()} == {name: want[key] for key, name in COLUMNS.items()}
 
 
-def test_kernels_of_eight_gpus_equal_xprof(case_of: Callable[[str], Case]) -> None:
-    case = case_of("v100")
+@pytest.mark.parametrize("kind", GPU_KINDS)
+def test_kernels_of_a_capture_equal_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
+    case = case_of(kind)
     assert_same_kernels(case.trace, case.theirs["kernel_stats"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.builders import U, event, line, plane, space
@@ -17,7 +18,6 @@ from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_machine_is_described_as_xprof_describes_it(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
@@ -29,7 +29,6 @@ def test_the_machine_is_described_as_xprof_describes_it(kind: str, case_of: Call
     assert hardware == ("GPU" if case.is_gpu else "CPU_ONLY")
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_share_of_eager_ops_is_that_of_xprof_after_undoing_its_stack(
     kind: str, case_of: Callable[[str], Case]
@@ -43,7 +42,6 @@ def test_the_share_of_eager_ops_is_that_of_xprof_after_undoing_its_stack(
     assert case.theirs["overview_page"][0]["p"]["host_op_time_eager_percent"] == f"{share:.1%}"
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", KINDS)
 def test_shares_of_host_and_device_are_those_of_xprof_after_counting_like_it(
     kind: str, case_of: Callable[[str], Case]
@@ -87,17 +85,29 @@ def drawn_device_ops() -> bytes:
     return space(host, plane("/device:GPU:0", line("Stream #7(Compute)", *kernels, id=7), device_vendor="Nvidia"))
 
 
-def test_top_device_ops_of_the_whole_trace_equal_xprof() -> None:
-    content = drawn_device_ops()
-    theirs = rows(xprof(content, "overview_page")["overview_page"][0])
-    ops = Results(read_xspace(content)).ops
+def assert_same_top_ops(ops: pd.DataFrame, page: list[dict[str, Any]]) -> None:
+    theirs = rows(page[0])
     ours = ops[ops["device"] == "Device"].head(10)
+    assert len(ours) == 10
     assert [row["operation"] for row in theirs] == ours["name"].tolist()
     assert [row["category"] for row in theirs] == ours["type"].tolist()
     assert [row["selfTimePercent"] for row in theirs] == pytest.approx(ours["self_time_ratio"].tolist(), rel=1e-14)
     assert [row["cumulativeTimePercent"] for row in theirs] == pytest.approx(
         ours["cumulative_ratio"].tolist(), rel=1e-12
     )
+
+
+def test_top_device_ops_of_the_whole_trace_equal_xprof() -> None:
+    content = drawn_device_ops()
+    assert_same_top_ops(Results(read_xspace(content)).ops, xprof(content, "overview_page")["overview_page"])
+
+
+@pytest.mark.parametrize("kind", ["h100_lstm", "h100_cnn_input"])
+def test_top_device_ops_of_a_capture_equal_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
+    case = case_of(kind)
+    page = case.theirs["overview_page"]
+    assert_same_top_ops(case.results.ops, page)
+    assert page[0]["p"]["device_op_time_eager_percent"] == f"{case.results.overview.device_eager_ratio:.1%}"
 
 
 def test_precision_and_eager_share_of_a_device_equal_xprof() -> None:
@@ -119,7 +129,6 @@ def test_little_16_bit_compute_is_told_where_xprof_tells_it(half: str, is_told: 
     assert len(ours) == is_told
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", MARKED_KINDS)
 def test_time_that_xprof_finds_unattributed_is_told_too(kind: str, case_of: Callable[[str], Case]) -> None:
     """XProf tells it unless it already took it for a sign of waiting for input, from 3 % on; we from 15 % on (D12)."""

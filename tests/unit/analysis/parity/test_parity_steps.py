@@ -9,9 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.unit.analysis.parity.parity_case import CPU_KINDS, LOOPING_KIND, MARKED_KINDS, Case, without_iterations
+from tests.captures.run_parts import N_STEPS
+from tests.unit.analysis.parity.parity_case import (
+    CPU_KINDS,
+    GPU_KINDS,
+    H100_KINDS,
+    LOOPING_KIND,
+    MARKED_KINDS,
+    UNMARKED_KINDS,
+    Case,
+)
 from tests.unit.analysis.steps.step_oracle import Span, time_by_priority
-from tests.unit.analysis.xprof_oracle import rows, xprof
+from tests.unit.analysis.xprof_oracle import rows
 from tfprof_widgets.analysis.base.grouping import group_events
 from tfprof_widgets.trace.trace import Trace
 
@@ -54,8 +63,7 @@ def assert_same_steps(ours: pd.DataFrame, theirs: list[dict[str, Any]]) -> None:
         assert got["duration_ps"] == round(want["stepTimeMs"] * 1e9)
 
 
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", [*MARKED_KINDS, "quickstart"])
+@pytest.mark.parametrize("kind", MARKED_KINDS)
 def test_steps_of_a_cpu_capture_equal_xprof_in_every_category(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
     ours = shown_by_xprof(case.results.steps.frame)
@@ -63,7 +71,6 @@ def test_steps_of_a_cpu_capture_equal_xprof_in_every_category(kind: str, case_of
     assert case.theirs["input_pipeline_analyzer"][1] == case.theirs["overview_page"][1]
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", MARKED_KINDS)
 def test_averages_over_the_steps_that_xprof_shows_equal_its_own(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
@@ -82,19 +89,17 @@ def test_averages_over_the_steps_that_xprof_shows_equal_its_own(kind: str, case_
         assert printed[f"{key}_time_ms_sdv"] == f"{value.std(ddof=1):.1f}"
 
 
-@pytest.mark.tensorflow
 def test_steps_with_a_loop_of_tensorflow_inside_equal_xprof_once_it_sees_them(
     case_of: Callable[[str], Case],
 ) -> None:
     """D2: XProf makes a group of every iteration of the loop instead of the step; see `without_iterations`."""
     case = case_of(LOOPING_KIND)
     assert case.their_steps == []
-    theirs = xprof(without_iterations(case.path.read_bytes()), "overview_page")["overview_page"]
-    assert_same_steps(shown_by_xprof(case.results.steps.frame), rows(theirs[1]))
+    theirs = rows(case.theirs_without_iterations["overview_page"][1])
+    assert_same_steps(shown_by_xprof(case.results.steps.frame), theirs)
 
 
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", ["keras_bare", "function_loop", "eager_loop"])
+@pytest.mark.parametrize("kind", UNMARKED_KINDS)
 def test_where_nobody_marked_a_step_xprof_has_none(kind: str, case_of: Callable[[str], Case]) -> None:
     """D2."""
     case = case_of(kind)
@@ -102,10 +107,10 @@ def test_where_nobody_marked_a_step_xprof_has_none(kind: str, case_of: Callable[
     assert set(case.results.steps.frame["source"]) == {"inferred"}
 
 
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", CPU_KINDS)
+@pytest.mark.parametrize("kind", [*CPU_KINDS, *H100_KINDS])
 def test_the_categories_of_every_step_add_up_to_its_time(kind: str, case_of: Callable[[str], Case]) -> None:
     steps = case_of(kind).results.steps
+    assert len(steps.frame) > 5
     total = steps.pieces.groupby("step")["duration_ps"].sum()
     assert total.tolist() == steps.frame["duration_ps"].tolist()
     ends = steps.pieces["start_ps"] + steps.pieces["duration_ps"]
@@ -113,11 +118,10 @@ def test_the_categories_of_every_step_add_up_to_its_time(kind: str, case_of: Cal
     assert (steps.pieces["start_ps"].to_numpy()[1:][same] == ends.to_numpy()[:-1][same]).all()
 
 
-@pytest.mark.tensorflow
-def test_a_keras_fit_of_forty_marked_batches_has_forty_steps(case_of: Callable[[str], Case]) -> None:
+def test_a_keras_fit_has_a_step_for_each_marked_batch(case_of: Callable[[str], Case]) -> None:
     steps = case_of("keras_fit").results.steps.frame
-    assert steps["source"].tolist() == ["marker"] * 40
-    assert steps["name"].tolist() == [f"train {i}" for i in range(20)] * 2
+    assert steps["source"].tolist() == ["marker"] * N_STEPS
+    assert steps["name"].tolist() == [f"train {i}" for i in range(N_STEPS // 2)] * 2
     assert steps["is_complete"].all()
 
 
@@ -161,8 +165,36 @@ def test_the_gpu_step_equals_xprof_after_undoing_d1(case_of: Callable[[str], Cas
     assert ours["kernel_launch_ms"] > 0
 
 
-def test_the_share_of_16_bit_compute_equals_xprof_after_undoing_d1(case_of: Callable[[str], Case]) -> None:
-    case = case_of("v100")
+@pytest.mark.parametrize(("kind", "n_steps"), [("h100_eager", 12), ("h100_lstm", 12), ("h100_cnn_input", 20)])
+def test_steps_of_an_h100_equal_xprof_after_undoing_d1_d3_and_d8(
+    kind: str, n_steps: int, case_of: Callable[[str], Case]
+) -> None:
+    """XProf's step lasts from the first to the last event of its group on the device."""
+    case = case_of(kind)
+    groups = device_spans(case.trace, copies_are_compute=True)
+    as_xprof = []
+    for group, spans in sorted(groups.items()):
+        low, high = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
+        time = time_by_priority(spans, low, high)
+        as_xprof.append((str(group), high - low, time[140] + time[150], time[0]))
+    columns = ("stepTimeMs", "deviceComputeTimeMs", "otherTimeMs")
+    shown = [(step["stepnum"], *(round(step[column] * 1e9) for column in columns)) for step in case.their_steps]
+    assert shown == as_xprof[1:-1]
+    assert len(as_xprof) == n_steps
+
+    steps = case.results.steps.frame
+    assert steps["name"].tolist() == [f"train {i}" for i in range(n_steps)]
+    with_copies = device_spans(case.trace, copies_are_compute=False)
+    for step in steps.to_dict("records"):
+        time = time_by_priority(with_copies[step["step"]], step["start_ps"], step["start_ps"] + step["duration_ps"])
+        assert round(step["device_compute_ms"] * 1e9) == time[140] + time[150] > 0
+        assert round(step["device_to_device_ms"] * 1e9) == time[120]
+        assert round(step["output_ms"] * 1e9) == time[130] > 0
+
+
+@pytest.mark.parametrize("kind", GPU_KINDS)
+def test_the_share_of_16_bit_compute_equals_xprof_after_undoing_d1(kind: str, case_of: Callable[[str], Case]) -> None:
+    case = case_of(kind)
     share: dict[bool, float] = {}
     for copies_are_compute in (True, False):
         total = sum(

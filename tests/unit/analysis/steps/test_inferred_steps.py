@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
+from tests.captures.run_parts import N_LOOP_STEPS
 from tfprof_widgets.analysis.steps.steps import Steps, compute_steps
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Bool, Trace
@@ -29,7 +30,6 @@ def unmarked(whole: Trace) -> Trace:
     return kept(whole, ~whole.names_matching(["train"]))
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", ["keras_fit", "function_loop_marked", "eager_loop_marked"])
 def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(
     kind: str, capture_of: Callable[[str], Path]
@@ -51,7 +51,6 @@ def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(
         assert inferred[category].mean() == pytest.approx(marked[category].mean(), rel=0.1, abs=0.02)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("kind", "name"),
     [("keras_bare", "multi_step_on_iterator"), ("function_loop", "train_step"), ("eager_loop", "step")],
@@ -60,7 +59,7 @@ def test_a_loop_that_nobody_marked_has_one_step_per_batch(
     kind: str, name: str, capture_of: Callable[[str], Path]
 ) -> None:
     steps = compute_steps(read_xspace(capture_of(kind).read_bytes())).frame
-    assert steps["name"].tolist() == [f"{name} {i}" for i in range(25)]
+    assert steps["name"].tolist() == [f"{name} {i}" for i in range(N_LOOP_STEPS)]
     assert set(steps["source"]) == {"inferred"}
     ends = steps["start_ps"] + steps["duration_ps"]
     assert (steps["start_ps"].to_numpy()[1:] >= ends.to_numpy()[:-1]).all()
@@ -182,20 +181,18 @@ def test_a_loop_over_a_data_set_inside_a_function_has_a_step_per_element() -> No
     assert steps.frame["host_compute_ms"].tolist() == [0.008] * 3
 
 
-@pytest.mark.tensorflow
 def test_an_epoch_inside_one_function_has_one_step_per_batch(capture_of: Callable[[str], Path]) -> None:
     steps = compute_steps(read_xspace(capture_of("function_epoch").read_bytes())).frame
-    assert len(steps) == 25
+    assert len(steps) == N_LOOP_STEPS
     assert set(steps["source"]) == {"inferred"}
 
 
-@pytest.mark.tensorflow
 def test_a_loop_takes_as_long_per_step_whether_it_is_marked_or_not(capture_of: Callable[[str], Path]) -> None:
     marked, bare = (
         compute_steps(read_xspace(capture_of(kind).read_bytes())).frame for kind in ("paced_loop_marked", "paced_loop")
     )
     assert set(marked["source"]) == {"marker"}
     assert set(bare["source"]) == {"inferred"}
-    assert len(bare) == len(marked) == 25
+    assert len(bare) == len(marked) == N_LOOP_STEPS
     # Two runs: of medians, so that what else the machine did for a moment does not count.
     assert bare["step_time_ms"].median() == pytest.approx(marked["step_time_ms"].median(), rel=0.05)

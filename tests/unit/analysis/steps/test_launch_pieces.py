@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
 from tfprof_widgets.analysis.results import Results
@@ -79,7 +78,6 @@ def test_a_real_gpu_step_has_launches_input_and_host_compute_that_add_up(v100_xp
     assert round(breakdown.sum() * 1e9) == row["duration_ps"]
 
 
-@pytest.mark.tensorflow
 def test_the_parts_of_every_captured_step_add_up_to_the_picosecond(capture_of: Callable[[str], Path]) -> None:
     frame = compute_steps(read_xspace(capture_of("keras_fit").read_bytes())).frame
     parts = sum((frame[f"{name}_ms"] * 1e9).round() for name in STEP_CATEGORIES)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
 from tfprof_widgets.analysis.timeline.flows import FLOWS_COLUMNS, KINDS, Flows, compute_flows, flow_table
@@ -150,7 +149,6 @@ def test_every_kernel_of_a_gpu_capture_has_its_launch(v100_xplane: Path) -> None
     assert counts == {"launch": 1556, "producer": 99, "pool": 0, "tf_data": 2, "send_recv": 38}
 
 
-@pytest.mark.tensorflow
 def test_a_capture_of_training_on_the_cpu_has_the_flows_of_its_executor_and_its_input(
     capture_of: Callable[[str], Path],
 ) -> None:

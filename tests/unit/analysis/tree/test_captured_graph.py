@@ -101,8 +101,9 @@ def test_totals_are_those_of_the_ops(program: str, ran: Ran) -> None:
     assert CALL not in "".join(results.op_graph.ops["name"][: len(results.ops)])
 
 
-@pytest.mark.parametrize("kind", ["eager_loop", "function_epoch", "two_optimizers"])
-@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    "kind", ["eager_loop", "function_epoch", pytest.param("two_optimizers", marks=pytest.mark.tensorflow)]
+)
 def test_totals_are_those_of_the_ops_whoever_captured(kind: str, capture_of: Callable[[str], Path]) -> None:
     opened = open_traces(capture_of(kind))
     results = Results(opened.trace, opened.source_map)

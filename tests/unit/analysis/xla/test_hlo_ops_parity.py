@@ -75,7 +75,6 @@ def of_xla(case: Case) -> dict[str, dict[str, Any]]:
     return {row["hlo_op_name"]: row for row in rows(case.theirs["hlo_stats"]) if str(row["program_id"]) != "0"}
 
 
-@pytest.mark.tensorflow
 def test_names_categories_and_times_on_a_gpu_are_xprofs(gpu: Case) -> None:
     theirs, ours = of_xla(gpu), gpu.results.hlo_ops.frame
     assert len(theirs) > 60
@@ -101,24 +100,24 @@ def test_names_categories_and_times_on_a_gpu_are_xprofs(gpu: Case) -> None:
         )
 
 
-@pytest.mark.tensorflow
 def test_shares_on_a_gpu_are_xprofs_once_idle_time_and_other_ops_count(gpu: Case) -> None:
     device = aggregate_ops(gpu.results.occurrences, shares=gpu.results.op_shares, idle=True)
     whole = device.loc[device["device"] == "Device", "total_self_time_us"].sum()
     theirs, ours = of_xla(gpu), gpu.results.hlo_ops.frame.set_index("name")["total_self_time_us"]
+    assert len(theirs) > 60
     for name, row in theirs.items():
         assert row["total_self_time_percent"] == pytest.approx(ours[name] / whole * 100, rel=1e-12)
 
 
-@pytest.mark.tensorflow
 def test_the_text_of_an_op_is_how_xlas_own_begins(gpu: Case) -> None:
     ours = gpu.results.hlo_ops.frame.set_index("name")["expression"]
-    for name, row in of_xla(gpu).items():
+    xla = of_xla(gpu)
+    assert len(xla) > 60
+    for name, row in xla.items():
         theirs = re.sub(r"/\*index=\d+\*/", "", row["hlo_op_expression"])
         assert theirs.startswith(ours[name])
 
 
-@pytest.mark.tensorflow
 def test_bytes_on_a_gpu_are_those_of_xlas_cost_analysis(gpu: Case) -> None:
     theirs, ours = of_xla(gpu), gpu.results.hlo_ops.frame
     compared = 0
@@ -131,7 +130,6 @@ def test_bytes_on_a_gpu_are_those_of_xlas_cost_analysis(gpu: Case) -> None:
     assert compared > 55
 
 
-@pytest.mark.tensorflow
 def test_flops_on_a_gpu_are_those_of_xlas_cost_analysis_but_for_its_weights(gpu: Case) -> None:
     """Of element-wise operations XProf's figure is a weight of its model of GPUs; it is undone where it is the common one."""
     theirs, ours = of_xla(gpu), gpu.results.hlo_ops.frame
@@ -161,7 +159,6 @@ def is_plain(modules: HloModules, name: str) -> bool:
     return modules.opcode[row] == "fusion" and all(modules.opcode[one] in plain for one in inside)
 
 
-@pytest.mark.tensorflow
 def test_framework_ops_of_a_gpu_are_xprofs_once_fusions_go_to_their_roots(gpu: Case) -> None:
     """Undoes the sharing of fusions: XProf gives each HLO op to the framework op in its own metadata."""
     frame = gpu.results.hlo_ops.frame
@@ -174,11 +171,11 @@ def test_framework_ops_of_a_gpu_are_xprofs_once_fusions_go_to_their_roots(gpu: C
         if row["host_or_device"] == "Device" and row["operation"] != "other/MatMul"
     }
     assert set(theirs) == set(total.index)
+    assert len(theirs) > 20
     for op, row in theirs.items():
         assert (row["total_time"], row["occurrences"]) == (pytest.approx(total[op], rel=1e-12), count[op])
 
 
-@pytest.mark.tensorflow
 def test_all_device_time_is_charged_with_and_without_sharing(gpu: Case) -> None:
     ops = gpu.results.ops
     device = ops[ops["device"] == "Device"]
@@ -191,7 +188,6 @@ def test_all_device_time_is_charged_with_and_without_sharing(gpu: Case) -> None:
     assert measured == pytest.approx(theirs + 7, rel=1e-12), "XProf drops the op it does not find"
 
 
-@pytest.mark.tensorflow
 def test_tpu_op_times_are_xprofs(tpu: Case) -> None:
     theirs = {row["hlo_op_name"]: row for row in rows(tpu.theirs["hlo_stats"])}
     ours = tpu.results.hlo_ops.frame
@@ -218,7 +214,6 @@ def test_tpu_op_times_are_xprofs(tpu: Case) -> None:
         )
 
 
-@pytest.mark.tensorflow
 def test_tpu_idle_and_framework_ops_are_xprofs(tpu: Case) -> None:
     ours = aggregate_ops(tpu.results.occurrences, shares=tpu.results.op_shares, idle=True)
     ours = ours[ours["device"] == "Device"]
@@ -231,7 +226,6 @@ def test_tpu_idle_and_framework_ops_are_xprofs(tpu: Case) -> None:
     assert ours.set_index("name")["type"]["m/conv"] == "Conv2D"
 
 
-@pytest.mark.tensorflow
 def test_the_tensor_core_share_of_device_ops_is_xprofs() -> None:
     details = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 
