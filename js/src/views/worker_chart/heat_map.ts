@@ -98,8 +98,8 @@ export class HeatMap {
     this.draw();
   }
 
+  /** Until the next frame keys and pointer act on what is on the screen. */
   draw(): void {
-    this.#grid = null;
     this.#redraw();
   }
 
