@@ -10,10 +10,14 @@ import pytest
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.trace.bounds import clean_text, decoded, document, texts, unpacked, whole
 
-PACKED = gzip.compress(b"x" * 100)
+PACKED = gzip.compress(b"x" * 100, mtime=0)
 
 
-@pytest.mark.parametrize("content", [PACKED, PACKED + bytes(16), gzip.compress(b"x" * 60) + gzip.compress(b"x" * 40)])
+@pytest.mark.parametrize(
+    "content",
+    [PACKED, PACKED + bytes(16), gzip.compress(b"x" * 60, mtime=0) + gzip.compress(b"x" * 40, mtime=0)],
+    ids=["one", "padded", "two"],
+)
 def test_what_was_packed_in_one_stream_or_several_is_unpacked_up_to_the_limit(content: bytes) -> None:
     assert unpacked(content, 100) == b"x" * 100
     with pytest.raises(TraceError, match="unpacks to more than 99 bytes"):
@@ -23,6 +27,7 @@ def test_what_was_packed_in_one_stream_or_several_is_unpacked_up_to_the_limit(co
 @pytest.mark.parametrize(
     ("content", "said"),
     [(PACKED[:-9], "is truncated: its .* end inside the gzip stream"), (b"\x1f\x8bjunkjunk", "not whole")],
+    ids=["cut", "junk"],
 )
 def test_what_was_not_packed_whole_is_refused(content: bytes, said: str) -> None:
     with pytest.raises(TraceError, match=said):
