@@ -32,8 +32,8 @@ def plural(count: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """`a, b and 3 more`: so many of some names."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    """`a, b and 3 more of 5`: so many of some names."""
+    more = f" and {len(names) - most:,} more of {len(names):,}" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
