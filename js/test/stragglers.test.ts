@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { hostGrid, hostMatrix, partOf, rangeOf } from "../src/model/hosts/host_grid";
 import { shortHosts } from "../src/model/hosts/host_names";
@@ -7,6 +6,7 @@ import { workerRows } from "../src/model/hosts/worker_steps";
 import type { StragglerMeta } from "../src/model/wire/meta";
 import type { Table } from "../src/model/wire/wire";
 import { verdict } from "../src/views/worker_chart/words";
+import { vector } from "./vectors";
 
 const CATEGORIES = ["input", "host_compute", "device_collectives"];
 
@@ -16,10 +16,8 @@ interface Vector {
   readonly host_compute_ms: readonly (readonly number[])[];
   readonly stragglers: readonly StragglerMeta[];
 }
-/** The same as those of the Python tests; each step ends 1 ms after its last host arrived. */
-const VECTORS: readonly Vector[] = JSON.parse(
-  readFileSync(new URL("../../tests/unit/analysis/hosts/straggler_vectors.json", import.meta.url), "utf-8"),
-);
+/** What Python says of them; each step ends 1 ms after its last host arrived. */
+const VECTORS = vector<readonly Vector[]>("stragglers");
 
 /** Hosts that wait for the slowest in each step: ms of input and compute by step and host, then 1 ms of exchange. */
 function synchronous(input: readonly (readonly number[])[], compute: readonly (readonly number[])[] = []) {

@@ -187,7 +187,7 @@ describe("HLO ops", () => {
 
   it("of hostile programs keep their keys apart", () => {
     const hlos: HloMeta[] = ["__proto__", "constructor"].map((category) => hloMeta("x", { category }));
-    const totals = { totalPs: f8(1, 2), selfPs: f8(1, 2), occurrences: f8(1, 1) };
+    const totals = { totalPs: f8(1, 2), selfPs: f8(1, 2), occurrences: f8(1, 1), done: f8(1, 1) };
     expect(hloRows(withPrograms(hlos), totals, "category").map((row) => row.key)).toEqual(["constructor", "__proto__"]);
   });
 });

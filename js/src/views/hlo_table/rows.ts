@@ -1,6 +1,6 @@
 /** Executions of HLO ops and a time range -> one row per HLO op, or per category or program. */
 
-import { type OpTotals, opTotals } from "../../model/ops/ops";
+import { isInRange, type OpTotals, opTotals, overlapPs } from "../../model/ops/ops";
 import type { RangePs } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";
 import type { HloMeta } from "../../model/wire/meta";
@@ -30,7 +30,10 @@ export interface HloRow {
   readonly gibps: number;
 }
 
-type Totals = Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">;
+interface Totals extends Pick<OpTotals, "totalPs" | "selfPs" | "occurrences"> {
+  /** Occurrences; of one that the range cuts the part within it, since as much of its work counts. */
+  readonly done: Float64Array;
+}
 
 /** Totals per row of `hlo_ops` from those of its units. */
 export function hloTotals(
@@ -42,20 +45,35 @@ export function hloTotals(
 ): Totals {
   const units = tables("hlo_units") ?? EMPTY_TABLE;
   const row = numbers(units, "hlo");
-  const added = () => opTotals(tables("occurrences") ?? EMPTY_TABLE, undefined, units.n, range);
-  const totals = (range === null && whole) || added();
+  const occurrences = tables("occurrences") ?? EMPTY_TABLE;
+  const known = range === null ? whole : null;
+  const totals = known ?? opTotals(occurrences, undefined, units.n, range);
+  const done = known?.occurrences ?? doneParts(occurrences, units.n, range);
   const sums = {
     totalPs: new Float64Array(nHlos),
     selfPs: new Float64Array(nHlos),
     occurrences: new Float64Array(nHlos),
+    done: new Float64Array(nHlos),
   };
   for (let unit = 0; unit < units.n; unit++) {
     if (row[unit] < 0) continue;
     sums.totalPs[row[unit]] += totals.totalPs[unit];
     sums.selfPs[row[unit]] += Math.max(0, totals.selfPs[unit]);
     sums.occurrences[row[unit]] += totals.occurrences[unit];
+    sums.done[row[unit]] += done[unit];
   }
   return sums;
+}
+
+/** Occurrences per unit, of each the part within the range. */
+function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64Array {
+  const done = new Float64Array(nUnits);
+  const [op, start, duration] = ["op", "start_ps", "duration_ps"].map((name) => numbers(occurrences, name));
+  for (let i = 0; i < occurrences.n; i++) {
+    if (!isInRange(start[i], duration[i], range)) continue;
+    done[op[i]] += duration[i] > 0 ? overlapPs(start[i], duration[i], range) / duration[i] : 1;
+  }
+  return done;
 }
 
 /** The HLO ops that ran, or their groups, most self time first. */
@@ -72,8 +90,7 @@ export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Groupi
   const drafts = [...groups].map(([key, rows]) => {
     const totalPs = sum(rows, (i) => totals.totalPs[i]);
     // What of a group is unknown would make its rate too low: it has none.
-    const work = (of: "flops" | "bytes_accessed") =>
-      sum(rows, (i) => (hlos[i][of] ?? Number.NaN) * totals.occurrences[i]);
+    const work = (of: "flops" | "bytes_accessed") => sum(rows, (i) => (hlos[i][of] ?? Number.NaN) * totals.done[i]);
     return {
       ...{ key, hlos: rows, meta: hlos[rows[0]], totalPs },
       occurrences: sum(rows, (i) => totals.occurrences[i]),

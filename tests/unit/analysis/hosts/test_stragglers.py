@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +29,6 @@ from tfprof_widgets.trace.trace import Float64
 from tfprof_widgets.views.payload.meta import straggler_meta, worker_meta
 
 SEEDS = range(3)
-VECTORS = json.loads((Path(__file__).parent / "straggler_vectors.json").read_text())
 
 
 def planted(n_hosts: int, n_compute: int, n_input: int, seed: int) -> tuple[Mapping[str, str], Results]:
@@ -169,17 +166,6 @@ def with_own_times(own_ms: Float64, *, exchange_ms: float = 0.5) -> Workers:
     )
     drawn = results_of_cluster(Cluster(2, n_steps=1)).workers
     return replace(drawn, frame=frame, hosts=tuple(host_name(i) for i in range(n_hosts)), n_steps=n_steps)
-
-
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
-def test_what_is_found_is_what_the_views_compute(vector: dict[str, Any]) -> None:
-    """`js/test/stragglers.test.ts` checks the same vectors."""
-    read, compute = np.array(vector["input_ms"]), np.array(vector["host_compute_ms"])
-    workers = with_own_times(read + compute, exchange_ms=vector["transfer_ms"])
-    frame = workers.frame.assign(input_ms=read.reshape(-1), host_compute_ms=compute.reshape(-1))
-    found = compute_stragglers(replace(workers, frame=frame, hosts=tuple(f"worker{i}" for i in range(read.shape[1]))))
-    expected = pd.DataFrame(vector["stragglers"], columns=STRAGGLER_COLUMNS).astype(found.dtypes)
-    pd.testing.assert_frame_equal(found, expected)
 
 
 @pytest.mark.parametrize("n_hosts", [4, 32, 128, 1000])

@@ -1,0 +1,309 @@
+/** What views work out for a range or a host is what Python says; its side of each is `tests/make_vectors.py`. */
+
+import { beforeAll, describe, expect, it } from "vitest";
+import type { TraceData } from "../src/host/data";
+import { Aggregate } from "../src/model/events/aggregate";
+import { nodeFigures, nodeOfOp } from "../src/model/graph/cost_tree";
+import { scopePath } from "../src/model/graph/scopes";
+import { Structure } from "../src/model/graph/structure";
+import { stragglersIn } from "../src/model/hosts/stragglers";
+import { workerRows } from "../src/model/hosts/worker_steps";
+import { inputOps, inputParts } from "../src/model/input/input_ops";
+import { countedSteps, inputShares, statisticsOf } from "../src/model/input/input_waits";
+import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
+import { countEvents, liveAt, memoryEvents, peakRow, rowAt } from "../src/model/memory/memory";
+import { measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
+import { lifetimePs, topLifetimes } from "../src/model/memory/memory_lifetimes";
+import { memorySteps } from "../src/model/memory/memory_steps";
+import { rangedOps } from "../src/model/ops/ranged_ops";
+import { readableKernel } from "../src/model/text/kernel_names";
+import type { RangePs } from "../src/model/time/viewport";
+import { numbers } from "../src/model/wire/column";
+import type { StragglerMeta } from "../src/model/wire/meta";
+import type { StructureMeta } from "../src/model/wire/structure_meta";
+import { EMPTY_TABLE } from "../src/model/wire/wire";
+import {
+  expectHloOps,
+  expectKernels,
+  expectLayers,
+  expectOps,
+  expectOverview,
+  expectScopes,
+  expectSourceLines,
+  MS,
+  type OfOverview,
+  type OfRange,
+  ofHost,
+  US,
+  whole,
+} from "./vector_tables";
+import { dataOf, expectRows, expectSameRows, type Row, type SentPack, vector } from "./vectors";
+
+interface Training {
+  readonly pack: SentPack;
+  readonly ranges: readonly OfRange[];
+  readonly names: readonly Row[];
+  readonly overview: OfOverview;
+  readonly memory: {
+    readonly summary: Row;
+    readonly live: readonly { readonly at_ms: number; readonly rows: readonly Row[] }[];
+    readonly growth: { readonly bytes_per_step: number; readonly n_steps: number; readonly is_leak: boolean };
+    readonly counted: readonly (Row & { readonly range_ps: RangePs })[];
+  } & Readonly<Record<"steps" | "unfreed" | "lifetimes", readonly Row[]>>;
+  readonly input: {
+    readonly executions: readonly {
+      readonly latency_us: number;
+      readonly is_slow: boolean;
+      readonly iterators: readonly Row[];
+    }[];
+  } & Readonly<Record<"ops" | "categories" | "iterators" | "steps", readonly Row[]>>;
+}
+interface Hosts {
+  readonly pack: SentPack;
+  readonly hosts: Readonly<
+    Record<
+      string,
+      { readonly ranges: readonly OfRange[]; readonly overview: OfOverview; readonly memory: readonly Row[] }
+    >
+  >;
+}
+
+const training = vector<Training>("training");
+const program = vector<Pick<Training, "pack" | "ranges">>("program");
+const hosts = vector<Hosts>("hosts");
+let one: TraceData;
+beforeAll(async () => {
+  one = await dataOf(training.pack);
+});
+
+describe("of a range, as Python has it,", () => {
+  const all = [training, program].flatMap(({ pack, ranges }) => ranges.map((expected) => ({ pack, expected })));
+
+  it.each(all)("are ops, kernels, HLO ops and what they are charged to: $expected.range_ps", async (given) => {
+    const { pack, expected } = given;
+    const part = whole(await dataOf(pack));
+    const totals = rangedOps(part.meta, part.table, expected.range_ps);
+    expectOps(part, totals, expected);
+    expectKernels(part, expected);
+    expectHloOps(part, expected);
+    expectLayers(part, totals, expected);
+    expectSourceLines(part, totals, expected);
+    expectScopes(part, totals, expected);
+  });
+});
+
+describe("of one host, as Python has it,", () => {
+  it.each(Object.entries(hosts.hosts))("are ops and kernels, the step and its memory: %s", async (host, expected) => {
+    const part = ofHost(await dataOf(hosts.pack), host);
+    for (const range of expected.ranges) {
+      expectOps(part, rangedOps(part.meta, part.table, range.range_ps), range);
+      expectKernels(part, range);
+    }
+    expectOverview(part, expected.overview);
+    expect(part.meta.memory_summary).toEqual(expected.memory);
+    const events = memoryEvents(part.table("memory") ?? EMPTY_TABLE, 0);
+    const peak = peakRow(events, null);
+    expect(events.stack[peak] + events.heap[peak]).toBe(expected.memory[0].peak_bytes);
+  });
+});
+
+describe("of a whole capture, as Python has it,", () => {
+  it("are the ops that cost most of the usual steps", () => expectOverview(whole(one), training.overview));
+
+  it("are events by name", () => {
+    const { events, meta } = one;
+    const sums = new Aggregate(events, meta.names.length, () => true);
+    sums.start({ t0: 0, t1: meta.duration_ps + 1 });
+    sums.step();
+    expectSameRows(
+      sums.rows().map(({ name, count, totalPs, selfPs, minPs, maxPs }) => ({
+        ...{ name: meta.names[name], count, total_ns: totalPs / 1e3, self_ns: selfPs / 1e3 },
+        ...{ min_ns: minPs / 1e3, max_ns: maxPs / 1e3 },
+      })),
+      training.names,
+      ["name"],
+    );
+  });
+});
+
+describe("of memory, as Python has it,", () => {
+  const expected = training.memory;
+  const memory = () => memoryEvents(one.table("memory") ?? EMPTY_TABLE, 0);
+  const steps = () => memorySteps(memory(), one.table("steps") ?? EMPTY_TABLE);
+
+  it("is the peak, and what is live at a moment", () => {
+    const events = memory();
+    const peak = peakRow(events, null);
+    const at = [events.stack[peak] + events.heap[peak], events.time[peak] / MS];
+    expect(at).toEqual([expected.summary.peak_bytes, expected.summary.peak_at_ms]);
+    for (const { at_ms, rows } of expected.live) {
+      const found = liveAt(events, rowAt(events, at_ms * MS));
+      const byBytes = (list: readonly Row[]) => [...list].sort((a, b) => Number(b.total_bytes) - Number(a.total_bytes));
+      expectRows(
+        byBytes(found.map((group) => ({ op: nameOf(group.op), n: group.count, total_bytes: group.allocatedBytes }))),
+        byBytes(rows.map(({ op, occurrences, total_bytes }) => ({ op, n: occurrences, total_bytes }))),
+      );
+    }
+  });
+
+  /** Negative numbers stand for what has no op. */
+  const nameOf = (op: number) => (op >= 0 ? one.meta.names[op] : "allocated before the capture");
+
+  it("are events in a range", () => {
+    for (const { range_ps, ...counts } of expected.counted) expect(countEvents(memory(), range_ps)).toEqual(counts);
+  });
+
+  it("is what each step did, and whether it grows", () => {
+    expectRows(
+      steps().map((step) => ({
+        ...{ step: step.step, peak_bytes: step.peakBytes, peak_at_ms: step.peakAtPs / MS },
+        ...{ start_bytes: step.startBytes, end_bytes: step.endBytes, growth_bytes: step.endBytes - step.startBytes },
+        ...{ n_allocations: step.nAllocations, allocated_bytes: step.allocatedBytes },
+      })),
+      expected.steps,
+    );
+    const { bytesPerStep, nSteps, isSignificant } = measureGrowth(steps(), Number(expected.summary.peak_bytes));
+    const { bytes_per_step, n_steps, is_leak } = expected.growth;
+    expect([bytesPerStep, nSteps, isSignificant]).toEqual([bytes_per_step, n_steps, is_leak]);
+    expect(is_leak).toBe(true);
+  });
+
+  it("is what is not given back, and how long the rest lived", () => {
+    expectRows(
+      unfreedByOp(memory(), steps()).map((row) => ({
+        ...{ op: nameOf(row.op), n_allocations: row.nAllocations, n_steps: row.nSteps },
+        ...{ allocated_bytes: row.allocatedBytes, bytes_per_step: row.bytesPerStep, held_bytes: row.heldBytes },
+      })),
+      expected.unfreed,
+    );
+    const events = memory();
+    const { rows, nAllocations } = topLifetimes(events, null, 100);
+    expect(nAllocations).toBe(expected.lifetimes.length);
+    expectSameRows(
+      Array.from(rows, (row) => ({
+        ...{ op: nameOf(events.op[row]), allocated_at_ms: events.time[row] / MS },
+        lifetime_ms: lifetimePs(events, row) / MS,
+      })),
+      expected.lifetimes.map(({ op, allocated_at_ms, lifetime_ms }) => ({ op, allocated_at_ms, lifetime_ms })),
+      ["allocated_at_ms"],
+    );
+  });
+});
+
+describe("of the input, as Python has it,", () => {
+  const expected = training.input;
+  const calls = () => one.table("iterator_calls") ?? EMPTY_TABLE;
+
+  it("are its ops and their categories", () => {
+    const ops = inputOps(one.meta, (name) => one.table(name), null);
+    expectSameRows(
+      ops.map((op) => ({
+        op: op.name,
+        count: op.count,
+        total: op.totalPs / MS,
+        self: op.selfPs / MS,
+        is: op.category,
+      })),
+      expected.ops.map((op) => {
+        return { op: op.op, count: op.count, total: op.total_time_ms, self: op.self_time_ms, is: op.category } as Row;
+      }),
+      ["op"],
+    );
+    const parts = one.meta.input ? inputParts(one.meta.input, ops) : [];
+    expectRows(
+      parts.map(({ category, ms, ratio }) => ({ category, time_ms: ms, ratio })),
+      expected.categories,
+    );
+  });
+
+  const nodes = () => one.meta.pipelines[0].nodes;
+  const rowOf = (stats: ReturnType<typeof nodeStats>) => (node: number) => ({
+    ...{ long_name: nodes()[node].long_name, calls: stats.calls[node], total_time_ms: stats.totalPs[node] / MS },
+    ...{ self_time_ms: stats.selfPs[node] / MS, wait_time_ms: stats.waitPs[node] / MS },
+    on_critical_path: stats.isBlocking[node] === 1,
+  });
+
+  it("is what each iterator cost, as a whole and in each execution, the slowest first", () => {
+    const all = nodeStats(calls(), 0, nodes().length, null);
+    expectSameRows([...nodes().keys()].map(rowOf(all)), expected.iterators, ["long_name"]);
+    const ranked = executions(calls(), 0, null);
+    const duration = numbers(calls(), "duration_ps");
+    expect(ranked.map((row) => duration[row] / US)).toEqual(expected.executions.map(({ latency_us }) => latency_us));
+    expect(latencyOf(calls(), ranked).nSlow).toBe(expected.executions.filter(({ is_slow }) => is_slow).length);
+    for (const [rank, { iterators }] of expected.executions.entries()) {
+      const own = executionStats(calls(), nodes().length, ranked[rank]);
+      const took = [...nodes().keys()].filter((node) => own.calls[node] > 0);
+      expectSameRows(took.map(rowOf(own)), iterators, ["long_name"]);
+    }
+  });
+
+  it("is the share of each step, and the steps that count", () => {
+    const steps = one.table("steps") ?? EMPTY_TABLE;
+    const counted = new Set(countedSteps(steps, null));
+    expectRows(
+      [...inputShares(steps)].map((input_ratio, row) => ({ input_ratio, is_averaged: counted.has(row) })),
+      expected.steps,
+    );
+    const { avg, sd, min, max } = statisticsOf([...counted].map((row) => numbers(steps, "duration_ps")[row] / MS));
+    expectRows([{ avg, std: sd, min, max }], [training.overview.step_time_ms]);
+  });
+});
+
+describe("of hosts that wait for each other, as Python has it,", () => {
+  it("are their means, and what the stragglers cost", async () => {
+    const { pack, means, stragglers } = vector<{
+      readonly pack: SentPack;
+      readonly means: readonly Row[];
+      readonly stragglers: readonly StragglerMeta[];
+    }>("workers");
+    const { meta, table } = whole(await dataOf(pack));
+    const steps = table("worker_steps") ?? EMPTY_TABLE;
+    const names = meta.worker_hosts ?? [];
+    const every = new Set(numbers(steps, "step"));
+    expectSameRows(
+      workerRows(steps, meta.categories, names.length, every).map((row) => ({
+        ...{ host: names[row.host], step_time_ms: row.stepTimeMs },
+        ...Object.fromEntries(meta.categories.map((category, i) => [`${category}_ms`, row.parts[i]])),
+      })),
+      means,
+      ["host"],
+    );
+    const found = stragglersIn(steps, stragglers, meta.categories, names, every);
+    expect(found.length).toBeGreaterThan(0);
+    expectRows(found as unknown as readonly Row[], stragglers as unknown as readonly Row[]);
+  });
+});
+
+describe("of the structure of a program, as Python has it,", () => {
+  const { structure: sent, scope } = vector<{ readonly structure: StructureMeta; readonly scope: readonly Row[] }>(
+    "structure",
+  );
+
+  it("are own and total figures of scopes and ops", () => {
+    const structure = new Structure(sent);
+    const tree = structure.tree("scope");
+    for (const { key } of structure.figures) {
+      if (!(key in scope[0])) continue;
+      const { own, total } = nodeFigures(tree, structure.values(key));
+      const sums = (rows: readonly Row[]) => rows.map(({ name, total }): Row => ({ name, total }));
+      const scopes = tree.entries.map((_, row) => ({ name: scopePath(tree, row), total: total[row] })).slice(1);
+      const ops = sent.names.map((name, op) => {
+        return { name, own: own[nodeOfOp(tree, op)], total: total[nodeOfOp(tree, op)] };
+      });
+      const told = scope.slice(1).map((row): Row => ({ name: row.name, own: row[key], total: row[`total_${key}`] }));
+      // A scope's own figure is that of the ops directly in it here, and none there.
+      const names = new Set(sent.names);
+      expectSameRows(scopes, sums(told.filter(({ name }) => !names.has(String(name)))), ["name"]);
+      expectSameRows(
+        ops,
+        told.filter(({ name }) => names.has(String(name))),
+        ["name"],
+      );
+      expect(total[0]).toBe(scope[0][`total_${key}`]);
+    }
+  });
+});
+
+it.each(vector<[string, string][]>("kernel_names"))("a person reads a kernel as in Python's report: %s", (name, read) =>
+  expect(readableKernel(name)).toBe(read),
+);

@@ -1,0 +1,287 @@
+"""What Python computes of drawn captures -> `tests/vectors/*.json`, which the tests of the browser's arithmetic read.
+
+    python -m tests.make_vectors
+
+A vector holds what travels to the browser, and the tables of Python that the browser works out again from it for a time
+range or a host. `js/test/vectors.test.ts` compares the two; a vector that is not what Python says now fails
+`tests/unit/test_vectors.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tests.cluster import Cluster
+from tests.structure_drawings import drawn_graph, profile_of
+from tests.unit.analysis.hosts.drawn_hosts import results_of, results_of_cluster
+from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, program, training
+from tfprof_widgets.analysis.hosts.stragglers import compute_stragglers
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.selection import Selection
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.export.report.kernel_names import readable_kernel
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.plain import plain, records
+from tfprof_widgets.views.payload.wire import unpack
+
+FOLDER = Path(__file__).parent / "vectors"
+_WORDS = ("advice", "next_steps", "notices", "advice_notices", "activity", "structure")
+"""Of the meta object what no number is worked out from."""
+_TABLES = ("stats:0", "stat_counts:0", "flows_out:0", "flows_in:0", "sample")
+_DIGITS = 12
+_TIMES = ("occurrences", "total_time_us")
+_PLACE = ("forward_time_us", "backward_time_us", "other_time_us", "self_time_us", "self_time_ratio", "n_ops")
+_OF_RANGE = {
+    "ops": ("device", "name", "type", *_TIMES, "total_self_time_us", "self_time_ratio", "cumulative_ratio", "eager"),
+    "op_types": ("device", "type", "n_ops", *_TIMES, "total_self_time_us", "self_time_ratio", "cumulative_ratio"),
+    "kernels": ("name", *_TIMES, "min_time_us", "max_time_us"),
+    "layers": ("device", "layer", *_PLACE, "optimizer_time_us", "occurrences"),
+    "source_lines": ("device", "file", "line", "bucket", *_PLACE, "occurrences"),
+    "scopes": ("device", "scope", "total_time_us", "self_time_us", "backward_time_us", "n_ops", "occurrences"),
+    "hlo_ops": ("name", *_TIMES, "total_self_time_us", "flop_rate_gflops", "memory_bandwidth_gibps"),
+}
+_ITERATOR = ("long_name", "calls", "total_time_ms", "self_time_ms", "wait_time_ms", "on_critical_path")
+
+
+def training_vector() -> dict[str, Any]:
+    """Everything that is worked out of one host."""
+    results = Results(read_xspace(training()), code_of_training())
+    start, duration = (results.steps.frame[name].tolist() for name in ("start_ps", "duration_ps"))
+    step = (start[2], start[2] + duration[2])
+    cut = (start[1] + 22_000_000, start[4] + 31_500_000)
+    return {
+        "pack": sent(results),
+        "ranges": [of_range(results, one) for one in (None, step, cut)],
+        "memory": of_memory(results, step, cut),
+        "input": of_input(results),
+        "overview": of_overview(results),
+        "names": of_names(results),
+    }
+
+
+def program_vector() -> dict[str, Any]:
+    """Ops of a compiled program and the framework ops that they stand for."""
+    results = Results(read_xspace(program()))
+    return {"pack": sent(results), "ranges": [of_range(results, one) for one in (None, (22_000_000, 51_500_000))]}
+
+
+def hosts_vector() -> dict[str, Any]:
+    """Two hosts that do all that the one of `training_vector` does, one of them slower."""
+    files = {host: training(host, slowness=slowness) for host, slowness in (("a", 1.0), ("b", 1.5))}
+    together = results_of(*files.values())
+    cut = (162_000_000, 400_500_000)
+    return {
+        "pack": sent(together),
+        "hosts": {
+            host: {
+                "ranges": [of_range(together, one, host) for one in (None, cut)],
+                "overview": of_overview(results_of(content)),
+                "memory": records(results_of(content).memory.summary),
+            }
+            for host, content in files.items()
+        },
+    }
+
+
+def workers_vector() -> dict[str, Any]:
+    """Aligned steps of hosts that wait for each other."""
+    results = results_of_cluster(Cluster(3, n_steps=6, slow_input={1: 4.0}))
+    own = [f"{category}_ms" for category in STEP_CATEGORIES]
+    means = results.workers.frame.groupby("host", sort=False)[["step_time_ms", *own]].mean().reset_index()
+    return {"pack": sent(results), "means": records(means), "stragglers": records(results.stragglers)}
+
+
+def stragglers_vector() -> list[dict[str, Any]]:
+    """Who holds the others up, of given times."""
+    return [_judged(drawn) for drawn in STRAGGLERS]
+
+
+def structure_vector() -> dict[str, Any]:
+    """Ops with figures, and the sums over the scopes and calls around them."""
+    profile = profile_of(drawn_graph(2, 2))
+    (meta,) = unpack(build_payload(profile.run.results).overview)[0]["structure"]
+    figures = ("micros", "accelerator_micros", "cpu_micros", "bytes", "float_ops")
+    columns = ["name", *figures, *(f"total_{figure}" for figure in figures)]
+    return {"structure": meta, "scope": records(profile.tree("scope", select=figures)[columns])}
+
+
+def kernel_names_vector() -> list[list[str]]:
+    """Signatures, each with the name that a person reads."""
+    return [[signature, readable_kernel(signature)] for signature in KERNELS]
+
+
+VECTORS: Mapping[str, Callable[[], Any]] = {
+    "training": training_vector,
+    "program": program_vector,
+    "hosts": hosts_vector,
+    "workers": workers_vector,
+    "stragglers": stragglers_vector,
+    "structure": structure_vector,
+    "kernel_names": kernel_names_vector,
+}
+
+
+def sent(results: Results) -> dict[str, Any]:
+    """What travels of a capture, all of it in the first pack: `meta` and, by table and column, `[dtype, values]`."""
+    payload = build_payload(results)
+    assert payload.is_complete, payload.keys
+    meta, tables = unpack(payload.overview)
+    left = {name: columns for name, columns in tables.items() if name not in _TABLES}
+    return {
+        "meta": {name: [] if name in _WORDS else value for name, value in meta.items()},
+        "tables": {
+            name: {column: [values.dtype.str[1:], values.tolist()] for column, values in columns.items()}
+            for name, columns in left.items()
+        },
+    }
+
+
+def of_range(results: Results, range_ps: tuple[int, int] | None, host: str = "") -> dict[str, Any]:
+    """The tables of a range of a host, or of all; of one host those alone that views have host by host."""
+    part = Selection(results, range_ps, (), host)
+    tables = {
+        "ops": part.op_statistics(idle=True),
+        "op_types": part.op_statistics(by="type", idle=True),
+        "kernels": part.kernels,
+        **({} if host else {"layers": part.layers, "source_lines": part.source_lines, "scopes": part.scopes}),
+        "hlo_ops": part.hlo_ops[part.hlo_ops["occurrences"] > 0],
+    }
+    return {"range_ps": range_ps, **{name: records(frame[[*_OF_RANGE[name]]]) for name, frame in tables.items()}}
+
+
+def of_memory(results: Results, *ranges: tuple[int, int]) -> dict[str, Any]:
+    """What the memory of the only allocator is said to do."""
+    memory = results.memory
+    (allocator,) = memory.allocators
+    growth = memory.growth(allocator)
+    moments = [0.001, *(low / 1e9 for low, _ in ranges), float(memory.summary["peak_at_ms"].iloc[0])]
+    counted = [Selection(results, one, ()).memory(allocator)["event"].tolist() for one in ranges]
+    return {
+        "summary": records(memory.summary)[0],
+        "live": [{"at_ms": at, "rows": records(memory.live(allocator, at))} for at in moments],
+        "steps": records(memory.steps(allocator)),
+        "growth": {
+            "bytes_per_step": growth.bytes_per_step,
+            "n_steps": growth.n_steps,
+            "is_leak": growth.is_significant,
+        },
+        "unfreed": records(memory.unfreed(allocator)),
+        "lifetimes": records(memory.lifetimes(allocator)),
+        "counted": [
+            {"range_ps": one, **{f"{kind}s": events.count(kind) for kind in ("allocation", "deallocation")}}
+            for one, events in zip(ranges, counted, strict=True)
+        ],
+    }
+
+
+def of_input(results: Results) -> dict[str, Any]:
+    """What the input pipeline is said to do, as a whole and in each execution."""
+    pipeline = results.input_pipeline
+    executions = pipeline.executions(0)
+    return {
+        "ops": records(pipeline.ops),
+        "categories": records(pipeline.categories),
+        "iterators": records(pipeline.iterators[[*_ITERATOR]]),
+        "executions": [
+            {
+                "latency_us": latency,
+                "is_slow": bool(is_slow),
+                "iterators": records(pipeline.execution(0, rank)[[*_ITERATOR]]),
+            }
+            for rank, latency, is_slow in executions[["rank", "latency_us", "is_slow"]].itertuples(index=False)
+        ],
+        "steps": records(pipeline.steps[["input_ratio", "is_averaged"]]),
+    }
+
+
+def of_overview(results: Results) -> dict[str, Any]:
+    """The step time, its parts, and the ops that cost most."""
+    found = results.overview
+    times = {name: getattr(found, f"step_time_{name}_ms") for name in ("avg", "std", "min", "max")}
+    return {
+        "step_time_ms": times,
+        "breakdown": records(found.breakdown[["category", "ms", "ratio"]]),
+        "top_ops": records(found.top_ops),
+    }
+
+
+def of_names(results: Results) -> list[dict[str, Any]]:
+    """Events, time and self time by name, and the shortest and longest of them."""
+    frame = results.events.groupby("name", observed=True).agg(
+        count=("duration_ns", "size"),
+        total_ns=("duration_ns", "sum"),
+        self_ns=("self_ns", "sum"),
+        min_ns=("duration_ns", "min"),
+        max_ns=("duration_ns", "max"),
+    )
+    return records(frame.reset_index().astype({"name": str}))
+
+
+def _judged(drawn: Waiting) -> dict[str, Any]:
+    read, compute = np.array(drawn.input_ms), np.array(drawn.host_compute_ms)
+    own, step_ms = drawn.times()
+    frame = pd.DataFrame({f"{category}_ms": 0.0 for category in STEP_CATEGORIES}, index=range(own.size)).assign(
+        step_time_ms=step_ms.reshape(-1),
+        input_ms=read.reshape(-1),
+        host_compute_ms=compute.reshape(-1),
+        device_collectives_ms=(step_ms - own).reshape(-1),
+    )
+    hosts = tuple(f"worker{i}" for i in range(own.shape[1]))
+    workers = replace(results_of_cluster(Cluster(2, n_steps=1)).workers, frame=frame, hosts=hosts, n_steps=len(own))
+    return {**drawn._asdict(), "stragglers": records(compute_stragglers(workers))}
+
+
+def text_of(value: Any) -> str:
+    """JSON in which lists of numbers and rows of tables have a line each; floats to 12 digits."""
+    return "".join(_lines(_rounded(plain(value)), "")) + "\n"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _lines(value: Any, indent: str) -> Iterator[str]:
+    short = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    is_flat = isinstance(value, dict) and not any(isinstance(item, dict | list) for item in value.values())
+    if not isinstance(value, dict | list) or len(short) < 100 or is_flat or _is_column(value):
+        yield short
+        return
+    inner = f"{indent} "
+    items: Iterable[tuple[str, Any]] = (
+        ((f"{json.dumps(key)}: ", item) for key, item in value.items())
+        if isinstance(value, dict)
+        else (("", item) for item in value)
+    )
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    for k, (name, item) in enumerate(items):
+        yield f"{',' if k else opening}\n{inner}{name}"
+        yield from _lines(item, inner)
+    yield f"\n{indent}{closing}"
+
+
+def _is_column(value: Any) -> bool:
+    """Whether it is a list of numbers or texts, or a dtype and such a list."""
+    return isinstance(value, list) and not any(isinstance(one, dict) for one in value)
+
+
+def write(folder: Path = FOLDER) -> None:
+    """Write every vector."""
+    folder.mkdir(exist_ok=True)
+    for name, make in VECTORS.items():
+        (folder / f"{name}.json").write_text(text_of(make()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
