@@ -5,7 +5,7 @@ import * as esbuild from "esbuild";
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const built = await esbuild.build({
   stdin: {
-    contents: 'export { makeScene } from "../test/scene"; export { encodePack } from "../src/model/wire/wire";',
+    contents: 'export { makeScene } from "../test/scene"; export { encodePack } from "../test/encoding";',
     resolveDir: here("."),
     loader: "ts",
   },

@@ -3,10 +3,11 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { evidenceFacts, fixLines, gainWords, isShown, largestPart } from "../src/model/overview/advice";
 import type { AdviceMeta, TraceMeta } from "../src/model/wire/meta";
-import { encodePack, type Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/model/wire/wire";
 import { mount } from "../src/ui/view";
 import { BRING_VIEW } from "../src/ui/view_links";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
+import { encodePack } from "./encoding";
 import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
 

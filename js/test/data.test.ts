@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { connectData } from "../src/host/data";
-import { encodePack, type Pack, type Table, type TypedArray } from "../src/model/wire/wire";
+import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
+import { encodePack } from "./encoding";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";
 import { type Tiled, tiled } from "./tiling";

@@ -2,7 +2,8 @@
 
 import { setMaxListeners } from "node:events";
 import type { AnyModel, Host, Listener } from "../src/host/afm";
-import { encodePack, type Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/model/wire/wire";
+import { encodePack } from "./encoding";
 import { tiled } from "./tiling";
 
 // A view hangs dozens of listeners on its one signal; Node takes more than ten for a leak.

@@ -1,8 +1,9 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
 import { inputOps, inputParts } from "../src/model/input/input_ops";
-import { countedSteps, inputShares, statisticsOf } from "../src/model/input/input_waits";
+import { inputShares } from "../src/model/input/input_waits";
 import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
+import { countedSteps, statisticsOf } from "../src/model/time/statistics";
 import type { TraceMeta } from "../src/model/wire/meta";
 import type { Table } from "../src/model/wire/wire";
 import { inputGraph } from "../src/views/input_graph/input_graph";

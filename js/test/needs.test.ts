@@ -2,8 +2,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { eventsWords, keptPart, windowWords } from "../src/model/time/left_out";
 import type { TraceMeta } from "../src/model/wire/meta";
-import { encodePack, type Pack, type Table, type TypedArray } from "../src/model/wire/wire";
+import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
 import { mount, type Needs } from "../src/ui/view";
+import { encodePack } from "./encoding";
 import { type FakePage, fakePage } from "./fake_host";
 
 function table(columns: Record<string, TypedArray>): Table {

@@ -15,10 +15,10 @@ interface Span {
 const N_OPS = 4;
 const NAMES: OpNames = {
   names: ["a", "b", "c", "d", "MatMul", "Dataset"],
-  opName: [0, 1, 2, 3],
-  opType: [4, 4, 5, 4],
-  opDevice: [0, 0, 0, 1],
-  opEager: [0, 1, 0, 0],
+  op_name: [0, 1, 2, 3],
+  op_type: [4, 4, 5, 4],
+  op_device: [0, 0, 0, 1],
+  op_eager: [0, 1, 0, 0],
 };
 
 /** Nested spans of whole ps: children lie inside their parent and do not overlap. */

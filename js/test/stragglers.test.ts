@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { hostGrid, hostMatrix, partOf, rangeOf } from "../src/model/hosts/host_grid";
+import { hostGrid, hostMatrix, rangeOf } from "../src/model/hosts/host_grid";
 import { shortHosts } from "../src/model/hosts/host_names";
-import { median, medianOfOthers, stragglersIn } from "../src/model/hosts/stragglers";
+import { medianOfOthers, stragglersIn } from "../src/model/hosts/stragglers";
 import { workerRows } from "../src/model/hosts/worker_steps";
+import { median } from "../src/model/time/statistics";
+import { partOf } from "../src/model/wire/bisect";
 import type { StragglerMeta } from "../src/model/wire/meta";
 import type { Table } from "../src/model/wire/wire";
 import { verdict } from "../src/views/worker_chart/words";

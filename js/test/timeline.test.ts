@@ -1,9 +1,10 @@
 // @vitest-environment jsdom
 
 import { describe, expect, it, vi } from "vitest";
-import { encodePack, type Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/model/wire/wire";
 import { mount } from "../src/ui/view";
 import { timeline } from "../src/views/timeline/timeline";
+import { encodePack } from "./encoding";
 import { fakePage } from "./fake_host";
 import { BATCH, click, details, frame, RUN, show, usesFakePage } from "./shown_timeline";
 import { tiled } from "./tiling";

@@ -48,11 +48,6 @@ export function ofHost(data: TraceData, host: string): Part {
 const columnOf = ({ table }: Part, name: string, column: string): ArrayLike<number> =>
   numbers(table(name) ?? EMPTY_TABLE, column);
 
-function opNames({ meta }: Part) {
-  const { names, op_name, op_type, op_device, op_eager } = meta;
-  return { names, opName: op_name, opType: op_type, opDevice: op_device, opEager: op_eager };
-}
-
 const cost = (row: OpRow): Row => ({
   device: SIDES[row.device],
   type: row.type,
@@ -65,7 +60,7 @@ const cost = (row: OpRow): Row => ({
 /** Of equal times either row may come first, so sums are looked at by name. A side that is never idle has no row for it here. */
 export function expectOps(part: Part, totals: OpTotals, { ops, op_types }: OfRange) {
   const rows = (byType: boolean) =>
-    ([1, 0] as const).flatMap((side) => opRows(opNames(part), totals, { side, byType, withIdle: true }));
+    ([1, 0] as const).flatMap((side) => opRows(part.meta, totals, { side, byType, withIdle: true }));
   const shown = (expected: unknown) =>
     (expected as readonly Row[]).filter((row) => row.type !== "IDLE" || row.total_time_us !== 0);
   const without = (expected: unknown) => shown(expected).map(({ cumulative_ratio: _, ...row }): Row => row);

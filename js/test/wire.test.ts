@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GrowingTable } from "../src/host/growing_table";
-import { decodePack, encodePack, fromBase64, parsePack } from "../src/model/wire/wire";
+import { fromBase64, parsePack } from "../src/model/wire/wire";
+import { decodePack, encodePack } from "./encoding";
 
 describe("Pack", () => {
   it("gives back what was put in, for every dtype", async () => {

@@ -1,6 +1,6 @@
 /** A tree and figures of its ops -> nodes with own and total figures, the rows of a table of them, and what a search finds. */
 
-import { opsUnder, pathOf, type ScopeTree, scopePath, scopeTimes } from "./scopes";
+import { chainFrom, opsUnder, pathOf, type ScopeTree, scopePath, scopeTimes } from "./scopes";
 import { leafOf } from "./structure";
 
 /** A figure of each node: entries first, then ops. */
@@ -53,23 +53,21 @@ export interface TreeRow {
 
 export type Order = (a: number, b: number) => number;
 
-/** From an entry down, for as long as there is one entry inside and no op. */
-export function chainOf(tree: ScopeTree, node: number): number[] {
-  const chain = [node];
-  if (node >= tree.entries.length) return chain;
-  for (let row = node; tree.children[row].length === 1 && tree.ops[row].length === 0; ) {
-    [row] = tree.children[row];
-    chain.push(row);
-  }
-  return chain;
-}
-
 /** The rows of a table in which some nodes are open, the siblings in order; the root itself is no row. */
 export function openRows(tree: ScopeTree, open: ReadonlySet<number>, order: Order): TreeRow[] {
   const rows: TreeRow[] = [];
   const waiting: { chain: readonly number[]; depth: number }[] = [];
+  const isOp = (node: number) => node >= tree.entries.length;
+  const chainOf = (node: number) =>
+    isOp(node)
+      ? [node]
+      : chainFrom(
+          node,
+          (row) => tree.children[row],
+          (row) => tree.ops[row].length > 0,
+        );
   const push = (nodes: readonly number[], depth: number) => {
-    const chains = nodes.map((node) => chainOf(tree, node));
+    const chains = nodes.map(chainOf);
     chains.sort((a, b) => order(a[a.length - 1], b[b.length - 1]));
     for (let i = chains.length - 1; i >= 0; i--) waiting.push({ chain: chains[i], depth });
   };
@@ -77,8 +75,7 @@ export function openRows(tree: ScopeTree, open: ReadonlySet<number>, order: Orde
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { chain, depth } = next;
     const node = chain[chain.length - 1];
-    const isEntry = node < tree.entries.length;
-    const hasInside = isEntry && (tree.children[node].length > 0 || tree.ops[node].length > 0);
+    const hasInside = insideOf(tree, node).length > 0;
     const isOpen = hasInside && open.has(node);
     rows.push({ node, chain, depth, hasInside, isOpen });
     if (isOpen) push(insideOf(tree, node), depth + 1);

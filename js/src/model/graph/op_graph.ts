@@ -1,7 +1,7 @@
 /** Ops, what feeds them and the scopes that are open -> the boxes and arrows of a drawing that stays readable. */
 
 import { type NodeFigures, nodeOfOp } from "./cost_tree";
-import type { ScopeTree } from "./scopes";
+import { chainFrom, type ScopeTree, scopeTimes } from "./scopes";
 
 export interface OpEdges {
   readonly source: ArrayLike<number>;
@@ -57,23 +57,13 @@ export const CUT_LIMITS: CutLimits = { perScope: 16, leastRatio: 0.004, always: 
 
 /** Ops below each entry. */
 export function opCounts(tree: ScopeTree): Float64Array {
-  const counts = Float64Array.from(tree.ops, (ops) => ops.length);
-  for (let k = tree.order.length - 1; k > 0; k--) {
-    const row = tree.order[k];
-    if (tree.parent[row] >= 0) counts[tree.parent[row]] += counts[row];
-  }
-  return counts;
+  return scopeTimes(tree, () => 1).totalPs;
 }
 
-/** From a scope down, for as long as there is one scope inside and no op. */
-export function folded(tree: ScopeTree, row: number, counts: Float64Array): number[] {
-  const chain = [row];
-  for (;;) {
-    const inner = tree.children[row].filter((at) => counts[at] > 0);
-    if (inner.length !== 1 || tree.ops[row].length > 0) return chain;
-    row = inner[0];
-    chain.push(row);
-  }
+/** From a scope down, for as long as there is one scope inside that has ops, and no op. */
+function folded(tree: ScopeTree, row: number, counts: Float64Array): number[] {
+  const inside = (at: number) => tree.children[at].filter((inner) => counts[inner] > 0);
+  return chainFrom(row, inside, (at) => tree.ops[at].length > 0);
 }
 
 /** What is open at first: the largest scopes, as long as few boxes are drawn. */

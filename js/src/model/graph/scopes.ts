@@ -97,6 +97,21 @@ export function scopePath(tree: ScopeTree, row: number): string {
     .join("/");
 }
 
+/** From a scope down, for as long as there is one scope inside and no op. */
+export function chainFrom(
+  row: number,
+  scopesIn: (row: number) => readonly number[],
+  hasOps: (row: number) => boolean,
+): number[] {
+  const chain = [row];
+  for (let at = row; !hasOps(at); chain.push(at)) {
+    const inside = scopesIn(at);
+    if (inside.length !== 1) break;
+    [at] = inside;
+  }
+  return chain;
+}
+
 /** All ops in a scope and in what is inside it. */
 export function opsUnder(tree: ScopeTree, row: number): number[] {
   const found: number[] = [];
@@ -191,7 +206,11 @@ class Builder {
     for (const scope of this.#scopesIn(row)) {
       const inner = this.times.totalPs[scope];
       add(inner, () => {
-        const folded = this.#fold(scope);
+        const folded = chainFrom(
+          scope,
+          (at) => this.#scopesIn(at),
+          (at) => this.#opsIn(at).length > 0,
+        );
         return this.draft(folded[folded.length - 1], folded, inner, level + 1);
       });
     }
@@ -203,16 +222,5 @@ class Builder {
     if (nRest > 0) drafts.push({ cell: { kind: "rest", row, n: nRest, ps: restPs }, children: [], gapPs: 0 });
     const inside = drafts.reduce((sum, draft) => sum + draft.cell.ps, 0);
     return { cell: { kind: "scope", row, chain, ps }, children: drafts, gapPs: Math.max(0, ps - inside) };
-  }
-
-  /** From a scope down, for as long as there is one scope inside and no op of its own. */
-  #fold(row: number): number[] {
-    const chain = [row];
-    for (let inner = this.#scopesIn(row); inner.length === 1 && this.#opsIn(row).length === 0; ) {
-      row = inner[0];
-      chain.push(row);
-      inner = this.#scopesIn(row);
-    }
-    return chain;
   }
 }

@@ -78,17 +78,6 @@ function spread(n: number, most: number): Int32Array {
   return Int32Array.from({ length: parts + 1 }, (_, i) => Math.floor((i * n) / parts));
 }
 
-/** The part (row or column) that an item lies in. */
-export function partOf(first: Int32Array, item: number): number {
-  let low = 0;
-  for (let high = first.length - 2; low < high; ) {
-    const middle = (low + high + 1) >> 1;
-    if (first[middle] <= item) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
 /** How many items the largest part has. */
 export function largestPart(first: Int32Array): number {
   let most = 0;

@@ -1,6 +1,7 @@
 /** What is said of a whole trace and the tables of one host -> what is said of that host. */
 
 import { formatMs, formatPercent } from "../text/format";
+import { countedSteps, statisticsOf } from "../time/statistics";
 import { CATEGORY_LABELS } from "../wire/categories";
 import { numbers } from "../wire/column";
 import type { MemoryFailureMeta, OverviewMeta, TraceMeta } from "../wire/meta";
@@ -75,9 +76,9 @@ function runPs({ meta }: HostTables, totals: Table): readonly [number, number] {
 }
 
 /** Step time, its parts and a sentence on one host, from its steps; the rest that the overview says is of all hosts. */
-export function hostOverview(meta: TraceMeta, steps: Table, host: string): OverviewMeta {
+function hostOverview(meta: TraceMeta, steps: Table, host: string): OverviewMeta {
   const { environment = {} } = meta.overview;
-  const counted = countedRows(steps);
+  const counted = countedSteps(steps, null);
   const time = stepTime(steps, counted);
   const breakdown = counted.length > 0 ? partsOf(meta, steps, counted, time.avg) : [];
   const largest = breakdown.reduce<(typeof breakdown)[number] | null>((a, b) => (a && a.ms >= b.ms ? a : b), null);
@@ -96,24 +97,11 @@ export function hostOverview(meta: TraceMeta, steps: Table, host: string): Overv
   };
 }
 
-/** The steps that averages count, or all where they count none. */
-function countedRows(steps: Table): number[] {
-  const isAveraged = numbers(steps, "is_averaged");
-  const all = Array.from({ length: steps.n }, (_, row) => row);
-  const counted = all.filter((row) => isAveraged[row] === 1);
-  return counted.length > 0 ? counted : all;
-}
-
 function stepTime(steps: Table, counted: readonly number[]) {
+  if (counted.length === 0) return { avg: 0, std: 0, min: 0, max: 0, n: 0, n_averaged: 0 };
   const duration = numbers(steps, "duration_ps");
-  const times = counted.map((row) => duration[row] / 1e9);
-  const n = times.length;
-  if (n === 0) return { avg: 0, std: 0, min: 0, max: 0, n: 0, n_averaged: 0 };
-  const avg = times.reduce((sum, ms) => sum + ms, 0) / n;
-  const std = Math.sqrt(times.reduce((sum, ms) => sum + (ms - avg) ** 2, 0) / Math.max(1, n - 1));
-  const least = times.reduce((a, b) => Math.min(a, b));
-  const most = times.reduce((a, b) => Math.max(a, b));
-  return { avg, std, min: least, max: most, n: steps.n, n_averaged: n };
+  const { n, avg, sd, min, max } = statisticsOf(counted.map((row) => duration[row] / 1e9));
+  return { avg, std: sd, min, max, n: steps.n, n_averaged: n };
 }
 
 /** In the order of the whole trace's breakdown. */

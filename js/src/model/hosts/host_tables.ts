@@ -41,23 +41,26 @@ function taken(table: Table, kept: Int32Array, maps: Readonly<Record<string, Int
   return { n: kept.length, columns };
 }
 
+/** The rows whose value of a column passes. */
+function rowsWhere(
+  table: Table,
+  column: string,
+  passes: (value: number) => boolean,
+  maps: Readonly<Record<string, Int32Array>> = {},
+): Table {
+  const values = numbers(table, column);
+  return taken(
+    table,
+    keptRows(table.n, (row) => passes(values[row])),
+    maps,
+  );
+}
+
 /** Numbers of a list's items among those kept. */
 function kept(n: number, keeps: (item: number) => boolean): { readonly rows: Int32Array; readonly places: Int32Array } {
   const rows = keptRows(n, keeps);
   return { rows, places: newRows(rows, n) };
 }
-
-/** Tables of which it is known on which host each row was. */
-export const OF_A_HOST = [
-  "steps",
-  "step_pieces",
-  "unit_totals",
-  "occurrences",
-  "op_lines",
-  "kernel_runs",
-  "iterator_calls",
-  "memory",
-] as const;
 
 /** The part of a trace that one host recorded. Each table is made when it is first asked for, and again when it grew. */
 export class HostTables {
@@ -81,12 +84,6 @@ export class HostTables {
     return make === undefined ? whole : this.#once(name, whole, this.whole("steps"), () => make(whole));
   }
 
-  /** Whether a table tells one host from another. */
-  tellsHosts(name: string): boolean {
-    const whole = this.whole(name);
-    return whole === undefined || whole.n === 0 || name !== "kernel_runs" || whole.columns.host !== undefined;
-  }
-
   #once(name: string, from: Table, other: unknown, make: () => Table): Table {
     const known = this.#made.get(name);
     if (known?.from === from && known.with === other) return known.table;
@@ -104,15 +101,9 @@ export class HostTables {
       case "occurrences":
         return (whole) => this.#executions(whole);
       case "op_lines":
-        return (whole) => {
-          const line = numbers(whole, "line");
-          return taken(
-            whole,
-            keptRows(whole.n, (i) => this.hasLine(line[i])),
-          );
-        };
+        return (whole) => rowsWhere(whole, "line", (line) => this.hasLine(line));
       case "kernel_runs":
-        return (whole) => this.#kernelRuns(whole);
+        return (whole) => (whole.columns.host === undefined ? whole : this.#ofHost(whole));
       case "iterator_calls":
         return (whole) => this.#calls(whole);
       case "memory":
@@ -144,12 +135,7 @@ export class HostTables {
 
   #ofSteps(whole: Table): Table {
     const places = this.#stepPlaces();
-    const step = numbers(whole, "step");
-    return taken(
-      whole,
-      keptRows(whole.n, (i) => places[step[i]] >= 0),
-      { step: places },
-    );
+    return rowsWhere(whole, "step", (step) => places[step] >= 0, { step: places });
   }
 
   /** A parent is on the line of its children. */
@@ -160,13 +146,8 @@ export class HostTables {
     return taken(whole, rows, { parent: places });
   }
 
-  #kernelRuns(whole: Table): Table {
-    if (whole.columns.host === undefined) return whole;
-    const host = numbers(whole, "host");
-    return taken(
-      whole,
-      keptRows(whole.n, (i) => host[i] === this.host),
-    );
+  #ofHost(whole: Table): Table {
+    return rowsWhere(whole, "host", (host) => host === this.host);
   }
 
   /** Pipelines of this host, and for each pipeline its new number. */
@@ -206,13 +187,7 @@ export class HostTables {
   #unitTotals(): Table | undefined {
     const whole = this.whole("host_totals");
     if (whole === undefined || whole.columns.host === undefined) return undefined;
-    return this.#once("unit_totals", whole, null, () => {
-      const host = numbers(whole, "host");
-      return taken(
-        whole,
-        keptRows(whole.n, (i) => host[i] === this.host),
-      );
-    });
+    return this.#once("unit_totals", whole, null, () => this.#ofHost(whole));
   }
 }
 

@@ -86,11 +86,3 @@ function mean(values: readonly number[]): number {
 function meanOf(rows: readonly Float64Array[]): number {
   return mean(rows.map((row) => row.reduce((sum, value) => sum + value, 0) / row.length));
 }
-
-/** 0 of nothing. */
-export function median(values: readonly number[]): number {
-  if (values.length === 0) return 0;
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}

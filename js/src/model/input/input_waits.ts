@@ -1,20 +1,7 @@
-/** The `steps` table -> which share of each step was spent waiting for data, and its statistics. */
+/** The `steps` table -> which share of each step was spent waiting for data. */
 
-import type { RangePs } from "../time/viewport";
 import { numbers } from "../wire/column";
 import type { Table } from "../wire/wire";
-
-/** Slack for a range that was rounded to ns on its way through the link. */
-const SLACK_PS = 2000;
-
-export interface Statistics {
-  readonly n: number;
-  readonly avg: number;
-  /** Of a sample (n - 1), as in the overview; 0 for fewer than two. */
-  readonly sd: number;
-  readonly min: number;
-  readonly max: number;
-}
 
 /** For each step the part of its time in which the training waited for data, 0 to 1. */
 export function inputShares(steps: Table): Float64Array {
@@ -23,31 +10,4 @@ export function inputShares(steps: Table): Float64Array {
   return Float64Array.from({ length: steps.n }, (_, i) =>
     duration[i] > 0 ? Math.min(1, (input[i] * 1e9) / duration[i]) : 0,
   );
-}
-
-/** Rows of the steps that lie in the range and count as usual; where none does, of all that lie in it. */
-export function countedSteps(steps: Table, range: RangePs): number[] {
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
-  const isAveraged = numbers(steps, "is_averaged");
-  const inside: number[] = [];
-  for (let i = 0; i < steps.n; i++) {
-    const isIn = range === null || (start[i] >= range[0] - SLACK_PS && start[i] + duration[i] <= range[1] + SLACK_PS);
-    if (isIn) inside.push(i);
-  }
-  const usual = inside.filter((i) => isAveraged[i]);
-  return usual.length > 0 ? usual : inside;
-}
-
-export function statisticsOf(values: readonly number[]): Statistics {
-  const n = values.length;
-  const avg = values.reduce((sum, value) => sum + value, 0) / n;
-  const squares = values.reduce((sum, value) => sum + (value - avg) ** 2, 0);
-  return {
-    n,
-    avg,
-    sd: n > 1 ? Math.sqrt(squares / (n - 1)) : 0,
-    min: values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY),
-    max: values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY),
-  };
 }

@@ -21,11 +21,14 @@ export interface NodeStats {
 
 /** Sums per node over the calls that start in the range; a call is never split, so a batch keeps its whole cost. */
 export function nodeStats(calls: Table, pipeline: number, nNodes: number, range: RangePs): NodeStats {
+  return sumUp(calls, nNodes, startsIn(calls, pipeline, range));
+}
+
+/** Whether a call is of the pipeline and starts in the range. */
+function startsIn(calls: Table, pipeline: number, range: RangePs): (row: number) => boolean {
   const owner = numbers(calls, "pipeline");
   const start = numbers(calls, "start_ps");
-  const isIn = (i: number) =>
-    owner[i] === pipeline && (range === null || (start[i] >= range[0] && start[i] < range[1]));
-  return sumUp(calls, nNodes, isIn);
+  return (i) => owner[i] === pipeline && (range === null || (start[i] >= range[0] && start[i] < range[1]));
 }
 
 /** The same over the calls that one call of the root was answered with, whenever they were made. */
@@ -72,14 +75,13 @@ export function emptyStats(nNodes: number): NodeStats {
 
 /** The rows of a pipeline's root calls that start in the range, longest first: its executions by rank. */
 export function executions(calls: Table, pipeline: number, range: RangePs): number[] {
-  const owner = numbers(calls, "pipeline");
+  const isIn = startsIn(calls, pipeline, range);
   const root = numbers(calls, "root");
   const start = numbers(calls, "start_ps");
   const duration = numbers(calls, "duration_ps");
   const found: number[] = [];
   for (let i = 0; i < calls.n; i++) {
-    if (root[i] !== i || owner[i] !== pipeline) continue;
-    if (range === null || (start[i] >= range[0] && start[i] < range[1])) found.push(i);
+    if (root[i] === i && isIn(i)) found.push(i);
   }
   return found.sort((a, b) => duration[b] - duration[a] || start[a] - start[b]);
 }

@@ -1,6 +1,7 @@
 /** The memory events of one allocator -> what to draw in a window, the peak in a range, and what was live at a moment. */
 
 import type { RangePs } from "../time/viewport";
+import { lowerBound, upperBound } from "../wire/bisect";
 import { numbers } from "../wire/column";
 import type { Table } from "../wire/wire";
 
@@ -46,30 +47,6 @@ export function memoryEvents(table: Table, allocator: number): MemoryEvents {
     shape: numbers(table, "shape"),
     freedAt: numbers(table, "freed_at"),
   };
-}
-
-/** First index in [from, to) whose value is at least `value`; `to` when there is none. */
-export function lowerBound(values: ArrayLike<number>, value: number, from: number, to: number): number {
-  let low = from;
-  let high = to;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle] < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** First index in [from, to) whose value is greater than `value`. */
-function upperBound(values: ArrayLike<number>, value: number, from: number, to: number): number {
-  let low = from;
-  let high = to;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle] <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 export interface Envelope {
@@ -128,18 +105,21 @@ function pushExtremes(events: MemoryEvents, from: number, to: number, rows: numb
  * A range that starts between two events holds what the earlier one left, so the row before it takes part.
  */
 export function peakRow(events: MemoryEvents, range: RangePs): number {
-  const { begin, end, time, stack, heap } = events;
-  let from = begin;
-  let to = end;
-  if (range !== null) {
-    from = Math.max(begin, upperBound(time, range[0], begin, end) - 1);
-    to = lowerBound(time, range[1], begin, end);
-  }
+  const { begin, stack, heap } = events;
+  const from = range === null ? begin : Math.max(begin, rowAt(events, range[0]));
+  const [, to] = rowsIn(events, range);
   let peak = -1;
   for (let i = from; i < to; i++) {
     if (peak < 0 || stack[i] + heap[i] >= stack[peak] + heap[peak]) peak = i;
   }
   return peak;
+}
+
+/** The rows [from, to) whose time is in the range. */
+export function rowsIn({ begin, end, time }: MemoryEvents, range: RangePs): readonly [from: number, to: number] {
+  if (range === null) return [begin, end];
+  const from = lowerBound(time, range[0], begin, end);
+  return [from, lowerBound(time, range[1], from, end)];
 }
 
 /** The row whose state holds at a time: the last one at or before it; -1 before the first. */
@@ -205,15 +185,9 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
   return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
 }
 
-export interface EventCounts {
-  readonly allocations: number;
-  readonly deallocations: number;
-}
-
 /** What happened in a range, the whole capture when null. */
-export function countEvents(events: MemoryEvents, range: RangePs): EventCounts {
-  const from = range === null ? events.begin : lowerBound(events.time, range[0], events.begin, events.end);
-  const to = range === null ? events.end : lowerBound(events.time, range[1], events.begin, events.end);
+export function countEvents(events: MemoryEvents, range: RangePs) {
+  const [from, to] = rowsIn(events, range);
   let deallocations = 0;
   for (let i = from; i < to; i++) if (events.isFree[i]) deallocations += 1;
   return { allocations: to - from - deallocations, deallocations };

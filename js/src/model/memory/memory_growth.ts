@@ -1,5 +1,6 @@
 /** What each step did to an allocator -> whether memory grows from step to step, and which ops allocate what stays. */
 
+import { median } from "../time/statistics";
 import type { MemoryEvents } from "./memory";
 import type { MemoryStep } from "./memory_steps";
 
@@ -77,12 +78,6 @@ function slopes(parts: readonly (readonly MemoryStep[])[]): { rise: Float64Array
     }
   }
   return { rise, variance };
-}
-
-function median(values: Float64Array): number {
-  const sorted = values.slice().sort();
-  const half = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
 /** Allocations of a step still held at the end of the step `afterSteps` later, by op; most held first. */

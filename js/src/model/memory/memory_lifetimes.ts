@@ -1,7 +1,7 @@
 /** Memory events of an allocator -> the allocations that lived longest or are largest, each with how long it lived. */
 
 import type { RangePs } from "../time/viewport";
-import { lowerBound, type MemoryEvents } from "./memory";
+import { type MemoryEvents, rowsIn } from "./memory";
 
 export interface Lifetimes {
   /** Rows of allocations: those that lived longest (not given back counts as longest), and the largest; no row twice. */
@@ -18,8 +18,7 @@ export function lifetimePs(events: MemoryEvents, row: number): number {
 
 /** Of the allocations made in the range the `limit` longest-lived and the `limit` largest. */
 export function topLifetimes(events: MemoryEvents, range: RangePs, limit: number): Lifetimes {
-  const from = range === null ? events.begin : lowerBound(events.time, range[0], events.begin, events.end);
-  const to = range === null ? events.end : lowerBound(events.time, range[1], from, events.end);
+  const [from, to] = rowsIn(events, range);
   const all: number[] = [];
   for (let i = from; i < to; i++) if (!events.isFree[i]) all.push(i);
   const bytes = (row: number) => events.allocated[row];

@@ -1,8 +1,9 @@
 /** Memory events of an allocator and the steps -> what each step did to it, as Python's `MemoryProfile.steps`. */
 
+import { lowerBound } from "../wire/bisect";
 import { numbers } from "../wire/column";
 import type { Table } from "../wire/wire";
-import { lowerBound, type MemoryEvents } from "./memory";
+import type { MemoryEvents } from "./memory";
 
 export interface MemoryStep {
   /** Row of the `steps` table. */

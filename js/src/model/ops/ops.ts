@@ -6,17 +6,11 @@
 import type { RangePs } from "../time/viewport";
 import { FAMILIES } from "../wire/categories";
 import { numbers } from "../wire/column";
+import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 
-export interface OpNames {
-  readonly names: readonly string[];
-  /** Index: op id; value: index into `names`. */
-  readonly opName: ArrayLike<number>;
-  readonly opType: ArrayLike<number>;
-  /** 0 host, 1 device. */
-  readonly opDevice: ArrayLike<number>;
-  readonly opEager: ArrayLike<number>;
-}
+/** What the meta object says of ops, by op. */
+export type OpNames = Pick<TraceMeta, "names" | "op_name" | "op_type" | "op_device" | "op_eager">;
 
 export interface OpRow {
   /** Unique and stable over ranges, so that a table keeps its place. */
@@ -204,10 +198,10 @@ function rowsByOp(names: OpNames, totals: OpTotals): Draft[] {
     rows.push({
       key: `op:${op}`,
       op,
-      name: names.names[names.opName[op]] ?? "",
-      type: names.names[names.opType[op]] ?? "",
-      device: names.opDevice[op] === 1 ? 1 : 0,
-      isEager: names.opEager[op] === 1,
+      name: names.names[names.op_name[op]] ?? "",
+      type: names.names[names.op_type[op]] ?? "",
+      device: names.op_device[op] === 1 ? 1 : 0,
+      isEager: names.op_eager[op] === 1,
       isIdle: false,
       nOps: 1,
       occurrences: totals.occurrences[op],
@@ -266,10 +260,10 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
 }
 
 /** The slice family of an op: of its name, else of its type, since a name alone often says nothing. */
-export function opFamily(names: Pick<OpNames, "opName" | "opType">, family: ArrayLike<number>, op: number): string {
+export function opFamily(names: Pick<OpNames, "op_name" | "op_type">, family: ArrayLike<number>, op: number): string {
   const runtime = FAMILIES.indexOf("runtime");
-  const own = family[names.opName[op]] ?? runtime;
-  return FAMILIES[own === runtime ? (family[names.opType[op]] ?? runtime) : own] ?? "runtime";
+  const own = family[names.op_name[op]] ?? runtime;
+  return FAMILIES[own === runtime ? (family[names.op_type[op]] ?? runtime) : own] ?? "runtime";
 }
 
 /** The step-time category whose colour an op has: where its time would show in the step breakdown. */

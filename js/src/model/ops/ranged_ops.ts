@@ -44,8 +44,7 @@ export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals
 /** Family and step-time category of framework ops, for their colours. */
 export function opColors(meta: TraceMeta, table: Tables) {
   const families = (table("names")?.columns.family as ArrayLike<number> | undefined) ?? [];
-  const names = { opName: meta.op_name, opType: meta.op_type };
-  const familyOf = (op: number) => opFamily(names, families, op);
+  const familyOf = (op: number) => opFamily(meta, families, op);
   const categoryOf = (op: number) => {
     const row = { device: meta.op_device[op] === 1 ? 1 : 0, type: meta.names[meta.op_type[op]] ?? "" } as const;
     return opCategory({ ...row, isIdle: false }, familyOf(op));

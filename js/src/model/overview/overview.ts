@@ -89,14 +89,7 @@ export function topOps(
   // Until all executions are here only the sums of the whole capture are known.
   const [range, nSteps] = hasOccurrences && !meta.is_reduced ? averagedRange(steps) : [null, steps.n];
   const totals = rangedOps(meta, table, range);
-  const names = {
-    names: meta.names,
-    opName: meta.op_name,
-    opType: meta.op_type,
-    opDevice: meta.op_device,
-    opEager: meta.op_eager,
-  };
-  return { rows: opRows(names, totals, { side }).slice(0, most), nSteps };
+  return { rows: opRows(meta, totals, { side }).slice(0, most), nSteps };
 }
 
 function averagedRange(steps: Table): [RangePs, number] {

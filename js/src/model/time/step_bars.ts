@@ -1,5 +1,6 @@
 /** The `steps` table -> the bars of the step chart: one a step, or one a pixel column with mean stack and min-max. */
 
+import { partOf } from "../wire/bisect";
 import { numbers } from "../wire/column";
 import type { Table } from "../wire/wire";
 
@@ -43,14 +44,7 @@ export function stepBars(steps: Table, categories: readonly string[], maxBars: n
 
 /** The bar that holds a step row. */
 export function barOf(bars: StepBars, row: number): number {
-  let low = 0;
-  let high = bars.n - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (bars.first[middle] <= row) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+  return partOf(bars.first, row);
 }
 
 /** A position among steps as a position among bars, where bar i spans [i, i + 1). */

@@ -26,6 +26,11 @@ export function upperBound(values: Numbers, value: number, low = 0, high = value
   return lo;
 }
 
+/** Which of consecutive parts holds an item: part k is [first[k], first[k + 1]). The first or last one where none does. */
+export function partOf(first: Numbers, item: number): number {
+  return upperBound(first, item, 1, Math.max(1, first.length - 1)) - 1;
+}
+
 /** As lowerBound, but costs the logarithm of the distance to the answer instead of the length. */
 export function gallop(values: Numbers, value: number, low: number, high: number): number {
   let step = 1;

@@ -24,14 +24,14 @@ export interface Pack {
   readonly tables: Readonly<Record<string, Table>>;
 }
 
-type Dtype = "f8" | "f4" | "i4" | "u4" | "u2" | "u1" | "u8";
+export type Dtype = "f8" | "f4" | "i4" | "u4" | "u2" | "u1" | "u8";
 
-interface Header {
+export interface Header {
   meta: Record<string, unknown>;
   tables: Record<string, { n: number; columns: Record<string, { dtype: Dtype; offset: number }> }>;
 }
 
-const CONSTRUCTORS = {
+export const CONSTRUCTORS = {
   f8: Float64Array,
   f4: Float32Array,
   i4: Int32Array,
@@ -46,15 +46,12 @@ export const EMPTY_TABLE: Table = { n: 0, columns: {} };
 
 /** Undoes zlib. */
 export async function inflate(bytes: Uint8Array): Promise<Uint8Array> {
-  return pipe(bytes, new DecompressionStream("deflate"));
+  const source = new Response(bytes as Uint8Array<ArrayBuffer>).body;
+  if (!source) throw new Error("this browser gives no stream of bytes to decompress");
+  return new Uint8Array(await new Response(source.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
 }
 
-/** Decodes a Pack; throws an Error that names the table and column where the bytes do not fit. */
-export async function decodePack(bytes: Uint8Array): Promise<Pack> {
-  return parsePack(await inflate(bytes));
-}
-
-/** Decodes the bytes of a Pack after decompression. Columns are views into `raw` where its alignment allows. */
+/** Decodes the bytes of a Pack after decompression; throws an Error that names the table and column where they do not fit. Columns are views into `raw` where its alignment allows. */
 export function parsePack(raw: Uint8Array): Pack {
   if (raw.byteLength < 8) throw new Error(`Pack of ${raw.byteLength} bytes is shorter than its header`);
   // A message's buffer may start anywhere inside a larger one; typed arrays need multiples of 8.
@@ -80,47 +77,10 @@ export function parsePack(raw: Uint8Array): Pack {
   return { meta: header.meta, tables };
 }
 
-/** The inverse of decodePack; for tests and the development page. */
-export async function encodePack(pack: Pack): Promise<Uint8Array> {
-  const header: Header = { meta: { ...pack.meta }, tables: {} };
-  const parts: { offset: number; bytes: Uint8Array }[] = [];
-  let offset = 0;
-  for (const [name, table] of Object.entries(pack.tables)) {
-    header.tables[name] = { n: table.n, columns: {} };
-    for (const [column, values] of Object.entries(table.columns)) {
-      if (values.length !== table.n)
-        throw new Error(`${name}.${column} has ${values.length} values for ${table.n} rows`);
-      header.tables[name].columns[column] = { dtype: dtypeOf(values), offset };
-      parts.push({ offset, bytes: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) });
-      offset += Math.ceil(values.byteLength / 8) * 8;
-    }
-  }
-  const json = new TextEncoder().encode(JSON.stringify(header));
-  const start = Math.ceil((4 + json.byteLength) / 8) * 8;
-  const raw = new Uint8Array(start + offset);
-  new DataView(raw.buffer).setUint32(0, start - 4, true);
-  raw.fill(0x20, 4, start);
-  raw.set(json, 4);
-  for (const part of parts) raw.set(part.bytes, start + part.offset);
-  return pipe(raw, new CompressionStream("deflate"));
-}
-
-function dtypeOf(values: TypedArray): Dtype {
-  const found = Object.entries(CONSTRUCTORS).find(([, Constructor]) => values instanceof Constructor);
-  if (!found) throw new TypeError(`no wire type for ${values.constructor.name}`);
-  return found[0] as Dtype;
-}
-
 /** Base64 of any length to bytes (atob needs a binary string in between). */
 export function fromBase64(text: string): Uint8Array {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
   return bytes;
-}
-
-async function pipe(bytes: Uint8Array, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
-  const source = new Response(bytes as Uint8Array<ArrayBuffer>).body;
-  if (!source) throw new Error("this browser gives no stream of bytes to decompress");
-  return new Uint8Array(await new Response(source.pipeThrough(stream)).arrayBuffer());
 }

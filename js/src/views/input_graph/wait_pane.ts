@@ -1,9 +1,10 @@
 /** Steps and input ops -> the share of each step that waited for data, and what the host's input time went into. */
 
 import { type InputPart, inputOps, inputParts } from "../../model/input/input_ops";
-import { countedSteps, inputShares, type Statistics, statisticsOf } from "../../model/input/input_waits";
+import { inputShares } from "../../model/input/input_waits";
 import { formatMs, formatNumber, formatPercent, plural } from "../../model/text/format";
 import { stepLabel, stepsOfRange } from "../../model/time/span_text";
+import { countedSteps, type Statistics, statisticsOf } from "../../model/time/statistics";
 import { niceTicks, timeOfSteps } from "../../model/time/step_bars";
 import type { RangePs } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";

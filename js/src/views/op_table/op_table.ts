@@ -1,6 +1,6 @@
 /** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
 
-import type { OpNames, OpRow, OpTotals } from "../../model/ops/ops";
+import type { OpRow, OpTotals } from "../../model/ops/ops";
 import { opRows } from "../../model/ops/ops";
 import { opColors, rangedOps, ranOps } from "../../model/ops/ranged_ops";
 import type { RangePs } from "../../model/time/viewport";
@@ -25,7 +25,6 @@ class OpTable {
   #totals: OpTotals | null = null;
   #byOp: readonly OpRow[] = [];
   #byTypes: readonly OpRow[] = [];
-  readonly #opNames: OpNames;
   readonly #opsOfType = new Map<string, string[]>();
   readonly #distribution: Distribution;
   readonly #table: LinkedTable<RankedOp>;
@@ -33,10 +32,6 @@ class OpTable {
   constructor(readonly view: TraceView) {
     const { signal, data } = view;
     const { meta } = data;
-    this.#opNames = {
-      ...{ names: meta.names, opName: meta.op_name, opType: meta.op_type },
-      ...{ opDevice: meta.op_device, opEager: meta.op_eager },
-    };
     meta.op_name.forEach((name, op) => {
       const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
       const ops = this.#opsOfType.get(key);
@@ -131,7 +126,12 @@ class OpTable {
   #rowsBy(byType: boolean, keep?: (name: string, type: string) => boolean): OpRow[] {
     if (this.#totals === null) return [];
     const side = this.#where === "both" ? {} : ({ side: this.#where === "device" ? 1 : 0 } as const);
-    return opRows(this.#opNames, this.#totals, { byType, withIdle: this.#withIdle, ...side, ...(keep && { keep }) });
+    return opRows(this.view.data.meta, this.#totals, {
+      byType,
+      withIdle: this.#withIdle,
+      ...side,
+      ...(keep && { keep }),
+    });
   }
 
   #opsOf(row: OpRow): readonly string[] {

@@ -1,10 +1,10 @@
 /** Op occurrences of the averaged steps -> the ops of one side with the most self time, as buttons that select them. */
 
-import { type OpRow, opCategory, opFamily } from "../../model/ops/ops";
+import type { OpRow } from "../../model/ops/ops";
+import { opColors } from "../../model/ops/ranged_ops";
 import { formatShare, topOps } from "../../model/overview/overview";
 import { cutNames } from "../../model/text/cut";
 import { formatNumber, plural } from "../../model/text/format";
-import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, h, segmented } from "../../ui/dom";
 import { inFrame, textFits, watchSize } from "../../ui/page";
 import type { TraceView } from "../../ui/view";
@@ -72,12 +72,10 @@ export class TopOps {
 
   #item(row: OpRow, text: string, most: number, nSteps: number): HTMLElement {
     const { link, data, signal } = this.view;
-    const families = (data.table("names") ?? EMPTY_TABLE).columns.family as ArrayLike<number> | undefined;
-    const names = { opName: data.meta.op_name, opType: data.meta.op_type };
-    const family = opFamily(names, families ?? [], row.op);
+    const { categoryOf } = opColors(data.meta, (name) => data.table(name));
     const bar = h("i");
     bar.style.width = `max(1px, ${(row.selfPs / most) * 100}%)`;
-    bar.style.background = `var(--c-${opCategory(row, family)})`;
+    bar.style.background = `var(--c-${categoryOf(row.op)})`;
     const isChosen = () => link.selection.length === 1 && link.selection[0] === row.name;
     const ms = row.selfPs / 1e9 / Math.max(1, nSteps);
     const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;

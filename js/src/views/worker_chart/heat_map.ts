@@ -1,11 +1,12 @@
 /** Hosts and aligned steps -> a heat map on a canvas: arrows walk from cell to cell, Enter or a click chooses one. */
 
-import { type HostGrid, hostGrid, hostMatrix, largestPart, partOf, rangeOf } from "../../model/hosts/host_grid";
+import { type HostGrid, hostGrid, hostMatrix, largestPart, rangeOf } from "../../model/hosts/host_grid";
 import { shortHosts } from "../../model/hosts/host_names";
-import { median } from "../../model/hosts/stragglers";
 import { ownTimes } from "../../model/hosts/worker_steps";
 import { formatCount, formatMs, plural } from "../../model/text/format";
+import { median } from "../../model/time/statistics";
 import { niceTicks } from "../../model/time/step_bars";
+import { partOf } from "../../model/wire/bisect";
 import { h } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import { drawLabels, type PlotLabel } from "../../ui/plot";

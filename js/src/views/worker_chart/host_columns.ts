@@ -1,8 +1,8 @@
 /** The hosts shown -> one stacked column a host on a common scale, the straggler marked; arrows walk, Enter chooses. */
 
 import { shortHosts } from "../../model/hosts/host_names";
-import { median } from "../../model/hosts/stragglers";
 import { formatMs, formatNumber } from "../../model/text/format";
+import { median } from "../../model/time/statistics";
 import { niceTicks } from "../../model/time/step_bars";
 import { h, on } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
