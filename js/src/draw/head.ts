@@ -5,6 +5,7 @@ import { formatInstant, formatTime } from "../model/text/format";
 import { layoutPieces, RunBuffer } from "../model/time/pieces";
 import type { Steps } from "../model/time/steps";
 import { type Span, tickStep, xAt } from "../model/time/viewport";
+import { lowerBound, upperBound } from "../model/wire/bisect";
 import {
   type Frame,
   fillRect,
@@ -212,7 +213,7 @@ function shortened(ctx: CanvasRenderingContext2D, name: string, room: number): s
 function drawStepNames(frame: Frame, chosen: number) {
   const { ctx, palette, steps, view, width } = frame;
   let written = 0;
-  const first = firstStep(frame);
+  const first = upperBound(steps.end, view.t0, 0, steps.n);
   const stride = stepStride(frame, first);
   for (let i = first; i < steps.n && steps.start[i] < view.t1; i++) {
     const left = xAt(view, width, steps.start[i]);
@@ -243,27 +244,10 @@ function drawStepNames(frame: Frame, chosen: number) {
 
 /** 1 where the steps on screen have room for their names, else which of them are named. */
 function stepStride({ ctx, steps, view, width }: Frame, first: number): number {
-  let last = steps.n;
-  for (let low = first; low < last; ) {
-    const middle = (low + last) >>> 1;
-    if (steps.start[middle] < view.t1) low = middle + 1;
-    else last = middle;
-  }
+  const last = lowerBound(steps.start, view.t1, first, steps.n);
   const n = last - first;
   if (n < 2) return 1;
   const px = (xAt(view, width, steps.end[last - 1]) - xAt(view, width, steps.start[first])) / n;
   const needed = ctx.measureText(steps.names[last - 1]).width + 12;
   return STEP_STRIDES.find((stride) => stride * px >= needed) ?? STEP_STRIDES[STEP_STRIDES.length - 1];
-}
-
-function firstStep(frame: Frame): number {
-  const { steps, view } = frame;
-  let low = 0;
-  let high = steps.n;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (steps.end[middle] <= view.t0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -3,7 +3,7 @@
 import type { HostStrip } from "../model/hosts/host_strips";
 import { layoutPieces } from "../model/time/pieces";
 import { xAt } from "../model/time/viewport";
-import { lowerBound } from "../model/wire/bisect";
+import { firstWhere, lowerBound } from "../model/wire/bisect";
 import { CATEGORIES, CATEGORY_LABELS } from "../model/wire/categories";
 import { type Frame, fillRect } from "./frame";
 
@@ -34,23 +34,12 @@ export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {
 
 /** A gap before each step, so that two are two. */
 function drawStepEdges({ ctx, allSteps, palette, view, width }: Frame, { rows }: HostStrip, y: number) {
-  const start = { length: rows.length, at: (k: number) => allSteps.start[rows[k]] };
-  const from = firstFrom(start, view.t0);
-  const to = firstFrom(start, view.t1);
+  const start = (k: number) => allSteps.start[rows[k]];
+  const [from, to] = [view.t0, view.t1].map((time) => firstWhere(rows.length, (k) => start(k) >= time));
   if (to - from > width / STEP_PX) return;
   for (let k = from; k < to; k++) {
-    fillRect(ctx, Math.round(xAt(view, width, start.at(k))) - 1, y + TOP_PX, 1, STRIP_PX, palette.bg);
+    fillRect(ctx, Math.round(xAt(view, width, start(k))) - 1, y + TOP_PX, 1, STRIP_PX, palette.bg);
   }
-}
-
-function firstFrom(values: { readonly length: number; readonly at: (k: number) => number }, time: number): number {
-  let low = 0;
-  for (let high = values.length; low < high; ) {
-    const middle = (low + high) >>> 1;
-    if (values.at(middle) < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function drawNames({ ctx, runs, palette, width }: Frame, y: number) {

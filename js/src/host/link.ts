@@ -5,6 +5,7 @@
  * does not flood the kernel. Hover stays in the page: it changes with every move of the mouse.
  */
 import type { AnyModel, Host } from "./afm";
+import { LateSave } from "./late_save";
 
 export type TimeRange = readonly [number, number];
 export type LinkField = "time_range" | "selection" | "hover" | "step" | "host";
@@ -52,7 +53,7 @@ export async function connectLink(host: Host, ref: string, signal: AbortSignal):
 class ModelLink implements Link {
   #values: { time_range: TimeRange | null; selection: readonly string[]; hover: string; step: number; host: string };
   #listeners = new Map<LinkField, Set<() => void>>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #saved: LateSave;
 
   constructor(
     readonly model: AnyModel,
@@ -66,6 +67,7 @@ class ModelLink implements Link {
       step: readStep(model),
       host: readHost(model),
     };
+    this.#saved = new LateSave(model, SAVE_AFTER_MS, signal);
     const watch = (field: LinkField, read: () => unknown) => {
       const listener = () => this.#take(field, read());
       model.on(`change:${field}`, listener);
@@ -77,7 +79,6 @@ class ModelLink implements Link {
     watch("host", () => readHost(model));
     watch("hover", () => String(model.get("hover") ?? ""));
     bus.addEventListener("hover", () => this.#take("hover", bus.value ?? ""), { signal });
-    signal.addEventListener("abort", () => this.#flush(), { once: true });
   }
 
   get timeRange() {
@@ -99,19 +100,19 @@ class ModelLink implements Link {
   setTimeRange(range: TimeRange | null) {
     const whole = range && ([Math.round(range[0]), Math.round(range[1])] as const);
     if (same(whole, this.#values.time_range)) return;
-    this.#write("time_range", whole ? [...whole] : []);
+    this.#saved.set("time_range", whole ? [...whole] : []);
   }
 
   setSelection(names: readonly string[]) {
-    if (!same(names, this.#values.selection)) this.#write("selection", [...names]);
+    if (!same(names, this.#values.selection)) this.#saved.set("selection", [...names]);
   }
 
   setStep(step: number) {
-    if (step !== this.#values.step) this.#write("step", step);
+    if (step !== this.#values.step) this.#saved.set("step", step);
   }
 
   setHost(name: string) {
-    if (name !== this.#values.host) this.#write("host", name);
+    if (name !== this.#values.host) this.#saved.set("host", name);
   }
 
   setHover(name: string) {
@@ -130,19 +131,6 @@ class ModelLink implements Link {
     const own = listeners;
     own.add(listener);
     signal.addEventListener("abort", () => own.delete(listener), { once: true });
-  }
-
-  #write(field: LinkField, value: unknown) {
-    this.model.set(field, value);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#flush(), SAVE_AFTER_MS);
-  }
-
-  #flush() {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.model.save_changes();
   }
 
   #take(field: LinkField, value: unknown) {

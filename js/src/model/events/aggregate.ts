@@ -12,6 +12,7 @@ import type { Events } from "./events";
 import { Accumulator, type TileTotals } from "./name_sums";
 import { lastBefore } from "./row_search";
 import { coveredIn } from "./runs";
+import { Stepwise } from "./stepwise";
 
 export interface NameTotals {
   /** Name id. */
@@ -46,7 +47,7 @@ const TILES_PER_GROUP = 12;
 const PARTS = 8;
 const MAX_PARTS_KEPT = 64;
 
-export class Aggregate {
+export class Aggregate extends Stepwise {
   /** Share of the work for the span that is done. */
   progress = 1;
   /** Events of the span that have not arrived, about. */
@@ -54,7 +55,6 @@ export class Aggregate {
   span: Span = { t0: 0, t1: 0 };
   readonly #sum: Accumulator;
   readonly #scratch: Accumulator;
-  #job: Generator<undefined> | null = null;
 
   constructor(
     readonly events: Events,
@@ -63,6 +63,8 @@ export class Aggregate {
     readonly isCounted: (line: number) => boolean,
     readonly cache: TotalsCache = newCache(),
   ) {
+    super();
+    this.isDone = true;
     this.#sum = new Accumulator(nNames);
     this.#scratch = new Accumulator(nNames);
   }
@@ -73,21 +75,10 @@ export class Aggregate {
     this.#sum.clear();
     this.nMissing = 0;
     this.progress = 0;
-    this.#job = this.#work();
+    this.restart();
   }
 
-  /** Goes on until it is done or `isOver` says stop; whether it is done. */
-  step(isOver: () => boolean = () => false): boolean {
-    while (this.#job) {
-      if (this.#job.next().done) {
-        this.#job = null;
-        this.progress = 1;
-      } else if (isOver()) break;
-    }
-    return this.#job === null;
-  }
-
-  *#work(): Generator<undefined> {
+  protected override *work(): Generator<undefined> {
     const { events, span } = this;
     const { n } = events.tiles;
     const first = events.tileAt(span.t0);
@@ -105,6 +96,7 @@ export class Aggregate {
       yield;
     }
     this.#cutAtEdges();
+    this.progress = 1;
   }
 
   /** Whether tiles are here and lie in the span with all that starts in them. */

@@ -9,6 +9,7 @@ import type { Span } from "../time/viewport";
 import { lowerBound } from "../wire/bisect";
 import type { Events } from "./events";
 import { lastBefore } from "./row_search";
+import { Stepwise } from "./stepwise";
 
 /** What is at the bottom of the flame: everything. */
 export const ROOT = 0;
@@ -94,28 +95,20 @@ export interface FlameOptions {
 /** Slices between two looks at the clock. */
 const CHUNK = 16_384;
 
-export class FlameBuilder {
+export class FlameBuilder extends Stepwise {
   readonly tree = new FlameTree();
   /** Share of the lines that are done. */
   progress = 0;
-  readonly #job: Generator<undefined>;
 
   constructor(
     readonly events: Events,
     readonly span: Span,
     readonly options: FlameOptions,
   ) {
-    this.#job = this.#work();
+    super();
   }
 
-  /** Goes on until it is done or `isOver` says stop; whether it is done. */
-  step(isOver: () => boolean = () => false): boolean {
-    while (!this.#job.next().done) if (isOver()) return false;
-    this.progress = 1;
-    return true;
-  }
-
-  *#work(): Generator<undefined> {
+  protected override *work(): Generator<undefined> {
     const { rows } = this.events;
     for (let line = 0; line < rows.nLines; line++) {
       const group = this.options.groupOf(line);
@@ -130,6 +123,7 @@ export class FlameBuilder {
       }
       this.progress = line / rows.nLines;
     }
+    this.progress = 1;
   }
 
   /** Slices of a row that reach into the span and are here. */

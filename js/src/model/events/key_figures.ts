@@ -1,30 +1,14 @@
 /** Turns all events of one key into the figures of the details pane, in steps with a clock to stop at. */
 
-import type { Span } from "../time/viewport";
+import { isInRange, overlapPs } from "../time/overlap";
+import type { RangePs, Span } from "../time/viewport";
 import { type Events, intervals, subtreeOf } from "./events";
 import type { Marks } from "./marks";
+import { Stepwise } from "./stepwise";
 
 const WHOLE: Span = { t0: Number.NEGATIVE_INFINITY, t1: Number.POSITIVE_INFINITY };
 /** Events between two looks at the clock. */
 const CHUNK = 4096;
-
-/** Something that goes on in parts of a frame. */
-abstract class Stepwise {
-  #job: Generator<undefined> | null = null;
-  isDone = false;
-
-  protected abstract work(): Generator<undefined>;
-
-  /** Goes on until it is done or `isOver` says stop; whether it is done. */
-  step(isOver: () => boolean = () => false): boolean {
-    this.#job ??= this.work();
-    while (!this.isDone) {
-      this.isDone = this.#job.next().done === true;
-      if (isOver()) break;
-    }
-    return this.isDone;
-  }
-}
 
 export interface KeyOptions {
   readonly span: Span | null;
@@ -62,26 +46,27 @@ export class KeyFigures extends Stepwise {
     this.perStep = new Float64Array(options.nSteps).fill(Number.NaN);
   }
 
-  protected *work(): Generator<undefined> {
+  protected override *work(): Generator<undefined> {
     const { events, marked, key, options } = this;
     const { span, counts } = options;
+    const range = span && ([span.t0, span.t1] as const);
     const stride = Math.max(1, Math.ceil(marked.n / options.limit));
     let looked = 0;
     for (const { low, high } of intervals(events, span ?? WHOLE)) {
       for (let p = marked.next(low, high); p >= 0; p = marked.next(p + 1, high)) {
         if (++looked % CHUNK === 0) yield;
-        if (events.keyOf(p) !== key || (span && !overlaps(events, p, span)) || !counts(p)) continue;
+        if (events.keyOf(p) !== key || !isInRange(events.start[p], events.duration[p], range) || !counts(p)) continue;
         if (this.count % stride === 0) this.durations.push(events.duration[p]);
-        this.#add(p, span);
+        this.#add(p, range);
       }
     }
   }
 
-  #add(p: number, span: Span | null) {
+  #add(p: number, range: RangePs) {
     const { events, perStep } = this;
     const duration = events.duration[p];
     this.count += 1;
-    this.totalPs += span ? overlapPs(events, p, span) : duration;
+    this.totalPs += overlapPs(events.start[p], duration, range);
     if (duration < this.minPs) this.minPs = duration;
     if (this.longest < 0 || duration > this.maxPs) {
       this.maxPs = duration;
@@ -92,16 +77,6 @@ export class KeyFigures extends Stepwise {
     perStep[step] = (Number.isNaN(perStep[step]) ? 0 : perStep[step]) + duration;
     this.hasSteps = true;
   }
-}
-
-function overlapPs(events: Events, event: number, span: Span): number {
-  return Math.min(events.endOf(event), span.t1) - Math.max(events.start[event], span.t0);
-}
-
-/** A zero-length event overlaps when it lies inside. */
-function overlaps(events: Events, event: number, span: Span): boolean {
-  const start = events.start[event];
-  return start < span.t1 && (events.endOf(event) > span.t0 || start === span.t0);
 }
 
 export interface InsideRow {
@@ -130,7 +105,7 @@ export class Inside extends Stepwise {
       .sort((a, b) => b.selfPs - a.selfPs || b.count - a.count);
   }
 
-  protected *work(): Generator<undefined> {
+  protected override *work(): Generator<undefined> {
     const { events } = this;
     let looked = 0;
     for (const { low, high } of subtreeOf(events, this.event)) {

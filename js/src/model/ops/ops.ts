@@ -3,6 +3,7 @@
  * A unit is an ordinary op, or an HLO op of a compiled program that stands for several framework ops, each with its share.
  */
 
+import { isInRange, overlapPs } from "../time/overlap";
 import type { RangePs } from "../time/viewport";
 import { FAMILIES } from "../wire/categories";
 import { numbers } from "../wire/column";
@@ -39,19 +40,6 @@ export interface OpTotals {
   readonly occurrences: Float64Array;
   /** Idle time of host lines and of device lines. */
   readonly idlePs: readonly [number, number];
-}
-
-/** Length of the part of [start, start + duration) inside the range. */
-export function overlapPs(start: number, duration: number, range: RangePs): number {
-  if (range === null) return duration;
-  return Math.max(0, Math.min(start + duration, range[1]) - Math.max(start, range[0]));
-}
-
-/** Whether an occurrence counts: it overlaps the range, or has no length and lies inside it. */
-export function isInRange(start: number, duration: number, range: RangePs): boolean {
-  if (range === null) return true;
-  if (duration > 0) return start < range[1] && start + duration > range[0];
-  return start >= range[0] && start < range[1];
 }
 
 /**

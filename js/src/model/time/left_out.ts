@@ -1,29 +1,20 @@
 /** Turns what a page holds of a capture into one sentence on what it leaves out. */
 
 import { formatCount, formatInstant, plural } from "../text/format";
-import { numbers } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
-import { EMPTY_TABLE, type Table } from "../wire/wire";
-import { stepLabel } from "./span_text";
+import type { Table } from "../wire/wire";
+import { stepLabel, wholeSteps } from "./span_text";
 import type { Span } from "./viewport";
 
 const KEEP_ALL = 'To keep all: prof.to_html("trace.html", embed="full").';
 
 /** "steps 100–140 of 20,000", or the times of a window without whole steps. */
 export function windowWords(meta: TraceMeta, steps: Table | undefined, window: Span): string {
-  const table = steps ?? EMPTY_TABLE;
-  const [start, duration] = [numbers(table, "start_ps"), numbers(table, "duration_ps")];
-  let first = -1;
-  let last = -1;
-  for (let i = 0; i < table.n; i++) {
-    if (start[i] < window.t0 || start[i] + duration[i] > window.t1) continue;
-    if (first < 0) first = i;
-    last = i;
-  }
-  if (first < 0) return `${formatInstant(window.t0, 1e9)} to ${formatInstant(window.t1, 1e9)}`;
-  const names = [first, last].map((row) => stepLabel(meta.step_names, row));
-  const which = first === last ? `step ${names[0]}` : `steps ${names[0]}–${names[1]}`;
-  return `${which} of ${formatCount(table.n)}`;
+  const whole = steps && wholeSteps(steps, [window.t0, window.t1]);
+  if (!whole) return `${formatInstant(window.t0, 1e9)} to ${formatInstant(window.t1, 1e9)}`;
+  const names = whole.map((row) => stepLabel(meta.step_names, row));
+  const which = whole[0] === whole[1] ? `step ${names[0]}` : `steps ${names[0]}–${names[1]}`;
+  return `${which} of ${formatCount(steps.n)}`;
 }
 
 /** Says that a page without a kernel holds only a window of what a view draws, and how to keep all. */

@@ -46,22 +46,34 @@ function areSorted(times: ArrayLike<number> & object): boolean {
   return isSorted;
 }
 
-/** The first and last step that a range covers whole, when it covers nothing else; null otherwise. */
-export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly [number, number] | null {
-  if (range === null || steps === undefined || steps.n === 0) return null;
+/** The first and last step that lie in a range whole, or stick out of it by less than `slackPs`; null for none. */
+export function wholeSteps(
+  steps: Table,
+  range: readonly [number, number],
+  slackPs = 0,
+): readonly [number, number] | null {
   const start = numbers(steps, "start_ps");
   const duration = numbers(steps, "duration_ps");
   let first = -1;
   let last = -1;
   const isSorted = areSorted(start);
-  for (let i = isSorted ? lowerBound(start, range[0] - SLACK_PS) : 0; i < steps.n; i++) {
-    if (isSorted && start[i] > range[1] + SLACK_PS) break;
+  for (let i = isSorted ? lowerBound(start, range[0] - slackPs) : 0; i < steps.n; i++) {
+    if (isSorted && start[i] > range[1] + slackPs) break;
     const end = start[i] + duration[i];
-    if (start[i] < range[0] - SLACK_PS || end > range[1] + SLACK_PS) continue;
+    if (start[i] < range[0] - slackPs || end > range[1] + slackPs) continue;
     if (first < 0) first = i;
     last = i;
   }
-  if (first < 0) return null;
+  return first < 0 ? null : [first, last];
+}
+
+/** The first and last step that a range covers whole, when it covers nothing else; null otherwise. */
+export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly [number, number] | null {
+  const whole = range && steps && wholeSteps(steps, range, SLACK_PS);
+  if (!whole) return null;
+  const [first, last] = whole;
+  const start = numbers(steps, "start_ps");
+  const duration = numbers(steps, "duration_ps");
   const startsThere = Math.abs(start[first] - range[0]) <= SLACK_PS;
   const endsThere = Math.abs(start[last] + duration[last] - range[1]) <= SLACK_PS;
   return startsThere && endsThere ? [first, last] : null;

@@ -2,6 +2,7 @@
 
 import { bandsOf } from "../events/bands";
 import { hostsOf } from "../hosts/hosts";
+import { firstWhere } from "../wire/bisect";
 import type { TraceMeta } from "../wire/meta";
 import { type Arrangement, arranged, COUNTERS, keyOf, ROOT, type TrackKey } from "./arrangement";
 import { arrangedHosts, type HostSource, isHostOpen, setHostOpen } from "./host_tracks";
@@ -263,15 +264,8 @@ export function trackAt(layout: TrackLayout, y: number): Track | null {
 }
 
 /** Index of the first track that ends below a height. */
-export function firstTrackBelow(layout: TrackLayout, y: number): number {
-  let low = 0;
-  for (let high = layout.tracks.length; low < high; ) {
-    const middle = (low + high) >>> 1;
-    const track = layout.tracks[middle];
-    if (track.y + track.height <= y) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+export function firstTrackBelow({ tracks }: TrackLayout, y: number): number {
+  return firstWhere(tracks.length, (k) => tracks[k].y + tracks[k].height > y);
 }
 
 /** The track of a line, undefined when it is folded away. */

@@ -31,6 +31,17 @@ export function partOf(first: Numbers, item: number): number {
   return upperBound(first, item, 1, Math.max(1, first.length - 1)) - 1;
 }
 
+/** First of `n` indices that passes, where all after it pass; `n` when there is none. */
+export function firstWhere(n: number, passes: (index: number) => boolean): number {
+  let low = 0;
+  for (let high = n; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if (passes(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 /** As lowerBound, but costs the logarithm of the distance to the answer instead of the length. */
 export function gallop(values: Numbers, value: number, low: number, high: number): number {
   let step = 1;

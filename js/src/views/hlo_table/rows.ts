@@ -1,6 +1,7 @@
 /** Executions of HLO ops and a time range -> one row per HLO op, or per category or program. */
 
-import { isInRange, type OpTotals, opTotals, overlapPs } from "../../model/ops/ops";
+import { type OpTotals, opTotals } from "../../model/ops/ops";
+import { isInRange, overlapPs } from "../../model/time/overlap";
 import type { RangePs } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";
 import type { HloMeta } from "../../model/wire/meta";

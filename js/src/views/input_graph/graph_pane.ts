@@ -7,6 +7,7 @@ import { describeRange, formatInstantOn } from "../../model/time/span_text";
 import type { IteratorNode } from "../../model/wire/meta";
 import { h, svg } from "../../ui/dom";
 import { inFrame, textFits, watchSize } from "../../ui/page";
+import { toggleSelection } from "../../ui/selecting";
 import type { TraceView } from "../../ui/view";
 import { arrow, legend, nodeBox } from "./iterator_box";
 import { type InputScene, shareOfWait } from "./scene";
@@ -147,11 +148,7 @@ export class GraphPane {
 
   #listen(group: SVGGElement, node: IteratorNode, i: number): void {
     const { link, signal } = this.view;
-    const toggle = () => {
-      const names = namesOf(node);
-      const isChosen = link.selection.length === names.length && names.every((name) => link.selection.includes(name));
-      link.setSelection(isChosen ? [] : names);
-    };
+    const toggle = () => toggleSelection(link, namesOf(node));
     group.addEventListener("click", toggle, { signal });
     group.addEventListener("pointerenter", () => link.setHover(namesOf(node)[0]), { signal });
     group.addEventListener("pointerleave", () => link.setHover(""), { signal });

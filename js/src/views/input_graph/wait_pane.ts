@@ -10,6 +10,7 @@ import type { RangePs } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { h, svg } from "../../ui/dom";
+import { swatch } from "../../ui/legend";
 import { inFrame, watchSize } from "../../ui/page";
 import { createTip, watchPlot } from "../../ui/plot";
 import type { TraceView } from "../../ui/view";
@@ -207,9 +208,7 @@ function hostParts(parts: readonly InputPart[]): HTMLElement[] {
     piece.style.flex = `${ratio} 0 0`;
     piece.style.background = tint(i);
     if (ratio > 0) bar.append(piece);
-    const swatch = h("i", { class: "sw" });
-    swatch.style.background = tint(i);
-    const name = h("span", { class: "n" }, swatch, label);
+    const name = h("span", { class: "n" }, swatch(tint(i)), label);
     legend.append(h("div", { title: tip }, name, h("span", {}, `${formatMs(ms)} · ${formatPercent(ratio)}`)));
   });
   const largest = ordered.reduce((a, b) => (b.ms > a.ms ? b : a));

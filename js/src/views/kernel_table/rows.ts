@@ -1,6 +1,6 @@
 /** Executions of kernels and a time range -> one row per kernel, as Python's `compute_kernels` gives them. */
 
-import { isInRange, overlapPs } from "../../model/ops/ops";
+import { isInRange, overlapPs } from "../../model/time/overlap";
 import type { RangePs } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
 import { numbers } from "../../model/wire/column";

@@ -7,6 +7,7 @@ import { formatInstantOn, stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import type { TraceMeta } from "../../model/wire/meta";
 import { h } from "../../ui/dom";
+import { legendEntry, swatch } from "../../ui/legend";
 
 /** More steps than these, and what is free lasts long enough. */
 const MAX_STEPS_LEFT = 100_000;
@@ -86,10 +87,9 @@ function totals({ events, range, peakHeapBytes }: Facts): Node[] {
 
 /** A swatch of the chart's legend and a word. */
 function key(layer: string, text: string): HTMLElement {
-  const mark = layer === "line" ? h("i", { class: "line" }) : h("i", { class: "sw" });
+  const mark = layer === "line" ? h("i", { class: "line" }) : swatch(`var(--m-${layer})`);
   if (layer === "") mark.style.visibility = "hidden";
-  else if (layer !== "line") mark.style.background = `var(--m-${layer})`;
-  return h("span", { class: "tfp-key" }, mark, text);
+  return legendEntry(mark, text);
 }
 
 /** What grows from step to step, what allocates it, and how long the free memory lasts. */

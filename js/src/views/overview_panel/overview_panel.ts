@@ -9,17 +9,17 @@ import {
   meanFigure,
 } from "../../model/overview/overview";
 import { hostsOfOverview } from "../../model/overview/overview_facts";
+import { MARK_STEPS_CODE } from "../../model/text/code";
 import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text/format";
 import { capturedPs } from "../../model/time/sessions";
 import { keepTogether, stepLabel } from "../../model/time/span_text";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { copyButton, h } from "../../ui/dom";
+import { categorySwatch } from "../../ui/legend";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
 import { WhatNext } from "./what_next";
-
-const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
 
 function header(view: TraceView): HTMLElement {
   const { overview } = view.data.meta;
@@ -120,8 +120,8 @@ function breakdown(view: TraceView): HTMLElement {
   const box = h("section", { class: "tfp-breakdown", "aria-label": "A step, on average" });
   if (steps.n === 0 || !overview.breakdown?.length) {
     const why = "No step marker and nothing that repeats was found. Mark the steps of your loop:";
-    const code = h("pre", {}, NO_STEPS_CODE);
-    const copy = copyButton("Copy", () => NO_STEPS_CODE, signal);
+    const code = h("pre", {}, MARK_STEPS_CODE);
+    const copy = copyButton("Copy", () => MARK_STEPS_CODE, signal);
     box.append(h("div", { class: "tfp-ov-none", role: "status" }, h("p", {}, why), code, copy));
     return box;
   }
@@ -130,8 +130,6 @@ function breakdown(view: TraceView): HTMLElement {
   const compiling = compilingStep(steps);
   const list = h("dl");
   for (const { category, ms, ratio } of overview.breakdown) {
-    const swatch = h("i", { class: "sw" });
-    swatch.style.background = `var(--c-${category})`;
     const values =
       category === "compile" && ms === 0 && compiling >= 0
         ? [h("dd", { class: "wide" }, `in step ${stepLabel(data.meta.step_names, compiling)}`)]
@@ -142,7 +140,7 @@ function breakdown(view: TraceView): HTMLElement {
       h(
         "div",
         { class: `tfp-cat${emphasis}`, title },
-        h("dt", {}, swatch, CATEGORY_LABELS[category] ?? category),
+        h("dt", {}, categorySwatch(category), CATEGORY_LABELS[category] ?? category),
         ...values,
       ),
     );

@@ -7,6 +7,7 @@ import { cutNames } from "../../model/text/cut";
 import { formatNumber, plural } from "../../model/text/format";
 import { button, h, segmented } from "../../ui/dom";
 import { inFrame, textFits, watchSize } from "../../ui/page";
+import { toggleSelection } from "../../ui/selecting";
 import type { TraceView } from "../../ui/view";
 
 const N_TOP_OPS = 6;
@@ -76,10 +77,9 @@ export class TopOps {
     const bar = h("i");
     bar.style.width = `max(1px, ${(row.selfPs / most) * 100}%)`;
     bar.style.background = `var(--c-${categoryOf(row.op)})`;
-    const isChosen = () => link.selection.length === 1 && link.selection[0] === row.name;
     const ms = row.selfPs / 1e9 / Math.max(1, nSteps);
     const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
-    const element = button("", () => link.setSelection(isChosen() ? [] : [row.name]), signal, { title });
+    const element = button("", () => toggleSelection(link, [row.name]), signal, { title });
     element.setAttribute("data-op-name", row.name);
     element.append(
       h("span", { class: "name" }, text),

@@ -1,5 +1,6 @@
 /** The steps of a trace -> one stacked bar a step; a click chooses a step, a drag a range of them. */
 
+import { MARK_STEPS_CODE } from "../../model/text/code";
 import { stepsOfRange } from "../../model/time/span_text";
 import {
   barOf,
@@ -22,7 +23,6 @@ import type { TraceBuilder, TraceView } from "../../ui/view";
 import { paintSteps, stepLabels } from "./paint";
 import { barTip, spoken, summary } from "./words";
 
-const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
 const NO_STEPS_REASON =
   "Nothing in this capture repeats like a training step: no step marker, no repeated traced function, no iterator call. Mark the steps of your loop:";
 
@@ -260,7 +260,7 @@ export const stepChart: TraceBuilder = {
   async build(view) {
     view.root.classList.add("tfp-step_chart");
     if ((view.data.table("steps") ?? EMPTY_TABLE).n === 0) {
-      view.root.append(emptyState("No steps in this capture", NO_STEPS_REASON, NO_STEPS_CODE, view.signal));
+      view.root.append(emptyState("No steps in this capture", NO_STEPS_REASON, MARK_STEPS_CODE, view.signal));
       return;
     }
     await new StepChart(view).build();

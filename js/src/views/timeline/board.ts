@@ -1,5 +1,6 @@
 /** What the reader set up and marked in one timeline <-> two traits of its model; and the counters of the capture. */
 
+import { LateSave } from "../../host/late_save";
 import { type ColorBy, type ColorScheme, nameCategories, namedParts, newColorScheme } from "../../model/events/colors";
 import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../../model/time/bookmarks";
 import type { Span } from "../../model/time/viewport";
@@ -31,7 +32,7 @@ export class Board {
   readonly #untouched: Arrangement;
   #colors: ColorScheme | null = null;
   #namesGeneration = -1;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #saved: LateSave;
 
   constructor(
     readonly trace: TraceView,
@@ -41,6 +42,7 @@ export class Board {
     const { model, signal, data } = trace;
     const fullest = fullestAllocator(data.meta);
     const pinned: TrackKey[] = fullest < 0 ? [] : [keyOf("counter", fullest)];
+    this.#saved = new LateSave(model, SAVE_AFTER_MS, signal);
     this.#untouched = newArrangement(pinned);
     this.tracks = newArrangement(pinned);
     this.counterNames = (data.meta.counters ?? []).map((counter) => counter.name);
@@ -54,7 +56,6 @@ export class Board {
       model.on(name, onModel);
       signal.addEventListener("abort", () => model.off(name, onModel), { once: true });
     }
-    signal.addEventListener("abort", () => this.#flush(), { once: true });
     data.onTables(
       () => {
         this.readCounters();
@@ -141,15 +142,6 @@ export class Board {
   #write(name: "bookmarks" | "arrangement", value: string) {
     const { model } = this.trace;
     if (model.get(name) === value) return;
-    model.set(name, value);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#flush(), SAVE_AFTER_MS);
-  }
-
-  #flush() {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.trace.model.save_changes();
+    this.#saved.set(name, value);
   }
 }

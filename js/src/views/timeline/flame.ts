@@ -11,8 +11,9 @@ import { button, h, segmented } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 import { readPalette } from "../../ui/theme";
 import { aboutSpan } from "./about_span";
+import { CanvasTip } from "./canvas_tip";
 import { type By, FlameModel } from "./flame_model";
-import { FlameTip } from "./flame_tip";
+import { flameFigures } from "./flame_tip";
 import type { TimelineState } from "./state";
 
 const STEPS: Readonly<Record<string, FlameStep>> = {
@@ -40,7 +41,7 @@ export class FlamePane {
     "aria-label": "Flame: arrow keys walk, Enter zooms in, Backspace zooms out",
     "data-lm-suppress-shortcuts": "true",
   });
-  readonly #tip: FlameTip;
+  readonly #tip = new CanvasTip();
   readonly #model: FlameModel;
   readonly #labels: LabelCache;
   #palette: Palette | null = null;
@@ -54,7 +55,6 @@ export class FlamePane {
     readonly signal: AbortSignal,
   ) {
     this.#labels = new LabelCache(state.meta.names);
-    this.#tip = new FlameTip(state);
     this.#model = new FlameModel(state, () => this.#onRects());
     this.#base = button("Selected name only", () => this.#flipBase(), signal, {
       "aria-pressed": "false",
@@ -158,7 +158,10 @@ export class FlamePane {
     this.#hover = index;
     const box = this.#box.getBoundingClientRect();
     if (!rect || !flame) this.#tip.hide();
-    else this.#tip.show(flame, rect, this.#model.nameOf(rect), event.clientX - box.left, event.clientY - box.top, box);
+    else {
+      this.#tip.say(this.#model.nameOf(rect), flameFigures(flame, rect));
+      this.#tip.showAt(event.clientX - box.left, event.clientY - box.top, box);
+    }
   }
 
   #unpoint() {
@@ -188,7 +191,7 @@ export class FlamePane {
     const { scrollTop, clientHeight } = this.#box;
     if (y < scrollTop) this.#box.scrollTop = y;
     else if (y + FLAME_ROW_PX > scrollTop + clientHeight) this.#box.scrollTop = y + FLAME_ROW_PX - clientHeight;
-    this.#live.textContent = `${model.nameOf(rect)}, ${this.#tip.figures(model.flame, rect)}`;
+    this.#live.textContent = `${model.nameOf(rect)}, ${flameFigures(model.flame, rect).join(" · ")}`;
     this.state.invalidate();
   }
 

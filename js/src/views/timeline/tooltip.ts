@@ -2,77 +2,51 @@
 import { formatInstant, formatLength, formatTime } from "../../model/text/format";
 import { stepAt } from "../../model/time/steps";
 import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
-import { h } from "../../ui/dom";
+import { CanvasTip } from "./canvas_tip";
 import type { PieceHit } from "./hit";
 import type { TimelineState } from "./state";
 
-const OFFSET_PX = 12;
-/** It is never larger. */
-const MOST_PX = { width: 560, height: 120 };
-
 export class Tooltip {
-  readonly element = h("div", { class: "tl-tip", "aria-hidden": "true" });
-  readonly #name = h("b", {});
-  readonly #figures = h("div", { class: "q" });
+  /** No slice has more to say than fits into that. */
+  readonly #tip = new CanvasTip({ width: 560, height: 120 });
   #event = -1;
-  #box: { readonly width: number; readonly height: number } | null = null;
 
-  constructor(readonly state: TimelineState) {
-    this.element.append(this.#name, this.#figures);
-    this.element.hidden = true;
+  constructor(readonly state: TimelineState) {}
+
+  get element(): HTMLElement {
+    return this.#tip.element;
   }
 
   /** Shows what is under the pointer beside a point of the canvas: an event (-1 for none), else a piece of a host's step. */
   show(event: number, x: number, y: number, width: number, height: number, piece: PieceHit | null = null) {
-    this.element.hidden = event < 0 && piece === null;
-    if (event < 0 && piece) this.#fillPiece(piece);
-    if (event < 0 && piece === null) {
-      this.#event = -1;
-      return;
-    }
-    if (event >= 0 && event !== this.#event) this.#fill(event);
-    const box = this.#sizeNear(x, y, width, height);
-    const left = x + OFFSET_PX + box.width > width ? Math.max(0, x - OFFSET_PX - box.width) : x + OFFSET_PX;
-    const top = y + OFFSET_PX + box.height > height ? y - OFFSET_PX - box.height : y + OFFSET_PX;
-    this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    const isNew = event !== this.#event;
+    this.#event = event;
+    if (event >= 0 && isNew) this.#sayEvent(event);
+    else if (event < 0 && piece) this.#sayPiece(piece);
+    if (event < 0 && piece === null) this.#tip.hide();
+    else this.#tip.showAt(x, y, { width, height });
   }
 
-  /** Measured once an event and only near an edge: to measure makes the page lay out. */
-  #sizeNear(x: number, y: number, width: number, height: number) {
-    if (x + OFFSET_PX + MOST_PX.width <= width && y + OFFSET_PX + MOST_PX.height <= height) return MOST_PX;
-    this.#box ??= this.element.getBoundingClientRect();
-    return this.#box;
-  }
-
-  #fillPiece({ host, piece, step }: PieceHit) {
-    this.#box = null;
-    this.#event = -1;
+  #sayPiece({ host, piece, step }: PieceHit) {
     const { steps, hosted } = this.state;
     const { start, end, category } = hosted.strips[host].piece;
-    const name = CATEGORY_LABELS[CATEGORIES[category[piece]]];
-    this.#name.textContent = `${hosted.source?.names[host] ?? ""} · step ${steps.names[step]}`;
-    this.#figures.textContent = [
-      `${name} ${formatTime(end[piece] - start[piece])}`,
+    this.#tip.say(`${hosted.source?.names[host] ?? ""} · step ${steps.names[step]}`, [
+      `${CATEGORY_LABELS[CATEGORIES[category[piece]]]} ${formatTime(end[piece] - start[piece])}`,
       `at ${formatInstant(start[piece], 1e6)}`,
       `of a step of ${formatTime(steps.end[step] - steps.start[step])}`,
-    ].join(" · ");
+    ]);
   }
 
-  #fill(event: number) {
-    this.#box = null;
+  #sayEvent(event: number) {
     const { events, meta, steps, lineNames } = this.state;
-    this.#event = event;
-    this.#name.textContent = meta.names[events.name[event]];
     const duration = events.duration[event];
     const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
-    this.#figures.textContent = [
+    this.#tip.say(meta.names[events.name[event]], [
       formatLength(duration),
       events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",
       `at ${formatInstant(events.start[event], 1e6)}`,
       step >= 0 ? `step ${steps.names[step]}` : "",
       lineNames[events.lineOf(event)],
-    ]
-      .filter(Boolean)
-      .join(" · ");
+    ]);
   }
 }
