@@ -10,8 +10,7 @@ export interface ShortHosts {
 export function shortHosts(names: readonly string[]): ShortHosts {
   if (names.length < 2) return { short: [...names], prefix: "" };
   const prefix = commonPrefix(names).replace(/\d+$/, "");
-  const reversed = names.map((name) => [...name.slice(prefix.length)].reverse().join(""));
-  const suffix = commonPrefix(reversed).replace(/\d+$/, "").length;
+  const suffix = commonSuffix(names.map((name) => name.slice(prefix.length))).replace(/^\d+/, "").length;
   const short = names.map((name) => name.slice(prefix.length, name.length - suffix));
   return short.some((name) => name === "") ? { short: [...names], prefix: "" } : { short, prefix };
 }
@@ -22,7 +21,8 @@ export function hostNamesThatFit(names: readonly string[], nCharacters: number):
   return names.every(fits) ? names : shortHosts(names).short;
 }
 
-function commonPrefix(names: readonly string[]): string {
+/** What all names begin with. */
+export function commonPrefix(names: readonly string[]): string {
   let length = names[0].length;
   for (const name of names) {
     let same = 0;
@@ -30,4 +30,10 @@ function commonPrefix(names: readonly string[]): string {
     length = same;
   }
   return names[0].slice(0, length);
+}
+
+/** What all names end with. */
+export function commonSuffix(names: readonly string[]): string {
+  const reversed = (text: string) => [...text].reverse().join("");
+  return reversed(commonPrefix(names.map(reversed)));
 }

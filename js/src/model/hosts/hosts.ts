@@ -2,7 +2,7 @@
 
 import { cutNames } from "../text/cut";
 import type { TraceMeta } from "../wire/meta";
-import { shortHosts } from "./host_names";
+import { commonPrefix, commonSuffix, shortHosts } from "./host_names";
 
 const HOSTS = new WeakMap<object, readonly string[]>();
 
@@ -78,19 +78,7 @@ function tellingPart(name: string, hosts: readonly string[]): string {
 /** Letters of the words, separated by "/" and ".", that all names begin and end with. */
 function commonEnds(hosts: readonly string[]): readonly [number, number] {
   if (hosts.length < 2) return [0, 0];
-  const [first] = hosts;
-  let prefix = first.length;
-  let suffix = first.length;
-  for (const name of hosts) {
-    let same = 0;
-    while (same < prefix && name[same] === first[same]) same++;
-    prefix = same;
-    same = 0;
-    while (same < suffix && name[name.length - 1 - same] === first[first.length - 1 - same]) same++;
-    suffix = same;
-  }
-  const head = first.slice(0, prefix);
-  const tail = first.slice(first.length - suffix);
+  const [head, tail] = [commonPrefix(hosts), commonSuffix(hosts)];
   const word = Math.max(head.lastIndexOf("/"), head.lastIndexOf(".")) + 1;
   const rest = tail.search(/[/.]/);
   return [word, rest < 0 ? 0 : tail.length - rest];

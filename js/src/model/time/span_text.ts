@@ -127,12 +127,6 @@ function formatBounds(range: readonly [number, number]): string {
   return `${text(range[0])}–${text(range[1])} ms`;
 }
 
-/** A moment with the decimals that a step of `resolutionPs` needs: "483.4 ms". */
-export function formatInstantOn(ps: number, resolutionPs: number): string {
-  const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(1, resolutionPs) / 1e9) - 1e-9)));
-  return `${formatFixed(ps / 1e9, decimals)} ms`;
-}
-
 /** A sentence in parts, of which every second one is a number with its unit ("(62 %)."), not to be broken over lines. */
 export function keepTogether(sentence: string): string[] {
   return sentence.split(/(\(?[\d.,]+ (?:%|s|ms|µs|ns)\S*)/);

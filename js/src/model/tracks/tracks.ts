@@ -31,6 +31,11 @@ export function layoutTracks(source: TrackSource, state: Arrangement): TrackLayo
   return new Layouter(source, state).layout();
 }
 
+/** What is known of a track before its place. */
+type Unplaced = {
+  [Kind in Track["kind"]]: Omit<Extract<Track, { readonly kind: Kind }>, "y" | "isPinned">;
+}[Track["kind"]];
+
 class Layouter {
   readonly #tracks: Track[] = [];
   readonly #ofLine = new Map<number, LineTrack>();
@@ -141,7 +146,7 @@ class Layouter {
     if (!isNamed && !lines.some((line) => this.#isShown(line))) return;
     this.#nHostsShown += 1;
     const isOpen = !isNamed || isHostOpen(hosts, this.state, host);
-    this.#push({ kind: "host", host, key, y: this.#y, height: GROUP_PX, isOpen, isPinned: false, lines });
+    this.#push({ kind: "host", host, key, height: GROUP_PX, isOpen, lines });
     if (!isOpen) return;
     const filled = own.filter((plane) => planes[plane].length > 0);
     // The name of the host says all that the head of its only plane could.
@@ -165,19 +170,7 @@ class Layouter {
     if (isPlaneHidden || (visible.length === 0 && (this.#words.length > 0 || nHidden === 0))) return;
     const isFiltered = this.#words.length > 0;
     const isOpen = isFiltered || !state.closedPlanes.has(plane);
-    const height = GROUP_PX;
-    const isPinned = false;
-    this.#push({
-      kind: "plane",
-      plane,
-      key: keyOf("plane", plane),
-      y: this.#y,
-      height,
-      isOpen,
-      isPinned,
-      lines,
-      nHidden,
-    });
+    this.#push({ kind: "plane", plane, key: keyOf("plane", plane), height: GROUP_PX, isOpen, lines, nHidden });
     if (isOpen) this.#pushLines(plane, lines);
   }
 
@@ -191,7 +184,6 @@ class Layouter {
     const { meta } = this.source;
     const visible = this.#visible(lines);
     const isFiltered = this.#words.length > 0;
-    const isPinned = false;
     const most = this.#isCrowded(plane) ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
     const order = state.order.get(keyOf("plane", plane));
     const { shown, folded } = splitLines(
@@ -206,7 +198,7 @@ class Layouter {
     if (folded.length === 0) return;
     const isFoldOpen = state.openFolds.has(plane);
     const key = keyOf("fold", plane);
-    this.#push({ kind: "fold", plane, key, y: this.#y, height: FOLD_PX, isOpen: isFoldOpen, isPinned, lines: folded });
+    this.#push({ kind: "fold", plane, key, height: FOLD_PX, isOpen: isFoldOpen, lines: folded });
     if (isFoldOpen) for (const line of folded) this.#pushLine(line, false);
   }
 
@@ -219,11 +211,11 @@ class Layouter {
     if (ids.length === 0) return;
     const { state } = this;
     const isOpen = this.#words.length > 0 || !state.closedPlanes.has(COUNTER_GROUP);
-    this.#push({ kind: "group", key: COUNTERS, y: this.#y, height: GROUP_PX, isOpen, isPinned: false, lines: ids });
+    this.#push({ kind: "group", key: COUNTERS, height: GROUP_PX, isOpen, lines: ids });
     if (!isOpen) return;
     for (const counter of arranged(ids, (id) => keyOf("counter", id), state.order.get(COUNTERS))) {
       const key = keyOf("counter", counter);
-      this.#push({ kind: "counter", counter, key, y: this.#y, height: COUNTER_TRACK_PX, isPinned: false });
+      this.#push({ kind: "counter", counter, key, height: COUNTER_TRACK_PX });
     }
   }
 
@@ -237,20 +229,12 @@ class Layouter {
     const nHidden = nDepths - bands.length;
     const height = Math.max(1, bands.length) * ROW_PX + LINE_PAD_PX;
     const key = keyOf("line", line);
-    this.#push({
-      kind: "line",
-      line,
-      key,
-      y: this.#y,
-      height,
-      firstRow: rows.firstRow[line],
-      bands,
-      nHidden,
-      isPinned,
-    });
+    this.#push({ kind: "line", line, key, height, firstRow: rows.firstRow[line], bands, nHidden }, isPinned);
   }
 
-  #push(track: Track) {
+  /** Below those that are there. */
+  #push(unplaced: Unplaced, isPinned = false) {
+    const track: Track = { ...unplaced, y: this.#y, isPinned };
     this.#tracks.push(track);
     if (track.kind === "line") this.#ofLine.set(track.line, track);
     this.#y += track.height;

@@ -2,8 +2,8 @@
 
 import { type GraphSize, type Placed, type PlacedNode, placeGraph } from "../../model/input/graph";
 import { cutNames } from "../../model/text/cut";
-import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
-import { describeRange, formatInstantOn } from "../../model/time/span_text";
+import { formatCount, formatInstant, formatPercent, formatTime, plural } from "../../model/text/format";
+import { describeRange } from "../../model/time/span_text";
 import type { IteratorNode } from "../../model/wire/meta";
 import { h, svg } from "../../ui/dom";
 import { inFrame, textFits, watchSize } from "../../ui/page";
@@ -137,7 +137,7 @@ export class GraphPane {
     if (rank !== null) {
       const lead = h("b", {}, `Execution of rank ${rank}, of ${formatCount(ranked.length)}`, where(), ":");
       const begins = Number.isFinite(scene.stats.startPs[scene.root]) ? scene.stats.startPs[scene.root] : 0;
-      this.#say.replaceChildren(lead, ` ${formatTime(batchPs)}, from ${formatInstantOn(begins, 1e6)} on. ${bars}`);
+      this.#say.replaceChildren(lead, ` ${formatTime(batchPs)}, from ${formatInstant(begins, 1e6)} on. ${bars}`);
     } else {
       const left = startupPs > 0 ? ` Left out: the first, ${formatTime(startupPs)} to start.` : "";
       const lead = h("b", {}, `One batch, on average of ${formatCount(nBatches)}`, where(), ":");

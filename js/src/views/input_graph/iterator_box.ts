@@ -1,8 +1,7 @@
 /** One iterator and its cost -> the SVG of its box, the arrow to the iterator that consumes it, and their legend. */
 
 import { cutNames } from "../../model/text/cut";
-import { formatCount, formatNumber, formatTime, plural } from "../../model/text/format";
-import { formatInstantOn } from "../../model/time/span_text";
+import { formatCount, formatInstant, formatNumber, formatTime, plural } from "../../model/text/format";
 import type { IteratorNode } from "../../model/wire/meta";
 import { h, svg } from "../../ui/dom";
 
@@ -64,7 +63,7 @@ export function nodeBox(
 
 function started({ startPs }: IteratorCost): string {
   if (startPs === null) return "";
-  return Number.isFinite(startPs) ? `from ${formatInstantOn(startPs, 1e6)}` : "not called";
+  return Number.isFinite(startPs) ? `from ${formatInstant(startPs, 1e6)}` : "not called";
 }
 
 type BatchCost = Pick<IteratorCost, "self" | "total" | "calls">;

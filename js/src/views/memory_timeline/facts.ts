@@ -2,8 +2,8 @@
 
 import { countEvents, type MemoryEvents } from "../../model/memory/memory";
 import type { Growth, Unfreed } from "../../model/memory/memory_growth";
-import { formatBytes, formatCount, formatPercent, plural } from "../../model/text/format";
-import { formatInstantOn, stepLabel } from "../../model/time/span_text";
+import { formatBytes, formatCount, formatInstant, formatPercent, plural } from "../../model/text/format";
+import { stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import type { TraceMeta } from "../../model/wire/meta";
 import { h } from "../../ui/dom";
@@ -53,8 +53,8 @@ export function showFacts(list: HTMLElement, facts: Facts): void {
     key("line", "Fragmentation"),
     at((row) => formatPercent(events.fragmentation[row])),
   );
-  const times = [peak < 0 ? "–" : formatInstantOn(events.time[peak], 1e8)];
-  if (moment !== null) times.push(formatInstantOn(moment, 1e8));
+  const times = [peak < 0 ? "–" : formatInstant(events.time[peak], 1e8)];
+  if (moment !== null) times.push(formatInstant(moment, 1e8));
   line(
     "Time",
     times.map((text) => h("dd", {}, text)),

@@ -1,8 +1,8 @@
 /** A window of memory -> ticks, ranges and colours of the Bokeh memory chart. */
 
 import { byteUnit, type MemoryEvents } from "../../model/memory/memory";
-import { formatNumber } from "../../model/text/format";
-import { formatInstantOn, stepLabel } from "../../model/time/span_text";
+import { formatInstant, formatNumber } from "../../model/text/format";
+import { stepLabel } from "../../model/time/span_text";
 import { niceTicks } from "../../model/time/step_bars";
 import { numbers } from "../../model/wire/column";
 import type { Table } from "../../model/wire/wire";
@@ -60,7 +60,7 @@ export function paintTime(
   const pxPerPs = width / Math.max(1, t1 - t0);
   if (inside.length < 2) {
     const [, step = t1 - t0] = niceTicks(t1 - t0, width / TIME_LABEL_PX);
-    for (let t = Math.ceil(t0 / step) * step; t <= t1; t += step) labels.set(t / MS, formatInstantOn(t, step));
+    for (let t = Math.ceil(t0 / step) * step; t <= t1; t += step) labels.set(t / MS, formatInstant(t, step));
   }
   let free = -Infinity;
   for (const i of inside.length < 2 ? [] : inside) {

@@ -1,8 +1,8 @@
 /** Rows of the memory events -> the words on the plot and in its tooltip. */
 
 import { type MemoryEvents, rowAt } from "../../model/memory/memory";
-import { formatBytes, formatPercent } from "../../model/text/format";
-import { formatInstantOn, stepLabel } from "../../model/time/span_text";
+import { formatBytes, formatInstant, formatPercent } from "../../model/text/format";
+import { stepLabel } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Chart } from "../../ui/bokeh";
 import type { PlotLabel, Tip } from "../../ui/plot";
@@ -26,7 +26,7 @@ function beside(chart: Chart, x: number, y: number, gap: number, text: string): 
 /** "peak 3.34 GiB at 483.4 ms, step 13, Conv2DBackpropInput", beside its marker; `t0` is where the plot begins. */
 export function peakLabel(chart: Chart, meta: TraceMeta, events: MemoryEvents, peak: number, t0: number): PlotLabel {
   const leaf = leafOf(meta.names[events.op[peak]] ?? "");
-  const when = `at ${formatInstantOn(events.time[peak], 1e8)}${stepWords(meta, events, peak)}`;
+  const when = `at ${formatInstant(events.time[peak], 1e8)}${stepWords(meta, events, peak)}`;
   const text = `peak ${inUse(events, peak)} ${when}${leaf ? `, ${leaf}` : ""}`;
   const x = chart.xToPx(Math.max(t0, events.time[peak]) / MS);
   const y = Math.max(8, chart.yToPx(events.stack[peak] + events.heap[peak]) - 4);
@@ -41,7 +41,7 @@ function leafOf(name: string): string {
 /** What is in use at a chosen moment, beside its line. */
 export function momentLabel(chart: Chart, events: MemoryEvents, moment: number): PlotLabel {
   const row = rowAt(events, moment);
-  const text = row < 0 ? "before the first event" : `${inUse(events, row)} at ${formatInstantOn(moment, 1e8)}`;
+  const text = row < 0 ? "before the first event" : `${inUse(events, row)} at ${formatInstant(moment, 1e8)}`;
   return beside(chart, chart.xToPx(moment / MS), chart.frame().bottom - 10, 4, text);
 }
 
@@ -51,7 +51,7 @@ export function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Ti
   const dtype = name(events.dtype[row]);
   const verb = events.isFree[row] ? "frees" : "allocates";
   const kind = [name(events.region[row]), dtype === "INVALID" ? "" : dtype, name(events.shape[row])].filter(Boolean);
-  const when = `at ${formatInstantOn(events.time[row], 1e6)}${stepWords(meta, events, row)}`;
+  const when = `at ${formatInstant(events.time[row], 1e6)}${stepWords(meta, events, row)}`;
   const lines = [
     kind.join(" · "),
     `in use ${inUse(events, row)} · fragmentation ${formatPercent(events.fragmentation[row])}`,
