@@ -34,8 +34,9 @@ fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 h
 bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, and of 10 to 1,000 hosts: build/bench/report.md
 	@$(PY) benchmarks/bench.py
 
-goldens: setup-dev ## ask XProf anew about the captures in tests/data; with CAPTURES=1 make those of CPUs anew first
+goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
+	@$(PY) -m tests.make_vectors
 
 setup-demo:
 	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,lab --also nbclient
