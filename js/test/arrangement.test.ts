@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { legendOf, nameCategories, newColorScheme } from "../src/model/events/colors";
+import { legendOf, nameCategories, newColorScheme } from "../src/colors/schemes";
 import {
   bookmarkOf,
   bookmarksToJson,

@@ -1,9 +1,9 @@
 /** A training run -> a frame to draw on, whose context records what is called. */
 
+import type { Palette } from "../src/colors/palette";
+import { newColorScheme } from "../src/colors/schemes";
 import { type Frame, TRACKS_TOP_PX } from "../src/draw/frame";
 import { LabelCache } from "../src/draw/label_cache";
-import type { Palette } from "../src/draw/palette";
-import { newColorScheme } from "../src/model/events/colors";
 import { RowLayouts } from "../src/model/events/row_layouts";
 import { RunBuffer } from "../src/model/time/pieces";
 import { readSteps } from "../src/model/time/steps";

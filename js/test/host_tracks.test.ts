@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { namedParts, newColorScheme } from "../src/colors/schemes";
 import { pieceAt } from "../src/draw/host_strip";
-import { namedParts, newColorScheme } from "../src/model/events/colors";
 import type { Rows } from "../src/model/events/rows";
 import { hostOfSteps, hostStrips, stepsOfHost } from "../src/model/hosts/host_strips";
 import type { Steps } from "../src/model/time/steps";

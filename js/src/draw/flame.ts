@@ -1,6 +1,7 @@
 /** Turns the rectangles of a flame into a picture on a canvas, and a point of it into a rectangle. */
+
+import type { Palette } from "../colors/palette";
 import type { FlameRect } from "../model/events/flame_layout";
-import type { Palette } from "./palette";
 
 export const FLAME_ROW_PX = 18;
 const BOX_PX = FLAME_ROW_PX - 1;

@@ -1,5 +1,7 @@
 /** What every drawing function of the timeline is given, and the measures that they share. */
-import type { ColorScheme } from "../model/events/colors";
+
+import type { Palette } from "../colors/palette";
+import type { ColorScheme } from "../colors/schemes";
 import type { Events } from "../model/events/events";
 import type { Marks } from "../model/events/marks";
 import type { RowLayouts } from "../model/events/row_layouts";
@@ -11,7 +13,6 @@ import type { Counter } from "../model/tracks/counters";
 import type { TrackLayout } from "../model/tracks/tracks";
 import type { TraceMeta } from "../model/wire/meta";
 import type { LabelCache } from "./label_cache";
-import type { Palette } from "./palette";
 
 export const OVERVIEW_PX = 26;
 export const RULER_TOP_PX = 28;

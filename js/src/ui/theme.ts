@@ -1,9 +1,9 @@
 /** Turns the page's theme into a `data-theme` attribute and resolved colours for canvases. */
 
-import type { Palette } from "../draw/palette";
+import type { Palette } from "../colors/palette";
 import { CATEGORIES, FAMILIES } from "../model/wire/categories";
 
-export type { Palette } from "../draw/palette";
+export type { Palette } from "../colors/palette";
 
 /** What the page shows: JupyterLab, Notebook 7, Voila and exported pages first, then VS Code, then Colab. */
 export function isDarkTheme(doc: Document): boolean {

@@ -1,5 +1,5 @@
 /** What the reader pinned, hid, moved, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
-import { type ColorBy, isColorBy } from "../events/colors";
+import { type ColorBy, isColorBy } from "../../colors/schemes";
 
 /** A track by kind and number: "p0" a plane, "l5" a line, "c2" a counter, "f0" the folded lines of a plane, "h1" a host. */
 export type TrackKey = string;

@@ -1,7 +1,7 @@
 /** What the reader set up and marked in one timeline <-> two traits of its model; and the counters of the capture. */
 
+import { type ColorBy, type ColorScheme, nameCategories, namedParts, newColorScheme } from "../../colors/schemes";
 import { LateSave } from "../../host/late_save";
-import { type ColorBy, type ColorScheme, nameCategories, namedParts, newColorScheme } from "../../model/events/colors";
 import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../../model/time/bookmarks";
 import type { Span } from "../../model/time/viewport";
 import {

@@ -1,8 +1,8 @@
 /** Turns the range or the window into a flame in place of the tracks: merged by names, the longest on the left. */
 
+import type { Palette } from "../../colors/palette";
 import { drawFlame, FLAME_ROW_PX, type FlamePicture, flameRectAt } from "../../draw/flame";
 import { LabelCache } from "../../draw/label_cache";
-import type { Palette } from "../../draw/palette";
 import { ROOT } from "../../model/events/flame";
 import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";

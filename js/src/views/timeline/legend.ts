@@ -1,6 +1,6 @@
 /** The strip below the tracks: what the colours mean, with a switch, and the names of those that are on the screen. */
 
-import { COLOR_CHOICES, type ColorBy, isColorBy, legendOf, type StepInView } from "../../model/events/colors";
+import { COLOR_CHOICES, type ColorBy, isColorBy, legendOf, type StepInView } from "../../colors/schemes";
 import { lowerBound } from "../../model/wire/bisect";
 import { CATEGORIES, FAMILIES } from "../../model/wire/categories";
 import { h } from "../../ui/dom";

@@ -1,4 +1,4 @@
-/** The colours of style.css, resolved so that a canvas takes them. */
+/** The colours of colors.css, resolved so that a canvas takes them. */
 
 export interface Palette {
   bg: string;

@@ -1,5 +1,5 @@
 /** Turns an event into the number of its colour, by what the reader wants the colours to mean, and names every colour. */
-import { CATEGORIES, CATEGORY_LABELS, FAMILIES, FAMILY_LABELS } from "../wire/categories";
+import { CATEGORIES, CATEGORY_LABELS, FAMILIES, FAMILY_LABELS } from "../model/wire/categories";
 
 export type ColorBy = "family" | "step" | "category";
 
