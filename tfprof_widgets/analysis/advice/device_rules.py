@@ -21,7 +21,6 @@ from .task_rules import task_communication
 if TYPE_CHECKING:
     from .run import Run
 
-MIN_SHARE = MEDIUM_GAIN
 LAUNCH_US = 10.0
 """What the host takes to enqueue a kernel: 5 to 10 us. Kernels that are shorter on average can never hide it, and a larger batch
 makes them longer; longer ones that the device waits for have a busy host beside them."""
@@ -46,9 +45,8 @@ def device_idle(run: Run) -> Iterator[Advice]:
     owned = float(run.gap.ms.mean()) if next(host_callback(run), None) is not None else 0.0
     idle_ms = steps.ms("other") - owned
     gain = idle_ms / steps.mean_ms
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
-    other = steps.category_ms("other")
     yield advise(
         "device_idle",
         f"The {steps.device} idles and no op runs in {number(idle_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}).",
@@ -59,7 +57,7 @@ def device_idle(run: Run) -> Iterator[Advice]:
             "def train_step(batch): ...\n"
             "# Keras: model.compile(..., steps_per_execution=32)"
         ),
-        selection=steps.stretch(steps.typical(other), "other", view="timeline"),
+        selection=steps.stretch(steps.category_ms("other"), "other", view="timeline"),
         gain_ratio=gain,
     )
 
@@ -71,7 +69,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     """
     steps, kernels = run.steps, run.results.kernels.frame
     gain = steps.ratio("kernel_launch")
-    if not steps.has_device or gain < MIN_SHARE:
+    if not steps.has_device or gain < MEDIUM_GAIN:
         return
     n = int(kernels["occurrences"].sum())
     average_us = float(kernels["total_time_us"].sum()) / n if n else 0.0
@@ -96,11 +94,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         )
         + "model.compile(..., jit_compile=True)  # fewer, larger kernels",
         # A whole step: single gaps between kernels are far shorter than what can be seen.
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("kernel_launch")),
-            view="timeline",
-            op_names=run.known(*kernels["op_name"].head(5).tolist()),
-        ),
+        selection=steps.usual(steps.category_ms("kernel_launch"), view="timeline", op_names=run.of_kernels(kernels)),
         gain_ratio=gain,
     )
 
@@ -115,7 +109,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
         return
     copies = exposed_copies_ms(run, "h2d")
     gain = float(copies.mean()) / steps.mean_ms
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     rows = copy_events(run, "h2d")
     rows = rows[run.entry[rows] >= 0]
@@ -142,7 +136,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
             "# send less: uint8 images, indices instead of one-hot masks, and convert on the device\n"
             "x = tf.cast(x, tf.float32) / 255.0  # in the model, not in the map"
         ),
-        selection=steps.stretch(steps.typical(copies), "input", view="timeline", op_names=event_names(run, rows)),
+        selection=steps.stretch(copies, "input", view="timeline", op_names=event_names(run, rows)),
         gain_ratio=gain,
     )
 
@@ -180,7 +174,7 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         * (1 - share)
         * (part * (1 - 1 / TENSOR_CORE_SPEEDUP) + (1 - part) * (1 - 1 / HALF_SPEEDUP))
     )
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     yield advise(
         "low_precision_unused",
@@ -196,10 +190,8 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
             "keras.mixed_precision.set_global_policy('mixed_float16')  # 'mixed_bfloat16' from Ampere on and on TPUs\n"
             "# before the model is built; keep its last layer in float32: keras.layers.Activation('softmax', dtype='float32')"
         ),
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("device_compute")),
-            view="kernel_table",
-            op_names=run.known(*kernels["op_name"].head(5).tolist()),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels)
         ),
         gain_ratio=gain,
     )
@@ -222,7 +214,7 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
     unused = kernels[kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]]
     part = _time_ratio(unused, kernels)
     gain = steps.ratio("device_compute") * part * (1 - 1 / TENSOR_CORE_SPEEDUP)
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     name = str(unused["op_name"].iloc[0])
     yield advise(
@@ -239,10 +231,8 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
             "# sizes that are multiples of 8 (of 64 even better): batch, channels, units, vocabulary\n"
             "keras.layers.Dense(8 * round(units / 8))"
         ),
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("device_compute")),
-            view="kernel_table",
-            op_names=run.known(*unused["op_name"].head(5).tolist()),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(unused)
         ),
         gain_ratio=gain,
     )
@@ -255,7 +245,7 @@ def collective_bound(run: Run) -> Iterator[Advice]:
     """
     steps = run.steps
     gain = steps.ratio("device_collectives")
-    if not steps.has_device or gain < MIN_SHARE or next(task_communication(run), None) is not None:
+    if not steps.has_device or gain < MEDIUM_GAIN or next(task_communication(run), None) is not None:
         return
     collective_ms = steps.ms("device_collectives")
     names = [text for text in run.trace.strings if text.lower().startswith("nccl") or text.startswith("all-reduce")]
@@ -275,7 +265,7 @@ def collective_bound(run: Run) -> Iterator[Advice]:
             "strategy = tf.distribute.MirroredStrategy(cross_device_ops=tf.distribute.NcclAllReduce(num_packs=2))"
         ),
         selection=steps.stretch(
-            steps.typical(steps.category_ms("device_collectives")),
+            steps.category_ms("device_collectives"),
             "device_collectives",
             view="worker_chart" if len(run.results.workers.hosts) > 1 else "timeline",
             op_names=tuple(names[:5]),

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import MEDIUM_GAIN, Advice, Highlight, advise
-from .code_places import last_part
+from .advice import MEDIUM_GAIN, Advice, Highlight, advise, ns_range, step_highlight
+from .code_places import noted_place
 from .code_text import named, remark
 from .python_gaps import CodeLine, top_line
 from .step_facts import usual_step
@@ -42,12 +42,11 @@ def retracing(run: Run) -> Iterator[Advice]:
         return
     table = run.results.tf_functions
     total = int(table.loc[table["function"] == name, "tracing_count"].max())
-    place = _defined(run, name)
+    place = noted_place(run.results.source_map, "functions", "function", name)
     at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0
     at = at if traced.cost_ms[at] > 0 else int(traced.cost_ms.argmax())
     first = next(i for i in range(len(traced.event)) if traced.entry[i] == at)
     event = int(traced.event[first])
-    start, end = int(run.trace.start_ps[event]), int(run.trace.end_ps[event])
     yield advise(
         "retracing",
         f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}: "
@@ -71,25 +70,12 @@ def retracing(run: Run) -> Iterator[Advice]:
         ),
         selection=Highlight(
             op_names=(name,),
-            time_range_ns=(start // 1000, -(-end // 1000)),
+            time_range_ns=ns_range(int(run.trace.start_ps[event]), int(run.trace.end_ps[event])),
             step=int(steps.row[at]),
             view="timeline",
         ),
         gain_ratio=gain,
     )
-
-
-def _defined(run: Run, name: str) -> str:
-    """`file:line` of a function's definition, empty where it is not known."""
-    source_map = run.results.source_map
-    if source_map is None:
-        return ""
-    found = source_map.functions[(source_map.functions["function"] == name) & (source_map.functions["file"] >= 0)]
-    if found.empty:
-        return ""
-    row = found.iloc[-1]
-    file = source_map.files.iloc[int(row["file"])]
-    return f"{last_part(str(file['title'] or file['file']))}:{row['line']}"
 
 
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
@@ -127,7 +113,7 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
             **({"line": line.place, "function": line.function} if line is not None else {}),
         },
         fix=_as_function(line, name, in_fit=in_fit),
-        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=run.known(*top)),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
         gain_ratio=gain,
     )
 
@@ -155,7 +141,6 @@ def compilation(run: Run) -> Iterator[Advice]:
     if share < MEDIUM_GAIN:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
-    start = int(all_steps["start_ps"].iloc[at])
     row = all_steps.iloc[at]
     n = int((all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]).sum())
     yield advise(
@@ -173,12 +158,6 @@ def compilation(run: Run) -> Iterator[Advice]:
             "with tfprof.profile() as prof:  # then capture what later steps take\n"
             "    model.fit(dataset)"
         ),
-        selection=_of_step(start, int(row["duration_ps"]), at),
+        selection=step_highlight(all_steps, at, view="step_chart"),
         gain_ratio=gain,
-    )
-
-
-def _of_step(start_ps: int, duration_ps: int, step: int) -> Highlight:
-    return Highlight(
-        time_range_ns=(start_ps // 1000, -(-(start_ps + duration_ps) // 1000)), step=step, view="step_chart"
     )

@@ -87,7 +87,7 @@ def input_bound(run: Run) -> Iterator[Advice]:
         },
         fix=_fix(run, stage, short, pipeline),
         selection=steps.stretch(
-            steps.typical(wait.ms),
+            wait.ms,
             "input",
             view="timeline" if pipeline is None else "input_graph",
             op_names=_names(run, pipeline),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ...trace.trace import Bool
     from .run import Run
 
-MIN_SHARE = MEDIUM_GAIN
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|LayoutOptimizer", re.IGNORECASE)
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds."""
 _NORM = re.compile(r"batch_?norm", re.IGNORECASE)
@@ -40,9 +39,8 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
     us = kernels["total_time_us"].to_numpy(np.float64)
     share = float(us[chosen].sum() / us.sum()) if us.sum() else 0.0
     gain = steps.ratio("device_compute") * share
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
-    ops = run.known(*kernels["op_name"][chosen].head(5).tolist())
     yield advise(
         "layout_conversion",
         f"Converting images between channels first and channels last takes {number(gain * steps.mean_ms)} of "
@@ -53,8 +51,8 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
             "# in 32 bits without Tensor Cores, GPUs want channels first, from the input on:\n"
             'keras.backend.set_image_data_format("channels_first")'
         ),
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("device_compute")), view="kernel_table", op_names=ops
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
         ),
         gain_ratio=gain,
     )
@@ -73,7 +71,7 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     ops = side_ops(run)
     share = ops.ratio(chosen)
     gain = share * (1 - FUSED_PASSES / SEPARATE_PASSES)
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     names = costliest(run, chosen & ops.side)
     yield advise(
@@ -86,7 +84,7 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
             "# a graph of TensorFlow 1:\n"
             "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)"
         ),
-        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=names),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=gain,
     )
 

@@ -14,7 +14,7 @@ from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
-from .code_places import last_part, place_of
+from .code_places import noted_place, place_of
 from .code_text import remark
 from .conv_sizes import filter_sizes
 from .device_copies import exposed_copies_ms
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
-MIN_SHARE = MEDIUM_GAIN
 OUTSIDE_SHARE = 0.20
 """From this share of the op time on, heavy ops outside of the model's layers are worth a look: a loss compares what the layers
 computed, and takes a few percent."""
@@ -90,10 +89,10 @@ def _large_filters(run: Run) -> Iterator[Advice]:
         saved = 1 - 9 * ((size - 1) // 2) / (size * size)
         candidates.append((ops.ratio(chosen) * saved, ops.ratio(chosen), layer, size, chosen))
     for gain, share, layer, size, chosen in sorted(candidates, key=lambda one: -one[0])[:3]:
-        if gain < MIN_SHARE:
+        if gain < MEDIUM_GAIN:
             return
         n = (size - 1) // 2
-        place = layer_line(run, layer)
+        place = noted_place(run.results.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
         step_ms = run.steps.mean_ms
         yield advise(
@@ -116,9 +115,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
                 + '    x = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(x)\n'
                 + f'# or: keras.layers.SeparableConv2D(filters, {size}, padding="same")'
             ),
-            selection=run.steps.highlight(
-                run.steps.typical(run.steps.time_ms), view="op_table", op_names=costliest(run, chosen)
-            ),
+            selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
             gain_ratio=gain,
         )
 
@@ -134,7 +131,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
     spent = float(run.results.op_totals.self_us[host].sum()) / 1e3
     whole = float(run.results.steps.frame["step_time_ms"].sum())
     gain = spent / whole if whole else 0.0
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     names = costliest(run, host)
     yield advise(
@@ -146,7 +143,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
             "# write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function\n"
             "y = tf.where(x > 0, x, 0.0)"
         ),
-        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=names),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=gain,
     )
 
@@ -188,7 +185,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
             if where == "loss"
             else "model.compile(..., metrics=[])  # compute them in evaluate, or every hundredth step"
         ),
-        selection=run.steps.highlight(run.steps.typical(run.steps.time_ms), view="op_table", op_names=names),
+        selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
         gain_ratio=gain,
     )
 
@@ -199,18 +196,6 @@ def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
     order = np.argsort(-us, kind="stable")[:5]
     least = float(us.max(initial=0.0)) / 100
     return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
-
-
-def layer_line(run: Run, layer: str) -> str:
-    """`file:line` that made a layer, empty where it is not known."""
-    source_map = run.results.source_map
-    if source_map is None:
-        return ""
-    found = source_map.layers[(source_map.layers["layer"] == layer) & (source_map.layers["file"] >= 0)]
-    if found.empty:
-        return ""
-    file = source_map.files.iloc[int(found["file"].iloc[-1])]
-    return f"{last_part(str(file['title'] or file['file']))}:{found['line'].iloc[-1]}"
 
 
 def op_line(run: Run, op: int) -> str:
@@ -247,7 +232,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     op_ms = min(float(by_op.sum()) / len(steps), steps.ms("host_compute"))
     copies_ms = float(exposed_copies_ms(run, "d2h").mean())
     gain = (op_ms + copies_ms) / steps.mean_ms
-    if op_ms / steps.mean_ms < MIN_SHARE:
+    if op_ms / steps.mean_ms < MEDIUM_GAIN:
         return
     top = int(by_op.argmax())
     order = [int(i) for i in np.argsort(-by_op, kind="stable")[:5] if by_op[i] > 0]
@@ -271,7 +256,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             "    y = tf.cast(x, tf.float32)  # float32 and int32 have kernels where float64, strings and int64 have none"
         ),
         selection=steps.stretch(
-            steps.typical(steps.category_ms("host_compute")),
+            steps.category_ms("host_compute"),
             "host_compute",
             view="timeline",
             op_names=run.known(*(occurrences.name[i] for i in order)),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from ...trace.trace import Int32, Trace
 from ..facts.facts import Facts
@@ -98,6 +99,10 @@ class Run:
     def has_layers(self) -> bool:
         """Whether ops are known to belong to layers."""
         return bool((self.results.layers.entries["kind"] == "layer").any())
+
+    def of_kernels(self, kernels: pd.DataFrame) -> tuple[str, ...]:
+        """The ops of the first five of some kernels."""
+        return self.known(*kernels["op_name"].head(5).tolist())
 
     def known(self, *names: str) -> tuple[str, ...]:
         """Those that are names of ops, each once."""

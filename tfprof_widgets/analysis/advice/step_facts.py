@@ -6,16 +6,16 @@ step_facts(results) -> StepFacts
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from ...trace.trace import Float64, Int64
-from ..base.units import PS_PER_MS, PS_PER_NS
+from ..base.units import PS_PER_MS
 from ..facts.facts import Facts
-from .advice import Highlight
+from .advice import Highlight, ns_range, step_highlight
 
 VISIBLE = 0.02
 """Of the step that the timeline shows: some twenty pixels."""
@@ -92,22 +92,19 @@ class StepFacts:
         """The entry whose value is the median of the values, or next to it."""
         return int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])
 
-    def highlight(self, entry: int, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
-        """Select one of the steps, and ops."""
-        time_range = int(self.start_ps[entry]) // PS_PER_NS, -(-int(self.end_ps[entry]) // PS_PER_NS)
-        return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
+    def usual(self, values: Float64, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select the typical step by some values, and ops."""
+        return step_highlight(self.frame, self.typical(values), view=view, op_names=op_names)
 
-    def stretch(self, entry: int, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
-        """Select the longest stretch of a category in one of the steps; the whole step where it has none that can be seen."""
-        own = self.pieces[(self.pieces["step"] == self.row[entry]) & (self.pieces["category"] == category)]
-        if own.empty:
-            return self.highlight(entry, view=view, op_names=op_names)
-        longest = own.iloc[int(own["duration_ps"].to_numpy().argmax())]
-        start, end = int(longest["start_ps"]), int(longest["start_ps"]) + int(longest["duration_ps"])
-        if end - start < VISIBLE * int(self.end_ps[entry] - self.start_ps[entry]):
-            return self.highlight(entry, view=view, op_names=op_names)
-        time_range = start // PS_PER_NS, -(-end // PS_PER_NS)
-        return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
+    def stretch(self, values: Float64, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select the longest stretch of a category in the typical step; all of the step where it has none that can be seen."""
+        step = self.usual(values, view=view, op_names=op_names)
+        own = self.pieces[(self.pieces["step"] == step.step) & (self.pieces["category"] == category)]
+        longest_ps = int(own["duration_ps"].max()) if len(own) else 0
+        if longest_ps < max(VISIBLE * int(self.frame["duration_ps"].iloc[self.typical(values)]), 1):
+            return step
+        start_ps = int(own["start_ps"].iloc[int(own["duration_ps"].to_numpy().argmax())])
+        return replace(step, time_range_ns=ns_range(start_ps, start_ps + longest_ps))
 
 
 @dataclass(frozen=True)

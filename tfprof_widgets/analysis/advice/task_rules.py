@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.wording import number, percent, plural, size
-from .advice import MEDIUM_GAIN, Advice, advise
+from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import remark
 from .host_rules import event_names
 from .step_facts import SERVERS, job_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ...trace.trace import Int64
     from .run import Run
 
-MIN_SHARE = MEDIUM_GAIN
 UNEVEN = 1.5
 """Times the average of its job from which on a task does more than its part."""
 _SERVERS_FIX = """\
@@ -54,7 +53,7 @@ def task_communication(run: Run) -> Iterator[Advice]:
     time, wait = tasks.time_ms[tasks.is_trained], tasks.wait_ms[tasks.is_trained]
     step_ms, wait_ms = float(time.mean()), float(wait.mean())
     gain = wait_ms / step_ms if step_ms else 0.0
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     rows = run.results.occurrences.event[tasks.received]
     n_steps = int(tasks.is_trained.sum())
@@ -78,7 +77,7 @@ def task_communication(run: Run) -> Iterator[Advice]:
             + "# exchange less often: larger batches; exchange less: embeddings by tf.gather on the task that holds them\n"
             + "strategy = tf.distribute.MultiWorkerMirroredStrategy()  # gradients all-reduced, no parameter server"
         ),
-        selection=run.task_steps.highlight(entry, view="timeline", op_names=event_names(run, rows)),
+        selection=step_highlight(run.task_steps.frame, entry, view="timeline", op_names=event_names(run, rows)),
         gain_ratio=gain,
     )
 
@@ -105,7 +104,7 @@ def uneven_tasks(run: Run) -> Iterator[Advice]:
         busy = np.array([tasks.busy_ms[[one == host for one in tasks.host]].mean() for host in own])
         top, mean_ms, step_ms = int(busy.argmax()), float(busy.mean()), float(tasks.time_ms[tasks.is_trained].mean())
         gain = (float(busy[top]) - mean_ms) / step_ms if step_ms else 0.0
-        if busy[top] < UNEVEN * mean_ms or gain < MIN_SHARE or own[top] in stragglers:
+        if busy[top] < UNEVEN * mean_ms or gain < MEDIUM_GAIN or own[top] in stragglers:
             continue
         entries = np.flatnonzero([one == own[top] for one in tasks.host])
         yield advise(
@@ -121,7 +120,8 @@ def uneven_tasks(run: Run) -> Iterator[Advice]:
                 "n_tasks": len(own),
             },
             fix=_SERVERS_FIX.format(n_tasks=len(own)) if job == SERVERS else _WORKERS_FIX,
-            selection=run.task_steps.highlight(
+            selection=step_highlight(
+                run.task_steps.frame,
                 int(entries[run.task_steps.typical(tasks.busy_ms[entries])]),
                 view="timeline",
                 op_names=_costliest(run, own[top]),

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.units import PS_PER_NS
 from ..base.wording import listed, number, percent, plural
 from ..hosts.stragglers import waiting_ms
 from ..hosts.workers import EXCHANGE
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import MEDIUM_GAIN, Advice, Highlight, advise
+from .advice import MEDIUM_GAIN, Advice, Highlight, advise, step_highlight
 from .code_text import remark
 from .task_work import RECEIVED
 
@@ -180,8 +179,5 @@ def _selection(run: Run, host: str, stragglers: list[str]) -> Highlight:
 
 def _step_of(run: Run, row: int, *, op_names: tuple[str, ...] = ()) -> Highlight:
     """Select a row of `steps`."""
-    step = run.results.steps.frame.iloc[row]
-    start_ps, end_ps = int(step["start_ps"]), int(step["start_ps"]) + int(step["duration_ps"])
-    time_range = start_ps // PS_PER_NS, -(-end_ps // PS_PER_NS)
     view = "worker_chart" if len(run.results.workers.hosts) > 1 else "timeline"
-    return Highlight(op_names=op_names, time_range_ns=time_range, step=row, view=view)
+    return step_highlight(run.results.steps.frame, row, view=view, op_names=op_names)
