@@ -34,21 +34,15 @@ def iterator_rows(facts: Facts, cells: RunCells) -> Quantities:
 
 def category_rows(facts: Facts, cells: RunCells) -> Quantities:
     """What the step time is made of: `category`. No rows without steps."""
-    frame = facts.steps.frame
     labels = pd.DataFrame({"category": pd.Series(STEP_CATEGORIES, dtype=object)})
-    cell = cells.of_steps(np.arange(len(frame)))
     if not cells.has_steps:
         return Quantities.of(labels[:0], [], np.zeros((0, len(cells))))
-    per_cell = np.concatenate(
-        [
-            cells.sums(np.zeros(len(frame), np.int64), cell, frame[f"{name}_ms"].to_numpy(np.float64), 1)
-            for name in STEP_CATEGORIES
-        ]
-    )
+    ms = facts.steps.frame[[f"{name}_ms" for name in STEP_CATEGORIES]].to_numpy(np.float64)
+    step, category = np.indices(ms.shape).reshape(2, -1)
     return Quantities.of(
         labels,
         [(name,) for name in STEP_CATEGORIES],
-        per_cell,
+        cells.sums(category, cells.of_steps(step), ms.reshape(-1), len(STEP_CATEGORIES)),
         seen=np.ones(len(labels)),
         is_device=np.array([name.startswith("device_") for name in STEP_CATEGORIES], np.bool_),
         is_waiting=np.array([name in _WAITING for name in STEP_CATEGORIES], np.bool_),

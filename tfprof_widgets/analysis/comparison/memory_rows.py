@@ -26,18 +26,12 @@ def memory_rows(facts: Facts, cells: RunCells) -> Quantities:
     rows: list[tuple[str, str, str]] = []
     values, seen = [], []
     for allocator in memory.allocators:  # one turn per allocator
-        by_step = memory.steps(allocator)
+        by_step = memory.steps(allocator) if cells.has_steps else _whole(facts, allocator)
         cell = cells.of_steps(by_step["step"].to_numpy(np.int64))
-        whole = _whole(facts, allocator)
         for metric, unit in _METRICS.items():
             rows.append((allocator, metric, unit if cells.has_steps else unit.removesuffix(" a step")))
-            zeros = np.zeros(len(by_step), np.int64)
-            if cells.has_steps:
-                values.append(cells.sums(zeros, cell, by_step[metric].to_numpy(np.float64), 1)[0])
-                seen.append(float(len(np.unique(cell[cell >= 0])) / len(cells)))
-            else:
-                values.append(np.array([whole[metric]]))
-                seen.append(1.0)
+            values.append(cells.sums(np.zeros(len(cell), np.int64), cell, by_step[metric].to_numpy(np.float64), 1)[0])
+            seen.append(float(len(np.unique(cell[cell >= 0])) / len(cells)))
     labels = pd.DataFrame(rows, columns=["allocator", "metric", "unit"]).astype(object)
     return Quantities.of(
         labels,
@@ -47,11 +41,10 @@ def memory_rows(facts: Facts, cells: RunCells) -> Quantities:
     )
 
 
-def _whole(facts: Facts, allocator: str) -> dict[str, float]:
+def _whole(facts: Facts, allocator: str) -> pd.DataFrame:
+    """The columns of `MemoryProfile.steps` that are compared, of the whole capture as one step."""
     timeline, summary = facts.memory.timeline(allocator), facts.memory.summary
     made = timeline[timeline["event"] == "allocation"]
-    return {
-        PEAK: float(summary.loc[summary["allocator"] == allocator, "peak_bytes"].iloc[0]),
-        "allocated_bytes": float(made["allocation_bytes"].sum()),
-        "n_allocations": float(len(made)),
-    }
+    peak = summary.loc[summary["allocator"] == allocator, "peak_bytes"].iloc[0]
+    allocated = made["allocation_bytes"].sum()
+    return pd.DataFrame([{"step": 0, PEAK: peak, "allocated_bytes": allocated, "n_allocations": len(made)}])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int64
+from ...trace.trace import Bool, Int64
 from ..base.frame_places import TF_DATA
 from ..base.matching import dense_codes
 from ..base.table_types import text_column
@@ -27,22 +27,13 @@ _ITERATOR, _FETCH = "Dataset", "IteratorGetNext"
 def op_rows(facts: Facts, sums: OpSums) -> Quantities:
     """Framework ops: `type, name, device`."""
     shares = facts.op_shares
-    chosen = np.flatnonzero(sums.runs)
-    is_device = np.asarray(shares.is_device)[chosen]
-    names, types = ([column[i] for i in chosen.tolist()] for column in (shares.name, shares.type))
-    labels = pd.DataFrame({"type": text_column(types), "name": text_column(names), "device": _side(is_device)})
-    paths = [
-        (side, *name.split("/"), f" {kind}") for side, name, kind in zip(labels["device"], names, types, strict=True)
-    ]
-    return Quantities.of(
-        labels,
-        numbered(paths),
-        sums.self_ms[chosen],
-        count=sums.count[chosen],
-        seen=sums.seen[chosen].mean(axis=1),
-        is_device=is_device,
-        is_waiting=np.array([waits_for_input(kind) for kind in types], np.bool_),
-    )
+    labels = pd.DataFrame({"type": text_column(shares.type), "name": text_column(shares.name)})
+    is_waiting = np.array([waits_for_input(kind) for kind in shares.type], np.bool_)
+    return _executed(sums, labels, _path_of_op, np.asarray(shares.is_device), is_waiting)
+
+
+def _path_of_op(kind: str, name: str) -> Path:
+    return (*name.split("/"), f" {kind}")
 
 
 def waits_for_input(kind: str) -> bool:
@@ -53,33 +44,23 @@ def waits_for_input(kind: str) -> bool:
 def layer_rows(facts: Facts, sums: OpSums) -> Quantities:
     """Layers, loss, optimizer and the rest: `layer, class_name, kind, device`."""
     layers = facts.layers
-    n = len(layers.entries)
-    group, is_device = _by_side(layers.op_entry, facts, n)
-    entries = layers.entries.iloc[np.tile(np.arange(n), 2)].reset_index(drop=True)
-    labels = entries[["layer", "class_name", "kind"]].assign(device=_side(is_device))
-    paths = [
-        (side, f"{kind} {class_name}", *layer.split("/"))
-        for side, kind, class_name, layer in zip(
-            *(labels[key] for key in ("device", "kind", "class_name", "layer")), strict=True
-        )
-    ]
-    is_input = (labels["kind"] == "input").to_numpy(np.bool_)
-    return _chosen(labels, paths, sums.by_group(group, 2 * n), is_device, is_waiting=is_input)
+    labels = layers.entries[["layer", "class_name", "kind"]]
+    return _by_side(facts, sums, layers.op_entry, labels, _path_of_layer, labels["kind"] == "input")
+
+
+def _path_of_layer(layer: str, class_name: str, kind: str) -> Path:
+    return (f"{kind} {class_name}", *layer.split("/"))
 
 
 def line_rows(facts: Facts, sums: OpSums) -> Quantities:
     """Lines of source code and buckets: `file, line, function, code, bucket, device`."""
     lines = facts.source_lines
-    n = len(lines.entries)
-    group, is_device = _by_side(lines.op_entry, facts, n)
-    entries = lines.entries.iloc[np.tile(np.arange(n), 2)].reset_index(drop=True)
-    labels = entries[["file", "line", "function", "code", "bucket"]].assign(device=_side(is_device))
-    paths = [
-        (side, bucket, file, str(line))
-        for side, bucket, file, line in zip(*(labels[key] for key in ("device", "bucket", "file", "line")), strict=True)
-    ]
-    is_input = (labels["bucket"] == TF_DATA).to_numpy(np.bool_)
-    return _chosen(labels, paths, sums.by_group(group, 2 * n), is_device, is_waiting=is_input)
+    labels = lines.entries[["file", "line", "function", "code", "bucket"]]
+    return _by_side(facts, sums, lines.op_entry, labels, _path_of_line, labels["bucket"] == TF_DATA)
+
+
+def _path_of_line(file: str, line: int, _function: str, _code: str, bucket: str) -> Path:
+    return (bucket, file, str(line))
 
 
 def kernel_rows(facts: Facts, cells: RunCells) -> Quantities:
@@ -132,31 +113,38 @@ def pair_lines(a: Quantities, b: Quantities) -> Int64:
     return found
 
 
-def _by_side(entry: npt.NDArray[np.integer], facts: Facts, n: int) -> tuple[Int64, Bool]:
-    """For each op its entry, those of devices after those of hosts; and for twice the entries whether it is a device's."""
-    is_device = np.asarray(facts.op_shares.is_device)
-    return np.where(is_device, n, 0) + entry.astype(np.int64), np.arange(2 * n) >= n
-
-
-def _chosen(
-    labels: pd.DataFrame, paths: Sequence[Path], sums: OpSums, is_device: Bool, *, is_waiting: Bool
+def _by_side(
+    facts: Facts,
+    sums: OpSums,
+    entry: npt.NDArray[np.integer],
+    labels: pd.DataFrame,
+    path_of: Callable[..., Path],
+    is_waiting: pd.Series,
 ) -> Quantities:
-    """The groups of ops that were executed."""
+    """What ops are charged to, by the `entry` of each op: what hosts did of all entries, then what devices did."""
+    n = len(labels)
+    group = np.where(facts.op_shares.is_device, n, 0) + entry.astype(np.int64)
+    twice = np.tile(np.arange(n), 2)
+    waits = is_waiting.to_numpy(np.bool_)[twice]
+    return _executed(sums.by_group(group, 2 * n), labels.iloc[twice], path_of, np.arange(2 * n) >= n, waits)
+
+
+def _executed(
+    sums: OpSums, labels: pd.DataFrame, path_of: Callable[..., Path], is_device: Bool, is_waiting: Bool
+) -> Quantities:
+    """Ops, or groups of ops, that were executed: their labels and the side; a path is the side and that of the labels."""
     chosen = np.flatnonzero(sums.runs)
+    labels = labels.iloc[chosen].reset_index(drop=True).assign(device=_side(is_device[chosen]))
+    paths = [(side, *path_of(*row)) for *row, side in labels.itertuples(index=False, name=None)]
     return Quantities.of(
-        labels.iloc[chosen],
-        numbered([paths[i] for i in chosen.tolist()]),
+        labels,
+        numbered(paths),
         sums.self_ms[chosen],
         count=sums.count[chosen],
         seen=sums.seen[chosen].mean(axis=1),
         is_device=is_device[chosen],
         is_waiting=is_waiting[chosen],
     )
-
-
-def typical_cost(rows: Quantities) -> Float64:
-    """What each row costs, to tell alike ones apart."""
-    return np.asarray(rows.per_cell.mean(axis=1), np.float64)
 
 
 def _side(is_device: Bool) -> pd.Series:
