@@ -13,22 +13,11 @@ from ..base.table_types import Types
 from ..base.units import PS_PER_MS
 from ..columns.registry import TABLES
 from .background_work import busy_meanwhile
-from .iterator_calls import base_name, short_name
+from .iterator_calls import ASYNC_STAGES, base_name, short_name
 from .iterator_nodes import merged_name
 from .pipeline_usage import Usage
 
-ASYNC_ITERATORS = frozenset(
-    (
-        "Prefetch",
-        "ParallelInterleave",
-        "ParallelMap",
-        "ParseExample",
-        "MapAndBatch",
-        "DataService",
-        "LegacyParallelInterleave",
-        "ParallelBatch",
-    )
-)
+ASYNC_ITERATORS = frozenset((*ASYNC_STAGES, "DataService", "LegacyParallelInterleave"))
 _CRITICAL_SHARE = 0.5
 FILL_SHARE = 2 / 3
 """A shuffle whose filling takes more than this share of all the time of a pipeline's root calls is the bottleneck. Below
@@ -53,8 +42,8 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
     wait = sum_by(node, np.where(usage.is_counted, usage.waits.wait_ps, 0), n)
     critical = _critical(usage)
     event_names = _event_names(trace, usage)
-    params = [_params(trace, event) for event in last_call.tolist()]
     # One turn per node in what follows.
+    params = [{k: v for k, v in trace.stats_of(event).items() if k not in _NOT_PARAMS} for event in last_call.tolist()]
     long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
     short = [short_name(text) for text in long_names]
     columns = {
@@ -81,6 +70,15 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "settings": [settings_text(one) for one in params],
     }
     return pd.DataFrame(columns, columns=list(ITERATOR_TYPES))
+
+
+def slowest_below(iterators: pd.DataFrame, row: int) -> list[int]:
+    """The rows of the iterators below one, the nearest first, along the one that took longest of each."""
+    rows: list[int] = []
+    while not (below := iterators[iterators["parent_id"] == row]).empty:  # one turn per level of the graph
+        row = int(below["id"].iloc[int(below["total_time_ms"].to_numpy().argmax())])
+        rows.append(row)
+    return rows
 
 
 def _n_iterators(usage: Usage) -> Int64:
@@ -126,10 +124,6 @@ def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
     pairs = pd.DataFrame({"node": usage.node, "name": trace.name_id[usage.calls.event]}).drop_duplicates()
     groups = pairs.sort_values(["node", "name"]).groupby("node")["name"]
     return [tuple(trace.strings[i] for i in ids) for _, ids in groups]
-
-
-def _params(trace: Trace, event: int) -> dict[str, StatValue]:
-    return {key: value for key, value in trace.stats_of(event).items() if key not in _NOT_PARAMS}
 
 
 _PARALLELISM = ("parallelism", "num_parallel_calls")

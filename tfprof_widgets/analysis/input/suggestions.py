@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ...trace.trace import StatValue
 from ..base.wording import plural
-from .iterator_calls import base_name
+from .iterator_calls import FILE_READERS, base_name
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 
@@ -93,7 +93,7 @@ _BY_NAME = {
     "Model": _ROOT,
     "DataService": _DATA_SERVICE,
     **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "Range"), _MEMORY),
-    **dict.fromkeys(("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord"), _FILES),
+    **dict.fromkeys(FILE_READERS, _FILES),
     **dict.fromkeys(("LMDB", "Spanner", "TFColumn", "SleepwalkRemoteDataset", "StitchedTimelineDataset"), _FILES),
     **dict.fromkeys(("DateKeyDataset", "CapacitorProto", "ExternalDataset", "PearModel"), _FILES),
     "SyntheticDatasetOp": _FILES,
