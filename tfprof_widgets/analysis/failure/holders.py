@@ -64,7 +64,7 @@ def holders_at(facts: Facts, allocator: str, row: int) -> Holders:
         shares=facts.op_shares,
         source_map=facts.source_map,
     )
-    lines = _lines(parsed.name, facts)
+    lines = lines_of(parsed.name, facts)
     own = [op if op in (BEFORE_CAPTURE, STACK) else "" if op else NOT_RECORDED for op in live["op"]]
     live = live.assign(
         holder=live["op"].where(live["op"] != "", NOT_RECORDED),
@@ -101,12 +101,8 @@ def _names(ops: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(op for op in ops if op not in ("", BEFORE_CAPTURE, STACK)))
 
 
-def line_of(name: str, facts: Facts) -> tuple[str, str]:
-    """The line that made an op, as `file:line` or the name of a bucket, and its text."""
-    return _lines([name], facts)[0]
-
-
-def _lines(names: Sequence[str], facts: Facts) -> list[tuple[str, str]]:
+def lines_of(names: Sequence[str], facts: Facts) -> list[tuple[str, str]]:
+    """The line that made each op, as `file:line` or the name of a bucket, and its text."""
     source = facts.source_lines
     entries = source.entries
     titles = dict(zip(source.files["file"], source.files["title"], strict=True))

@@ -16,10 +16,10 @@ from ..base.units import PS_PER_MS
 from ..base.wording import size
 from ..facts.facts import Facts
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
-from .holders import Holders, holders_at, line_of, no_holders
+from .holders import Holders, holders_at, lines_of, no_holders
 from .moment import Moment, find_moment
 from .request import FailedRequest, parse_failure
-from .words import Action, Told, actions, failure_html, failure_text, sentence
+from .words import Action, Told, actions, failure_html, failure_lines, sentence
 
 _logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class MemoryFailure:
 
     def text(self) -> str:
         """The explanation as lines of text."""
-        return failure_text(self)
+        return "\n".join(failure_lines(self))
 
     def __repr__(self) -> str:
         return self.text()
@@ -174,7 +174,6 @@ def _explained(facts: Facts, failure: Failure, request: FailedRequest, moment: M
         line=line or _executed(failure),
         code=code or failure.code,
         allocator=moment.allocator,
-        is_named=moment.is_named,
         device="host" if is_host else request.device,
         step=moment.step,
         step_name=str(facts.step_frame["name"].iloc[moment.step]) if moment.step >= 0 else "",
@@ -251,7 +250,7 @@ def _origin(facts: Facts, op: str) -> tuple[str, str, str, str]:
         return "", "", "", ""
     entry = int(facts.layers.op_entry[facts.op_shares.name.index(op)])
     layer, kind = (str(facts.layers.entries[name].iloc[entry]) for name in ("layer", "kind"))
-    line, code = line_of(op, facts)
+    line, code = lines_of([op], facts)[0]
     if kind == "other":
         layer = ""
     # The name of a bucket is no line; the line that the program was at says more.

@@ -55,7 +55,6 @@ class Told:
     line: str = ""
     code: str = ""
     allocator: str = ""
-    is_named: bool = True
     device: str = ""
     machine: str = ""
     """What is known of the memory of the machine, a sentence."""
@@ -183,12 +182,8 @@ def _largest(holders: Holders) -> Iterator[Action]:
         yield Action(words=f"{_short(top['line'])} holds most of all lines, {held}: {_cut(top['code'])}")
 
 
-def failure_text(failure: MemoryFailure) -> str:
+def failure_lines(failure: MemoryFailure) -> Iterator[str]:
     """The whole explanation in lines of text."""
-    return "\n".join(_text_lines(failure))
-
-
-def _text_lines(failure: MemoryFailure) -> Iterator[str]:
     yield from textwrap.wrap(failure.sentence, _WIDTH)
     for title, frame, name in _tables(failure):
         yield f"  Held by {title}: {min(MAX_ROWS, len(frame))} of {len(frame):,}"
