@@ -36,9 +36,8 @@ def retracing(run: Run) -> Iterator[Advice]:
     if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
         return
     name, n = functions.most_common(1)[0]
-    cost_ms = float(traced.cost_ms.mean())
-    gain = cost_ms / steps.mean_ms
-    if gain < MEDIUM_GAIN:
+    tracing = steps.part("tracing", float(traced.cost_ms.mean()))
+    if tracing.ratio < MEDIUM_GAIN:
         return
     table = run.results.tf_functions
     total = int(table.loc[table["function"] == name, "tracing_count"].max())
@@ -49,12 +48,9 @@ def retracing(run: Run) -> Iterator[Advice]:
     event = int(traced.event[first])
     yield advise(
         "retracing",
-        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}: "
-        f"{number(cost_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}).",
+        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}: {tracing}.",
         evidence={
-            "tracing_ms": cost_ms,
-            "step_time_ms": steps.mean_ms,
-            "tracing_ratio": gain,
+            **tracing.evidence,
             "n_traces": n,
             "n_traces_ever": total,
             "n_steps": len(steps),
@@ -74,7 +70,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             step=int(steps.row[at]),
             view="timeline",
         ),
-        gain_ratio=gain,
+        gain_ratio=tracing.ratio,
     )
 
 

@@ -104,21 +104,15 @@ def output_bound(run: Run) -> Iterator[Advice]:
     if not steps.has_device:
         return
     copies = exposed_copies_ms(run, "d2h")
-    gain = float(copies.mean()) / steps.mean_ms
-    if gain < MEDIUM_GAIN:
+    output = steps.part("output", float(copies.mean()))
+    if output.ratio < MEDIUM_GAIN:
         return
     rows = copy_events(run, "d2h")
     n = int((run.entry[rows] >= 0).sum()) / len(steps)
     yield advise(
         "output_bound",
-        f"Copies back to the host take {number(float(copies.mean()))} of {number(steps.mean_ms)} ms a step ({percent(gain)}), "
-        f"{number(n)} copies a step.",
-        evidence={
-            "output_ms": float(copies.mean()),
-            "step_time_ms": steps.mean_ms,
-            "output_ratio": gain,
-            "copies_per_step": n,
-        },
+        f"Copies back to the host take {output}, {number(n)} copies a step.",
+        evidence=output.evidence | {"copies_per_step": n},
         fix=(
             "# fetch results every hundredth step; until then they stay on the device\n"
             "loss = train_step(batch)\n"
@@ -127,7 +121,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
             "# Keras: model.compile(..., steps_per_execution=32)"
         ),
         selection=steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
-        gain_ratio=gain,
+        gain_ratio=output.ratio,
     )
 
 

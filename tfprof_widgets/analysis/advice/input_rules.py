@@ -55,23 +55,18 @@ def input_bound(run: Run) -> Iterator[Advice]:
     steps, wait = run.steps, run.wait
     if not wait.is_told:
         return
-    gain, wait_ms = wait.ratio, float(wait.ms.mean())
+    part = steps.part("input", float(wait.ms.mean()))
     pipeline = run.results.tf_data.bottleneck_pipeline
-    stage = "generator" if pipeline is None else _stage(run, pipeline, gain)
+    stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
     short = "" if pipeline is None else _working(run, pipeline)
     by = f" in {short}" if short else ""
     who = f"The {steps.device if steps.has_device else 'model'}"
     yield advise(
         "input_bound",
-        f"{who} waits {number(wait_ms)} of {number(steps.mean_ms)} ms a step for data ({percent(gain)}){by}: {_SLOW[stage]}.",
-        evidence={
-            "input_ms": wait_ms,
-            "step_time_ms": steps.mean_ms,
-            "input_ratio": gain,
-            "bottleneck": name,
-            **_numbers(run, pipeline),
-        },
+        f"{who} waits {number(part.ms)} of {number(steps.mean_ms)} ms a step for data ({percent(part.ratio)}){by}: "
+        f"{_SLOW[stage]}.",
+        evidence=part.evidence | {"bottleneck": name} | _numbers(run, pipeline),
         fix=_fix(run, stage, short, pipeline),
         selection=steps.stretch(
             wait.ms,
@@ -79,7 +74,7 @@ def input_bound(run: Run) -> Iterator[Advice]:
             view="timeline" if pipeline is None else "input_graph",
             op_names=_names(run, pipeline),
         ),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
         stage=stage,
     )
 

@@ -94,15 +94,13 @@ def _large_filters(run: Run) -> Iterator[Advice]:
         n = (size - 1) // 2
         place = noted_place(run.results.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
-        step_ms = run.steps.mean_ms
+        part = run.steps.part("op", share * run.steps.mean_ms)
         yield advise(
             "inefficient_op",
-            f"The {size} x {size} convolution of {layer}{where} takes {number(share * step_ms)} of {number(step_ms)} ms a step "
-            f"({percent(share)}): {n} of 3 x 3 see as far for {percent(9 * n / size**2)} of its work.",
+            f"The {size} x {size} convolution of {layer}{where} takes {part}: {n} of 3 x 3 see as far "
+            f"for {percent(9 * n / size**2)} of its work.",
             evidence={
-                "op_ms": share * step_ms,
-                "step_time_ms": step_ms,
-                "op_ratio": share,
+                **part.evidence,
                 "filter_px": size,
                 "saved_ratio": gain / share,
                 "layer": layer,
@@ -130,21 +128,20 @@ def _python_ops(run: Run) -> Iterator[Advice]:
     steps = run.steps
     spent = float(run.results.op_totals.self_us[host].sum()) / 1e3
     whole = float(run.results.steps.frame["step_time_ms"].sum())
-    gain = spent / whole if whole else 0.0
-    if gain < MEDIUM_GAIN:
+    part = steps.part("op", spent / whole * steps.mean_ms if whole else 0.0)
+    if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, host)
     yield advise(
         "inefficient_op",
-        f"Python inside the graph ({names[0] if names else 'py_function'}) takes {number(gain * steps.mean_ms)} of "
-        f"{number(steps.mean_ms)} ms a step ({percent(gain)}), under the interpreter's lock.",
-        evidence={"op_ms": gain * steps.mean_ms, "step_time_ms": steps.mean_ms, "op_ratio": gain},
+        f"Python inside the graph ({names[0] if names else 'py_function'}) takes {part}, under the interpreter's lock.",
+        evidence=part.evidence,
         fix=(
             "# write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function\n"
             "y = tf.where(x > 0, x, 0.0)"
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
     )
 
 
@@ -159,25 +156,17 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     if not chosen.any():
         return
     ops = side_ops(run)
-    gain = ops.ratio(chosen)
-    if gain < OUTSIDE_SHARE:
+    part = run.steps.part("op", ops.ratio(chosen) * run.steps.mean_ms)
+    if part.ratio < OUTSIDE_SHARE:
         return
     names = costliest(run, chosen & ops.side)
     top = max(range(len(types)), key=lambda i: float(ops.us[i]) if chosen[i] and ops.side[i] else -1.0)
     where = "metrics" if kind[top] == "metrics" else "loss"
     place = op_line(run, top)
-    step_ms = run.steps.mean_ms
     yield advise(
         "inefficient_op",
-        f"{types[top]} in the {where}{f' ({place})' if place else ''} takes, with its gradient, {number(gain * step_ms)} of "
-        f"{number(step_ms)} ms a step ({percent(gain)}).",
-        evidence={
-            "op_ms": gain * step_ms,
-            "step_time_ms": step_ms,
-            "op_ratio": gain,
-            "op_type": types[top],
-            **({"line": place} if place else {}),
-        },
+        f"{types[top]} in the {where}{f' ({place})' if place else ''} takes, with its gradient, {part}.",
+        evidence=part.evidence | {"op_type": types[top]} | ({"line": place} if place else {}),
         fix=(
             remark(place)
             + "# leave it out, or compute it on fewer points: smaller filters (two of 1 x K and K x 1), a coarser grid\n"
@@ -186,7 +175,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
             else "model.compile(..., metrics=[])  # compute them in evaluate, or every hundredth step"
         ),
         selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
     )
 
 

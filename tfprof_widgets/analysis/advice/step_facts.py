@@ -14,6 +14,7 @@ import pandas as pd
 
 from ...trace.trace import Float64, Int64
 from ..base.units import PS_PER_MS
+from ..base.wording import number, percent
 from ..facts.facts import Facts
 from .advice import Highlight, ns_range, step_highlight
 
@@ -88,6 +89,10 @@ class StepFacts:
         np.maximum.at(longest, chosen["step"].to_numpy(np.int64), chosen["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
         return longest[self.row]
 
+    def part(self, name: str, ms: float) -> StepPart:
+        """Some time of the mean step."""
+        return StepPart(name, ms, self.mean_ms)
+
     def typical(self, values: Float64) -> int:
         """The entry whose value is the median of the values, or next to it."""
         return int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])
@@ -105,6 +110,29 @@ class StepFacts:
             return step
         start_ps = int(own["start_ps"].iloc[int(own["duration_ps"].to_numpy().argmax())])
         return replace(step, time_range_ns=ns_range(start_ps, start_ps + longest_ps))
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """A part of the time of a step, and how advice tells of it: its text is `3.1 of 13.1 ms a step (24 %)`."""
+
+    name: str
+    """What it is spent for: the beginning of its names among the evidence."""
+    ms: float
+    step_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """Its share of the step; 0 without one."""
+        return self.ms / self.step_ms if self.step_ms else 0.0
+
+    @property
+    def evidence(self) -> dict[str, float | str]:
+        """Its numbers."""
+        return {f"{self.name}_ms": self.ms, "step_time_ms": self.step_ms, f"{self.name}_ratio": self.ratio}
+
+    def __str__(self) -> str:
+        return f"{number(self.ms)} of {number(self.step_ms)} ms a step ({percent(self.ratio)})"
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.wording import number, percent, plural, size
+from ..base.wording import number, plural, size
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import remark
 from .host_rules import event_names
-from .step_facts import SERVERS, job_of
+from .step_facts import SERVERS, StepPart, job_of
 
 if TYPE_CHECKING:
     from ...trace.trace import Int64
@@ -51,9 +51,8 @@ def task_communication(run: Run) -> Iterator[Advice]:
     if not len(tasks.received):
         return
     time, wait = tasks.time_ms[tasks.is_trained], tasks.wait_ms[tasks.is_trained]
-    step_ms, wait_ms = float(time.mean()), float(wait.mean())
-    gain = wait_ms / step_ms if step_ms else 0.0
-    if gain < MEDIUM_GAIN:
+    part = StepPart("wait", float(wait.mean()), float(time.mean()))
+    if part.ratio < MEDIUM_GAIN:
         return
     rows = run.results.occurrences.event[tasks.received]
     n_steps = int(tasks.is_trained.sum())
@@ -62,12 +61,9 @@ def task_communication(run: Run) -> Iterator[Advice]:
     entry = int(np.flatnonzero(tasks.is_trained)[run.task_steps.typical(wait)])
     yield advise(
         "task_communication",
-        f"Tasks wait {number(wait_ms)} of {number(step_ms)} ms a step ({percent(gain)}) for tensors of other tasks"
-        f"{f', most of them from {sender}' if sender else ''}.",
+        f"Tasks wait {part} for tensors of other tasks{f', most of them from {sender}' if sender else ''}.",
         evidence={
-            "wait_ms": wait_ms,
-            "step_time_ms": step_ms,
-            "wait_ratio": gain,
+            **part.evidence,
             "tensors_per_step": len(rows) / n_steps,
             **({"received_bytes": n_bytes} if n_bytes else {}),
             **({"sender": sender} if sender else {}),
@@ -78,7 +74,7 @@ def task_communication(run: Run) -> Iterator[Advice]:
             + "strategy = tf.distribute.MultiWorkerMirroredStrategy()  # gradients all-reduced, no parameter server"
         ),
         selection=step_highlight(run.task_steps.frame, entry, view="timeline", op_names=event_names(run, rows)),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
     )
 
 
