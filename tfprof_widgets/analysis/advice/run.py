@@ -10,14 +10,12 @@ import pandas as pd
 
 from ...trace.trace import Int32, Trace
 from ..facts.facts import Facts
-from .eager_work import EagerWork, eager_work
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
+from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
 from .python_gaps import PythonGap, python_gap
-from .saves import Saves, find_saves
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
-from .traced_calls import TracedCalls, traced_calls
 
 
 @dataclass(frozen=True, eq=False, repr=False)

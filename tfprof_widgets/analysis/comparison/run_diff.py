@@ -15,17 +15,25 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, Int64
 from ..facts.facts import Facts
 from .common_change import UNKNOWN_SCATTER, CommonChange, StepEffect, common_change, step_effect
-from .input_rows import category_rows, iterator_rows
-from .memory_rows import SCATTER, memory_rows
 from .op_sums import OpSums, op_sums
 from .quantities import Quantities, pair_rows
 from .row_changes import Scale, measured_pair, row_changes
+from .rows import (
+    SCATTER,
+    category_rows,
+    iterator_rows,
+    kernel_rows,
+    layer_rows,
+    line_rows,
+    memory_rows,
+    op_rows,
+    pair_lines,
+)
 from .run_cells import RunCells, run_cells
 from .samples import Samples, compare_samples, step_ms
 from .spread import Measured
 from .step_times import StepTimes, compare_steps
 from .summary import summarize
-from .work_rows import kernel_rows, layer_rows, line_rows, op_rows, pair_lines
 
 _MS = {"a": "a_ms", "b": "b_ms", "change": "change_ms", "noise": "noise_ms"}
 _COUNTS = ["a_count", "b_count"]

@@ -17,8 +17,8 @@ from ...trace.trace import Float64
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
+from .rows import waits_for_input
 from .spread import FEWEST_CELLS
-from .work_rows import waits_for_input
 
 if TYPE_CHECKING:
     from .run_diff import RunDiff

@@ -12,9 +12,9 @@ import pandas as pd
 
 from ...trace.trace import Bool, Float64
 from ..columns.registry import TABLES
-from .memory_rows import PEAK
 from .quantities import Quantities
 from .row_changes import Scale, row_changes
+from .rows import PEAK
 
 if TYPE_CHECKING:
     from .op_sums import OpSums

@@ -9,10 +9,10 @@ import pandas as pd
 
 from ...trace.trace import Bool, Int64, StatValue, Trace
 from ..base.matching import sum_by
+from ..base.stretches import Stretches
 from ..base.table_types import Types
 from ..base.units import PS_PER_MS
 from ..columns.registry import TABLES
-from .background_work import busy_meanwhile
 from .iterator_calls import ASYNC_STAGES, base_name, short_name
 from .iterator_nodes import merged_name
 from .pipeline_usage import Usage
@@ -25,6 +25,7 @@ it, what also holds up the calls after the first is worth more: it fills the buf
 _NOT_PARAMS = frozenset(
     ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
 )
+_MEANWHILE = 0.5
 ITERATOR_TYPES: Types = TABLES["input_pipeline.iterators"].types
 
 
@@ -114,8 +115,39 @@ def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, is_prefetch: list[bo
     order = candidate[np.lexsort((candidate, -cost[candidate], pipeline[candidate]))]
     _, first = np.unique(pipeline[order], return_index=True)
     for node in order[first].tolist():  # one turn per pipeline
-        busy = busy_meanwhile(usage, node) if is_prefetch[node] else -1
+        busy = _busy_meanwhile(usage, node) if is_prefetch[node] else -1
         found[busy if busy >= 0 else node] = True
+    return found
+
+
+def _busy_meanwhile(usage: Usage, prefetch: int) -> int:
+    """The iterator below a prefetch that is the cost of waiting in it, -1 where the prefetch's thread was mostly idle.
+
+    On a busy machine the thread that fills a buffer and the one that empties it compete for the processor, so that a call of
+    a prefetch may take long although its element was ready: it waits for what the other thread does, which is what must
+    become cheaper. Of all the time for which root calls waited in the prefetch itself, its thread must have worked on other
+    elements for at least half; the iterator is then the one below the prefetch with the largest self time.
+    """
+    own = np.flatnonzero((usage.node == prefetch) & usage.is_counted & (usage.waits.window_ps > 0))
+    feeding = np.flatnonzero(usage.nodes.parent[usage.node] == prefetch)
+    wait_ps = int(usage.waits.wait_ps[own].sum())
+    if not len(feeding) or wait_ps <= 0:
+        return -1
+    start, end = usage.start_ps, usage.start_ps + usage.duration_ps
+    overlap = Stretches.of(start[feeding], end[feeding]).within(start[own], end[own])
+    waited_for = usage.waits.window_ps[own] - usage.waits.wait_ps[own]
+    if int(np.maximum(overlap - waited_for, 0).sum()) < _MEANWHILE * wait_ps:
+        return -1
+    below = _below(usage.nodes.parent, prefetch)
+    self_ps = sum_by(usage.node, usage.waits.self_ps, usage.n_nodes)
+    return int(np.argmax(np.where(below, self_ps, -1)))
+
+
+def _below(parent: Int64, node: int) -> Bool:
+    """Which nodes lie below one; a node stands after its consumer."""
+    found = np.zeros(len(parent), np.bool_)
+    for k in range(node + 1, len(parent)):  # one turn per iterator of the graph
+        found[k] = parent[k] == node or (parent[k] >= 0 and found[parent[k]])
     return found
 
 

@@ -112,7 +112,7 @@ def _cost(iterators: pd.DataFrame, entry: pd.Series, whole_ms: float, counted: I
     most_ms = float(iterators.loc[on_path, "wait_time_ms"].max())
     n_calls = plural(len(counted), "call")
     part = f"{time_text(US_PER_MS * most_ms)} of {time_text(US_PER_MS * total_ms)} in {n_calls}"
-    if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `background_work`
+    if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `iterator_table`
         return most_ms, f"{entry['name']} kept the processor busy while the training waited in a prefetch: {part}."
     return wait_ms, f"{entry['name']} accounts for {100 * wait_ms / total_ms:.0f} % of the wait for data: {part}."
 
