@@ -48,6 +48,11 @@ class FailedRequest:
     """Short, such as "GPU:0"; "" where it is not told."""
     first_line: str
 
+    @property
+    def is_vague(self) -> bool:
+        """Whether the message tells neither a size, nor an op, nor an allocator."""
+        return math.isnan(self.requested_bytes) and not self.op and not self.allocator
+
 
 def parse_failure(text: str) -> FailedRequest:
     """Read what TensorFlow, XLA or NumPy say; of another text its first line remains."""
