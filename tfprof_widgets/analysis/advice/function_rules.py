@@ -16,7 +16,7 @@ from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise, ns_range, step_highlight
 from .code_places import noted_place
 from .code_text import named, remark
-from .python_gaps import CodeLine, top_line
+from .python_gaps import top_line
 from .step_facts import usual_step
 
 if TYPE_CHECKING:
@@ -91,10 +91,8 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = line is not None and (".fit(" in line.code or ".train_on_batch(" in line.code)
-    name = named(line.function, "train_step") if line is not None and not in_fit else "train_step"
-    where = f" of {name} ({line.place})" if line is not None and not in_fit else ""
-    if in_fit and line is not None:
-        where = f" of fit ({line.place})"
+    name = "fit" if in_fit else named(line.function if line is not None else "", "train_step")
+    where = f" of {name} ({line.place})" if line is not None else ""
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
     yield advise(
         "eager_hot_loop",
@@ -108,17 +106,15 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
             "eager_ratio": eager.share,
             **({"line": line.place, "function": line.function} if line is not None else {}),
         },
-        fix=_as_function(line, name, in_fit=in_fit),
+        fix=(remark(f"{line.place}: {line.code}") if line is not None else "")
+        + (
+            "model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
+            if in_fit
+            else f"@tf.function\ndef {name}(*args): ..."
+        ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
         gain_ratio=gain,
     )
-
-
-def _as_function(line: CodeLine | None, name: str, *, in_fit: bool) -> str:
-    where = remark(f"{line.place}: {line.code}") if line is not None else ""
-    if in_fit:
-        return f"{where}model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
-    return f"{where}@tf.function\ndef {named(name, 'train_step')}(*args): ..."
 
 
 def compilation(run: Run) -> Iterator[Advice]:

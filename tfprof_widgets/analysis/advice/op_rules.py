@@ -209,13 +209,10 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
     if not len(rows):
         return
-    host = steps.pieces[steps.pieces["category"] == "host_compute"].sort_values("start_ps")
-    low = host["start_ps"].to_numpy(np.int64)
-    high = np.maximum.accumulate(low + host["duration_ps"].to_numpy(np.int64)) if len(low) else low
-    low = np.maximum(low, np.append(0, high[:-1])[: len(low)])
-    start = occurrences.start_ps[rows]
-    end = start + occurrences.duration_ps[rows]
-    waited = Stretches(low, high).within(start, end)
+    host = steps.pieces[steps.pieces["category"] == "host_compute"]
+    low, start = host["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
+    computing = Stretches.of(low, low + host["duration_ps"].to_numpy(np.int64))
+    waited = computing.within(start, start + occurrences.duration_ps[rows])
     by_op = np.zeros(len(occurrences.name), np.float64)
     np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
     op_ms = min(float(by_op.sum()) / len(steps), steps.ms("host_compute"))

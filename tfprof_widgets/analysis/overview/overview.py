@@ -219,21 +219,17 @@ def _without_usual_steps(
     n_events: int, frame: pd.DataFrame, averaged: Bool, has_failed: bool
 ) -> tuple[str, str] | None:
     """Verdict and detail of a capture that has no step to judge; None where it has."""
+    if frame.empty and not n_events:
+        return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
     if frame.empty:
-        return _without_steps(n_events)
+        return (
+            "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",
+            "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
+        )
     last = last_step(frame)
     if not has_failed or not averaged[last]:
         return None
     return (
         f"Out of memory in step {last}, and no other was complete.",
         "The memory view tells what held it and what to do.",
-    )
-
-
-def _without_steps(n_events: int) -> tuple[str, str]:
-    if not n_events:
-        return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
-    return (
-        "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",
-        "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
     )
