@@ -17,7 +17,7 @@ from .advice import MEDIUM_GAIN, Advice, Highlight, advise, ns_range, step_highl
 from .code_places import noted_place
 from .code_text import named, remark
 from .python_gaps import top_line
-from .step_facts import usual_step
+from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -85,9 +85,8 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     if len(steps) < MIN_STEPS or not eager.is_hot:
         return
     usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
-    python_ms = max(usual.own_ms - eager.op_ms, 0.0)
-    gain = python_ms / usual.step_ms if usual.step_ms else 0.0
-    if gain < MEDIUM_GAIN:
+    python = StepPart("python", max(usual.own_ms - eager.op_ms, 0.0), usual.step_ms)
+    if python.ratio < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = line is not None and (".fit(" in line.code or ".train_on_batch(" in line.code)
@@ -97,12 +96,12 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     yield advise(
         "eager_hot_loop",
         f"The steps{where} call {number(eager.calls_per_step)} ops one by one from Python: "
-        f"{number(python_ms)} of {number(usual.step_ms)} ms a step ({percent(gain)}) are not spent in ops.",
+        f"{python} are not spent in ops.",
         evidence={
             "eager_calls_per_step": eager.calls_per_step,
             "op_ms": eager.op_ms,
             "step_time_ms": usual.step_ms,
-            "python_ratio": gain,
+            "python_ratio": python.ratio,
             "eager_ratio": eager.share,
             **({"line": line.place, "function": line.function} if line is not None else {}),
         },
@@ -113,7 +112,7 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
             else f"@tf.function\ndef {name}(*args): ..."
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
-        gain_ratio=gain,
+        gain_ratio=python.ratio,
     )
 
 
