@@ -39,6 +39,15 @@ _NAMES = (
     "float4_e2m1fn",
 )
 _FIRST_REF = 100
+ITEM_BYTES = {
+    "bool": 1,
+    "bfloat16": 2,
+    **{f"{kind}{bits}": bits // 8 for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
+    "complex64": 8,
+    "complex128": 16,
+}
+"""Bytes of one element by NumPy's name of its dtype; those of strings and the like are not known."""
 
 MISSING = -1
 """The code of an event that has no `data_type` stat; its name is empty."""

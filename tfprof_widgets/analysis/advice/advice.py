@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+import pandas as pd
+
+from ..base.units import PS_PER_NS
+
 Severity = Literal["high", "medium", "low"]
 
 HIGH_GAIN, MEDIUM_GAIN = 0.20, 0.05
@@ -93,6 +97,18 @@ def advise(
         gain_ratio=gain,
         stage=stage,
     )
+
+
+def ns_range(start_ps: int, end_ps: int) -> tuple[int, int]:
+    """The whole nanoseconds from the one in which something begins to the one in which it ends."""
+    return start_ps // PS_PER_NS, -(-end_ps // PS_PER_NS)
+
+
+def step_highlight(frame: pd.DataFrame, row: int, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+    """Select a step, a row of the `steps` table or of a part of it, and ops."""
+    start_ps, duration_ps, step = (int(frame[name].iloc[row]) for name in ("start_ps", "duration_ps", "step"))
+    time_range = ns_range(start_ps, start_ps + duration_ps)
+    return Highlight(op_names=op_names, time_range_ns=time_range, step=step, view=view)
 
 
 def severity_of(gain_ratio: float) -> Severity:

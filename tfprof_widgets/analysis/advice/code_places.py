@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
 
 from ...trace.source_map import SourceMap
 
@@ -23,6 +26,27 @@ def place_of(source_map: SourceMap | None, path: str, line: int) -> str:
         named = source_map.files["title"][(source_map.files["file"] == path) & (source_map.files["title"] != "")]
         title = path if named.empty else str(named.iloc[-1])
     return f"{last_part(title)}:{line}"
+
+
+def noted_place(source_map: SourceMap | None, table: Literal["layers", "functions"], key: str, name: str) -> str:
+    """`file:line` of the last row of a table whose column `key` is `name`; empty where none has a file."""
+    if source_map is None:
+        return ""
+    rows: pd.DataFrame = getattr(source_map, table)
+    found = rows[(rows[key] == name) & (rows["file"] >= 0)]
+    return "" if found.empty else f"{last_part(title_of(source_map, found['file'].iloc[-1]))}:{found['line'].iloc[-1]}"
+
+
+def title_of(source_map: SourceMap, file: int) -> str:
+    """What the notebook shows of a file, by its row, or its path."""
+    row = source_map.files.iloc[file]
+    return str(row["title"] or row["file"])
+
+
+def line_text(text: str, line: int) -> str:
+    """A line of a text (from 1) without indentation, empty where it has none such."""
+    lines = text.split("\n")
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def last_part(path: str) -> str:

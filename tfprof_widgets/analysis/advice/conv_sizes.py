@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .code_places import line_text
+
 if TYPE_CHECKING:
     from .run import Run
 
@@ -79,12 +81,11 @@ def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
     source_map = run.results.source_map
     if source_map is None:
         return {}
-    texts = [text.split("\n") for text in source_map.files["text"]]
+    texts = source_map.files["text"].tolist()
     found: dict[str, tuple[int, int]] = {}
     layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
     for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
-        code = texts[file][line - 1] if 0 < line <= len(texts[file]) else ""
-        calls = _CALL.findall(code)
+        calls = _CALL.findall(line_text(texts[file], line))
         if len(calls) == 1:  # of several on one line nobody knows which is this layer's
             height, width, both = calls[0]
             found[layer] = int(height or both), int(width or both)

@@ -21,7 +21,6 @@ from .task_rules import task_communication
 if TYPE_CHECKING:
     from .run import Run
 
-MIN_SHARE = MEDIUM_GAIN
 LAUNCH_US = 10.0
 """What the host takes to enqueue a kernel: 5 to 10 us. Kernels that are shorter on average can never hide it, and a larger batch
 makes them longer; longer ones that the device waits for have a busy host beside them."""
@@ -44,23 +43,21 @@ def device_idle(run: Run) -> Iterator[Advice]:
     if not steps.has_device:
         return
     owned = float(run.gap.ms.mean()) if next(host_callback(run), None) is not None else 0.0
-    idle_ms = steps.ms("other") - owned
-    gain = idle_ms / steps.mean_ms
-    if gain < MIN_SHARE:
+    idle = steps.part("idle", steps.ms("other") - owned)
+    if idle.ratio < MEDIUM_GAIN:
         return
-    other = steps.category_ms("other")
     yield advise(
         "device_idle",
-        f"The {steps.device} idles and no op runs in {number(idle_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}).",
-        evidence={"idle_ms": idle_ms, "step_time_ms": steps.mean_ms, "idle_ratio": gain},
+        f"The {steps.device} idles and no op runs in {idle}.",
+        evidence=idle.evidence,
         fix=(
             "# the whole step in one function, so that the device never waits for Python\n"
             "@tf.function(jit_compile=True)\n"
             "def train_step(batch): ...\n"
             "# Keras: model.compile(..., steps_per_execution=32)"
         ),
-        selection=steps.stretch(steps.typical(other), "other", view="timeline"),
-        gain_ratio=gain,
+        selection=steps.stretch(steps.category_ms("other"), "other", view="timeline"),
+        gain_ratio=idle.ratio,
     )
 
 
@@ -70,25 +67,18 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     Gain: the share of the step time in which the host enqueues kernels and the device does nothing.
     """
     steps, kernels = run.steps, run.results.kernels.frame
-    gain = steps.ratio("kernel_launch")
-    if not steps.has_device or gain < MIN_SHARE:
+    launch = steps.part("kernel_launch", steps.ms("kernel_launch"))
+    if not steps.has_device or launch.ratio < MEDIUM_GAIN:
         return
     n = int(kernels["occurrences"].sum())
     average_us = float(kernels["total_time_us"].sum()) / n if n else 0.0
     is_small = bool(n) and average_us < LAUNCH_US
-    launch_ms = steps.ms("kernel_launch")
     per_step = n / max(run.steps.n_all, 1)
     yield advise(
         "small_batch" if is_small else "launch_bound",
-        f"The {steps.device} waits {number(launch_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}) for the host to "
-        f"enqueue kernels: {number(per_step)} a step of {number(average_us)} us on average.",
-        evidence={
-            "kernel_launch_ms": launch_ms,
-            "step_time_ms": steps.mean_ms,
-            "kernel_launch_ratio": gain,
-            "avg_kernel_us": average_us,
-            "kernels_per_step": per_step,
-        },
+        f"The {steps.device} waits {launch} for the host to enqueue kernels: {number(per_step)} a step of "
+        f"{number(average_us)} us on average.",
+        evidence=launch.evidence | {"avg_kernel_us": average_us, "kernels_per_step": per_step},
         fix=(
             LARGER_BATCH
             if is_small
@@ -96,12 +86,8 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         )
         + "model.compile(..., jit_compile=True)  # fewer, larger kernels",
         # A whole step: single gaps between kernels are far shorter than what can be seen.
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("kernel_launch")),
-            view="timeline",
-            op_names=run.known(*kernels["op_name"].head(5).tolist()),
-        ),
-        gain_ratio=gain,
+        selection=steps.usual(steps.category_ms("kernel_launch"), view="timeline", op_names=run.of_kernels(kernels)),
+        gain_ratio=launch.ratio,
     )
 
 
@@ -114,8 +100,8 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     if not steps.has_device:
         return
     copies = exposed_copies_ms(run, "h2d")
-    gain = float(copies.mean()) / steps.mean_ms
-    if gain < MIN_SHARE:
+    part = steps.part("h2d", float(copies.mean()))
+    if part.ratio < MEDIUM_GAIN:
         return
     rows = copy_events(run, "h2d")
     rows = rows[run.entry[rows] >= 0]
@@ -128,12 +114,9 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     )
     yield advise(
         "h2d_bound",
-        f"The {steps.device} waits {number(float(copies.mean()))} of {number(steps.mean_ms)} ms a step ({percent(gain)}) for "
-        f"copies from the host{what}.",
+        f"The {steps.device} waits {part} for copies from the host{what}.",
         evidence={
-            "h2d_ms": float(copies.mean()),
-            "step_time_ms": steps.mean_ms,
-            "h2d_ratio": gain,
+            **part.evidence,
             **({"h2d_bytes": n_bytes / len(steps)} if n_bytes else {}),
             **({"host_memory": "pageable"} if is_pageable else {}),
         },
@@ -142,8 +125,8 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
             "# send less: uint8 images, indices instead of one-hot masks, and convert on the device\n"
             "x = tf.cast(x, tf.float32) / 255.0  # in the model, not in the map"
         ),
-        selection=steps.stretch(steps.typical(copies), "input", view="timeline", op_names=event_names(run, rows)),
-        gain_ratio=gain,
+        selection=steps.stretch(copies, "input", view="timeline", op_names=event_names(run, rows)),
+        gain_ratio=part.ratio,
     )
 
 
@@ -180,7 +163,7 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         * (1 - share)
         * (part * (1 - 1 / TENSOR_CORE_SPEEDUP) + (1 - part) * (1 - 1 / HALF_SPEEDUP))
     )
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     yield advise(
         "low_precision_unused",
@@ -196,10 +179,8 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
             "keras.mixed_precision.set_global_policy('mixed_float16')  # 'mixed_bfloat16' from Ampere on and on TPUs\n"
             "# before the model is built; keep its last layer in float32: keras.layers.Activation('softmax', dtype='float32')"
         ),
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("device_compute")),
-            view="kernel_table",
-            op_names=run.known(*kernels["op_name"].head(5).tolist()),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels)
         ),
         gain_ratio=gain,
     )
@@ -222,7 +203,7 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
     unused = kernels[kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]]
     part = _time_ratio(unused, kernels)
     gain = steps.ratio("device_compute") * part * (1 - 1 / TENSOR_CORE_SPEEDUP)
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     name = str(unused["op_name"].iloc[0])
     yield advise(
@@ -239,10 +220,8 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
             "# sizes that are multiples of 8 (of 64 even better): batch, channels, units, vocabulary\n"
             "keras.layers.Dense(8 * round(units / 8))"
         ),
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("device_compute")),
-            view="kernel_table",
-            op_names=run.known(*unused["op_name"].head(5).tolist()),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(unused)
         ),
         gain_ratio=gain,
     )
@@ -254,31 +233,24 @@ def collective_bound(run: Run) -> Iterator[Advice]:
     Gain: the share of the step time in which only a collective ran.
     """
     steps = run.steps
-    gain = steps.ratio("device_collectives")
-    if not steps.has_device or gain < MIN_SHARE or next(task_communication(run), None) is not None:
+    part = steps.part("collectives", steps.ms("device_collectives"))
+    if not steps.has_device or part.ratio < MEDIUM_GAIN or next(task_communication(run), None) is not None:
         return
-    collective_ms = steps.ms("device_collectives")
     names = [text for text in run.trace.strings if text.lower().startswith("nccl") or text.startswith("all-reduce")]
     yield advise(
         "collective_bound",
-        f"Collectives between devices take {number(collective_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}) in "
-        "which nothing is computed.",
-        evidence={
-            "collectives_ms": collective_ms,
-            "step_time_ms": steps.mean_ms,
-            "collectives_ratio": gain,
-            "n_devices": run.results.environment.n_active_devices,
-        },
+        f"Collectives between devices take {part} in which nothing is computed.",
+        evidence=part.evidence | {"n_devices": run.results.environment.n_active_devices},
         fix=(
             "# larger batches exchange less often, smaller gradients faster\n"
             "optimizer = keras.optimizers.Adam(gradient_accumulation_steps=4)\n"
             "strategy = tf.distribute.MirroredStrategy(cross_device_ops=tf.distribute.NcclAllReduce(num_packs=2))"
         ),
         selection=steps.stretch(
-            steps.typical(steps.category_ms("device_collectives")),
+            steps.category_ms("device_collectives"),
             "device_collectives",
             view="worker_chart" if len(run.results.workers.hosts) > 1 else "timeline",
             op_names=tuple(names[:5]),
         ),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
     )

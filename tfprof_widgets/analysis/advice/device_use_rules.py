@@ -65,7 +65,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
             + "# ops that run one after the other as one: fewer, larger kernels\n"
             + "model.compile(..., jit_compile=True)"
         ),
-        selection=steps.highlight(steps.typical(steps.category_ms("device_compute")), view="timeline"),
+        selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=gain,
     )
 
@@ -98,7 +98,7 @@ def uneven_devices(run: Run) -> Iterator[Advice]:
             "with strategy.scope():\n"
             "    model = make_model()  # where the model is made and compiled\n"
         ),
-        selection=steps.highlight(steps.typical(steps.category_ms("device_compute")), view="timeline"),
+        selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=gain,
     )
 

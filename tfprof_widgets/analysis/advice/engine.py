@@ -114,15 +114,4 @@ def _failure(rules: list[str], why: str) -> str:
 
 def advice_table(advice: tuple[Advice, ...]) -> pd.DataFrame:
     """The same as a table: `rule, severity, title, gain_ratio, fix, view`, in the same order."""
-    rows = [
-        {
-            "rule": one.rule,
-            "severity": one.severity,
-            "title": one.title,
-            "gain_ratio": one.gain_ratio,
-            "fix": one.fix,
-            "view": one.selection.view,
-        }
-        for one in advice
-    ]
-    return typed_table(rows, TABLE_TYPES)
+    return typed_table([vars(one) | {"view": one.selection.view} for one in advice], TABLE_TYPES)

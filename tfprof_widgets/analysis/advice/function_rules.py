@@ -13,11 +13,11 @@ import numpy as np
 
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import MEDIUM_GAIN, Advice, Highlight, advise
-from .code_places import last_part
+from .advice import MEDIUM_GAIN, Advice, Highlight, advise, ns_range, step_highlight
+from .code_places import noted_place
 from .code_text import named, remark
-from .python_gaps import CodeLine, top_line
-from .step_facts import usual_step
+from .python_gaps import top_line
+from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -36,26 +36,21 @@ def retracing(run: Run) -> Iterator[Advice]:
     if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
         return
     name, n = functions.most_common(1)[0]
-    cost_ms = float(traced.cost_ms.mean())
-    gain = cost_ms / steps.mean_ms
-    if gain < MEDIUM_GAIN:
+    tracing = steps.part("tracing", float(traced.cost_ms.mean()))
+    if tracing.ratio < MEDIUM_GAIN:
         return
     table = run.results.tf_functions
     total = int(table.loc[table["function"] == name, "tracing_count"].max())
-    place = _defined(run, name)
+    place = noted_place(run.results.source_map, "functions", "function", name)
     at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0
     at = at if traced.cost_ms[at] > 0 else int(traced.cost_ms.argmax())
     first = next(i for i in range(len(traced.event)) if traced.entry[i] == at)
     event = int(traced.event[first])
-    start, end = int(run.trace.start_ps[event]), int(run.trace.end_ps[event])
     yield advise(
         "retracing",
-        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}: "
-        f"{number(cost_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}).",
+        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}: {tracing}.",
         evidence={
-            "tracing_ms": cost_ms,
-            "step_time_ms": steps.mean_ms,
-            "tracing_ratio": gain,
+            **tracing.evidence,
             "n_traces": n,
             "n_traces_ever": total,
             "n_steps": len(steps),
@@ -71,25 +66,12 @@ def retracing(run: Run) -> Iterator[Advice]:
         ),
         selection=Highlight(
             op_names=(name,),
-            time_range_ns=(start // 1000, -(-end // 1000)),
+            time_range_ns=ns_range(int(run.trace.start_ps[event]), int(run.trace.end_ps[event])),
             step=int(steps.row[at]),
             view="timeline",
         ),
-        gain_ratio=gain,
+        gain_ratio=tracing.ratio,
     )
-
-
-def _defined(run: Run, name: str) -> str:
-    """`file:line` of a function's definition, empty where it is not known."""
-    source_map = run.results.source_map
-    if source_map is None:
-        return ""
-    found = source_map.functions[(source_map.functions["function"] == name) & (source_map.functions["file"] >= 0)]
-    if found.empty:
-        return ""
-    row = found.iloc[-1]
-    file = source_map.files.iloc[int(row["file"])]
-    return f"{last_part(str(file['title'] or file['file']))}:{row['line']}"
 
 
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
@@ -103,40 +85,35 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     if len(steps) < MIN_STEPS or not eager.is_hot:
         return
     usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
-    python_ms = max(usual.own_ms - eager.op_ms, 0.0)
-    gain = python_ms / usual.step_ms if usual.step_ms else 0.0
-    if gain < MEDIUM_GAIN:
+    python = StepPart("python", max(usual.own_ms - eager.op_ms, 0.0), usual.step_ms)
+    if python.ratio < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = line is not None and (".fit(" in line.code or ".train_on_batch(" in line.code)
-    name = named(line.function, "train_step") if line is not None and not in_fit else "train_step"
-    where = f" of {name} ({line.place})" if line is not None and not in_fit else ""
-    if in_fit and line is not None:
-        where = f" of fit ({line.place})"
+    name = "fit" if in_fit else named(line.function if line is not None else "", "train_step")
+    where = f" of {name} ({line.place})" if line is not None else ""
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
     yield advise(
         "eager_hot_loop",
         f"The steps{where} call {number(eager.calls_per_step)} ops one by one from Python: "
-        f"{number(python_ms)} of {number(usual.step_ms)} ms a step ({percent(gain)}) are not spent in ops.",
+        f"{python} are not spent in ops.",
         evidence={
             "eager_calls_per_step": eager.calls_per_step,
             "op_ms": eager.op_ms,
             "step_time_ms": usual.step_ms,
-            "python_ratio": gain,
+            "python_ratio": python.ratio,
             "eager_ratio": eager.share,
             **({"line": line.place, "function": line.function} if line is not None else {}),
         },
-        fix=_as_function(line, name, in_fit=in_fit),
-        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=run.known(*top)),
-        gain_ratio=gain,
+        fix=(remark(f"{line.place}: {line.code}") if line is not None else "")
+        + (
+            "model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
+            if in_fit
+            else f"@tf.function\ndef {name}(*args): ..."
+        ),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
+        gain_ratio=python.ratio,
     )
-
-
-def _as_function(line: CodeLine | None, name: str, *, in_fit: bool) -> str:
-    where = remark(f"{line.place}: {line.code}") if line is not None else ""
-    if in_fit:
-        return f"{where}model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
-    return f"{where}@tf.function\ndef {named(name, 'train_step')}(*args): ..."
 
 
 def compilation(run: Run) -> Iterator[Advice]:
@@ -155,7 +132,6 @@ def compilation(run: Run) -> Iterator[Advice]:
     if share < MEDIUM_GAIN:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
-    start = int(all_steps["start_ps"].iloc[at])
     row = all_steps.iloc[at]
     n = int((all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]).sum())
     yield advise(
@@ -173,12 +149,6 @@ def compilation(run: Run) -> Iterator[Advice]:
             "with tfprof.profile() as prof:  # then capture what later steps take\n"
             "    model.fit(dataset)"
         ),
-        selection=_of_step(start, int(row["duration_ps"]), at),
+        selection=step_highlight(all_steps, at, view="step_chart"),
         gain_ratio=gain,
-    )
-
-
-def _of_step(start_ps: int, duration_ps: int, step: int) -> Highlight:
-    return Highlight(
-        time_range_ns=(start_ps // 1000, -(-(start_ps + duration_ps) // 1000)), step=step, view="step_chart"
     )

@@ -13,7 +13,7 @@ import numpy as np
 from ...trace.trace import Float64, Int64
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import MEDIUM_GAIN, Advice, advise
+from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import named, remark, statement
 from .device_copies import copy_events, exposed_copies_ms
 from .input_rules import input_bound, works_ahead
@@ -24,8 +24,6 @@ from .step_facts import usual_step
 if TYPE_CHECKING:
     from .run import Run
 
-MIN_SHARE = MEDIUM_GAIN
-"""Less of the step time than this is not worth a word."""
 STRAGGLER = 3.0
 """Medians from which on a step is a straggler: the bound from which a first step is left out of averages, too."""
 MIN_STRAGGLERS = 2
@@ -59,7 +57,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
     steps, gap = run.steps, run.gap
     if len(steps) < MIN_STEPS or run.eager.is_hot or np.median(run.traced.cost_ms) > 0:
         return
-    if gap.usual_ms < MIN_SHARE * steps.median_ms or not gap.is_long:
+    if gap.usual_ms < MEDIUM_GAIN * steps.median_ms or not gap.is_long:
         return
     line = gap.lines[0] if gap.is_named else None
     idle_ratio = float(gap.ms.mean()) / steps.mean_ms
@@ -79,7 +77,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
             **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
         },
         fix=_less_often(line),
-        selection=steps.stretch(steps.typical(gap.ms), "other", view="source_view" if line else "timeline"),
+        selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         gain_ratio=gain,
     )
 
@@ -106,21 +104,15 @@ def output_bound(run: Run) -> Iterator[Advice]:
     if not steps.has_device:
         return
     copies = exposed_copies_ms(run, "d2h")
-    gain = float(copies.mean()) / steps.mean_ms
-    if gain < MIN_SHARE:
+    output = steps.part("output", float(copies.mean()))
+    if output.ratio < MEDIUM_GAIN:
         return
     rows = copy_events(run, "d2h")
     n = int((run.entry[rows] >= 0).sum()) / len(steps)
     yield advise(
         "output_bound",
-        f"Copies back to the host take {number(float(copies.mean()))} of {number(steps.mean_ms)} ms a step ({percent(gain)}), "
-        f"{number(n)} copies a step.",
-        evidence={
-            "output_ms": float(copies.mean()),
-            "step_time_ms": steps.mean_ms,
-            "output_ratio": gain,
-            "copies_per_step": n,
-        },
+        f"Copies back to the host take {output}, {number(n)} copies a step.",
+        evidence=output.evidence | {"copies_per_step": n},
         fix=(
             "# fetch results every hundredth step; until then they stay on the device\n"
             "loss = train_step(batch)\n"
@@ -128,8 +120,8 @@ def output_bound(run: Run) -> Iterator[Advice]:
             "    print(float(loss))\n"
             "# Keras: model.compile(..., steps_per_execution=32)"
         ),
-        selection=steps.stretch(steps.typical(copies), "output", view="timeline", op_names=event_names(run, rows)),
-        gain_ratio=gain,
+        selection=steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
+        gain_ratio=output.ratio,
     )
 
 
@@ -150,7 +142,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
     if not n or len(steps) < MIN_STEPS or not steps.mean_ms:
         return
     gain = float(saves.stall_ms.sum() / steps.time_ms.sum())
-    if gain < MIN_SHARE:
+    if gain < MEDIUM_GAIN:
         return
     at = int(saves.stall_ms.argmax())
     saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
@@ -177,7 +169,8 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
             "options = tf.train.CheckpointOptions(enable_async=True)\n"
             "checkpoint.save(path, options=options)"
         ),
-        selection=steps.highlight(
+        selection=step_highlight(
+            steps.frame,
             at,
             view="timeline",
             op_names=run.known(*(f"eager/{one}" for one in (*saves.op_types, "ReadVariableOp"))),
@@ -206,7 +199,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
     above_ms = np.maximum(excess[slow] - usual_ms, 0.0)
     lost_ms = float((excess[slow] - above_ms).sum())
     gain = lost_ms / float(steps.time_ms.sum() - above_ms.sum())
-    if not MIN_STRAGGLERS <= n <= MOST_STRAGGLERS * len(steps) or gain < MIN_SHARE:
+    if not MIN_STRAGGLERS <= n <= MOST_STRAGGLERS * len(steps) or gain < MEDIUM_GAIN:
         return
     parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
     part = max(parts, key=parts.__getitem__)
@@ -230,7 +223,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
             f"prof.select(step={int(steps.row[at])})  # the slowest: compare its timeline with that of a usual one\n"
             f"prof.select(step={int(steps.row[steps.typical(steps.time_ms)])})"
         ),
-        selection=steps.highlight(at, view="step_chart"),
+        selection=step_highlight(steps.frame, at, view="step_chart"),
         gain_ratio=gain,
     )
 
@@ -258,7 +251,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     growing_ms = min(run.work.growing_ms, usual.own_ms)
     fixed_ms = usual.own_ms - growing_ms
     gain = fixed_ms / usual.step_ms if usual.step_ms else 0.0
-    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MIN_SHARE:
+    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     yield advise(
@@ -279,7 +272,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
             + "# with the same batch: several steps in one call of Python\n"
             + "model.compile(..., steps_per_execution=32)"
         ),
-        selection=steps.highlight(steps.typical(steps.time_ms), view="step_chart"),
+        selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=gain,
     )
 
@@ -290,6 +283,6 @@ def _owned_ms(run: Run) -> Float64:
     owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
     if run.wait.is_told:
         owned = owned + run.wait.ms
-    if gap.usual_ms >= MIN_SHARE * steps.median_ms and gap.is_long:
+    if gap.usual_ms >= MEDIUM_GAIN * steps.median_ms and gap.is_long:
         owned = owned + gap.ms
     return owned

@@ -13,7 +13,8 @@ import pandas as pd
 from ..base.op_names import parse_op_names
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
-from ..input.iterator_calls import base_name
+from ..input.iterator_calls import FILE_READERS, base_name
+from ..input.iterator_table import slowest_below
 from ..system.samples import Samples
 from .advice import Advice, advise
 from .code_text import named, remark
@@ -31,22 +32,8 @@ IDLE = 0.5
 N_WAITING = 16
 """Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
 
-_READERS = frozenset(
-    (
-        *(
-            "TFRecord",
-            "TextLine",
-            "FixedLengthRecord",
-            "SSTable",
-            "RecordIO",
-            "ArrayRecord",
-            "LMDB",
-            "Spanner",
-            "TFColumn",
-        ),
-        *("DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp"),
-    )
-)
+_REMOTE = ("LMDB", "Spanner", "TFColumn", "DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp")
+_READERS = frozenset((*FILE_READERS, *_REMOTE))
 _PARALLEL = frozenset(("ParallelMap", "MapAndBatch", "ParseExample"))
 _HANDS_ON = frozenset(("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "Options"))
 _SLOW = {
@@ -68,70 +55,48 @@ def input_bound(run: Run) -> Iterator[Advice]:
     steps, wait = run.steps, run.wait
     if not wait.is_told:
         return
-    gain, wait_ms = wait.ratio, float(wait.ms.mean())
-    pipeline = _pipeline(run)
-    stage = "generator" if pipeline is None else _stage(run, pipeline, gain)
+    part = steps.part("input", float(wait.ms.mean()))
+    pipeline = run.results.tf_data.bottleneck_pipeline
+    stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
-    short = "" if pipeline is None else str(_working(run, pipeline)["name"])
+    short = "" if pipeline is None else _working(run, pipeline)
     by = f" in {short}" if short else ""
     who = f"The {steps.device if steps.has_device else 'model'}"
     yield advise(
         "input_bound",
-        f"{who} waits {number(wait_ms)} of {number(steps.mean_ms)} ms a step for data ({percent(gain)}){by}: {_SLOW[stage]}.",
-        evidence={
-            "input_ms": wait_ms,
-            "step_time_ms": steps.mean_ms,
-            "input_ratio": gain,
-            "bottleneck": name,
-            **_numbers(run, pipeline),
-        },
+        f"{who} waits {number(part.ms)} of {number(steps.mean_ms)} ms a step for data ({percent(part.ratio)}){by}: "
+        f"{_SLOW[stage]}.",
+        evidence=part.evidence | {"bottleneck": name} | _numbers(run, pipeline),
         fix=_fix(run, stage, short, pipeline),
         selection=steps.stretch(
-            steps.typical(wait.ms),
+            wait.ms,
             "input",
             view="timeline" if pipeline is None else "input_graph",
             op_names=_names(run, pipeline),
         ),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
         stage=stage,
     )
 
 
 def works_ahead(run: Run) -> bool:
     """Whether the pipeline prepares batches while the model computes."""
-    pipeline = _pipeline(run)
+    pipeline = run.results.tf_data.bottleneck_pipeline
     if pipeline is None:
         return False
     iterators = run.results.tf_data.iterators
     return bool(iterators["is_async"][iterators["pipeline"] == pipeline["id"]].any())
 
 
-def _pipeline(run: Run) -> pd.Series | None:
-    """The row of the pipeline that holds the training up; None without tf.data."""
-    data = run.results.tf_data
-    return None if data.bottleneck < 0 else data.pipelines.iloc[data.iterators["pipeline"].iloc[data.bottleneck]]
-
-
-def _chain(run: Run, pipeline: pd.Series) -> list[pd.Series]:
-    """The bottleneck, then what it takes its elements from, the slowest of each."""
-    iterators = run.results.tf_data.iterators
-    row, chain = int(pipeline["bottleneck"]), []
-    while True:  # one turn per level of the pipeline
-        chain.append(iterators.iloc[row])
-        below = iterators[iterators["parent_id"] == row]
-        if below.empty:
-            return chain
-        row = int(below["id"].iloc[int(below["total_time_ms"].to_numpy().argmax())])
-
-
-def _working(run: Run, pipeline: pd.Series) -> pd.Series:
-    """The bottleneck; where that only hands on, the first iterator below it that does something."""
-    chain = _chain(run, pipeline)
-    return next((one for one in chain if base_name(str(one["name"])) not in _HANDS_ON), chain[-1])
+def _working(run: Run, pipeline: pd.Series) -> str:
+    """The name of the bottleneck; where that only hands on, of the first iterator below it that does something."""
+    iterators, row = run.results.tf_data.iterators, int(pipeline["bottleneck"])
+    names: list[str] = iterators["name"].iloc[[row, *slowest_below(iterators, row)]].tolist()
+    return next((name for name in names if base_name(name) not in _HANDS_ON), names[-1])
 
 
 def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
-    base, code = base_name(str(_working(run, pipeline)["name"])), str(pipeline["suggestion_code"])
+    base, code = base_name(_working(run, pipeline)), str(pipeline["suggestion_code"])
     if base == "Generator":
         return "generator"
     if not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:

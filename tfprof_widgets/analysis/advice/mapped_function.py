@@ -13,7 +13,7 @@ import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Float64
-from .code_places import place_of
+from .code_places import line_text, place_of
 
 if TYPE_CHECKING:
     from .run import Run
@@ -60,7 +60,9 @@ def mapped_function(run: Run) -> MappedFunction | None:
     if len({(file, line) for file, line, _ in lines}) > 1:
         return None
     file, line, function = min(lines, default=charged)
-    return MappedFunction(function, place_of(source_map, file, line), _code(source_map, file, line))
+    texts = source_map.files["text"][source_map.files["file"] == file]
+    code = line_text(str(texts.iloc[-1]), line) if len(texts) else ""
+    return MappedFunction(function, place_of(source_map, file, line), code)
 
 
 def _costliest_op(run: Run, own_us: Float64) -> int:
@@ -109,9 +111,3 @@ def _user_line(source_map: SourceMap, frame: int) -> tuple[str, int, str] | None
             return str(source_map.files["file"].iloc[file]), int(row["line"]), str(row["function"])
         frame = int(row["parent"])
     return None
-
-
-def _code(source_map: SourceMap, path: str, line: int) -> str:
-    texts = source_map.files["text"][source_map.files["file"] == path]
-    lines = str(texts.iloc[-1]).split("\n") if len(texts) else []
-    return lines[line - 1].strip() if 0 < line <= len(lines) else ""

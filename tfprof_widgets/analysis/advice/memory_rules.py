@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..base.wording import percent, size
 from ..memory.memory_findings import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
-from .advice import Advice, Highlight, advise
+from .advice import Advice, Highlight, advise, ns_range, step_highlight
 from .code_text import remark
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def memory_growth(run: Run) -> Iterator[Advice]:
             ),
             selection=Highlight(
                 op_names=run.known(op, f"eager/{op}"),
-                time_range_ns=(start // 1000, -(-end // 1000)),
+                time_range_ns=ns_range(start, end),
                 view="memory_timeline",
             ),
         )
@@ -116,13 +116,7 @@ def _at_peak(run: Run, allocator: str, peak_at_ms: float) -> Highlight:
     frame = run.results.steps.frame
     at_ps = round(peak_at_ms * 1e9)
     inside = frame[(frame["start_ps"] <= at_ps) & (frame["start_ps"] + frame["duration_ps"] > at_ps)]
-    held = run.results.memory.peak(allocator)["op"].head(10).tolist()
+    held = run.known(*run.results.memory.peak(allocator)["op"].head(10).tolist())
     if inside.empty:
-        return Highlight(op_names=run.known(*held), view="memory_timeline")
-    start, duration = int(inside["start_ps"].iloc[0]), int(inside["duration_ps"].iloc[0])
-    return Highlight(
-        op_names=run.known(*held),
-        time_range_ns=(start // 1000, -(-(start + duration) // 1000)),
-        step=int(inside["step"].iloc[0]),
-        view="memory_timeline",
-    )
+        return Highlight(op_names=held, view="memory_timeline")
+    return step_highlight(inside, 0, view="memory_timeline", op_names=held)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
 from .op_rules import costliest, side_ops
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from ...trace.trace import Bool
     from .run import Run
 
-MIN_SHARE = MEDIUM_GAIN
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|LayoutOptimizer", re.IGNORECASE)
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds."""
 _NORM = re.compile(r"batch_?norm", re.IGNORECASE)
@@ -39,24 +37,22 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
     chosen = np.array([bool(_CONVERSION.search(f"{name} {op}")) for name, op in texts], np.bool_)
     us = kernels["total_time_us"].to_numpy(np.float64)
     share = float(us[chosen].sum() / us.sum()) if us.sum() else 0.0
-    gain = steps.ratio("device_compute") * share
-    if gain < MIN_SHARE:
+    part = steps.part("conversion", steps.ms("device_compute") * share)
+    if part.ratio < MEDIUM_GAIN:
         return
-    ops = run.known(*kernels["op_name"][chosen].head(5).tolist())
     yield advise(
         "layout_conversion",
-        f"Converting images between channels first and channels last takes {number(gain * steps.mean_ms)} of "
-        f"{number(steps.mean_ms)} ms a step ({percent(gain)}).",
-        evidence={"conversion_ms": gain * steps.mean_ms, "step_time_ms": steps.mean_ms, "conversion_ratio": gain},
+        f"Converting images between channels first and channels last takes {part}.",
+        evidence=part.evidence,
         fix=(
             'keras.mixed_precision.set_global_policy("mixed_float16")  # Tensor Cores want channels last, as Keras has them\n'
             "# in 32 bits without Tensor Cores, GPUs want channels first, from the input on:\n"
             'keras.backend.set_image_data_format("channels_first")'
         ),
-        selection=steps.highlight(
-            steps.typical(steps.category_ms("device_compute")), view="kernel_table", op_names=ops
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
         ),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
     )
 
 
@@ -71,22 +67,21 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
         return
     chosen = _separate_norms(run)
     ops = side_ops(run)
-    share = ops.ratio(chosen)
-    gain = share * (1 - FUSED_PASSES / SEPARATE_PASSES)
-    if gain < MIN_SHARE:
+    norm = steps.part("norm", ops.ratio(chosen) * steps.mean_ms)
+    gain = norm.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
+    if gain < MEDIUM_GAIN:
         return
     names = costliest(run, chosen & ops.side)
     yield advise(
         "unfused_norm",
-        f"Batch normalisation in separate ops takes {number(share * steps.mean_ms)} of {number(steps.mean_ms)} ms a step "
-        f"({percent(share)}); one kernel can do it.",
-        evidence={"norm_ms": share * steps.mean_ms, "step_time_ms": steps.mean_ms, "norm_ratio": share},
+        f"Batch normalisation in separate ops takes {norm}; one kernel can do it.",
+        evidence=norm.evidence,
         fix=(
             "model.compile(..., jit_compile=True)  # XLA makes one kernel of them\n"
             "# a graph of TensorFlow 1:\n"
             "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)"
         ),
-        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=names),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=gain,
     )
 

@@ -14,7 +14,7 @@ from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
-from .code_places import last_part, place_of
+from .code_places import noted_place, place_of
 from .code_text import remark
 from .conv_sizes import filter_sizes
 from .device_copies import exposed_copies_ms
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
-MIN_SHARE = MEDIUM_GAIN
 OUTSIDE_SHARE = 0.20
 """From this share of the op time on, heavy ops outside of the model's layers are worth a look: a loss compares what the layers
 computed, and takes a few percent."""
@@ -90,20 +89,18 @@ def _large_filters(run: Run) -> Iterator[Advice]:
         saved = 1 - 9 * ((size - 1) // 2) / (size * size)
         candidates.append((ops.ratio(chosen) * saved, ops.ratio(chosen), layer, size, chosen))
     for gain, share, layer, size, chosen in sorted(candidates, key=lambda one: -one[0])[:3]:
-        if gain < MIN_SHARE:
+        if gain < MEDIUM_GAIN:
             return
         n = (size - 1) // 2
-        place = layer_line(run, layer)
+        place = noted_place(run.results.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
-        step_ms = run.steps.mean_ms
+        part = run.steps.part("op", share * run.steps.mean_ms)
         yield advise(
             "inefficient_op",
-            f"The {size} x {size} convolution of {layer}{where} takes {number(share * step_ms)} of {number(step_ms)} ms a step "
-            f"({percent(share)}): {n} of 3 x 3 see as far for {percent(9 * n / size**2)} of its work.",
+            f"The {size} x {size} convolution of {layer}{where} takes {part}: {n} of 3 x 3 see as far "
+            f"for {percent(9 * n / size**2)} of its work.",
             evidence={
-                "op_ms": share * step_ms,
-                "step_time_ms": step_ms,
-                "op_ratio": share,
+                **part.evidence,
                 "filter_px": size,
                 "saved_ratio": gain / share,
                 "layer": layer,
@@ -116,9 +113,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
                 + '    x = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(x)\n'
                 + f'# or: keras.layers.SeparableConv2D(filters, {size}, padding="same")'
             ),
-            selection=run.steps.highlight(
-                run.steps.typical(run.steps.time_ms), view="op_table", op_names=costliest(run, chosen)
-            ),
+            selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
             gain_ratio=gain,
         )
 
@@ -133,21 +128,20 @@ def _python_ops(run: Run) -> Iterator[Advice]:
     steps = run.steps
     spent = float(run.results.op_totals.self_us[host].sum()) / 1e3
     whole = float(run.results.steps.frame["step_time_ms"].sum())
-    gain = spent / whole if whole else 0.0
-    if gain < MIN_SHARE:
+    part = steps.part("op", spent / whole * steps.mean_ms if whole else 0.0)
+    if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, host)
     yield advise(
         "inefficient_op",
-        f"Python inside the graph ({names[0] if names else 'py_function'}) takes {number(gain * steps.mean_ms)} of "
-        f"{number(steps.mean_ms)} ms a step ({percent(gain)}), under the interpreter's lock.",
-        evidence={"op_ms": gain * steps.mean_ms, "step_time_ms": steps.mean_ms, "op_ratio": gain},
+        f"Python inside the graph ({names[0] if names else 'py_function'}) takes {part}, under the interpreter's lock.",
+        evidence=part.evidence,
         fix=(
             "# write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function\n"
             "y = tf.where(x > 0, x, 0.0)"
         ),
-        selection=steps.highlight(steps.typical(steps.time_ms), view="op_table", op_names=names),
-        gain_ratio=gain,
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
+        gain_ratio=part.ratio,
     )
 
 
@@ -162,25 +156,17 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     if not chosen.any():
         return
     ops = side_ops(run)
-    gain = ops.ratio(chosen)
-    if gain < OUTSIDE_SHARE:
+    part = run.steps.part("op", ops.ratio(chosen) * run.steps.mean_ms)
+    if part.ratio < OUTSIDE_SHARE:
         return
     names = costliest(run, chosen & ops.side)
     top = max(range(len(types)), key=lambda i: float(ops.us[i]) if chosen[i] and ops.side[i] else -1.0)
     where = "metrics" if kind[top] == "metrics" else "loss"
     place = op_line(run, top)
-    step_ms = run.steps.mean_ms
     yield advise(
         "inefficient_op",
-        f"{types[top]} in the {where}{f' ({place})' if place else ''} takes, with its gradient, {number(gain * step_ms)} of "
-        f"{number(step_ms)} ms a step ({percent(gain)}).",
-        evidence={
-            "op_ms": gain * step_ms,
-            "step_time_ms": step_ms,
-            "op_ratio": gain,
-            "op_type": types[top],
-            **({"line": place} if place else {}),
-        },
+        f"{types[top]} in the {where}{f' ({place})' if place else ''} takes, with its gradient, {part}.",
+        evidence=part.evidence | {"op_type": types[top]} | ({"line": place} if place else {}),
         fix=(
             remark(place)
             + "# leave it out, or compute it on fewer points: smaller filters (two of 1 x K and K x 1), a coarser grid\n"
@@ -188,8 +174,8 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
             if where == "loss"
             else "model.compile(..., metrics=[])  # compute them in evaluate, or every hundredth step"
         ),
-        selection=run.steps.highlight(run.steps.typical(run.steps.time_ms), view="op_table", op_names=names),
-        gain_ratio=gain,
+        selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
+        gain_ratio=part.ratio,
     )
 
 
@@ -199,18 +185,6 @@ def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
     order = np.argsort(-us, kind="stable")[:5]
     least = float(us.max(initial=0.0)) / 100
     return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
-
-
-def layer_line(run: Run, layer: str) -> str:
-    """`file:line` that made a layer, empty where it is not known."""
-    source_map = run.results.source_map
-    if source_map is None:
-        return ""
-    found = source_map.layers[(source_map.layers["layer"] == layer) & (source_map.layers["file"] >= 0)]
-    if found.empty:
-        return ""
-    file = source_map.files.iloc[int(found["file"].iloc[-1])]
-    return f"{last_part(str(file['title'] or file['file']))}:{found['line'].iloc[-1]}"
 
 
 def op_line(run: Run, op: int) -> str:
@@ -235,19 +209,16 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
     if not len(rows):
         return
-    host = steps.pieces[steps.pieces["category"] == "host_compute"].sort_values("start_ps")
-    low = host["start_ps"].to_numpy(np.int64)
-    high = np.maximum.accumulate(low + host["duration_ps"].to_numpy(np.int64)) if len(low) else low
-    low = np.maximum(low, np.append(0, high[:-1])[: len(low)])
-    start = occurrences.start_ps[rows]
-    end = start + occurrences.duration_ps[rows]
-    waited = Stretches(low, high).within(start, end)
+    host = steps.pieces[steps.pieces["category"] == "host_compute"]
+    low, start = host["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
+    computing = Stretches.of(low, low + host["duration_ps"].to_numpy(np.int64))
+    waited = computing.within(start, start + occurrences.duration_ps[rows])
     by_op = np.zeros(len(occurrences.name), np.float64)
     np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
     op_ms = min(float(by_op.sum()) / len(steps), steps.ms("host_compute"))
     copies_ms = float(exposed_copies_ms(run, "d2h").mean())
     gain = (op_ms + copies_ms) / steps.mean_ms
-    if op_ms / steps.mean_ms < MIN_SHARE:
+    if op_ms / steps.mean_ms < MEDIUM_GAIN:
         return
     top = int(by_op.argmax())
     order = [int(i) for i in np.argsort(-by_op, kind="stable")[:5] if by_op[i] > 0]
@@ -271,7 +242,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             "    y = tf.cast(x, tf.float32)  # float32 and int32 have kernels where float64, strings and int64 have none"
         ),
         selection=steps.stretch(
-            steps.typical(steps.category_ms("host_compute")),
+            steps.category_ms("host_compute"),
             "host_compute",
             view="timeline",
             op_names=run.known(*(occurrences.name[i] for i in order)),

@@ -13,7 +13,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Float64, Int64, Trace
 from ..base.units import PS_PER_MS
-from .code_places import COMPREHENSIONS, enclosing_function, last_part
+from .code_places import COMPREHENSIONS, enclosing_function, last_part, line_text, title_of
 from .step_facts import StepFacts
 
 MIN_GAP_MS = 3.0
@@ -164,11 +164,9 @@ def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) ->
     for (file, line), n in zip(counts.index, counts.tolist(), strict=True):  # one turn per line
         if (int(file), int(line)) == main or file < 0:
             continue
-        named = source_map.files.iloc[int(file)]
-        text = str(named["text"]).split("\n")
-        code = text[int(line) - 1].strip() if 0 < line <= len(text) else ""
-        title = str(named["title"] or named["file"])
-        function = _function(source_map, int(file), int(line), text)
+        text = str(source_map.files["text"].iloc[int(file)])
+        function = _function(source_map, int(file), int(line), text.split("\n"))
+        title, code = title_of(source_map, int(file)), line_text(text, int(line))
         found.append(CodeLine(title, int(line), function, code, n / len(frame)))
     return tuple(found)
 

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from ...trace.trace import Int32, Trace
 from ..facts.facts import Facts
-from .eager_work import EagerWork, eager_work
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
+from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
 from .python_gaps import PythonGap, python_gap
-from .saves import Saves, find_saves
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
-from .traced_calls import TracedCalls, traced_calls
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,6 +97,10 @@ class Run:
     def has_layers(self) -> bool:
         """Whether ops are known to belong to layers."""
         return bool((self.results.layers.entries["kind"] == "layer").any())
+
+    def of_kernels(self, kernels: pd.DataFrame) -> tuple[str, ...]:
+        """The ops of the first five of some kernels."""
+        return self.known(*kernels["op_name"].head(5).tolist())
 
     def known(self, *names: str) -> tuple[str, ...]:
         """Those that are names of ops, each once."""

@@ -6,16 +6,17 @@ step_facts(results) -> StepFacts
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from ...trace.trace import Float64, Int64
-from ..base.units import PS_PER_MS, PS_PER_NS
+from ..base.units import PS_PER_MS
+from ..base.wording import number, percent
 from ..facts.facts import Facts
-from .advice import Highlight
+from .advice import Highlight, ns_range, step_highlight
 
 VISIBLE = 0.02
 """Of the step that the timeline shows: some twenty pixels."""
@@ -88,26 +89,50 @@ class StepFacts:
         np.maximum.at(longest, chosen["step"].to_numpy(np.int64), chosen["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
         return longest[self.row]
 
+    def part(self, name: str, ms: float) -> StepPart:
+        """Some time of the mean step."""
+        return StepPart(name, ms, self.mean_ms)
+
     def typical(self, values: Float64) -> int:
         """The entry whose value is the median of the values, or next to it."""
         return int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])
 
-    def highlight(self, entry: int, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
-        """Select one of the steps, and ops."""
-        time_range = int(self.start_ps[entry]) // PS_PER_NS, -(-int(self.end_ps[entry]) // PS_PER_NS)
-        return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
+    def usual(self, values: Float64, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select the typical step by some values, and ops."""
+        return step_highlight(self.frame, self.typical(values), view=view, op_names=op_names)
 
-    def stretch(self, entry: int, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
-        """Select the longest stretch of a category in one of the steps; the whole step where it has none that can be seen."""
-        own = self.pieces[(self.pieces["step"] == self.row[entry]) & (self.pieces["category"] == category)]
-        if own.empty:
-            return self.highlight(entry, view=view, op_names=op_names)
-        longest = own.iloc[int(own["duration_ps"].to_numpy().argmax())]
-        start, end = int(longest["start_ps"]), int(longest["start_ps"]) + int(longest["duration_ps"])
-        if end - start < VISIBLE * int(self.end_ps[entry] - self.start_ps[entry]):
-            return self.highlight(entry, view=view, op_names=op_names)
-        time_range = start // PS_PER_NS, -(-end // PS_PER_NS)
-        return Highlight(op_names=op_names, time_range_ns=time_range, step=int(self.row[entry]), view=view)
+    def stretch(self, values: Float64, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select the longest stretch of a category in the typical step; all of the step where it has none that can be seen."""
+        step = self.usual(values, view=view, op_names=op_names)
+        own = self.pieces[(self.pieces["step"] == step.step) & (self.pieces["category"] == category)]
+        longest_ps = int(own["duration_ps"].max()) if len(own) else 0
+        if longest_ps < max(VISIBLE * int(self.frame["duration_ps"].iloc[self.typical(values)]), 1):
+            return step
+        start_ps = int(own["start_ps"].iloc[int(own["duration_ps"].to_numpy().argmax())])
+        return replace(step, time_range_ns=ns_range(start_ps, start_ps + longest_ps))
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """A part of the time of a step, and how advice tells of it: its text is `3.1 of 13.1 ms a step (24 %)`."""
+
+    name: str
+    """What it is spent for: the beginning of its names among the evidence."""
+    ms: float
+    step_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """Its share of the step; 0 without one."""
+        return self.ms / self.step_ms if self.step_ms else 0.0
+
+    @property
+    def evidence(self) -> dict[str, float | str]:
+        """Its numbers."""
+        return {f"{self.name}_ms": self.ms, "step_time_ms": self.step_ms, f"{self.name}_ratio": self.ratio}
+
+    def __str__(self) -> str:
+        return f"{number(self.ms)} of {number(self.step_ms)} ms a step ({percent(self.ratio)})"
 
 
 @dataclass(frozen=True)

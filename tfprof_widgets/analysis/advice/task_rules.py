@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.wording import number, percent, plural, size
-from .advice import MEDIUM_GAIN, Advice, advise
+from ..base.wording import number, plural, size
+from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import remark
 from .host_rules import event_names
-from .step_facts import SERVERS, job_of
+from .step_facts import SERVERS, StepPart, job_of
 
 if TYPE_CHECKING:
     from ...trace.trace import Int64
     from .run import Run
 
-MIN_SHARE = MEDIUM_GAIN
 UNEVEN = 1.5
 """Times the average of its job from which on a task does more than its part."""
 _SERVERS_FIX = """\
@@ -52,9 +51,8 @@ def task_communication(run: Run) -> Iterator[Advice]:
     if not len(tasks.received):
         return
     time, wait = tasks.time_ms[tasks.is_trained], tasks.wait_ms[tasks.is_trained]
-    step_ms, wait_ms = float(time.mean()), float(wait.mean())
-    gain = wait_ms / step_ms if step_ms else 0.0
-    if gain < MIN_SHARE:
+    part = StepPart("wait", float(wait.mean()), float(time.mean()))
+    if part.ratio < MEDIUM_GAIN:
         return
     rows = run.results.occurrences.event[tasks.received]
     n_steps = int(tasks.is_trained.sum())
@@ -63,12 +61,9 @@ def task_communication(run: Run) -> Iterator[Advice]:
     entry = int(np.flatnonzero(tasks.is_trained)[run.task_steps.typical(wait)])
     yield advise(
         "task_communication",
-        f"Tasks wait {number(wait_ms)} of {number(step_ms)} ms a step ({percent(gain)}) for tensors of other tasks"
-        f"{f', most of them from {sender}' if sender else ''}.",
+        f"Tasks wait {part} for tensors of other tasks{f', most of them from {sender}' if sender else ''}.",
         evidence={
-            "wait_ms": wait_ms,
-            "step_time_ms": step_ms,
-            "wait_ratio": gain,
+            **part.evidence,
             "tensors_per_step": len(rows) / n_steps,
             **({"received_bytes": n_bytes} if n_bytes else {}),
             **({"sender": sender} if sender else {}),
@@ -78,8 +73,8 @@ def task_communication(run: Run) -> Iterator[Advice]:
             + "# exchange less often: larger batches; exchange less: embeddings by tf.gather on the task that holds them\n"
             + "strategy = tf.distribute.MultiWorkerMirroredStrategy()  # gradients all-reduced, no parameter server"
         ),
-        selection=run.task_steps.highlight(entry, view="timeline", op_names=event_names(run, rows)),
-        gain_ratio=gain,
+        selection=step_highlight(run.task_steps.frame, entry, view="timeline", op_names=event_names(run, rows)),
+        gain_ratio=part.ratio,
     )
 
 
@@ -105,7 +100,7 @@ def uneven_tasks(run: Run) -> Iterator[Advice]:
         busy = np.array([tasks.busy_ms[[one == host for one in tasks.host]].mean() for host in own])
         top, mean_ms, step_ms = int(busy.argmax()), float(busy.mean()), float(tasks.time_ms[tasks.is_trained].mean())
         gain = (float(busy[top]) - mean_ms) / step_ms if step_ms else 0.0
-        if busy[top] < UNEVEN * mean_ms or gain < MIN_SHARE or own[top] in stragglers:
+        if busy[top] < UNEVEN * mean_ms or gain < MEDIUM_GAIN or own[top] in stragglers:
             continue
         entries = np.flatnonzero([one == own[top] for one in tasks.host])
         yield advise(
@@ -121,7 +116,8 @@ def uneven_tasks(run: Run) -> Iterator[Advice]:
                 "n_tasks": len(own),
             },
             fix=_SERVERS_FIX.format(n_tasks=len(own)) if job == SERVERS else _WORKERS_FIX,
-            selection=run.task_steps.highlight(
+            selection=step_highlight(
+                run.task_steps.frame,
                 int(entries[run.task_steps.typical(tasks.busy_ms[entries])]),
                 view="timeline",
                 op_names=_costliest(run, own[top]),

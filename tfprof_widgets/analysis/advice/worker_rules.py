@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.units import PS_PER_NS
 from ..base.wording import listed, number, percent, plural
 from ..hosts.stragglers import waiting_ms
 from ..hosts.workers import EXCHANGE
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import MEDIUM_GAIN, Advice, Highlight, advise
+from .advice import MEDIUM_GAIN, Advice, Highlight, advise, step_highlight
 from .code_text import remark
+from .step_facts import StepPart
 from .task_work import RECEIVED
 
 if TYPE_CHECKING:
@@ -82,17 +82,15 @@ def straggler(run: Run) -> Iterator[Advice]:
     for category, group in found.groupby("category", sort=False):
         hosts = group["host"].tolist()
         wait_ms = waiting_ms(workers, hosts, found["host"].tolist())
-        gain = float(wait_ms.mean()) / step_ms if step_ms else 0.0
-        if gain < MIN_SHARE:
+        part = StepPart("wait", float(wait_ms.mean()), step_ms)
+        if part.ratio < MIN_SHARE:
             continue
         worst = group.to_dict("records")[0]
         yield advise(
             "straggler",
-            _title(worst, hosts, str(category), wait_ms=float(wait_ms.mean()), gain=gain, n_all=len(workers.hosts)),
+            _title(worst, hosts, str(category), part, len(workers.hosts)),
             evidence={
-                "wait_ms": float(wait_ms.mean()),
-                "step_time_ms": step_ms,
-                "wait_ratio": gain,
+                **part.evidence,
                 "host": str(worst["host"]),
                 "category": str(category),
                 "excess_ms": float(worst["excess_ms"]),
@@ -103,7 +101,7 @@ def straggler(run: Run) -> Iterator[Advice]:
             },
             fix=_fix(hosts, str(category)),
             selection=_selection(run, str(worst["host"]), found["host"].tolist()),
-            gain_ratio=gain,
+            gain_ratio=part.ratio,
         )
 
 
@@ -127,8 +125,8 @@ def host_communication(run: Run) -> Iterator[Advice]:
     stragglers = results.stragglers["host"].tolist()
     waits_ms = float(waiting_ms(workers, stragglers, stragglers).mean()) if stragglers else 0.0
     exchange_ms = float(workers.frame[f"{EXCHANGE}_ms"].mean()) - waits_ms * (n_hosts - len(stragglers)) / n_hosts
-    gain = exchange_ms / step_ms if step_ms else 0.0
-    if gain < MEDIUM_GAIN:
+    exchange = StepPart("exchange", exchange_ms, step_ms)
+    if exchange.ratio < MEDIUM_GAIN:
         return
     host = str(own["host"].iloc[0])
     rows = workers.frame[workers.frame["host"] == host]
@@ -136,28 +134,19 @@ def host_communication(run: Run) -> Iterator[Advice]:
     names = own[(own["kind"] == kind) & (own["type"] == name)]["name"].drop_duplicates()
     yield advise(
         "host_communication",
-        f"Exchange with other hosts takes {number(exchange_ms)} of {number(step_ms)} ms a step ({percent(gain)}) in which "
-        f"nothing is computed, most of it {name}.",
-        evidence={
-            "exchange_ms": exchange_ms,
-            "step_time_ms": step_ms,
-            "exchange_ratio": gain,
-            "n_hosts": n_hosts,
-            "largest_exchange": name,
-        },
+        f"Exchange with other hosts takes {exchange} in which nothing is computed, most of it {name}.",
+        evidence=exchange.evidence | {"n_hosts": n_hosts, "largest_exchange": name},
         fix=_COLLECTIVE_FIX if kind == "collective" else _SERVER_FIX,
         selection=_step_of(run, int(typical["own_step"]), op_names=tuple(names[:5]) if kind == "collective" else ()),
-        gain_ratio=gain,
+        gain_ratio=exchange.ratio,
     )
 
 
-def _title(
-    worst: Mapping[Hashable, Any], hosts: list[str], category: str, *, wait_ms: float, gain: float, n_all: int
-) -> str:
+def _title(worst: Mapping[Hashable, Any], hosts: list[str], category: str, wait: StepPart, n_all: int) -> str:
     steps = f"{worst['n_steps']:,} of {plural(worst['n_aligned'], 'step')}"
     n_others = n_all - len(hosts)
     others = "the other host waits" if n_others == 1 else f"the other {n_others:,} hosts wait"
-    cost = f"{others} {number(wait_ms)} ms a step ({percent(gain)})"
+    cost = f"{others} {number(wait.ms)} ms a step ({percent(wait.ratio)})"
     why = _WORDS.get(category, "it takes longer")
     if len(hosts) == 1:
         return f"{worst['host']} holds the others up in {steps}, as {why}: {cost}."
@@ -180,8 +169,5 @@ def _selection(run: Run, host: str, stragglers: list[str]) -> Highlight:
 
 def _step_of(run: Run, row: int, *, op_names: tuple[str, ...] = ()) -> Highlight:
     """Select a row of `steps`."""
-    step = run.results.steps.frame.iloc[row]
-    start_ps, end_ps = int(step["start_ps"]), int(step["start_ps"]) + int(step["duration_ps"])
-    time_range = start_ps // PS_PER_NS, -(-end_ps // PS_PER_NS)
     view = "worker_chart" if len(run.results.workers.hosts) > 1 else "timeline"
-    return Highlight(op_names=op_names, time_range_ns=time_range, step=row, view=view)
+    return step_highlight(run.results.steps.frame, row, view=view, op_names=op_names)

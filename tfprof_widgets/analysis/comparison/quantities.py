@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Float64
-from .name_pairs import Path
+from ...trace.trace import Bool, Float64, Int64
+from .name_pairs import Path, pair_names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +56,11 @@ class Quantities:
             is_device=np.zeros(n, np.bool_) if is_device is None else is_device,
             is_waiting=np.zeros(n, np.bool_) if is_waiting is None else is_waiting,
         )
+
+
+def pair_rows(a: Quantities, b: Quantities) -> Int64:
+    """For each row of `a` the row of `b` of its name, -1 for none; what it costs tells alike ones apart."""
+    return pair_names(a.paths, b.paths, a.per_cell.mean(axis=1), b.per_cell.mean(axis=1))
 
 
 def numbered(paths: Sequence[Path]) -> list[Path]:

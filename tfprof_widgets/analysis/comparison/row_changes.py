@@ -5,7 +5,6 @@ row_changes(a, b, pairs, scale) -> DataFrame
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,22 +45,6 @@ class Scale:
     words: tuple[str, str] = ("slower", "faster")
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Rows of both runs side by side: first those of `a`, each with its partner, then what only `b` has; -1 for none."""
-
-    a: Int64
-    b: Int64
-
-    @classmethod
-    def of(cls, partner: Int64, n_b: int) -> _Pairs:
-        only_b = np.setdiff1d(np.arange(n_b), partner)
-        return cls(
-            np.concatenate([np.arange(len(partner)), np.full(len(only_b), -1)]),
-            np.concatenate([partner, only_b]),
-        )
-
-
 def measured_pair(a: Quantities, b: Quantities, partner: Int64) -> tuple[Measured, Measured, Bool]:
     """Rows of both runs measured in the same way; and which rows of `a` occur in almost every step of both."""
     partner_seen = np.append(b.seen, 1.0)[partner]
@@ -72,9 +55,7 @@ def measured_pair(a: Quantities, b: Quantities, partner: Int64) -> tuple[Measure
     return measure(a.per_cell, is_steady=steady_a), measure(b.per_cell, is_steady=steady_b), steady_a & matched
 
 
-def row_changes(
-    a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, names: Mapping[str, str], name: str = ""
-) -> pd.DataFrame:
+def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, name: str = "") -> pd.DataFrame:
     """Compare the rows of two runs.
 
     Args:
@@ -82,23 +63,22 @@ def row_changes(
         b: those of the second.
         partner: for each row of `a` its row of `b`, -1 for none.
         scale: what they are judged by.
-        names: what to call the columns of numbers: `a`, `b`, `change`, `noise`, `a_count`, `b_count`; those left out
-            are not in the table.
         name: the label that names a row, for a last column `a_name` with its name in `a`, "" where `a` has none.
 
     Returns:
         The labels (of `b`, where it has the row), then `a` and `b` (typical value per step, or the total without steps),
-        `change` (b - a), `ratio` (b / a; NaN where a is 0), counts per step, `noise` (how large the change may be without
-        meaning anything, in its direction; NaN where that is not known) and `state`; by size of the change, falling.
+        `change` (b - a), `ratio` (b / a; NaN where a is 0), `a_count` and `b_count` (executions per step), `noise` (how large
+        the change may be without meaning anything, in its direction; NaN where that is not known) and `state`; by size of
+        the change, falling.
 
     A row is slower or faster where it changed by more than its noise and by more than nearly all rows did alike: it then
     changed by itself. The noise has the error of both runs, the scatter between runs and what all rows did in common; its
     quantile allows for all rows of the table that are worth mentioning.
     """
     time_a, time_b, _ = measured_pair(a, b, partner)
-    pairs = _Pairs.of(partner, len(b))
+    rows_a, rows_b = _side_by_side(partner, len(b))
     values, errors, seen, count = (
-        tuple(_side(one, rows) for one, rows in zip(columns, (pairs.a, pairs.b), strict=True))
+        tuple(_side(one, rows) for one, rows in zip(columns, (rows_a, rows_b), strict=True))
         for columns in (
             (time_a.typical, time_b.typical),
             (time_a.error, time_b.error),
@@ -108,7 +88,7 @@ def row_changes(
     )
     n_cells = a.per_cell.shape[1], b.per_cell.shape[1]
     is_device, is_waiting = (
-        np.where(pairs.b >= 0, _side(second, pairs.b), _side(first, pairs.a)).astype(np.bool_)
+        np.where(rows_b >= 0, _side(second, rows_b), _side(first, rows_a)).astype(np.bool_)
         for first, second in ((a.is_device, b.is_device), (a.is_waiting, b.is_waiting))
     )
     change = values[1] - values[0]
@@ -118,22 +98,20 @@ def row_changes(
     noise = np.where(is_waiting, np.hypot(noise, np.where(change >= 0, *scale.waiting)), noise)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(values[0] != 0, values[1] / values[0], np.nan)
-    columns: dict[str, pd.Series] = {
-        "a": pd.Series(values[0]),
-        "b": pd.Series(values[1]),
-        "change": pd.Series(change),
-        "ratio": pd.Series(ratio),
-        "a_count": pd.Series(count[0]),
-        "b_count": pd.Series(count[1]),
-        "noise": pd.Series(noise),
-        "state": pd.Series(_states(pairs, change, noise, seen, n_cells, scale), dtype=object),
-    }
-    wanted = {"ratio": "ratio", "state": "state", **names}
-    frame = _labels(a.labels, b.labels, pairs).assign(
-        **{wanted[key]: column for key, column in columns.items() if key in wanted}
+    both = pd.concat([b.labels, a.labels], ignore_index=True)
+    frame = both.iloc[np.where(rows_b >= 0, rows_b, len(b) + rows_a)].reset_index(drop=True)
+    frame = frame.assign(
+        a=values[0],
+        b=values[1],
+        change=change,
+        ratio=ratio,
+        a_count=count[0],
+        b_count=count[1],
+        noise=noise,
+        state=pd.Series(_states((rows_a, rows_b), change, noise, seen, n_cells, scale), dtype=object),
     )
     if name:
-        frame["a_name"] = pd.Series([*a.labels[name], ""], dtype=object).to_numpy()[pairs.a]
+        frame["a_name"] = pd.Series([*a.labels[name], ""], dtype=object).to_numpy()[rows_a]
     if scale.is_per_step:  # what only ran in steps that the averages leave out has nothing to compare
         frame = frame[(seen[0] > 0) | (seen[1] > 0)]
         change = change[(seen[0] > 0) | (seen[1] > 0)]
@@ -141,15 +119,17 @@ def row_changes(
     return frame.iloc[order].reset_index(drop=True)
 
 
+def _side_by_side(partner: Int64, n_b: int) -> tuple[Int64, Int64]:
+    """Rows of both runs: first those of `a`, each with its partner, then what only `b` has; -1 for none."""
+    only_b = np.setdiff1d(np.arange(n_b), partner)
+    none = np.full(len(only_b), -1)
+    return np.concatenate([np.arange(len(partner)), none]), np.concatenate([partner, only_b])
+
+
 def _side(column: Float64 | Bool, rows: Int64) -> Float64:
     """A column by row, 0 for row -1."""
     found: Float64 = np.append(column, 0)[rows].astype(np.float64)
     return found
-
-
-def _labels(a: pd.DataFrame, b: pd.DataFrame, pairs: _Pairs) -> pd.DataFrame:
-    both = pd.concat([b, a], ignore_index=True)
-    return both.iloc[np.where(pairs.b >= 0, pairs.b, len(b) + pairs.a)].reset_index(drop=True)
 
 
 def _noise(
@@ -173,7 +153,7 @@ def _noise(
 
 
 def _states(
-    pairs: _Pairs,
+    rows: tuple[Int64, Int64],
     change: Float64,
     noise: Float64,
     seen: tuple[Float64, ...],
@@ -187,7 +167,7 @@ def _states(
         states[change < -noise] = scale.words[1]
     # One that occurs now and then may by chance not occur at all in the other run.
     limit = ALPHA / _N_FAMILIES / max(len(change), 1)
-    for word, here, there, other in (("added", 1, 0, pairs.a), ("removed", 0, 1, pairs.b)):
+    for word, here, there, other in (("added", 1, 0, rows[0]), ("removed", 0, 1, rows[1])):
         is_alone = other < 0
         by_chance = (1 - np.minimum(seen[here], 1)) ** n_cells[there]
         states[is_alone] = np.where(by_chance[is_alone] < limit, word, "same")

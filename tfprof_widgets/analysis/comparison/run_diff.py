@@ -15,22 +15,28 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, Int64
 from ..facts.facts import Facts
 from .common_change import UNKNOWN_SCATTER, CommonChange, StepEffect, common_change, step_effect
-from .input_rows import category_rows, iterator_rows
-from .memory_rows import SCATTER, memory_rows
-from .name_pairs import pair_names
 from .op_sums import OpSums, op_sums
-from .quantities import Quantities
+from .quantities import Quantities, pair_rows
 from .row_changes import Scale, measured_pair, row_changes
+from .rows import (
+    SCATTER,
+    category_rows,
+    iterator_rows,
+    kernel_rows,
+    layer_rows,
+    line_rows,
+    memory_rows,
+    op_rows,
+    pair_lines,
+)
 from .run_cells import RunCells, run_cells
-from .samples import Samples, compare_samples
+from .samples import Samples, compare_samples, step_ms
 from .spread import Measured
 from .step_times import StepTimes, compare_steps
 from .summary import summarize
-from .work_rows import kernel_rows, layer_rows, line_rows, op_rows, pair_lines, typical_cost
 
 _MS = {"a": "a_ms", "b": "b_ms", "change": "change_ms", "noise": "noise_ms"}
-_COUNTED = _MS | {"a_count": "a_count", "b_count": "b_count"}
-_PLAIN = {"a": "a", "b": "b", "change": "change", "noise": "noise"}
+_COUNTS = ["a_count", "b_count"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +76,7 @@ class RunDiff:
         if times.is_known:  # what is nearly the whole step may differ by the same part
             rise, fall = times.own
             scale = replace(scale, working=(math.expm1(rise), -math.expm1(-fall)))
-        return self._changes(rows, names=_MS, scale=scale)
+        return self._changes(rows, scale=scale).drop(columns=_COUNTS)
 
     @cached_property
     def ops(self) -> pd.DataFrame:
@@ -103,11 +109,9 @@ class RunDiff:
     @cached_property
     def memory(self) -> pd.DataFrame:
         """Allocators: `allocator, metric, unit, a, b, change, ratio, noise, state`; `larger` and `smaller` are states."""
-        rows = tuple(memory_rows(*side) for side in self._sides)
-        first, second = rows
-        partner = pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+        first, second = (memory_rows(*side) for side in self._sides)
         scale = Scale(self.is_per_step, host=CommonChange(scatter=SCATTER), words=("larger", "smaller"))
-        return row_changes(first, second, partner, scale, names=_PLAIN)
+        return row_changes(first, second, pair_rows(first, second), scale).drop(columns=_COUNTS)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -135,10 +139,7 @@ class RunDiff:
 
     @cached_property
     def _step_ms(self) -> tuple[Float64, Float64]:
-        first, second = (
-            one.steps.frame["step_time_ms"].to_numpy(np.float64)[one.is_averaged] for one in (self.a, self.b)
-        )
-        return first, second
+        return step_ms(self.a), step_ms(self.b)
 
     @cached_property
     def _least_step_ms(self) -> float:
@@ -171,8 +172,7 @@ class RunDiff:
 
     @cached_property
     def _op_pairs(self) -> Int64:
-        first, second = self._op_rows
-        return pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
+        return pair_rows(*self._op_rows)
 
     @cached_property
     def _op_times(self) -> tuple[Measured, Measured, Bool]:
@@ -195,14 +195,12 @@ class RunDiff:
         rows: tuple[Quantities, ...],
         partner: Int64 | None = None,
         *,
-        names: dict[str, str] | None = None,
         name: str = "",
         scale: Scale | None = None,
     ) -> pd.DataFrame:
         first, second = rows
-        if partner is None:
-            partner = pair_names(first.paths, second.paths, typical_cost(first), typical_cost(second))
-        return row_changes(first, second, partner, scale or self._scale, names=names or _COUNTED, name=name)
+        partner = pair_rows(first, second) if partner is None else partner
+        return row_changes(first, second, partner, scale or self._scale, name=name).rename(columns=_MS)
 
 
 def _rows_of(measured: Measured, rows: Int64) -> Measured:

@@ -81,11 +81,12 @@ def compare_samples(a: Facts, b: Facts, *, effect: StepEffect | None = None) -> 
     Ops that take longer as they have more to do tell nothing of the machine.
     """
     n_a, n_b = samples_per_step(a), samples_per_step(b)
-    steps = compare_steps(_step_ms(a), _step_ms(b), middle=np.mean, effect=effect if n_a == n_b else None)
+    steps = compare_steps(step_ms(a), step_ms(b), middle=np.mean, effect=effect if n_a == n_b else None)
     return Samples(n_a, n_b, steps)
 
 
-def _step_ms(facts: Facts) -> Float64:
+def step_ms(facts: Facts) -> Float64:
+    """How long each averaged step took."""
     return facts.steps.frame["step_time_ms"].to_numpy(np.float64)[facts.is_averaged]
 
 

@@ -17,12 +17,13 @@ from ...trace.trace import Float64
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
+from .rows import waits_for_input
 from .spread import FEWEST_CELLS
-from .work_rows import waits_for_input
 
 if TYPE_CHECKING:
     from .run_diff import RunDiff
     from .samples import Samples
+    from .step_times import StepTimes
 
 _ALIKE = 0.5
 """An op changed as the steps did where it did at least this part of it (of the logarithm)."""
@@ -59,11 +60,8 @@ def verdict(diff: RunDiff) -> str:
         return _by_sample(samples)
     times = f"a step takes {number(steps.b_ms)} ms in b and {number(steps.a_ms)} ms in a"
     if not steps.is_known:
-        few = f"at least {FEWEST_CELLS} steps in each run tell the noise, here are {steps.n_a} and {steps.n_b}"
-        return f"Too few steps to judge: {times}; {few}."
-    sure = (
-        f"{number(steps.ratio)} times as long, 95 % interval {number(steps.interval[0])} to {number(steps.interval[1])}"
-    )
+        return _too_few(times, steps)
+    sure = _times_as_long(steps.ratio, steps.interval)
     parts = changed_parts(diff)
     if not steps.is_beyond_noise:
         if parts:
@@ -90,14 +88,21 @@ def _by_sample(samples: Samples) -> str:
         f"a sample takes {number(b_us)} us in b, with {samples.b:,.0f} a step, and {number(a_us)} us in a, with "
         f"{samples.a:,.0f}"
     )
-    if not math.isfinite(samples.interval[0]):
-        few = f"at least {FEWEST_CELLS} steps in each run tell the noise, here are {samples.steps.n_a} and {samples.steps.n_b}"
-        return f"Too few steps to judge: {times}; {few}."
-    low, high = samples.interval
-    sure = f"{number(samples.ratio)} times as long, 95 % interval {number(low)} to {number(high)}"
+    if not samples.steps.is_known:
+        return _too_few(times, samples.steps)
+    sure = _times_as_long(samples.ratio, samples.interval)
     if not samples.is_beyond_noise:
         return f"The batches differ, and no change of the time per sample is beyond noise: {times} ({sure})."
     return f"Samples of b are {'slower' if samples.ratio > 1 else 'faster'}: {times} ({sure})."
+
+
+def _too_few(times: str, steps: StepTimes) -> str:
+    few = f"at least {FEWEST_CELLS} steps in each run tell the noise, here are {steps.n_a} and {steps.n_b}"
+    return f"Too few steps to judge: {times}; {few}."
+
+
+def _times_as_long(ratio: float, interval: tuple[float, float]) -> str:
+    return f"{number(ratio)} times as long, 95 % interval {number(interval[0])} to {number(interval[1])}"
 
 
 def _only_alike(diff: RunDiff) -> str:

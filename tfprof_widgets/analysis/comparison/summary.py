@@ -12,16 +12,15 @@ import pandas as pd
 
 from ...trace.trace import Bool, Float64
 from ..columns.registry import TABLES
-from .memory_rows import PEAK
 from .quantities import Quantities
 from .row_changes import Scale, row_changes
+from .rows import PEAK
 
 if TYPE_CHECKING:
     from .op_sums import OpSums
     from .run_diff import RunDiff
 
 COLUMNS = TABLES["diff(a, b).summary"].names
-_NAMES = {"a": "a", "b": "b", "change": "change", "noise": "noise"}
 
 
 def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
@@ -79,7 +78,7 @@ def _whole(diff: RunDiff, metric: str, unit: str, is_device: bool, scale: Scale)
     )
     if not (one.per_cell.any() or other.per_cell.any()):
         return []
-    return _rows(row_changes(one, other, np.zeros(1, np.int64), scale, names=_NAMES), metric, unit)
+    return _rows(row_changes(one, other, np.zeros(1, np.int64), scale), metric, unit)
 
 
 def _sum_of(sums: OpSums, chosen: Bool, is_device: bool) -> Quantities:

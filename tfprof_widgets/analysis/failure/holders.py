@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from ..base.op_names import parse_op_names
+from ..base.table_types import typed_table
+from ..columns.registry import TABLES
 from ..facts.facts import Facts
 from ..layers.layers import layers_of
 from ..memory.memory_live import BEFORE_CAPTURE, STACK, live_table
@@ -17,9 +18,7 @@ from ..ops.eager_calls import EAGER_SCOPE
 NOT_RECORDED = "op not recorded"
 """Holders whose allocation names no op, such as arrays that became tensors."""
 NO_LINE = "line not known"
-OP_COLUMNS = ("op", "dtype", "shape", "bytes", "ratio", "occurrences", "ops")
-LAYER_COLUMNS = ("layer", "kind", "bytes", "ratio", "occurrences", "ops")
-LINE_COLUMNS = ("line", "code", "bytes", "ratio", "occurrences", "ops")
+BY_OP, BY_LAYER, BY_LINE = (TABLES[f"memory_failure.by_{name}"] for name in ("op", "layer", "line"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,12 +34,7 @@ class Holders:
 
 def no_holders() -> Holders:
     """Those of a moment that was not recorded: tables without rows."""
-    numbers = {"bytes": np.int64, "ratio": np.float64, "occurrences": np.int64}
-    empty = [
-        pd.DataFrame({name: pd.Series(dtype=numbers.get(name, object)) for name in columns})
-        for columns in (OP_COLUMNS, LAYER_COLUMNS, LINE_COLUMNS)
-    ]
-    return Holders(pd.DataFrame(), *empty)
+    return Holders(pd.DataFrame(), *(typed_table((), table.types) for table in (BY_OP, BY_LAYER, BY_LINE)))
 
 
 def holders_at(facts: Facts, allocator: str, row: int) -> Holders:
@@ -64,7 +58,7 @@ def holders_at(facts: Facts, allocator: str, row: int) -> Holders:
         shares=facts.op_shares,
         source_map=facts.source_map,
     )
-    lines = _lines(parsed.name, facts)
+    lines = lines_of(parsed.name, facts)
     own = [op if op in (BEFORE_CAPTURE, STACK) else "" if op else NOT_RECORDED for op in live["op"]]
     live = live.assign(
         holder=live["op"].where(live["op"] != "", NOT_RECORDED),
@@ -75,9 +69,9 @@ def holders_at(facts: Facts, allocator: str, row: int) -> Holders:
     )
     return Holders(
         live=live,
-        by_op=_sums(live, "holder", ("dtype", "shape"), in_use).rename(columns={"holder": "op"})[list(OP_COLUMNS)],
-        by_layer=_sums(live, "layer", ("kind",), in_use)[list(LAYER_COLUMNS)],
-        by_line=_sums(live, "line", ("code",), in_use)[list(LINE_COLUMNS)],
+        by_op=_sums(live, "holder", ("dtype", "shape"), in_use).rename(columns={"holder": "op"})[list(BY_OP.names)],
+        by_layer=_sums(live, "layer", ("kind",), in_use)[list(BY_LAYER.names)],
+        by_line=_sums(live, "line", ("code",), in_use)[list(BY_LINE.names)],
     )
 
 
@@ -101,12 +95,8 @@ def _names(ops: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(op for op in ops if op not in ("", BEFORE_CAPTURE, STACK)))
 
 
-def line_of(name: str, facts: Facts) -> tuple[str, str]:
-    """The line that made an op, as `file:line` or the name of a bucket, and its text."""
-    return _lines([name], facts)[0]
-
-
-def _lines(names: Sequence[str], facts: Facts) -> list[tuple[str, str]]:
+def lines_of(names: Sequence[str], facts: Facts) -> list[tuple[str, str]]:
+    """The line that made each op, as `file:line` or the name of a bucket, and its text."""
     source = facts.source_lines
     entries = source.entries
     titles = dict(zip(source.files["file"], source.files["title"], strict=True))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -16,10 +16,10 @@ from ..base.units import PS_PER_MS
 from ..base.wording import size
 from ..facts.facts import Facts
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
-from .holders import Holders, holders_at, line_of, no_holders
+from .holders import Holders, holders_at, lines_of, no_holders
 from .moment import Moment, find_moment
 from .request import FailedRequest, parse_failure
-from .words import Action, Told, actions, failure_html, failure_text, sentence
+from .words import Action, Setting, actions, failure_html, failure_lines, sentence
 
 _logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class MemoryFailure:
     dtype: str
     op: str
     """The op that asked, as the trace calls it, else as the message does."""
-    layer: str
+    layer: str = ""
     """Its Keras layer, or the entry of `layers` that it belongs to."""
     line: str
     """`file:line` that made the op; without one the line of yours that was executed."""
@@ -50,17 +50,17 @@ class MemoryFailure:
     allocator: str
     device: str
     """Such as "GPU:0"; "host" for memory of the process that no allocator of TensorFlow's has asked for."""
-    step: int
+    step: int = -1
     """Row of the `steps` table; -1 between steps, and where it is not known."""
-    at_ms: float
+    at_ms: float = math.nan
     """Time of the snapshot after the trace origin."""
-    in_use_bytes: float
-    capacity_bytes: float
+    in_use_bytes: float = math.nan
+    capacity_bytes: float = math.nan
     """In use and free together."""
-    largest_free_bytes: float
+    largest_free_bytes: float = math.nan
     """At most so much lay in one piece: the free bytes times (1 - fragmentation). Memory that the allocator has not taken from
     the device yet counts as free, so the largest block may be smaller. NaN where that is more than the request, which failed."""
-    fragmentation_ratio: float
+    fragmentation_ratio: float = math.nan
     """1 - largest free block / free bytes, as the allocator reports it."""
     by_op: pd.DataFrame
     """`op, dtype, shape` (of the largest of its tensors), `bytes, ratio` (of the bytes in use), `occurrences` (allocations) and
@@ -69,14 +69,14 @@ class MemoryFailure:
     """The same by Keras layer: `layer, kind, bytes, ratio, occurrences, ops`."""
     by_line: pd.DataFrame
     """The same by source line: `line` ("file:line", or the name of what has no line), `code, bytes, ratio, occurrences, ops`."""
-    batch_size: int | None
-    batch_size_that_fits: int | None
+    batch_size: int | None = None
+    batch_size_that_fits: int | None = None
     """An estimate to start from, see `estimate`."""
-    estimate: str
+    estimate: str = ""
     """How it was estimated, or why it was not."""
-    sentence: str
+    sentence: str = ""
     """What happened."""
-    actions: tuple[Action, ...] = field(default=())
+    actions: tuple[Action, ...] = ()
     """What to do: words, and code to paste."""
     remedy: str = ""
     """Where nothing of that moment was recorded: why."""
@@ -87,6 +87,11 @@ class MemoryFailure:
         return len(self.by_op) > 0
 
     @property
+    def is_fragmented(self) -> bool:
+        """Whether enough was free, but not in one piece."""
+        return self.requested_bytes <= self.capacity_bytes - self.in_use_bytes
+
+    @property
     def notice(self) -> str:
         """The sentence, and what to do first where there is a batch size to start from."""
         fits = self.batch_size_that_fits
@@ -94,7 +99,7 @@ class MemoryFailure:
 
     def text(self) -> str:
         """The explanation as lines of text."""
-        return failure_text(self)
+        return "\n".join(failure_lines(self))
 
     def __repr__(self) -> str:
         return self.text()
@@ -131,28 +136,15 @@ def failure_alone(failure: Failure, *, remedy: str = "", machine: str = "") -> M
         machine: what is known of the memory of the machine.
     """
     request = parse_failure(failure.text)
-    told = Told(
-        kind=failure.kind,
-        request=request,
-        device="host" if _is_host(failure) else request.device,
-        line=_executed(failure),
-        machine=machine,
+    estimate = Estimate(
+        batch_size=failure.batch_size or None,
+        fits=None,
+        words="No batch size that fits is estimated: what held the memory is not known.",
     )
     why, _, code = remedy.rpartition("\n")
-    return _made(
-        failure,
-        request,
-        told,
-        holders=no_holders(),
-        estimate=Estimate(
-            batch_size=failure.batch_size or None,
-            fits=None,
-            words="No batch size that fits is estimated: what held the memory is not known.",
-        ),
-        at_ms=math.nan,
-        remedy=why.replace("\n", " ") or remedy,
-        remedy_code=code if why else "",
-    )
+    bare = replace(_bare(failure, request, no_holders()), remedy=why.replace("\n", " ") or remedy)
+    setting = Setting(is_vague=request.is_vague, machine=machine)
+    return _in_words(bare, setting, no_holders(), estimate, remedy_code=code if why else "")
 
 
 def _explained(facts: Facts, failure: Failure, request: FailedRequest, moment: Moment) -> MemoryFailure:
@@ -161,87 +153,70 @@ def _explained(facts: Facts, failure: Failure, request: FailedRequest, moment: M
     free, in_use = float(table.free_bytes[row]), float(table.in_use_bytes[row])
     fragmentation = float(table.fragmentation_ratio[row])
     largest = free * (1 - fragmentation)
-    op = moment.op or request.op
     layer, kind, line, code = _origin(facts, moment.op)
     is_host = _is_host(failure)
-    told = Told(
-        kind=failure.kind,
-        request=request,
-        machine=_machine(facts, failure),
-        op=op,
+    bare = replace(
+        _bare(failure, request, holders),
+        op=moment.op or request.op,
         layer=layer,
-        is_bucket=kind != "layer",
         line=line or _executed(failure),
         code=code or failure.code,
         allocator=moment.allocator,
-        is_named=moment.is_named,
-        device="host" if is_host else request.device,
         step=moment.step,
-        step_name=str(facts.step_frame["name"].iloc[moment.step]) if moment.step >= 0 else "",
-        in_use=in_use,
+        at_ms=float(table.time_ps[row] / PS_PER_MS),
+        in_use_bytes=in_use,
         # The process asked the machine, which knows no such limit.
-        capacity=math.nan if is_host else in_use + free,
+        capacity_bytes=math.nan if is_host else in_use + free,
         # A block as large as the request would have served it.
-        largest_free=math.nan if is_host or largest >= request.requested_bytes else largest,
-        fragmentation=math.nan if is_host else fragmentation,
+        largest_free_bytes=math.nan if is_host or largest >= request.requested_bytes else largest,
+        fragmentation_ratio=math.nan if is_host else fragmentation,
+    )
+    setting = Setting(
+        is_vague=request.is_vague,
+        machine=_machine(facts, failure),
+        is_bucket=kind != "layer",
+        step_name=str(facts.step_frame["name"].iloc[moment.step]) if moment.step >= 0 else "",
     )
     estimate = estimate_batch(
         holders.live,
         request.shape,
         request.requested_bytes,
-        capacity_bytes=told.capacity,
+        capacity_bytes=bare.capacity_bytes,
         batch_size=batch_size_of(facts, failure.batch_size),
         progress=progress_of(facts, moment.step, moment.failed_ps, moment.op),
     )
-    return _made(
-        failure,
-        request,
-        told,
-        holders=holders,
-        estimate=estimate,
-        at_ms=float(table.time_ps[row] / PS_PER_MS),
-        remedy="",
-    )
+    return _in_words(bare, setting, holders, estimate)
 
 
-def _made(
-    failure: Failure,
-    request: FailedRequest,
-    told: Told,
-    *,
-    holders: Holders,
-    estimate: Estimate,
-    at_ms: float,
-    remedy: str,
-    remedy_code: str = "",
-) -> MemoryFailure:
+def _bare(failure: Failure, request: FailedRequest, holders: Holders) -> MemoryFailure:
+    """What the exception tells, without words on it."""
     return MemoryFailure(
         kind=failure.kind,
         message=request.first_line,
         requested_bytes=request.requested_bytes,
         shape=request.shape,
         dtype=request.dtype,
-        op=told.op or request.op,
-        layer=told.layer,
-        line=told.line,
-        code=told.code or failure.code,
-        allocator=told.allocator or request.allocator,
-        device=told.device,
-        step=told.step,
-        at_ms=at_ms,
-        in_use_bytes=told.in_use,
-        capacity_bytes=told.capacity,
-        largest_free_bytes=told.largest_free,
-        fragmentation_ratio=told.fragmentation,
+        op=request.op,
+        line=_executed(failure),
+        code=failure.code,
+        allocator=request.allocator,
+        device="host" if _is_host(failure) else request.device,
         by_op=holders.by_op,
         by_layer=holders.by_layer,
         by_line=holders.by_line,
+    )
+
+
+def _in_words(
+    bare: MemoryFailure, setting: Setting, holders: Holders, estimate: Estimate, remedy_code: str = ""
+) -> MemoryFailure:
+    return replace(
+        bare,
         batch_size=estimate.batch_size,
         batch_size_that_fits=estimate.fits,
         estimate=estimate.words,
-        sentence=sentence(told),
-        actions=actions(told, holders, estimate, remedy=remedy, remedy_code=remedy_code),
-        remedy=remedy,
+        sentence=sentence(bare, setting),
+        actions=actions(bare, setting, holders, estimate, remedy_code),
     )
 
 
@@ -251,7 +226,7 @@ def _origin(facts: Facts, op: str) -> tuple[str, str, str, str]:
         return "", "", "", ""
     entry = int(facts.layers.op_entry[facts.op_shares.name.index(op)])
     layer, kind = (str(facts.layers.entries[name].iloc[entry]) for name in ("layer", "kind"))
-    line, code = line_of(op, facts)
+    line, code = lines_of([op], facts)[0]
     if kind == "other":
         layer = ""
     # The name of a bucket is no line; the line that the program was at says more.

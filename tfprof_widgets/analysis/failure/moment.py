@@ -21,8 +21,7 @@ class Moment:
     """When and where an allocation failed."""
 
     allocator: str
-    is_named: bool
-    """Whether the message names the allocator; else it is the one with the largest peak."""
+    """The one that the message names; where it names none the one with the largest peak."""
     row: int
     """Of `Snapshots`: the last one before the failure."""
     op: str
@@ -49,7 +48,7 @@ def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators:
     at_ps = (at_ns - trace.origin_ns) * PS_PER_NS
     if memory.is_empty or not _is_recorded(facts, at_ps):
         return None
-    allocator, is_named = _allocator(facts, request, allocators)
+    allocator = _allocator(facts, request, allocators)
     if not allocator:
         return None
     rows = memory.snapshots.rows_of(allocator)
@@ -66,7 +65,6 @@ def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators:
     by = event if event >= 0 else int(memory.snapshots.event[row])
     return Moment(
         allocator=allocator,
-        is_named=is_named,
         row=row,
         op=op,
         step=int(facts.steps.event_step[by]),
@@ -80,23 +78,24 @@ def _is_recorded(facts: Facts, at_ps: int) -> bool:
     return not stops or at_ps <= max(stops) + _LATE_PS
 
 
-def _allocator(facts: Facts, request: FailedRequest, allocators: tuple[str, ...]) -> tuple[str, bool]:
+def _allocator(facts: Facts, request: FailedRequest, allocators: tuple[str, ...]) -> str:
+    """The name of the allocator in the trace; "" where it is not there."""
     memory = facts.memory
     if request.allocator:
         for name in memory.allocators:
             if name == request.allocator or name.endswith(f": {request.allocator}"):
-                return name, True
-        return "", False
+                return name
+        return ""
     gpu = _GPU.search(request.device)
     if gpu:
         names = [
             name for name in memory.allocators if re.search(rf"(?i)GPU_?{gpu[1]}(_bfc)?$|gpu_async_{gpu[1]}$", name)
         ]
-        return (names[0], True) if names else ("", False)
+        return names[0] if names else ""
     summary = memory.summary[memory.summary["allocator"].isin(allocators)]
     if summary.empty:
-        return "", False
-    return str(summary["allocator"].iloc[int(summary["peak_bytes"].to_numpy().argmax())]), False
+        return ""
+    return str(summary["allocator"].iloc[int(summary["peak_bytes"].to_numpy().argmax())])
 
 
 def _last_execution(facts: Facts, op: str, at_ps: int) -> tuple[str, int]:

@@ -9,6 +9,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from ...trace.dtypes import ITEM_BYTES
+
 _TENSOR = re.compile(
     r"when allocating tensor with shape ?\[(?P<shape>[^\]]{0,400})\] and type (?P<dtype>\w+) on (?P<device>\S+)"
     r"(?: by allocator (?P<allocator>[^\[\n]{1,400}))?"
@@ -24,29 +26,7 @@ _NODE = re.compile(r"\{\{node ([^}\n]{1,400})\}\}")
 _EAGER = re.compile(r"\[Op:([^\]\s]{1,200})\]")
 _WRAPPED = re.compile(r"function_node __wrapped__\w{1,200}?_device_(\S{1,200}?)\}\}")
 _COPY = re.compile(r"copying input tensor from \S+ to (\S+) in order to run (\w+)")
-_SIZES = {
-    "float": 4,
-    "double": 8,
-    "half": 2,
-    "bfloat16": 2,
-    "int8": 1,
-    "uint8": 1,
-    "bool": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "complex64": 8,
-    "complex128": 16,
-    "float16": 2,
-    "float32": 4,
-    "float64": 8,
-    "float128": 16,
-    "longdouble": 16,
-    "datetime64": 8,
-}
+_SIZES = ITEM_BYTES | {"float": 4, "double": 8, "half": 2, "float128": 16, "longdouble": 16, "datetime64": 8}
 """Bytes of an element, by TensorFlow's names and by NumPy's."""
 _MAX_BYTES = 2**63
 
@@ -67,6 +47,11 @@ class FailedRequest:
     device: str
     """Short, such as "GPU:0"; "" where it is not told."""
     first_line: str
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether the message tells neither a size, nor an op, nor an allocator."""
+        return math.isnan(self.requested_bytes) and not self.op and not self.allocator
 
 
 def parse_failure(text: str) -> FailedRequest:

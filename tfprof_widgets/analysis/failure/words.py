@@ -17,7 +17,6 @@ from ..base.wording import percent, size, tail
 from ..ops.eager_calls import EAGER_SCOPE
 from .batch_estimate import Estimate
 from .holders import Holders
-from .request import FailedRequest
 
 if TYPE_CHECKING:
     from .memory_failure import MemoryFailure
@@ -43,89 +42,68 @@ class Action:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """The facts that sentences are made of; see `MemoryFailure` for each."""
+class Setting:
+    """What sentences tell beside the fields of `MemoryFailure`."""
 
-    kind: str
-    request: FailedRequest
-    op: str = ""
-    layer: str = ""
-    is_bucket: bool = False
-    """Whether that is no layer but what else ops are charged to, such as the optimizer."""
-    line: str = ""
-    code: str = ""
-    allocator: str = ""
-    is_named: bool = True
-    device: str = ""
-    machine: str = ""
+    is_vague: bool
+    """Whether the message tells neither a size, nor an op, nor an allocator."""
+    machine: str
     """What is known of the memory of the machine, a sentence."""
-    step: int = -1
+    is_bucket: bool = False
+    """Whether the layer is none but what else ops are charged to, such as the optimizer."""
     step_name: str = ""
-    in_use: float = math.nan
-    capacity: float = math.nan
-    largest_free: float = math.nan
-    fragmentation: float = math.nan
-
-    @property
-    def is_fragmented(self) -> bool:
-        """Whether enough was free, but not in one piece."""
-        return self.request.requested_bytes <= self.capacity - self.in_use
 
 
-def sentence(told: Told) -> str:
+def sentence(told: MemoryFailure, setting: Setting) -> str:
     """What happened, in one or two sentences."""
-    request = told.request
-    if math.isnan(request.requested_bytes) and not (told.op or request.op) and not request.allocator:
-        head = f"{told.kind}: {_cut(request.first_line)}" if request.first_line else f"{told.kind}: memory ran out"
-        return _ended(head + (f", at {_short(told.line)}" if told.line else "")) + _state(told)
+    if setting.is_vague:
+        head = f"{told.kind}: {_cut(told.message)}" if told.message else f"{told.kind}: memory ran out"
+        return _ended(head + (f", at {_short(told.line)}" if told.line else "")) + _state(told, setting)
     where = {"": "", "host": " of the machine's memory"}.get(told.device, f" on {told.device}")
-    asked = (
-        " asked for memory" if math.isnan(request.requested_bytes) else f" asked for {size(request.requested_bytes)}"
-    )
+    asked = " asked for memory" if math.isnan(told.requested_bytes) else f" asked for {size(told.requested_bytes)}"
     tensor = _tensor(told)
-    when = f" in step {told.step_name.removeprefix('train ') or told.step}" if told.step >= 0 else ""
-    return f"Out of memory: {_subject(told)}{asked}{where}{f' for {tensor}' if tensor else ''}{when}.{_state(told)}"
+    when = f" in step {setting.step_name.removeprefix('train ') or told.step}" if told.step >= 0 else ""
+    what = f"{_subject(told, setting)}{asked}{where}{f' for {tensor}' if tensor else ''}{when}"
+    return f"Out of memory: {what}.{_state(told, setting)}"
 
 
-def _subject(told: Told) -> str:
+def _subject(told: MemoryFailure, setting: Setting) -> str:
     """Who asked: "Relu of layer model/dense (train.py:14)", or as much of it as is known."""
-    op, line = (
-        _OUTER.sub("", told.op or told.request.op).removeprefix(EAGER_SCOPE),
-        _short(told.line) if told.line else "",
-    )
+    op, line = _OUTER.sub("", told.op).removeprefix(EAGER_SCOPE), _short(told.line) if told.line else ""
     if told.layer and op:
-        op = f"{op.rpartition('/')[2]} of {_cut(told.layer) if told.is_bucket else f'layer {_cut(told.layer)}'}"
+        op = f"{op.rpartition('/')[2]} of {_cut(told.layer) if setting.is_bucket else f'layer {_cut(told.layer)}'}"
     if not op:
         return line or "the program"
     return f"{_cut(op)} ({line})" if line else _cut(op)
 
 
-def _state(told: Told) -> str:
-    machine = f" {told.machine}" if told.machine else ""
-    if math.isnan(told.in_use):
+def _state(told: MemoryFailure, setting: Setting) -> str:
+    machine = f" {setting.machine}" if setting.machine else ""
+    if math.isnan(told.in_use_bytes):
         return machine
-    if math.isnan(told.capacity):
-        return f"{machine} TensorFlow's tensors held {size(told.in_use)} of it."
-    free = told.capacity - told.in_use
-    words = f" {size(told.in_use)} of {size(told.capacity)} were in use"
+    if math.isnan(told.capacity_bytes):
+        return f"{machine} TensorFlow's tensors held {size(told.in_use_bytes)} of it."
+    free = told.capacity_bytes - told.in_use_bytes
+    words = f" {size(told.in_use_bytes)} of {size(told.capacity_bytes)} were in use"
     if told.is_fragmented:
-        words += f" and {size(free)} free, but in pieces: fragmentation {percent(told.fragmentation)}"
-        block = f", the largest free block at most {size(told.largest_free)}"
-        return f"{words}{'' if math.isnan(told.largest_free) else block}."
-    if math.isnan(told.largest_free):
+        words += f" and {size(free)} free, but in pieces: fragmentation {percent(told.fragmentation_ratio)}"
+        block = f", the largest free block at most {size(told.largest_free_bytes)}"
+        return f"{words}{'' if math.isnan(told.largest_free_bytes) else block}."
+    if math.isnan(told.largest_free_bytes):
         return f"{words}, {size(free)} free."
-    return f"{words}; the largest free block was at most {size(told.largest_free)}."
+    return f"{words}; the largest free block was at most {size(told.largest_free_bytes)}."
 
 
-def _tensor(told: Told) -> str:
-    request = told.request
-    if request.shape is None:
+def _tensor(told: MemoryFailure) -> str:
+    if told.shape is None:
         return ""
-    dims = [str(one) for one in request.shape[:20]] + ["…"] * (len(request.shape) > 20)
-    return f"{'an array' if told.device == 'host' else 'a tensor'} of {request.dtype} [{','.join(dims)}]"
+    dims = [str(one) for one in told.shape[:20]] + ["…"] * (len(told.shape) > 20)
+    return f"{'an array' if told.device == 'host' else 'a tensor'} of {told.dtype} [{','.join(dims)}]"
 
 
-def actions(told: Told, holders: Holders, estimate: Estimate, *, remedy: str, remedy_code: str) -> tuple[Action, ...]:
+def actions(
+    told: MemoryFailure, setting: Setting, holders: Holders, estimate: Estimate, remedy_code: str
+) -> tuple[Action, ...]:
     """What to do, the surest first."""
     found = []
     if estimate.fits is not None:
@@ -136,13 +114,13 @@ def actions(told: Told, holders: Holders, estimate: Estimate, *, remedy: str, re
     if told.is_fragmented and "GPU" in told.device:
         words = "Let CUDA's own allocator fit blocks together; set it before TensorFlow starts."
         found.append(Action(words=words, code='import os; os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"'))
-    found += _half(told, holders)
+    found += _half(told, setting, holders)
     found += _largest(holders)
-    if estimate.fits is None and told.device != "host" and not remedy:
+    if estimate.fits is None and told.device != "host" and not told.remedy:
         # Without a batch the program is one of single tensors.
         found.append(Action(words=estimate.words if estimate.batch_size else _SINGLE))
-    if remedy:
-        found.append(Action(words=remedy, code=remedy_code))
+    if told.remedy:
+        found.append(Action(words=told.remedy, code=remedy_code))
     return tuple(found)
 
 
@@ -150,21 +128,17 @@ _SINGLE = "Make the tensors smaller, or free those that are not needed any more 
 _HOST = "Make the array smaller or of a smaller type, or read it in parts: a memory-mapped file, or tf.data from files."
 
 
-def _half(told: Told, holders: Holders) -> Iterator[Action]:
+def _half(told: MemoryFailure, setting: Setting, holders: Holders) -> Iterator[Action]:
     """Mixed precision, where most of what grows is float32."""
     live = holders.live
-    if live.empty or not told.in_use > 0:
+    if live.empty or not told.in_use_bytes > 0:
         return
     is_float = (live["dtype"] == "float") & live["kind"].isin(("layer", "loss"))
     n_bytes = float(live["total_bytes"][is_float].sum())
-    if (
-        told.layer
-        and not told.is_bucket
-        and told.request.dtype == "float"
-        and math.isfinite(told.request.requested_bytes)
-    ):
-        n_bytes += told.request.requested_bytes
-    if n_bytes < _MIN_FLOAT_RATIO * told.in_use:
+    is_of_layer = told.layer and not setting.is_bucket
+    if is_of_layer and told.dtype == "float" and math.isfinite(told.requested_bytes):
+        n_bytes += told.requested_bytes
+    if n_bytes < _MIN_FLOAT_RATIO * told.in_use_bytes:
         return
     policy = "mixed_float16" if "GPU" in told.device else "mixed_bfloat16"
     words = "Mixed precision halves what layers keep for the backward pass; set it before the model is made."
@@ -183,12 +157,8 @@ def _largest(holders: Holders) -> Iterator[Action]:
         yield Action(words=f"{_short(top['line'])} holds most of all lines, {held}: {_cut(top['code'])}")
 
 
-def failure_text(failure: MemoryFailure) -> str:
+def failure_lines(failure: MemoryFailure) -> Iterator[str]:
     """The whole explanation in lines of text."""
-    return "\n".join(_text_lines(failure))
-
-
-def _text_lines(failure: MemoryFailure) -> Iterator[str]:
     yield from textwrap.wrap(failure.sentence, _WIDTH)
     for title, frame, name in _tables(failure):
         yield f"  Held by {title}: {min(MAX_ROWS, len(frame))} of {len(frame):,}"

@@ -105,11 +105,6 @@ def with_clocks_shifted(trace: Trace, shift_ps: Mapping[str, int]) -> Trace:
     first = min([shift_ps.get(host, 0) for host in hosts], default=0)
     first_ns = -(-max(-first, 0) // 1000)
     moved = np.array([shift_ps.get(host, 0) for host in hosts], np.int64) + 1000 * first_ns
-    by_line = np.array([moved[line.plane] for line in trace.lines], np.int64)
-    start = trace.start_ps.copy()
-    offsets = trace.line_offsets.tolist()
-    for line in np.flatnonzero(by_line).tolist():  # as many turns as lines
-        start[offsets[line] : offsets[line + 1]] += by_line[line]
     sessions = tuple(
         replace(
             one,
@@ -119,4 +114,4 @@ def with_clocks_shifted(trace: Trace, shift_ps: Mapping[str, int]) -> Trace:
         for one in trace.sessions
     )
     origin_ns = trace.origin_ns - first_ns if trace.origin_ns else 0
-    return replace(trace, start_ps=start, sessions=sessions, origin_ns=origin_ns)
+    return replace(trace, start_ps=trace.start_ps + moved[trace.plane_id], sessions=sessions, origin_ns=origin_ns)

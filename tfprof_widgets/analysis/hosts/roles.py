@@ -55,8 +55,7 @@ def host_facts(trace: Trace) -> tuple[HostFacts, ...]:
     """Collect them, in the order of the trace."""
     hosts, of_plane = hosts_of(trace), host_of_plane(trace)
     accelerated = {plane.host for plane in trace.planes if is_accelerator(plane)}
-    n_events = np.zeros(len(hosts), np.int64)
-    np.add.at(n_events, of_plane, np.diff(_plane_offsets(trace)))
+    n_events = np.bincount(of_plane[trace.plane_id], minlength=len(hosts))
     served, serving = _served(trace, of_plane, len(hosts)), _serving_ratio(trace, of_plane, len(hosts))
     tasks = _tasks(trace, of_plane, hosts)
     return tuple(
@@ -98,10 +97,6 @@ def not_training(facts: Sequence[HostFacts]) -> frozenset[str]:
     role = dict(zip((one.host for one in facts), roles(facts), strict=True))
     others = frozenset(host for host in role if role[host] not in TRAINING_ROLES)
     return others if len(others) < len(role) else frozenset()
-
-
-def _plane_offsets(trace: Trace) -> Int64:
-    return np.searchsorted(trace.plane_id, np.arange(len(trace.planes) + 1)).astype(np.int64)
 
 
 def _served(trace: Trace, of_plane: Int64, n_hosts: int) -> Bool:

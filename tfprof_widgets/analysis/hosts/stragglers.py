@@ -186,12 +186,9 @@ def _category(workers: Workers, host: int, ahead: Float64) -> str:
     """In which category a host exceeds the median of the others most, in the steps in which it was last."""
     counted = ahead > 0 if (ahead > 0).any() else np.ones(len(ahead), np.bool_)
     shape = workers.n_steps, len(workers.hosts)
-    most, found = -np.inf, STEP_CATEGORIES[0]
-    for category in STEP_CATEGORIES:
-        if category == EXCHANGE:
-            continue
+
+    def more(category: str) -> float:
         values = workers.frame[f"{category}_ms"].to_numpy(np.float64).reshape(shape)[counted]
-        more = float((values - median_of_others(values))[:, host].mean())
-        if more > most:
-            most, found = more, category
-    return found
+        return float((values - median_of_others(values))[:, host].mean())
+
+    return max((category for category in STEP_CATEGORIES if category != EXCHANGE), key=more)

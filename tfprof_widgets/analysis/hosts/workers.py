@@ -82,14 +82,12 @@ def compute_workers(
     role = dict(zip((one.host for one in facts), roles(facts), strict=True))
     frame = steps.frame
     place, found = pd.factorize(frame["host"])
-    candidates = {host: i for i, host in enumerate(found.tolist())}
     coordinators = tuple(host for host in role if role[host] == "coordinator")
     servers = tuple(host for host in role if role[host] == "parameter server")
-    if set(candidates) - set(coordinators) - set(servers):  # else nobody trains: what there is, is shown
-        candidates = {host: i for host, i in candidates.items() if role.get(host) != "parameter server"}
-    else:
+    if not set(found) - {*coordinators, *servers}:  # nobody trains: what there is, is shown
         servers = ()
-    candidates = {host: i for host, i in candidates.items() if role.get(host) != "coordinator"}
+    others = {*coordinators, *servers}
+    candidates = {host: i for i, host in enumerate(found.tolist()) if host not in others}
     order = {host: i for i, host in enumerate(role)}
     hosts = sorted(candidates, key=lambda host: order.get(host, len(order)))
     of_host = _rows_by_code(place, len(found))

@@ -12,6 +12,7 @@ from ...trace.trace import Trace
 from ..base.op_names import parse_op_names
 from ..base.units import US_PER_MS
 from ..columns.registry import TABLES
+from .iterator_calls import FILE_READERS
 
 ENQUEUE = "Enqueue"
 DEMANDED_READ = "Demanded file read"
@@ -23,9 +24,7 @@ UNCLASSIFIED = "Other"
 COLUMNS = list(TABLES["input_pipeline.ops"].names)
 
 _STAGES = {"enqueue": ENQUEUE, "read": DEMANDED_READ, "preprocessing": PREPROCESSING, "unknown": UNKNOWN}
-_READERS = tuple(
-    f"::{name}" for name in ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
-)
+_READERS = tuple(f"::{name}" for name in FILE_READERS)
 _AHEAD = ("::MemoryReader", "::MemoryWriter", "::Interleave", "::Prefetch", "::ParallelMap")
 _INFEED = "InfeedEnqueue"
 

@@ -30,6 +30,8 @@ from .tf_data import TfData, compute_tf_data
 OTHER_RATIO = 0.03
 """From this share of unattributed step time on, a small input share is no proof. Source: semantics 5.1."""
 
+_NOTHING = {"suggestion": "", "suggestion_code": ""}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InputPipeline:
@@ -145,12 +147,12 @@ def compute_input_pipeline(
     counted = steps[steps["is_averaged"].astype(bool)] if "is_averaged" in steps else steps
     total_ms = float(counted["step_time_ms"].sum()) if len(counted) else 0.0
     ratio = float(counted["input_ms"].sum()) / total_ms if total_ms else float("nan")
-    pipeline = _pipeline(data)
+    pipeline = data.bottleneck_pipeline
     waits = step_waits(steps)
     # Averages leave the first step out, in which a shuffle fills its buffer.
     fills = _fills(pipeline, whole_ms=float(waits["step_time_ms"].sum()))
     keeps_up = ratio < INPUT_MODERATE and not fills  # False where there are no steps to tell
-    advised = None if keeps_up else pipeline
+    advised = _NOTHING if keeps_up or pipeline is None else pipeline
     verdict = _verdict(counted, total_ms, data, None if fills else pipeline)
     return InputPipeline(
         verdict=f"{verdict} {pipeline['summary']}" if fills and pipeline is not None and total_ms else verdict,
@@ -159,16 +161,11 @@ def compute_input_pipeline(
         ops=table,
         tf_data=data,
         bottleneck=str(pipeline["bottleneck_name"]) if pipeline is not None else "",
-        suggestion=_suggestion(advised),
-        suggestion_code=str(advised["suggestion_code"]) if advised is not None else "",
+        suggestion="\n".join(filter(None, (advised["suggestion"], advised["suggestion_code"]))),
+        suggestion_code=str(advised["suggestion_code"]),
         steps=waits,
         hosts=host_waits(data.pipelines, data.slowest_calls, waits),
     )
-
-
-def _pipeline(data: TfData) -> pd.Series | None:
-    """The pipeline that `TfData.bottleneck` lies in."""
-    return None if data.bottleneck < 0 else data.pipelines.iloc[data.iterators["pipeline"].iloc[data.bottleneck]]
 
 
 def _fills(pipeline: pd.Series | None, *, whole_ms: float) -> bool:
@@ -179,12 +176,6 @@ def _fills(pipeline: pd.Series | None, *, whole_ms: float) -> bool:
     return bool(is_named and pipeline["fill_time_ms"] >= INPUT_MODERATE * whole_ms)
 
 
-def _suggestion(pipeline: pd.Series | None) -> str:
-    if pipeline is None or not pipeline["suggestion"]:
-        return ""
-    return f"{pipeline['suggestion']}\n{pipeline['suggestion_code']}"
-
-
 def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Series | None) -> str:
     """The conclusion in one sentence (semantics 5.2, in our words)."""
     if not total_ms:
@@ -192,9 +183,8 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Se
         return "No step was measured, so the share of the input cannot be told." + seen
     input_ratio, other_ratio = float(steps["input_ms"].sum()) / total_ms, float(steps["other_ms"].sum()) / total_ms
     n = len(steps)
-    waits = (
-        f"the model waits {_of(steps['input_ms'].sum() / n, total_ms / n)} a step for data ({100 * input_ratio:.0f} %)"
-    )
+    times = f"{number(steps['input_ms'].sum() / n)} of {number(total_ms / n)} ms"
+    waits = f"the model waits {times} a step for data ({100 * input_ratio:.0f} %)"
     if input_ratio >= INPUT_MODERATE:
         word = "Input-bound" if input_ratio >= INPUT_HIGH else "Moderately input-bound"
         cause = (
@@ -207,11 +197,6 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Se
         rest = f"{100 * other_ratio:.0f} % is not attributed, such as Python or file access"
         return f"Probably not input-bound: {waits}; {rest}."
     return f"Not input-bound: {waits}."
-
-
-def _of(part_ms: float, whole_ms: float) -> str:
-    """Two times in one unit: "13.1 of 21.3 ms"."""
-    return f"{number(part_ms)} of {number(whole_ms)} ms"
 
 
 tell_columns(InputPipeline, "input_pipeline.")

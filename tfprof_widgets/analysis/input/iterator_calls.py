@@ -21,11 +21,12 @@ GENERATOR = "Iterator::Prefetch::Generator"
 """The iterator through which a device fetches from its host pipeline."""
 _MAKE_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator")
 """Events that begin an epoch: a new iterator object for a dataset."""
-_ASYNC_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
-PRODUCE = tuple(stage + "Produce" for stage in _ASYNC_STAGES)
+ASYNC_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
+PRODUCE = tuple(stage + "Produce" for stage in ASYNC_STAGES)
 """Events in which an asynchronous stage makes an element ahead."""
-CONSUME = tuple(stage + "Consume" for stage in _ASYNC_STAGES)
+CONSUME = tuple(stage + "Consume" for stage in ASYNC_STAGES)
 """Events in which its consumer takes it."""
+FILE_READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
 _VERSION = re.compile(r"V\d+\Z")
 
 

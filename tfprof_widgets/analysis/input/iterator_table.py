@@ -9,26 +9,15 @@ import pandas as pd
 
 from ...trace.trace import Bool, Int64, StatValue, Trace
 from ..base.matching import sum_by
+from ..base.stretches import Stretches
 from ..base.table_types import Types
 from ..base.units import PS_PER_MS
 from ..columns.registry import TABLES
-from .background_work import busy_meanwhile
-from .iterator_calls import base_name, short_name
+from .iterator_calls import ASYNC_STAGES, base_name, short_name
 from .iterator_nodes import merged_name
 from .pipeline_usage import Usage
 
-ASYNC_ITERATORS = frozenset(
-    (
-        "Prefetch",
-        "ParallelInterleave",
-        "ParallelMap",
-        "ParseExample",
-        "MapAndBatch",
-        "DataService",
-        "LegacyParallelInterleave",
-        "ParallelBatch",
-    )
-)
+ASYNC_ITERATORS = frozenset((*ASYNC_STAGES, "DataService", "LegacyParallelInterleave"))
 _CRITICAL_SHARE = 0.5
 FILL_SHARE = 2 / 3
 """A shuffle whose filling takes more than this share of all the time of a pipeline's root calls is the bottleneck. Below
@@ -36,6 +25,7 @@ it, what also holds up the calls after the first is worth more: it fills the buf
 _NOT_PARAMS = frozenset(
     ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
 )
+_MEANWHILE = 0.5
 ITERATOR_TYPES: Types = TABLES["input_pipeline.iterators"].types
 
 
@@ -53,8 +43,8 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
     wait = sum_by(node, np.where(usage.is_counted, usage.waits.wait_ps, 0), n)
     critical = _critical(usage)
     event_names = _event_names(trace, usage)
-    params = [_params(trace, event) for event in last_call.tolist()]
     # One turn per node in what follows.
+    params = [{k: v for k, v in trace.stats_of(event).items() if k not in _NOT_PARAMS} for event in last_call.tolist()]
     long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
     short = [short_name(text) for text in long_names]
     columns = {
@@ -81,6 +71,15 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "settings": [settings_text(one) for one in params],
     }
     return pd.DataFrame(columns, columns=list(ITERATOR_TYPES))
+
+
+def slowest_below(iterators: pd.DataFrame, row: int) -> list[int]:
+    """The rows of the iterators below one, the nearest first, along the one that took longest of each."""
+    rows: list[int] = []
+    while not (below := iterators[iterators["parent_id"] == row]).empty:  # one turn per level of the graph
+        row = int(below["id"].iloc[int(below["total_time_ms"].to_numpy().argmax())])
+        rows.append(row)
+    return rows
 
 
 def _n_iterators(usage: Usage) -> Int64:
@@ -116,8 +115,39 @@ def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, is_prefetch: list[bo
     order = candidate[np.lexsort((candidate, -cost[candidate], pipeline[candidate]))]
     _, first = np.unique(pipeline[order], return_index=True)
     for node in order[first].tolist():  # one turn per pipeline
-        busy = busy_meanwhile(usage, node) if is_prefetch[node] else -1
+        busy = _busy_meanwhile(usage, node) if is_prefetch[node] else -1
         found[busy if busy >= 0 else node] = True
+    return found
+
+
+def _busy_meanwhile(usage: Usage, prefetch: int) -> int:
+    """The iterator below a prefetch that is the cost of waiting in it, -1 where the prefetch's thread was mostly idle.
+
+    On a busy machine the thread that fills a buffer and the one that empties it compete for the processor, so that a call of
+    a prefetch may take long although its element was ready: it waits for what the other thread does, which is what must
+    become cheaper. Of all the time for which root calls waited in the prefetch itself, its thread must have worked on other
+    elements for at least half; the iterator is then the one below the prefetch with the largest self time.
+    """
+    own = np.flatnonzero((usage.node == prefetch) & usage.is_counted & (usage.waits.window_ps > 0))
+    feeding = np.flatnonzero(usage.nodes.parent[usage.node] == prefetch)
+    wait_ps = int(usage.waits.wait_ps[own].sum())
+    if not len(feeding) or wait_ps <= 0:
+        return -1
+    start, end = usage.start_ps, usage.start_ps + usage.duration_ps
+    overlap = Stretches.of(start[feeding], end[feeding]).within(start[own], end[own])
+    waited_for = usage.waits.window_ps[own] - usage.waits.wait_ps[own]
+    if int(np.maximum(overlap - waited_for, 0).sum()) < _MEANWHILE * wait_ps:
+        return -1
+    below = _below(usage.nodes.parent, prefetch)
+    self_ps = sum_by(usage.node, usage.waits.self_ps, usage.n_nodes)
+    return int(np.argmax(np.where(below, self_ps, -1)))
+
+
+def _below(parent: Int64, node: int) -> Bool:
+    """Which nodes lie below one; a node stands after its consumer."""
+    found = np.zeros(len(parent), np.bool_)
+    for k in range(node + 1, len(parent)):  # one turn per iterator of the graph
+        found[k] = parent[k] == node or (parent[k] >= 0 and found[parent[k]])
     return found
 
 
@@ -126,10 +156,6 @@ def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
     pairs = pd.DataFrame({"node": usage.node, "name": trace.name_id[usage.calls.event]}).drop_duplicates()
     groups = pairs.sort_values(["node", "name"]).groupby("node")["name"]
     return [tuple(trace.strings[i] for i in ids) for _, ids in groups]
-
-
-def _params(trace: Trace, event: int) -> dict[str, StatValue]:
-    return {key: value for key, value in trace.stats_of(event).items() if key not in _NOT_PARAMS}
 
 
 _PARALLELISM = ("parallelism", "num_parallel_calls")

@@ -13,7 +13,7 @@ from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_MS, PS_PER_US, US_PER_MS
 from ..base.wording import plural
 from ..columns.registry import TABLES
-from .iterator_table import FILL_SHARE
+from .iterator_table import FILL_SHARE, slowest_below
 from .pipeline_executions import SLOW_CALL_PS
 from .pipeline_usage import Usage
 from .suggestions import NOTHING, Place, suggest
@@ -85,7 +85,9 @@ def _held_up_by(iterators: pd.DataFrame, row: int, pipeline: dict[str, object], 
         name = str(entry["long_name"])
         wait_ms, summary = _cost(iterators, entry, cast("float", pipeline["total_time_ms"]), counted)
         params = cast("dict[str, StatValue]", entry["params"])
-        place = Place(is_device=bool(pipeline["is_device"]), inputs=_inputs(iterators, row))
+        place = Place(
+            is_device=bool(pipeline["is_device"]), inputs=tuple(iterators["name"].iloc[slowest_below(iterators, row)])
+        )
         # Below 50 us a call the pipeline keeps up, whatever its largest part is.
         is_slow = float(counted.mean()) > SLOW_CALL_PS or wait_ms == entry["fill_time_ms"]
         advice = suggest(str(entry["name"]), params, place) if is_slow else NOTHING
@@ -110,21 +112,9 @@ def _cost(iterators: pd.DataFrame, entry: pd.Series, whole_ms: float, counted: I
     most_ms = float(iterators.loc[on_path, "wait_time_ms"].max())
     n_calls = plural(len(counted), "call")
     part = f"{time_text(US_PER_MS * most_ms)} of {time_text(US_PER_MS * total_ms)} in {n_calls}"
-    if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `background_work`
+    if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `iterator_table`
         return most_ms, f"{entry['name']} kept the processor busy while the training waited in a prefetch: {part}."
     return wait_ms, f"{entry['name']} accounts for {100 * wait_ms / total_ms:.0f} % of the wait for data: {part}."
-
-
-def _inputs(iterators: pd.DataFrame, row: int) -> tuple[str, ...]:
-    """Short names of the iterators below one, the nearest first, along the one that took longest of each."""
-    names: list[str] = []
-    while True:
-        below = iterators[iterators["parent_id"] == row]  # one turn per level of the graph
-        if below.empty:
-            return tuple(names)
-        slowest = below.iloc[int(below["total_time_ms"].to_numpy().argmax())]
-        row = int(slowest["id"])
-        names.append(str(slowest["name"]))
 
 
 def time_text(microseconds: float) -> str:

@@ -7,12 +7,12 @@ Source: semantics 8.6 (the classes of iterators); the code lines are this projec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...trace.trace import StatValue
 from ..base.wording import plural
-from .iterator_calls import base_name
+from .iterator_calls import FILE_READERS, base_name
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 
@@ -72,6 +72,16 @@ _REMOTE = Suggestion(
     "The remote source is slow. Profile the host it runs on.",
     'tf.profiler.experimental.client.trace("grpc://host:port", "logs", 2000); tfprof.load("logs")',
 )
+_BATCH = Suggestion(
+    "batch copies its elements into a batch one after another. Make several batches in parallel, and cut elements "
+    "down before they are batched.",
+    ".batch({size}, num_parallel_calls=tf.data.AUTOTUNE)",
+)
+_PADDED_BATCH = Suggestion(
+    "padded_batch copies and pads its elements one after another and has no parallel form. Put elements of like "
+    "length together, so that there is less to pad (bucket_by_sequence_length), and let batches be made ahead.",
+    ".padded_batch({size}).prefetch(tf.data.AUTOTUNE)",
+)
 _FILTER = Suggestion(
     "filter judges one element after another and has no parallel form. Judge in a parallel map and let filter only read "
     f"the answer, or run the pipeline over several shards of the input in parallel (interleave over .shard(n, i)). {_CACHE}",
@@ -93,7 +103,7 @@ _BY_NAME = {
     "Model": _ROOT,
     "DataService": _DATA_SERVICE,
     **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "Range"), _MEMORY),
-    **dict.fromkeys(("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord"), _FILES),
+    **dict.fromkeys(FILE_READERS, _FILES),
     **dict.fromkeys(("LMDB", "Spanner", "TFColumn", "SleepwalkRemoteDataset", "StitchedTimelineDataset"), _FILES),
     **dict.fromkeys(("DateKeyDataset", "CapacitorProto", "ExternalDataset", "PearModel"), _FILES),
     "SyntheticDatasetOp": _FILES,
@@ -175,27 +185,10 @@ def _prefetch(params: Mapping[str, StatValue], place: Place) -> Suggestion:
     )
 
 
-def _batch_size(params: Mapping[str, StatValue]) -> str:
+def _sized(params: Mapping[str, StatValue], advice: Suggestion) -> Suggestion:
+    """The same with the size of the batch in its code."""
     size = params.get("batch_size")
-    return str(size) if isinstance(size, int) else "batch_size"
-
-
-def _batch(params: Mapping[str, StatValue], _: Place) -> Suggestion:
-    size = _batch_size(params)
-    return Suggestion(
-        "batch copies its elements into a batch one after another. Make several batches in parallel, and cut elements "
-        "down before they are batched.",
-        f".batch({size}, num_parallel_calls=tf.data.AUTOTUNE)",
-    )
-
-
-def _padded_batch(params: Mapping[str, StatValue], _: Place) -> Suggestion:
-    size = _batch_size(params)
-    return Suggestion(
-        "padded_batch copies and pads its elements one after another and has no parallel form. Put elements of like "
-        "length together, so that there is less to pad (bucket_by_sequence_length), and let batches be made ahead.",
-        f".padded_batch({size}).prefetch(tf.data.AUTOTUNE)",
-    )
+    return Suggestion(advice.text, advice.code.format(size=size if isinstance(size, int) else "batch_size"))
 
 
 def _shuffle(params: Mapping[str, StatValue], place: Place) -> Suggestion:
@@ -211,13 +204,13 @@ def _shuffle(params: Mapping[str, StatValue], place: Place) -> Suggestion:
     )
 
 
-_BY_PARAMS = {
+_BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], Suggestion]] = {
     "ParallelMap": _parallel_map,
     "MapAndBatch": _parallel_map,
     "ParseExample": _parallel_map,
     "Prefetch": _prefetch,
-    "Batch": _batch,
-    "PaddedBatch": _padded_batch,
+    "Batch": lambda params, _: _sized(params, _BATCH),
+    "PaddedBatch": lambda params, _: _sized(params, _PADDED_BATCH),
     "Shuffle": _shuffle,
     "ShuffleAndRepeat": _shuffle,
 }

@@ -20,7 +20,7 @@ from .iterator_table import ITERATOR_TYPES, iterator_table
 from .iterator_waits import find_waits
 from .pipeline_executions import SLOW_CALL_PS, execution, executions
 from .pipeline_table import PIPELINE_TYPES, SLOWEST_TYPES, pipeline_table, slowest_calls, time_text
-from .pipeline_usage import Usage, find_usage
+from .pipeline_usage import find_usage
 
 CALL_TYPES: Types = {
     "pipeline": int,
@@ -131,6 +131,11 @@ class TfData:
         return int(order["bottleneck"].to_numpy()[-1])
 
     @property
+    def bottleneck_pipeline(self) -> pd.Series | None:
+        """The row of `pipelines` that `bottleneck` lies in; None where there is none."""
+        return None if self.bottleneck < 0 else self.pipelines.iloc[self.iterators["pipeline"].iloc[self.bottleneck]]
+
+    @property
     def summary(self) -> str:
         """XProf's conclusion in one sentence, by the slowest call of all host pipelines (semantics 8.5)."""
         if self.slowest_calls.empty:
@@ -150,14 +155,17 @@ def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData
         trace: the trace.
         grouping: the groups of its events, when the caller has them already; they tell training from evaluation.
     """
-    usage = _usage(trace, grouping)
-    if usage is None:
+    calls = find_calls(trace)
+    if not len(calls.event):
         return TfData(
             pipelines=typed_table((), PIPELINE_TYPES),
             iterators=typed_table((), ITERATOR_TYPES),
             calls=typed_table((), CALL_TYPES),
             slowest_calls=typed_table((), SLOWEST_TYPES),
         )
+    start, end = trace.start_ps[calls.event], trace.ends(calls.event)
+    waits = find_waits(start, end, calls.parent, calls.is_root, calls.is_extra_link)
+    usage = find_usage(trace, calls, waits, merge_iterators(trace, calls, grouping or group_events(trace)))
     iterators = iterator_table(trace, usage)
     return TfData(
         pipelines=pipeline_table(usage, iterators),
@@ -178,13 +186,3 @@ def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData
         ),
         slowest_calls=slowest_calls(trace, usage),
     )
-
-
-def _usage(trace: Trace, grouping: Grouping | None) -> Usage | None:
-    calls = find_calls(trace)
-    if not len(calls.event):
-        return None
-    start, end = trace.start_ps[calls.event], trace.ends(calls.event)
-    waits = find_waits(start, end, calls.parent, calls.is_root, calls.is_extra_link)
-    nodes = merge_iterators(trace, calls, grouping or group_events(trace))
-    return find_usage(trace, calls, waits, nodes)

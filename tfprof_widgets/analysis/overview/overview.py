@@ -164,7 +164,8 @@ def overview_of(facts: Facts, parts: OverviewParts, *, advice: Callable[[], Sequ
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
         compute_16bit_ratio=findings.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
-        **_shares_of_sides(parts.op_time, parts.idle),
+        **vars(parts.op_time),  # host and device have the same names there
+        **vars(parts.idle),
         top_ops=findings.top_ops,
         tf_functions=findings.tf_functions,
         findings=tuple(findings.memory),
@@ -183,19 +184,6 @@ def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
         "step_time_std_ms": float(times.std(ddof=1)) if n > 1 else 0.0,
         "step_time_min_ms": float(times.min()) if n else 0.0,
         "step_time_max_ms": float(times.max()) if n else 0.0,
-    }
-
-
-def _shares_of_sides(op_time: OpTime, idle: Idle) -> dict[str, float]:
-    """Fields of `Overview` on host and device."""
-    return {
-        "host_time_ratio": op_time.host_ratio,
-        "device_time_ratio": op_time.device_ratio,
-        "host_eager_ratio": op_time.host_eager_ratio,
-        "device_eager_ratio": op_time.device_eager_ratio,
-        "device_idle_ratio": idle.device_idle_ratio,
-        "host_idle_ratio": idle.host_idle_ratio,
-        "device_duty_cycle_ratio": idle.device_duty_cycle_ratio,
     }
 
 
@@ -231,21 +219,17 @@ def _without_usual_steps(
     n_events: int, frame: pd.DataFrame, averaged: Bool, has_failed: bool
 ) -> tuple[str, str] | None:
     """Verdict and detail of a capture that has no step to judge; None where it has."""
+    if frame.empty and not n_events:
+        return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
     if frame.empty:
-        return _without_steps(n_events)
+        return (
+            "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",
+            "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
+        )
     last = last_step(frame)
     if not has_failed or not averaged[last]:
         return None
     return (
         f"Out of memory in step {last}, and no other was complete.",
         "The memory view tells what held it and what to do.",
-    )
-
-
-def _without_steps(n_events: int) -> tuple[str, str]:
-    if not n_events:
-        return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
-    return (
-        "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",
-        "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
     )

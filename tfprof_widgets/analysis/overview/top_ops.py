@@ -28,9 +28,9 @@ N_TOP_OPS = 10
 class OpTime:
     """Shares of the time of ops."""
 
-    host_ratio: float
-    """With `device_ratio` it adds up to 1, or both are 0 without ops."""
-    device_ratio: float
+    host_time_ratio: float
+    """With `device_time_ratio` it adds up to 1, or both are 0 without ops."""
+    device_time_ratio: float
     host_eager_ratio: float
     """Share of eagerly run ops in the op time of the host."""
     device_eager_ratio: float
@@ -59,8 +59,8 @@ def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
         return part / whole if whole else 0.0
 
     return OpTime(
-        host_ratio=share(host, host + all_device),
-        device_ratio=share(all_device, host + all_device),
+        host_time_ratio=share(host, host + all_device),
+        device_time_ratio=share(all_device, host + all_device),
         host_eager_ratio=share(float(own[~device & eager].sum()), host),
         device_eager_ratio=share(float(own[device & eager].sum()), all_device),
     )

@@ -9,8 +9,7 @@ from .names import ROOT
 from .nodes import Nodes, in_preorder
 
 GRADIENT = " (gradient)"
-"""Behind a line that stands for the gradient of what it computes, as tfprof shows it."""
-"""Behind the text of a line that made an op, for the ops that compute its gradient."""
+"""Behind the text of a line that made an op, for the ops that compute its gradient, as tfprof shows it."""
 NO_STACK = "<no call stack>"
 """The node of a capture's ops of which no line is known."""
 

@@ -23,17 +23,8 @@ def ops_by_row(row_of_op: Int64, graph: OpGraph, n_rows: int) -> list[Int64]:
     return np.split(order, np.searchsorted(row_of_op[order], np.arange(n_rows)))[1:]
 
 
-def devices(graph: OpGraph, ops: Sequence[Int64]) -> list[tuple[str, ...]]:
-    """The devices of each group of ops, sorted; "" among them where one never ran."""
-    return _texts([(device,) for device in graph.ops["device"]], ops)
-
-
-def op_types(graph: OpGraph, ops: Sequence[Int64]) -> list[tuple[str, ...]]:
-    """The types of each group of ops, sorted."""
-    return _texts(graph.ops["op_types"].tolist(), ops)
-
-
-def _texts(texts: list[tuple[str, ...]], ops: Sequence[Int64]) -> list[tuple[str, ...]]:
+def texts_by_row(texts: list[tuple[str, ...]], ops: Sequence[Int64]) -> list[tuple[str, ...]]:
+    """What the ops of each group have of some texts, sorted."""
     known = {group: tuple(sorted(group)) for group in set(texts)}
     found = [{texts[op] for op in group.tolist()} for group in ops]
     return [known[next(iter(groups))] if len(groups) == 1 else tuple(sorted(set().union(*groups))) for groups in found]

@@ -14,7 +14,7 @@ from . import details
 from .accounting import account
 from .code_nodes import code_nodes
 from .graph_nodes import graph_nodes
-from .nodes import Int64, Nodes, depths
+from .nodes import Int64, depths
 from .op_figures import COLUMN, Figures, op_figures
 from .op_list import op_list
 from .scope_nodes import SCOPE_TYPE, scope_nodes
@@ -23,6 +23,7 @@ from .tree_options import FIGURES, TreeOptions, TreeView, check_view
 
 GRAPH_TYPE = "_TFGraphParent"
 """The one type of the root of the graph view."""
+_NODES = {"scope": scope_nodes, "graph": graph_nodes, "code": code_nodes}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,12 +75,12 @@ class Tree:
     @cached_property
     def devices(self) -> list[tuple[str, ...]]:
         """The devices of each node's own ops; "" among them where one never ran."""
-        return details.devices(self.graph, self.ops_by_row)
+        return details.texts_by_row([(device,) for device in self.graph.ops["device"]], self.ops_by_row)
 
     @cached_property
     def op_types(self) -> list[tuple[str, ...]]:
         """The types of each node's own ops, and of what is no op in the scope and graph views."""
-        found = details.op_types(self.graph, self.ops_by_row)
+        found = details.texts_by_row(self.graph.ops["op_types"].tolist(), self.ops_by_row)
         if self.view in ("scope", "graph"):
             other = (SCOPE_TYPE if self.view == "scope" else GRAPH_TYPE,)
             found = [other if op < 0 else types for op, types in zip(self.op.tolist(), found, strict=True)]
@@ -142,9 +143,8 @@ def build_tree(graph: OpGraph, view: TreeView, options: TreeOptions) -> Tree:
     figures = op_figures(graph, options)
     if view == "op":
         return _op_tree(graph, figures, options)
-    nodes = _nodes(graph, view)
-    op_types = graph.ops["op_types"].tolist()
-    accounts = account(view, nodes, op_types, figures, options)
+    nodes = _NODES[view](graph)
+    accounts = account(view, nodes, graph.ops["op_types"].tolist(), figures, options)
     shown, parent, total = shown_nodes(view, nodes, accounts, options)
     row_of_node = np.full(len(nodes) + 1, -1, np.int64)
     row_of_node[shown] = np.arange(len(shown))
@@ -163,12 +163,6 @@ def build_tree(graph: OpGraph, view: TreeView, options: TreeOptions) -> Tree:
         row_of_op=np.where(accounts.is_counted_op, row_of_node[nodes.node_of_op], -1),
         n_nodes=len(nodes),
     )
-
-
-def _nodes(graph: OpGraph, view: TreeView) -> Nodes:
-    if view == "scope":
-        return scope_nodes(graph)
-    return graph_nodes(graph) if view == "graph" else code_nodes(graph)
 
 
 def _op_tree(graph: OpGraph, figures: Figures, options: TreeOptions) -> Tree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ...trace.dtypes import dtype_name
+from ...trace.dtypes import ITEM_BYTES, dtype_name
 from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap, parse_shapes
 from ..base.table_types import Types, typed_table
@@ -15,15 +15,6 @@ from .op_figures import n_params
 
 VARIABLE_TYPES: Types = TABLES["variables"].types
 """Columns of the table of variables, and their types."""
-_ITEM_BYTES = {
-    "bool": 1,
-    "bfloat16": 2,
-    **{f"{kind}{bits}": bits // 8 for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
-    "complex64": 8,
-    "complex128": 16,
-}
-"""Bytes of one element by dtype; those of strings and the like are not known."""
 _SHORT_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariable"))
 """Types of ops that hold a variable in a graph of TensorFlow 1."""
@@ -84,7 +75,7 @@ def _row(
         "shape": shape,
         "dtype": dtype,
         "n_params": n,
-        "bytes": n * _ITEM_BYTES.get(dtype, 0),
+        "bytes": n * ITEM_BYTES.get(dtype, 0),
         "layer": layer,
         "trainable": bool(trainable),
         "device": device,

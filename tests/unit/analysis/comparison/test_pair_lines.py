@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfprof_widgets.analysis.comparison.quantities import Quantities
-from tfprof_widgets.analysis.comparison.work_rows import pair_lines
+from tfprof_widgets.analysis.comparison.rows import pair_lines
 
 Row = tuple[str, int, str, str, str]
 
