@@ -22,6 +22,7 @@ from tests.cluster import Cluster
 from tests.structure_drawings import drawn_graph, profile_of
 from tests.unit.analysis.hosts.drawn_hosts import results_of, results_of_cluster
 from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, program, training
+from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.analysis.hosts.stragglers import compute_stragglers
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import Selection
@@ -118,6 +119,11 @@ def kernel_names_vector() -> list[list[str]]:
     return [[signature, readable_kernel(signature)] for signature in KERNELS]
 
 
+def columns_vector() -> dict[str, tuple[str, ...]]:
+    """The columns of the tables whose rows views write as CSV files, in order."""
+    return {name: TABLES[name].names for name in ("ops", "kernels", "hlo_ops", "layers", "source_lines")}
+
+
 VECTORS: Mapping[str, Callable[[], Any]] = {
     "training": training_vector,
     "program": program_vector,
@@ -126,6 +132,7 @@ VECTORS: Mapping[str, Callable[[], Any]] = {
     "stragglers": stragglers_vector,
     "structure": structure_vector,
     "kernel_names": kernel_names_vector,
+    "columns": columns_vector,
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload import first_pack as first_pack_module
@@ -30,7 +31,7 @@ def payload(capture_of: Callable[[str], Path]) -> Payload:
         patch.setattr(tiles, "TILE_EVENTS", 1500)
         patch.setattr(first_pack_module, "MAX_BYTES", 60_000)
         patch.setattr("tfprof_widgets.views.payload.contents._SAMPLED_EVENTS", 800)
-        return build_payload(Results(read_xspace(capture_of("keras_fit").read_bytes())))
+        return build_payload(Results(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
 
 
 def size(payload: Payload, embedded: Embedded) -> int:
