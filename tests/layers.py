@@ -33,8 +33,8 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "formats": ("wire", "sidecar", "saved", "hlo", "xspace", "chrome", "v1"),
     "analysis": (
         *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "source", "hosts", "system"),
-        *("timeline", "facts", "tree", "failure", "advice", "overview", "comparison", "results", "selection"),
-        *("cluster", "experiments"),
+        *("timeline", "facts", "tree", "failure", "advice", "overview", "comparison", "cluster", "results"),
+        *("selection", "experiments"),
     ),
     "opening": (),
     "capture": ("machine", "source", "session", "keras", "v1", "remote", "checks", "experiments"),

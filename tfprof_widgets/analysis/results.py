@@ -12,6 +12,7 @@ import pandas as pd
 from ..trace.op_graph import OpGraph
 from .advice.advice import Advice
 from .advice.engine import FoundAdvice, find_advice
+from .cluster.cluster_results import ClusterResults
 from .facts.facts import Facts
 from .failure.memory_failure import MemoryFailure, compute_memory_failure
 from .overview.overview import Overview, compute_overview
@@ -64,6 +65,10 @@ class Results(Facts):
     @cached_property
     def _found_advice(self) -> FoundAdvice:
         return find_advice(self)
+
+
+AnyResults = Results | ClusterResults
+"""Of one trace, or of the hosts of a reduced profile; `isinstance` tells whether there are single executions."""
 
 
 def _advice_of(results: Results) -> Callable[[], tuple[Advice, ...]]:

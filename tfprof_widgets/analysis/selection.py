@@ -20,7 +20,7 @@ from .ops.of_host import host_sums, lines_of, occurrences_of
 from .ops.op_occurrences import Occurrences
 from .ops.op_totals import OpTotals, op_totals
 from .ops.ops import aggregate_ops, by_type, ops_table
-from .results import Results
+from .results import AnyResults, Results
 from .source.source_lines import compute_source_lines
 
 OpRows = Literal["op", "type"]
@@ -33,7 +33,7 @@ _FOREVER_PS = 2**62
 class Selection:
     """A part of a profile. Its tables have the columns of the profile's own."""
 
-    results: Results
+    results: AnyResults
     time_range_ps: tuple[int, int] | None
     """After the trace origin, exact; None for the whole capture."""
     op_names: tuple[str, ...]
@@ -66,29 +66,35 @@ class Selection:
         """
         if by not in get_args(OpRows):
             raise ValueError(f"by={by!r} is no way to group ops; give one of {', '.join(get_args(OpRows))}")
-        ops = self._ops_of_a_reduced_host(idle) if self._is_reduced else self._aggregate(idle)
+        ops = self._ops_of_a_reduced_host(idle) if self.results.is_reduced and self._is_part else self._aggregate(idle)
         return by_type(ops) if by == "type" else ops
 
     def _aggregate(self, idle: bool) -> pd.DataFrame:
-        if self.time_range_ps is None and not self.host:
+        if not self._is_part:
             return self.results.ops_and_idle if idle else self.results.ops
         shares = self.results.op_shares
         return aggregate_ops(self._occurrences, shares=shares, time_range_ps=self.time_range_ps, idle=idle)
 
     @property
-    def _is_reduced(self) -> bool:
-        """Whether a part of the ops is asked for of a profile that has none of their executions."""
-        return self.results.is_reduced and (self.host != "" or self.time_range_ps is not None)
+    def _is_part(self) -> bool:
+        """Whether a host or a range is selected."""
+        return self.host != "" or self.time_range_ps is not None
 
     def _ops_of_a_reduced_host(self, idle: bool) -> pd.DataFrame:
         if self.time_range_ps is not None or idle:
             asked = "a time range" if self.time_range_ps is not None else "idle time host by host"
-            self._refuse(asked)
+            self._whole(asked)
         shares = self.results.op_shares
         return ops_table(shares, host_sums(self.results.host_totals, self.host, shares))
 
-    def _refuse(self, asked: str) -> None:
-        """Say that only the file of a host has something."""
+    def _whole(self, asked: str) -> Results:
+        """The results with single executions.
+
+        Raises:
+            TfProfError: the profile is reduced: only the file of a host has what is asked.
+        """
+        if isinstance(self.results, Results):
+            return self.results
         name = self.host or hosts_of(self.results.trace)[0]
         raise TfProfError(
             f"a reduced profile has no single executions, so not {asked}: open a host in full, prof.host({name!r})"
@@ -97,8 +103,9 @@ class Selection:
     @cached_property
     def _occurrences(self) -> Occurrences:
         """Executions of the host, within the range and outside."""
-        whole = self.results.occurrences
-        return occurrences_of(whole, self.results.trace, self.host) if self.host else whole
+        results = self._whole("the executions of a part")
+        whole = results.occurrences
+        return occurrences_of(whole, results.trace, self.host) if self.host else whole
 
     @cached_property
     def _op_totals(self) -> OpTotals:
@@ -119,9 +126,7 @@ class Selection:
     def source_lines(self) -> pd.DataFrame:
         """Op time within the range by line of source code."""
         whole = self.results
-        return compute_source_lines(
-            whole.trace, whole.occurrences, whole.op_shares, whole.source_map, ops=self.ops
-        ).frame
+        return compute_source_lines(whole.trace, whole.op_shares, whole.source_map, ops=self.ops).frame
 
     @cached_property
     def scopes(self) -> pd.DataFrame:
@@ -131,18 +136,16 @@ class Selection:
     @cached_property
     def hlo_ops(self) -> pd.DataFrame:
         """HLO ops within the range: times are the overlap with it; what did not run has a row with zeros."""
-        if self._is_reduced:
-            self._refuse("the HLO ops of a part")
+        if not self._is_part:
+            return self.results.hlo_ops.frame
         return compute_hlo_ops(self._occurrences, self.results.op_shares, time_range_ps=self.time_range_ps).frame
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
         """Kernels that ran in the range: times are the overlap with it."""
-        kernels, trace = self.results.kernels, self.results.trace
-        if self._is_reduced:
-            self._refuse("the kernels of a part")
-        if self.time_range_ps is None and not self.host:
-            return kernels.frame
+        if not self._is_part:
+            return self.results.kernels.frame
+        kernels, trace = self._whole("the kernels of a part").kernels, self.results.trace
         if self.host:
             own = np.flatnonzero(lines_of(trace, self.host)[trace.line_id[kernels.run_event]])
             kernels = replace(kernels, run_event=kernels.run_event[own], run_kernel=kernels.run_kernel[own])
@@ -157,7 +160,7 @@ class Selection:
         Raises:
             KeyError: there is no such allocator, or not on the selected host.
         """
-        timeline = self.results.memory.timeline(self._allocator(allocator))
+        timeline: pd.DataFrame = self.results.memory.timeline(self._allocator(allocator))
         if self.time_range_ps is None:
             return timeline
         low, high = (time / PS_PER_MS for time in self.time_range_ps)
@@ -178,6 +181,8 @@ class Selection:
     @property
     def _recorded_memory(self) -> bool:
         """Whether it was this host alone whose allocators were recorded: they then bear no host's name."""
+        if not isinstance(self.results, Results):
+            return False
         trace, events = self.results.trace, self.results.memory.snapshots.event
         return len(events) > 0 and bool(lines_of(trace, self.host)[trace.line_id[events[0]]])
 
@@ -208,7 +213,7 @@ class Selection:
 
 
 def select(
-    results: Results,
+    results: AnyResults,
     *,
     time_range_ns: tuple[int, int] | None,
     step: int | None,

@@ -14,7 +14,7 @@ from ..analysis.advice.engine import advice_table
 from ..analysis.columns.column import Column, unit_of
 from ..analysis.columns.memory import ALLOCATOR
 from ..analysis.columns.registry import TABLES
-from ..analysis.results import Results
+from ..analysis.results import AnyResults, Results
 from ..analysis.timeline.flows import flow_table
 from ..analysis.tree.tree import build_tree
 from ..analysis.tree.tree_options import TreeView, make_tree_options
@@ -33,12 +33,12 @@ _OF_THE_REGISTRY = {
 """What files of other names than their table hold."""
 
 
-def tables(results: Results) -> dict[str, pd.DataFrame]:
+def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
     """Every table of a profile by the name of its file; tables without rows are among them.
 
     Of a reduced profile the events are those of its timeline, and the timeline of the memory is empty.
     """
-    memory, pipeline = results.memory, results.input_pipeline
+    memory, pipeline, is_whole = results.memory, results.input_pipeline, isinstance(results, Results)
     return {
         "events": results.events,
         "flows": flow_table(results.trace, results.flows),
@@ -53,7 +53,7 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
         **{f"tree_{view}": _tree(results, view) for view in get_args(TreeView)},
         "workers": results.workers.frame,
         "memory_summary": memory.summary,
-        "memory_timeline": _by_allocator(() if results.is_reduced else memory.allocators, memory.timeline),
+        "memory_timeline": _by_allocator(memory.allocators if is_whole else (), memory.timeline),
         "memory_peak": _by_allocator(memory.allocators, memory.peak),
         "input_categories": pipeline.categories,
         "input_ops": pipeline.ops,
@@ -65,7 +65,7 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
     }
 
 
-def _tree(results: Results, view: TreeView) -> pd.DataFrame:
+def _tree(results: AnyResults, view: TreeView) -> pd.DataFrame:
     """The costs by structure, all nodes."""
     return build_tree(results.op_graph, view, make_tree_options()).frame
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from ..analysis.base.wording import head, number, percent, size, tail
-from ..analysis.results import Results
+from ..analysis.results import AnyResults
 
 _WIDTH = 96
 _BAR = 24
@@ -20,7 +20,7 @@ _N_ALLOCATORS = 8
 
 
 def summarize(
-    results: Results, *, title: str = "", notices: Sequence[str] = (), spent: tuple[float, float, int] | None = None
+    results: AnyResults, *, title: str = "", notices: Sequence[str] = (), spent: tuple[float, float, int] | None = None
 ) -> str:
     """Say how long a step takes, what limits it, what to change, which ops and lines cost most, what memory and input did.
 
@@ -43,13 +43,13 @@ def summarize(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _failure(results: Results) -> Iterator[str]:
+def _failure(results: AnyResults) -> Iterator[str]:
     failure = results.memory_failure
     if failure is not None:
         yield from failure.text().splitlines()
 
 
-def _head(results: Results) -> Iterator[str]:
+def _head(results: AnyResults) -> Iterator[str]:
     overview = results.overview
     environment = overview.environment
     if overview.n_steps:
@@ -69,7 +69,7 @@ def _head(results: Results) -> Iterator[str]:
     )
 
 
-def _advice(results: Results) -> Iterator[str]:
+def _advice(results: AnyResults) -> Iterator[str]:
     advice = results.advice
     if not advice:
         return
@@ -82,7 +82,7 @@ def _advice(results: Results) -> Iterator[str]:
         )
 
 
-def _breakdown(results: Results) -> Iterator[str]:
+def _breakdown(results: AnyResults) -> Iterator[str]:
     overview = results.overview
     if not overview.n_steps:
         return
@@ -93,7 +93,7 @@ def _breakdown(results: Results) -> Iterator[str]:
             yield f"  {label:<20} {number(row['ms']):>9} {percent(row['ratio']):>6}  {_bar(row['ratio'])}"
 
 
-def _ops(results: Results) -> Iterator[str]:
+def _ops(results: AnyResults) -> Iterator[str]:
     ops = results.ops
     if ops.empty:
         return
@@ -106,7 +106,7 @@ def _ops(results: Results) -> Iterator[str]:
         yield f"  {ms:>9} {share:>6} {row['occurrences']:>8,}  {op}"
 
 
-def _lines(results: Results) -> Iterator[str]:
+def _lines(results: AnyResults) -> Iterator[str]:
     frame = results.source_lines.frame
     code = frame[frame["bucket"] == ""]
     if code.empty:
@@ -120,7 +120,7 @@ def _lines(results: Results) -> Iterator[str]:
         yield f"  {number(row['self_time_us'] / 1e3):>9} {percent(row['self_time_ratio']):>6}  {text[: _WIDTH - 20]}"
 
 
-def _memory(results: Results) -> Iterator[str]:
+def _memory(results: AnyResults) -> Iterator[str]:
     memory = results.memory
     largest = memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
     for row in largest.head(_N_ALLOCATORS).to_dict("records"):
@@ -138,7 +138,7 @@ def _memory(results: Results) -> Iterator[str]:
         yield from memory.remedy.splitlines()
 
 
-def _input(results: Results) -> Iterator[str]:
+def _input(results: AnyResults) -> Iterator[str]:
     pipeline = results.input_pipeline
     yield pipeline.verdict
     if pipeline.bottleneck:

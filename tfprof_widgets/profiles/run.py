@@ -12,7 +12,7 @@ from ..errors import CaptureError, EmptyTraceError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.results import Results
+    from ..analysis.results import AnyResults
     from ..capture.session.record import CaptureRecord
     from ..formats.saved import SavedProfile
     from ..opening.many_hosts import ReducedHosts
@@ -87,7 +87,7 @@ class Run:
         return on_trace_clock(no_samples() if known is None or known.system.empty else known.system, origin_ns)
 
     @cached_property
-    def results(self) -> Results:
+    def results(self) -> AnyResults:
         """The analyses of the trace, each computed when first asked for."""
         from ..analysis.results import Results
 

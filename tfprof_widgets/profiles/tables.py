@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..analysis.advice.advice import Advice
+    from ..analysis.cluster.merged_memory import ReducedMemory
     from ..analysis.input.input_pipeline import InputPipeline
     from ..analysis.memory.memory import MemoryProfile
     from ..analysis.overview.overview import Overview
@@ -110,7 +111,7 @@ class Tables:
         return self._run.results.scopes.frame
 
     @property
-    def memory(self) -> MemoryProfile:
+    def memory(self) -> MemoryProfile | ReducedMemory:
         """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`; `.allocators` is empty where none
         was recorded, as on a CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`."""
         return self._run.results.memory

@@ -231,26 +231,30 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
             )
     told = ["a and b are the same profile: there is no difference."] if a is b else []
     runs = [_results_of(one, name, told) for name, one in zip(_KINDS, (a, b), strict=True)]
-    for name, found in zip(_KINDS, runs, strict=True):
-        if found.is_reduced:
-            raise TfProfError(
-                f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "
-                f"tfprof.diff(a.host(name), b.host(name)), or compare their tables, such as {name}.ops"
-            )
     shown = [one if found.trace.n_events else None for one, found in zip((a, b), runs, strict=True)]
     return ProfileDiff(a.title or "a", b.title or "b", RunDiff(*runs), tuple(told), (shown[0], shown[1]))
 
 
 def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
-    """The analyses of a run; those of an empty trace, and why, where nothing was captured."""
+    """The analyses of a run; those of an empty trace, and why, where nothing was captured.
+
+    Raises:
+        TfProfError: it is a reduced profile.
+    """
     from ..analysis.results import Results
     from ..formats.xspace.xspace import read_xspace
 
     try:
-        return profile.run.results
+        found = profile.run.results
     except EmptyTraceError as error:
         told.append(f"Run {name}: {error}")
         return Results(read_xspace(_EMPTY_XSPACE))
+    if isinstance(found, Results):
+        return found
+    raise TfProfError(
+        f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "
+        f"tfprof.diff(a.host(name), b.host(name)), or compare their tables, such as {name}.ops"
+    )
 
 
 def _line(text: str) -> str:

@@ -10,7 +10,6 @@ import pytest
 
 from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.hosts.test_workers import gpu_host
-from tfprof_widgets.analysis.hosts.workers import compute_workers
 from tfprof_widgets.analysis.layers.layers import PHASES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.source.source_lines import LINE_PHASES, SourceLines
@@ -183,7 +182,7 @@ def results_of(*files: bytes) -> Results:
 
 def test_steps_of_hosts_name_their_host_and_their_row_among_the_steps() -> None:
     results = results_of(gpu_host("a", 5, 0), gpu_host(HOSTILE, 5, 2, kernel_us=6))
-    workers = compute_workers(results.trace, results.steps)
+    workers = results.workers
     table, hosts = worker_step_table(workers, ALL), worker_meta(workers)["worker_hosts"]
     frame = results.steps.frame
     assert hosts == ["a", HOSTILE]
@@ -196,7 +195,7 @@ def test_steps_of_hosts_name_their_host_and_their_row_among_the_steps() -> None:
 
 def test_without_steps_the_tables_are_empty() -> None:
     results = Results(trace(plane("/host:CPU")))
-    workers = compute_workers(results.trace, results.steps)
+    workers = results.workers
     assert worker_step_table(workers, ALL).n == 0
     assert worker_meta(workers)["worker_hosts"] == []
     assert op_place_table(results, ALL).n == 0
@@ -206,4 +205,4 @@ def test_an_unaligned_host_is_told_of() -> None:
     alone = space(session(), plane("/host:CPU", line("main", event("x", 0, 1))), hostnames=["cpu"])
     gpu = gpu_host("gpu", 3, 0)
     results = results_of(gpu, alone)
-    assert "cpu" in worker_meta(compute_workers(results.trace, results.steps))["worker_note"]
+    assert "cpu" in worker_meta(results.workers)["worker_note"]

@@ -43,7 +43,7 @@ def _entry_of(run: Run) -> dict[str, str]:
 
 
 def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
-    memory, entry = run.results.memory, _entry_of(run)
+    memory, entry = run.facts.memory, _entry_of(run)
     table, strings = memory.snapshots, memory.strings
     op = np.unique(table.op)
     is_gradient = [k >= 0 and strings[k] in entry and _GRADIENT.search(strings[k]) is not None for k in op.tolist()]

@@ -26,7 +26,7 @@ def copy_events(run: Run, way: Literal["h2d", "d2h"]) -> Int64:
     if not run.steps.has_device:
         return np.empty(0, np.int64)
     return np.flatnonzero(
-        on_stream(run.trace) & (run.results.steps.span_type == _TYPE[way]) & (run.trace.duration_ps > 0)
+        on_stream(run.trace) & (run.facts.steps.span_type == _TYPE[way]) & (run.trace.duration_ps > 0)
     )
 
 

@@ -109,7 +109,7 @@ def uneven(run: Run) -> tuple[list[str], Float64] | None:
     if not steps.has_device or len(steps) < MIN_STEPS or len(set(steps.frame["host"])) > 1:
         return None
     of_line = np.array([line.plane for line in trace.lines], np.int64)
-    is_compute = np.isin(run.results.steps.span_type, _COMPUTE) & (run.entry >= 0)
+    is_compute = np.isin(run.facts.steps.span_type, _COMPUTE) & (run.entry >= 0)
     rows = np.flatnonzero(is_compute)
     plane = of_line[trace.line_id[rows]]
     devices = [i for i, one in enumerate(trace.planes) if one.is_device and (plane == i).any()]

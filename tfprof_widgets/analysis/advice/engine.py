@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
-from ..facts.facts import Facts
+from ..facts.totals import Totals
 from .advice import Advice, ranked
 from .device_rules import (
     collective_bound,
@@ -89,7 +89,7 @@ class FoundAdvice:
     """A sentence on each error that rules failed with; mostly none."""
 
 
-def find_advice(results: Facts, rules: Sequence[Callable[[Run], Iterator[Advice]]] | None = None) -> FoundAdvice:
+def find_advice(results: Totals, rules: Sequence[Callable[[Run], Iterator[Advice]]] | None = None) -> FoundAdvice:
     """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
 
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by

@@ -78,7 +78,7 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
 
 def memory_growth(run: Run) -> Iterator[Advice]:
     """Memory in use keeps growing from step to step."""
-    memory = run.results.memory
+    memory = run.facts.memory
     if not len(memory.step_spans):
         return
     for name in memory.allocators:  # one turn per allocator

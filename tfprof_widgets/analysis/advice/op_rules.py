@@ -199,7 +199,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
 
     Gain: the share of the step time in which such an op runs and the device does not compute, with the copies back that feed it.
     """
-    steps, occurrences = run.steps, run.results.occurrences
+    steps, occurrences = run.steps, run.facts.occurrences
     if not steps.has_device:
         return
     names = np.array(occurrences.name, np.object_)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ...trace.trace import Int32, Trace
 from ..facts.facts import Facts
+from ..facts.totals import Totals
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
 from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
@@ -26,12 +27,23 @@ class Run:
     function that is traced again, eager ops, a save and a callback come before a batch that is too small.
     """
 
-    results: Facts
+    results: Totals
 
     @property
     def trace(self) -> Trace:
         """The trace."""
         return self.results.trace
+
+    @property
+    def facts(self) -> Facts:
+        """The same with every execution, for rules that need them.
+
+        Raises:
+            TypeError: these are of hosts whose executions were read elsewhere.
+        """
+        if not isinstance(self.results, Facts):
+            raise TypeError("this rule needs the executions of each host: ask it there")
+        return self.results
 
     @cached_property
     def steps(self) -> StepFacts:
@@ -54,7 +66,7 @@ class Run:
     @cached_property
     def work(self) -> OpWork:
         """What the ops of a usual step take."""
-        return op_work(self.results, self.entry, len(self.steps))
+        return op_work(self.facts, self.entry, len(self.steps))
 
     @cached_property
     def eager(self) -> EagerWork:

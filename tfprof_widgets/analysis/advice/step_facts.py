@@ -15,7 +15,7 @@ import pandas as pd
 from ...trace.trace import Float64, Int64
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
-from ..facts.facts import Facts
+from ..facts.totals import Totals
 from .advice import Highlight, ns_range, step_highlight
 
 VISIBLE = 0.02
@@ -168,7 +168,7 @@ def trained(hosts: Iterable[str]) -> list[str]:
     return [host for host in every if job_of(host) != SERVERS] or every
 
 
-def step_facts(results: Facts, *, with_servers: bool = False) -> StepFacts:
+def step_facts(results: Totals, *, with_servers: bool = False) -> StepFacts:
     """Collect them: of the steps that the averages of the overview are over; those of parameter servers only if asked for."""
     frame, is_averaged = results.steps.frame, results.is_averaged
     chosen = frame[is_averaged]

@@ -54,7 +54,7 @@ def task_communication(run: Run) -> Iterator[Advice]:
     part = StepPart("wait", float(wait.mean()), float(time.mean()))
     if part.ratio < MEDIUM_GAIN:
         return
-    rows = run.results.occurrences.event[tasks.received]
+    rows = run.facts.occurrences.event[tasks.received]
     n_steps = int(tasks.is_trained.sum())
     n_bytes = float(run.trace.int_stat("output_bytes")[rows].sum()) / n_steps
     sender = _top_sender(run, rows)
@@ -128,7 +128,7 @@ def uneven_tasks(run: Run) -> Iterator[Advice]:
 
 def _costliest(run: Run, host: str) -> tuple[str, ...]:
     """Names of the five ops that take a task most time."""
-    occurrences, trace = run.results.occurrences, run.trace
+    occurrences, trace = run.facts.occurrences, run.trace
     is_own = np.array([trace.planes[line.plane].host == host for line in trace.lines], np.bool_)[occurrences.line]
     is_own &= np.isin(run.results.steps.event_step[occurrences.event], run.task_steps.row)
     us = np.bincount(occurrences.op[is_own], weights=occurrences.self_ps[is_own], minlength=len(occurrences.name))

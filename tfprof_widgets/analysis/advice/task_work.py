@@ -45,11 +45,12 @@ class TaskWork:
 
 def task_work(run: Run) -> TaskWork:
     """Find it; no entries for a program that is not spread over tasks."""
-    steps, occurrences, trace = run.task_steps, run.results.occurrences, run.trace
+    steps, trace = run.task_steps, run.trace
     hosts = tuple(str(host) for host in steps.frame["host"]) if len(steps) else ()
     nothing = np.zeros(len(hosts), np.float64)
     if not any(job_of(host) for host in hosts):
         return TaskWork((), nothing[:0], nothing[:0], nothing[:0], np.empty(0, np.int64))
+    occurrences = run.facts.occurrences
     is_received = np.array([kind == RECEIVED for kind in occurrences.type], np.bool_)[occurrences.op]
     of_plane = np.array([plane.host for plane in trace.planes], object)
     plane_of_line = np.array([line.plane for line in trace.lines], np.int64)
@@ -66,7 +67,7 @@ def task_work(run: Run) -> TaskWork:
 
 def _covered_ms(run: Run, chosen: Bool, own: Bool) -> Float64:
     """For some steps how long any of some executions ran."""
-    occurrences, steps = run.results.occurrences, run.task_steps
+    occurrences, steps = run.facts.occurrences, run.task_steps
     if not chosen.any():
         return np.zeros(int(own.sum()), np.float64)
     low = occurrences.start_ps[chosen]

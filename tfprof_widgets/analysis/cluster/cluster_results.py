@@ -7,42 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from typing import ClassVar
 from weakref import ref
 
 import numpy as np
 import pandas as pd
 
 from ...errors import TraceError
-from ...formats.hlo.modules import read_hlo_modules
 from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap
 from ...trace.trace import SmallInt
 from ..advice.advice import Advice
 from ..advice.engine import FoundAdvice
-from ..base.grouping import group_events
 from ..base.hosts import hosts_of
 from ..base.matching import sum_by
+from ..facts.totals import Totals
 from ..hosts.communication import training_first
 from ..hosts.environment import Environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, not_training
-from ..input.input_pipeline import InputPipeline, compute_input_pipeline
 from ..layers.layer_memory import OpMemory
 from ..layers.op_scopes import OpScopes, op_scopes
 from ..ops.hlo_ops import HloOps
 from ..ops.host_totals import HostTotals
-from ..ops.kernels import Kernels
-from ..ops.op_occurrences import Occurrences
+from ..ops.kernels import KernelTable
+from ..ops.op_occurrences import Units
 from ..ops.op_shares import OpShares
 from ..ops.ops import OpSums, ops_table, sums_of_units
 from ..ops.unit_totals import UnitTotals
 from ..overview.overview import Overview
-from ..results import Results
-from ..steps.step_spans import SpanType
 from ..steps.steps import Steps
+from ..timeline.counters import Counters
 from ..tree.captured_graph import compute_captured_graph
-from ..xla.hlo_units import HloUnits
+from ..tree.variables import compute_variables
 from .host_summary import HostSummary
 from .left_out import left_out
 from .merged_advice import reduced_advice
@@ -60,23 +58,24 @@ from .merged_trace import merge_low_detail
 
 
 @dataclass(frozen=True)
-class ClusterResults(Results):
+class ClusterResults(Totals):
     """The results of all hosts of a reduced profile.
 
-    Tables are of the whole capture; `trace` holds what `merge_low_detail` lays out, and what needs every event is empty or
-    raises an error that says so: one host can be opened in full.
+    Tables are of the whole capture; `trace` holds what `merge_low_detail` lays out. What needs every event of a host is not
+    here, as its type tells: one host can be opened in full.
     """
+
+    is_reduced = True
+    memory_failure: ClassVar[None] = None
+    """What lived when an allocation failed is on its host."""
+    counters: ClassVar[Counters] = Counters(())
+    """None: what rose and fell on a host is there."""
 
     summaries: tuple[HostSummary, ...] = ()
     clock: Clock = field(kw_only=True, repr=False)
     merged_steps: MergedSteps = field(kw_only=True, repr=False)
     low_event_step: SmallInt = field(kw_only=True, repr=False)
     """For each event of `trace` the row of its step."""
-
-    @property
-    def is_reduced(self) -> bool:
-        """Whether the events of each host were read elsewhere and only their sums are here: yes."""
-        return True
 
     @cached_property
     def steps(self) -> Steps:
@@ -85,9 +84,6 @@ class ClusterResults(Results):
             frame=self.merged_steps.frame,
             pieces=self.merged_steps.pieces,
             event_step=self.low_event_step,
-            is_work=np.asarray(self.low_event_step >= 0),
-            span_type=np.full(self.trace.n_events, SpanType.NONE, np.uint8),
-            grouping=group_events(self.trace),
             compute_16bit_ps=sum(one.steps.compute_16bit_ps for one in self.summaries),
             compute_32bit_ps=sum(one.steps.compute_32bit_ps for one in self.summaries),
         )
@@ -123,38 +119,21 @@ class ClusterResults(Results):
         return self.merged_hlo.table(self.merged_ops.n_ordinary)
 
     @cached_property
-    def kernels(self) -> Kernels:
-        """Code that ran on device streams; no executions."""
+    def kernels(self) -> KernelTable:
+        """Code that ran on device streams."""
         return merge_kernels([one.kernels for one in self.summaries])
 
     @cached_property
-    def occurrences(self) -> Occurrences:
-        """The table of units; no executions."""
-        ops, hlo, n = self.merged_ops.shares, self.merged_hlo.frame, self.merged_ops.n_ordinary
-        e, i, no = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
-        units = HloUnits(
-            modules=read_hlo_modules(self.trace, programs=()),
-            is_device=(hlo["device"] == "Device").to_numpy(np.bool_),
-            program_id=hlo["program_id"].to_numpy(np.int64),
-            module=tuple(hlo["module"]),
-            name=tuple(hlo["name"]),
-            category=tuple(hlo["category"]),
-            instruction=np.full(len(hlo), -1, np.int64),
-            provenance=("",) * len(hlo),
-            expression=tuple(hlo["expression"]),
-            source=tuple(hlo["source"]),
-            flops=hlo["flops"].to_numpy(np.float64),
-            bytes_accessed=hlo["bytes_accessed"].to_numpy(np.float64),
-        )
-        return Occurrences(
-            op=i, event=e, line=i, start_ps=e, duration_ps=e, span_ps=e, parent=e,
-            name=ops.name[:n] + units.name,
-            type=ops.type[:n] + units.category,
-            is_device=np.append(ops.is_device[:n], units.is_device),
+    def units(self) -> Units:
+        """The table of units: the ordinary ops of all hosts, then their HLO ops."""
+        ops, hlo, n = self.merged_ops.shares, self.merged_hlo.units(self.trace), self.merged_ops.n_ordinary
+        return Units(
+            name=ops.name[:n] + hlo.name,
+            type=ops.type[:n] + hlo.category,
+            is_device=np.append(ops.is_device[:n], hlo.is_device),
             is_eager=np.append(ops.is_eager[:n], np.zeros(len(hlo), np.bool_)),
-            variant=i, hlo=units, kernel_use=np.empty(0, np.uint8),
-            lane=i, lane_line=i, lane_is_device=no, lane_first_ps=e, lane_last_ps=e,
-        )  # fmt: skip
+            hlo=hlo,
+        )
 
     @cached_property
     def op_shares(self) -> OpShares:
@@ -231,8 +210,7 @@ class ClusterResults(Results):
     @cached_property
     def memory(self) -> ReducedMemory:
         """Memory by allocator, without its events."""
-        hosts, parts = self._host_names, [one.memory for one in self.summaries]
-        return merge_memory(hosts, parts, self.clock.shift_ps, self.trace)
+        return merge_memory(self._host_names, [one.memory for one in self.summaries], self.clock.shift_ps)
 
     @cached_property
     def memory_by_op(self) -> OpMemory:
@@ -245,18 +223,30 @@ class ClusterResults(Results):
         return merge_tf_data(self._host_names, [one.input for one in self.summaries], self.clock.shift_ps)
 
     @cached_property
-    def input_pipeline(self) -> InputPipeline:
-        """The verdict on the input."""
+    def enqueue_ps(self) -> tuple[int, int]:
+        """See `enqueue_times`; of all hosts."""
         busy, period = (sum(one.input.enqueue_ps[i] for one in self.summaries) for i in (0, 1))
-        steps = self.steps.frame.assign(is_averaged=self.is_averaged)
-        return compute_input_pipeline(
-            self.trace, steps=steps, ops=self.ops, tf_data=self.tf_data, enqueue_ps=(busy, period)
-        )
+        return busy, period
+
+    @cached_property
+    def variables(self) -> pd.DataFrame:
+        """The variables of the program."""
+        return compute_variables(self)
 
     @cached_property
     def op_graph(self) -> OpGraph:
         """Ops and edges, with costs over the whole capture."""
-        return compute_captured_graph(self, total_costs).graph
+        return compute_captured_graph(self, partial(total_costs, self)).graph
+
+    @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        """What to change, in the order of `ranked`."""
+        return self._found_advice.advice
+
+    @property
+    def advice_notices(self) -> tuple[str, ...]:
+        """Which rules of the advice failed; also among `notices` from when advice was first asked for."""
+        return self._found_advice.notices
 
     @cached_property
     def _found_advice(self) -> FoundAdvice:

@@ -15,7 +15,7 @@ from ..advice.engine import HOST_RULES, FoundAdvice, find_advice
 from ..base.wording import head
 
 if TYPE_CHECKING:
-    from ..results import Results
+    from ..facts.facts import Facts
 
 MAX_ADVICE = 24
 """Of one host, those that could win most; there are not so many rules."""
@@ -28,7 +28,7 @@ MAX_NAMES = 10
 """Ops that an advice selects; one whose name is longer than `MAX_TEXT` is left out."""
 
 
-def host_advice(results: Results) -> FoundAdvice:
+def host_advice(results: Facts) -> FoundAdvice:
     """Ask the rules that the events of one host answer; times are after its own origin, steps are rows of its own."""
     found = find_advice(results, HOST_RULES)
     return FoundAdvice(tuple(map(_bounded, found.advice[:MAX_ADVICE])), tuple(map(_cut, found.notices[:MAX_ADVICE])))

@@ -27,7 +27,7 @@ from .op_summary import OpSummary, kept_units, summarize_ops
 from .step_summary import StepSummary, summarize_steps
 
 if TYPE_CHECKING:
-    from ..results import Results
+    from ..facts.facts import Facts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +101,7 @@ def _unpacked(packed: bytes) -> HostSummary:
     return HostSummary(**state)
 
 
-def summarize_host(results: Results, *, path: str = "", host: str = "") -> HostSummary:
+def summarize_host(results: Facts, *, path: str = "", host: str = "") -> HostSummary:
     """Reduce the results of one host's file.
 
     Args:

@@ -14,7 +14,7 @@ from ...trace.trace import Bool, Int32, Int64
 from .columns import interned
 
 if TYPE_CHECKING:
-    from ..results import Results
+    from ..facts.facts import Facts
 
 MAX_LONGEST = 32
 """Of one plane."""
@@ -37,7 +37,7 @@ class LongEvents:
         return len(self.name)
 
 
-def longest_events(results: Results) -> LongEvents:
+def longest_events(results: Facts) -> LongEvents:
     """Choose executions of ops, the longest first; where a plane has too few, other events of it that are no markers of steps."""
     trace = results.trace
     is_op = np.zeros(trace.n_events, np.bool_)
@@ -62,7 +62,7 @@ def longest_events(results: Results) -> LongEvents:
     )
 
 
-def _counted(results: Results) -> Bool:
+def _counted(results: Facts) -> Bool:
     """Timed events of lines that were not made from others, without those that only mark steps."""
     trace = results.trace
     counted: Bool = ~trace.on_lines([line.is_derived for line in trace.lines]) & (trace.n_occurrences == 0)

@@ -15,7 +15,7 @@ from ..base.units import PS_PER_US
 from ..tree.captured_graph import OpCosts
 
 if TYPE_CHECKING:
-    from ..facts.facts import Facts
+    from ..facts.totals import Totals
 
 _HOST, _DEVICE = "/host:CPU", "/device"
 _NO_MEMORY = (
@@ -27,7 +27,7 @@ _NO_MEMORY = (
 )
 
 
-def total_costs(results: Facts, of_framework_op: Int32) -> OpCosts:
+def total_costs(results: Totals, of_framework_op: Int32) -> OpCosts:
     """Each op has one row a side, which stands outside of any step (-1), at the begin of the capture.
 
     Its device is `/host:CPU` of all hosts, or the first device's kind. Memory is what an op asked for (`allocated_bytes`);
@@ -61,7 +61,7 @@ def total_costs(results: Facts, of_framework_op: Int32) -> OpCosts:
     return OpCosts(times, runs, _memory(results, of_framework_op))
 
 
-def _memory(results: Facts, of_framework_op: Int32) -> dict[str, Any]:
+def _memory(results: Totals, of_framework_op: Int32) -> dict[str, Any]:
     used = results.memory_by_op
     number: dict[str, int] = {}
     for name, op in zip(results.op_shares.name, of_framework_op.tolist(), strict=True):

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Float64, Int64
+from ...formats.hlo.modules import read_hlo_modules
+from ...trace.trace import Float64, Int64, Trace
 from ..base.matching import sum_by
 from ..base.units import PS_PER_US
 from ..ops.hlo_ops import HloOps, hlo_table
+from ..xla.hlo_units import HloUnits
 from .columns import PackedFrame, stacked
 
 _KEY = ["device", "program_id", "module", "name"]
@@ -52,6 +54,24 @@ class MergedHlo:
             memory_bandwidth_gibps=n_bytes * count / seconds / 2**30,
         )
         return hlo_table(frame, n_ordinary)
+
+    def units(self, trace: Trace) -> HloUnits:
+        """The same as units; nothing is known of the programs that they are of, so no instruction is."""
+        frame = self.frame
+        return HloUnits(
+            modules=read_hlo_modules(trace, programs=()),
+            is_device=(frame["device"] == "Device").to_numpy(np.bool_),
+            program_id=frame["program_id"].to_numpy(np.int64),
+            module=tuple(frame["module"]),
+            name=tuple(frame["name"]),
+            category=tuple(frame["category"]),
+            instruction=np.full(len(frame), -1, np.int64),
+            provenance=("",) * len(frame),
+            expression=tuple(frame["expression"]),
+            source=tuple(frame["source"]),
+            flops=frame["flops"].to_numpy(np.float64),
+            bytes_accessed=frame["bytes_accessed"].to_numpy(np.float64),
+        )
 
 
 def summarize_hlo(hlo_ops: HloOps, units: Int64) -> PackedFrame:

@@ -7,7 +7,7 @@ merge_tf_data(hosts, summaries, shift_ps) -> ReducedTfData
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from ..base.units import PS_PER_MS
 from ..input.input_ops import enqueue_times
 from ..input.iterator_table import ITERATOR_TYPES
 from ..input.pipeline_table import PIPELINE_TYPES, SLOWEST_TYPES
-from ..input.tf_data import CALL_TYPES, TfData
+from ..input.tf_data import Pipelines, TfData
 from .columns import PackedFrame, owners, stacked
 from .memory_summary import no_events
 
@@ -41,28 +41,18 @@ class InputSummary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReducedTfData(TfData):
-    """The pipelines of all hosts of a reduced profile; `calls` is empty."""
+class ReducedTfData(Pipelines):
+    """The pipelines of all hosts of a reduced profile, without their calls: asking for one raises which host to open."""
 
-    place: tuple[tuple[str, int], ...] = field(default=())
+    place: tuple[tuple[str, int], ...] = ()
     """For each pipeline its host, and its row there."""
 
     def executions(self, pipeline: int) -> pd.DataFrame:
-        """Not there.
-
-        Raises:
-            ValueError: there is no such pipeline.
-            TfProfError: always: one host has to be opened.
-        """
+        """Raise ValueError where there is no such pipeline, else TfProfError."""
         raise self._missing(pipeline, "executions({0})")
 
     def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
-        """Not there.
-
-        Raises:
-            ValueError: there is no such pipeline.
-            TfProfError: always: one host has to be opened.
-        """
+        """Raise the same."""
         raise self._missing(pipeline, f"execution({{0}}, {rank})")
 
     def _missing(self, pipeline: int, call: str) -> Exception:
@@ -95,7 +85,6 @@ def merge_tf_data(hosts: Sequence[str], summaries: Sequence[InputSummary], shift
         return ReducedTfData(
             pipelines=typed_table((), PIPELINE_TYPES),
             iterators=typed_table((), ITERATOR_TYPES),
-            calls=typed_table((), CALL_TYPES),
             slowest_calls=typed_table((), SLOWEST_TYPES),
         )
     host, owner = owners([one.pipelines for one in summaries]), owners([one.iterators for one in summaries])
@@ -120,7 +109,6 @@ def merge_tf_data(hosts: Sequence[str], summaries: Sequence[InputSummary], shift
         .iloc[by_pipeline]
         .reset_index(drop=True)
         .assign(id=np.arange(len(iterators))),
-        calls=typed_table((), CALL_TYPES),
         slowest_calls=_slowest(hosts, summaries, merged),
         place=tuple(zip(merged["host"].tolist(), merged["own_id"].tolist(), strict=True)),
     )

@@ -1,7 +1,7 @@
 """Kernels of each host -> columns that travel, and the kernels of all.
 
 summarize_kernels(kernels) -> KernelSummary
-merge_kernels(summaries) -> Kernels
+merge_kernels(summaries) -> KernelTable
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import dense_codes, sum_by
 from ..ops.kernel_details import Launch
-from ..ops.kernels import KernelKinds, Kernels, KernelTimes, kernel_table
+from ..ops.kernels import KernelKinds, Kernels, KernelTable, KernelTimes, kernel_table
 from .columns import interned, joined
 
 MAX_KERNELS = 2_000
@@ -92,7 +92,7 @@ def _launch(numbers: Sequence[int], occupancy_pct: float) -> Launch:
     return Launch(grid, block, numbers[6], numbers[7], numbers[8], occupancy_pct)
 
 
-def merge_kernels(summaries: Sequence[KernelSummary]) -> Kernels:
+def merge_kernels(summaries: Sequence[KernelSummary]) -> KernelTable:
     """The kernels of all hosts, as `compute_kernels` would add them up."""
     name, op = _numbered(summaries, "name"), _numbered(summaries, "op_name")
     launch = np.concatenate([one.launch for one in summaries])
@@ -123,7 +123,7 @@ def merge_kernels(summaries: Sequence[KernelSummary]) -> Kernels:
             ),
         )
     )
-    return Kernels(frame, np.empty(0, np.int32), np.empty(0, np.int64))
+    return KernelTable(frame)
 
 
 def _numbered(summaries: Sequence[KernelSummary], column: str) -> tuple[npt.NDArray[np.int64], list[str]]:

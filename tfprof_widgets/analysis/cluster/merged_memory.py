@@ -1,36 +1,45 @@
 """Memory of each host -> the memory of all.
 
-merge_memory(hosts, summaries, shift_ps, trace) -> ReducedMemory
+merge_memory(hosts, summaries, shift_ps) -> ReducedMemory
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from ...trace.packed_column import packed_column
-from ...trace.trace import Int64, Trace
+from ...trace.trace import Int64
 from ..base.matching import sum_by
 from ..base.units import PS_PER_MS
 from ..base.wording import plural
 from ..layers.layer_memory import OpMemory
-from ..memory.memory import MemoryProfile
+from ..memory.memory import MemoryTables
 from ..memory.memory_growth import MemoryGrowth
-from ..memory.memory_snapshots import PackedColumns, Snapshots
-from ..memory.memory_steps import StepSpans
+from ..memory.memory_snapshots import no_allocator
 from .columns import PackedFrame, joined, owners, stacked
 from .memory_summary import MemorySummary, no_events
 
+_T = TypeVar("_T")
+_ON_HOSTS = {
+    "timeline": ("memory timeline", "timeline({0!r})"),
+    "live": ("single allocations", "live({0!r}, at_ms)"),
+    "lifetimes": ("single allocations", "lifetimes({0!r})"),
+    "steps": ("memory of each step", "steps({0!r})"),
+    "unfreed": ("single allocations", "unfreed({0!r})"),
+}
+"""Methods of `MemoryProfile` that need every allocation: what they tell, and how they are called."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReducedMemory(MemoryProfile):
-    """The memory of all hosts of a reduced profile: `summary`, `peak`, `held_at_peak` and `growth`, of the whole capture.
+class ReducedMemory(MemoryTables):
+    """The memory of all hosts of a reduced profile, of the whole capture; `remedy` tells the views what is not here.
 
-    What needs every allocation (`timeline`, `live`, `lifetimes`, `steps`, `unfreed`) raises an error that says which host to
-    open. `snapshots` is empty, and `remedy` tells the views why.
+    Calling what needs every allocation (`timeline`, `live`, `lifetimes`, `steps`, `unfreed`) raises an error that says which
+    host to open.
     """
 
     peaks: Mapping[str, PackedFrame]
@@ -45,93 +54,51 @@ class ReducedMemory(MemoryProfile):
         return f"ReducedMemory({plural(len(self.allocators), 'allocator')} of {plural(n_hosts, 'host')})"
 
     def peak(self, allocator: str) -> pd.DataFrame:
-        """Who holds the memory at the peak, see `MemoryProfile.peak`; of many rows the largest, and one of the others.
-
-        Raises:
-            KeyError: no such allocator.
-        """
-        self.snapshots.rows_of(allocator)
-        return self.peaks[allocator].frame
+        """See `MemoryProfile.peak`; of many rows the largest, and one of the others."""
+        return self._known(self.peaks, allocator).frame
 
     def held_at_peak(self, allocator: str) -> pd.DataFrame:
-        """Who really holds the memory at the peak, see `MemoryProfile.held_at_peak`; of many rows the largest, as in `peak`.
-
-        Raises:
-            KeyError: no such allocator.
-        """
-        self.snapshots.rows_of(allocator)
-        return self.held[allocator].frame
+        """See `MemoryProfile.held_at_peak`; of many rows the largest, as in `peak`."""
+        return self._known(self.held, allocator).frame
 
     def growth(self, allocator: str) -> MemoryGrowth:
-        """Whether the memory in use at the end of steps keeps growing, see `MemoryProfile.growth`.
+        """See `MemoryProfile.growth`."""
+        return self._known(self.growths, allocator)
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        """A call of `MemoryProfile` that raises what this profile lacks.
+
+        Raises:
+            AttributeError: there is no such call. Calling it raises KeyError where no such allocator is, else TfProfError.
+        """
+        if name not in _ON_HOSTS:
+            raise AttributeError(f"the memory of a reduced profile has no {name!r}")
+        what, call = _ON_HOSTS[name]
+
+        def refuse(allocator: str, *_args: object, **_options: object) -> NoReturn:
+            host, own = self._known(self.place, allocator)
+            raise no_events(what, host, f".memory.{call.format(own)}")
+
+        return refuse
+
+    def _known(self, found: Mapping[str, _T], allocator: str) -> _T:
+        """What is known of an allocator.
 
         Raises:
             KeyError: no such allocator.
         """
-        self.snapshots.rows_of(allocator)
-        return self.growths[allocator]
-
-    def timeline(self, allocator: str) -> pd.DataFrame:
-        """Not there.
-
-        Raises:
-            KeyError: no such allocator.
-            TfProfError: always: one host has to be opened.
-        """
-        raise self._missing("memory timeline", allocator, "timeline({0!r})")
-
-    def live(self, allocator: str, at_ms: float) -> pd.DataFrame:  # noqa: ARG002 - as of any profile
-        """Not there.
-
-        Raises:
-            KeyError: no such allocator.
-            TfProfError: always: one host has to be opened.
-        """
-        raise self._missing("single allocations", allocator, "live({0!r}, at_ms)")
-
-    def lifetimes(self, allocator: str) -> pd.DataFrame:
-        """Not there.
-
-        Raises:
-            KeyError: no such allocator.
-            TfProfError: always: one host has to be opened.
-        """
-        raise self._missing("single allocations", allocator, "lifetimes({0!r})")
-
-    def steps(self, allocator: str) -> pd.DataFrame:
-        """Not there.
-
-        Raises:
-            KeyError: no such allocator.
-            TfProfError: always: one host has to be opened.
-        """
-        raise self._missing("memory of each step", allocator, "steps({0!r})")
-
-    def unfreed(self, allocator: str, after_steps: int = 2) -> pd.DataFrame:  # noqa: ARG002 - as of any profile
-        """Not there.
-
-        Raises:
-            KeyError: no such allocator.
-            TfProfError: always: one host has to be opened.
-        """
-        raise self._missing("single allocations", allocator, "unfreed({0!r})")
-
-    def _missing(self, what: str, allocator: str, call: str) -> Exception:
-        self.snapshots.rows_of(allocator)
-        host, name = self.place[allocator]
-        return no_events(what, host, f".memory.{call.format(name)}")
+        if allocator not in self.allocators:
+            raise no_allocator(allocator, self.allocators)
+        return found[allocator]
 
 
-def merge_memory(
-    hosts: Sequence[str], summaries: Sequence[MemorySummary], shift_ps: Sequence[int], trace: Trace
-) -> ReducedMemory:
+def merge_memory(hosts: Sequence[str], summaries: Sequence[MemorySummary], shift_ps: Sequence[int]) -> ReducedMemory:
     """Put the allocators of all hosts side by side, under the names that one trace of all would give them.
 
     Args:
         hosts: the name of each.
         summaries: of each.
         shift_ps: by how much the times of each move.
-        trace: of the reduced profile.
     """
     frames = [one.summary for one in summaries]
     several = sum(len(frame) > 0 for frame in frames) > 1
@@ -144,14 +111,9 @@ def merge_memory(
     summary["peak_at_ms"] += np.array(shift_ps, np.int64)[owner] / PS_PER_MS
     summary = summary.sort_values("allocator", kind="stable", ignore_index=True)
     allocators = tuple(summary["allocator"].tolist())
-    nothing = np.empty(0, np.int64)
     return ReducedMemory(
         allocators=allocators,
         summary=summary,
-        snapshots=_no_snapshots(allocators),
-        strings=trace.strings,
-        event_step=None,
-        step_spans=StepSpans(nothing, nothing, nothing),
         remedy=_remedy(summaries, place, allocators),
         peaks={name: one.peaks[known] for name, (one, known) in parts.items()},
         held={name: one.held[known] for name, (one, known) in parts.items()},
@@ -170,26 +132,6 @@ def _remedy(
     return (
         "A reduced profile has the peak of each allocator, but not its allocations over time. Open one host in full:\n"
         f"prof.host({host!r}).memory_timeline()  # or .memory.timeline({name!r})"
-    )
-
-
-def _no_snapshots(allocators: tuple[str, ...]) -> Snapshots:
-    e, i = np.empty(0, np.int64), np.empty(0, np.int32)
-    none = packed_column(e)
-    return Snapshots(
-        allocators=allocators,
-        allocator_offsets=np.zeros(len(allocators) + 1, np.int64),
-        event=i,
-        allocator_id=i,
-        session_id=i,
-        time_ps=e,
-        is_free=np.empty(0, np.bool_),
-        fragmentation_ratio=np.empty(0),
-        packed=PackedColumns(none, none, none, none, none, none, none, none, none),
-        op=i,
-        region=i,
-        dtype=i,
-        shape=i,
     )
 
 

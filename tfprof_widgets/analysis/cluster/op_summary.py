@@ -19,7 +19,7 @@ from .columns import interned
 from .step_summary import step_kinds
 
 if TYPE_CHECKING:
-    from ..results import Results
+    from ..facts.facts import Facts
 
 MAX_UNITS = 2_000
 """Of one host those with the most time of their own; that of the others is in one op a side, `OTHERS`."""
@@ -86,7 +86,7 @@ class KeptUnits:
         return len(self.ordinary) + len(self.others)
 
 
-def kept_units(results: Results) -> KeptUnits:
+def kept_units(results: Facts) -> KeptUnits:
     """Choose the units with the most time of their own, and those ordinary ops that chosen HLO ops stand for, too."""
     occurrences, shares = results.occurrences, results.op_shares
     n_units, n_ops = len(occurrences.name), occurrences.n_ops
@@ -107,7 +107,7 @@ def kept_units(results: Results) -> KeptUnits:
     return KeptUnits(len(ran), ordinary, others, hlo, place)
 
 
-def summarize_ops(results: Results, units: KeptUnits) -> OpSummary:
+def summarize_ops(results: Facts, units: KeptUnits) -> OpSummary:
     """Add the executions of each unit up."""
     occurrences, shares = results.occurrences, results.op_shares
     n_ops, n, n_more = occurrences.n_ops, units.n_ordinary + len(units.hlo), len(units.others)
@@ -177,7 +177,7 @@ def _rows_added(values: npt.NDArray[Any], place: Int64, n: int) -> npt.NDArray[A
     return total
 
 
-def _variants(results: Results, units: KeptUnits) -> tuple[Int32, tuple[str, ...], Int64]:
+def _variants(results: Facts, units: KeptUnits) -> tuple[Int32, tuple[str, ...], Int64]:
     """Ordinary ops of devices by kernel: the unit, the kernel's name and how often it ran."""
     occurrences = results.occurrences
     is_listed = np.zeros(len(occurrences.name), np.bool_)
@@ -191,7 +191,7 @@ def _variants(results: Results, units: KeptUnits) -> tuple[Int32, tuple[str, ...
     return units.place[key // width].astype(np.int32), names, count.astype(np.int64)
 
 
-def _by_kind(results: Results) -> tuple[Int64, Int64]:
+def _by_kind(results: Facts) -> tuple[Int64, Int64]:
     """Own time and executions of each unit by the kind of step."""
     occurrences, kind = results.occurrences, step_kinds(results.steps)
     n_kinds, n_units = int(kind.max(initial=-1)) + 2, len(occurrences.name)

@@ -18,7 +18,7 @@ from ...trace.trace import Bool
 from ..base.table_types import Types, typed_table
 from ..base.wording import number, percent, plural
 from ..columns.registry import TABLES
-from ..facts.facts import Facts
+from ..facts.totals import Totals
 from ..hosts.roles import TRAINING_ROLES
 from ..hosts.workers import EXCHANGE
 
@@ -36,7 +36,7 @@ class ScalingRun:
     """One run of a training."""
 
     title: str
-    facts: Facts
+    facts: Totals
     n_missing: int = 0
     """Hosts that took part and could not be read or captured."""
 

@@ -23,7 +23,7 @@ from ..input.input_work import within_data
 from ..steps.exchange_pieces import computes_on_host
 from ..steps.exchanges import EXCHANGE_KINDS, RECEIVE, find_exchanges
 from ..steps.step_spans import SpanType, on_stream
-from ..steps.steps import Steps
+from ..steps.steps import TracedSteps
 
 COMMUNICATION_TYPES: Types = TABLES["communication"].types
 COMMUNICATION_COLUMNS = tuple(COMMUNICATION_TYPES)
@@ -32,7 +32,7 @@ _DEVICE = len(EXCHANGE_KINDS)
 _WAITED_FOR = "_Recv"
 
 
-def compute_communication(trace: Trace, steps: Steps) -> pd.DataFrame:
+def compute_communication(trace: Trace, steps: TracedSteps) -> pd.DataFrame:
     """Sum up the exchanges of each host.
 
     What a host exchanges is exposed while none of its ops computes, on the host or on a device; what a device exchanges,
@@ -56,7 +56,7 @@ def compute_communication(trace: Trace, steps: Steps) -> pd.DataFrame:
     return _table(trace, steps, spans)
 
 
-def _spans(trace: Trace, steps: Steps) -> dict[str, Int64]:
+def _spans(trace: Trace, steps: TracedSteps) -> dict[str, Int64]:
     """The exchanges with what of each is exposed."""
     types = steps.span_type
     own = find_exchanges(trace)
@@ -74,14 +74,14 @@ def _spans(trace: Trace, steps: Steps) -> dict[str, Int64]:
     return spans | _exposed(trace, steps, spans, computing)
 
 
-def _is_of_training(trace: Trace, steps: Steps) -> Bool:
+def _is_of_training(trace: Trace, steps: TracedSteps) -> Bool:
     """For each event whether it may be what an exchange hides behind: work of a step, as in `exchange_pieces`; where no step
     runs, all but what tf.data does."""
     found: Bool = steps.is_work | ((steps.event_step < 0) & ~within_data(trace))
     return found
 
 
-def _exposed(trace: Trace, steps: Steps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:
+def _exposed(trace: Trace, steps: TracedSteps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:
     """Of each exchange how much is exposed, in all and within steps; and the row of its host."""
     row = {host: i for i, host in enumerate(hosts_of(trace))}
     of_plane = host_of_plane(trace)
@@ -117,7 +117,7 @@ def _common(one: Stretches, other: Stretches) -> Stretches:
     return Stretches(np.maximum(one.start[mine], other.start[theirs]), np.minimum(one.end[mine], other.end[theirs]))
 
 
-def _table(trace: Trace, steps: Steps, spans: dict[str, Int64]) -> pd.DataFrame:
+def _table(trace: Trace, steps: TracedSteps, spans: dict[str, Int64]) -> pd.DataFrame:
     hosts = hosts_of(trace)
     n_bytes = trace.int_stat("output_bytes")[spans["event"]] if "output_bytes" in trace.string_ids else 0
     sums = pd.DataFrame(

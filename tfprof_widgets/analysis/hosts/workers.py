@@ -1,25 +1,24 @@
 """Steps -> the same steps host by host, numbered so that one number is one step of the whole system.
 
-    compute_workers(trace, steps, facts, communication) -> Workers
+    compute_workers(steps, facts, communication) -> Workers
 
 Source: semantics 2.7, 9.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int64, Trace
+from ...trace.trace import Int64
 from ..base.wording import listed, plural
 from ..steps.steps import STEP_CATEGORIES, Steps
 from .alignment import align_most
 from .clock_shifts import NO_SHIFTS, ClockShifts, clock_shifts
-from .communication import compute_communication
-from .roles import HostFacts, host_facts, roles
+from .roles import HostFacts, roles
 
 EXCHANGE = "device_collectives"
 """The category of step time in which a host waits for others."""
@@ -62,23 +61,16 @@ class Workers:
         return f"Workers({plural(len(self.hosts), 'host')}, {plural(self.n_steps, 'step')})"
 
 
-def compute_workers(
-    trace: Trace,
-    steps: Steps,
-    facts: Sequence[HostFacts] | None = None,
-    communication: pd.DataFrame | None = None,
-) -> Workers:
+def compute_workers(steps: Steps, facts: Sequence[HostFacts], communication: Callable[[], pd.DataFrame]) -> Workers:
     """Line the steps of all hosts that train up, see `align_most`. What all of them have is numbered anew.
 
     A single host keeps all its steps.
 
     Args:
-        trace: the trace.
-        steps: its steps; incomplete ones count, as a step that one host lost must not shift the others.
-        facts: the result of `host_facts(trace)` where the caller has it.
-        communication: that of `compute_communication(trace, steps)`; of a single host nobody looks at it.
+        steps: of all hosts; incomplete ones count, as a step that one host lost must not shift the others.
+        facts: what is known of each host.
+        communication: gives what hosts exchanged; of a single host nobody asks.
     """
-    facts = host_facts(trace) if facts is None else facts
     role = dict(zip((one.host for one in facts), roles(facts), strict=True))
     frame = steps.frame
     place, found = pd.factorize(frame["host"])
@@ -98,9 +90,7 @@ def compute_workers(
     rows = np.stack(aligned, axis=1).reshape(-1) if n_steps else np.empty(0, np.int64)
     n_left_out = sum(len(of_host[candidates[host]]) for host in hosts) - len(rows)
     used = tuple(hosts) if n_steps else ()
-    waits = len(used) > 1 and _is_joint(
-        compute_communication(trace, steps) if communication is None else communication, used
-    )
+    waits = len(used) > 1 and _is_joint(communication(), used)
     return Workers(
         frame=_frame(frame.iloc[rows], n_steps),
         hosts=used,

@@ -25,7 +25,7 @@ from .input_ops import (
 )
 from .input_usage import INPUT_HIGH, INPUT_MODERATE, host_waits, step_waits
 from .pipeline_executions import SLOW_CALL_PS
-from .tf_data import TfData, compute_tf_data
+from .tf_data import Pipelines, compute_tf_data
 
 OTHER_RATIO = 0.03
 """From this share of unattributed step time on, a small input share is no proof. Source: semantics 5.1."""
@@ -45,7 +45,7 @@ class InputPipeline:
     """`category, time_ms, ratio`: enqueueing, reading on demand or ahead, preprocessing, other; all host threads."""
     ops: pd.DataFrame
     """`op, count, total_time_ms, total_time_ratio, self_time_ms, self_time_ratio, category`, by falling self time."""
-    tf_data: TfData
+    tf_data: Pipelines
     bottleneck: str
     """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty when there is none."""
     suggestion: str
@@ -66,12 +66,12 @@ class InputPipeline:
 
     @property
     def pipelines(self) -> pd.DataFrame:
-        """One row per tf.data pipeline; see `TfData.pipelines`."""
+        """One row per tf.data pipeline; see `Pipelines.pipelines`."""
         return self.tf_data.pipelines
 
     @property
     def iterators(self) -> pd.DataFrame:
-        """One row per tf.data iterator; see `TfData.iterators`."""
+        """One row per tf.data iterator; see `Pipelines.iterators`."""
         return self.tf_data.iterators
 
     @property
@@ -127,7 +127,7 @@ def compute_input_pipeline(
     *,
     steps: pd.DataFrame,
     ops: pd.DataFrame,
-    tf_data: TfData | None = None,
+    tf_data: Pipelines | None = None,
     enqueue_ps: tuple[int, int] | None = None,
 ) -> InputPipeline:
     """Judge the input pipeline.
@@ -176,7 +176,7 @@ def _fills(pipeline: pd.Series | None, *, whole_ms: float) -> bool:
     return bool(is_named and pipeline["fill_time_ms"] >= INPUT_MODERATE * whole_ms)
 
 
-def _verdict(steps: pd.DataFrame, total_ms: float, data: TfData, pipeline: pd.Series | None) -> str:
+def _verdict(steps: pd.DataFrame, total_ms: float, data: Pipelines, pipeline: pd.Series | None) -> str:
     """The conclusion in one sentence (semantics 5.2, in our words)."""
     if not total_ms:
         seen = f" {pipeline['summary']}" if pipeline is not None else f" {data.summary}"

@@ -35,8 +35,8 @@ def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.D
     """What tf.data did on each host, the most input-bound host first; the columns are told in `InputPipeline.hosts`.
 
     Args:
-        pipelines: see `TfData.pipelines`.
-        slowest_calls: see `TfData.slowest_calls`; they say how slow a host is and why (semantics 8.5).
+        pipelines: see `Pipelines.pipelines`.
+        slowest_calls: see `Pipelines.slowest_calls`; they say how slow a host is and why (semantics 8.5).
         waits: what `step_waits` returned.
     """
     own = pipelines[~pipelines["is_device"].astype(bool)]

@@ -30,7 +30,7 @@ ITERATOR_TYPES: Types = TABLES["input_pipeline.iterators"].types
 
 
 def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
-    """One row per iterator; the columns are told in `TfData.iterators`.
+    """One row per iterator; the columns are told in `Pipelines.iterators`.
 
     Differs from XProf: `is_async` looks at the name without its version, so `ParallelMapV2` is asynchronous too.
     """

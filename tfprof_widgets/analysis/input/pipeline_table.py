@@ -30,7 +30,7 @@ SLOWEST_TYPES: Types = {
 
 
 def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
-    """One row per pipeline; the columns are told in `TfData.pipelines`."""
+    """One row per pipeline; the columns are told in `Pipelines.pipelines`."""
     names, root_calls = _names(usage), _root_calls(usage)
     bottleneck = np.full(usage.nodes.n_pipelines, -1, np.int64)
     found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())

@@ -5,6 +5,7 @@ compute_tf_data(trace) -> TfData
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import pandas as pd
@@ -37,7 +38,7 @@ CALL_TYPES: Types = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TfData:
+class Pipelines(ABC):
     """What tf.data did during the capture. All frames are empty when it did nothing.
 
     The bottleneck is decided over all calls of a pipeline's root, weighted by time, without the first call of each
@@ -66,14 +67,62 @@ class TfData:
     (objects merged), `event_names` (tuple of the event names merged; `long_name` has `[*]` where they differ),
     `fill_time_ms` (of a shuffle: waited while it filled its buffer), `parallelism` and `buffer_size` (as last seen;
     NaN where the trace does not tell), `is_autotuned` (tf.data chooses them), `settings` (all of these in words)."""
+    slowest_calls: pd.DataFrame
+    """XProf's result: for each host pipeline the bottleneck of its slowest call (semantics 8.5), slowest first: `host,
+    pipeline, max_latency_us, bottleneck, long_name, self_time_us`."""
+
+    @abstractmethod
+    def executions(self, pipeline: int) -> pd.DataFrame:
+        """See `TfData.executions`."""
+
+    @abstractmethod
+    def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
+        """See `TfData.execution`."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no iterator call was captured."""
+        return self.iterators.empty
+
+    @property
+    def bottleneck(self) -> int:
+        """Row in `iterators` of the bottleneck of the pipeline that took most time; -1 when there is none.
+
+        Host pipelines come first: a device pipeline only hands on what a host pipeline made.
+        """
+        rows = self.pipelines[self.pipelines["bottleneck"] >= 0]
+        if rows.empty:
+            return -1
+        order = rows.assign(is_host=~rows["is_device"].astype(bool)).sort_values(["is_host", "total_time_ms"])
+        return int(order["bottleneck"].to_numpy()[-1])
+
+    @property
+    def bottleneck_pipeline(self) -> pd.Series | None:
+        """The row of `pipelines` that `bottleneck` lies in; None where there is none."""
+        return None if self.bottleneck < 0 else self.pipelines.iloc[self.iterators["pipeline"].iloc[self.bottleneck]]
+
+    @property
+    def summary(self) -> str:
+        """XProf's conclusion in one sentence, by the slowest call of all host pipelines (semantics 8.5)."""
+        if self.slowest_calls.empty:
+            return "No call of a host tf.data pipeline was captured; capture more steps."
+        slowest = float(self.slowest_calls["max_latency_us"].iloc[0])
+        if slowest > SLOW_CALL_PS / PS_PER_US:
+            return (
+                f"The slowest call of a tf.data pipeline took {time_text(slowest)}; the training waits from 50 us on."
+            )
+        return "No call of a tf.data pipeline took longer than 50 us."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TfData(Pipelines):
+    """The pipelines of one trace, with every call."""
+
     calls: pd.DataFrame
     """One row per GetNext call in trace order: `pipeline`, `iterator` (rows), `event` (row in the trace), `start_ps`,
     `duration_ps`, `self_ps`, `is_blocking` (its root call waited for it), `root_call` (row of the execution it belongs
     to, -1 where its element was not fetched), `wait_ps` (part of its self time for which the root call waited),
     `is_startup` (it belongs to the first execution of an epoch)."""
-    slowest_calls: pd.DataFrame
-    """XProf's result: for each host pipeline the bottleneck of its slowest call (semantics 8.5), slowest first: `host,
-    pipeline, max_latency_us, bottleneck, long_name, self_time_us`."""
 
     def __repr__(self) -> str:
         n_calls, n_iterators = plural(len(self.calls), "call"), plural(len(self.iterators), "iterator")
@@ -112,40 +161,6 @@ class TfData:
         if not 0 <= rank < len(ranked):
             raise ValueError(f"rank {rank} is not one of the {len(ranked)} executions of pipeline {pipeline}")
         return execution(self.calls, self.iterators, int(ranked["root_call"].iloc[rank]))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no iterator call was captured."""
-        return self.iterators.empty
-
-    @property
-    def bottleneck(self) -> int:
-        """Row in `iterators` of the bottleneck of the pipeline that took most time; -1 when there is none.
-
-        Host pipelines come first: a device pipeline only hands on what a host pipeline made.
-        """
-        rows = self.pipelines[self.pipelines["bottleneck"] >= 0]
-        if rows.empty:
-            return -1
-        order = rows.assign(is_host=~rows["is_device"].astype(bool)).sort_values(["is_host", "total_time_ms"])
-        return int(order["bottleneck"].to_numpy()[-1])
-
-    @property
-    def bottleneck_pipeline(self) -> pd.Series | None:
-        """The row of `pipelines` that `bottleneck` lies in; None where there is none."""
-        return None if self.bottleneck < 0 else self.pipelines.iloc[self.iterators["pipeline"].iloc[self.bottleneck]]
-
-    @property
-    def summary(self) -> str:
-        """XProf's conclusion in one sentence, by the slowest call of all host pipelines (semantics 8.5)."""
-        if self.slowest_calls.empty:
-            return "No call of a host tf.data pipeline was captured; capture more steps."
-        slowest = float(self.slowest_calls["max_latency_us"].iloc[0])
-        if slowest > SLOW_CALL_PS / PS_PER_US:
-            return (
-                f"The slowest call of a tf.data pipeline took {time_text(slowest)}; the training waits from 50 us on."
-            )
-        return "No call of a tf.data pipeline took longer than 50 us."
 
 
 def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData:

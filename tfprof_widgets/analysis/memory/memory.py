@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,8 @@ from .memory_steps import StepSpans, step_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MemoryProfile:
-    """What TensorFlow's allocators did during the capture.
+class MemoryTables(ABC):
+    """What TensorFlow's allocators did during the capture, as a whole.
 
     Source: semantics 7. Times are ms after the trace origin.
     Differs from XProf: its times are offsets within the event's line.
@@ -41,6 +42,31 @@ class MemoryProfile:
 
     Differs from XProf: `peak_heap_bytes` is the largest reported mark, not the one on the last event in line order.
     """
+    remedy: str | None
+    """Where nothing useful was recorded: why, what to do, and on the last line the code to paste; else None."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the capture holds no memory event."""
+        return not self.allocators
+
+    @abstractmethod
+    def peak(self, allocator: str) -> pd.DataFrame:
+        """See `MemoryProfile.peak`."""
+
+    @abstractmethod
+    def held_at_peak(self, allocator: str) -> pd.DataFrame:
+        """See `MemoryProfile.held_at_peak`."""
+
+    @abstractmethod
+    def growth(self, allocator: str) -> MemoryGrowth:
+        """See `MemoryProfile.growth`."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MemoryProfile(MemoryTables):
+    """The same with every allocation."""
+
     snapshots: Snapshots
     """The memory events as columns, for views."""
     strings: tuple[str, ...]
@@ -49,17 +75,10 @@ class MemoryProfile:
     """For each event of the trace its row in the `steps` table, where steps were computed."""
     step_spans: StepSpans
     """When those steps were; none where steps were not computed."""
-    remedy: str | None
-    """Where nothing useful was recorded: why, what to do, and on the last line the code to paste; else None."""
 
     def __repr__(self) -> str:
         n = len(self.snapshots.event)
         return f"MemoryProfile({plural(n, 'memory event')} of {plural(len(self.allocators), 'allocator')})"
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the capture holds no memory event."""
-        return not self.allocators
 
     def timeline(self, allocator: str) -> pd.DataFrame:
         """Every memory event of one allocator, in time order; nothing is sampled away.

@@ -123,9 +123,14 @@ class Snapshots:
         """
         k = bisect_left(self.allocators, allocator)
         if k == len(self.allocators) or self.allocators[k] != allocator:
-            known = ", ".join(self.allocators) or "none: the capture holds no memory events"
-            raise KeyError(f"no allocator {allocator!r}; there are: {known}")
+            raise no_allocator(allocator, self.allocators)
         return slice(int(self.allocator_offsets[k]), int(self.allocator_offsets[k + 1]))
+
+
+def no_allocator(name: str, allocators: tuple[str, ...]) -> KeyError:
+    """The error for a name that no allocator has; it tells those there are."""
+    known = ", ".join(allocators) or "none: the capture holds no memory events"
+    return KeyError(f"no allocator {name!r}; there are: {known}")
 
 
 def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:

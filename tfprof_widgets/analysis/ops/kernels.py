@@ -33,11 +33,17 @@ _NS_PER_US = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Kernels:
-    """Kernel statistics and the executions that they are made of."""
+class KernelTable:
+    """Kernel statistics."""
 
     frame: pd.DataFrame
     """The columns `KERNEL_COLUMNS`, most total time first; one row per kernel name, launch and op."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernels(KernelTable):
+    """The same, and the executions that they are made of."""
+
     run_kernel: Int32
     """For each execution its row of `frame`."""
     run_event: Int64

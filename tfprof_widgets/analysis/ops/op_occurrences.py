@@ -29,8 +29,27 @@ from .kernel_details import on_tensor_cores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Occurrences:
-    """Executions of units: `op` is a row of the table of units, which `name`, `type`, `is_device` and `is_eager` describe."""
+class Units:
+    """The table of what was executed: ordinary ops first, hosts before devices; then HLO ops likewise."""
+
+    name: tuple[str, ...]
+    type: tuple[str, ...]
+    """Of an HLO op its category."""
+    is_device: Bool
+    is_eager: Bool
+    """Whether the op was run eagerly: on a host any execution of it, on a device the first (semantics 4.1, 4.2)."""
+    hlo: HloUnits
+    """The HLO ops: its row `i` is unit `n_ops + i`."""
+
+    @property
+    def n_ops(self) -> int:
+        """How many units are ordinary ops; those from there on are HLO ops."""
+        return len(self.name) - len(self.hlo)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Occurrences(Units):
+    """Executions of units: `op` is a row of the table of units."""
 
     op: Int32
     event: Int64
@@ -42,17 +61,8 @@ class Occurrences:
     """`duration_ps`, cut where a later op of the line starts inside it and outlives it."""
     parent: Int64
     """The execution that directly encloses it (a row of this table), -1 for none."""
-
-    name: tuple[str, ...]
-    type: tuple[str, ...]
-    """Of an HLO op its category. Ordinary ops come first, hosts before devices; then HLO ops likewise."""
-    is_device: Bool
-    is_eager: Bool
-    """Whether the op was run eagerly: on a host any execution of it, on a device the first (semantics 4.1, 4.2)."""
     variant: Int32
     """For each execution, which kernel of its op it is: on a device one op may run several kernels per execution."""
-    hlo: HloUnits
-    """The HLO ops: its row `i` is unit `n_ops + i`."""
     kernel_use: UInt8
     """For each execution 1 where it is a kernel that the device described, 2 where that one computes on Tensor Cores."""
 
@@ -68,11 +78,6 @@ class Occurrences:
 
     def __len__(self) -> int:
         return len(self.op)
-
-    @property
-    def n_ops(self) -> int:
-        """How many units are ordinary ops; those from there on are HLO ops."""
-        return len(self.name) - len(self.hlo)
 
     @cached_property
     def self_ps(self) -> Int64:

@@ -18,6 +18,7 @@ from ...trace.trace import Bool
 from ..advice.advice import Advice
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
+from ..facts.totals import Totals
 from ..hosts.environment import Environment
 from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
@@ -126,7 +127,7 @@ class OverviewParts:
     """Eager share of the op time of `host` and `device` within them."""
 
 
-def overview_of(facts: Facts, parts: OverviewParts, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
+def overview_of(facts: Totals, parts: OverviewParts, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
     """Sum up what is known of executions, steps and memory; arguments as of `compute_overview`."""
     steps, environment = facts.steps, facts.environment
     averaged, left_out = facts.averaged_steps

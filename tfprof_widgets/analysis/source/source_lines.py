@@ -1,6 +1,6 @@
 """Framework ops -> time per line of source code, and in named buckets what no line stands for.
 
-compute_source_lines(trace, occurrences, shares, source_map) -> SourceLines
+compute_source_lines(trace, shares, source_map, ops=...) -> SourceLines
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Float64, Int32, Int64, Trace, UInt8
 from ..columns.registry import TABLES
-from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
-from ..ops.ops import aggregate_ops
 from .sampled_lines import sampled_lines
 from .source_entries import Charges, Place, charge_ops
 
@@ -53,12 +51,7 @@ class SourceLines:
 
 
 def compute_source_lines(
-    trace: Trace,
-    occurrences: Occurrences,
-    shares: OpShares,
-    source_map: SourceMap | None = None,
-    *,
-    ops: pd.DataFrame | None = None,
+    trace: Trace, shares: OpShares, source_map: SourceMap | None = None, *, ops: pd.DataFrame
 ) -> SourceLines:
     """Charge every framework op to one line of the user's code or to one named bucket.
 
@@ -87,14 +80,12 @@ def compute_source_lines(
 
     Args:
         trace: the trace, for its clock.
-        occurrences: executions of its units.
         shares: the framework ops that units stand for.
         source_map: what the capture noted; without it rules 1, 4, 5 and 6 remain.
-        ops: the `ops` table, where the caller has it.
+        ops: the `ops` table.
     """
     source_map = source_map or empty_source_map()
     charges = charge_ops(trace, shares, source_map)
-    ops = aggregate_ops(occurrences, shares=shares) if ops is None else ops
     own_us, count = _totals(shares, ops)
     order, charges = _costly_first(charges, own_us)
     entries = _entries(order, source_map)

@@ -1,6 +1,6 @@
 """Trace -> its training steps: when each ran, what its time was made of, and which events belong to it.
 
-    compute_steps(trace) -> Steps           # .frame, .pieces, .event_step, .grouping
+    compute_steps(trace) -> TracedSteps           # .frame, .pieces, .event_step, .grouping
     STEP_CATEGORIES                         # the names behind the *_ms columns, in the order in which they are stacked
 
 Marked steps follow XProf (semantics 2.5, 2.6, 3); sessions without markers get inferred ones (`inferred_steps.py`).
@@ -100,11 +100,6 @@ class Steps:
     `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
     event_step: SmallInt
     """For each event the row of its step: the one whose group it is in, else the one during which it starts; -1 for none."""
-    is_work: Bool
-    """For each event whether a step led to it: it counts for that one, and not only ran meanwhile."""
-    span_type: UInt8
-    """For each event the kind of step time that it stands for, a `SpanType`."""
-    grouping: Grouping
     compute_16bit_ps: int
     """Device time of 16-bit kernels over all groups, overlaps counted once, inside or outside of steps."""
     compute_32bit_ps: int
@@ -126,7 +121,18 @@ class Steps:
         return self.compute_32bit_ps / computed if computed else float("nan")
 
 
-def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
+@dataclass(frozen=True, eq=False, repr=False)
+class TracedSteps(Steps):
+    """The steps of a trace with all its events, and what each event is to its step."""
+
+    is_work: Bool
+    """For each event whether a step led to it: it counts for that one, and not only ran meanwhile."""
+    span_type: UInt8
+    """For each event the kind of step time that it stands for, a `SpanType`."""
+    grouping: Grouping
+
+
+def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> TracedSteps:
     """Find the steps of a trace and break each down.
 
     A session with a TPU has that one's steps. Any other has the steps that were marked in it; else the functions that
@@ -151,7 +157,7 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> Steps:
     types = classify(trace, grouping)
     pieces = _pieces(trace, types, table)
     precision = _precision(trace, types, np.where(grouping.group_id >= 0, grouping.group_id, table.member))
-    return Steps(
+    return TracedSteps(
         frame=_frame(trace, table, pieces),
         pieces=_piece_frame(pieces),
         event_step=_event_step(trace, table),

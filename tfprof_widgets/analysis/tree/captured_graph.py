@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...trace.op_graph import OpGraph, make_op_graph
 from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
 from ...trace.trace import Int32, Int64
 from ..facts.facts import Facts
+from ..facts.totals import Totals
 from .captured_frames import captured_frames
 from .captured_memory import captured_memory
 from .captured_names import CapturedOps, name_ops
@@ -44,7 +46,7 @@ def compute_op_graph(facts: Facts) -> OpGraph:
     (see `captured_memory`): `output_bytes` and the temporary and persistent bytes are not in it, so 0. Figures are of the whole
     capture, not per step, unless asked otherwise.
     """
-    return compute_captured_graph(facts).graph
+    return compute_captured_graph(facts, partial(costs_of_events, facts)).graph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,9 +67,7 @@ def costs_of_events(facts: Facts, of_framework_op: Int32) -> OpCosts:
     )
 
 
-def compute_captured_graph(
-    facts: Facts, costs_of: Callable[[Facts, Int32], OpCosts] = costs_of_events
-) -> CapturedGraph:
+def compute_captured_graph(facts: Totals, costs_of: Callable[[Int32], OpCosts]) -> CapturedGraph:
     """The same, and which op of the trace each is.
 
     Args:
@@ -77,7 +77,7 @@ def compute_captured_graph(
     source_map = facts.source_map or empty_source_map()
     ops = name_ops(facts)
     frames, frame = captured_frames(source_map, ops)
-    costs = costs_of(facts, ops.of_framework_op)
+    costs = costs_of(ops.of_framework_op)
     details = _details(source_map, ops)
     tables = {
         "ops": {

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Bool, Int32, Int64
-from ..facts.facts import Facts
+from ..facts.totals import Totals
 from ..layers.op_scopes import DATA_SCOPE, OpScopes, op_scopes
 from ..ops.eager_calls import EAGER_SCOPE
 from ..source.op_sources import match_ops
@@ -41,7 +41,7 @@ class CapturedOps:
     """For each row of `SourceMap.ops` its op, -1 for none."""
 
 
-def name_ops(facts: Facts) -> CapturedOps:
+def name_ops(facts: Totals) -> CapturedOps:
     """List the ops of a capture.
 
     Executions on a device and on its host that bear the same name and type are one op. Where two ops would get the same

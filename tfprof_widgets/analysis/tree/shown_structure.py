@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.op_graph import OpGraph
-from ..facts.facts import Facts
+from ..facts.totals import Totals
 from .captured_names import name_ops
 from .tree import build_tree
 from .tree_options import FIGURES, make_tree_options
@@ -85,7 +85,7 @@ def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most
     )
 
 
-def framework_ops(facts: Facts, graph: OpGraph) -> np.ndarray:
+def framework_ops(facts: Totals, graph: OpGraph) -> np.ndarray:
     """For each framework op of a trace the row of its `graph` that it is, -1 for none; of a file by name, which it shares."""
     if facts.stored_graph is None:
         return name_ops(facts).of_framework_op

@@ -9,7 +9,7 @@ from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap, parse_shapes
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
-from ..facts.facts import Facts
+from ..facts.totals import Totals
 from .captured_graph import TRAINABLE
 from .op_figures import n_params
 
@@ -20,7 +20,7 @@ _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariab
 """Types of ops that hold a variable in a graph of TensorFlow 1."""
 
 
-def compute_variables(facts: Facts) -> pd.DataFrame:
+def compute_variables(facts: Totals) -> pd.DataFrame:
     """One row per variable of the program: the weights of its Keras models in the order of their layers, then the others.
 
     What an optimizer, a metric or a random generator of Keras keeps for itself is left out, so that `n_params` adds up to the

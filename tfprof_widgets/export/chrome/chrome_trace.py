@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...analysis.results import Results
+from ...analysis.results import AnyResults
 from ...analysis.timeline.counters import Counters
 from ...analysis.timeline.flows import KINDS, Flows
 from ...formats.saved import SavedProfile
@@ -28,7 +28,7 @@ _FLOW_END = '{"ph":"f","bp":"e","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
 
 def write_chrome_trace(
     path: Path,
-    results: Results,
+    results: AnyResults,
     *,
     saved: SavedProfile,
     on_events: Callable[[int], object] = lambda _: None,
@@ -50,7 +50,7 @@ def write_chrome_trace(
 
 def stream_chrome_trace(
     file: BinaryIO,
-    results: Results,
+    results: AnyResults,
     *,
     saved: SavedProfile,
     on_events: Callable[[int], object] = lambda _: None,
@@ -126,7 +126,7 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else real(value)
 
 
-def _step_texts(results: Results) -> list[str]:
+def _step_texts(results: AnyResults) -> list[str]:
     """The start of every step as a mark over all tracks."""
     if not results.trace.lines:
         return []

@@ -21,7 +21,7 @@ from .messages import Tables
 from .stacks import NOT_SHOWN, Stacks, own_values
 
 if TYPE_CHECKING:
-    from ...analysis.results import Results
+    from ...analysis.results import AnyResults
     from ...analysis.tree.tree import Tree
     from ...analysis.tree.tree_options import TreeView
     from ...trace.trace import Trace
@@ -36,7 +36,7 @@ _DEEPEST = {"graph": 100}
 _LEVEL = 6
 
 
-def write_pprof(results: Results, path: str | Path, view: TreeView, options: Mapping[str, Any]) -> Path:
+def write_pprof(results: AnyResults, path: str | Path, view: TreeView, options: Mapping[str, Any]) -> Path:
     """Write the file, always compressed, as readers of the format expect. The same profile gives the same bytes.
 
     Args:
@@ -62,7 +62,7 @@ def write_pprof(results: Results, path: str | Path, view: TreeView, options: Map
     return target
 
 
-def _profile(results: Results, tree: Tree, *, of_root: str) -> Any:
+def _profile(results: AnyResults, tree: Tree, *, of_root: str) -> Any:
     tables = Tables()
     profile = tables.profile
     types = _sample_types(tree.options)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...analysis.base.wording import number, size
-from ...analysis.results import Results
+from ...analysis.results import AnyResults
 from ...analysis.tree.code_nodes import GRADIENT
 from ...analysis.tree.tree import Tree, build_tree
 from ...analysis.tree.tree_options import make_tree_options
@@ -21,7 +21,7 @@ _PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|^<frozen ")
 """In paths of code that is not the user's."""
 
 
-def costly_types(results: Results, room: Room) -> Iterator[Part]:
+def costly_types(results: AnyResults, room: Room) -> Iterator[Part]:
     """What `tf.profiler.advise` called expensive operations: op types by their time, with the rate of their arithmetic."""
     graph = results.op_graph
     if graph.is_empty:
@@ -46,7 +46,7 @@ def costly_types(results: Results, room: Room) -> Iterator[Part]:
     )
 
 
-def costly_stacks(results: Results, room: Room) -> Iterator[Part]:
+def costly_stacks(results: AnyResults, room: Room) -> Iterator[Part]:
     """The lines that made the costliest ops of a file that holds call stacks; of a capture `source_lines` tells them."""
     graph = results.op_graph
     if results.stored_graph is None or not (graph.ops["frame"] >= 0).any():
@@ -89,7 +89,7 @@ def _by_line(tree: Tree) -> pd.DataFrame:
     return lines.assign(ratio=lines["micros"] / whole if whole else 0.0)
 
 
-def variables(results: Results, room: Room) -> Iterator[Part]:
+def variables(results: AnyResults, room: Room) -> Iterator[Part]:
     """The largest variables first."""
     frame = results.variables
     if frame.empty:

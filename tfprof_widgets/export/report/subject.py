@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ...analysis.results import Results
+from ...analysis.results import AnyResults
 
 if TYPE_CHECKING:
     from ...analysis.steps.interference import CaptureSummary
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Subject:
     """One profile, as a report sees it."""
 
-    results: Results
+    results: AnyResults
     title: str = ""
     notices: tuple[str, ...] = ()
     """Sentences that come first."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ...analysis.base.wording import number, size
 from ...analysis.columns.steps import CATEGORIES
-from ...analysis.results import Results
+from ...analysis.results import AnyResults
 from .figures import share
 from .kernel_names import readable_kernel
 from .markdown import code, sentence
@@ -15,9 +15,9 @@ from .structure import costly_stacks, costly_types, variables
 from .subject import Room
 
 
-def report_tables(results: Results, room: Room) -> list[Part]:
+def report_tables(results: AnyResults, room: Room) -> list[Part]:
     """Those that have rows, in the order of the report; what matters least comes last."""
-    makers: tuple[Callable[[Results, Room], Iterator[Part]], ...] = (
+    makers: tuple[Callable[[AnyResults, Room], Iterator[Part]], ...] = (
         _breakdown,
         _ops,
         costly_types,
@@ -36,7 +36,7 @@ def report_tables(results: Results, room: Room) -> list[Part]:
     return [part for make in makers for part in make(results, room) if part.rows]
 
 
-def _breakdown(results: Results, room: Room) -> Iterator[Part]:
+def _breakdown(results: AnyResults, room: Room) -> Iterator[Part]:
     frame = results.overview.breakdown
     frame = frame[frame["ms"] > 0].sort_values("ms", ascending=False, kind="stable")
     spread = {"standard deviation (ms)": "std_ms"} if results.overview.n_steps_averaged > 1 else {}
@@ -55,7 +55,7 @@ def _breakdown(results: Results, room: Room) -> Iterator[Part]:
     )
 
 
-def _ops(results: Results, room: Room) -> Iterator[Part]:
+def _ops(results: AnyResults, room: Room) -> Iterator[Part]:
     yield from part_of(
         "Top ops by self time",
         "prof.ops",
@@ -74,7 +74,7 @@ def _ops(results: Results, room: Room) -> Iterator[Part]:
     )
 
 
-def _lines(results: Results, room: Room) -> Iterator[Part]:
+def _lines(results: AnyResults, room: Room) -> Iterator[Part]:
     frame = results.source_lines.frame
     is_code = frame["bucket"] == ""
     lines = frame[is_code]
@@ -102,7 +102,7 @@ def _lines(results: Results, room: Room) -> Iterator[Part]:
     )
 
 
-def _layers(results: Results, room: Room) -> Iterator[Part]:
+def _layers(results: AnyResults, room: Room) -> Iterator[Part]:
     if not (results.layers.entries["kind"] == "layer").any():
         return
     frame = results.layers.frame
@@ -127,7 +127,7 @@ def _layers(results: Results, room: Room) -> Iterator[Part]:
     )
 
 
-def _iterators(results: Results, room: Room) -> Iterator[Part]:
+def _iterators(results: AnyResults, room: Room) -> Iterator[Part]:
     frame = results.input_pipeline.iterators
     frame = frame.sort_values("wait_time_ms", ascending=False, kind="stable")
     yield from part_of(
@@ -153,7 +153,7 @@ def _remark(row: Row) -> str:
     return "on the critical path" if row["on_critical_path"] else ""
 
 
-def _kernels(results: Results, room: Room) -> Iterator[Part]:
+def _kernels(results: AnyResults, room: Room) -> Iterator[Part]:
     frame = results.kernels.frame
     total_us = max(float(frame["total_time_us"].sum()), 1e-9)
     launched_by = {"launched by": "op_name"} if (frame["op_name"] != "").any() else {}
@@ -181,7 +181,7 @@ def _tensor_cores(row: Row) -> str:
     return "could be used" if row["tensor_core_eligible"] else "no"
 
 
-def _programs(results: Results, room: Room) -> Iterator[Part]:
+def _programs(results: AnyResults, room: Room) -> Iterator[Part]:
     yield from part_of(
         "Ops of XLA programs",
         "prof.hlo_ops",
@@ -198,7 +198,7 @@ def _programs(results: Results, room: Room) -> Iterator[Part]:
     )
 
 
-def _memory(results: Results, room: Room) -> Iterator[Part]:
+def _memory(results: AnyResults, room: Room) -> Iterator[Part]:
     frame = results.memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
     growing = [results.memory.growth(name).sentence for name in frame["allocator"].head(room.rows)]
     yield from part_of(
@@ -219,7 +219,7 @@ def _memory(results: Results, room: Room) -> Iterator[Part]:
     )
 
 
-def _failed(results: Results, room: Room) -> Iterator[Part]:
+def _failed(results: AnyResults, room: Room) -> Iterator[Part]:
     failure = results.memory_failure
     if failure is None or not failure.is_recorded:
         return
@@ -240,7 +240,7 @@ def _failed(results: Results, room: Room) -> Iterator[Part]:
         )
 
 
-def _holders(results: Results, room: Room) -> Iterator[Part]:
+def _holders(results: AnyResults, room: Room) -> Iterator[Part]:
     memory = results.memory
     for row in memory.summary.nlargest(1, "peak_bytes").to_dict("records"):
         held = memory.held_at_peak(row["allocator"])
@@ -264,7 +264,7 @@ def _tensor(row: Row, room: Room) -> str:
     return code(" ".join(known), room.name) if known else ""
 
 
-def _python(results: Results, room: Room) -> Iterator[Part]:
+def _python(results: AnyResults, room: Room) -> Iterator[Part]:
     frame = results.source_lines.sampled
     if len(frame) < 2:  # the one line that trains says nothing
         return

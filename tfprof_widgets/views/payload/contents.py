@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.results import Results
+from ...analysis.results import AnyResults, Results
 from ...trace.dtypes import dtype_name
 from ...trace.trace import Int64, Trace
 from .event_tables import EventTables
@@ -38,7 +38,7 @@ _FEW_CHARACTERS = 100_000
 class Contents:
     """What there is to send."""
 
-    results: Results
+    results: AnyResults
     meta: dict[str, Any]
     """Of the first pack, without lists that are sections and without names."""
     positions: Positions
@@ -74,7 +74,7 @@ class Contents:
         return sum(n for name, n in sizes.items() if name not in is_here)
 
 
-def contents_of(results: Results, *, title: str, notices: Sequence[str]) -> Contents:
+def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> Contents:
     """Order the events, number the names, and say what the sections are."""
     trace = results.trace
     positions = compute_positions(trace)
@@ -88,7 +88,8 @@ def contents_of(results: Results, *, title: str, notices: Sequence[str]) -> Cont
     if names.n_characters > _FEW_CHARACTERS:
         events = positions.order[sample[np.argsort(-trace.duration_ps[positions.order[sample]], kind="stable")]]
         names.put_first(np.concatenate([trace.name_id[events], used]))
-    name_section = NameSection(names, _events_by_name(trace), used, hlo_name_families(results))
+    families = hlo_name_families(results) if isinstance(results, Results) else {}
+    name_section = NameSection(names, _events_by_name(trace), used, families)
     meta |= {
         "home": list(home),
         "tiles": tiles.n,
@@ -123,8 +124,10 @@ def _events_by_name(trace: Trace) -> Int64:
     return count
 
 
-def _used_names(results: Results, names: Names) -> np.ndarray:
+def _used_names(results: AnyResults, names: Names) -> np.ndarray:
     """Ids of the names that the analyses use, of which some are not in the trace."""
     ops = names.ids(results.op_shares.name), names.ids(results.op_shares.type)
+    if not isinstance(results, Results):
+        return np.concatenate(ops)
     dtypes = names.ids(dtype_name(code) for code in np.unique(results.memory.snapshots.dtype).tolist())
     return np.concatenate([*ops, dtypes])

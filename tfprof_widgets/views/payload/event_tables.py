@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...analysis.results import Results
+from ...analysis.results import AnyResults, Results
 from ...analysis.timeline.flows import compute_flows
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64, StatKind, UInt8, UInt64
@@ -27,7 +27,7 @@ _MOST_COUNTED = 2**16 - 1
 class EventTables:
     """The tables of events by position."""
 
-    def __init__(self, results: Results, tiles: Tiles, names: Names) -> None:
+    def __init__(self, results: AnyResults, tiles: Tiles, names: Names) -> None:
         self._results, self._tiles, self._names = results, tiles, names
 
     @cached_property
@@ -48,7 +48,8 @@ class EventTables:
         """
         results, trace = self._results, self._results.trace
         rows = self._tiles.positions.order[positions]
-        unit, shares = results.event_unit[rows], results.op_shares
+        shares, none = results.op_shares, np.full(len(rows), -1)
+        unit = results.event_unit[rows] if isinstance(results, Results) else none
         columns: dict[str, tuple[np.ndarray, str]] = {
             **columns_of(trace, rows, f8="start_ps duration_ps"),
             **columns_of(trace.nesting, rows, f8="self_ps"),

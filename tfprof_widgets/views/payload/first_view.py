@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analysis.facts.facts import Facts
+from ...analysis.facts.totals import Totals
 from ...trace.trace import Float64, Int32, Session, Trace
 from .positions import Positions
 
@@ -21,14 +21,14 @@ _SPARSE = 10
 Span = tuple[float, float]
 
 
-def bounds_of(facts: Facts, duration_ps: int) -> Span:
+def bounds_of(facts: Totals, duration_ps: int) -> Span:
     """The whole capture as the timeline draws it, in ps: from 0 to the end of the last event or step, at least 1 us."""
     steps = facts.steps.frame
     end = int((steps["start_ps"] + steps["duration_ps"]).max()) if len(steps) else 0
     return 0.0, float(max(1_000_000, duration_ps, end))
 
 
-def first_view(facts: Facts, bounds: Span) -> Span:
+def first_view(facts: Totals, bounds: Span) -> Span:
     """A few typical steps; the whole capture where it is little more than those, or has no steps; its first session where
     sessions are far apart."""
     # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.

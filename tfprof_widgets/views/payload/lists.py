@@ -13,9 +13,9 @@ from ...analysis.layers.layers import Layers
 from ...analysis.layers.scopes import Scopes
 from ...analysis.ops.hlo_ops import HloOps
 from ...analysis.ops.kernel_details import is_eligible_type
-from ...analysis.ops.kernels import Kernels
+from ...analysis.ops.kernels import Kernels, KernelTable
 from ...analysis.ops.op_families import FAMILIES, families, hlo_families
-from ...analysis.results import Results
+from ...analysis.results import AnyResults
 from ...trace.trace import Int64
 from .plain import plain, records
 
@@ -61,13 +61,13 @@ def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
     return records(scopes.entries[["name", "parent"]].iloc[rows])
 
 
-def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
+def kernel_list(kernels: KernelTable, rows: slice) -> list[dict[str, Any]]:
     """One object per kernel: what it is and how it was launched; `family` colours it.
 
     `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type. Where no execution is known,
     as in a reduced profile, it has the totals of the whole capture as well.
     """
-    left_out = _OF_A_RANGE if len(kernels.run_event) else ["rank", "avg_time_us"]
+    left_out = _OF_A_RANGE if isinstance(kernels, Kernels) and len(kernels.run_event) else ["rank", "avg_time_us"]
     frame = kernels.frame.drop(columns=left_out).iloc[rows]
     # The op says more about a kernel than its name where the name is of no known family.
     runtime = FAMILIES.index("runtime")
@@ -93,7 +93,7 @@ def hlo_list(hlo_ops: HloOps, rows: slice) -> list[dict[str, Any]]:
     return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family))
 
 
-def pipeline_list(results: Results) -> list[dict[str, Any]]:
+def pipeline_list(results: AnyResults) -> list[dict[str, Any]]:
     """The input pipelines with their iterators, each node with the place of its consumer among them."""
     pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
     nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}

@@ -11,7 +11,7 @@ import pandas as pd
 from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
 from ...analysis.layers.scopes import Scopes
-from ...analysis.results import Results
+from ...analysis.results import AnyResults, Results
 from ...analysis.steps.steps import STEP_CATEGORIES
 from ...trace.trace import Plane, Trace
 from .counters import counter_meta
@@ -39,7 +39,7 @@ _MOST_STRAGGLERS = 100
 """So many are listed, the costliest first; the meta says of how many."""
 
 
-def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequence[str]) -> dict[str, Any]:
+def meta_of(results: AnyResults, positions: Positions, *, title: str, notices: Sequence[str]) -> dict[str, Any]:
     """Everything but the columns, the names and the lists that grow with the program; JSON-safe."""
     trace = results.trace
     lines = positions.lines.tolist()
@@ -60,7 +60,7 @@ def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequ
         "n_ops": len(results.op_shares),
         "categories": list(STEP_CATEGORIES),
         "sessions": [dataclasses.asdict(session) for session in trace.sessions],
-        "n_memory": len(results.memory.snapshots.event),
+        "n_memory": len(results.memory.snapshots.event) if isinstance(results, Results) else 0,
         "n_allocators": len(results.memory.allocators),
         "memory_remedy": results.memory.remedy,
         "memory_failure": memory_failure_meta(results.memory_failure),
@@ -76,7 +76,7 @@ def meta_of(results: Results, positions: Positions, *, title: str, notices: Sequ
     }
 
 
-def _hosts(results: Results) -> dict[str, Any]:
+def _hosts(results: AnyResults) -> dict[str, Any]:
     """All hosts, what each is for, and whether their events were read elsewhere; a column `host` counts them."""
     role_of = dict(zip(results.hosts["host"], results.hosts["role"], strict=True))
     hosts = hosts_of(results.trace)
@@ -116,7 +116,7 @@ def _lines(trace: Trace, chosen: list[int], plane_numbers: dict[int, int]) -> li
     return found
 
 
-def _overview(results: Results) -> dict[str, Any]:
+def _overview(results: AnyResults) -> dict[str, Any]:
     overview = results.overview
     return {
         "step_time": {
@@ -140,7 +140,7 @@ def _overview(results: Results) -> dict[str, Any]:
     }
 
 
-def _input(results: Results) -> dict[str, Any]:
+def _input(results: AnyResults) -> dict[str, Any]:
     """The verdict on the input, the host's time for it, and each input op with its category, most self time first."""
     pipeline = results.input_pipeline
     return {

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analysis.ops.op_families import hlo_families
-from ...analysis.results import Results
+from ...analysis.results import AnyResults, Results
 from .names import Names
 from .wire import Rows, Table, columns_of
 
 _RATES = ("flop_rate_gflops", "memory_bandwidth_gibps", "tensor_core_ratio")
 
 
-def op_table(results: Results, names: Names, rows: Rows) -> Table:
+def op_table(results: AnyResults, names: Names, rows: Rows) -> Table:
     """The framework ops: name and type as numbers of names, and where they ran."""
     shares = results.op_shares
     texts = {"name": shares.name[rows], "type": shares.type[rows]}
@@ -21,7 +21,7 @@ def op_table(results: Results, names: Names, rows: Rows) -> Table:
     return Table({**numbers, **columns_of(shares, rows, u1="is_device is_eager")})
 
 
-def op_place_table(results: Results, rows: Rows) -> Table:
+def op_place_table(results: AnyResults, rows: Rows) -> Table:
     """For each framework op its layer, source line and innermost scope, as rows of the meta object's lists, and its phases.
 
     `phase` is an index into `PHASES` of the layers, `line_phase` into `LINE_PHASES` of the lines.
@@ -35,7 +35,7 @@ def op_place_table(results: Results, rows: Rows) -> Table:
     )
 
 
-def op_rates(results: Results) -> dict[str, npt.NDArray[np.float64]] | None:
+def op_rates(results: AnyResults) -> dict[str, npt.NDArray[np.float64]] | None:
     """For each framework op its rates over the whole capture, NaN where nothing is known; None where that is so for all."""
     known = results.ops[results.ops[list(_RATES)].notna().any(axis=1)]
     if known.empty:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from ...analysis.results import Results
+from ...analysis.results import AnyResults
 from .contents import Contents, contents_of
 from .first_pack import first_pack
 from .sections import PART_BYTES
@@ -66,7 +66,7 @@ class Payload:
         return self.contents.names.part(index) if name == "names" else self.contents.sections[name].part(index)
 
 
-def build_payload(results: Results, *, title: str = "", notices: Sequence[str] = ()) -> Payload:
+def build_payload(results: AnyResults, *, title: str = "", notices: Sequence[str] = ()) -> Payload:
     """Decide what travels first and pack it.
 
     Args:

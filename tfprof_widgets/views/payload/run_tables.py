@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
 from ...analysis.ops.kernels import Kernels
-from ...analysis.results import Results
+from ...analysis.results import AnyResults, Results
 from ...analysis.steps.steps import STEP_CATEGORIES
 from ...trace.dtypes import dtype_name
 from ...trace.trace import Trace
@@ -23,7 +23,7 @@ def host_rows(trace: Trace) -> dict[str, int]:
     return {host: row for row, host in enumerate(hosts_of(trace))}
 
 
-def step_table(results: Results, rows: Rows) -> Table:
+def step_table(results: AnyResults, rows: Rows) -> Table:
     """One row per step; its categories in ms; its host as the meta object counts them."""
     frame = results.steps.frame
     host = frame["host"].iloc[rows].map(host_rows(results.trace)).fillna(-1)
@@ -38,7 +38,7 @@ def step_table(results: Results, rows: Rows) -> Table:
     )
 
 
-def piece_table(results: Results, rows: Rows) -> Table:
+def piece_table(results: AnyResults, rows: Rows) -> Table:
     """What each step was made of, in time order."""
     pieces = results.steps.pieces
     category = pieces["category"].cat.codes.to_numpy()[rows]
@@ -59,7 +59,7 @@ def iterator_call_table(results: Results, rows: Rows) -> Table:
     `root` is the row of the root call that it was made for (-1 where none was captured), of which it `is_blocking` when
     that one waited for it, for `wait_ps` of its own work; `is_startup` calls belong to the first execution of an epoch.
     """
-    calls, iterators = results.input_pipeline.tf_data.calls, results.input_pipeline.iterators
+    calls, iterators = results.tf_data.calls, results.input_pipeline.iterators
     node = np.asarray(iterators.groupby("pipeline").cumcount(), np.int64)
     return Table(
         {

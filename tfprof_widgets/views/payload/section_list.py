@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...analysis.base.hosts import hosts_of
-from ...analysis.results import Results
+from ...analysis.results import AnyResults, Results
 from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows
 from .lists import advice_list, hlo_list, kernel_list, layer_list, pipeline_list, scope_list
@@ -30,7 +30,7 @@ _QUICK_STRUCTURE_EVENTS = 5_000
 _NEVER = np.iinfo(np.int64).max
 
 
-def late_sections(results: Results, names: Names) -> Iterator[LateSection]:
+def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection]:
     """What takes long to find: what to change, which comes from everything else, and the cost by structure."""
     yield LateSection("advice", lambda: [cut_texts(row, names.cut) for row in advice_list(results.advice)])
     yield LateSection("next_steps", lambda: [names.cut(text) for text in results.overview.next_steps])
@@ -40,7 +40,7 @@ def late_sections(results: Results, names: Names) -> Iterator[LateSection]:
     )
 
 
-def list_sections(results: Results, names: Names) -> Iterator[ListSection]:
+def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:
     """The lists of the meta object that grow with the program; strings are cut as those of `names`."""
     kernels, hlo_ops, layers, scopes = results.kernels, results.hlo_ops, results.layers, results.scopes
     source = cache(lambda: source_meta(results.source_lines))
@@ -72,7 +72,7 @@ def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
     ]
 
 
-def table_sections(results: Results, names: Names, lines: Int32) -> Iterator[TableSection]:
+def table_sections(results: AnyResults, names: Names, lines: Int32) -> Iterator[TableSection]:
     """The tables, each with how it is cut to a window of time.
 
     Args:
@@ -80,19 +80,20 @@ def table_sections(results: Results, names: Names, lines: Int32) -> Iterator[Tab
         names: as they are numbered for the browser.
         lines: for each line of the trace its number in the browser.
     """
-    yield from _tables_of_ops(results, names, lines)
-    yield from _tables_of_runs(results)
-    yield from _tables_of_all_executions(results, names, lines)
+    yield from _tables_of_ops(results, names)
+    if isinstance(results, Results):
+        yield from _tables_of_runs(results, lines)
+        yield from _tables_of_all_executions(results, names, lines)
 
 
-def _tables_of_ops(results: Results, names: Names, lines: Int32) -> Iterator[TableSection]:
+def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
     """What is known of ops and steps as a whole.
 
     `unit_totals` and, host by host, `host_totals` are executions and time of each unit; `op_shares` tells which framework ops
-    a unit stands for.
+    a unit stands for; `hlo_units` has for each unit its row of `hlo_ops`, -1 for none.
     """
-    totals, shares, rates = results.unit_totals, results.op_shares, op_rates(results)
-    n_ops, n_lanes = len(shares), len(results.occurrences.lane_line)
+    totals, shares, rates, hlo_ops = results.unit_totals, results.op_shares, op_rates(results), results.hlo_ops
+    n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
     yield TableSection("ops", n_ops, partial(op_table, results, names))
     yield TableSection("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
@@ -102,20 +103,20 @@ def _tables_of_ops(results: Results, names: Names, lines: Int32) -> Iterator[Tab
         yield TableSection("host_totals", len(by_host.unit), partial(table_of, by_host, i4="host unit", f8=sums))
     if not shares.is_identity:
         yield TableSection("op_shares", len(shares.unit), partial(table_of, shares, i4="unit op", f8="ratio"))
-    yield TableSection("op_lines", n_lanes, partial(op_line_table, results, lines=lines))
     yield TableSection("op_places", n_ops, partial(op_place_table, results))
     yield TableSection("worker_steps", len(results.workers.frame), partial(worker_step_table, results.workers))
     if rates is not None:
         yield TableSection("op_rates", n_ops, partial(table_of, rates, f8=" ".join(rates)))
-
-
-def _tables_of_runs(results: Results) -> Iterator[TableSection]:
-    """What happened in steps, pipelines and on devices; `hlo_units` has for each unit its row of `hlo_ops`, -1 for none."""
-    pieces, calls, hlo_ops = results.steps.pieces, results.input_pipeline.tf_data.calls, results.hlo_ops
-    trace, kernels = results.trace, results.kernels
     yield TableSection("step_pieces", len(pieces), partial(piece_table, results), lambda: _rows_last(pieces))
     if not hlo_ops.frame.empty:
         yield TableSection("hlo_units", len(hlo_ops.unit_row), partial(table_of, hlo_ops, i4="hlo:unit_row"))
+
+
+def _tables_of_runs(results: Results, lines: Int32) -> Iterator[TableSection]:
+    """What can be idle, and what happened in pipelines and on devices."""
+    trace, calls, kernels = results.trace, results.tf_data.calls, results.kernels
+    n_lanes = len(results.occurrences.lane_line)
+    yield TableSection("op_lines", n_lanes, partial(op_line_table, results, lines=lines))
     build = partial(iterator_call_table, results)
     yield TableSection("iterator_calls", len(calls), build, lambda: _rows_last(calls), refers="root")
     if not kernels.frame.empty:

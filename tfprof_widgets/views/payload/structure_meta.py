@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...analysis.results import Results
+from ...analysis.results import AnyResults
 from ...analysis.tree.shown_structure import COUNTS, ShownStructure, compute_shown_structure, framework_ops
 from ...analysis.tree.tree_options import FIGURES
 
 _LOG = logging.getLogger(__name__)
 
 
-def structure_list(results: Results) -> list[dict[str, Any]]:
+def structure_list(results: AnyResults) -> list[dict[str, Any]]:
     """One object: columns of ops, scopes, frames and edges; or `{"problem": text}` where they could not be worked out."""
     try:
         shown = compute_shown_structure(results.op_graph, framework_ops(results, results.op_graph))

@@ -12,9 +12,9 @@ import pytest
 from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same
 from tests.unit.analysis.cluster.conftest import RUNS
 from tfprof_widgets.analysis.memory.memory_growth import MemoryGrowth
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.results import AnyResults
 
-TABLES: dict[str, Callable[[Results], pd.DataFrame]] = {
+TABLES: dict[str, Callable[[AnyResults], pd.DataFrame]] = {
     "steps": lambda results: results.steps.frame,
     "ops": lambda results: results.ops,
     "ops_and_idle": lambda results: results.ops_and_idle,
@@ -118,14 +118,14 @@ def test_units_have_the_same_totals_on_all_hosts_and_on_each(run: str, both_of: 
 _KEYS = ("host", "name", "is_device", "self_ps", "total_ps")
 
 
-def _units(results: Results, host: Sequence[int] | np.ndarray, *, of_hosts: bool = False) -> pd.DataFrame:
+def _units(results: AnyResults, host: Sequence[int] | np.ndarray, *, of_hosts: bool = False) -> pd.DataFrame:
     """Totals by what the units are called: their numbers are free."""
     totals = results.host_totals if of_hosts else results.unit_totals
     return pd.DataFrame(
         {
             "host": host,
-            "name": [results.occurrences.name[i] for i in totals.unit.tolist()],
-            "is_device": results.occurrences.is_device[totals.unit],
+            "name": [results.units.name[i] for i in totals.unit.tolist()],
+            "is_device": results.units.is_device[totals.unit],
             "count": totals.count,
             "total_ps": totals.total_ps,
             "self_ps": totals.self_ps,
@@ -150,13 +150,13 @@ def test_devices_that_run_other_kernels_for_an_op_count_the_most_frequent_of_all
     results = both_of("devices").reduced
     op = results.ops[(results.ops["device"] == "Device") & (results.ops["name"] == "net/dense/MatMul")]
     on_each = results.host_totals.count[
-        results.host_totals.unit == results.occurrences.name.index("net/dense/MatMul", _first_device(results))
+        results.host_totals.unit == results.units.name.index("net/dense/MatMul", _first_device(results))
     ]
     assert int(op["occurrences"].iloc[0]) == on_each.max() < on_each.sum()
 
 
-def _first_device(results: Results) -> int:
-    return int(np.flatnonzero(results.occurrences.is_device)[0])
+def _first_device(results: AnyResults) -> int:
+    return int(np.flatnonzero(results.units.is_device)[0])
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -36,7 +36,7 @@ def test_single_allocations_are_on_the_host(
 
 
 def test_the_memory_view_says_why_it_is_empty_and_what_to_run(reduced: ClusterResults) -> None:
-    assert len(reduced.memory.snapshots.event) == 0
+    assert not hasattr(reduced.memory, "snapshots")
     remedy = reduced.memory.remedy
     assert remedy is not None
     assert remedy.startswith("A reduced profile has the peak of each allocator, but not its allocations over time.")
@@ -56,6 +56,12 @@ def test_single_calls_of_a_pipeline_are_on_the_host(reduced: ClusterResults) -> 
         reduced.input_pipeline.executions(row)
     with pytest.raises(ValueError, match="pipeline 7 is not a row of `pipelines`, which has 3"):
         reduced.input_pipeline.executions(7)
+
+
+@pytest.mark.parametrize("name", ["occurrences", "event_unit", "event_op"])
+def test_single_executions_are_not_there_at_all(name: str, both_of: Callable[[str], Both]) -> None:
+    assert not hasattr(both_of("stragglers").reduced, name)
+    assert hasattr(both_of("stragglers").whole, name)
 
 
 def test_results_say_whether_they_are_reduced(both_of: Callable[[str], Both]) -> None:

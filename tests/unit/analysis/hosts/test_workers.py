@@ -11,8 +11,9 @@ from tests.builders import U, event, line, plane, session, space
 from tests.unit.analysis.hosts.pod_oracle import CATEGORIES, NAMES, pod_records
 from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps
 from tests.unit.analysis.parity.parity_case import MARKED_KINDS, Case
-from tfprof_widgets.analysis.hosts.workers import Workers, compute_workers
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
+from tfprof_widgets.analysis.facts.facts import Facts
+from tfprof_widgets.analysis.hosts.workers import Workers
+from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.merging import merge_traces
 
@@ -43,7 +44,7 @@ def gpu_host(name: str, n_steps: int, start_us: float, kernel_us: float = 5) -> 
 
 def workers_of(*files: bytes) -> Workers:
     trace = merge_traces([read_xspace(content) for content in files])
-    return compute_workers(trace, compute_steps(trace))
+    return Facts(trace).workers
 
 
 def rows(workers: Workers, *columns: str) -> list[tuple[object, ...]]:
@@ -66,8 +67,7 @@ def test_hosts_that_started_at_different_steps_are_aligned_by_time() -> None:
 
 def test_the_columns_are_those_of_the_steps() -> None:
     trace = read_xspace(cpu_host("a", 3, 0))
-    steps = compute_steps(trace)
-    frame = compute_workers(trace, steps).frame
+    steps, frame = Facts(trace).steps, Facts(trace).workers.frame
     public = steps.frame.drop(columns=["start_ps", "duration_ps"])
     pd.testing.assert_frame_equal(frame[public.columns], public)
     assert frame.columns[len(public.columns) :].tolist() == ["own_step", "bottleneck"]
@@ -82,8 +82,7 @@ def test_one_host_keeps_all_its_steps() -> None:
 def test_a_step_keeps_the_number_it_has_in_the_table_of_steps() -> None:
     files = cpu_host("a", 4, 0), cpu_host("b", 5, 10)
     trace = merge_traces([read_xspace(content) for content in files])
-    steps = compute_steps(trace)
-    frame = compute_workers(trace, steps).frame
+    steps, frame = Facts(trace).steps, Facts(trace).workers.frame
     assert frame["own_step"].tolist() == [1, 2, 3, 4, 5, 6]
     assert steps.frame.loc[frame["own_step"], "host"].tolist() == frame["host"].tolist()
 

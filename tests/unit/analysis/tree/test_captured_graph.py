@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.unit.analysis.memory.test_memory import give, take
 from tfprof_widgets.analysis.ops.ops import by_type
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.tree.captured_frames import GRADIENT
-from tfprof_widgets.analysis.tree.captured_graph import TRAINABLE, compute_captured_graph
+from tfprof_widgets.analysis.tree.captured_graph import TRAINABLE, compute_captured_graph, costs_of_events
 from tfprof_widgets.formats.sidecar import parse_source_map
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.op_graph import TABLES, OpGraph
@@ -43,7 +44,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 def assert_totals(results: Results) -> None:
     """Time, sides and executions are those of the table of ops: in all, by type and by op."""
-    found = compute_captured_graph(results)
+    found = compute_captured_graph(results, partial(costs_of_events, results))
     graph, ops = found.graph, results.ops
     times = graph.times
     assert times["duration_us"].sum() == pytest.approx(ops["total_self_time_us"].sum(), rel=1e-9)

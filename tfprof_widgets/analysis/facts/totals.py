@@ -1,0 +1,223 @@
+"""What is told of a whole capture, whether its events are here (`Facts`) or only what each host sent of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+from weakref import WeakValueDictionary
+
+import pandas as pd
+
+from ...trace.capture_facts import Failure
+from ...trace.op_graph import OpGraph
+from ...trace.source_map import SourceMap
+from ...trace.trace import Bool, Trace
+from ..base.events import compute_events
+from ..hosts.environment import Environment
+from ..hosts.roles import HostFacts, not_training
+from ..hosts.stragglers import compute_stragglers
+from ..hosts.workers import Workers, compute_workers
+from ..input.input_pipeline import InputPipeline, compute_input_pipeline
+from ..input.tf_data import Pipelines
+from ..layers.layer_memory import OpMemory
+from ..layers.layers import Layers, compute_layers
+from ..layers.op_scopes import OpScopes
+from ..layers.scopes import Scopes, compute_scopes
+from ..memory.memory import MemoryTables
+from ..ops.hlo_ops import HloOps
+from ..ops.kernels import KernelTable
+from ..ops.op_shares import OpShares
+from ..ops.op_totals import OpTotals, totals_of
+from ..ops.ops import OpSums, ops_table
+from ..source.source_lines import SourceLines, compute_source_lines
+from ..steps.averaged_steps import choose_steps
+from ..steps.steps import Steps
+from ..timeline.flows import Flows, compute_flows
+
+_MANY_EVENTS = 1_000_000
+_INTERNAL_STEP_COLUMNS = ["start_ps", "duration_ps"]
+
+
+@dataclass(frozen=True)
+class Totals(ABC):
+    """The tables of a whole capture, made of what a subclass adds up: of one trace, or of summaries of hosts."""
+
+    is_reduced: ClassVar[bool]
+    """Whether the events of each host were read elsewhere and only their sums are here."""
+
+    trace: Trace
+    source_map: SourceMap | None = None
+    """Which source line and which layer made each graph op; None where nobody recorded it."""
+    system: pd.DataFrame | None = None
+    """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
+    failure: Failure | None = None
+    """The allocation whose failure ended the profiled code; None where it ended otherwise."""
+    stored_graph: OpGraph | None = None
+    """The ops and their costs as files of TensorFlow's first profiler hold them; None for traces, which they are computed of."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> Steps:
+        """Steps with their breakdown, and the step of each event."""
+
+    @property
+    @abstractmethod
+    def environment(self) -> Environment:
+        """Where it was recorded: hosts, devices, cores."""
+
+    @property
+    @abstractmethod
+    def op_shares(self) -> OpShares:
+        """Which framework ops each executed unit stands for."""
+
+    @property
+    @abstractmethod
+    def op_sums(self) -> OpSums:
+        """What each framework op sums up to over the whole capture."""
+
+    @property
+    @abstractmethod
+    def op_scopes(self) -> OpScopes:
+        """Name scope and role of each framework op."""
+
+    @property
+    @abstractmethod
+    def hlo_ops(self) -> HloOps:
+        """Ops of XLA programs."""
+
+    @property
+    @abstractmethod
+    def kernels(self) -> KernelTable:
+        """Code that ran on device streams."""
+
+    @property
+    @abstractmethod
+    def memory(self) -> MemoryTables:
+        """Memory by allocator."""
+
+    @property
+    @abstractmethod
+    def memory_by_op(self) -> OpMemory:
+        """Bytes by the op that allocated them."""
+
+    @property
+    @abstractmethod
+    def tf_data(self) -> Pipelines:
+        """tf.data pipelines and iterators."""
+
+    @property
+    @abstractmethod
+    def enqueue_ps(self) -> tuple[int, int]:
+        """See `enqueue_times`."""
+
+    @property
+    @abstractmethod
+    def tf_functions(self) -> pd.DataFrame:
+        """What calls of `tf.function`s cost."""
+
+    @property
+    @abstractmethod
+    def host_facts(self) -> tuple[HostFacts, ...]:
+        """What tells of each host what it is for."""
+
+    @property
+    @abstractmethod
+    def hosts(self) -> pd.DataFrame:
+        """The `hosts` table."""
+
+    @property
+    @abstractmethod
+    def communication(self) -> pd.DataFrame:
+        """What hosts exchanged; those that train first."""
+
+    @cached_property
+    def step_frame(self) -> pd.DataFrame:
+        """The `steps` table as a user sees it."""
+        return self.steps.frame.drop(columns=_INTERNAL_STEP_COLUMNS)
+
+    @property
+    def is_averaged(self) -> Bool:
+        """For each step whether the averages are over it."""
+        return self.averaged_steps[0]
+
+    @cached_property
+    def averaged_steps(self) -> tuple[Bool, str]:
+        """The same, and a sentence on the others; see `choose_steps`."""
+        coordinators = not_training(self.host_facts)
+        return choose_steps(self.steps.frame, coordinators=coordinators, has_failed=self.failure is not None)
+
+    @cached_property
+    def ops(self) -> pd.DataFrame:
+        """The `ops` table of the whole trace, without idle time."""
+        return ops_table(self.op_shares, self.op_sums)
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """The `events` table. It doubles what a trace takes, so of a long one it lives only as long as somebody holds it."""
+        if self.trace.n_events <= _MANY_EVENTS:
+            return self._events
+        frame = self._held_events.get("events")
+        if frame is None:
+            frame = self._held_events["events"] = compute_events(self.trace, self.steps.event_step)
+        return frame
+
+    @cached_property
+    def _events(self) -> pd.DataFrame:
+        return compute_events(self.trace, self.steps.event_step)
+
+    @cached_property
+    def _held_events(self) -> WeakValueDictionary[str, pd.DataFrame]:
+        return WeakValueDictionary()
+
+    @cached_property
+    def flows(self) -> Flows:
+        """Which event made which other start."""
+        return compute_flows(self.trace)
+
+    @cached_property
+    def input_pipeline(self) -> InputPipeline:
+        """The verdict on the input."""
+        steps = self.steps.frame.assign(is_averaged=self.is_averaged)
+        return compute_input_pipeline(
+            self.trace, steps=steps, ops=self.ops, tf_data=self.tf_data, enqueue_ps=self.enqueue_ps
+        )
+
+    @property
+    def clock_notices(self) -> tuple[str, ...]:
+        """That the clocks of hosts disagree, where they do."""
+        notice = self.workers.clocks.notice if len(self.host_facts) > 1 else ""
+        return (notice,) if notice else ()
+
+    @cached_property
+    def op_totals(self) -> OpTotals:
+        """Time and executions of each framework op."""
+        return totals_of(self.op_sums, self.op_shares)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """Time and memory by Keras layer."""
+        return compute_layers(
+            self.op_scopes, self.op_totals, shares=self.op_shares, source_map=self.source_map, memory=self.memory_by_op
+        )
+
+    @cached_property
+    def source_lines(self) -> SourceLines:
+        """Time by line of source code."""
+        return compute_source_lines(self.trace, self.op_shares, self.source_map, ops=self.ops)
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """Time by name scope."""
+        return compute_scopes(self.op_scopes, self.op_totals)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Steps of each host, side by side."""
+        return compute_workers(self.steps, self.host_facts, lambda: self.communication)
+
+    @cached_property
+    def stragglers(self) -> pd.DataFrame:
+        """Hosts that hold the others up."""
+        return compute_stragglers(self.workers)
