@@ -41,13 +41,14 @@ from ..steps.steps import Steps
 from ..timeline.counters import Counters
 from ..tree.captured_graph import compute_captured_graph
 from ..tree.variables import compute_variables
+from .columns import stacked
 from .host_summary import HostSummary
 from .left_out import left_out
 from .merged_advice import reduced_advice
 from .merged_clock import Clock, common_clock
 from .merged_costs import total_costs
 from .merged_hlo import MergedHlo, merge_hlo
-from .merged_hosts import merge_communication, merge_host_facts
+from .merged_hosts import merge_host_facts
 from .merged_input import ReducedTfData, merge_tf_data
 from .merged_kernels import merge_kernels
 from .merged_memory import ReducedMemory, merge_memory
@@ -203,9 +204,8 @@ class ClusterResults(Totals):
     @cached_property
     def communication(self) -> pd.DataFrame:
         """What hosts exchanged; those that train first."""
-        return training_first(
-            merge_communication([one.communication for one in self.summaries]), not_training(self.host_facts)
-        )
+        exchanges = stacked([one.communication for one in self.summaries])
+        return training_first(exchanges, not_training(self.host_facts))
 
     @cached_property
     def memory(self) -> ReducedMemory:

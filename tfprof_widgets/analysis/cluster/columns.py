@@ -74,6 +74,12 @@ def owners(frames: Sequence[PackedFrame]) -> npt.NDArray[np.int64]:
     return np.repeat(np.arange(len(frames)), [len(frame) for frame in frames])
 
 
+def numbered(texts: Iterable[str]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """For each text the number of those equal to it, and the texts of these numbers, in order of first appearance."""
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(text, len(number)) for text in texts], np.int64), tuple(number)
+
+
 def interned(texts: Iterable[str]) -> tuple[str, ...]:
     """The texts, equal ones as one object, in a pickle as in memory: the hosts of a run have mostly the same."""
     return tuple(sys.intern(str(text)) for text in texts)

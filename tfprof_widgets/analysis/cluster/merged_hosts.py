@@ -1,7 +1,6 @@
-"""What is known of each host and of what it exchanged -> the same of all hosts.
+"""What is known of each host -> the same of all hosts.
 
 merge_host_facts(summaries) -> facts, in the order of the merged trace
-merge_communication(frames) -> DataFrame
 """
 
 from __future__ import annotations
@@ -9,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pandas as pd
-
 from ..hosts.roles import HostFacts
-from .columns import PackedFrame, stacked
 from .host_summary import HostSummary
 
 
@@ -33,8 +29,3 @@ def merge_host_facts(summaries: Sequence[HostSummary]) -> tuple[HostFacts, ...]:
             n_events=known.n_events + own.n_events,
         )
     return tuple(found.values())
-
-
-def merge_communication(frames: Sequence[PackedFrame]) -> pd.DataFrame:
-    """The exchanges of all hosts, host by host."""
-    return stacked(frames)

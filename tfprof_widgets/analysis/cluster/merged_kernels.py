@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import dense_codes, sum_by
 from ..ops.kernel_details import Launch
 from ..ops.kernels import KernelKinds, Kernels, KernelTable, KernelTimes, kernel_table
-from .columns import interned, joined
+from .columns import interned, joined, numbered
 
 MAX_KERNELS = 2_000
 """Of one host those with the most time; the others are one row, `OTHERS`."""
@@ -94,7 +93,10 @@ def _launch(numbers: Sequence[int], occupancy_pct: float) -> Launch:
 
 def merge_kernels(summaries: Sequence[KernelSummary]) -> KernelTable:
     """The kernels of all hosts, as `compute_kernels` would add them up."""
-    name, op = _numbered(summaries, "name"), _numbered(summaries, "op_name")
+    name, op, kind = (
+        numbered(text for one in summaries for text in getattr(one, column))
+        for column in ("name", "op_name", "op_type")
+    )
     launch = np.concatenate([one.launch for one in summaries])
     uses = joined([one.uses for one in summaries], np.bool_)
     is_eligible = joined([one.is_eligible for one in summaries], np.bool_)
@@ -103,13 +105,12 @@ def merge_kernels(summaries: Sequence[KernelSummary]) -> KernelTable:
     shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
     np.minimum.at(shortest, code, joined([one.min_ns for one in summaries], np.int64))
     np.maximum.at(longest, code, joined([one.max_ns for one in summaries], np.int64))
-    types = [text for one in summaries for text in one.op_type]
     occupancy = joined([one.occupancy_pct for one in summaries], np.float64)
     frame, _ = kernel_table(
         KernelKinds(
             name=tuple(name[1][i] for i in name[0][first].tolist()),
             op_name=tuple(op[1][i] for i in op[0][first].tolist()),
-            op_type=tuple(types[i] for i in first.tolist()),
+            op_type=tuple(kind[1][i] for i in kind[0][first].tolist()),
             launch=tuple(
                 _launch(row, pct) for row, pct in zip(launch[first].tolist(), occupancy[first].tolist(), strict=True)
             ),
@@ -124,10 +125,3 @@ def merge_kernels(summaries: Sequence[KernelSummary]) -> KernelTable:
         )
     )
     return KernelTable(frame)
-
-
-def _numbered(summaries: Sequence[KernelSummary], column: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """For each kernel the number of a text of it, and the texts."""
-    number: dict[str, int] = {}
-    found = [number.setdefault(text, len(number)) for one in summaries for text in getattr(one, column)]
-    return np.array(found, np.int64), list(number)

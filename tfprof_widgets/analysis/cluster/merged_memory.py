@@ -20,7 +20,7 @@ from ..layers.layer_memory import OpMemory
 from ..memory.memory import MemoryTables
 from ..memory.memory_growth import MemoryGrowth
 from ..memory.memory_snapshots import no_allocator
-from .columns import PackedFrame, joined, owners, stacked
+from .columns import PackedFrame, joined, numbered, owners, stacked
 from .memory_summary import MemorySummary, no_events
 
 _T = TypeVar("_T")
@@ -138,28 +138,21 @@ def _remedy(
 def _by_op(hosts: Sequence[str], summaries: Sequence[MemorySummary], *, several: bool) -> OpMemory:
     """Bytes by op of all hosts; those at the peak are of the allocator with the largest one."""
     parts = [one.by_op for one in summaries]
-    number: dict[str, int] = {}
-    types: list[str] = []
-    places = []
-    for part in parts:
-        for name, kind in zip(part.name, part.type, strict=True):
-            place = number.setdefault(name, len(number))
-            if place == len(types):
-                types.append(kind)
-            places.append(place)
-    row = np.array(places, np.int64)
+    row, names = numbered(name for part in parts for name in part.name)
+    kinds = [kind for part in parts for kind in part.type]
+    types = tuple(kinds[i] for i in np.unique(row, return_index=True)[1].tolist())
     top = _top(hosts, summaries)
     allocated = sum_by(row, joined([part.allocated_bytes for part in parts], np.int64), len(types))
     at_peak: Int64 = np.zeros(len(types), np.int64)
     if top < 0:
-        return OpMemory(tuple(number), tuple(types), allocated, at_peak, "", 0, 0)
+        return OpMemory(names, types, allocated, at_peak, "", 0, 0)
     edges = np.cumsum([0, *(len(part.name) for part in parts)])
     np.add.at(at_peak, row[edges[top] : edges[top + 1]], parts[top].peak_bytes)
     allocator = f"{hosts[top]}: {parts[top].allocator}" if several else parts[top].allocator
     return replace(
         parts[top],
-        name=tuple(number),
-        type=tuple(types),
+        name=names,
+        type=types,
         allocated_bytes=allocated,
         peak_bytes=at_peak,
         allocator=allocator,

@@ -6,7 +6,7 @@ summarize_ops(results) -> OpSummary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,14 +159,8 @@ def summarize_ops(results: Facts, units: KeptUnits) -> OpSummary:
 
 def _added(sums: OpSums, place: Int64, n: int) -> OpSums:
     """Sums of units by their number in the summary."""
-    return OpSums(
-        count=_rows_added(sums.count, place, n),
-        n_done=_rows_added(sums.n_done, place, n),
-        total_ps=_rows_added(sums.total_ps, place, n),
-        self_ps=_rows_added(sums.self_ps, place, n),
-        kernel_ns=_rows_added(sums.kernel_ns, place, n),
-        tensor_ns=_rows_added(sums.tensor_ns, place, n),
-    )
+    known = {column.name: getattr(sums, column.name) for column in fields(sums)}
+    return OpSums(**{name: _rows_added(one, place, n) for name, one in known.items() if one is not None})
 
 
 def _rows_added(values: npt.NDArray[Any], place: Int64, n: int) -> npt.NDArray[Any]:
