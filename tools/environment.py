@@ -26,15 +26,15 @@ def as_root() -> list[str] | None:
     return None
 
 
-def apt_install(package: str) -> bool:
-    """Install one Debian package, quietly; False where that is impossible here."""
+def apt_install(*packages: str) -> bool:
+    """Install Debian packages, quietly; False where that is impossible here."""
     prefix, apt = as_root(), shutil.which("apt-get")
     if apt is None or prefix is None:
         return False
     # `env` carries the variable through sudo, which drops the environment.
     quiet = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", apt, "-qq"]
     subprocess.run([*quiet, "update"], stdout=subprocess.DEVNULL, check=False)
-    install = [*quiet, "install", "-y", "--no-install-recommends", package]
+    install = [*quiet, "install", "-y", "--no-install-recommends", *packages]
     return subprocess.run(install, stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
