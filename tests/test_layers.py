@@ -13,6 +13,7 @@ import tfprof_widgets
 from tests.layers import (
     LAZY,
     PACKAGE,
+    ROOT,
     circles,
     folder_circles,
     module_circles,
@@ -21,6 +22,7 @@ from tests.layers import (
     violations,
     violations_of,
 )
+from tests.typescript_layers import JS
 
 
 def test_modules_import_only_along_the_allowed_edges() -> None:
@@ -45,6 +47,13 @@ def test_a_module_in_no_unit_is_refused() -> None:
 
 def test_the_top_of_the_package_has_two_modules() -> None:
     assert sorted(path.name for path in PACKAGE.glob("*.py")) == ["__init__.py", "errors.py"]
+
+
+def test_no_file_is_longer_than_350_lines() -> None:
+    sources = [*PACKAGE.rglob("*.py"), *(path for suffix in ("ts", "css") for path in JS.rglob(f"*.{suffix}"))]
+    assert len(sources) > 600
+    long = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in sources}
+    assert {name: n for name, n in long.items() if n > 350} == {}
 
 
 def test_no_module_is_called_as_a_public_function() -> None:
