@@ -76,7 +76,9 @@ def test_the_bundle_draws_each_python_view_by_its_name() -> None:
 
 def test_the_one_sheet_has_the_styles_of_every_view() -> None:
     sheet = (SOURCE / "entries" / "views.css").read_text(encoding="utf-8")
-    shared = {f"../styles/{path.name}" for path in (SOURCE / "styles").glob("*.css")}
+    shared = {
+        f"../{path.parent.name}/{path.name}" for name in ("colors", "styles") for path in (SOURCE / name).glob("*.css")
+    }
     own = {
         f"../views/{path.stem}/{path.name}"
         for path in (SOURCE / "views").glob("*/*.css")
