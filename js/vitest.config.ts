@@ -1,6 +1,13 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  // No test is about speed: on a loaded machine vitest's own 5 s would make one fail that is right.
-  test: { include: ["test/**/*.test.ts"], environment: "node", css: false, testTimeout: 30_000 },
+  test: {
+    include: ["test/**/*.test.ts"],
+    environment: "node",
+    css: false,
+    // No test is about speed: on a loaded machine vitest's own 5 s would make one fail that is right.
+    testTimeout: 30_000,
+    // To load jsdom and the views anew for each file took longer than the tests.
+    isolate: false,
+  },
 });

@@ -10,6 +10,7 @@ import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { encodePack } from "./encoding";
 import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
+import { settle } from "./shown";
 
 const EVIL = "<img src=x onerror=alert(1)><b>bold</b></script>";
 
@@ -40,7 +41,7 @@ async function show(advice: AdviceMeta[], given: Partial<TraceMeta> = {}, chosen
   const brought: unknown[] = [];
   el.addEventListener(BRING_VIEW, (event) => brought.push((event as CustomEvent).detail));
   await mount(overviewPanel).render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
-  await new Promise((done) => setTimeout(done, 60));
+  await settle();
   const root = el.firstElementChild as HTMLElement;
   const cards = () => [...root.querySelectorAll<HTMLElement>(".tfp-card")];
   const title = (i: number) => cards()[i].querySelector(".title") as HTMLButtonElement;
@@ -244,7 +245,7 @@ describe("advice that comes after the first paint", () => {
       const part = await encodePack({ meta, tables: {} });
       page.data.emit("msg:custom", { kind: "part", key: `${name}:0` }, [new DataView(part.buffer as ArrayBuffer)]);
     }
-    await new Promise((done) => setTimeout(done, 60));
+    await settle();
   }
 
   it("is asked for, and its place says so until it is here", async () => {
@@ -276,7 +277,7 @@ describe("advice that comes after the first paint", () => {
   it("says why it does not come", async () => {
     const shown = await late();
     shown.page.data.emit("msg:custom", { kind: "error", key: "advice:0", message: "the trace was closed" });
-    await new Promise((done) => setTimeout(done, 60));
+    await settle();
     expect(shown.root.querySelector(".tfp-top [role=status]")?.textContent).toContain("the trace was closed");
   });
 });

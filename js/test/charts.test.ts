@@ -5,6 +5,7 @@ import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
 import { stepChart } from "../src/views/step_chart/step_chart";
 import { type FakePage, fakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
+import { settle } from "./shown";
 
 const WIDTH = 400;
 const KEY = Symbol.for("tfprof_widgets.bokeh test");
@@ -50,8 +51,6 @@ interface Shown {
   readonly bokeh: FakeBokeh;
   readonly controller: AbortController;
 }
-
-const settle = () => new Promise((done) => setTimeout(done, 80));
 
 async function show(widget: TraceBuilder, options: SceneOptions = {}): Promise<Shown> {
   const bokeh = new FakeBokeh();

@@ -7,6 +7,7 @@ import { mount } from "../src/ui/view";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
 import { makeScene } from "./scene";
+import { settle } from "./shown";
 
 const EVIL = "<img src=x onerror=alert(1)>: <b>bold</b>";
 const GPU = { hosts: ["box"], device_type: "Nvidia GPU (Volta)", n_devices: 8, n_active_devices: 3, n_threads: 16 };
@@ -27,7 +28,7 @@ async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}) {
   const page = await fakePage(pack);
   const el = document.body.appendChild(document.createElement("div"));
   await mount(overviewPanel).render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
-  await new Promise((done) => setTimeout(done, 60));
+  await settle();
   const root = el.firstElementChild as HTMLElement;
   const find = (selector: string) => root.querySelector(selector) as HTMLElement;
   const press = (text: string) =>

@@ -15,8 +15,16 @@ export interface Shown {
   readonly controller: AbortController;
 }
 
-/** Waits until a view has drawn what it puts off to a later frame. */
-export const settle = () => new Promise((done) => setTimeout(done, 60));
+/** Waits until a view has drawn what it puts off: until the page is the same at three looks, however slow the machine. */
+export async function settle(): Promise<void> {
+  let seen = "";
+  for (let nSame = 0; nSame < 3; ) {
+    await new Promise((done) => setTimeout(done, 20));
+    const now = document.body.innerHTML;
+    nSame = now === seen ? nSame + 1 : 0;
+    seen = now;
+  }
+}
 
 export async function showWidget(
   widget: TraceBuilder,

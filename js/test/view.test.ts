@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { isDarkTheme } from "../src/ui/theme";
 import { mount, mountPlain } from "../src/ui/view";
 import { FakeModel, fakePage } from "./fake_host";
+import { settle } from "./shown";
 
 function element(): HTMLElement {
   return document.body.appendChild(document.createElement("div"));
@@ -46,7 +47,7 @@ describe("view", () => {
     controller.abort();
     const before = n;
     document.body.dataset.jpThemeLight = "true";
-    await new Promise((done) => setTimeout(done, 20));
+    await settle();
     expect([n, root.isConnected]).toEqual([before, false]);
   });
 

@@ -12,7 +12,7 @@ import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { stepChart } from "../src/views/step_chart/step_chart";
 import type { FakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
-import { EVIL, type Shown, showWidget, withLayout } from "./shown";
+import { EVIL, type Shown, settle, showWidget, withLayout } from "./shown";
 
 const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
 
@@ -62,7 +62,7 @@ describe("op table", () => {
     const { start_ps: start, duration_ps: duration } = makeScene().tables.steps.columns;
     const [t0, t1] = [Number(start[12]), Number(start[18]) + Number(duration[18])];
     page.link.set("time_range", [Math.ceil(t0 / 1000), Math.floor(t1 / 1000)]);
-    await new Promise((done) => setTimeout(done, 60));
+    await settle();
     expect(count()).toContain("steps 12–18");
     expect(cell()).toBe("224");
   });
@@ -92,7 +92,7 @@ describe("op table", () => {
     await new Promise((done) => requestAnimationFrame(done));
     await Promise.resolve();
     isHidden = false;
-    await new Promise((done) => setTimeout(done, 80));
+    await settle();
     vi.unstubAllGlobals();
     expect(rows(root).length).toBeGreaterThan(5);
   });
@@ -102,7 +102,7 @@ describe("op table", () => {
     const input = root.querySelector("input") as HTMLInputElement;
     input.value = "/resize|decode/i";
     input.dispatchEvent(new Event("input"));
-    await new Promise((done) => setTimeout(done, 60));
+    await settle();
     expect(rows(root).length).toBe(2);
     expect(root.querySelector(".bar .q")?.textContent).toMatch(/^2 of \d+ ops/);
   });
@@ -145,7 +145,7 @@ describe("input graph", () => {
     const { root, page } = await show(inputGraph);
     const { start_ps: start } = makeScene().tables.steps.columns;
     page.link.set("time_range", [Math.ceil(Number(start[3]) / 1000), Math.floor(Number(start[5]) / 1000)]);
-    await new Promise((done) => setTimeout(done, 60));
+    await settle();
     expect(root.querySelector(".tfp-say")?.textContent).toContain("on average of 2 in steps 3–4");
   });
 });
@@ -221,7 +221,7 @@ describe("dashboard", () => {
     const tabs = [...root.querySelectorAll<HTMLElement>("[role=tab]")];
     expect(tabs.map((tab) => tab.tabIndex)).toEqual([0, ...new Array(tabs.length - 1).fill(-1)]);
     tabs[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-    await new Promise((done) => setTimeout(done, 10));
+    await settle();
     expect(root.textContent).toContain("drawn source_view");
     expect(tabs.filter((tab) => tab.getAttribute("aria-selected") === "true")).toEqual([tabs[1]]);
     expect(document.activeElement).toBe(tabs[1]);
