@@ -1,4 +1,4 @@
-"""Names of check groups -> the checks run one after the other, pytest last, and an exit status."""
+"""Names of check groups -> their checks run side by side, then pytest by itself, and an exit status."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,27 +23,42 @@ MOST_PROCESSES = 4
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
+@dataclass(frozen=True)
+class Check:
+    """A command that is quiet and ends with 0 where all is well."""
+
+    name: str
+    command: list[str]
+    cwd: Path = ROOT
+    path: str = ""
+    """The PATH it runs with; empty: that of this process."""
+
+
 @dataclass
 class Report:
-    """What failed and what could not be run, in the order it happened."""
+    """What failed and what could not be run, in the order it ended."""
 
     failed: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     npm_path: str | None = None
 
-    def run(self, name: str, command: list[str], cwd: Path = ROOT, path: str = "") -> bool:
-        """Run one quiet check; its output is shown only when it fails."""
-        env = {**os.environ, "PATH": path or os.environ.get("PATH", ""), "NO_COLOR": "1"}
-        start = time.monotonic()
-        done = subprocess.run(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        return self.note(name, done.returncode == 0, start, done.stdout.decode(errors="replace"))
+    def run_all(self, checks: list[Check]) -> None:
+        """Run checks side by side, as many at once as there are processors."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(self.run, checks))
 
-    def note(self, name: str, is_ok: bool, start: float, output: str) -> bool:
-        """Print one line for a check that began at `start`, and its output where it failed."""
-        print(f"{name:<28} {'ok' if is_ok else 'FAILED'} {time.monotonic() - start:7.1f} s", flush=True)
+    def run(self, check: Check) -> bool:
+        """Run one check and print a line about it; its output is shown only when it fails."""
+        env = {**os.environ, "PATH": check.path or os.environ.get("PATH", ""), "NO_COLOR": "1"}
+        start = time.monotonic()
+        done = subprocess.run(
+            check.command, cwd=check.cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        is_ok = done.returncode == 0
+        told = "" if is_ok else "\n" + done.stdout.decode(errors="replace")
+        print(f"{check.name:<28} {'ok' if is_ok else 'FAILED'} {time.monotonic() - start:7.1f} s{told}", flush=True)
         if not is_ok:
-            print(output, flush=True)
-            self.failed.append(name)
+            self.failed.append(check.name)
         return is_ok
 
     def lack(self, sentence: str) -> None:
@@ -76,43 +92,44 @@ def _installed(report: Report) -> str:
     if stamp.exists() and stamp.read_text() == wanted:
         return path
     # No install scripts: esbuild's only checks a binary that its platform package already holds.
-    if not report.run("npm ci", npm(path, "ci", "--ignore-scripts", "--no-audit", "--no-fund"), JS, path):
+    if not report.run(npm("npm ci", path, "ci", "--ignore-scripts", "--no-audit", "--no-fund")):
         return ""
     stamp.write_text(wanted)
     return path
 
 
-def npm(path: str, *arguments: str) -> list[str]:
-    """An npm command line that does not depend on the PATH of this process."""
-    return [shutil.which("npm", path=path) or "npm", *arguments]
+def npm(name: str, path: str, *arguments: str) -> Check:
+    """A check by npm that does not depend on the PATH of this process."""
+    return Check(name, [shutil.which("npm", path=path) or "npm", *arguments], JS, path)
 
 
-def lint(report: Report) -> None:
+def lint(report: Report) -> list[Check]:
     """Style and types, both languages."""
     python = ["tfprof_widgets", "tests", "tools", "benchmarks"]
-    report.run("ruff check", [python_tool("ruff"), "check", *python])
-    report.run("ruff format", [python_tool("ruff"), "format", "--check", *python])
-    report.run("mypy", [python_tool("mypy")])
+    checks = [
+        Check("mypy", [python_tool("mypy")]),
+        Check("ruff check", [python_tool("ruff"), "check", *python]),
+        Check("ruff format", [python_tool("ruff"), "format", "--check", *python]),
+    ]
     path = npm_path(report)
     if path:
-        report.run("biome", npm(path, "exec", "--no", "--", "biome", "ci", "."), JS, path)
-        report.run("tsc", npm(path, "exec", "--no", "--", "tsc", "--noEmit"), JS, path)
+        checks += [
+            npm("tsc", path, "exec", "--no", "--", "tsc", "--noEmit"),
+            npm("biome", path, "exec", "--no", "--", "biome", "ci", "."),
+        ]
+    return checks
 
 
-def js(report: Report) -> None:
-    """The TypeScript tests, and whether the committed bundles are what js/src builds."""
+def js(report: Report) -> list[Check]:
+    """The TypeScript tests, and whether the committed bundle is what js/src builds."""
     path = npm_path(report)
-    if not path:
-        return
-    report.run("vitest", npm(path, "test"), JS, path)
-    report.run("bundles as committed", npm(path, "run", "check"), JS, path)
+    return [npm("vitest", path, "test"), npm("bundle as committed", path, "run", "check")] if path else []
 
 
-def build(report: Report) -> None:
-    """Rebuild the bundles."""
+def build(report: Report) -> list[Check]:
+    """Rebuild the bundle."""
     path = npm_path(report)
-    if path:
-        report.run("esbuild", npm(path, "run", "build"), JS, path)
+    return [npm("esbuild", path, "run", "build")] if path else []
 
 
 def unit(report: Report) -> None:
@@ -139,16 +156,21 @@ def _pytest(report: Report, *arguments: str) -> None:
         report.failed.append("pytest")
 
 
-GROUPS: dict[str, Callable[[Report], None]] = {"lint": lint, "js": js, "build": build, "unit": unit, "pytest": pytest}
+CHECKS: dict[str, Callable[[Report], list[Check]]] = {"js": js, "lint": lint, "build": build}
+"""In the order in which they begin: the longest first."""
+TESTS: dict[str, Callable[[Report], None]] = {"unit": unit, "pytest": pytest}
 
 
 def main() -> int:
-    """Run the groups named on the command line; 1 where a check failed."""
+    """Run the groups named on the command line, tests last; 1 where a check failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("groups", nargs="+", choices=GROUPS)
+    parser.add_argument("groups", nargs="+", choices=[*CHECKS, *TESTS])
+    groups = parser.parse_args().groups
     report = Report()
-    for group in parser.parse_args().groups:
-        GROUPS[group](report)
+    report.run_all([check for name in CHECKS if name in groups for check in CHECKS[name](report)])
+    for name in groups:
+        if name in TESTS:
+            TESTS[name](report)
     return 1 if report.failed else 0
 
 
