@@ -31,7 +31,7 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """What `python -c program` does and writes with these `variables` in its environment.
 
-    TensorFlow and Keras have been imported before. Nothing that a program does is seen by the next.
+    TensorFlow, Keras, pandas and ipywidgets have been imported before. Nothing that a program does is seen by the next.
 
     Raises:
         TimeoutExpired: it took too long; it was ended.
@@ -51,6 +51,14 @@ def run_python(
             check=False,
         )
     return _parent().run(program, cwd=cwd, timeout_s=timeout_s, variables=variables)
+
+
+def run_file(path: Path, *arguments: str, timeout_s: float = 240, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What `python path arguments...` does and writes, in the same way."""
+    argv, folder = [str(path), *arguments], str(path.parent)
+    program = f"import runpy, sys\nsys.argv, sys.path[0] = {argv!r}, {folder!r}\n"
+    run = f"runpy.run_path({str(path)!r}, run_name='__main__')"
+    return run_python(program + run, timeout_s=timeout_s, **variables)
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -151,7 +159,9 @@ def _become(program: str) -> tuple[types.CodeType, dict[str, Any]]:
 
 
 if __name__ == "__main__":
+    import ipywidgets  # noqa: F401
     import keras  # noqa: F401
+    import pandas  # noqa: F401
     import tensorflow  # noqa: F401
 
     if (wanted := _wait_for_program()) is not None:

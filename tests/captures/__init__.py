@@ -1,19 +1,13 @@
-"""Real TensorFlow runs, each in its own process -> the xplane.pb files that tests read.
-
-`python -m tests.captures KIND DIR` runs one kind here and leaves `DIR/plugins/profile/*/*.xplane.pb`.
-"""
+"""Real TensorFlow runs, each in its own process -> the xplane.pb files that tests read."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.captures import fits, loops, own_captures
+from tests.warm_process import run_python
 
-ROOT = Path(__file__).parents[2]
 XPLANE = "plugins/profile/*/*.xplane.pb"
 """Where a run leaves its file."""
 
@@ -43,10 +37,8 @@ KINDS: dict[str, Callable[[str], None]] = {
 
 def capture(kind: str, directory: Path) -> Path:
     """Run one kind of training in a fresh process and give the path of its xplane.pb."""
-    always = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    environment = {"TF_ENABLE_ONEDNN_OPTS": "0"} | os.environ | always
-    command = [sys.executable, "-m", "tests.captures", kind, str(directory.resolve())]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    program = f"from tests.captures import KINDS\nKINDS[{kind!r}]({str(directory.resolve())!r})"
+    done = run_python(program, TF_CPU_ALLOCATOR_USE_BFC="true", TF_ENABLE_ONEDNN_OPTS="0")
     if done.returncode:
         raise RuntimeError(f"the capture {kind!r} failed with status {done.returncode}:\n{done.stderr[-2000:]}")
     (path,) = directory.glob(XPLANE)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-ROOT = Path(__file__).parents[2]
+from tests.warm_process import run_file
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +17,8 @@ def first_profiler(shared_directory: Path) -> Path:
     with FileLock(shared_directory / "first_profiler_files.lock"):
         if not whole.is_dir():
             part = shared_directory / "first_profiler_files.part"
-            command = [sys.executable, "-m", "tests.unit.formats.first_profiler", str(part)]
-            environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-            done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
+            done = run_file(
+                Path(__file__).parent / "formats" / "first_profiler.py", str(part), CUDA_VISIBLE_DEVICES="-1"
             )
             assert done.returncode == 0, done.stderr[-3000:]
             part.rename(whole)

@@ -1,21 +1,20 @@
-"""A net of TensorFlow 1, and what tfprof writes of it: `python -m tests.unit.export.first_profiler_run FOLDER`.
+"""A net of TensorFlow 1, and what tfprof writes of it in a folder.
 
-Leaves `profile.context`, `step-N.pb` (RunMetadata), `graph.pb`, `op_log.pb`, `FIGURE.pb.gz` (tfprof's own pprof files of the
-code view) and `advice.json` (what its `advise` says).
+`profile.context`, `step-N.pb` (RunMetadata), `graph.pb`, `op_log.pb`, `FIGURE.pb.gz` (tfprof's own pprof files of the code
+view) and `advice.json` (what its `advise` says).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-ROOT = Path(__file__).parents[3]
+from tests.warm_process import run_python
+
 FIGURES = ("micros", "accelerator_micros", "bytes")
 N_STEPS = 3
 
@@ -28,11 +27,8 @@ def first_profiler_run(directory: Path) -> Path:
         if not (made / "whole").exists():
             part = made / f"run-{os.getpid()}"
             part.mkdir(exist_ok=True)
-            command = [sys.executable, "-m", "tests.unit.export.first_profiler_run", str(part)]
-            environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-            done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
-            )
+            program = f"import pathlib\nfrom {__name__} import main\nmain(pathlib.Path({str(part)!r}))"
+            done = run_python(program)
             if done.returncode:
                 raise RuntimeError(f"the run failed with status {done.returncode}:\n{done.stderr[-2000:]}")
             part.rename(made / "whole")
@@ -103,7 +99,3 @@ def as_on_a_gpu(ran: Any) -> None:
         kernel.op_end_rel_micros = max(1, node.op_end_rel_micros // 4)
         kernel.op_end_rel_nanos = 1000 * kernel.op_end_rel_micros
     devices.remove(host)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,21 +1,15 @@
-"""Small real trainings with one planted cause each, captured by this package in one process -> a run directory per kind.
-
-`python -m tests.unit.analysis.advice.trainings DIR SEED [KIND ...]` writes `DIR/KIND` and, of those with a cause,
-`DIR/KIND.fixed`, the same training with the advised fix.
-"""
+"""Small real trainings with one planted cause each, captured by this package in one process -> a run directory per kind."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[4]
+from tests.warm_process import run_python
+
 N_STEPS = 12
 FIXED = ".fixed"
 FILTER_PX = 11
@@ -23,9 +17,8 @@ FILTER_PX = 11
 
 def train_all(directory: Path, seed: int = 0, *, kinds: Sequence[str] = ()) -> dict[str, Path]:
     """Run every kind (or some), and the fixed ones, in one fresh process and give the directory of each."""
-    environment = os.environ | {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "tests.unit.analysis.advice.trainings", str(directory), str(seed), *kinds]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    program = f"from {__name__} import main\nmain({str(directory)!r}, {seed}, {list(kinds)!r})"
+    done = run_python(program, timeout_s=600, TF_CPU_ALLOCATOR_USE_BFC="true")
     if done.returncode:
         raise RuntimeError(f"the trainings failed with status {done.returncode}:\n{done.stderr[-2000:]}")
     return {kind: directory / kind for kind in (*KINDS, *(f"{kind}{FIXED}" for kind in PLANTED))}  # of those that ran
@@ -272,15 +265,12 @@ PLANTED: dict[str, Callable[..., None]] = {
 KINDS: dict[str, Callable[..., None]] = HEALTHY | PLANTED
 
 
-def _main(directory: str, seed: int, kinds: list[str]) -> None:
+def main(directory: str, seed: int, kinds: list[str]) -> None:
+    """Write `directory/KIND` and, of those with a cause, `directory/KIND.fixed`; of all kinds where none is given."""
     import keras
 
-    for kind in kinds:
+    for kind in kinds or KINDS:
         for suffix in ("", FIXED) if kind in PLANTED else ("",):  # one after the other: a machine's load changes
             keras.utils.set_random_seed(seed)
             KINDS[kind](f"{directory}/{kind}{suffix}", seed, **({"is_fixed": True} if suffix else {}))
             keras.backend.clear_session()
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1], int(sys.argv[2]), sys.argv[3:] or list(KINDS))

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,14 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.warm_process import run_file
+
 N_BATCHES = 12
 
 
 def capture_all(directory: Path) -> dict[str, Path]:
     """Run every kind in one fresh process and give the path of each file. CPU memory is not recorded."""
-    environment = {key: value for key, value in os.environ.items() if key != "TF_CPU_ALLOCATOR_USE_BFC"}
-    command = [sys.executable, __file__, str(directory)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = run_file(Path(__file__), str(directory), TF_CPU_ALLOCATOR_USE_BFC="false")
     if done.returncode:
         raise RuntimeError(f"the tf.data captures failed with status {done.returncode}:\n{done.stderr[-2000:]}")
     return {kind: directory / f"{kind}.xplane.pb" for kind in KINDS}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.warm_process import run_file
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.opening.open import open_traces
-
-ROOT = Path(__file__).resolve().parents[4]
 
 HEAD = """\
 import contextlib, sys
@@ -160,9 +156,7 @@ def run_program(name: str, folder: Path) -> Path:
     """Run a program in `folder` and return the log directory of its capture."""
     file, logdir = folder / f"{name}.py", folder / "logs"
     file.write_text(HEAD + PROGRAMS[name])
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(file), str(logdir)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    done = run_file(file, str(logdir))
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.strip().endswith("()"), f"the capture had something to say: {done.stdout}"
     return logdir

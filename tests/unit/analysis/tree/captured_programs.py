@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from tests.warm_process import run_file
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.opening.open import open_traces
-
-ROOT = Path(__file__).resolve().parents[4]
 
 HEAD = """\
 import json, sys
@@ -79,19 +75,7 @@ def run_program(name: str, directory: Path) -> tuple[Results, dict[str, Any]]:
     """The capture of a program, and what it printed of itself."""
     script = directory / f"{name}.py"
     script.write_text(HEAD + PROGRAMS[name])
-    environment = os.environ | {
-        "TF_CPU_ALLOCATOR_USE_BFC": "true",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "PYTHONPATH": str(ROOT),
-    }
-    done = subprocess.run(
-        [sys.executable, str(script), str(directory / "logdir")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run_file(script, str(directory / "logdir"), TF_CPU_ALLOCATOR_USE_BFC="true")
     assert done.returncode == 0, f"{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
     assert "deprecat" not in done.stderr
     opened = open_traces(directory / "logdir")
