@@ -12,7 +12,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.planted import measured, why_not_planted, why_not_the_gain
-from tests.unit.analysis.advice.trainings import FIXED, HEALTHY, PLANTED, ROOT, train_all
+from tests.unit.analysis.advice.trainings import FIXED, HEALTHY, PLANTED, train_all
+from tests.warm_process import ROOT
 
 SEEDS = range(5)
 TABLE = ROOT / "build" / "planted_causes.md"

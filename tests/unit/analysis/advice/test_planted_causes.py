@@ -1,30 +1,28 @@
-"""Real trainings with one planted cause each, run by TensorFlow -> the top advice names it, and its fix wins what it says.
+"""Real trainings with one planted cause each, run by TensorFlow -> the top advice names it.
 
-Advice goes by shares and medians, so a busy machine does not change it; no time is asserted. What a fix wins is a ratio of two
-runs: where the machine was busier during one of them, both are run again. The same over five seeds: `make fuzz`.
+Advice goes by shares and medians, so a busy machine does not change it; no time is asserted. The same over five seeds, and
+whether a fix wins what its advice says: `make fuzz`, and for each cause but one `notebooks/diagnose.ipynb`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.unit.analysis.advice.planted import PLANTED, measured, why_not_planted, why_not_the_gain
+from tests.unit.analysis.advice.planted import PLANTED, why_not_planted, why_not_the_gain
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tests.unit.analysis.advice.trainings import FIXED, HEALTHY, train_all
+from tests.unit.analysis.advice.trainings import HEALTHY, train_all
 from tfprof_widgets.analysis.advice.advice import MAY_BE_CHANCE
 
 pytestmark = pytest.mark.tensorflow
-N_TRIES = 3
 
 
 @pytest.fixture(scope="module")
 def prof_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tfprof.Profile]:
     """`prof_of(kind)`: the profile of a training, all of them run once in one process."""
-    runs = train_all(tmp_path_factory.mktemp("trainings"))
+    runs = train_all(tmp_path_factory.mktemp("trainings"), runs=[*HEALTHY, *PLANTED])
     profiles: dict[str, tfprof.Profile] = {}
 
     def prof(kind: str) -> tfprof.Profile:
@@ -38,23 +36,6 @@ def prof_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tfprof.
 @pytest.mark.parametrize("kind", PLANTED)
 def test_the_planted_cause_is_the_top_advice(kind: str, prof_of: Callable[[str], tfprof.Profile]) -> None:
     assert why_not_planted(kind, prof_of(kind)) == ""
-
-
-@pytest.mark.parametrize("kind", PLANTED)
-def test_the_fix_wins_what_the_advice_says_within_a_factor_of_two(
-    kind: str, prof_of: Callable[[str], tfprof.Profile], tmp_path: Path
-) -> None:
-    before, after = prof_of(kind), prof_of(f"{kind}{FIXED}")
-    for number in range(1, N_TRIES + 1):
-        why = why_not_the_gain(before.advice[0].gain_ratio, *measured(before, after))
-        if not why or number == N_TRIES:
-            break
-        runs = train_all(tmp_path / str(number), kinds=[kind])
-        before, after = tfprof.load(runs[kind]), tfprof.load(runs[f"{kind}{FIXED}"])
-    assert why == ""
-    assert before.advice[0].rule not in [
-        one.rule for one in after.advice[:1] if one.gain_ratio >= before.advice[0].gain_ratio
-    ]
 
 
 @pytest.mark.parametrize(

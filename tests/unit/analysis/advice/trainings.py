@@ -15,13 +15,14 @@ FIXED = ".fixed"
 FILTER_PX = 11
 
 
-def train_all(directory: Path, seed: int = 0, *, kinds: Sequence[str] = ()) -> dict[str, Path]:
-    """Run every kind (or some), and the fixed ones, in one fresh process and give the directory of each."""
-    program = f"from {__name__} import main\nmain({str(directory)!r}, {seed}, {list(kinds)!r})"
+def train_all(directory: Path, seed: int = 0, *, runs: Sequence[str] = ()) -> dict[str, Path]:
+    """Run some trainings, or all of `RUNS`, in one fresh process and give the directory of each."""
+    chosen = list(runs or RUNS)
+    program = f"from {__name__} import main\nmain({str(directory)!r}, {seed}, {chosen!r})"
     done = run_python(program, timeout_s=600, TF_CPU_ALLOCATOR_USE_BFC="true")
     if done.returncode:
         raise RuntimeError(f"the trainings failed with status {done.returncode}:\n{done.stderr[-2000:]}")
-    return {kind: directory / kind for kind in (*KINDS, *(f"{kind}{FIXED}" for kind in PLANTED))}  # of those that ran
+    return {run: directory / run for run in chosen}
 
 
 def _samples(n: int, shape: Sequence[int], seed: int) -> tuple[Any, Any]:
@@ -262,15 +263,17 @@ PLANTED: dict[str, Callable[..., None]] = {
         checkpoints,
     )
 }
-KINDS: dict[str, Callable[..., None]] = HEALTHY | PLANTED
+RUNS = (*HEALTHY, *(run for kind in PLANTED for run in (kind, f"{kind}{FIXED}")))
+"""Each training, and after one with a planted cause the same with the advised fix: a machine's load changes."""
 
 
-def main(directory: str, seed: int, kinds: list[str]) -> None:
-    """Write `directory/KIND` and, of those with a cause, `directory/KIND.fixed`; of all kinds where none is given."""
+def main(directory: str, seed: int, runs: Sequence[str]) -> None:
+    """Write `directory/RUN` for each."""
     import keras
 
-    for kind in kinds or KINDS:
-        for suffix in ("", FIXED) if kind in PLANTED else ("",):  # one after the other: a machine's load changes
-            keras.utils.set_random_seed(seed)
-            KINDS[kind](f"{directory}/{kind}{suffix}", seed, **({"is_fixed": True} if suffix else {}))
-            keras.backend.clear_session()
+    for run in runs:
+        keras.utils.set_random_seed(seed)
+        kind = run.removesuffix(FIXED)
+        options = {"is_fixed": True} if kind != run else {}
+        (HEALTHY | PLANTED)[kind](f"{directory}/{run}", seed, **options)
+        keras.backend.clear_session()
