@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from tests.captures import committed
 # A busy machine must not decide about a property: neither the time of one example nor that of making them.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# Hundreds of processes import this package: a Python that keeps no bytecode would compile it in each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The default depends on the CPU, and with it the names of ops and allocators; `capture/test_onednn.py` has it on. And with it on,
 # TensorFlow 2.21 does not survive an op that runs out of memory, which tests have it do.

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
+import pkgutil
 import re
 import select
 import signal
@@ -31,7 +33,7 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """What `python -c program` does and writes with these `variables` in its environment.
 
-    TensorFlow, Keras, pandas and ipywidgets have been imported before. Nothing that a program does is seen by the next.
+    TensorFlow, Keras and most of this package have been imported before. Nothing that a program does is seen by the next.
 
     Raises:
         TimeoutExpired: it took too long; it was ended.
@@ -158,11 +160,18 @@ def _become(program: str) -> tuple[types.CodeType, dict[str, Any]]:
     return compile(program, "<string>", "exec"), main.__dict__
 
 
-if __name__ == "__main__":
-    import ipywidgets  # noqa: F401
+def _import_what_most_need() -> None:
+    """TensorFlow, Keras and all of this package that begins nothing when it is imported."""
     import keras  # noqa: F401
-    import pandas  # noqa: F401
     import tensorflow  # noqa: F401
 
+    for part in ("analysis", "opening", "profiles", "views"):
+        package = importlib.import_module(f"tfprof_widgets.{part}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+
+
+if __name__ == "__main__":
+    _import_what_most_need()
     if (wanted := _wait_for_program()) is not None:
         exec(*_become(wanted))
