@@ -149,8 +149,8 @@ def pytest(report: Report) -> None:
 
 
 def _pytest(report: Report, *arguments: str) -> None:
-    # A file goes to one process as a whole: its tests share a browser, a kernel or a training.
-    processes = ["-n", str(min(MOST_PROCESSES, os.cpu_count() or 1)), "--dist", "loadfile"]
+    # A file goes to one process as a whole: its tests share a browser, a kernel or a training. Half of their time they wait.
+    processes = ["-n", str(min(MOST_PROCESSES, (os.cpu_count() or 1) + 1)), "--dist", "loadfile"]
     command = [sys.executable, "-m", "pytest", "-q", *processes, *arguments]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         report.failed.append("pytest")
