@@ -162,7 +162,7 @@ def _of_one_time(
     """The same without files of another time than most, which cannot be shown beside them."""
 
     # Hosts of one file share a clock.
-    origins = [0 if isinstance(one, FailedHost) else one[0].origin_ns for one in done]
+    origins = [0 if isinstance(one, FailedHost) else one[0].trace.origin_ns for one in done]
     kept = list(done)
     for number, reason in other_times(origins).items():
         kept[number] = _failed(files[number], reason)

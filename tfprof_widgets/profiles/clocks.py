@@ -30,13 +30,10 @@ def _with_origins_moved(reduced: ReducedHosts, shift_ps: Mapping[str, int]) -> C
     from ..analysis.base.units import PS_PER_NS
     from ..analysis.cluster.cluster_results import merge_hosts
 
-    summaries = reduced.results.summaries
-    return merge_hosts(
-        [
-            replace(one, origin_ns=one.origin_ns + round(shift_ps.get(one.host, 0) / PS_PER_NS))
-            if one.origin_ns
-            else one
-            for one in summaries
-        ],
-        source_map=reduced.results.source_map,
-    )
+    moved = []
+    for one in reduced.results.summaries:
+        origin_ns = one.trace.origin_ns
+        if origin_ns:
+            origin_ns += round(shift_ps.get(one.host, 0) / PS_PER_NS)
+        moved.append(replace(one, trace=replace(one.trace, origin_ns=origin_ns)))
+    return merge_hosts(moved, source_map=reduced.results.source_map)

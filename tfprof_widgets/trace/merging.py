@@ -63,7 +63,9 @@ class _Merger:
         self.origin_ns = origin_ns
         self.strings = StringTable()
         self.planes: dict[tuple[str, str], Plane] = {}
+        self.plane_number: dict[tuple[str, str], int] = {}
         self.lines: dict[tuple[int, int], Line] = {}
+        self.line_number: dict[tuple[int, int], int] = {}
         self.sessions: list[Session] = []
         self.columns = EventTableBuilder()
         self.metadata: list[MetadataColumns] = []
@@ -121,23 +123,22 @@ class _Merger:
 
     def _plane_ids(self, trace: Trace) -> Int64:
         """The number of each of the trace's planes."""
-        positions = {key: i for i, key in enumerate(self.planes)}
         plane_ids = []
         for plane in trace.planes:
             key = (plane.host, plane.name)
             known = self.planes.get(key)
             self.planes[key] = replace(plane, stats=plane.stats | known.stats) if known else plane
-            plane_ids.append(positions.setdefault(key, len(positions)))
+            plane_ids.append(self.plane_number.setdefault(key, len(self.plane_number)))
         return np.array(plane_ids, np.int64)
 
     def _line_ids(self, trace: Trace, plane_ids: Int64) -> Int64:
         """The provisional number of each of the trace's lines."""
-        numbers = {key: i for i, key in enumerate(self.lines)}
         line_ids = []
         for line in trace.lines:
             moved = replace(line, plane=int(plane_ids[line.plane]))
-            self.lines.setdefault((moved.plane, moved.id), moved)
-            line_ids.append(numbers.setdefault((moved.plane, moved.id), len(numbers)))
+            key = moved.plane, moved.id
+            self.lines.setdefault(key, moved)
+            line_ids.append(self.line_number.setdefault(key, len(self.line_number)))
         return np.array(line_ids, np.int64)
 
     def trace(self) -> Trace:

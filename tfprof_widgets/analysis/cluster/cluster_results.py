@@ -5,8 +5,9 @@ merge_hosts(summaries) -> ClusterResults
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 from weakref import ref
@@ -17,14 +18,13 @@ import pandas as pd
 from ...errors import TraceError
 from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap
-from ...trace.trace import SmallInt
+from ...trace.trace import Int64, SmallInt, small_int
 from ..advice.advice import Advice
 from ..advice.engine import FoundAdvice
 from ..base.hosts import hosts_of
-from ..base.matching import sum_by
 from ..facts.totals import Totals
 from ..hosts.communication import training_first
-from ..hosts.environment import Environment
+from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, not_training
 from ..layers.layer_memory import OpMemory
@@ -41,21 +41,19 @@ from ..steps.steps import Steps
 from ..timeline.counters import Counters
 from ..tree.captured_graph import compute_captured_graph
 from ..tree.variables import compute_variables
-from .columns import stacked
+from .columns import OWNER, Stack
 from .host_summary import HostSummary
 from .left_out import left_out
+from .low_detail import merge_low_detail, pieces_of
 from .merged_advice import reduced_advice
-from .merged_clock import Clock, common_clock
 from .merged_costs import total_costs
 from .merged_hlo import MergedHlo, merge_hlo
-from .merged_hosts import merge_host_facts
 from .merged_input import ReducedTfData, merge_tf_data
 from .merged_kernels import merge_kernels
 from .merged_memory import ReducedMemory, merge_memory
 from .merged_ops import MergedOps, merge_ops
-from .merged_overview import merge_environment, merge_overview, merge_tf_functions
+from .merged_overview import merge_host_facts, merge_overview, merge_tf_functions
 from .merged_steps import MergedSteps, merge_steps
-from .merged_trace import merge_low_detail
 
 
 @dataclass(frozen=True)
@@ -73,20 +71,35 @@ class ClusterResults(Totals):
     """None: what rose and fell on a host is there."""
 
     summaries: tuple[HostSummary, ...] = ()
-    clock: Clock = field(kw_only=True, repr=False)
-    merged_steps: MergedSteps = field(kw_only=True, repr=False)
-    low_event_step: SmallInt = field(kw_only=True, repr=False)
-    """For each event of `trace` the row of its step."""
+    every: Stack = field(kw_only=True, repr=False)
+    """The tables of all hosts."""
+    low_step: Int64 = field(kw_only=True, repr=False)
+    """For each event of `trace` its step in the order of the stack, -1 for none."""
+
+    @cached_property
+    def merged_steps(self) -> MergedSteps:
+        """The steps of all hosts, and which of them are of each."""
+        return merge_steps(self.every["steps"])
+
+    @cached_property
+    def sums(self) -> Counter[str]:
+        """What is added up over all hosts; a side (`Device`, `Host`) on which nothing was observed is missing."""
+        total: Counter[str] = Counter()
+        for one in self.summaries:
+            total.update(one.sums)
+        return total
 
     @cached_property
     def steps(self) -> Steps:
         """The steps of all hosts; their pieces are in outline, the categories of each step are exact."""
+        frame = self.merged_steps.frame
+        event_step: SmallInt = np.append(self.merged_steps.row, -1)[self.low_step].astype(small_int(len(frame)))
         return Steps(
-            frame=self.merged_steps.frame,
-            pieces=self.merged_steps.pieces,
-            event_step=self.low_event_step,
-            compute_16bit_ps=sum(one.steps.compute_16bit_ps for one in self.summaries),
-            compute_32bit_ps=sum(one.steps.compute_32bit_ps for one in self.summaries),
+            frame=frame,
+            pieces=pieces_of(self.trace, event_step),
+            event_step=event_step,
+            compute_16bit_ps=self.sums["compute_16bit_ps"],
+            compute_32bit_ps=self.sums["compute_32bit_ps"],
         )
 
     @cached_property
@@ -97,22 +110,27 @@ class ClusterResults(Totals):
     @cached_property
     def environment(self) -> Environment:
         """Where the hosts were recorded."""
-        return merge_environment(self.trace, self.noted, self.summaries)
+        return replace(
+            compute_environment(self.trace, self.noted),
+            n_events=self.sums["n_events"],
+            n_threads=self.sums["n_threads"],
+            n_active_devices=self.sums["n_active_devices"],
+        )
 
     @cached_property
     def tf_functions(self) -> pd.DataFrame:
         """What calls of `tf.function`s cost on all hosts."""
-        return merge_tf_functions([one.tf_functions for one in self.summaries])
+        return merge_tf_functions(self.every["tf_functions"])
 
     @cached_property
     def merged_ops(self) -> MergedOps:
         """The ops of all hosts, and of each."""
-        return merge_ops([one.ops for one in self.summaries], self.merged_steps.kind_offsets, self.merged_hlo)
+        return merge_ops(self.every, self.merged_hlo)
 
     @cached_property
     def merged_hlo(self) -> MergedHlo:
         """The HLO ops of all hosts."""
-        return merge_hlo([one.hlo_ops for one in self.summaries])
+        return merge_hlo(self.every["hlo_ops"])
 
     @cached_property
     def hlo_ops(self) -> HloOps:
@@ -122,7 +140,7 @@ class ClusterResults(Totals):
     @cached_property
     def kernels(self) -> KernelTable:
         """Code that ran on device streams."""
-        return merge_kernels([one.kernels for one in self.summaries])
+        return merge_kernels(self.every["kernels"])
 
     @cached_property
     def units(self) -> Units:
@@ -156,18 +174,18 @@ class ClusterResults(Totals):
     @cached_property
     def idle_ps(self) -> tuple[int, int]:
         """Time in which host threads and devices ran no op, each summed."""
-        host, device = (sum(one.ops.idle_ps.get(side, 0) for one in self.summaries) for side in ("Host", "Device"))
-        return host, device
+        return self.sums["Host"], self.sums["Device"]
 
     @cached_property
     def host_totals(self) -> HostTotals:
         """Executions and time of each unit, host by host."""
-        ops, hosts = self.merged_ops, hosts_of(self.trace)
+        hosts = hosts_of(self.trace)
         number = {name: i for i, name in enumerate(hosts)}
-        place = np.array([number[one.planes[0].host] if one.planes else 0 for one in self.summaries], np.int64)
-        key, entry = np.unique(place[ops.host] * len(ops.sums.count) + ops.unit, return_inverse=True)
-        columns = (sum_by(entry.reshape(-1), column, len(key)) for column in (ops.count, ops.total_ps, ops.self_ps))
-        return HostTotals(hosts, *np.divmod(key, max(len(ops.sums.count), 1)), *columns)
+        place = [number[one.trace.planes[0].host] if one.trace.planes else 0 for one in self.summaries]
+        units = self.merged_ops.units
+        own = units.assign(host=np.array(place, np.int64)[units[OWNER]])
+        sums = own.groupby(["host", "unit"], as_index=False)[["count", "total_ps", "self_ps"]].sum()
+        return HostTotals(hosts, *(sums[name].to_numpy() for name in sums))
 
     @cached_property
     def op_sums(self) -> OpSums:
@@ -177,9 +195,7 @@ class ClusterResults(Totals):
     @cached_property
     def ops_and_idle(self) -> pd.DataFrame:
         """The same with idle time."""
-        sides = {side for one in self.summaries for side in one.ops.idle_ps}
-        host, device = self.idle_ps
-        idle = {side: ps for side, ps in (("Device", device), ("Host", host)) if side in sides}
+        idle = {side: self.sums[side] for side in ("Device", "Host") if side in self.sums}
         return ops_table(self.op_shares, self.op_sums, idle)
 
     @cached_property
@@ -193,24 +209,25 @@ class ClusterResults(Totals):
     @cached_property
     def host_facts(self) -> tuple[HostFacts, ...]:
         """What tells of each host what it is for."""
-        return merge_host_facts(self.summaries)
+        return merge_host_facts(self.every["hosts"])
 
     @cached_property
     def hosts(self) -> pd.DataFrame:
         """The `hosts` table, with the path of each host's file (of several files the first)."""
-        path = {facts.host: one.path for one in reversed(self.summaries) for facts in one.host_facts}
+        path: dict[str, str] = {}
+        for host, owner in zip(self.every["hosts"]["host"], self.every["hosts"][OWNER], strict=True):
+            path.setdefault(host, self.summaries[owner].path)
         return host_table(self.host_facts, self.steps.frame, [path[one.host] for one in self.host_facts])
 
     @cached_property
     def communication(self) -> pd.DataFrame:
         """What hosts exchanged; those that train first."""
-        exchanges = stacked([one.communication for one in self.summaries])
-        return training_first(exchanges, not_training(self.host_facts))
+        return training_first(self.every["communication"].drop(columns=OWNER), not_training(self.host_facts))
 
     @cached_property
     def memory(self) -> ReducedMemory:
         """Memory by allocator, without its events."""
-        return merge_memory(self._host_names, [one.memory for one in self.summaries], self.clock.shift_ps)
+        return merge_memory(self._host_names, self.every, self.summaries[0].memory_remedy)
 
     @cached_property
     def memory_by_op(self) -> OpMemory:
@@ -220,13 +237,12 @@ class ClusterResults(Totals):
     @cached_property
     def tf_data(self) -> ReducedTfData:
         """tf.data pipelines and iterators, without their calls."""
-        return merge_tf_data(self._host_names, [one.input for one in self.summaries], self.clock.shift_ps)
+        return merge_tf_data(self._host_names, self.every)
 
     @cached_property
     def enqueue_ps(self) -> tuple[int, int]:
         """See `enqueue_times`; of all hosts."""
-        busy, period = (sum(one.input.enqueue_ps[i] for one in self.summaries) for i in (0, 1))
-        return busy, period
+        return self.sums["enqueue_busy_ps"], self.sums["enqueue_period_ps"]
 
     @cached_property
     def variables(self) -> pd.DataFrame:
@@ -257,7 +273,7 @@ class ClusterResults(Totals):
     def notices(self) -> tuple[str, ...]:
         """What of the hosts did not travel, clocks that disagree, and which rules of the advice failed."""
         found = self.__dict__.get("_found_advice")
-        return (*left_out(self.summaries), *self.clock_notices, *(() if found is None else found.notices))
+        return (*left_out(self.summaries, self.sums), *self.clock_notices, *(() if found is None else found.notices))
 
     @property
     def _host_names(self) -> list[str]:
@@ -287,14 +303,9 @@ def merge_hosts(summaries: Sequence[HostSummary], *, source_map: SourceMap | Non
     """
     if not summaries:
         raise TraceError("There is no host to merge (0 given): give at least one.")
-    clock = common_clock(summaries)
-    steps = merge_steps(summaries, clock.shift_ps)
-    low = merge_low_detail(summaries, clock, steps)
-    return ClusterResults(
-        low.trace,
-        source_map,
-        summaries=tuple(summaries),
-        clock=clock,
-        merged_steps=steps,
-        low_event_step=low.event_step,
-    )
+    tables = [one.tables for one in summaries]
+    trace, low_step = merge_low_detail([one.trace for one in summaries], [len(one["steps"]) for one in tables])
+    sessions = [len(one.trace.sessions) for one in summaries]
+    shift_ps = [1000 * (one.trace.origin_ns - trace.origin_ns) if one.trace.origin_ns else 0 for one in summaries]
+    every = Stack(tables, sessions, shift_ps)
+    return ClusterResults(trace, source_map, summaries=tuple(summaries), every=every, low_step=low_step)

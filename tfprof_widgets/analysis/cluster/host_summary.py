@@ -11,20 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ...trace.trace import Plane, Session
+import pandas as pd
+
+from ...trace.merging import with_host
+from ...trace.trace import Trace
 from ..advice.engine import FoundAdvice
 from ..hosts.roles import HostFacts
-from ..overview.idle import IdleTimes, idle_times
+from ..ops.ops import idle_by_side
+from ..overview.idle import idle_times
 from .columns import PackedFrame, interned
 from .exchanges import summarize_communication
 from .host_advice import host_advice
-from .low_detail import LongEvents, longest_events
-from .memory_summary import MemorySummary, summarize_memory
+from .low_detail import low_detail
+from .memory_summary import summarize_memory
 from .merged_hlo import summarize_hlo
-from .merged_input import InputSummary, summarize_input
-from .merged_kernels import KernelSummary, summarize_kernels
-from .op_summary import OpSummary, kept_units, summarize_ops
-from .step_summary import StepSummary, summarize_steps
+from .merged_input import summarize_input
+from .merged_kernels import summarize_kernels
+from .op_summary import kept_units, summarize_ops
+from .step_summary import outlined_pieces, summarize_steps
 
 if TYPE_CHECKING:
     from ..facts.facts import Facts
@@ -35,35 +39,22 @@ class HostSummary:
     """What is kept of the file of one host. Everything in it is small, whatever the file's size, and can be pickled."""
 
     host: str
-    """The host's name, as the file tells it or the caller gave it."""
+    """The host's name, as the file tells it."""
     path: str
     """Where the file is."""
-    origin_ns: int
-    """Unix time of the file's origin, 0 where it does not say."""
-    planes: tuple[Plane, ...]
-    sessions: tuple[Session, ...]
-    n_events: int
-    n_threads: int
-    """Host threads with at least one event."""
-    n_active_devices: int
-    warnings: tuple[str, ...]
+    trace: Trace
+    """Its planes and sessions with the few events of `low_detail`."""
+    tables: Mapping[str, PackedFrame]
+    """By name. Each has at most so many rows, and those of all hosts are stacked, see `Stack`; times are after the host's own
+    origin."""
+    n_all: Mapping[str, int]
+    """How many rows a table has on the host, for those that are cut."""
+    sums: Mapping[str, int]
+    """What is added up over all hosts."""
     facts: Mapping[str, str]
     """What the capture noted of the machine, see `compute_environment`."""
-    host_facts: tuple[HostFacts, ...]
-    """As `Results.host_facts`: mostly of one host."""
-    communication: PackedFrame
-    """As `Results.communication`, those with the least exposed time left out where there are too many."""
-    idle: IdleTimes
-    tf_functions: PackedFrame
-    """As `Overview.tf_functions`."""
-    steps: StepSummary
-    ops: OpSummary
-    hlo_ops: PackedFrame
-    """See `summarize_hlo`; row `i` is the HLO op `i` of `ops`."""
-    kernels: KernelSummary
-    memory: MemorySummary
-    input: InputSummary
-    longest: LongEvents
+    memory_remedy: str | None
+    """Why little or no memory was recorded; None where all is there."""
     advice: FoundAdvice
     """What the rules of a single host say of it, see `host_advice`."""
 
@@ -74,63 +65,65 @@ class HostSummary:
 
     def renamed(self, host: str) -> HostSummary:
         """The same, said to come from `host`."""
-        return replace(
-            self,
-            host=host,
-            planes=tuple(replace(plane, host=host) for plane in self.planes),
-            sessions=tuple(replace(session, host=host) for session in self.sessions),
-            host_facts=tuple(replace(facts, host=host) for facts in self.host_facts),
-            communication=self.communication.with_text("host", host),
-        )
+        tables = {name: table.of_host(host) for name, table in self.tables.items()}
+        return replace(self, host=host, trace=with_host(self.trace, host), tables=tables)
 
     def __repr__(self) -> str:
-        return f"HostSummary({self.host!r}, {self.n_events} events, {len(self.steps)} steps, {len(self.ops)} ops)"
+        n_events, n_steps, n_ops = self.sums["n_events"], len(self.tables["steps"]), len(self.tables["units"])
+        return f"HostSummary({self.host!r}, {n_events} events, {n_steps} steps, {n_ops} ops)"
 
 
 def _unpacked(packed: bytes) -> HostSummary:
     """What was pickled; texts that several hosts have are there once."""
-    state = pickle.loads(zlib.decompress(packed))
-    for name in ("ops", "kernels", "longest", "steps"):
-        part = state[name]
-        texts = {
-            column.name: interned(values)
-            for column in fields(part)
-            if isinstance(values := getattr(part, column.name), tuple) and values and isinstance(values[0], str)
-        }
-        state[name] = replace(part, **texts)
-    return HostSummary(**state)
+    summary = HostSummary(**pickle.loads(zlib.decompress(packed)))
+    return replace(summary, trace=replace(summary.trace, strings=interned(summary.trace.strings)))
 
 
-def summarize_host(results: Facts, *, path: str = "", host: str = "") -> HostSummary:
+def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
     """Reduce the results of one host's file.
 
     Args:
         results: of the file.
         path: where the file is, to open it again.
-        host: the name of the host; empty for what the file says.
     """
     trace, units = results.trace, kept_units(results)
+    pieces, n_pieces = outlined_pieces(results.steps)
+    tables = {
+        "hosts": PackedFrame.of(pd.DataFrame(results.host_facts, columns=[one.name for one in fields(HostFacts)])),
+        "communication": summarize_communication(results.communication),
+        "tf_functions": PackedFrame.of(results.tf_functions),
+        "steps": summarize_steps(results.steps),
+        **summarize_ops(results, units),
+        "hlo_ops": summarize_hlo(results.hlo_ops, units.hlo),
+        "kernels": summarize_kernels(results.kernels),
+        **summarize_memory(results.memory, results.memory_by_op),
+        **summarize_input(results.tf_data),
+    }
     return HostSummary(
-        host=host or next((plane.host for plane in trace.planes if plane.host), ""),
+        host=next((plane.host for plane in trace.planes if plane.host), ""),
         path=path,
-        origin_ns=trace.origin_ns,
-        planes=tuple(trace.planes),
-        sessions=tuple(trace.sessions),
-        n_events=trace.n_events,
-        n_threads=results.environment.n_threads,
-        n_active_devices=results.environment.n_active_devices,
-        warnings=tuple(trace.warnings),
+        trace=low_detail(results, pieces),
+        tables=tables,
+        n_all={
+            "steps": len(results.steps.frame),
+            "units": units.n_all,
+            "kernels": len(results.kernels.frame),
+            "memory_ops": len(results.memory_by_op.name),
+            "pipelines": len(results.tf_data.pipelines),
+        },
+        sums={
+            **n_pieces,
+            **vars(idle_times(trace, results.occurrences)),
+            **idle_by_side(results.occurrences),
+            "n_events": trace.n_events,
+            "n_threads": results.environment.n_threads,
+            "n_active_devices": results.environment.n_active_devices,
+            "compute_16bit_ps": results.steps.compute_16bit_ps,
+            "compute_32bit_ps": results.steps.compute_32bit_ps,
+            "enqueue_busy_ps": results.enqueue_ps[0],
+            "enqueue_period_ps": results.enqueue_ps[1],
+        },
         facts=results.noted,
-        host_facts=results.host_facts,
-        communication=summarize_communication(results.communication),
-        idle=idle_times(trace, results.occurrences),
-        tf_functions=PackedFrame.of(results.tf_functions),
-        steps=summarize_steps(results.steps),
-        ops=summarize_ops(results, units),
-        hlo_ops=summarize_hlo(results.hlo_ops, units.hlo),
-        kernels=summarize_kernels(results.kernels),
-        memory=summarize_memory(results.memory),
-        input=summarize_input(trace, results.tf_data),
-        longest=longest_events(results),
+        memory_remedy=results.memory.remedy,
         advice=host_advice(results),
     )

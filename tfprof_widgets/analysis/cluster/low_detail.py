@@ -1,43 +1,111 @@
-"""Events of one host -> the few that the timeline of a reduced profile shows of it: the longest of each plane.
+"""The timeline of a reduced profile: of each host its steps, what they were made of, and its longest events.
 
-longest_events(results) -> LongEvents
+low_detail(results, pieces) -> Trace
+merge_low_detail(traces, n_steps) -> Trace, the step of each event
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from ...trace.trace import Bool, Int32, Int64
-from .columns import interned
+from ...trace.assembly import assemble
+from ...trace.event_metadata import event_metadata
+from ...trace.event_table import EventTable, in_order
+from ...trace.merging import merge_traces
+from ...trace.stat_table import Stats, packed_stats
+from ...trace.string_table import StringTable
+from ...trace.trace import DERIVED_LINE_BASE, Bool, Int64, Line, SmallInt, Trace
+from ..steps.steps import CATEGORY_LABELS, STEP_CATEGORIES
+from .step_summary import MAX_STEPS
 
 if TYPE_CHECKING:
     from ..facts.facts import Facts
 
 MAX_LONGEST = 32
 """Of one plane."""
+STEPS, STEP_TIME, LONGEST = "Steps", "Step time", "Longest events"
+"""The lines of the trace. The first two are made of the steps, not of events, and are therefore derived."""
+_LINES = ((DERIVED_LINE_BASE, STEPS), (DERIVED_LINE_BASE + 1, STEP_TIME), (1, LONGEST))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LongEvents:
-    """The longest events of each plane, by plane, then start; times are ps after the host's own origin."""
+def low_detail(results: Facts, pieces: pd.DataFrame) -> Trace:
+    """The trace of one host that travels: on each plane its longest events, on that of its threads the steps and `pieces`.
 
-    plane: Int32
-    """Row of `HostSummary.planes`."""
-    name: tuple[str, ...]
-    start_ps: Int64
-    duration_ps: Int64
-    session: Int32
-    step: Int32
-    """Row of the host's steps, -1 for none."""
+    `n_occurrences` of an event is in it 1 and the row of its step, 0 for none.
+    """
+    trace, frame = results.trace, results.steps.frame.iloc[:MAX_STEPS]
+    strings = StringTable()
+    home = _home_planes(trace)[frame["session"].to_numpy()]
+    long = _longest_events(results)
+    long_step = results.steps.event_step[long].astype(np.int64)
+    step = pieces["step"].to_numpy(np.int64)
+    parts = [
+        frame[["start_ps", "duration_ps", "session", "step"]].assign(
+            plane=home, line=0, name=strings.ids_of(frame["name"].tolist())
+        ),
+        pieces[["start_ps", "duration_ps", "step"]].assign(
+            plane=home[step],
+            line=1,
+            name=strings.ids_of(CATEGORY_LABELS)[pieces["category"]],
+            session=frame["session"].to_numpy()[step],
+        ),
+        pd.DataFrame(
+            {
+                "start_ps": trace.start_ps[long],
+                "duration_ps": trace.duration_ps[long],
+                "session": trace.session_id[long],
+                "step": np.where(long_step < len(frame), long_step, -1),
+                "plane": trace.plane_id[long].astype(np.int64),
+                "line": 2,
+                "name": strings.ids_of(trace.strings[i] for i in trace.name_id[long].tolist()),
+            }
+        ),
+    ]
+    return _assembled(trace, pd.concat(parts), strings)
 
-    def __len__(self) -> int:
-        return len(self.name)
+
+def _home_planes(trace: Trace) -> Int64:
+    """For each session the plane that steps are shown on: that of its host's threads, else the host's first one."""
+    planes = [(not plane.is_host, i, plane.host) for i, plane in enumerate(trace.planes)]
+    own = [min((one for one in planes if one[2] == session.host), default=(True, 0, "")) for session in trace.sessions]
+    return np.array([i for _, i, _ in own], np.int64)
 
 
-def longest_events(results: Facts) -> LongEvents:
+def _assembled(whole: Trace, events: pd.DataFrame, strings: StringTable) -> Trace:
+    """The trace of these events, with the planes and sessions of the whole one."""
+    columns = {str(name): events[name].to_numpy(np.int64) for name in events}
+    keys, line = np.unique(columns["plane"] * len(_LINES) + columns["line"], return_inverse=True)
+    metadata = event_metadata(columns["name"], columns["plane"].astype(np.int32))
+    n, nothing = len(line), np.empty(0, np.int64)
+    none = Stats(np.zeros(n, np.int64), nothing.astype(np.int32), nothing.astype(np.uint8), nothing.astype(np.uint64))
+    table = EventTable(
+        start_ps=columns["start_ps"],
+        duration_ps=columns["duration_ps"],
+        line_id=line.astype(np.int32),
+        metadata_id=metadata.row_of_event,
+        session_id=columns["session"].astype(np.int32),
+        n_occurrences=(columns["step"] + 1).astype(np.int32),
+        stats=packed_stats(none),
+    )
+    return assemble(
+        in_order(table),
+        metadata.table,
+        planes=whole.planes,
+        lines=[Line(key // len(_LINES), *_LINES[key % len(_LINES)], "") for key in keys.tolist()],
+        sessions=whole.sessions,
+        origin_ns=whole.origin_ns,
+        strings=strings.texts,
+        blobs=(),
+        warnings=whole.warnings,
+    )
+
+
+def _longest_events(results: Facts) -> Int64:
     """Choose executions of ops, the longest first; where a plane has too few, other events of it that are no markers of steps."""
     trace = results.trace
     is_op = np.zeros(trace.n_events, np.bool_)
@@ -47,19 +115,9 @@ def longest_events(results: Facts) -> LongEvents:
     for plane in range(len(trace.planes)):  # one turn per plane
         part = trace.events_of_plane(plane)
         own = part.start + np.flatnonzero(counted[part])
-        ops, others = own[is_op[own]], own[~is_op[own]]
-        chosen = _longest(ops, trace.duration_ps, MAX_LONGEST)
-        chosen = np.append(chosen, _longest(others, trace.duration_ps, MAX_LONGEST - len(chosen)))
-        rows.append(chosen[np.lexsort((-trace.duration_ps[chosen], trace.start_ps[chosen]))])
-    chosen = np.concatenate(rows)
-    return LongEvents(
-        plane=trace.plane_id[chosen].astype(np.int32),
-        name=interned(trace.strings[i] for i in trace.name_id[chosen].tolist()),
-        start_ps=trace.start_ps[chosen],
-        duration_ps=trace.duration_ps[chosen],
-        session=trace.session_id[chosen].astype(np.int32),
-        step=results.steps.event_step[chosen].astype(np.int32),
-    )
+        rows.append(_longest(own[is_op[own]], trace.duration_ps, MAX_LONGEST))
+        rows.append(_longest(own[~is_op[own]], trace.duration_ps, MAX_LONGEST - len(rows[-1])))
+    return np.concatenate(rows)
 
 
 def _counted(results: Facts) -> Bool:
@@ -76,3 +134,39 @@ def _longest(rows: Int64, duration_ps: Int64, n: int) -> Int64:
     if len(rows) > n:
         rows = rows[np.argsort(-duration_ps[rows], kind="stable")[: max(n, 0)]]
     return rows
+
+
+def merge_low_detail(traces: Sequence[Trace], n_steps: Sequence[int]) -> tuple[Trace, Int64]:
+    """One trace of those of all hosts, and for each event its step, -1 for none.
+
+    Args:
+        traces: as `low_detail` makes them.
+        n_steps: of each; they are numbered host by host.
+
+    Raises:
+        TraceError: two lie more than 13 days apart.
+    """
+    moved = []
+    for one, first in zip(traces, np.cumsum([0, *n_steps]).tolist(), strict=False):
+        step = np.where(one.n_occurrences > 0, one.n_occurrences + first, 0)
+        moved.append(replace(one, n_occurrences=step.astype(np.int32)))
+    merged = merge_traces(moved)
+    none = np.broadcast_to(np.int32(0), merged.n_events)
+    return replace(merged, n_occurrences=none), merged.n_occurrences.astype(np.int64) - 1
+
+
+def pieces_of(trace: Trace, event_step: SmallInt) -> pd.DataFrame:
+    """The table `Steps.pieces` of what a merged trace has of them."""
+    events = np.flatnonzero(trace.on_lines([line.is_derived and line.name == STEP_TIME for line in trace.lines]))
+    events = events[np.argsort(event_step[events], kind="stable")]
+    number = np.zeros(len(trace.strings), np.int8)
+    number[[trace.string_ids[label] for label in CATEGORY_LABELS]] = np.arange(len(CATEGORY_LABELS))
+    categories = pd.Index(STEP_CATEGORIES, dtype=object)
+    return pd.DataFrame(
+        {
+            "step": event_step[events].astype(np.int32),
+            "start_ps": trace.start_ps[events],
+            "duration_ps": trace.duration_ps[events],
+            "category": pd.Categorical.from_codes(number[trace.name_id[events]], categories=categories),
+        }
+    )

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...trace.trace import Int64
 from ..advice.advice import MEDIUM_GAIN, Advice, Highlight, ranked, severity_of
 from ..advice.engine import CLUSTER_RULES, FoundAdvice, find_advice
@@ -89,14 +91,14 @@ def _subject(one: Advice) -> tuple[str, str]:
 
 def _training(results: ClusterResults) -> list[HostAdvice]:
     """The hosts whose steps are those of the training."""
-    steps, others = results.merged_steps, not_training(results.host_facts)
+    row, others = results.merged_steps.row, not_training(results.host_facts)
     step_ms = results.steps.frame["step_time_ms"].where(results.is_averaged, 0.0).to_numpy()
-    hosts = []
-    for i, one in enumerate(results.summaries):  # one turn per host
-        rows = steps.row[int(steps.offsets[i]) : int(steps.offsets[i + 1])]
-        if one.host not in others:
-            hosts.append(HostAdvice(one.host, one.advice, float(step_ms[rows].sum()), results.clock.shift_ps[i], rows))
-    return hosts
+    of_host = np.split(row, results.every.first_row("steps")[1:-1])
+    return [
+        HostAdvice(one.host, one.advice, float(step_ms[rows].sum()), shift_ps, rows)
+        for one, rows, shift_ps in zip(results.summaries, of_host, results.every.shift_ps.tolist(), strict=True)
+        if one.host not in others
+    ]
 
 
 def _known(results: ClusterResults) -> frozenset[str]:

@@ -1,12 +1,12 @@
 """HLO ops of each host -> the HLO ops of all.
 
 summarize_hlo(hlo_ops, units) -> PackedFrame
-merge_hlo(frames) -> MergedHlo
+merge_hlo(every) -> MergedHlo
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,10 @@ import pandas as pd
 
 from ...formats.hlo.modules import read_hlo_modules
 from ...trace.trace import Float64, Int64, Trace
-from ..base.matching import sum_by
 from ..base.units import PS_PER_US
 from ..ops.hlo_ops import HloOps, hlo_table
 from ..xla.hlo_units import HloUnits
-from .columns import PackedFrame, stacked
+from .columns import PackedFrame, united
 
 _KEY = ["device", "program_id", "module", "name"]
 _TOLD = ("program_id", "module", "category", "name", "expression", "op_name", "op_type", "device", "source")
@@ -34,8 +33,8 @@ class MergedHlo:
     frame: pd.DataFrame
     """One row per HLO op of a program and side, in order of first appearance: the columns of `HLO_OPS_COLUMNS` without ranks
     and ratios, and `self_ps`, `total_ps`."""
-    rows: tuple[Int64, ...]
-    """For each host and row of its own HLO ops the row of `frame`."""
+    row: Int64
+    """For each HLO op of each host the row of `frame`."""
 
     def table(self, n_ordinary: int) -> HloOps:
         """The `hlo_ops` table; HLO ops are units `n_ordinary`, `n_ordinary + 1`, ..."""
@@ -103,25 +102,19 @@ def _ps(column: pd.Series[float]) -> Int64:
     return times
 
 
-def merge_hlo(frames: Sequence[PackedFrame]) -> MergedHlo:
+def merge_hlo(every: pd.DataFrame) -> MergedHlo:
     """Unite HLO ops of one program, module, name and side; figures of one execution are averages over all.
 
     What an HLO op stands for is what its own host's file says. In one trace of all hosts the first program of an id and name
     would be asked, though programs of several hosts may differ in what XLA made of them.
     """
-    every = stacked(frames)
-    code, _ = pd.factorize(pd.MultiIndex.from_frame(every[_KEY]))
-    n = int(code.max(initial=-1)) + 1
-    first = np.full(n, len(every))
-    np.minimum.at(first, code, np.arange(len(every)))
-    count = every["occurrences"].to_numpy(np.int64)
-    frame = every[list(_TOLD)].iloc[first].reset_index(drop=True)
-    for name in ("occurrences", "total_ps", "self_ps"):
-        frame[name] = sum_by(code, every[name].to_numpy(np.int64), n)
+    sums = dict.fromkeys(("occurrences", "total_ps", "self_ps"), "sum")
+    told = dict.fromkeys((name for name in _TOLD if name not in _KEY), "first")
+    frame, code = united(every, _KEY, told | sums)
+    frame, count = frame[[*_TOLD, *sums]], every["occurrences"].to_numpy(np.int64)
     for name in ("flops", "bytes_accessed"):
-        frame[name] = _average(code, every[name].to_numpy(np.float64), count, n)
-    edges = np.cumsum([len(one) for one in frames])[:-1]
-    return MergedHlo(frame, tuple(np.split(code, edges)))
+        frame[name] = _average(code, every[name].to_numpy(np.float64), count, len(frame))
+    return MergedHlo(frame, code)
 
 
 def _average(code: Int64, value: Float64, count: Int64, n: int) -> Float64:

@@ -1,29 +1,25 @@
 """Memory of each host -> the memory of all.
 
-merge_memory(hosts, summaries, shift_ps) -> ReducedMemory
+merge_memory(hosts, every, remedy) -> ReducedMemory
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NoReturn, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int64
-from ..base.matching import sum_by
-from ..base.units import PS_PER_MS
 from ..base.wording import plural
 from ..layers.layer_memory import OpMemory
 from ..memory.memory import MemoryTables
 from ..memory.memory_growth import MemoryGrowth
 from ..memory.memory_snapshots import no_allocator
-from .columns import PackedFrame, joined, numbered, owners, stacked
-from .memory_summary import MemorySummary, no_events
+from .columns import OWNER, united
+from .memory_summary import PEAK_TYPES, no_events
 
-_T = TypeVar("_T")
 _ON_HOSTS = {
     "timeline": ("memory timeline", "timeline({0!r})"),
     "live": ("single allocations", "live({0!r}, at_ms)"),
@@ -32,6 +28,9 @@ _ON_HOSTS = {
     "unfreed": ("single allocations", "unfreed({0!r})"),
 }
 """Methods of `MemoryProfile` that need every allocation: what they tell, and how they are called."""
+_GROWTH = [one.name for one in fields(MemoryGrowth)]
+_NOTHING = {"allocator": "", "before_capture_bytes": 0, "stack_bytes": 0}
+"""Of the allocator with the largest peak where there is none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,28 +41,28 @@ class ReducedMemory(MemoryTables):
     host to open.
     """
 
-    peaks: Mapping[str, PackedFrame]
-    held: Mapping[str, PackedFrame]
-    growths: Mapping[str, MemoryGrowth]
-    place: Mapping[str, tuple[str, str]]
-    """For each allocator its host, and its name there."""
+    place: pd.DataFrame
+    """For each row of `summary` its `host`, its `own` name there, its row in the `stack`, and what `growth` tells."""
+    peaks: pd.DataFrame
+    held: pd.DataFrame
+    """Of all allocators, each row with its `allocator`, a row of the stack."""
     by_op: OpMemory
 
     def __repr__(self) -> str:
-        n_hosts = len({host for host, _ in self.place.values()})
+        n_hosts = self.place["host"].nunique()
         return f"ReducedMemory({plural(len(self.allocators), 'allocator')} of {plural(n_hosts, 'host')})"
 
     def peak(self, allocator: str) -> pd.DataFrame:
         """See `MemoryProfile.peak`; of many rows the largest, and one of the others."""
-        return self._known(self.peaks, allocator).frame
+        return self._rows(self.peaks, allocator)
 
     def held_at_peak(self, allocator: str) -> pd.DataFrame:
         """See `MemoryProfile.held_at_peak`; of many rows the largest, as in `peak`."""
-        return self._known(self.held, allocator).frame
+        return self._rows(self.held, allocator)
 
     def growth(self, allocator: str) -> MemoryGrowth:
         """See `MemoryProfile.growth`."""
-        return self._known(self.growths, allocator)
+        return MemoryGrowth(*self._place(allocator)[_GROWTH].to_dict().values())
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
         """A call of `MemoryProfile` that raises what this profile lacks.
@@ -76,12 +75,17 @@ class ReducedMemory(MemoryTables):
         what, call = _ON_HOSTS[name]
 
         def refuse(allocator: str, *_args: object, **_options: object) -> NoReturn:
-            host, own = self._known(self.place, allocator)
-            raise no_events(what, host, f".memory.{call.format(own)}")
+            place = self._place(allocator)
+            raise no_events(what, place["host"], f".memory.{call.format(place['own'])}")
 
         return refuse
 
-    def _known(self, found: Mapping[str, _T], allocator: str) -> _T:
+    def _rows(self, frame: pd.DataFrame, allocator: str) -> pd.DataFrame:
+        own = frame[frame["allocator"] == self._place(allocator)["stack"]]
+        rows: pd.DataFrame = own[list(PEAK_TYPES)].reset_index(drop=True)
+        return rows
+
+    def _place(self, allocator: str) -> pd.Series[Any]:
         """What is known of an allocator.
 
         Raises:
@@ -89,81 +93,55 @@ class ReducedMemory(MemoryTables):
         """
         if allocator not in self.allocators:
             raise no_allocator(allocator, self.allocators)
-        return found[allocator]
+        return self.place.iloc[self.allocators.index(allocator)]
 
 
-def merge_memory(hosts: Sequence[str], summaries: Sequence[MemorySummary], shift_ps: Sequence[int]) -> ReducedMemory:
+def merge_memory(hosts: Sequence[str], every: Mapping[str, pd.DataFrame], remedy: str | None) -> ReducedMemory:
     """Put the allocators of all hosts side by side, under the names that one trace of all would give them.
 
     Args:
         hosts: the name of each.
-        summaries: of each.
-        shift_ps: by how much the times of each move.
+        every: their tables, a `Stack`.
+        remedy: what the first host has to say where none recorded memory.
     """
-    frames = [one.summary for one in summaries]
-    several = sum(len(frame) > 0 for frame in frames) > 1
-    summary, owner = stacked(frames), owners(frames)
-    own = summary["allocator"].tolist()
-    names = [f"{hosts[i]}: {name}" if several else name for i, name in zip(owner.tolist(), own, strict=True)]
-    place = {name: (hosts[i], known) for name, i, known in zip(names, owner.tolist(), own, strict=True)}
-    parts = {name: (summaries[i], known) for name, i, known in zip(names, owner.tolist(), own, strict=True)}
-    summary["allocator"] = pd.Series(names, dtype=summary["allocator"].dtype)
-    summary["peak_at_ms"] += np.array(shift_ps, np.int64)[owner] / PS_PER_MS
-    summary = summary.sort_values("allocator", kind="stable", ignore_index=True)
-    allocators = tuple(summary["allocator"].tolist())
+    stack = every["memory"]
+    host = np.array(hosts, np.object_)[stack[OWNER]]
+    several = stack[OWNER].nunique() > 1
+    names = host + ": " + stack["allocator"] if several else stack["allocator"]
+    place = stack[_GROWTH].assign(host=host, own=stack["allocator"], stack=stack.index)
+    order = np.argsort(names.to_numpy(np.str_), kind="stable")
+    summary = stack.drop(columns=[OWNER, *_GROWTH]).assign(allocator=names).iloc[order].reset_index(drop=True)
+    if len(stack):
+        first = place.iloc[order[0]]
+        remedy = (
+            "A reduced profile has the peak of each allocator, but not its allocations over time. Open one host in full:\n"
+            f"prof.host({first['host']!r}).memory_timeline()  # or .memory.timeline({first['own']!r})"
+        )
     return ReducedMemory(
-        allocators=allocators,
+        allocators=tuple(summary["allocator"]),
         summary=summary,
-        remedy=_remedy(summaries, place, allocators),
-        peaks={name: one.peaks[known] for name, (one, known) in parts.items()},
-        held={name: one.held[known] for name, (one, known) in parts.items()},
-        growths={name: one.growth[known] for name, (one, known) in parts.items()},
-        place=place,
-        by_op=_by_op(hosts, summaries, several=several),
+        remedy=remedy,
+        place=place.iloc[order],
+        peaks=every["peaks"],
+        held=every["held"],
+        by_op=_by_op(hosts, every["memory_ops"], every["memory_peak"], several=several),
     )
 
 
-def _remedy(
-    summaries: Sequence[MemorySummary], place: Mapping[str, tuple[str, str]], allocators: Sequence[str]
-) -> str | None:
-    if not allocators:
-        return summaries[0].remedy
-    host, name = place[allocators[0]]
-    return (
-        "A reduced profile has the peak of each allocator, but not its allocations over time. Open one host in full:\n"
-        f"prof.host({host!r}).memory_timeline()  # or .memory.timeline({name!r})"
+def _by_op(hosts: Sequence[str], every: pd.DataFrame, peaks: pd.DataFrame, *, several: bool) -> OpMemory:
+    """Bytes by op of all hosts; those at the peak are of the allocator with the largest one, of equals the first by name."""
+    name = np.array(hosts, np.object_)[peaks[OWNER]] + ": " + peaks["allocator"]
+    order = np.lexsort((name.to_numpy(np.str_), -peaks["peak_bytes"]))
+    top = peaks.iloc[order[0]] if len(peaks) else pd.Series({OWNER: -1, **_NOTHING})
+    every = every.assign(peak_bytes=every["peak_bytes"].where(every[OWNER] == top[OWNER], 0))
+    rules = {"type": "first", "allocated_bytes": "sum", "peak_bytes": "sum"}
+    ops, _ = united(every, ["name"], rules)
+    return OpMemory(
+        name=tuple(ops["name"]),
+        type=tuple(ops["type"]),
+        allocated_bytes=ops["allocated_bytes"].to_numpy(np.int64),
+        peak_bytes=ops["peak_bytes"].to_numpy(np.int64),
+        allocator=name.iloc[order[0]] if several else top["allocator"],
+        before_capture_bytes=int(top["before_capture_bytes"]),
+        stack_bytes=int(top["stack_bytes"]),
     )
-
-
-def _by_op(hosts: Sequence[str], summaries: Sequence[MemorySummary], *, several: bool) -> OpMemory:
-    """Bytes by op of all hosts; those at the peak are of the allocator with the largest one."""
-    parts = [one.by_op for one in summaries]
-    row, names = numbered(name for part in parts for name in part.name)
-    kinds = [kind for part in parts for kind in part.type]
-    types = tuple(kinds[i] for i in np.unique(row, return_index=True)[1].tolist())
-    top = _top(hosts, summaries)
-    allocated = sum_by(row, joined([part.allocated_bytes for part in parts], np.int64), len(types))
-    at_peak: Int64 = np.zeros(len(types), np.int64)
-    if top < 0:
-        return OpMemory(names, types, allocated, at_peak, "", 0, 0)
-    edges = np.cumsum([0, *(len(part.name) for part in parts)])
-    np.add.at(at_peak, row[edges[top] : edges[top + 1]], parts[top].peak_bytes)
-    allocator = f"{hosts[top]}: {parts[top].allocator}" if several else parts[top].allocator
-    return replace(
-        parts[top],
-        name=names,
-        type=types,
-        allocated_bytes=allocated,
-        peak_bytes=at_peak,
-        allocator=allocator,
-    )
-
-
-def _top(hosts: Sequence[str], summaries: Sequence[MemorySummary]) -> int:
-    """The host of the allocator with the largest peak, of equal ones the first by name; -1 where nothing was recorded."""
-    found = [
-        (-int(one.summary["peak_bytes"].max()), f"{host}: {one.by_op.allocator}", i)
-        for i, (host, one) in enumerate(zip(hosts, summaries, strict=True))
-        if len(one.summary)
-    ]
-    return min(found)[2] if found else -1

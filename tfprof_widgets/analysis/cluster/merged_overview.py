@@ -1,25 +1,24 @@
 """What was kept of each host -> the overview of all.
 
 merge_overview(results) -> Overview
+merge_tf_functions(every), merge_host_facts(every)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int64, Trace
+from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by
-from ..hosts.environment import Environment, compute_environment
-from ..overview.idle import idle_of
+from ..hosts.roles import HostFacts
+from ..overview.idle import IdleTimes, idle_of
 from ..overview.overview import Overview, OverviewParts, overview_of
 from ..overview.top_ops import op_time_of, top_of
-from .columns import PackedFrame, stacked
-from .host_summary import HostSummary
+from .columns import OWNER, united
 from .merged_ops import MergedOps
 from .merged_steps import MergedSteps
 from .op_summary import OTHERS
@@ -36,21 +35,11 @@ def merge_overview(results: ClusterResults, *, advice: Callable[[], Sequence[Adv
     eager = op_time_of(ops.shares, own)
     parts = OverviewParts(
         op_time=op_time_of(ops.shares, ops.shares.spread(ops.sums.self_ps)),
-        idle=idle_of([one.idle for one in results.summaries]),
+        idle=idle_of([IdleTimes(**{one.name: results.sums[one.name] for one in fields(IdleTimes)})]),
         top_ops=_named(top_of(ops.shares, own, count, int(averaged.sum()))),
         eager={"host": eager.host_eager_ratio, "device": eager.device_eager_ratio},
     )
     return overview_of(results, parts, advice=advice)
-
-
-def merge_environment(trace: Trace, noted: Mapping[str, str], summaries: Sequence[HostSummary]) -> Environment:
-    """Where all hosts were recorded: the planes of `trace` are those of all of them."""
-    return replace(
-        compute_environment(trace, noted),
-        n_events=sum(one.n_events for one in summaries),
-        n_threads=sum(one.n_threads for one in summaries),
-        n_active_devices=sum(one.n_active_devices for one in summaries),
-    )
 
 
 def _named(top: pd.DataFrame) -> pd.DataFrame:
@@ -60,18 +49,15 @@ def _named(top: pd.DataFrame) -> pd.DataFrame:
 
 def _within(averaged: Bool, merged: MergedSteps, ops: MergedOps) -> tuple[Int64 | Float64, Int64]:
     """Own time and executions of each framework op within the averaged steps; over the whole capture where there are none."""
-    n_units = len(ops.sums.count)
-    counted = np.full(int(merged.kind_offsets[-1]), not averaged.any())
-    counted[merged.kind[averaged]] = True
-    rows = np.flatnonzero(counted[ops.kind])
-    own = sum_by(ops.kind_unit[rows], ops.kind_self_ps[rows], n_units)
-    count = sum_by(ops.kind_unit[rows], ops.kind_count[rows], n_units)
+    kinds = ops.kinds[merged.of_their_kinds(averaged, ops.kinds)] if averaged.any() else ops.kinds
+    n_units, unit = len(ops.sums.count), kinds["unit"].to_numpy()
+    own, count = (sum_by(unit, kinds[name].to_numpy(), n_units) for name in ("self_ps", "count"))
     return ops.shares.spread(own), ops.shares.largest(count)
 
 
-def merge_tf_functions(frames: Sequence[PackedFrame]) -> pd.DataFrame:
+def merge_tf_functions(every: pd.DataFrame) -> pd.DataFrame:
     """Calls of functions of all hosts, those of one name added up."""
-    frame = stacked(frames)
+    frame = every.drop(columns=OWNER)
     sums = {name: "sum" for name in frame.columns if name.endswith(("_calls", "_time_ms"))}
     found = frame.groupby("function", sort=True, as_index=False).agg(
         {"compiler": _compiler, "tracing_count": "max", **sums}
@@ -84,3 +70,10 @@ def merge_tf_functions(frames: Sequence[PackedFrame]) -> pd.DataFrame:
 def _compiler(kinds: pd.Series[str]) -> str:
     found = {kind for kind in kinds.tolist() if kind}
     return "mixed" if len(found) > 1 else "".join(found)
+
+
+def merge_host_facts(every: pd.DataFrame) -> tuple[HostFacts, ...]:
+    """The facts of all hosts; of a host with several files what any of them tells."""
+    any_of = dict.fromkeys(("has_accelerator", "is_served"), "any")
+    found, _ = united(every, ["host"], {"task": "first", **any_of, "serving_ratio": "max", "n_events": "sum"})
+    return tuple(HostFacts(*row) for row in found[[one.name for one in fields(HostFacts)]].itertuples(index=False))

@@ -1,21 +1,22 @@
-"""Ops of one host -> columns that travel: executions and time of each unit, and which framework ops it stands for.
+"""Ops of one host -> tables that travel: executions and time of each unit, and which framework ops it stands for.
 
-summarize_ops(results) -> OpSummary
+summarize_ops(results, units) -> tables
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int32, Int64
+from ...trace.trace import Bool, Int32, Int64
 from ..base.matching import sum_by
-from ..ops.ops import OpSums, op_sums
-from .columns import interned
+from ..base.table_types import text_column
+from ..ops.ops import op_sums
+from .columns import PackedFrame
 from .step_summary import step_kinds
 
 if TYPE_CHECKING:
@@ -25,45 +26,8 @@ MAX_UNITS = 2_000
 """Of one host those with the most time of their own; that of the others is in one op a side, `OTHERS`."""
 OTHERS = "other ops"
 """Name and type of an op that has the executions and times of those left out; no op of TensorFlow has a space in its name."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OpSummary:
-    """What ran on one host. Units are numbered ordinary ops first, then HLO ops, as in `Occurrences`."""
-
-    n_all: int
-    """How many units ran; where they are more than `MAX_UNITS`, the last ordinary ops are `OTHERS`."""
-    name: tuple[str, ...]
-    """One entry per framework op, as are the next: op `i` is unit `i` below `n_ordinary`, then follow those that only
-    compiled programs ran, as in `OpShares`."""
-    type: tuple[str, ...]
-    is_device: Bool
-    is_eager: Bool
-    is_input: Bool
-    """Whether tf.data ran it, see `OpScopes.is_input`."""
-    source_file: tuple[str, ...]
-    source_line: Int32
-    n_ordinary: int
-    sums: OpSums
-    """One entry per unit, over the whole capture; of the HLO ops in the order of `HostSummary.hlo_ops`."""
-    variant_unit: Int32
-    variant_name: tuple[str, ...]
-    variant_count: Int64
-    """One entry per ordinary op of a device and kernel of it: the unit, the kernel's name, how often it ran. The most frequent
-    kernel of all hosts together says how often the op was executed."""
-    pair_hlo: Int32
-    pair_op: Int32
-    pair_ratio: Float64
-    """One entry per HLO op (counted from 0) and framework op that it stands for, see `OpShares.ratio`."""
-    kind_self_ps: Int64
-    """Shape (units, numbers in `StepSummary.kind` and a last one for no step): own time by the kind of step."""
-    kind_count: Int64
-    """Executions likewise."""
-    idle_ps: Mapping[str, int]
-    """Of each side (`Device`, `Host`) on which anything was observed, as `Results.idle_ps`."""
-
-    def __len__(self) -> int:
-        return len(self.sums.count)
+SUMS = ("count", "n_done", "total_ps", "self_ps", "kernel_ns", "tensor_ns")
+"""What is added up of each unit, see `OpSums`."""
 
 
 @dataclass(frozen=True)
@@ -107,90 +71,83 @@ def kept_units(results: Facts) -> KeptUnits:
     return KeptUnits(len(ran), ordinary, others, hlo, place)
 
 
-def summarize_ops(results: Facts, units: KeptUnits) -> OpSummary:
-    """Add the executions of each unit up."""
+def summarize_ops(results: Facts, units: KeptUnits) -> dict[str, PackedFrame]:
+    """Add the executions of each unit up.
+
+    Returns:
+        `ops`, the framework ops: ordinary ones, which are units, then those that only compiled programs ran; `units` with
+        `SUMS`, each with its row of `ops` or of `hlo_ops` and -1 in place of the other; `variants`, how often each kernel of
+        an ordinary op of a device ran: the most frequent one of all hosts says how often the op was executed; `pairs`, the
+        HLO ops and the ops that they stand for, see `OpShares.ratio`; and `kinds`, the own time and the executions of each
+        unit by the kind of step, -1 for no step.
+    """
+    return {name: PackedFrame.of(frame) for name, frame in _tables(results, units)}
+
+
+def _tables(results: Facts, units: KeptUnits) -> Iterator[tuple[str, pd.DataFrame]]:
     occurrences, shares = results.occurrences, results.op_shares
-    n_ops, n, n_more = occurrences.n_ops, units.n_ordinary + len(units.hlo), len(units.others)
+    n, n_hlo, n_ops = units.n_ordinary, len(units.hlo), occurrences.n_ops
     chosen = np.isin(shares.unit, units.hlo)
     compiled = np.unique(shares.op[chosen & (shares.op >= n_ops)]).astype(np.int64)
-    op_place = np.full(len(shares), -1, np.int64)
-    op_place[units.ordinary] = np.arange(len(units.ordinary))
-    op_place[compiled] = units.n_ordinary + np.arange(len(compiled))
-    listed = np.concatenate([units.ordinary, np.full(n_more, -1), compiled])
-
-    def texts(values: tuple[str, ...], other: str) -> tuple[str, ...]:
-        return interned(values[i] if i >= 0 else other for i in listed.tolist())
-
-    def flags(values: Bool) -> Bool:
-        chosen: Bool = np.append(values, False)[listed]
-        return chosen
-
-    is_device = flags(shares.is_device)
-    is_device[len(units.ordinary) : units.n_ordinary] = units.others
-    kind_self, kind_count = _by_kind(results)
-    variants = _variants(results, units)
-    idle, lanes = results.idle_ps, occurrences.lane_is_device
-    return OpSummary(
-        n_all=units.n_all,
-        name=texts(shares.name, OTHERS),
-        type=texts(shares.type, OTHERS),
-        is_device=is_device,
-        is_eager=flags(shares.is_eager),
-        is_input=flags(results.op_scopes.is_input),
-        source_file=texts(shares.source_file, ""),
-        source_line=np.append(shares.source_line, np.int32(-1))[listed],
-        n_ordinary=units.n_ordinary,
-        sums=_added(op_sums(occurrences), units.place, n),
-        variant_unit=variants[0],
-        variant_name=variants[1],
-        variant_count=variants[2],
-        pair_hlo=(units.place[shares.unit[chosen]] - units.n_ordinary).astype(np.int32),
-        pair_op=op_place[shares.op[chosen]].astype(np.int32),
-        pair_ratio=shares.ratio[chosen],
-        kind_self_ps=_rows_added(kind_self, units.place, n),
-        kind_count=_rows_added(kind_count, units.place, n),
-        idle_ps={
-            side: ps
-            for side, ps, is_there in (("Device", idle[1], lanes.any()), ("Host", idle[0], (~lanes).any()))
-            if is_there
-        },
+    place = np.full(len(shares), -1, np.int64)
+    place[units.ordinary] = np.arange(len(units.ordinary))
+    place[compiled] = n + np.arange(len(compiled))
+    yield "ops", _ops(results, units, np.concatenate([units.ordinary, np.full(len(units.others), -1), compiled]))
+    sums = op_sums(occurrences)
+    added = pd.DataFrame({one.name: getattr(sums, one.name) for one in fields(sums) if one.name in SUMS})
+    added = added[units.place >= 0].groupby(units.place[units.place >= 0]).sum()
+    every = np.arange(n + n_hlo)
+    yield (
+        "units",
+        added.reindex(every, fill_value=0).assign(op=np.where(every < n, every, -1), hlo=np.maximum(every - n, -1)),
     )
+    yield "variants", _variants(results, units)
+    yield (
+        "pairs",
+        pd.DataFrame(
+            {
+                "hlo": units.place[shares.unit[chosen]] - n,
+                "op": place[shares.op[chosen]],
+                "ratio": shares.ratio[chosen],
+            }
+        ),
+    )
+    kind = np.append(step_kinds(results.steps), -1)[results.steps.event_step[occurrences.event]]
+    own = pd.DataFrame({"unit": units.place[occurrences.op], "kind": kind, "self_ps": occurrences.self_ps, "count": 1})
+    yield "kinds", own.groupby(["unit", "kind"], as_index=False).sum()
 
 
-def _added(sums: OpSums, place: Int64, n: int) -> OpSums:
-    """Sums of units by their number in the summary."""
-    known = {column.name: getattr(sums, column.name) for column in fields(sums)}
-    return OpSums(**{name: _rows_added(one, place, n) for name, one in known.items() if one is not None})
+def _ops(results: Facts, units: KeptUnits, listed: Int64) -> pd.DataFrame:
+    """The ops of these numbers, -1 for `OTHERS`."""
+    shares = results.op_shares
+    columns: dict[str, tuple[Sequence[str] | Int32 | Bool, object]] = {
+        "name": (shares.name, OTHERS),
+        "type": (shares.type, OTHERS),
+        "is_device": (shares.is_device, False),
+        "is_eager": (shares.is_eager, False),
+        "is_input": (results.op_scopes.is_input, False),
+        "source_file": (shares.source_file, ""),
+        "source_line": (shares.source_line, -1),
+    }
+    kinds = {"is_device": np.bool_, "is_eager": np.bool_, "is_input": np.bool_, "source_line": np.int32}
+    frame = pd.DataFrame(
+        {
+            name: pd.Series(
+                np.array([*values, other], kinds.get(name, np.object_))[listed], dtype=kinds.get(name, object)
+            )
+            for name, (values, other) in columns.items()
+        }
+    )
+    is_device = frame["is_device"].to_numpy(np.bool_, copy=True)
+    is_device[listed < 0] = units.others
+    return frame.assign(is_device=is_device, is_ordinary=np.arange(len(listed)) < units.n_ordinary)
 
 
-def _rows_added(values: npt.NDArray[Any], place: Int64, n: int) -> npt.NDArray[Any]:
-    """Rows of units added up by their number in the summary."""
-    rows = np.flatnonzero(place >= 0)
-    total = np.zeros((n, *values.shape[1:]), values.dtype)
-    np.add.at(total, place[rows], values[rows])
-    return total
-
-
-def _variants(results: Facts, units: KeptUnits) -> tuple[Int32, tuple[str, ...], Int64]:
-    """Ordinary ops of devices by kernel: the unit, the kernel's name and how often it ran."""
+def _variants(results: Facts, units: KeptUnits) -> pd.DataFrame:
     occurrences = results.occurrences
     is_listed = np.zeros(len(occurrences.name), np.bool_)
     is_listed[units.ordinary] = occurrences.is_device[units.ordinary]
     rows = np.flatnonzero(is_listed[occurrences.op])
-    width = int(occurrences.variant[rows].max(initial=0)) + 1
-    key, count = np.unique(
-        occurrences.op[rows].astype(np.int64) * width + occurrences.variant[rows], return_counts=True
-    )
-    names = interned(results.trace.strings[i] for i in (key % width).tolist())
-    return units.place[key // width].astype(np.int32), names, count.astype(np.int64)
-
-
-def _by_kind(results: Facts) -> tuple[Int64, Int64]:
-    """Own time and executions of each unit by the kind of step."""
-    occurrences, kind = results.occurrences, step_kinds(results.steps)
-    n_kinds, n_units = int(kind.max(initial=-1)) + 2, len(occurrences.name)
-    of_step = np.append(kind, n_kinds - 1)
-    at = occurrences.op.astype(np.int64) * n_kinds + of_step[results.steps.event_step[occurrences.event]]
-    own = sum_by(at, occurrences.self_ps, n_units * n_kinds)
-    count = np.bincount(at, minlength=n_units * n_kinds).astype(np.int64)
-    return own.reshape(n_units, n_kinds), count.reshape(n_units, n_kinds)
+    ran = pd.DataFrame({"op": units.place[occurrences.op[rows]], "kernel": occurrences.variant[rows]})
+    counted = ran.groupby(["op", "kernel"]).size().reset_index(name="count")
+    return counted.assign(kernel=text_column(results.trace.strings[i] for i in counted["kernel"].tolist()))

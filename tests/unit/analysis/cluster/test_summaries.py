@@ -54,7 +54,7 @@ def both(*traces: Trace) -> Both:
 def test_ops_beyond_the_most_are_one_row_a_side_and_all_totals_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(op_summary, "MAX_UNITS", 3)
     found = both(host("a", *steps_with(8)), host("b", *steps_with(2)))
-    assert len(found.reduced.summaries[0].ops) == 5
+    assert len(found.reduced.summaries[0].tables["units"]) == 5
     ops = found.reduced.ops
     assert ops[["total_self_time_us", "occurrences"]].sum().tolist() == pytest.approx(
         found.whole.ops[["total_self_time_us", "occurrences"]].sum().tolist()
@@ -115,7 +115,8 @@ def test_rows_of_a_peak_beyond_the_most_are_one_row(
     memory = both_of("keras_fit").whole.memory
     monkeypatch.setattr(memory_summary, "MAX_PEAK_ROWS", 2)
     allocator = memory.allocators[0]
-    peak, whole = memory_summary.summarize_memory(memory).peaks[allocator].frame, memory.peak(allocator)
+    peaks = memory_summary.summarize_memory(memory, both_of("keras_fit").whole.memory_by_op)["peaks"].frame
+    peak, whole = peaks[peaks["allocator"] == 0], memory.peak(allocator)
     assert peak["total_bytes"].sum() == whole["total_bytes"].sum()
     assert peak["op"].iloc[-1] == f"other ops ({len(whole) - 2:,} of {len(whole):,} rows)"
 
@@ -125,10 +126,10 @@ def test_memory_of_ops_beyond_the_most_is_one_op(
 ) -> None:
     whole = both_of("keras_fit").whole
     monkeypatch.setattr(memory_summary, "MAX_OPS", 2)
-    used = memory_summary.summarize_memory(whole.memory).by_op
-    assert len(used.name) == 3
-    assert used.allocated_bytes.sum() == whole.memory_by_op.allocated_bytes.sum()
-    assert used.peak_bytes.sum() == whole.memory_by_op.peak_bytes.sum()
+    used = memory_summary.summarize_memory(whole.memory, whole.memory_by_op)["memory_ops"]
+    assert len(used) == 3
+    assert used["allocated_bytes"].sum() == whole.memory_by_op.allocated_bytes.sum()
+    assert used["peak_bytes"].sum() == whole.memory_by_op.peak_bytes.sum()
 
 
 def test_a_notice_says_of_how_many_ops_the_memory_is_told(
@@ -167,16 +168,18 @@ def test_pipelines_that_took_most_time_travel(monkeypatch: pytest.MonkeyPatch, b
     tf_data = both_of("devices").whole.tf_data
     assert len(tf_data.pipelines) == 3
     monkeypatch.setattr(merged_input, "MAX_PIPELINES", 1)
-    found = merged_input.summarize_input(both_of("devices").whole.trace, tf_data)
-    assert found.pipelines["total_time_ms"].tolist() == [tf_data.pipelines["total_time_ms"].max()]
-    assert set(found.iterators["pipeline"].tolist()) == set(found.pipelines["id"].tolist())
+    found = merged_input.summarize_input(tf_data)
+    [kept] = found["pipelines"]["id"].tolist()
+    assert found["pipelines"]["total_time_ms"].tolist() == [tf_data.pipelines["total_time_ms"].max()]
+    assert len(found["iterators"]) == (tf_data.iterators["pipeline"] == kept).sum()
+    assert set(found["iterators"]["pipeline"].tolist()) == {0}
 
 
 def test_the_first_steps_travel_where_a_host_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps_of, "MAX_STEPS", 2)
     found = both(host("a", *steps_with(2, n_steps=5)), host("b", *steps_with(2, n_steps=2)))
     assert found.reduced.steps.frame["name"].tolist() == ["train 0", "train 0", "train 1", "train 1"]
-    assert [one.steps.n_all for one in found.reduced.summaries] == [5, 2]
+    assert [one.n_all["steps"] for one in found.reduced.summaries] == [5, 2]
     monkeypatch.setattr("tfprof_widgets.analysis.cluster.left_out.MAX_STEPS", 2)
     assert found.reduced.notices == ("1 of 2 hosts (a) ran more steps than a reduced profile has: the first 2 of 5.",)
 
@@ -238,7 +241,7 @@ def test_a_summary_comes_out_of_a_pickle_as_it_went_in(both_of: Callable[[str], 
 
 def test_texts_that_several_hosts_have_are_in_memory_once(both_of: Callable[[str], Both]) -> None:
     first, second = (pickle.loads(pickle.dumps(one)) for one in both_of("devices").reduced.summaries[:2])
-    assert first.ops.name[0] is second.ops.name[0]
+    assert first.tables["ops"]["name"][0] is second.tables["ops"]["name"][0]
 
 
 def test_a_host_can_be_given_another_name(tmp_path: Path) -> None:
