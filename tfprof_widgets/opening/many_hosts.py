@@ -68,7 +68,6 @@ def reduce_file(file: HostFile) -> tuple[HostSummary, ...] | FailedHost:
     Returns:
         A summary of each host in the file, which is one but for traces that were merged before; or why there is none.
     """
-
     try:
         opened = open_host_file(file)
         hosts = host_names(opened.trace)
@@ -104,7 +103,6 @@ def reduce_hosts(
     Raises:
         TraceError: no file could be read; the message has the reasons.
     """
-
     notices: list[str] = []
     done = _reduced(files, executor, on_done, notices)
     failed = [one for one in done if isinstance(one, FailedHost)]
@@ -123,7 +121,6 @@ def reduce_hosts(
 
 def _source_map(files: Sequence[HostFile]) -> SourceMap | None:
     """What was noted of the program: all hosts run the same, so the first note of it tells."""
-
     noted = next((file for file in files if file.sidecars), None)
     return None if noted is None else read_sidecars([place_of(noted.url).parent / name for name in noted.sidecars])
 
@@ -132,7 +129,6 @@ def _reduced(
     files: Sequence[HostFile], executor: Executor | None, on_done: Callable[[int], None], notices: list[str]
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
     """What comes of each file, in their order."""
-
     runs = HostRuns(reduce_file, files, failed=_failed, on_done=on_done)
     told = ""
     with HostPool(len(files), can_leave=all(map(_is_shared, files))) as pool:
@@ -160,7 +156,6 @@ def _of_one_time(
     files: Sequence[HostFile], done: Sequence[tuple[HostSummary, ...] | FailedHost]
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
     """The same without files of another time than most, which cannot be shown beside them."""
-
     # Hosts of one file share a clock.
     origins = [0 if isinstance(one, FailedHost) else one[0].trace.origin_ns for one in done]
     kept = list(done)
@@ -171,7 +166,6 @@ def _of_one_time(
 
 def _name_of(file: HostFile) -> str:
     """The host that a file's name says wrote it."""
-
     return host_of(place_of(file.url))
 
 

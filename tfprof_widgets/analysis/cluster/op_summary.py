@@ -5,14 +5,14 @@ summarize_ops(results, units) -> tables
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Int32, Int64
+from ...trace.trace import Int64
 from ..base.matching import sum_by
 from ..base.table_types import text_column
 from ..ops.ops import op_sums
@@ -94,24 +94,13 @@ def _tables(results: Facts, units: KeptUnits) -> Iterator[tuple[str, pd.DataFram
     place[compiled] = n + np.arange(len(compiled))
     yield "ops", _ops(results, units, np.concatenate([units.ordinary, np.full(len(units.others), -1), compiled]))
     sums = op_sums(occurrences)
-    added = pd.DataFrame({one.name: getattr(sums, one.name) for one in fields(sums) if one.name in SUMS})
-    added = added[units.place >= 0].groupby(units.place[units.place >= 0]).sum()
+    added = pd.DataFrame({name: getattr(sums, name) for name in SUMS}).assign(place=units.place)
     every = np.arange(n + n_hlo)
-    yield (
-        "units",
-        added.reindex(every, fill_value=0).assign(op=np.where(every < n, every, -1), hlo=np.maximum(every - n, -1)),
-    )
+    added = added[units.place >= 0].groupby("place").sum().reindex(every, fill_value=0)
+    yield "units", added.assign(op=np.where(every < n, every, -1), hlo=np.maximum(every - n, -1))
     yield "variants", _variants(results, units)
-    yield (
-        "pairs",
-        pd.DataFrame(
-            {
-                "hlo": units.place[shares.unit[chosen]] - n,
-                "op": place[shares.op[chosen]],
-                "ratio": shares.ratio[chosen],
-            }
-        ),
-    )
+    pairs = {"hlo": units.place[shares.unit[chosen]] - n, "op": place[shares.op[chosen]], "ratio": shares.ratio[chosen]}
+    yield "pairs", pd.DataFrame(pairs)
     kind = np.append(step_kinds(results.steps), -1)[results.steps.event_step[occurrences.event]]
     own = pd.DataFrame({"unit": units.place[occurrences.op], "kind": kind, "self_ps": occurrences.self_ps, "count": 1})
     yield "kinds", own.groupby(["unit", "kind"], as_index=False).sum()
@@ -120,27 +109,19 @@ def _tables(results: Facts, units: KeptUnits) -> Iterator[tuple[str, pd.DataFram
 def _ops(results: Facts, units: KeptUnits, listed: Int64) -> pd.DataFrame:
     """The ops of these numbers, -1 for `OTHERS`."""
     shares = results.op_shares
-    columns: dict[str, tuple[Sequence[str] | Int32 | Bool, object]] = {
-        "name": (shares.name, OTHERS),
-        "type": (shares.type, OTHERS),
-        "is_device": (shares.is_device, False),
-        "is_eager": (shares.is_eager, False),
-        "is_input": (results.op_scopes.is_input, False),
-        "source_file": (shares.source_file, ""),
-        "source_line": (shares.source_line, -1),
+    every = {
+        "name": [*shares.name, OTHERS],
+        "type": [*shares.type, OTHERS],
+        "is_device": np.append(shares.is_device, False),
+        "is_eager": np.append(shares.is_eager, False),
+        "is_input": np.append(results.op_scopes.is_input, False),
+        "source_file": [*shares.source_file, ""],
+        "source_line": np.append(shares.source_line, -1),
     }
-    kinds = {"is_device": np.bool_, "is_eager": np.bool_, "is_input": np.bool_, "source_line": np.int32}
-    frame = pd.DataFrame(
-        {
-            name: pd.Series(
-                np.array([*values, other], kinds.get(name, np.object_))[listed], dtype=kinds.get(name, object)
-            )
-            for name, (values, other) in columns.items()
-        }
-    )
-    is_device = frame["is_device"].to_numpy(np.bool_, copy=True)
-    is_device[listed < 0] = units.others
-    return frame.assign(is_device=is_device, is_ordinary=np.arange(len(listed)) < units.n_ordinary)
+    texts = dict.fromkeys(("name", "type", "source_file"), object)
+    frame = pd.DataFrame(every).astype(texts).iloc[listed]
+    frame.iloc[len(units.ordinary) : units.n_ordinary, frame.columns.get_loc("is_device")] = units.others
+    return frame.assign(is_ordinary=np.arange(len(listed)) < units.n_ordinary)
 
 
 def _variants(results: Facts, units: KeptUnits) -> pd.DataFrame:
