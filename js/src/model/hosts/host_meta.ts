@@ -19,10 +19,10 @@ export function hostMeta(tables: HostTables): TraceMeta {
     about_host: () => tables.name,
     step_names: () => own(meta.step_names, tables.stepRows()),
     overview: () => hostOverview(meta, tables.table("steps") ?? EMPTY_TABLE, tables.name),
-    pipelines: () => tables.pipelines().list,
-    allocators: () => own(meta.allocators, tables.allocators().rows).map(bare),
+    pipelines: () => own(meta.pipelines, tables.pipelineRows()),
+    allocators: () => own(meta.allocators, tables.allocatorRows()).map(bare),
     memory_summary: () =>
-      own(meta.memory_summary, tables.allocators().rows).map((row) => ({ ...row, allocator: bare(row.allocator) })),
+      own(meta.memory_summary, tables.allocatorRows()).map((row) => ({ ...row, allocator: bare(row.allocator) })),
     memory_failure: () => hostFailure(meta.memory_failure, prefix),
     n_memory: () => tables.table("memory")?.n ?? 0,
     input: () => meta.input && { ...meta.input, verdict: allHosts(meta.input.verdict) },

@@ -1,11 +1,9 @@
 /** The tables of a pack and one host -> the same tables of that host alone, rows and what refers to rows numbered anew. */
 
 import { numbers } from "../wire/column";
-import type { PipelineMeta, TraceMeta } from "../wire/meta";
+import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table, type TypedArray } from "../wire/wire";
 import { hostsOf } from "./hosts";
-
-type Tables = (name: string) => Table | undefined;
 
 const NONE = -1;
 
@@ -41,26 +39,29 @@ function taken(table: Table, kept: Int32Array, maps: Readonly<Record<string, Int
   return { n: kept.length, columns };
 }
 
-/** The rows whose value of a column passes. */
-function rowsWhere(
-  table: Table,
-  column: string,
-  passes: (value: number) => boolean,
-  maps: Readonly<Record<string, Int32Array>> = {},
-): Table {
-  const values = numbers(table, column);
-  return taken(
-    table,
-    keptRows(table.n, (row) => passes(values[row])),
-    maps,
-  );
-}
+/** Lists of which a host has some items. */
+type List = "hosts" | "lines" | "steps" | "pipelines" | "allocators";
 
-/** Numbers of a list's items among those kept. */
-function kept(n: number, keeps: (item: number) => boolean): { readonly rows: Int32Array; readonly places: Int32Array } {
-  const rows = keptRows(n, keeps);
-  return { rows, places: newRows(rows, n) };
-}
+/**
+ * Of each table the column that tells whose a row is, and what it counts; and the columns to be numbered anew with what they
+ * count, a list or rows of the table itself. A table without its column is that of all hosts; a parent is on the line of its
+ * children.
+ */
+const PARTS: Readonly<
+  Record<string, { readonly by: string; readonly of: List; readonly counts?: Readonly<Record<string, List | "rows">> }>
+> = {
+  step_pieces: { by: "step", of: "steps", counts: { step: "steps" } },
+  occurrences: { by: "line", of: "lines", counts: { parent: "rows" } },
+  op_lines: { by: "line", of: "lines" },
+  kernel_runs: { by: "host", of: "hosts" },
+  host_totals: { by: "host", of: "hosts" },
+  iterator_calls: { by: "pipeline", of: "pipelines", counts: { pipeline: "pipelines", root: "rows" } },
+  memory: {
+    by: "allocator",
+    of: "allocators",
+    counts: { allocator: "allocators", freed_at: "rows", step: "steps" },
+  },
+};
 
 /** The part of a trace that one host recorded. Each table is made when it is first asked for, and again when it grew. */
 export class HostTables {
@@ -70,52 +71,55 @@ export class HostTables {
 
   constructor(
     readonly meta: TraceMeta,
-    readonly whole: Tables,
+    readonly whole: (name: string) => Table | undefined,
     readonly name: string,
   ) {
     this.host = hostsOf(meta).indexOf(name);
   }
 
+  /** The totals of units are undefined where they are not known by host, and executions must be added up. */
   table(name: string): Table | undefined {
-    if (name === "unit_totals") return this.#unitTotals();
-    const whole = this.whole(name);
-    if (whole === undefined) return undefined;
-    const make = this.#maker(name);
-    return make === undefined ? whole : this.#once(name, whole, this.whole("steps"), () => make(whole));
-  }
-
-  #once(name: string, from: Table, other: unknown, make: () => Table): Table {
-    const known = this.#made.get(name);
-    if (known?.from === from && known.with === other) return known.table;
-    const table = make();
-    this.#made.set(name, { from, with: other, table });
+    const source = name === "unit_totals" ? "host_totals" : name;
+    const whole = this.whole(source);
+    if (whole === undefined || (name === "unit_totals" && whole.columns.host === undefined)) return undefined;
+    const steps = this.whole("steps");
+    const known = this.#made.get(source);
+    if (known?.from === whole && known.with === steps) return known.table;
+    const table = source === "steps" ? taken(whole, this.stepRows()) : this.#part(source, whole);
+    this.#made.set(source, { from: whole, with: steps, table });
     return table;
   }
 
-  #maker(name: string): ((whole: Table) => Table) | undefined {
-    switch (name) {
-      case "steps":
-        return (whole) => taken(whole, this.stepRows());
-      case "step_pieces":
-        return (whole) => this.#ofSteps(whole);
-      case "occurrences":
-        return (whole) => this.#executions(whole);
-      case "op_lines":
-        return (whole) => rowsWhere(whole, "line", (line) => this.hasLine(line));
-      case "kernel_runs":
-        return (whole) => (whole.columns.host === undefined ? whole : this.#ofHost(whole));
-      case "iterator_calls":
-        return (whole) => this.#calls(whole);
-      case "memory":
-        return (whole) => this.#memory(whole);
-      default:
-        return undefined;
-    }
+  #part(name: string, whole: Table): Table {
+    const part = PARTS[name];
+    if (part === undefined || whole.columns[part.by] === undefined) return whole;
+    const owner = numbers(whole, part.by);
+    const places = this.#places(part.of);
+    const rows = keptRows(whole.n, (i) => (places[owner[i]] ?? NONE) >= 0);
+    const maps: Record<string, Int32Array> = {};
+    for (const [column, counted] of Object.entries(part.counts ?? {}))
+      maps[column] = counted === "rows" ? newRows(rows, whole.n) : this.#places(counted);
+    return taken(whole, rows, maps);
   }
 
-  hasLine(line: number): boolean {
-    const { lines, planes } = this.meta;
-    return planes[lines[line]?.plane]?.host === this.name;
+  /** For each item of a list its number among this host's, -1 for those of others. */
+  #places(list: List): Int32Array {
+    const { lines, planes, pipelines = [], allocators = [] } = this.meta;
+    switch (list) {
+      case "hosts":
+        return newRows(Int32Array.of(this.host), hostsOf(this.meta).length);
+      case "lines":
+        return newRows(
+          keptRows(lines.length, (i) => planes[lines[i].plane]?.host === this.name),
+          lines.length,
+        );
+      case "steps":
+        return newRows(this.stepRows(), this.whole("steps")?.n ?? 0);
+      case "pipelines":
+        return newRows(this.pipelineRows(), pipelines.length);
+      case "allocators":
+        return newRows(this.allocatorRows(), allocators.length);
+    }
   }
 
   /** Rows of all steps that are this host's. */
@@ -129,69 +133,20 @@ export class HostTables {
     return keptRows(steps.n, (i) => this.meta.sessions[session[i]]?.host === this.name);
   }
 
-  #stepPlaces(): Int32Array {
-    return newRows(this.stepRows(), this.whole("steps")?.n ?? 0);
+  /** Of the list of pipelines those of this host. */
+  pipelineRows(): Int32Array {
+    const { pipelines = [] } = this.meta;
+    return keptRows(pipelines.length, (i) => pipelines[i].host === this.name);
   }
 
-  #ofSteps(whole: Table): Table {
-    const places = this.#stepPlaces();
-    return rowsWhere(whole, "step", (step) => places[step] >= 0, { step: places });
-  }
-
-  /** A parent is on the line of its children. */
-  #executions(whole: Table): Table {
-    const isOwn = Uint8Array.from(this.meta.lines, (_, line) => Number(this.hasLine(line)));
-    const line = numbers(whole, "line");
-    const { rows, places } = kept(whole.n, (i) => isOwn[line[i]] === 1);
-    return taken(whole, rows, { parent: places });
-  }
-
-  #ofHost(whole: Table): Table {
-    return rowsWhere(whole, "host", (host) => host === this.host);
-  }
-
-  /** Pipelines of this host, and for each pipeline its new number. */
-  pipelines(): { readonly list: PipelineMeta[]; readonly places: Int32Array } {
-    const all = this.meta.pipelines ?? [];
-    const { rows, places } = kept(all.length, (i) => all[i].host === this.name);
-    return { list: Array.from(rows, (i) => all[i]), places };
-  }
-
-  #calls(whole: Table): Table {
-    const pipelines = this.pipelines().places;
-    const owner = numbers(whole, "pipeline");
-    const { rows, places } = kept(whole.n, (i) => (pipelines[owner[i]] ?? NONE) >= 0);
-    return taken(whole, rows, { pipeline: pipelines, root: places });
-  }
-
-  /** Of the lists of allocators those of this host, by number. Where one host alone recorded memory they bear no host's name. */
-  allocators(): { readonly rows: Int32Array; readonly places: Int32Array } {
+  /** Of the lists of allocators those of this host. Where one host alone recorded memory they bear no host's name. */
+  allocatorRows(): Int32Array {
     const { allocators = [], sessions } = this.meta;
-    const prefix = `${this.name}: `;
-    const isNamed = allocators.length > 0 && allocators.every((name) => hostOfAllocator(name, this.meta) !== "");
-    if (isNamed) return kept(allocators.length, (i) => allocators[i].startsWith(prefix));
+    const hosts = hostsOf(this.meta).filter((host) => host !== "");
+    if (allocators.length > 0 && allocators.every((name) => hosts.some((host) => name.startsWith(`${host}: `))))
+      return keptRows(allocators.length, (i) => allocators[i].startsWith(`${this.name}: `));
     const memory = this.whole("memory") ?? EMPTY_TABLE;
     const session = memory.n > 0 ? numbers(memory, "session")[0] : NONE;
-    const isOwn = sessions[session]?.host === this.name;
-    return kept(allocators.length, () => isOwn);
+    return keptRows(allocators.length, () => sessions[session]?.host === this.name);
   }
-
-  #memory(whole: Table): Table {
-    const allocators = this.allocators().places;
-    const owner = numbers(whole, "allocator");
-    const { rows, places } = kept(whole.n, (i) => (allocators[owner[i]] ?? NONE) >= 0);
-    return taken(whole, rows, { allocator: allocators, freed_at: places, step: this.#stepPlaces() });
-  }
-
-  /** Totals of units on this host; undefined where they are not known, and executions must be added up. */
-  #unitTotals(): Table | undefined {
-    const whole = this.whole("host_totals");
-    if (whole === undefined || whole.columns.host === undefined) return undefined;
-    return this.#once("unit_totals", whole, null, () => this.#ofHost(whole));
-  }
-}
-
-/** The host in the name of an allocator, "" where it bears none. */
-function hostOfAllocator(name: string, meta: TraceMeta): string {
-  return hostsOf(meta).find((host) => host !== "" && name.startsWith(`${host}: `)) ?? "";
 }
