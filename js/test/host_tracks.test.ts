@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { namedParts, newColorScheme } from "../src/colors/schemes";
 import { pieceAt } from "../src/draw/host_strip";
 import type { Rows } from "../src/model/events/rows";
-import { hostOfSteps, hostStrips, stepsOfHost } from "../src/model/hosts/host_strips";
+import { hostStrips, stepsOfHost } from "../src/model/hosts/host_strips";
 import type { Steps } from "../src/model/time/steps";
 import { moveTo, newArrangement } from "../src/model/tracks/arrangement";
 import { hostSource, setHostOpen } from "../src/model/tracks/host_tracks";
@@ -150,18 +150,6 @@ describe("strips of hosts", () => {
   it("give the head the steps of one host, with their rows among all", () => {
     const head = stepsOfHost(STEPS, strips[1]);
     expect([head.n, [...head.start], [...(head.rows ?? [])]]).toEqual([2, [1 * MS, 11 * MS], [1, 3]]);
-  });
-
-  it("know the host of a step from the table of steps, else from that of aligned steps", () => {
-    const meta = { hosts: ["a", "b"], worker_hosts: ["b"], planes: [] } as unknown as TraceMeta;
-    const steps = { n: 2, columns: { host: Int32Array.of(1, 0) } };
-    expect([...hostOfSteps(meta, () => steps)]).toEqual([1, 0]);
-    const aligned = { n: 1, columns: { host: Int32Array.of(0), row: Int32Array.of(1) } };
-    const tables: Record<string, typeof aligned | { n: number; columns: object }> = {
-      steps: { n: 2, columns: {} },
-      worker_steps: aligned,
-    };
-    expect([...hostOfSteps(meta, (name) => tables[name] as never)]).toEqual([-1, 1]);
   });
 });
 

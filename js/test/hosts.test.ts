@@ -142,17 +142,12 @@ describe("hosts", () => {
 
 describe("tables of one host", () => {
   it("have its steps and their pieces, numbered anew", () => {
-    const { of, meta, tables } = scene();
+    const { of } = scene();
     const own = of("b");
     expect([...own.stepRows()]).toEqual([1, 3]);
     expect([...(own.table("steps") as Table).columns.input_ms]).toEqual([9, 9]);
     expect([...(own.table("step_pieces") as Table).columns.step]).toEqual([0]);
     expect(describeRange(hostMeta(own), own.table("steps"), [21 * MS, 33 * MS])).toBe("step 1 · 12.0 ms");
-    // A trace of an older page has no column of hosts: the sessions tell.
-    const { host: _, ...older } = tables.steps.columns;
-    expect([
-      ...new HostTables(meta, (name) => (name === "steps" ? table(older) : tables[name]), "b").stepRows(),
-    ]).toEqual([1, 3]);
   });
 
   it("have its executions, each with its parent", () => {

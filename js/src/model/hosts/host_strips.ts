@@ -1,10 +1,6 @@
 /** Steps and their pieces -> those of each host, in the order of time: what a host is drawn as in one line. */
 
 import type { Steps } from "../time/steps";
-import { numbers } from "../wire/column";
-import type { TraceMeta } from "../wire/meta";
-import { EMPTY_TABLE, type Table } from "../wire/wire";
-import { hostsOf } from "./hosts";
 
 export interface HostStrip {
   /** Pieces of its steps, as `layoutPieces` takes them, and of each the row of its step. */
@@ -14,24 +10,10 @@ export interface HostStrip {
   readonly rows: Int32Array;
 }
 
-/** By step its host, a row of `hostsOf`; -1 where no table tells. */
-export function hostOfSteps(meta: TraceMeta, table: (name: string) => Table | undefined): Int32Array {
-  const steps = table("steps") ?? EMPTY_TABLE;
-  const told = steps.columns.host;
-  if (told !== undefined) return Int32Array.from(numbers(steps, "host"));
-  const found = new Int32Array(steps.n).fill(-1);
-  const aligned = table("worker_steps") ?? EMPTY_TABLE;
-  const place = new Map(hostsOf(meta).map((name, host) => [name, host]));
-  const hosts = (meta.worker_hosts ?? []).map((name) => place.get(name) ?? -1);
-  const [host, row] = ["host", "row"].map((name) => numbers(aligned, name));
-  for (let i = 0; i < aligned.n; i++) found[row[i]] = hosts[host[i]];
-  return found;
-}
-
-/** One strip a host; empty ones for hosts without steps. */
+/** One strip a host, of which each step has one, -1 for none; empty ones for hosts without steps. */
 export function hostStrips(
   nHosts: number,
-  hostOfStep: Int32Array,
+  hostOfStep: ArrayLike<number>,
   piece: Steps["piece"],
   pieceStep: ArrayLike<number>,
 ): HostStrip[] {

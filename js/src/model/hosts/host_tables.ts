@@ -50,6 +50,7 @@ type List = "hosts" | "lines" | "steps" | "pipelines" | "allocators";
 const PARTS: Readonly<
   Record<string, { readonly by: string; readonly of: List; readonly counts?: Readonly<Record<string, List | "rows">> }>
 > = {
+  steps: { by: "host", of: "hosts" },
   step_pieces: { by: "step", of: "steps", counts: { step: "steps" } },
   occurrences: { by: "line", of: "lines", counts: { parent: "rows" } },
   op_lines: { by: "line", of: "lines" },
@@ -85,7 +86,7 @@ export class HostTables {
     const steps = this.whole("steps");
     const known = this.#made.get(source);
     if (known?.from === whole && known.with === steps) return known.table;
-    const table = source === "steps" ? taken(whole, this.stepRows()) : this.#part(source, whole);
+    const table = this.#part(source, whole);
     this.#made.set(source, { from: whole, with: steps, table });
     return table;
   }
@@ -124,13 +125,8 @@ export class HostTables {
 
   /** Rows of all steps that are this host's. */
   stepRows(): Int32Array {
-    const steps = this.whole("steps") ?? EMPTY_TABLE;
-    if (steps.columns.host !== undefined) {
-      const host = numbers(steps, "host");
-      return keptRows(steps.n, (i) => host[i] === this.host);
-    }
-    const session = numbers(steps, "session");
-    return keptRows(steps.n, (i) => this.meta.sessions[session[i]]?.host === this.name);
+    const host = numbers(this.whole("steps") ?? EMPTY_TABLE, "host");
+    return keptRows(host.length, (i) => host[i] === this.host);
   }
 
   /** Of the list of pipelines those of this host. */

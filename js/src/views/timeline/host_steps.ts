@@ -1,15 +1,10 @@
 /** The tables of steps and the linked host -> what the timeline shows host by host, and whose steps its head has. */
 import { hostNamesThatFit } from "../../model/hosts/host_names";
-import {
-  allSteps,
-  type HeadSteps,
-  type HostStrip,
-  hostOfSteps,
-  hostStrips,
-  stepsOfHost,
-} from "../../model/hosts/host_strips";
+import { allSteps, type HeadSteps, type HostStrip, hostStrips, stepsOfHost } from "../../model/hosts/host_strips";
 import type { Steps } from "../../model/time/steps";
 import { type HostSource, hostSource } from "../../model/tracks/host_tracks";
+import { numbers } from "../../model/wire/column";
+import { EMPTY_TABLE } from "../../model/wire/wire";
 import type { TraceView } from "../../ui/view";
 
 /** Characters of a name that the label column has room for. */
@@ -46,7 +41,7 @@ export class HostSteps {
     if (this.source === null) return;
     const { names } = this.source;
     this.shortNames = hostNamesThatFit(names, NAME_CHARACTERS);
-    const hostOfStep = hostOfSteps(data.meta, (name) => data.table(name));
+    const hostOfStep = numbers(data.table("steps") ?? EMPTY_TABLE, "host");
     const pieceStep = (data.table("step_pieces")?.columns.step as Int32Array | undefined) ?? new Int32Array();
     this.strips = hostStrips(names.length, hostOfStep, steps.piece, pieceStep);
     this.#readHead();
