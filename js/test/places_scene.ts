@@ -90,7 +90,7 @@ export function scenePlaces(options: PlacesOptions = {}): Pack {
 export function sceneHosts(hosts: readonly string[], moreMs: number): Pack {
   const scene = makeScene({ nSteps: 10 });
   const { steps } = scene.tables;
-  const rows = hosts.flatMap((_, host) => Array.from({ length: steps.n }, (_, step) => ({ host, step })));
+  const rows = Array.from({ length: steps.n }, (_, step) => hosts.map((_, host) => ({ host, step }))).flat();
   const more = ({ host }: { host: number }) => (host === hosts.length - 1 && hosts.length > 1 ? moreMs : 0);
   const of = (name: string, row: { step: number }) => steps.columns[name][row.step] as number;
   const columns = Object.fromEntries(

@@ -190,12 +190,8 @@ describe("the grid of hosts and steps", () => {
     expect([...grid.host]).toEqual([1, 1, 0, 0]);
   });
 
-  it("leaves cells empty that no host has a step for", () => {
-    const table: Table = { n: 1, columns: { host: Int32Array.of(1), step: Int32Array.of(0) } };
-    const matrix = hostMatrix(table, [5], 2, 2);
-    const grid = hostGrid(matrix, 2, [0, 1], { rows: 2, columns: 2 });
-    expect([...grid.host]).toEqual([-1, -1, 1, -1]);
-    expect(rangeOf(matrix, 2, new Set([0, 1]))).toEqual([5, 5]);
+  it("is of values that go by step, then host", () => {
+    expect([...hostMatrix([1, 2, 3, 4, 5, 6], 2, 3)]).toEqual([1, 3, 5, 2, 4, 6]);
   });
 
   it("has the range of the steps that count, so that one that compiles does not pale all others", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { alignedIn, alignedOf, alignedSteps, rowsOf, usualSteps, workerRows } from "../src/model/hosts/worker_steps";
+import { alignedIn, alignedOf, rowsOf, usualSteps, workerRows } from "../src/model/hosts/worker_steps";
 import { shortestSuffixes } from "../src/model/text/suffix";
 import type { Table } from "../src/model/wire/wire";
 import { card, verdict } from "../src/views/worker_chart/words";
@@ -60,13 +60,12 @@ describe("steps of several hosts", () => {
   it("leave out the steps that averages leave out, unless there is no other", () => {
     expect([...usualSteps(TABLE, [0, 1, 1, 1, 1, 1])]).toEqual([1, 2]);
     expect([...usualSteps(TABLE, [0, 0, 0, 0, 0, 0])]).toEqual([0, 1, 2]);
-    expect(alignedSteps(TABLE)).toBe(3);
   });
 
   it("are found by a row of the steps table and by a time range", () => {
     expect(alignedOf(TABLE, 3)).toBe(1);
     expect(alignedOf(TABLE, 17)).toBe(-1);
-    expect(rowsOf(TABLE, 2)).toEqual([4, 5]);
+    expect(rowsOf(TABLE, 2, 2)).toEqual([4, 5]);
     expect([...alignedIn(TABLE, STEPS, [100 * MS, 140 * MS])]).toEqual([1, 2]);
     expect([...alignedIn(TABLE, STEPS, [100 * MS, 110 * MS])]).toEqual([1]);
     expect([...alignedIn(TABLE, STEPS, [5 * MS, 6 * MS])]).toEqual([]);

@@ -1,14 +1,11 @@
 /** One value per host and aligned step -> a grid of at most so many rows and columns, of which none hides a straggler. */
 
-import { numbers } from "../wire/column";
-import type { Table } from "../wire/wire";
-
-/** Cell (r, c) is `value[r * nColumns + c]`, the largest of those that it stands for; NaN without any. */
+/** Cell (r, c) is `value[r * nColumns + c]`, the largest of those that it stands for. */
 export interface HostGrid {
   readonly nRows: number;
   readonly nColumns: number;
   readonly value: Float32Array;
-  /** Host and aligned step of the largest value of a cell; -1 without any. */
+  /** Host and aligned step of the largest value of a cell. */
   readonly host: Int32Array;
   readonly step: Int32Array;
   /** Row r holds the places [firstPlace[r], firstPlace[r + 1]) of `order`, column c the steps [firstStep[c], ...). */
@@ -17,12 +14,12 @@ export interface HostGrid {
   readonly firstStep: Int32Array;
 }
 
-/** A value of every row of `worker_steps` by host and step, row-major by host; NaN where a host lacks the step. */
-export function hostMatrix(table: Table, values: ArrayLike<number>, nHosts: number, nSteps: number): Float32Array {
-  const [host, step] = ["host", "step"].map((name) => numbers(table, name));
-  const matrix = new Float32Array(nHosts * nSteps).fill(Number.NaN);
-  for (let i = 0; i < table.n; i++) matrix[host[i] * nSteps + step[i]] = values[i];
-  return matrix;
+/** A value of every row of `worker_steps`, which go by step, as a matrix that goes by host. */
+export function hostMatrix(values: ArrayLike<number>, nHosts: number, nSteps: number): Float32Array {
+  return Float32Array.from(
+    { length: nHosts * nSteps },
+    (_, i) => values[(i % nSteps) * nHosts + Math.floor(i / nSteps)],
+  );
 }
 
 /** Spreads hosts (in `order`) and steps over rows and columns, in order, none empty; hosts of `alone` share no row. */
@@ -45,8 +42,8 @@ export function hostGrid(
       for (let column = 0; column < nColumns; column++) {
         const cell = row * nColumns + column;
         for (let at = firstStep[column]; at < firstStep[column + 1]; at++) {
-          // Not ">": nothing is larger than NaN, the value of an empty cell.
-          if (Number.isNaN(matrix[base + at]) || matrix[base + at] <= value[cell]) continue;
+          // Not ">": nothing is larger than NaN, the value of a cell at first.
+          if (matrix[base + at] <= value[cell]) continue;
           value[cell] = matrix[base + at];
           host[cell] = order[place];
           step[cell] = at;
@@ -89,7 +86,7 @@ export function largestPart(first: Int32Array): number {
 export function rangeOf(matrix: Float32Array, nSteps: number, counts: ReadonlySet<number>): [number, number] {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < matrix.length; i++) {
-    if (Number.isNaN(matrix[i]) || !counts.has(i % nSteps)) continue;
+    if (!counts.has(i % nSteps)) continue;
     least = Math.min(least, matrix[i]);
     most = Math.max(most, matrix[i]);
   }

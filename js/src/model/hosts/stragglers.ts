@@ -22,14 +22,14 @@ export function stragglersIn(
   const late = new Set(named.map(({ host }) => hosts.indexOf(host)).filter((host) => host >= 0));
   if (late.size === 0 || chosen.size === 0 || hosts.length < 2) return [];
   const steps = [...chosen];
-  const own = matrix(table, ownTimes(table), hosts.length, steps);
+  const own = matrix(ownTimes(table), hosts.length, steps);
   const last = own.map((ofStep) => lastOf(ofStep, late));
-  const stepMs = meanOf(matrix(table, numbers(table, "step_time_ms"), hosts.length, steps));
+  const stepMs = meanOf(matrix(numbers(table, "step_time_ms"), hosts.length, steps));
   const sorted = own.map((ofStep) => Float64Array.from(ofStep).sort());
   const parts = categories
     .filter((category) => category !== COMMUNICATION)
     .map((category) => {
-      const values = matrix(table, numbers(table, `${category}_ms`), hosts.length, steps);
+      const values = matrix(numbers(table, `${category}_ms`), hosts.length, steps);
       return { category, values, sorted: values.map((ofStep) => Float64Array.from(ofStep).sort()) };
     });
   const found = [...late].map((host) => {
@@ -51,15 +51,8 @@ export function stragglersIn(
 }
 
 /** By step the value of each host. */
-function matrix(table: Table, values: ArrayLike<number>, nHosts: number, steps: readonly number[]): Float64Array[] {
-  const [host, step] = ["host", "step"].map((name) => numbers(table, name));
-  const place = new Map(steps.map((one, k) => [one, k]));
-  const found = steps.map(() => new Float64Array(nHosts));
-  for (let i = 0; i < table.n; i++) {
-    const at = place.get(step[i]);
-    if (at !== undefined) found[at][host[i]] = values[i];
-  }
-  return found;
+function matrix(values: ArrayLike<number>, nHosts: number, steps: readonly number[]): Float64Array[] {
+  return steps.map((step) => Float64Array.from({ length: nHosts }, (_, host) => values[step * nHosts + host]));
 }
 
 /** When the last host that is not late arrived; where all are, the first of them is what they could be. */

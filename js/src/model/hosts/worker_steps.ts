@@ -1,4 +1,8 @@
-/** The table `worker_steps` -> one row per host for a step or for the mean of several. */
+/**
+ * The table `worker_steps` -> one row per host for a step or for the mean of several.
+ *
+ * Each aligned step is there on each host: the table goes by step, then host.
+ */
 
 import { numbers } from "../wire/column";
 import type { Table } from "../wire/wire";
@@ -21,41 +25,30 @@ export interface WorkerRow {
   readonly behindMs: number;
 }
 
-/** How many steps the hosts have in common. */
-export function alignedSteps(table: Table): number {
-  let n = 0;
-  for (const step of numbers(table, "step")) n = Math.max(n, step + 1);
-  return n;
-}
-
-/** Mean of the aligned steps `chosen`, host by host. */
+/** Mean of the aligned steps `chosen`, host by host; nothing without a step. */
 export function workerRows(
   table: Table,
   categories: readonly string[],
   nHosts: number,
   chosen: ReadonlySet<number>,
 ): WorkerRow[] {
-  const [host, step, time] = ["host", "step", "step_time_ms"].map((name) => numbers(table, name));
-  const columns = categories.map((category) => numbers(table, `${category}_ms`));
-  const count = new Float64Array(nHosts);
-  const sum = new Float64Array(nHosts);
-  const parts = Array.from({ length: nHosts }, () => categories.map(() => 0));
-  for (let i = 0; i < table.n; i++) {
-    if (!chosen.has(step[i])) continue;
-    count[host[i]] += 1;
-    sum[host[i]] += time[i];
-    for (let c = 0; c < columns.length; c++) parts[host[i]][c] += columns[c][i];
-  }
-  const hosts = [...count.keys()].filter((i) => count[i] > 0);
-  const means = hosts.map((i) => sum[i] / count[i]);
+  if (chosen.size === 0) return [];
+  const meanOf = (column: string) => {
+    const values = numbers(table, column);
+    const sums = new Float64Array(nHosts);
+    for (const step of chosen) for (let host = 0; host < nHosts; host++) sums[host] += values[step * nHosts + host];
+    return sums.map((sum) => sum / chosen.size);
+  };
+  const means = meanOf("step_time_ms");
+  const columns = categories.map((category) => meanOf(`${category}_ms`));
   const fastest = means.reduce((least, mean) => Math.min(least, mean), Number.POSITIVE_INFINITY);
   const communication = categories.indexOf(COMMUNICATION);
-  return hosts.map((i, k) => {
-    const own = parts[i].map((ms) => ms / count[i]);
-    const most = Math.max(...own);
-    const bottleneck = most > 0 ? own.indexOf(most) : -1;
-    const ownMs = Math.max(0, means[k] - (own[communication] ?? 0));
-    return { host: i, stepTimeMs: means[k], ownMs, parts: own, bottleneck, behindMs: means[k] - fastest };
+  return Array.from(means, (stepTimeMs, host) => {
+    const parts = columns.map((column) => column[host]);
+    const most = Math.max(...parts);
+    const bottleneck = most > 0 ? parts.indexOf(most) : -1;
+    const ownMs = Math.max(0, stepTimeMs - (parts[communication] ?? 0));
+    return { host, stepTimeMs, ownMs, parts, bottleneck, behindMs: stepTimeMs - fastest };
   });
 }
 
@@ -89,19 +82,9 @@ export function alignedIn(table: Table, steps: Table, range: readonly [number, n
   return whole;
 }
 
-/** Rows of the `steps` table that an aligned step is on the hosts. */
-export function rowsOf(table: Table, aligned: number): number[] {
-  const [step, row] = ["step", "row"].map((name) => numbers(table, name));
-  const found: number[] = [];
-  for (let i = 0; i < table.n; i++) if (step[i] === aligned) found.push(row[i]);
-  return found;
-}
-
-/** The row of the `steps` table that an aligned step is on one host, -1 for none. */
-export function rowOn(table: Table, aligned: number, onHost: number): number {
-  const [host, step, row] = ["host", "step", "row"].map((name) => numbers(table, name));
-  for (let i = 0; i < table.n; i++) if (step[i] === aligned && host[i] === onHost) return row[i];
-  return -1;
+/** By host the row of the `steps` table that an aligned step is there. */
+export function rowsOf(table: Table, aligned: number, nHosts: number): number[] {
+  return [...numbers(table, "row").subarray(aligned * nHosts, (aligned + 1) * nHosts)];
 }
 
 /** Aligned steps that count as usual on every host; all of them where none does. */

@@ -15,7 +15,6 @@ export function cellCard(
   const { row, column } = cell;
   const at = row * grid.nColumns + column;
   const [host, step] = [grid.host[at], grid.step[at]];
-  if (host < 0) return { title: "nothing here", lines: [] };
   const name = model.hosts[host];
   const what = `step ${model.stepName(step)}`;
   const figures = model.rowAt(host, step);

@@ -93,7 +93,7 @@ export class HeatMap {
   read(): void {
     const { table, hosts, nSteps, usual } = this.model;
     const values = this.of === "own" ? ownTimes(table) : this.model.values(this.of);
-    this.#matrix = hostMatrix(table, values, hosts.length, nSteps);
+    this.#matrix = hostMatrix(values, hosts.length, nSteps);
     // A first step that compiles would make all others one colour.
     this.#range = rangeOf(this.#matrix, nSteps, usual);
     this.draw();
@@ -245,10 +245,8 @@ export class HeatMap {
     const grid = this.#grid as HostGrid;
     const step = grid.step[cell.row * grid.nColumns + cell.column];
     const { nSteps } = this.model;
-    const values = grid.order
-      .filter((host) => this.model.isWorker(host))
-      .map((host) => this.#matrix[host * nSteps + step]);
-    return median(values.filter((value) => !Number.isNaN(value)));
+    const workers = grid.order.filter((host) => this.model.isWorker(host));
+    return median(workers.map((host) => this.#matrix[host * nSteps + step]));
   }
 
   #click(event: PointerEvent): void {
@@ -265,7 +263,6 @@ export class HeatMap {
     const grid = this.#grid as HostGrid;
     const at = row * grid.nColumns + column;
     const [host, step] = [grid.host[at], grid.step[at]];
-    if (host < 0) return;
     const { link } = model.view;
     const isChosen = link.host === model.hosts[host] && model.chosen.size === 1 && model.chosen.has(step);
     link.setHost(isChosen ? "" : model.hosts[host]);

@@ -70,7 +70,6 @@ export function paintCells(
   const image = inner.createImageData(grid.nColumns, grid.nRows);
   const span = Math.max(1e-12, most - least);
   for (let i = 0; i < grid.value.length; i++) {
-    if (Number.isNaN(grid.value[i])) continue;
     const ratio = Math.max(0, Math.min(1, (grid.value[i] - least) / span));
     const shade = Math.round(ratio ** EXPONENT * (N_COLORS - 1));
     image.data.set(ramp.rgba.subarray(4 * shade, 4 * shade + 4), 4 * i);

@@ -6,9 +6,7 @@ import { stragglersIn } from "../../model/hosts/stragglers";
 import {
   alignedIn,
   alignedOf,
-  alignedSteps,
   COMMUNICATION,
-  rowOn,
   rowsOf,
   usualSteps,
   type WorkerRow,
@@ -60,7 +58,7 @@ export class WorkerModel {
     const all = hostsOf(data.meta);
     this.roles = this.hosts.map((name) => roleOf(data.meta, all.indexOf(name)));
     this.shortNames = hostNamesThatFit(this.hosts, NAME_CHARACTERS);
-    this.nSteps = alignedSteps(this.table);
+    this.nSteps = this.hosts.length > 0 ? this.table.n / this.hosts.length : 0;
     this.usual = usualSteps(this.table, this.steps.columns.is_averaged as Uint8Array);
     this.stack = this.#used();
     this.hasOwn = this.stack.includes(this.categories.indexOf(COMMUNICATION));
@@ -134,29 +132,14 @@ export class WorkerModel {
 
   /** The figures of one step on one host. */
   rowAt(host: number, aligned: number): WorkerRow {
-    this.#ofCell ??= this.#index();
-    const i = this.#ofCell[host * this.nSteps + aligned];
-    const parts = this.categories.map((category) => numbers(this.table, `${category}_ms`)[i]);
-    const stepTimeMs = numbers(this.table, "step_time_ms")[i];
-    const most = Math.max(...parts);
-    const waits = parts[this.categories.indexOf(COMMUNICATION)] ?? 0;
-    const bottleneck = most > 0 ? parts.indexOf(most) : -1;
-    return { host, stepTimeMs, ownMs: Math.max(0, stepTimeMs - waits), parts, bottleneck, behindMs: 0 };
-  }
-
-  /** Row of the table of a host and a step. */
-  #ofCell: Int32Array | null = null;
-  #index(): Int32Array {
-    const [host, step] = ["host", "step"].map((name) => numbers(this.table, name));
-    const index = new Int32Array(this.hosts.length * this.nSteps).fill(-1);
-    for (let i = 0; i < this.table.n; i++) index[host[i] * this.nSteps + step[i]] = i;
-    return index;
+    const rows = workerRows(this.table, this.categories, this.hosts.length, new Set([aligned]));
+    return { ...rows[host], behindMs: 0 };
   }
 
   /** What an aligned step is called on the first host. */
   stepName(aligned: number): string {
-    const row = rowOn(this.table, aligned, this.rows[0]?.host ?? 0);
-    return stepLabel(this.view.data.meta.step_names, row < 0 ? aligned : row);
+    const row = rowsOf(this.table, aligned, this.hosts.length)[this.rows[0]?.host ?? 0];
+    return stepLabel(this.view.data.meta.step_names, row);
   }
 
   /** Makes all views be about an aligned step, of one host where one is told; null is the mean of all. */
@@ -167,15 +150,14 @@ export class WorkerModel {
       link.setStep(-1);
       return;
     }
-    const rows = rowsOf(this.table, aligned);
+    const rows = rowsOf(this.table, aligned, this.hosts.length);
     let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (const row of rows) {
       const [begin, end] = timeOfSteps(this.steps, row, row);
       [from, to] = [Math.min(from, begin), Math.max(to, end)];
     }
     link.setTimeRange([from, to]);
-    const own = host < 0 ? -1 : rowOn(this.table, aligned, host);
-    link.setStep(own < 0 ? rows[0] : own);
+    link.setStep(rows[Math.max(0, host)]);
   }
 
   /** Makes all views be about a host, or about all again where they are about it. */
