@@ -38,21 +38,7 @@ class MergedHlo:
 
     def table(self, n_ordinary: int) -> HloOps:
         """The `hlo_ops` table; HLO ops are units `n_ordinary`, `n_ordinary + 1`, ..."""
-        frame = self.frame
-        own, count = frame["self_ps"].to_numpy(np.int64), frame["occurrences"].to_numpy(np.int64)
-        total = frame["total_ps"].to_numpy(np.int64)
-        seconds = np.where(total > 0, total / 1e12, np.nan)
-        flops, n_bytes = (frame[name].to_numpy(np.float64) for name in ("flops", "bytes_accessed"))
-        executed = np.maximum(count, 1)
-        frame = frame.assign(
-            total_time_us=total / PS_PER_US,
-            avg_time_us=total / PS_PER_US / executed,
-            total_self_time_us=own / PS_PER_US,
-            avg_self_time_us=own / PS_PER_US / executed,
-            flop_rate_gflops=flops * count / seconds / 1e9,
-            memory_bandwidth_gibps=n_bytes * count / seconds / 2**30,
-        )
-        return hlo_table(frame, n_ordinary)
+        return hlo_table(self.frame.assign(n_done=self.frame["occurrences"]), n_ordinary)
 
     def units(self, trace: Trace) -> HloUnits:
         """The same as units; nothing is known of the programs that they are of, so no instruction is."""

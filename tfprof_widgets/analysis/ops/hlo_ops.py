@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.nesting import freeze
-from ...trace.trace import Float64, Int32, Int64
+from ...trace.trace import Int32
 from ..base.framework_names import framework_op
 from ..base.matching import sum_by
 from ..base.table_types import Types, text_column, typed_table
@@ -67,34 +67,44 @@ def compute_hlo_ops(
     if not len(units):
         return HloOps(typed_table([], _TYPES), np.full(n_units, -1, np.int32))
     total_ps, own_ps, counted = overlaps(occurrences, time_range_ps)
-    count = np.bincount(occurrences.op[counted], minlength=n_units)[n_ops:]
-    total = sum_by(occurrences.op, total_ps, n_units)[n_ops:]
-    own = sum_by(occurrences.op, own_ps, n_units)[n_ops:]
-    n_done = n_done_of(occurrences, total_ps, counted)[n_ops:]
-    done = (shares.flops[n_ops:], shares.bytes_accessed[n_ops:], n_done)
-    return hlo_table(_frame(units, count, total, own, done), n_ops)
+    frame = _told(units).assign(
+        occurrences=np.bincount(occurrences.op[counted], minlength=n_units)[n_ops:],
+        n_done=n_done_of(occurrences, total_ps, counted)[n_ops:],
+        total_ps=sum_by(occurrences.op, total_ps, n_units)[n_ops:],
+        self_ps=sum_by(occurrences.op, own_ps, n_units)[n_ops:],
+        flops=shares.flops[n_ops:],
+        bytes_accessed=shares.bytes_accessed[n_ops:],
+    )
+    return hlo_table(frame, n_ops)
 
 
 def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
     """The `hlo_ops` table of HLO ops in any order.
 
     Args:
-        frame: the columns `HLO_OPS_COLUMNS` without rank and ratios, and `self_ps`; row `i` is unit `n_ops + i`.
+        frame: what is told of each, `occurrences`, of these the part within the range `n_done`, `total_ps`, `self_ps`, and
+            `flops` and `bytes_accessed` of one execution; row `i` is unit `n_ops + i`.
         n_ops: how many units are ordinary ops.
     """
-    own = frame["self_ps"].to_numpy(np.int64)
+    total, own = (frame[name].to_numpy(np.int64) for name in ("total_ps", "self_ps"))
+    n_done, executed = frame["n_done"].to_numpy(), np.maximum(frame["occurrences"].to_numpy(np.int64), 1)
+    seconds = np.where(total > 0, total / 1e12, np.nan)
+    frame = frame.assign(
+        total_time_us=total / PS_PER_US,
+        avg_time_us=total / PS_PER_US / executed,
+        total_self_time_us=own / PS_PER_US,
+        avg_self_time_us=own / PS_PER_US / executed,
+        flop_rate_gflops=frame["flops"].to_numpy(np.float64) * n_done / seconds / 1e9,
+        memory_bandwidth_gibps=frame["bytes_accessed"].to_numpy(np.float64) * n_done / seconds / 2**30,
+    )
     order = np.lexsort((np.array(frame["name"].tolist(), dtype=str), -own, frame["device"] != "Device"))
     unit_row = np.full(n_ops + len(frame), -1, np.int32)
     unit_row[n_ops + order] = np.arange(len(order))
     return HloOps(frame=ranked(frame.iloc[order].reset_index(drop=True))[list(HLO_OPS_COLUMNS)], unit_row=unit_row)
 
 
-def _frame(
-    units: HloUnits, count: Int64, total: Int64, own: Int64, done: tuple[Float64, Float64, Float64]
-) -> pd.DataFrame:
-    flops, n_bytes, n_done = done
-    seconds = np.where(total > 0, total / 1e12, np.nan)
-    executed = np.maximum(count, 1)
+def _told(units: HloUnits) -> pd.DataFrame:
+    """What is told of each HLO op."""
     names = [_framework_op(units, row) for row in range(len(units))]  # bounded by the size of the programs
     return pd.DataFrame(
         {
@@ -106,16 +116,6 @@ def _frame(
             "op_name": text_column(name for name, _ in names),
             "op_type": text_column(kind for _, kind in names),
             "device": text_column(np.where(units.is_device, "Device", "Host").tolist()),
-            "occurrences": count,
-            "total_time_us": total / PS_PER_US,
-            "avg_time_us": total / PS_PER_US / executed,
-            "total_self_time_us": own / PS_PER_US,
-            "avg_self_time_us": own / PS_PER_US / executed,
-            "self_ps": own,
-            "flops": flops,
-            "bytes_accessed": n_bytes,
-            "flop_rate_gflops": flops * n_done / seconds / 1e9,
-            "memory_bandwidth_gibps": n_bytes * n_done / seconds / 2**30,
             "source": text_column(_source(units, row) for row in range(len(units))),
         }
     )
