@@ -164,12 +164,7 @@ class ClusterResults(Totals):
         """Executions and time of each unit over the whole capture, of all hosts."""
         sums = self.merged_ops.sums
         unit = np.flatnonzero(sums.count)
-        return UnitTotals(
-            unit=unit,
-            count=sums.count[unit],
-            total_ps=sums.total_ps[unit].astype(np.int64),
-            self_ps=sums.self_ps[unit].astype(np.int64),
-        )
+        return UnitTotals(unit, sums.count[unit], np.asarray(sums.total_ps[unit]), np.asarray(sums.self_ps[unit]))
 
     @cached_property
     def idle_ps(self) -> tuple[int, int]:

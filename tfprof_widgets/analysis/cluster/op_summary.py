@@ -120,8 +120,9 @@ def _ops(results: Facts, units: KeptUnits, listed: Int64) -> pd.DataFrame:
     }
     texts = dict.fromkeys(("name", "type", "source_file"), object)
     frame = pd.DataFrame(every).astype(texts).iloc[listed]
-    frame.iloc[len(units.ordinary) : units.n_ordinary, frame.columns.get_loc("is_device")] = units.others
-    return frame.assign(is_ordinary=np.arange(len(listed)) < units.n_ordinary)
+    is_device = frame["is_device"].to_numpy(np.bool_, copy=True)
+    is_device[len(units.ordinary) : units.n_ordinary] = units.others
+    return frame.assign(is_device=is_device, is_ordinary=np.arange(len(listed)) < units.n_ordinary)
 
 
 def _variants(results: Facts, units: KeptUnits) -> pd.DataFrame:
