@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hostMeta } from "../src/model/hosts/host_meta";
 import { HostTables } from "../src/model/hosts/host_tables";
-import { findHosts, hostCuts, hostsOf, pythonText, shortHost } from "../src/model/hosts/hosts";
+import { findHosts, hostCuts, pythonText, shortHost } from "../src/model/hosts/hosts";
 import { opTotals } from "../src/model/ops/ops";
 import { rangedOps, wholeTotals } from "../src/model/ops/ranged_ops";
 import { describeRange } from "../src/model/time/span_text";
@@ -117,12 +117,6 @@ describe("hosts", () => {
     expect(findHosts(hosts, roles, "  WORKER 2")).toEqual([2]);
     expect(findHosts(hosts, roles, "server ps")).toEqual([3]);
     expect(findHosts(hosts, roles, "none such")).toEqual([]);
-  });
-
-  it("are those of the planes where nothing else tells", () => {
-    const planes = ["b", "a", "b"].map((host) => ({ name: "", host, kind: "host" as const }));
-    expect(hostsOf({ planes } as TraceMeta)).toEqual(["b", "a"]);
-    expect(hostsOf({} as TraceMeta)).toEqual([]);
   });
 
   it("are cut to what tells them apart, no two alike", () => {

@@ -1,20 +1,12 @@
-/** The planes of a trace, or what Python says of its hosts -> their names and roles, and which of them a search finds. */
+/** What Python says of the hosts of a trace -> their names and roles, and which of them a search finds. */
 
 import { cutNames } from "../text/cut";
 import type { TraceMeta } from "../wire/meta";
 import { commonPrefix, commonSuffix, shortHosts } from "./host_names";
 
-const HOSTS = new WeakMap<object, readonly string[]>();
-
-/** All hosts in the order of the trace; none where nothing says on which host anything ran. */
+/** All hosts in the order of the trace; none in a profile that holds no trace. */
 export function hostsOf(meta: TraceMeta): readonly string[] {
-  if (meta.hosts !== undefined || !meta.planes) return meta.hosts ?? [];
-  let hosts = HOSTS.get(meta.planes);
-  if (hosts === undefined) {
-    hosts = [...new Set(meta.planes.map(({ host }) => host))];
-    HOSTS.set(meta.planes, hosts);
-  }
-  return hosts;
+  return meta.hosts ?? [];
 }
 
 /** What a host is, such as "worker"; "" unknown. */
