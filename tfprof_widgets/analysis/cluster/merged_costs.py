@@ -5,9 +5,10 @@ total_costs(results, of_framework_op) -> OpCosts
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ...trace.trace import Int32
 from ..base.op_names import parse_op_names
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from ..facts.totals import Totals
 
 _HOST, _DEVICE = "/host:CPU", "/device"
-_NO_MEMORY = (
+_UNKNOWN_BYTES = (
+    "peak_bytes",
+    "residual_bytes",
+    "in_use_bytes",
     "output_bytes",
     "accelerator_temp_bytes",
     "host_temp_bytes",
@@ -34,51 +38,30 @@ def total_costs(results: Totals, of_framework_op: Int32) -> OpCosts:
     what of it was not given back is not known, nor what its executions held at most.
     """
     shares, totals = results.op_shares, results.op_totals
-    rows = np.flatnonzero((of_framework_op >= 0) & (totals.occurrences > 0))
-    op = of_framework_op[rows].astype(np.int64)
-    is_device = shares.is_device[rows]
     device = next((plane.name for plane in results.trace.planes if plane.is_device), _DEVICE)
-    n = len(rows)
-    times = {
-        "op": op,
-        "step": np.full(n, -1),
-        "device": np.where(is_device, device, _HOST).astype(np.object_),
-        "is_accelerator": is_device,
-        "start_us": np.zeros(n),
-        "duration_us": totals.self_us[rows],
-    }
-    ran, place = np.unique(op, return_inverse=True)
-    n_runs = np.zeros(len(ran), np.int64)
-    np.maximum.at(n_runs, place.reshape(-1), totals.occurrences[rows])
-    m = len(ran)
-    runs = {
-        "op": ran,
-        "step": np.full(m, -1),
-        "n_runs": n_runs,
-        "start_us": np.zeros(m),
-        "end_us": np.full(m, int(results.trace.end_ps.max(initial=0)) / PS_PER_US),
-    }
-    return OpCosts(times, runs, _memory(results, of_framework_op))
+    every = pd.DataFrame(
+        {
+            "op": of_framework_op.astype(np.int64),
+            "is_accelerator": shares.is_device,
+            "device": np.where(shares.is_device, device, _HOST).astype(np.object_),
+            "duration_us": totals.self_us,
+            "n_runs": totals.occurrences,
+        }
+    )
+    ran = every[(every["op"] >= 0) & (every["n_runs"] > 0)].reset_index(drop=True)
+    times = ran.drop(columns="n_runs").assign(step=-1, start_us=0.0)
+    end_us = int(results.trace.end_ps.max(initial=0)) / PS_PER_US
+    runs = ran.groupby("op", as_index=False)["n_runs"].max().assign(step=-1, start_us=0.0, end_us=end_us)
+    return OpCosts(dict(times), dict(runs), dict(_memory(results, of_framework_op)))
 
 
-def _memory(results: Totals, of_framework_op: Int32) -> dict[str, Any]:
+def _memory(results: Totals, of_framework_op: Int32) -> pd.DataFrame:
     used = results.memory_by_op
     number: dict[str, int] = {}
     for name, op in zip(results.op_shares.name, of_framework_op.tolist(), strict=True):
         if op >= 0:
             number.setdefault(name, op)
     at = np.array([number.get(name, -1) for name in parse_op_names(used.name).name], np.int64)
-    rows = np.flatnonzero((at >= 0) & (used.allocated_bytes > 0))
-    if not len(rows):
-        return {}
-    n, nothing = len(rows), np.zeros(len(rows), np.int64)
-    return {
-        "op": at[rows],
-        "step": np.full(n, -1),
-        "time_us": nothing,
-        "requested_bytes": used.allocated_bytes[rows],
-        "peak_bytes": nothing,
-        "residual_bytes": nothing,
-        "in_use_bytes": nothing,
-        **dict.fromkeys(_NO_MEMORY, nothing),
-    }
+    every = pd.DataFrame({"op": at, "requested_bytes": used.allocated_bytes})
+    known = every[(every["op"] >= 0) & (every["requested_bytes"] > 0)].reset_index(drop=True)
+    return known.assign(step=-1, time_us=0, **dict.fromkeys(_UNKNOWN_BYTES, 0))
