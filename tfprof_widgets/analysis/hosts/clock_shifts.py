@@ -36,13 +36,11 @@ class ClockShifts:
     shift_ps: Mapping[str, int]
     """Host -> ps to add to its times; their median is 0. Empty where there are fewer than two hosts, and where they do not
     wait for each other."""
-    spread_ps: int
-    """How far the ends of one step are from each other after the shift, as a standard deviation over hosts and steps."""
     notice: str
     """Told where clocks of hosts that wait for each other disagree by much of a step; else empty."""
 
 
-NO_SHIFTS = ClockShifts(MappingProxyType({}), 0, "")
+NO_SHIFTS = ClockShifts(MappingProxyType({}), "")
 """Of hosts that tell nothing of their clocks."""
 
 
@@ -61,11 +59,8 @@ def clock_shifts(hosts: tuple[str, ...], end_ps: Int64, step_ps: float) -> Clock
         ends = end_ps - off
         off += np.median(ends - np.median(ends, axis=1, keepdims=True), axis=0)
     off -= np.median(off)
-    ends = end_ps - off
-    rest = np.abs(ends - np.median(ends, axis=1, keepdims=True))
-    spread = _NORMAL_MAD * float(np.median(rest))
     shift = {host: -round(one) for host, one in zip(hosts, off.tolist(), strict=True)}
-    return ClockShifts(MappingProxyType(shift), round(spread), _notice(hosts, end_ps, off, step_ps))
+    return ClockShifts(MappingProxyType(shift), _notice(hosts, end_ps, off, step_ps))
 
 
 def _notice(hosts: tuple[str, ...], end_ps: Int64, moved: Float64, step_ps: float) -> str:

@@ -46,7 +46,7 @@ def piece_table(results: AnyResults, rows: Rows) -> Table:
 
 
 def worker_step_table(workers: Workers, rows: Rows) -> Table:
-    """One row per aligned step and host: `host` in `worker_hosts`, `step` among the aligned ones, `row` in the steps table."""
+    """One row per aligned step and host, by step: `host` in `worker_hosts`, `step` of the aligned, `row` in the steps table."""
     place = {host: i for i, host in enumerate(workers.hosts)}
     host = np.array([place[host] for host in workers.frame["host"].iloc[rows]], np.int64)
     others = columns_of(workers.frame, rows, i4="step row:own_step", f8=f"step_time_ms {_CATEGORIES_MS}")
