@@ -113,7 +113,7 @@ def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
         },
         sums={
             **n_pieces,
-            **vars(idle_times(trace, results.occurrences)),
+            **idle_times(trace, results.occurrences),
             **idle_by_side(results.occurrences),
             "n_events": trace.n_events,
             "n_threads": results.environment.n_threads,

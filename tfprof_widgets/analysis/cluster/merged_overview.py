@@ -15,7 +15,7 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by
 from ..hosts.roles import HostFacts
-from ..overview.idle import IdleTimes, idle_of
+from ..overview.idle import idle_of
 from ..overview.overview import Overview, OverviewParts, overview_of
 from ..overview.top_ops import op_time_of, top_of
 from .columns import OWNER, united
@@ -35,7 +35,7 @@ def merge_overview(results: ClusterResults, *, advice: Callable[[], Sequence[Adv
     eager = op_time_of(ops.shares, own)
     parts = OverviewParts(
         op_time=op_time_of(ops.shares, ops.shares.spread(ops.sums.self_ps)),
-        idle=idle_of([IdleTimes(**{one.name: results.sums[one.name] for one in fields(IdleTimes)})]),
+        idle=idle_of(results.sums),
         top_ops=_named(top_of(ops.shares, own, count, int(averaged.sum()))),
         eager={"host": eager.host_eager_ratio, "device": eager.device_eager_ratio},
     )

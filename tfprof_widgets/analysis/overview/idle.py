@@ -7,7 +7,7 @@ Source: semantics 4.1.6, 4.2, 10.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,26 +41,14 @@ def compute_idle(trace: Trace, occurrences: Occurrences) -> Idle:
     Differs from XProf: GPUs have an idle share too, for which streams that run at once count once; the duty cycle is told
     by TensorCore, not by chip.
     """
-    return idle_of([idle_times(trace, occurrences)])
+    return idle_of(idle_times(trace, occurrences))
 
 
-@dataclass(frozen=True)
-class IdleTimes:
-    """What the shares are made of, in ps: how long something ran, and how long it could have."""
-
-    device_busy: int
-    device_window: int
-    host_busy: int
-    host_window: int
-    duty_busy: int
-    duty_window: int
-
-
-def idle_of(times: Sequence[IdleTimes]) -> Idle:
-    """The shares over all of some traces."""
+def idle_of(times: Mapping[str, int]) -> Idle:
+    """The shares, of what `idle_times` tells of one trace or of the sums of several."""
 
     def ratio(kind: str) -> float:
-        busy, window = (sum(getattr(one, f"{kind}_{part}") for one in times) for part in ("busy", "window"))
+        busy, window = times[f"{kind}_busy"], times[f"{kind}_window"]
         return busy / window if window else float("nan")
 
     return Idle(
@@ -68,19 +56,22 @@ def idle_of(times: Sequence[IdleTimes]) -> Idle:
     )
 
 
-def idle_times(trace: Trace, occurrences: Occurrences) -> IdleTimes:
-    """How long devices and host threads of a trace ran anything, see `Idle`."""
+def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
+    """For how many ps something ran on devices, on host threads and on duty, such as `device_busy`, and could have run, such as
+    `device_window`; see `Idle`."""
     devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
     stream = devices & on_stream(trace)
     ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
     modules = on_core_line(trace, "XLA Modules")
     on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
     kernels = stream & ~on_tpu
-    return IdleTimes(
-        *_busy_and_window(trace, kernels | ops, kernels | ops | steps),
-        *_host_busy_and_window(occurrences),
-        *_busy_and_window(trace, on_duty(trace), ops | modules),
-    )
+    found = {
+        "device": _busy_and_window(trace, kernels | ops, kernels | ops | steps),
+        "host": _host_busy_and_window(occurrences),
+        "duty": _busy_and_window(trace, on_duty(trace), ops | modules),
+    }
+    parts = ("busy", "window")
+    return {f"{kind}_{part}": ps for kind, both in found.items() for part, ps in zip(parts, both, strict=True)}
 
 
 def _busy_and_window(trace: Trace, busy: Bool, window: Bool) -> tuple[int, int]:
