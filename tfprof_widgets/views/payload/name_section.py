@@ -23,7 +23,8 @@ _PART_CHARACTERS = 2**19
 class NameSection:
     """Names by number, with the slice family of each and how many events have it."""
 
-    name = "names"
+    row_bytes = 100
+    """About."""
 
     def __init__(self, names: Names, count: Int64, used: Int64, told: Mapping[int, int]) -> None:
         """Of numbered names.
