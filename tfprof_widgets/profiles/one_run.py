@@ -10,7 +10,7 @@ from ..errors import TfProfError
 from .capture_account import CaptureAccount
 from .display import output_of
 from .exports import Exports
-from .forwarding import method_of, property_of
+from .forwarding import method_of, property_of, table_at
 from .hosts import Hosts
 from .run import Run
 from .widgets import Widgets
@@ -79,14 +79,7 @@ class Profile:
         """All events as one columnar table."""
         return self.run.results.trace
 
-    @property
-    def events(self) -> pd.DataFrame:
-        """One row per event: `plane, line, name, start_ns, duration_ns, self_ns, depth, step`; in the order of `trace`.
-
-        Times are in ns, `start_ns` after the trace origin, with the ps behind the point; `step` is a row of `steps`, -1 for
-        none. Empty where the trace holds no event.
-        """
-        return self.run.results.events
+    events = table_at("run.results.events")
 
     @property
     def flows(self) -> pd.DataFrame:
@@ -96,20 +89,8 @@ class Profile:
 
         return flow_table(self.trace, self.run.results.flows)
 
-    @property
-    def steps(self) -> pd.DataFrame:
-        """One row per training step, by start: `step, name, host, start_ms, step_time_ms`, a column in ms for each category
-        (they add up to the step time), `source` (`marker` or `inferred`) and more, see `Steps.frame`; empty without steps."""
-        return self.run.results.step_frame
-
-    @property
-    def ops(self) -> pd.DataFrame:
-        """One row per op, those of devices before those of the host, most self time first; without idle time.
-
-        Times are in us, over all threads and streams; the two ratios are of the self time of the
-        side (`device` is `Device` or `Host`), in [0, 1]. Empty when no op ran.
-        """
-        return self.run.results.ops
+    steps = table_at("run.results.step_frame", "The categories add up to the step time; see `Steps.frame`.")
+    ops = table_at("run.results.ops")
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
         """The op statistics as a whole.
@@ -125,35 +106,17 @@ class Profile:
 
         return Selection(self.run.results, None, ()).op_statistics(by=by, idle=idle)
 
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """One row per kernel, its launch configuration and the op that launched it, most total time first; times in us.
-        Empty when nothing ran on a GPU."""
-        return self.run.results.kernels.frame
-
-    @property
-    def hlo_ops(self) -> pd.DataFrame:
-        """One row per op of an XLA program, most self time first; times in us, `source` is `file:line`. Empty
-        when no compiled program ran."""
-        return self.run.results.hlo_ops.frame
-
-    @property
-    def layers(self) -> pd.DataFrame:
-        """Time (us) and memory (bytes) by Keras layer; loss, optimizer, input and all else have rows of their own, so the
-        shares of a side add up to 1. See `Layers.frame`. Empty when no op ran."""
-        return self.run.results.layers.frame
-
-    @property
-    def source_lines(self) -> pd.DataFrame:
-        """Op time (us) by line of your code; what no line can be charged with has named rows, so the shares of a side add up
-        to 1. See `SourceLines.frame`. Empty when no op ran."""
-        return self.run.results.source_lines.frame
-
-    @property
-    def scopes(self) -> pd.DataFrame:
-        """Op time (us) by name scope, as a tree: one row per scope, the root first. See `Scopes.frame`. Empty
-        when no op ran."""
-        return self.run.results.scopes.frame
+    kernels = table_at("run.results.kernels.frame", "Empty when nothing ran on a GPU.")
+    hlo_ops = table_at("run.results.hlo_ops.frame", "Empty when no compiled program ran.")
+    layers = table_at(
+        "run.results.layers.frame",
+        "Loss, optimizer, input and all else have rows of their own, so the shares of a side add up to 1.",
+    )
+    source_lines = table_at(
+        "run.results.source_lines.frame",
+        "What no line can be charged with has named rows, so the shares of a side add up to 1.",
+    )
+    scopes = table_at("run.results.scopes.frame")
 
     @property
     def memory(self) -> MemoryProfile | ReducedMemory:
@@ -190,14 +153,10 @@ class Profile:
 
         return advice_table(self.run.results.advice)
 
-    @property
-    def counters(self) -> pd.DataFrame:
-        """What rose and fell, one row per change: `counter, unit, time_ms, value`; by counter, then time.
-
-        Bytes in use of each allocator, buffers of tf.data iterators, counters that a device recorded, and the samples of
-        `system`, totals as rates. A value holds until the next one of its counter.
-        """
-        return self.run.results.counters.frame
+    counters = table_at(
+        "run.results.counters.frame",
+        "Bytes in use of allocators, buffers of tf.data iterators, counters of devices, samples of `system`, totals as rates.",
+    )
 
     def tree(self, /, view: TreeView = "scope", **options: Any) -> pd.DataFrame:
         """The cost of the ops as a tree: the nodes, numbers and order of TensorFlow's first profiler, tfprof.
@@ -226,29 +185,15 @@ class Profile:
 
         return build_tree(self.run.results.op_graph, view, make_tree_options(**options)).frame
 
-    @property
-    def variables(self) -> pd.DataFrame:
-        """The variables of the program; see `compute_variables`."""
-        return self.run.results.variables
-
-    @property
-    def workers(self) -> pd.DataFrame:
-        """One row per step that all hosts share and per host, by step, with the columns of `steps` and two more, see
-        `Workers.frame`; empty without steps."""
-        return self.run.results.workers.frame
-
-    @property
-    def stragglers(self) -> pd.DataFrame:
-        """One row per host that holds the others up, the costliest first: `host, category, n_steps, n_aligned, excess_ms,
-        cost_ms, cost_ratio`; see `compute_stragglers`. Empty where hosts are even, and with fewer than two."""
-        return self.run.results.stragglers
-
-    @property
-    def communication(self) -> pd.DataFrame:
-        """One row per host, kind and name of what was exchanged: `host, kind, name, occurrences, total_time_us,
-        exposed_time_us, overlap_ratio, time_ratio, bytes, type`; see `compute_communication`. Hosts that train come first,
-        then parameter servers and coordinators; the most exposed time leads each part."""
-        return self.run.results.communication
+    variables = table_at("run.results.variables", "See `compute_variables`.")
+    workers = table_at("run.results.workers.frame", "See `Workers.frame`.")
+    stragglers = table_at(
+        "run.results.stragglers", "Empty where hosts are even, and with fewer than two; see `compute_stragglers`."
+    )
+    communication = table_at(
+        "run.results.communication",
+        "Hosts that train come first, then parameter servers and coordinators; see `compute_communication`.",
+    )
 
     # ---- the capture ------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,10 @@ from ..analysis.columns.docstrings import tell_columns
 from ..errors import EmptyTraceError, TfProfError
 from .comparison_widgets import ComparisonWidgets
 from .display import output_of
-from .forwarding import method_of
+from .forwarding import method_of, table_at
 from .one_run import Profile
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..analysis.comparison.run_diff import RunDiff
     from ..analysis.results import Results
 
@@ -106,50 +104,17 @@ class ProfileDiff:
 
     # ---- tables -----------------------------------------------------------------------------------------------------
 
-    @property
-    def summary(self) -> pd.DataFrame:
-        """The runs as wholes: `metric, unit, a, b, change, ratio, noise, is_beyond_noise`."""
-        return self._runs.summary
-
-    @property
-    def categories(self) -> pd.DataFrame:
-        """What the step time is made of: `category, a_ms, b_ms, change_ms, ratio, noise_ms, state`; empty without steps."""
-        return self._runs.categories
-
-    @property
-    def ops(self) -> pd.DataFrame:
-        """Ops: `type, name, device, a_ms, b_ms, change_ms, ratio, a_count, b_count, noise_ms, state, a_name`.
-
-        `name` is that in b, or in a where b has no such op; `a_name` is that in a, which may differ by numbers that TensorFlow
-        appends, "" where a has none. Counts are executions per step.
-        """
-        return self._runs.ops
-
-    @property
-    def layers(self) -> pd.DataFrame:
-        """Keras layers, loss, optimizer, input and the rest: `layer, class_name, kind, device`, then as `ops`."""
-        return self._runs.layers
-
-    @property
-    def source_lines(self) -> pd.DataFrame:
-        """Lines of your code: `file, line, function, code, bucket, device`, then as `ops`; moved lines are found again."""
-        return self._runs.source_lines
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """Kernels of GPUs by name and op, whatever their launch: `name, op_name`, then as `ops`."""
-        return self._runs.kernels
-
-    @property
-    def iterators(self) -> pd.DataFrame:
-        """tf.data iterators: `name, long_name`, then as `ops`; the time of those that work ahead is mostly waiting."""
-        return self._runs.iterators
-
-    @property
-    def memory(self) -> pd.DataFrame:
-        """Allocators: `allocator, metric, unit, a, b, change, ratio, noise, state`; metrics `peak_bytes`, `allocated_bytes`,
-        `n_allocations`, of a typical step or, without steps, of the whole captures."""
-        return self._runs.memory
+    summary = table_at("_runs.summary")
+    categories = table_at("_runs.categories", "Empty without steps.")
+    ops = table_at("_runs.ops", "The numbers in names that TensorFlow appends may differ between the runs.")
+    layers = table_at("_runs.layers")
+    source_lines = table_at("_runs.source_lines", "Moved lines are found again.")
+    kernels = table_at("_runs.kernels", "Whatever their launch.")
+    iterators = table_at("_runs.iterators", "The time of those that work ahead is mostly waiting.")
+    memory = table_at(
+        "_runs.memory",
+        "Metrics: `peak_bytes`, `allocated_bytes`, `n_allocations`, of a typical step or, without steps, of the whole captures.",
+    )
 
     # ---- shown ------------------------------------------------------------------------------------------------------
 

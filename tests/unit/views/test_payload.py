@@ -16,8 +16,8 @@ from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Trace
-from tfprof_widgets.views.payload import names as names_module
 from tfprof_widgets.views.payload import event_tables
+from tfprof_widgets.views.payload import names as names_module
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.sections import PART_BYTES
 from tfprof_widgets.views.payload.wire import as_text, unpack

@@ -42,9 +42,8 @@ class InputPipeline:
     input_ratio: float
     """Share of the step time in which the training waits for data, in [0, 1]; NaN where there are no steps."""
     categories: pd.DataFrame
-    """`category, time_ms, ratio`: enqueueing, reading on demand or ahead, preprocessing, other; all host threads."""
+    """Of all host threads. The columns of this and the next tables are told in `columns/input.py`."""
     ops: pd.DataFrame
-    """`op, count, total_time_ms, total_time_ratio, self_time_ms, self_time_ratio, category`, by falling self time."""
     tf_data: Pipelines
     bottleneck: str
     """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty when there is none."""
@@ -53,13 +52,9 @@ class InputPipeline:
     suggestion_code: str
     """The code line of `suggestion`."""
     steps: pd.DataFrame
-    """The wait for data against the step number: `step, name, host, start_ms, step_time_ms, input_ms, input_ratio` (share
-    of the step's time), `is_averaged` (whether `input_ratio` of the whole counts it); one row per step, in their order."""
+    """The wait for data against the step number, one row per step in their order."""
     hosts: pd.DataFrame
-    """The most input-bound host first, by its slowest call (semantics 8.5): `host, n_pipelines, n_calls, n_slow_calls`
-    (over 50 us), `total_time_ms, max_latency_us, pipeline` (row of `pipelines` of the slowest call, -1 for none),
-    `bottleneck` and `long_name` (the iterator that held that call up), `input_ratio` (of the host's own steps, NaN without
-    any). Hosts on which tf.data did nothing have no row."""
+    """The most input-bound host first, by its slowest call (semantics 8.5). Hosts on which tf.data did nothing have no row."""
 
     def __repr__(self) -> str:
         return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"

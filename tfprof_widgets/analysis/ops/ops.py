@@ -272,8 +272,7 @@ def by_type(ops: pd.DataFrame) -> pd.DataFrame:
         ops: the result of `aggregate_ops`, with or without idle time.
 
     Returns:
-        `rank, device, type, n_ops, occurrences, total_time_us, avg_time_us, total_self_time_us, avg_self_time_us,
-        self_time_ratio, cumulative_ratio`, sorted as `ops`; averages are over occurrences, 0 where there are none.
+        The columns of `op_statistics(by="type")`, sorted as `ops`; averages are over occurrences, 0 where there are none.
     """
     sums = {name: (name, "sum") for name in ("occurrences", "total_time_us", "total_self_time_us", "self_time_ratio")}
     frame = ops.groupby(["device", "type"], as_index=False, sort=False).agg(n_ops=("name", "size"), **sums)
