@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int32, Int64, SmallInt, Trace, small_int
-from .event_graph import EventGraph, build_graph, same_key
+from .event_graph import EventGraph, build_graph
 from .event_names import by_name
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
+from .matching import same_key
 from .op_names import OpCategory, parse_op_names
 
 

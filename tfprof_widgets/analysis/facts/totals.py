@@ -205,7 +205,7 @@ class Totals(ABC):
     @cached_property
     def source_lines(self) -> SourceLines:
         """Time by line of source code."""
-        return compute_source_lines(self.trace, self.op_shares, self.source_map, ops=self.ops)
+        return compute_source_lines(self.trace, self.op_shares, self.source_map, totals=self.op_totals)
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -19,7 +19,7 @@ from ..columns.registry import TABLES
 from ..memory.memory import MemoryProfile
 from ..memory.memory_live import BEFORE_CAPTURE, STACK
 from ..ops.op_shares import OpShares
-from ..ops.op_totals import OpTotals
+from ..ops.op_totals import OpTotals, side_table
 from .layer_memory import OpMemory, memory_by_op
 from .layer_names import KnownLayers, Places, find_layers
 from .op_scopes import OpScopes, op_scopes
@@ -178,28 +178,12 @@ def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.
 
 
 def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotals) -> pd.DataFrame:
+    frame, row = side_table(entries, op_entry, phase, PHASES, totals)
     n = len(entries)
-    row = np.where(totals.is_device, 0, n) + op_entry  # one row per side and entry, devices first
-    times = [
-        np.bincount(row, np.where(phase == code, totals.self_us, 0.0), minlength=2 * n).astype(np.float64)
-        for code in range(len(PHASES))
-    ]
-    n_ops = np.bincount(row, minlength=2 * n)
+    n_ops = frame["n_ops"] = np.bincount(row, minlength=2 * n)
     has_memory = (entries[["allocated_bytes", "peak_bytes"]] != 0).any(axis=1).to_numpy()
     keep = n_ops > 0
     keep[n:] |= has_memory & ~keep[:n]
-    is_second = np.zeros(2 * n, np.bool_)
-    is_second[n:] = keep[:n]
-    frame = pd.concat([entries, entries], ignore_index=True)
-    frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
-    frame["order"] = np.repeat([0, 1], n)
-    for name, time in zip(PHASES, times, strict=True):
-        frame[f"{name}_time_us"] = time
-    frame["self_time_us"] = times[FORWARD] + times[BACKWARD] + times[OPTIMIZER] + times[OTHER]
-    whole = frame.groupby("order")["self_time_us"].transform("sum")
-    frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
-    frame["n_ops"] = n_ops
-    frame["occurrences"] = np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64)
-    frame.loc[is_second, ["allocated_bytes", "peak_bytes"]] = 0
-    frame = frame[keep].sort_values(["order", "self_time_us", "layer"], ascending=[True, False, True], kind="stable")
+    frame.loc[np.append(np.zeros(n, np.bool_), keep[:n]), ["allocated_bytes", "peak_bytes"]] = 0
+    frame = frame[keep].sort_values(["device", "self_time_us", "layer"], ascending=[True, False, True], kind="stable")
     return frame[list(LAYER_COLUMNS)].reset_index(drop=True)

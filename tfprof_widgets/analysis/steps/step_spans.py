@@ -14,9 +14,10 @@ from enum import IntEnum
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_graph import nearest_marked, same_key
+from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
 from ..base.grouping import Grouping
+from ..base.matching import same_key
 from ..base.op_names import OpCategory, parse_op_names
 from .exchanges import is_collective, sends_to_other_tasks
 
