@@ -6,8 +6,9 @@ compute_layers(scopes, totals, shares=..., source_map=..., memory=...) -> Layers
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -86,11 +87,9 @@ def compute_layers(
             tracebacks, which tell what ops outside any scope are for.
         memory: the memory profile, or what `memory_by_op` made of it, for the two byte columns; without it they are 0.
     """
-    known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
     used = memory_by_op(memory) if isinstance(memory, MemoryProfile) else memory
     listed = scopes if used is None else _with_others(scopes, used.name, used.type)
-    role = traced_roles(listed, shares, source_map)
-    places = find_layers(listed, known, roles=role)
+    places = _places(listed, shares, source_map)
     entries = _entries(places, used, listed.name)
     n_ops = len(scopes)
     op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
@@ -114,11 +113,15 @@ def layers_of(
         shares: as for `compute_layers`.
         source_map: as for `compute_layers`.
     """
-    known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
     listed = _with_others(scopes, names, types)
-    places = find_layers(listed, known, roles=traced_roles(listed, shares, source_map))
+    places = _places(listed, shares, source_map)
     entry = dict(zip(listed.name, places.entry.tolist(), strict=True))
     return [(places.layer[entry[name]], places.kind[entry[name]]) for name in names]
+
+
+def _places(listed: OpScopes, shares: OpShares | None, source_map: SourceMap | None) -> Places:
+    known = KnownLayers({}, {}, {}) if source_map is None else KnownLayers.read(source_map.layers)
+    return find_layers(listed, known, roles=traced_roles(listed, shares, source_map))
 
 
 def _with_others(scopes: OpScopes, others: Sequence[str], types: Sequence[str]) -> OpScopes:
@@ -127,15 +130,9 @@ def _with_others(scopes: OpScopes, others: Sequence[str], types: Sequence[str]) 
     extra = {name: kind for name, kind in zip(others, types, strict=True) if name not in listed}
     names = [*extra]
     more = op_scopes(names, [*extra.values()], is_input=_beside_input(scopes, names))
-    return OpScopes(
-        name=scopes.name + more.name,
-        type=scopes.type + more.type,
-        scope=scopes.scope + more.scope,
-        leaf=scopes.leaf + more.leaf,
-        is_backward=np.append(scopes.is_backward, more.is_backward),
-        is_optimizer=np.append(scopes.is_optimizer, more.is_optimizer),
-        is_input=np.append(scopes.is_input, more.is_input),
-    )
+    pairs = {one.name: (getattr(scopes, one.name), getattr(more, one.name)) for one in fields(OpScopes)}
+    columns: dict[str, Any] = {key: a + b if isinstance(a, tuple) else np.append(a, b) for key, (a, b) in pairs.items()}
+    return OpScopes(**columns)
 
 
 def _beside_input(scopes: OpScopes, names: Sequence[str]) -> Bool:

@@ -8,6 +8,9 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, SmallInt, small_int
 
+_ARRAYS = ("session", "start_ps", "end_ps", "is_inferred", "is_complete", "is_tiling")
+"""The columns of a `StepTable` that are arrays with an entry per step."""
+
 
 @dataclass(frozen=True)
 class StepTable:
@@ -42,16 +45,9 @@ class StepTable:
         if not len(self.start_ps):
             return other
         shifted = np.where(other.member >= 0, other.member + np.int32(len(self.start_ps)), np.int32(-1))
-        return StepTable(
-            session=np.concatenate([self.session, other.session]),
-            start_ps=np.concatenate([self.start_ps, other.start_ps]),
-            end_ps=np.concatenate([self.end_ps, other.end_ps]),
-            name=self.name + other.name,
-            is_inferred=np.concatenate([self.is_inferred, other.is_inferred]),
-            is_complete=np.concatenate([self.is_complete, other.is_complete]),
-            is_tiling=np.concatenate([self.is_tiling, other.is_tiling]),
-            member=np.where(self.member >= 0, self.member, shifted),
-        )
+        columns = {key: np.concatenate([getattr(self, key), getattr(other, key)]) for key in _ARRAYS}
+        member = np.where(self.member >= 0, self.member, shifted)
+        return StepTable(name=self.name + other.name, member=member, **columns)
 
     def sorted(self) -> StepTable:
         """By start, then session; steps of no duration are left out."""
@@ -59,16 +55,8 @@ class StepTable:
         order = order[self.end_ps[order] > self.start_ps[order]]
         place = np.full(len(self.start_ps) + 1, -1, small_int(len(order)))
         place[order] = np.arange(len(order))
-        return StepTable(
-            session=self.session[order],
-            start_ps=self.start_ps[order],
-            end_ps=self.end_ps[order],
-            name=tuple(self.name[i] for i in order.tolist()),
-            is_inferred=self.is_inferred[order],
-            is_complete=self.is_complete[order],
-            is_tiling=self.is_tiling[order],
-            member=place[self.member],
-        )
+        columns = {key: getattr(self, key)[order] for key in _ARRAYS}
+        return StepTable(name=tuple(self.name[i] for i in order.tolist()), member=place[self.member], **columns)
 
     def during(self, steps: Int64, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
         """Every pair of a span and one of `steps` (disjoint, by start) that it overlaps: rows of the spans, and the steps."""

@@ -15,7 +15,6 @@ from ...trace.trace import Int64, Trace
 from .event_tables import EventTables
 from .first_view import Span, activity, bounds_of, first_view
 from .meta import meta_of
-from .name_section import NameSection
 from .names import Names
 from .op_tables import hlo_name_families
 from .positions import Positions, compute_positions, line_numbers
@@ -47,7 +46,7 @@ class Contents:
     """What the reader sees first."""
     sample: np.ndarray
     """Positions of the events of the first picture."""
-    names: NameSection
+    names: Names
     sections: dict[str, ListSection | TableSection]
     """By name, those needed first in front."""
     events: EventTables
@@ -76,7 +75,7 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
         events = positions.order[sample[np.argsort(-trace.duration_ps[positions.order[sample]], kind="stable")]]
         names.put_first(np.concatenate([trace.name_id[events], used]))
     families = hlo_name_families(results) if isinstance(results, Results) else {}
-    name_section = NameSection(names, _events_by_name(trace), used, families)
+    names.tell(_events_by_name(trace), used, families)
     meta |= {
         "home": list(home),
         "tiles": tiles.n,
@@ -95,7 +94,7 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
         tiles=tiles,
         home_ps=home,
         sample=sample,
-        names=name_section,
+        names=names,
         sections=sections,
         events=EventTables(results, tiles, names),
     )

@@ -128,7 +128,7 @@ def _meta(contents: Contents) -> dict[str, Any]:
             break
         meta = cut_texts(meta, partial(head, most=n_characters))
     lists: dict[str, Any] = {name: [] for name, one in contents.sections.items() if isinstance(one, ListSection)}
-    return {**meta, **lists, "names": contents.names.texts()}
+    return {**meta, **lists, "names": contents.names.texts(0, contents.names.n_first)}
 
 
 def _cost(name: str, segment: Segment) -> int:
