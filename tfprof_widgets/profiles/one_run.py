@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.columns.docstrings import tell_columns
 from ..errors import TfProfError
-from .capture_account import CaptureAccount
 from .display import output_of
 from .exports import Exports
 from .forwarding import method_of, property_of, table_at
@@ -54,10 +53,9 @@ class Profile:
     ) -> None:
         self.run = Run(open_files, title=title, notices=notices, reduced=hosts)
         """What was opened and the analyses of it, which all else here reads from."""
-        self._account = CaptureAccount(self.run)
-        self._exports = Exports(self.run, self._account)
+        self._exports = Exports(self.run)
         self._hosts = Hosts(self.run, lambda opened, name: Profile(lambda: opened, title=name))
-        self._widgets = Widgets(self.run, self._account, self._exports, self._hosts)
+        self._widgets = Widgets(self.run, self._exports, self._hosts)
 
     def take(self, record: CaptureRecord) -> None:
         """Fill the profile from a capture that ended."""
@@ -197,12 +195,12 @@ class Profile:
 
     # ---- the capture ------------------------------------------------------------------------------------------------
 
-    capture = property_of("_account", CaptureAccount.capture)
-    cost = property_of("_account", CaptureAccount.cost)
-    system = property_of("_account", CaptureAccount.system)
-    system_findings = property_of("_account", CaptureAccount.system_findings)
-    memory_failure = property_of("_account", CaptureAccount.memory_failure)
-    notices = property_of("_account", CaptureAccount.notices)
+    capture = property_of("run", Run.capture)
+    cost = property_of("run", Run.cost)
+    system = property_of("run", Run.system)
+    system_findings = property_of("run", Run.system_findings)
+    memory_failure = property_of("run", Run.memory_failure)
+    notices = property_of("run", Run.notices)
 
     # ---- hosts ------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..views.widgets.link import LinkModel
     from ..views.widgets.timeline import Timeline
     from ..views.widgets.views import Dashboard, TreeView
-    from .capture_account import CaptureAccount
     from .exports import Exports
     from .hosts import Hosts
     from .run import Run
@@ -44,9 +43,8 @@ class Widgets:
     anything to show says why.
     """
 
-    def __init__(self, run: Run, account: CaptureAccount, exports: Exports, hosts: Hosts) -> None:
+    def __init__(self, run: Run, exports: Exports, hosts: Hosts) -> None:
         self._run = run
-        self._account = account
         self._exports = exports
         self._hosts = hosts
         self._views: dict[type[View], View] = {}
@@ -66,7 +64,7 @@ class Widgets:
         from ..views.payload.payload import build_payload
         from ..views.widgets.data import TraceData
 
-        payload = build_payload(self._run.results, title=self._run.title, notices=self._account.notices)
+        payload = build_payload(self._run.results, title=self._run.title, notices=self._run.notices)
         data = TraceData(payload)
         data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
         self.link.use(data.payload.contents.names.cut)
@@ -158,7 +156,7 @@ class Widgets:
         """All views, linked, in one widget."""
         from ..views.widgets.views import Dashboard
 
-        options = {"title": self._run.title, "notices": list(self._account.notices)}
+        options = {"title": self._run.title, "notices": list(self._run.notices)}
         panels = {name: getattr(self, name)() for name in Dashboard.class_trait_names(is_panel=True)}
         return self._view(Dashboard, options=options, **panels)
 
