@@ -10,7 +10,7 @@ from ..errors import TfProfError
 from .display import output_of
 from .exports import Exports
 from .forwarding import method_of, property_of, table_at
-from .hosts import Hosts
+from .hosts import Hosts, on_one_clock
 from .run import Run
 from .widgets import Widgets
 
@@ -231,8 +231,6 @@ class Profile:
             A profile of its own; of a single host, where no step is shared, and where hosts exchange nothing, with the times as
             they are.
         """
-        from .clocks import on_one_clock
-
         opened, hosts = on_one_clock(self.run)
         return Profile(lambda: opened, title=self.title, notices=self.run.own_notices, hosts=hosts)
 

@@ -138,11 +138,6 @@ def ops_table(ops: Occurrences | OpShares, sums: OpSums, idle_ps: Mapping[str, i
 
 
 def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
-    unknown = np.full(len(totals.count), np.nan)
-    seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
-    flops = unknown if totals.flops is None else totals.flops
-    n_bytes = unknown if totals.n_bytes is None else totals.n_bytes
-    kernel_ns = np.where(totals.kernel_ns > 0, totals.kernel_ns, np.nan)
     frame = pd.DataFrame(
         {
             "device": np.where(ops.is_device, "Device", "Host"),
@@ -152,12 +147,22 @@ def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
             "total_ps": totals.total_ps,
             "self_ps": totals.self_ps,
             "eager": ops.is_eager,
-            "flop_rate_gflops": flops / seconds / 1e9,
-            "memory_bandwidth_gibps": n_bytes / seconds / 2**30,
-            "tensor_core_ratio": totals.tensor_ns / kernel_ns,
+            **rates_of(totals),
         }
     )
     return frame[totals.count > 0]
+
+
+def rates_of(totals: OpSums) -> dict[str, Float64]:
+    """The columns of rates of each op, NaN where nothing is known."""
+    unknown = np.full(len(totals.count), np.nan)
+    seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
+    flops, n_bytes = (unknown if one is None else one for one in (totals.flops, totals.n_bytes))
+    return {
+        "flop_rate_gflops": flops / seconds / 1e9,
+        "memory_bandwidth_gibps": n_bytes / seconds / 2**30,
+        "tensor_core_ratio": totals.tensor_ns / np.where(totals.kernel_ns > 0, totals.kernel_ns, np.nan),
+    }
 
 
 def n_done_of(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:

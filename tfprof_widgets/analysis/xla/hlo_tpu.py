@@ -8,12 +8,12 @@ Source: semantics 4.2.4.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...formats.hlo.modules import NO_PROGRAM
-from ...trace.nesting import freeze, nest
+from ...trace.nesting import nest
 from ...trace.trace import Float64, Int32, Int64, StatKind, Trace
 from ..steps.step_spans import on_stream
 from ..steps.tpu_categories import on_core_line, tensor_cores
@@ -51,10 +51,6 @@ class TpuExecutions:
     first_ps: tuple[int, ...] = ()
     last_ps: tuple[int, ...] = ()
     """For each of the planes the extent of its ops and steps."""
-
-    def __post_init__(self) -> None:
-        """Make the columns read-only."""
-        freeze(getattr(self, column.name) for column in fields(self))
 
 
 def tpu_executions(trace: Trace) -> TpuExecutions:
