@@ -1,8 +1,4 @@
-"""All rules -> the advice on one run, what wins most first, and as a table.
-
-find_advice(results) -> advice, and what failed
-advice_table(advice) -> DataFrame
-"""
+"""All rules -> the advice on one run, what wins most first, and as a table."""
 
 from __future__ import annotations
 

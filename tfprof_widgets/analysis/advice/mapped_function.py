@@ -1,7 +1,4 @@
-"""What tf.data ran -> the user's function that it runs longest, of those that belong to the running pipeline.
-
-mapped_function(run) -> MappedFunction, or None where nobody noted it or several could be meant
-"""
+"""What tf.data ran -> the user's function that it runs longest, of those that belong to the running pipeline."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Trace -> the graph of what made what: nesting within a line plus links across threads and devices.
 
-    build_graph(trace) -> EventGraph
-    graph.reach(seeds, labels) -> label of every event that a seed leads to
-
 Source: semantics 2.3. XProf 2.24.2 also adds an event `ThreadpoolListener::Region` per piece of thread-pool work
 (semantics 2.2), but without its context, so that it leads nowhere; those are not made here.
 """

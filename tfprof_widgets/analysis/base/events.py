@@ -1,7 +1,4 @@
-"""Trace -> one DataFrame row per event.
-
-compute_events(trace, event_step) -> DataFrame of EVENTS_COLUMNS
-"""
+"""Trace -> one DataFrame row per event."""
 
 from __future__ import annotations
 

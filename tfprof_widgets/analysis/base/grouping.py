@@ -1,7 +1,5 @@
 """Trace -> which step group each event belongs to, and whether it ran eagerly.
 
-    group_events(trace) -> Grouping         # .group_id, .is_eager, .is_adopted, .groups
-
 Groups are XProf's: everything that a root event (`Trace("train", step_num=3, _r=1)`, a function call) leads to, through
 nesting, work handed to other threads and kernel launches.
 """

@@ -1,9 +1,4 @@
-"""Facts of runs with different numbers of workers -> how well the training scales, as a table and a sentence.
-
-scaling_frame(runs, global_batch=...) -> DataFrame
-scaling_sentence(frame) -> str
-is_compared(frame) -> bool per row
-"""
+"""Facts of runs with different numbers of workers -> how well the training scales, as a table and a sentence."""
 
 from __future__ import annotations
 

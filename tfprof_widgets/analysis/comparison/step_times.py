@@ -1,7 +1,4 @@
-"""Step times of two runs -> the ratio of their medians and how sure it is.
-
-compare_steps(a_ms, b_ms, effect=...) -> StepTimes
-"""
+"""Step times of two runs -> the ratio of their medians and how sure it is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Steps, host ops and tf.data -> `InputPipeline`: whether the training waits for data, for what, and what to do.
-
-compute_input_pipeline(trace, steps=frame, ops=frame) -> InputPipeline
-"""
+"""Steps, host ops and tf.data -> `InputPipeline`: whether the training waits for data, for what, and what to do."""
 
 from __future__ import annotations
 

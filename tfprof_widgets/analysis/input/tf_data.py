@@ -1,7 +1,4 @@
-"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up.
-
-compute_tf_data(trace) -> TfData
-"""
+"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up."""
 
 from __future__ import annotations
 

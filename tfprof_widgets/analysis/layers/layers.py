@@ -1,7 +1,4 @@
-"""Framework ops -> time and memory per Keras layer, forward, backward and optimizer apart.
-
-compute_layers(scopes, totals, shares=..., source_map=..., memory=...) -> Layers
-"""
+"""Framework ops -> time and memory per Keras layer, forward, backward and optimizer apart."""
 
 from __future__ import annotations
 

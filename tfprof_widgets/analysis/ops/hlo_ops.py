@@ -1,7 +1,5 @@
 """Executions of HLO ops -> `HloOps`: one row per op of a compiled program, what it cost and what it stands for.
 
-    compute_hlo_ops(occurrences, shares) -> HloOps
-
 Source: semantics 4.2, 12.1.
 """
 

@@ -1,8 +1,4 @@
-"""Executions or totals of all hosts and one of them -> those of that host alone.
-
-occurrences_of(occurrences, trace, host) -> Occurrences
-host_sums(totals, host, shares) -> OpSums
-"""
+"""Executions or totals of all hosts and one of them -> those of that host alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Trace -> every execution of every op.
 
-    op_occurrences(trace, grouping=...) -> Occurrences      # arrays, one entry per execution, and the table of units
-
 A unit is what is executed: an ordinary op of TensorFlow, or one HLO op of a compiled program. Which framework ops an HLO op
 stands for is told by `op_shares.py`.
 

@@ -1,7 +1,5 @@
 """Units that ran -> the framework ops that they stand for, and in which proportion.
 
-    compute_op_shares(occurrences) -> OpShares
-
 An ordinary op stands for itself. An HLO op stands for the framework op in its metadata; a fusion for those of all
 instructions fused into it: its time is shared over the instructions of its computation that name a framework op, in
 proportion to their estimated work (`HloCosts.work`): flops, at least one per element of the result, nothing for what only

@@ -1,8 +1,4 @@
-"""Sums, or the `ops` table -> time and executions per framework op, in the order of `OpShares`.
-
-totals_of(sums, shares) -> OpTotals
-op_totals(ops, shares) -> OpTotals
-"""
+"""Sums, or the `ops` table -> time and executions per framework op, in the order of `OpShares`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Executions of ops -> totals per op over the whole trace or a time range.
 
-    op_occurrences(trace, grouping=...) -> Occurrences      # in op_occurrences.py
-    aggregate_ops(occurrences, shares=..., time_range_ps=(a, b) | None, idle=False) -> DataFrame of OPS_COLUMNS
-
 Source: semantics 4.1-4.4.
 """
 

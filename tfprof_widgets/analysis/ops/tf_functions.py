@@ -1,8 +1,5 @@
 """Calls of `tf.function`s -> one row per function: how often it was traced and what tracing and eager calls cost.
 
-    compute_tf_functions(trace) -> DataFrame
-    EXPENSIVE
-
 Source: semantics 10.4.
 """
 

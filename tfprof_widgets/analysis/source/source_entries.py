@@ -1,7 +1,4 @@
-"""Framework ops -> the line or bucket that each is charged to, and as what.
-
-charge_ops(...) -> Charges      # one entry per framework op
-"""
+"""Framework ops -> the line or bucket that each is charged to, and as what."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Framework ops -> time per line of source code, and in named buckets what no line stands for.
-
-compute_source_lines(trace, shares, source_map, ops=...) -> SourceLines
-"""
+"""Framework ops -> time per line of source code, and in named buckets what no line stands for."""
 
 from __future__ import annotations
 

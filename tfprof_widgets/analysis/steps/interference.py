@@ -1,7 +1,4 @@
-"""How long steps took with and without the profiler -> by how much the profiler slowed them down, and how sure that is.
-
-measure_interference(step_times) -> Interference;  CaptureSummary is that with the capture's other costs, and a sentence
-"""
+"""How long steps took with and without the profiler -> by how much the profiler slowed them down, and how sure that is."""
 
 from __future__ import annotations
 

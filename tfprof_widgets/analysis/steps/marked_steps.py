@@ -1,8 +1,5 @@
 """Groups -> steps: those with a marker of a user or callback, and, where nobody marked any, those with device work.
 
-    marked_steps(trace, grouping, sessions=mask) -> StepTable
-    device_steps(trace, grouping, sessions=mask) -> StepTable
-
 Source: semantics 2.5, 2.6.
 """
 

@@ -1,8 +1,5 @@
 """Functions that another task had this one run, as the coordinator of parameter servers does -> steps.
 
-    served_steps(trace, grouping, sessions=mask) -> StepTable
-    is_served_call(trace, grouping) -> bool per group
-
 A worker of `ParameterServerStrategy` has no loop of its own: it runs what it is sent, and each run is one step.
 """
 

@@ -1,8 +1,5 @@
 """Events -> what kind of step time each stands for, and the markers that say where a step begins and ends.
 
-    classify(trace, grouping) -> uint8 per event, a SpanType
-    host_markers(trace, grouping), device_markers(trace, grouping) -> rows / spans that mark steps
-
 Source: semantics 2.5, 3.2, 3.3.
 """
 

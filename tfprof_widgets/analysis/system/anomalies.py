@@ -1,7 +1,4 @@
-"""Samples of the machine -> a table of what is odd in them: dips, growth, choppy or full networks, a late start.
-
-find_anomalies(system, n_events=0) -> DataFrame
-"""
+"""Samples of the machine -> a table of what is odd in them: dips, growth, choppy or full networks, a late start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Trace -> which event made which other event start: `Flows`, what the timeline draws as arrows.
-
-compute_flows(trace) -> Flows
-"""
+"""Trace -> which event made which other event start: `Flows`, what the timeline draws as arrows."""
 
 from __future__ import annotations
 

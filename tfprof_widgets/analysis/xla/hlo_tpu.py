@@ -1,7 +1,5 @@
 """TensorCore planes -> executions of HLO ops: the events of the line `XLA Ops`, described by their metadata.
 
-    tpu_executions(trace) -> TpuExecutions
-
 Source: semantics 4.2.4.
 """
 

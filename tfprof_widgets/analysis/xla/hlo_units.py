@@ -1,8 +1,5 @@
 """Trace -> executions of HLO ops (XLA thunks on the host, kernels and TPU ops on devices) and the table of these ops.
 
-    hlo_executions(trace) -> HloExecutions      # which event runs which op, when and inside which other
-    HloExecutions.units -> HloUnits             # one row per HLO op of a program and side
-
 Source: semantics 4.2.
 """
 
