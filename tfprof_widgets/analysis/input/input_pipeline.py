@@ -30,6 +30,15 @@ OTHER_RATIO = 0.03
 _NOTHING = {"suggestion": "", "suggestion_code": ""}
 
 
+def _time_in(category: str) -> property:
+    """The time of a category of the input, all host threads."""
+
+    def read(pipeline: InputPipeline) -> float:
+        return float(pipeline.categories.loc[pipeline.categories["category"] == category, "time_ms"].iloc[0])
+
+    return property(read)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class InputPipeline:
     """What the input of the training costs."""
@@ -85,33 +94,16 @@ class InputPipeline:
         """The iterators of one execution of a pipeline, 0 the slowest; see `TfData.execution`."""
         return self.tf_data.execution(pipeline, rank)
 
-    @property
-    def enqueue_ms(self) -> float:
-        """Time that the host spent handing data to a device."""
-        return self._category_ms(ENQUEUE)
-
-    @property
-    def read_on_demand_ms(self) -> float:
-        """Time spent reading files when somebody already waited."""
-        return self._category_ms(DEMANDED_READ)
-
-    @property
-    def read_in_advance_ms(self) -> float:
-        """Time spent reading files ahead: by a prefetch, an interleave or a parallel map."""
-        return self._category_ms(ADVANCED_READ)
-
-    @property
-    def preprocessing_ms(self) -> float:
-        """Time spent in everything between reading and handing over."""
-        return self._category_ms(PREPROCESSING)
-
-    @property
-    def unclassified_ms(self) -> float:
-        """Time of the input that is none of these."""
-        return self._category_ms(UNCLASSIFIED)
-
-    def _category_ms(self, category: str) -> float:
-        return float(self.categories.loc[self.categories["category"] == category, "time_ms"].iloc[0])
+    enqueue_ms = _time_in(ENQUEUE)
+    """Time that the host spent handing data to a device."""
+    read_on_demand_ms = _time_in(DEMANDED_READ)
+    """Time spent reading files when somebody already waited."""
+    read_in_advance_ms = _time_in(ADVANCED_READ)
+    """Time spent reading files ahead: by a prefetch, an interleave or a parallel map."""
+    preprocessing_ms = _time_in(PREPROCESSING)
+    """Time spent in everything between reading and handing over."""
+    unclassified_ms = _time_in(UNCLASSIFIED)
+    """Time of the input that is none of these."""
 
 
 def compute_input_pipeline(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...trace.trace import Bool, Int64, SmallInt, small_int
+from ...trace.trace import Bool, Int32, Int64, SmallInt, small_int
+from ..base.grouping import Grouping
 
 _ARRAYS = ("session", "start_ps", "end_ps", "is_inferred", "is_complete", "is_tiling")
 """The columns of a `StepTable` that are arrays with an entry per step."""
@@ -32,6 +33,32 @@ class StepTable:
         """No steps, for a trace of `n_events` events."""
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return cls(none, none, none, (), no, no, no, np.broadcast_to(np.int32(-1), n_events))
+
+    @classmethod
+    def of_groups(
+        cls,
+        grouping: Grouping,
+        chosen: Int64,
+        start_ps: Int64,
+        end_ps: Int64,
+        *,
+        is_complete: Bool | None = None,
+        is_inferred: bool = False,
+        name: tuple[str, ...] | None = None,
+    ) -> StepTable:
+        """The steps that some groups are, called as these, by default complete; all else is of the chosen ones."""
+        groups = grouping.groups.iloc[chosen]
+        own = zip(groups["name"].tolist(), groups["number"].tolist(), strict=True)
+        return cls(
+            session=groups["session"].to_numpy(np.int64),
+            start_ps=start_ps,
+            end_ps=end_ps,
+            name=tuple(name or str(number) for name, number in own) if name is None else name,
+            is_inferred=np.full(len(chosen), is_inferred),
+            is_complete=np.ones(len(chosen), np.bool_) if is_complete is None else is_complete,
+            is_tiling=np.zeros(len(chosen), np.bool_),
+            member=members(grouping, chosen),
+        )
 
     def is_tiling_of(self, step: SmallInt) -> Bool:
         """`is_tiling` of each of the given steps, False for -1."""
@@ -64,3 +91,10 @@ class StepTable:
         count = np.maximum(np.searchsorted(self.start_ps[steps], end_ps, side="left") - first, 0)
         place = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
         return np.repeat(np.arange(len(start_ps)), count), steps[place]
+
+
+def members(grouping: Grouping, chosen: Int64) -> Int32:
+    """For each event of the trace which of the chosen groups it belongs to, -1 for none."""
+    row = np.full(len(grouping.groups) + 1, -1, np.int32)
+    row[chosen] = np.arange(len(chosen))
+    return row[grouping.group_id]
