@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32, Int64, UInt8
-from ..base.units import PS_PER_US
 from .op_shares import OpShares
-from .ops import OpSums
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,11 +19,6 @@ class OpTotals:
     is_device: Bool
     self_us: Float64
     occurrences: Int64
-
-
-def totals_of(sums: OpSums, shares: OpShares) -> OpTotals:
-    """Take them from sums of the framework ops."""
-    return OpTotals(shares.is_device, np.asarray(sums.self_ps / PS_PER_US, np.float64), sums.count)
 
 
 def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
