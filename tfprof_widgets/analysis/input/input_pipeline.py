@@ -30,13 +30,13 @@ OTHER_RATIO = 0.03
 _NOTHING = {"suggestion": "", "suggestion_code": ""}
 
 
-def _time_in(category: str) -> property:
-    """The time of a category of the input, all host threads."""
+def _time_in(category: str, told: str) -> property:
+    """The time of a category of the input, all host threads, with its docstring."""
 
     def read(pipeline: InputPipeline) -> float:
         return float(pipeline.categories.loc[pipeline.categories["category"] == category, "time_ms"].iloc[0])
 
-    return property(read)
+    return property(read, doc=told)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,16 +94,13 @@ class InputPipeline:
         """The iterators of one execution of a pipeline, 0 the slowest; see `TfData.execution`."""
         return self.tf_data.execution(pipeline, rank)
 
-    enqueue_ms = _time_in(ENQUEUE)
-    """Time that the host spent handing data to a device."""
-    read_on_demand_ms = _time_in(DEMANDED_READ)
-    """Time spent reading files when somebody already waited."""
-    read_in_advance_ms = _time_in(ADVANCED_READ)
-    """Time spent reading files ahead: by a prefetch, an interleave or a parallel map."""
-    preprocessing_ms = _time_in(PREPROCESSING)
-    """Time spent in everything between reading and handing over."""
-    unclassified_ms = _time_in(UNCLASSIFIED)
-    """Time of the input that is none of these."""
+    enqueue_ms = _time_in(ENQUEUE, "Time that the host spent handing data to a device.")
+    read_on_demand_ms = _time_in(DEMANDED_READ, "Time spent reading files when somebody already waited.")
+    read_in_advance_ms = _time_in(
+        ADVANCED_READ, "Time spent reading files ahead: by a prefetch, an interleave or a parallel map."
+    )
+    preprocessing_ms = _time_in(PREPROCESSING, "Time spent in everything between reading and handing over.")
+    unclassified_ms = _time_in(UNCLASSIFIED, "Time of the input that is none of these.")
 
 
 def compute_input_pipeline(
