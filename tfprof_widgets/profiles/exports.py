@@ -14,7 +14,6 @@ from .progress import Progress
 if TYPE_CHECKING:
     from ..analysis.tree.tree_options import TreeView
     from ..formats.saved import SavedProfile
-    from .capture_account import CaptureAccount
     from .run import Run
 
 _MOST_SENT = 3_000_000
@@ -26,9 +25,8 @@ _PIECE_BYTES = 4 * 2**20
 class Exports:
     """What a run is written as."""
 
-    def __init__(self, run: Run, account: CaptureAccount) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._account = account
 
     def to_chrome_trace(self, path: str | Path) -> Path:
         """Write the trace for Perfetto (https://ui.perfetto.dev), chrome://tracing, speedscope and `load`.
@@ -100,10 +98,10 @@ class Exports:
         subject = Subject(
             results=self._run.results,
             title=self._run.title,
-            notices=self._account.notices,
-            capture=self._account.capture,
-            system=self._account.system,
-            findings=self._account.system_findings,
+            notices=self._run.notices,
+            capture=self._run.capture,
+            system=self._run.system,
+            findings=self._run.system_findings,
             version=str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", "")),
         )
         text = render_report(subject)
@@ -184,9 +182,9 @@ class Exports:
         """The profile in some thirty lines of text, as a terminal shows it; what has no data says so in a line."""
         from ..export.text import summarize
 
-        cost = self._account.cost
+        cost = self._run.cost
         spent = None if cost is None else (cost.start_s, cost.stop_s, cost.n_bytes)
-        return summarize(self._run.results, title=self._run.title, notices=self._account.notices, spent=spent)
+        return summarize(self._run.results, title=self._run.title, notices=self._run.notices, spent=spent)
 
     def chrome_trace_reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """The compressed Chrome trace in pieces; as text where the page says that buffers do not reach it."""
@@ -212,7 +210,7 @@ class Exports:
         from ..export.tables import tables, write_tables
 
         target = Path(directory).expanduser()
-        found = {**tables(self._run.results), "system_findings": self._account.system_findings}
+        found = {**tables(self._run.results), "system_findings": self._run.system_findings}
         with Progress(target.name, unit=" rows", total=sum(map(len, found.values()))) as bar:
             write_tables(target, found, kind=kind, on_rows=bar.tell)
         return target
@@ -239,4 +237,4 @@ class Exports:
         from dataclasses import replace
 
         saved = self._saved_now()
-        return replace(saved, notices=self._account.notices) if self._run.results.is_reduced else saved
+        return replace(saved, notices=self._run.notices) if self._run.results.is_reduced else saved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 Part = TypeVar("Part")
@@ -11,6 +12,7 @@ Given = ParamSpec("Given")
 Value = TypeVar("Value")
 
 if TYPE_CHECKING:
+    import pandas as pd
 
     class ReadOnly(Generic[Value]):
         """A property, to type checkers."""
@@ -37,3 +39,8 @@ def property_of(part: str, read: Callable[[Part], Value]) -> ReadOnly[Value]:
         return descriptor.__get__(getattr(whole, part))
 
     return cast("ReadOnly[Value]", property(get))
+
+
+def table_at(path: str, note: str = "") -> ReadOnly[pd.DataFrame]:
+    """A property that reads the table at a dotted path of the whole; `tell_columns` completes its docstring."""
+    return cast("ReadOnly[pd.DataFrame]", property(attrgetter(path), doc=note))

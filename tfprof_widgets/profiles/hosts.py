@@ -1,16 +1,20 @@
-"""Hosts: the hosts of one run as a table, and each opened in full when asked for."""
+"""Hosts: the hosts of one run as a table, each opened in full when asked for, and all of them on one clock."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
-    from ..opening.many_hosts import HostFile
+    from ..analysis.cluster.cluster_results import ClusterResults
+    from ..opening.many_hosts import HostFile, ReducedHosts
     from ..opening.opened import Opened
     from .one_run import Profile
     from .run import Run
@@ -78,8 +82,6 @@ class Hosts:
 
 def _of_file(file: HostFile, name: str) -> Opened:
     """The trace of a file, of the host that has this name in the whole profile."""
-    from dataclasses import replace
-
     from ..opening.many_hosts import open_host_file
     from ..trace.merging import with_host
     from ..trace.one_host import host_names, of_host
@@ -92,8 +94,6 @@ def _of_file(file: HostFile, name: str) -> Opened:
 
 def _part(opened: Opened, name: str) -> Opened:
     """What was opened of one host: its file once more, where one is called so, else its part of the trace."""
-    from dataclasses import replace
-
     from ..opening.file_names import SUFFIXES, host_of
     from ..opening.found import find
     from ..opening.many_hosts import host_file_list
@@ -114,3 +114,28 @@ def _unknown(name: str, hosts: tuple[str, ...]) -> str:
     shown = ", ".join(map(repr, hosts[:_N_CLOSE]))
     more = f" and {len(hosts) - _N_CLOSE:,} more" if len(hosts) > _N_CLOSE else ""
     return f"No host is called {name!r}. The hosts are {shown}{more}."
+
+
+def on_one_clock(run: Run) -> tuple[Opened, ReducedHosts | None]:
+    """What was opened, and the hosts of a reduced run, with the times of each host moved so that shared steps end together."""
+    from ..analysis.hosts.clock_shifts import with_clocks_shifted
+
+    shift_ps = run.results.workers.clocks.shift_ps
+    if run.reduced is None:
+        return replace(run.opened, trace=with_clocks_shifted(run.opened.trace, shift_ps)), None
+    moved = replace(run.reduced, results=_with_origins_moved(run.reduced, shift_ps))
+    return replace(run.opened, trace=moved.results.trace), moved
+
+
+def _with_origins_moved(reduced: ReducedHosts, shift_ps: Mapping[str, int]) -> ClusterResults:
+    """The results of the hosts whose summaries begin earlier or later."""
+    from ..analysis.base.units import PS_PER_NS
+    from ..analysis.cluster.cluster_results import merge_hosts
+
+    moved = []
+    for one in reduced.results.summaries:
+        origin_ns = one.trace.origin_ns
+        if origin_ns:
+            origin_ns += round(shift_ps.get(one.host, 0) / PS_PER_NS)
+        moved.append(replace(one, trace=replace(one.trace, origin_ns=origin_ns)))
+    return merge_hosts(moved, source_map=reduced.results.source_map)

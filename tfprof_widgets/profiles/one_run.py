@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.columns.docstrings import tell_columns
 from ..errors import TfProfError
-from .capture_account import CaptureAccount
 from .display import output_of
 from .exports import Exports
-from .forwarding import method_of, property_of
-from .hosts import Hosts
+from .forwarding import method_of, property_of, table_at
+from .hosts import Hosts, on_one_clock
 from .run import Run
-from .tables import Tables
 from .widgets import Widgets
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..analysis.advice.advice import Advice
+    from ..analysis.cluster.merged_memory import ReducedMemory
+    from ..analysis.input.input_pipeline import InputPipeline
+    from ..analysis.memory.memory import MemoryProfile
+    from ..analysis.overview.overview import Overview
+    from ..analysis.selection import OpRows
+    from ..analysis.tree.tree_options import TreeView
     from ..capture.session.record import CaptureRecord
     from ..opening.many_hosts import ReducedHosts
     from ..opening.opened import Opened
+    from ..trace.trace import Trace
 
 _FRAME_PX = 920
 
@@ -45,11 +53,9 @@ class Profile:
     ) -> None:
         self.run = Run(open_files, title=title, notices=notices, reduced=hosts)
         """What was opened and the analyses of it, which all else here reads from."""
-        self._tables = Tables(self.run)
-        self._account = CaptureAccount(self.run)
-        self._exports = Exports(self.run, self._account)
-        self._hosts = Hosts(self.run, _of_host)
-        self._widgets = Widgets(self.run, self._account, self._exports, self._hosts)
+        self._exports = Exports(self.run)
+        self._hosts = Hosts(self.run, lambda opened, name: Profile(lambda: opened, title=name))
+        self._widgets = Widgets(self.run, self._exports, self._hosts)
 
     def take(self, record: CaptureRecord) -> None:
         """Fill the profile from a capture that ended."""
@@ -66,37 +72,135 @@ class Profile:
 
     # ---- numbers ----------------------------------------------------------------------------------------------------
 
-    trace = property_of("_tables", Tables.trace)
-    events = property_of("_tables", Tables.events)
-    flows = property_of("_tables", Tables.flows)
-    steps = property_of("_tables", Tables.steps)
-    ops = property_of("_tables", Tables.ops)
-    op_statistics = method_of("_tables", Tables.op_statistics)
-    kernels = property_of("_tables", Tables.kernels)
-    hlo_ops = property_of("_tables", Tables.hlo_ops)
-    layers = property_of("_tables", Tables.layers)
-    source_lines = property_of("_tables", Tables.source_lines)
-    scopes = property_of("_tables", Tables.scopes)
-    memory = property_of("_tables", Tables.memory)
-    input_pipeline = property_of("_tables", Tables.input_pipeline)
-    overview = property_of("_tables", Tables.overview)
-    advice = property_of("_tables", Tables.advice)
-    advice_table = property_of("_tables", Tables.advice_table)
-    tree = method_of("_tables", Tables.tree)
-    counters = property_of("_tables", Tables.counters)
-    variables = property_of("_tables", Tables.variables)
-    workers = property_of("_tables", Tables.workers)
-    stragglers = property_of("_tables", Tables.stragglers)
-    communication = property_of("_tables", Tables.communication)
+    @property
+    def trace(self) -> Trace:
+        """All events as one columnar table."""
+        return self.run.results.trace
+
+    events = table_at("run.results.events")
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """One row per event that made another start: `kind, from_event, to_event, from_name, to_name, delay_ns`; the events
+        are rows of `events`, the kinds `launch`, `producer`, `pool`, `tf_data` and `send_recv`. Empty where none did."""
+        from ..analysis.timeline.flows import flow_table
+
+        return flow_table(self.trace, self.run.results.flows)
+
+    steps = table_at("run.results.step_frame", "The categories add up to the step time; see `Steps.frame`.")
+    ops = table_at("run.results.ops")
+
+    def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
+        """The op statistics as a whole.
+
+        Args:
+            by: `"op"` for the columns of `ops`, `"type"` for one row per op type: `n_ops` in place of `name`.
+            idle: add a row `IDLE` for the time in which threads and devices ran no op; ratios then include it.
+
+        Raises:
+            ValueError: `by` is neither.
+        """
+        from ..analysis.selection import Selection
+
+        return Selection(self.run.results, None, ()).op_statistics(by=by, idle=idle)
+
+    kernels = table_at("run.results.kernels.frame", "Empty when nothing ran on a GPU.")
+    hlo_ops = table_at("run.results.hlo_ops.frame", "Empty when no compiled program ran.")
+    layers = table_at(
+        "run.results.layers.frame",
+        "Loss, optimizer, input and all else have rows of their own, so the shares of a side add up to 1.",
+    )
+    source_lines = table_at(
+        "run.results.source_lines.frame",
+        "What no line can be charged with has named rows, so the shares of a side add up to 1.",
+    )
+    scopes = table_at("run.results.scopes.frame")
+
+    @property
+    def memory(self) -> MemoryProfile | ReducedMemory:
+        """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`; `.allocators` is empty where none
+        was recorded, as on a CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`."""
+        return self.run.results.memory
+
+    @property
+    def input_pipeline(self) -> InputPipeline:
+        """What tf.data did: `.verdict`, `.bottleneck`, `.suggestion`, `.hosts`, `.pipelines`, `.iterators`, `.steps`, `.ops`,
+        `.categories`, and `.execution(pipeline, rank)` for one call of a pipeline. Its tables are empty without tf.data."""
+        return self.run.results.input_pipeline
+
+    @property
+    def overview(self) -> Overview:
+        """Step time (ms), breakdown, verdict, environment and top ops; without steps its times are 0 and its verdict says why."""
+        return self.run.results.overview
+
+    @property
+    def advice(self) -> list[Advice]:
+        """What to change, the largest gain first, single slow steps of unknown cause last: each `Advice` has numbers, a fix to
+        paste, what to select, and the share of the step time that it could win at most. Empty where nothing is wrong, or nothing
+        can be judged.
+
+        A reduced profile has the advice on each of its hosts that train, merged: what was found on several is said once, as it
+        is on the host where it costs most, with the number of hosts; its share is of the step time of all of them, and below
+        5 % of that it is left out. `prof.host(name).advice` is the advice on one host."""
+        return list(self.run.results.advice)
+
+    @property
+    def advice_table(self) -> pd.DataFrame:
+        """The same as a table, one row per advice in that order: `rule, severity, title, gain_ratio, fix, view`."""
+        from ..analysis.advice.engine import advice_table
+
+        return advice_table(self.run.results.advice)
+
+    counters = table_at(
+        "run.results.counters.frame",
+        "Bytes in use of allocators, buffers of tf.data iterators, counters of devices, samples of `system`, totals as rates.",
+    )
+
+    def tree(self, /, view: TreeView = "scope", **options: Any) -> pd.DataFrame:
+        """The cost of the ops as a tree: the nodes, numbers and order of TensorFlow's first profiler, tfprof.
+
+        Times are microseconds (`micros` is accelerator and CPU together), sizes bytes. Of old files they are averages over
+        the steps in which an op ran, of captures sums of self times over all of it; `step` and `average` say otherwise. A
+        `step` is a row of `steps` in a capture, and the step's own number in old files. It is of the whole profile: `select`
+        does not narrow it.
+
+        Args:
+            view: `"scope"` by name scope, `"graph"` by what feeds what, `"op"` by op type, `"code"` by Python call stack.
+            options: those of tfprof, see `TreeOptions`: `max_depth`, `min_micros` and other limits, `order_by`, `select`,
+                `account_type_regexes` and those of names, `account_displayed_op_only`, `step`, `average`.
+
+        Returns:
+            One row per node, down first, row 0 the root with the totals: `name`, `depth`, `parent` (row; -1 of the root),
+            `op`, then each figure of the node itself and, as `total_...`, with all below it; see `Tree.frame`. In the op
+            view a row's `parent` is the one before it, and its totals are of all op types from it on. A profile without
+            ops gives the root alone.
+
+        Raises:
+            TypeError, ValueError: a view or an option that means nothing; the message names it.
+        """
+        from ..analysis.tree.tree import build_tree
+        from ..analysis.tree.tree_options import make_tree_options
+
+        return build_tree(self.run.results.op_graph, view, make_tree_options(**options)).frame
+
+    variables = table_at("run.results.variables", "See `compute_variables`.")
+    workers = table_at("run.results.workers.frame", "See `Workers.frame`.")
+    stragglers = table_at(
+        "run.results.stragglers", "Empty where hosts are even, and with fewer than two; see `compute_stragglers`."
+    )
+    communication = table_at(
+        "run.results.communication",
+        "Hosts that train come first, then parameter servers and coordinators; see `compute_communication`.",
+    )
 
     # ---- the capture ------------------------------------------------------------------------------------------------
 
-    capture = property_of("_account", CaptureAccount.capture)
-    cost = property_of("_account", CaptureAccount.cost)
-    system = property_of("_account", CaptureAccount.system)
-    system_findings = property_of("_account", CaptureAccount.system_findings)
-    memory_failure = property_of("_account", CaptureAccount.memory_failure)
-    notices = property_of("_account", CaptureAccount.notices)
+    capture = property_of("run", Run.capture)
+    cost = property_of("run", Run.cost)
+    system = property_of("run", Run.system)
+    system_findings = property_of("run", Run.system_findings)
+    memory_failure = property_of("run", Run.memory_failure)
+    notices = property_of("run", Run.notices)
 
     # ---- hosts ------------------------------------------------------------------------------------------------------
 
@@ -127,8 +231,6 @@ class Profile:
             A profile of its own; of a single host, where no step is shared, and where hosts exchange nothing, with the times as
             they are.
         """
-        from .clocks import on_one_clock
-
         opened, hosts = on_one_clock(self.run)
         return Profile(lambda: opened, title=self.title, notices=self.run.own_notices, hosts=hosts)
 
@@ -181,10 +283,6 @@ class Profile:
         if not self.run.has_ended:
             return {"text/plain": repr(self)}
         return output_of(self.summary, self.dashboard, self._widgets.page, name="dashboard", height_px=_FRAME_PX)
-
-
-def _of_host(opened: Opened, name: str) -> Profile:
-    return Profile(lambda: opened, title=name)
 
 
 tell_columns(Profile)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..analysis.columns.docstrings import tell_columns
 from ..errors import EmptyTraceError, TfProfError
-from .comparison_widgets import ComparisonWidgets
-from .display import output_of
-from .forwarding import method_of
+from .display import output_of, write_page
+from .forwarding import table_at
 from .one_run import Profile
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pathlib import Path
 
     from ..analysis.comparison.run_diff import RunDiff
     from ..analysis.results import Results
+    from ..views.widgets.data import TraceData
+    from ..views.widgets.diff_panel import DiffPanel
+    from ..views.widgets.timeline import Timeline
 
 _MOST_SHOWN = 5
 _MOST_CHARS = 60
@@ -106,63 +108,76 @@ class ProfileDiff:
 
     # ---- tables -----------------------------------------------------------------------------------------------------
 
-    @property
-    def summary(self) -> pd.DataFrame:
-        """The runs as wholes: `metric, unit, a, b, change, ratio, noise, is_beyond_noise`."""
-        return self._runs.summary
-
-    @property
-    def categories(self) -> pd.DataFrame:
-        """What the step time is made of: `category, a_ms, b_ms, change_ms, ratio, noise_ms, state`; empty without steps."""
-        return self._runs.categories
-
-    @property
-    def ops(self) -> pd.DataFrame:
-        """Ops: `type, name, device, a_ms, b_ms, change_ms, ratio, a_count, b_count, noise_ms, state, a_name`.
-
-        `name` is that in b, or in a where b has no such op; `a_name` is that in a, which may differ by numbers that TensorFlow
-        appends, "" where a has none. Counts are executions per step.
-        """
-        return self._runs.ops
-
-    @property
-    def layers(self) -> pd.DataFrame:
-        """Keras layers, loss, optimizer, input and the rest: `layer, class_name, kind, device`, then as `ops`."""
-        return self._runs.layers
-
-    @property
-    def source_lines(self) -> pd.DataFrame:
-        """Lines of your code: `file, line, function, code, bucket, device`, then as `ops`; moved lines are found again."""
-        return self._runs.source_lines
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """Kernels of GPUs by name and op, whatever their launch: `name, op_name`, then as `ops`."""
-        return self._runs.kernels
-
-    @property
-    def iterators(self) -> pd.DataFrame:
-        """tf.data iterators: `name, long_name`, then as `ops`; the time of those that work ahead is mostly waiting."""
-        return self._runs.iterators
-
-    @property
-    def memory(self) -> pd.DataFrame:
-        """Allocators: `allocator, metric, unit, a, b, change, ratio, noise, state`; metrics `peak_bytes`, `allocated_bytes`,
-        `n_allocations`, of a typical step or, without steps, of the whole captures."""
-        return self._runs.memory
+    summary = table_at("_runs.summary")
+    categories = table_at("_runs.categories", "Empty without steps.")
+    ops = table_at("_runs.ops", "The numbers in names that TensorFlow appends may differ between the runs.")
+    layers = table_at("_runs.layers")
+    source_lines = table_at("_runs.source_lines", "Moved lines are found again.")
+    kernels = table_at("_runs.kernels", "Whatever their launch.")
+    iterators = table_at("_runs.iterators", "The time of those that work ahead is mostly waiting.")
+    memory = table_at(
+        "_runs.memory",
+        "Metrics: `peak_bytes`, `allocated_bytes`, `n_allocations`, of a typical step or, without steps, of the whole captures.",
+    )
 
     # ---- shown ------------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _widgets(self) -> ComparisonWidgets:
-        titles = (self.a, self.b)
-        return ComparisonWidgets(self._runs, titles=titles, notices=self.notices, profiles=self._profiles)
+    def dashboard(self) -> DiffPanel:
+        """Verdict, step times, tables of what changed, and the timelines of both runs, linked, in one widget."""
+        panel = self._panel
+        self._timelines()
+        if panel.comm is None:  # closed, as a cell that showed it was run again
+            from ..views.widgets.cells import open_again
 
-    dashboard = method_of("_widgets", ComparisonWidgets.dashboard)
-    to_html = method_of("_widgets", ComparisonWidgets.to_html)
+            open_again(panel.data)
+        return panel
+
+    def to_html(self, path: str | Path, *, embed: int | Literal["full"] = 4 * 2**20) -> Path:
+        """Write the comparison as one self-contained page that needs no kernel and no network; returns its path.
+
+        Args:
+            path: of the page.
+            embed: how many bytes of both traces together the page may hold, besides some 1 MB of scripts. Of larger traces it
+                has every event around the typical steps and a sample of the others, and says so. `"full"` keeps everything.
+
+        Raises:
+            ValueError: `embed` is neither "full" nor a positive number.
+            TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
+        """
+        return write_page(path, self._page, embed=embed)
+
+    @cached_property
+    def _panel(self) -> DiffPanel:
+        from ..views.payload.diff_payload import diff_content
+        from ..views.widgets.diff_data import DiffData
+        from ..views.widgets.diff_panel import DiffPanel
+
+        first, second = (one.data.payload.contents.names.cut if one is not None else str for one in self._timelines())
+        content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
+        return DiffPanel(data=DiffData(content), timelines=self._timelines())
+
+    def _timelines(self) -> tuple[Timeline | None, Timeline | None]:
+        """Those of both runs, opened again where they were closed."""
+        first, second = (None if one is None else one.timeline() for one in self._profiles)
+        return first, second
+
+    def _page(self, max_bytes: int | None, *, events: bool = True) -> str:
+        """A page with at most so many bytes of both traces together."""
+        from ..views.page.pages import comparison_page
+        from ..views.payload.embedding import embed
+
+        shown: list[TraceData] = []
+        for timeline in self._timelines():
+            if timeline is not None and timeline.data not in shown:
+                shown.append(timeline.data)
+        most = None if max_bytes is None else max(max_bytes // max(len(shown), 1), 1)
+        embedded = {data: embed(data.payload, max_bytes=most, events=events) for data in shown}
+        return comparison_page(
+            self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
+        )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return output_of(self.__str__, self.dashboard, self._widgets.page, name="comparison", height_px=_FRAME_PX)
+        return output_of(self.__str__, self.dashboard, self._page, name="comparison", height_px=_FRAME_PX)
 
     def __repr__(self) -> str:
         from ..analysis.base.wording import number

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -11,28 +12,28 @@ if TYPE_CHECKING:
     from ..analysis.selection import Selection
     from ..analysis.tree.tree_options import TreeView as Structure
     from ..views.widgets.base import View
-    from ..views.widgets.dashboard import Dashboard
     from ..views.widgets.data import TraceData
-    from ..views.widgets.hlo_table import HloTable
-    from ..views.widgets.input_graph import InputGraph
-    from ..views.widgets.kernel_table import KernelTable
-    from ..views.widgets.layer_table import LayerTable
     from ..views.widgets.link import LinkModel
-    from ..views.widgets.memory_timeline import MemoryTimeline
-    from ..views.widgets.op_table import OpTable
-    from ..views.widgets.overview_panel import OverviewPanel
-    from ..views.widgets.scope_icicle import ScopeIcicle
-    from ..views.widgets.source_view import SourceView
-    from ..views.widgets.step_chart import StepChart
     from ..views.widgets.timeline import Timeline
-    from ..views.widgets.tree_view import TreeView
-    from ..views.widgets.worker_chart import WorkerChart
-    from .capture_account import CaptureAccount
+    from ..views.widgets.views import Dashboard, TreeView
     from .exports import Exports
     from .hosts import Hosts
     from .run import Run
 
 V = TypeVar("V", bound="View")
+
+
+def _plain(kind: str, told: str) -> Callable[[Widgets], View]:
+    """A method that gives the view of this class, which `views.py` has; imported when it is called."""
+
+    def give(widgets: Widgets) -> View:
+        from ..views.widgets import views
+
+        found: type[View] = getattr(views, kind)
+        return widgets._view(found)
+
+    give.__name__, give.__doc__ = re.sub("(?<!^)(?=[A-Z])", "_", kind).lower(), told
+    return give
 
 
 class Widgets:
@@ -42,9 +43,8 @@ class Widgets:
     anything to show says why.
     """
 
-    def __init__(self, run: Run, account: CaptureAccount, exports: Exports, hosts: Hosts) -> None:
+    def __init__(self, run: Run, exports: Exports, hosts: Hosts) -> None:
         self._run = run
-        self._account = account
         self._exports = exports
         self._hosts = hosts
         self._views: dict[type[View], View] = {}
@@ -64,7 +64,7 @@ class Widgets:
         from ..views.payload.payload import build_payload
         from ..views.widgets.data import TraceData
 
-        payload = build_payload(self._run.results, title=self._run.title, notices=self._account.notices)
+        payload = build_payload(self._run.results, title=self._run.title, notices=self._run.notices)
         data = TraceData(payload)
         data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
         self.link.use(data.payload.contents.names.cut)
@@ -125,65 +125,17 @@ class Widgets:
     def _keep_bookmarks(self, change: Mapping[str, Any]) -> None:
         self._run.bookmarks = change["new"]
 
-    def memory_timeline(self) -> MemoryTimeline:
-        """Memory in use and fragmentation against time."""
-        from ..views.widgets.memory_timeline import MemoryTimeline
-
-        return self._view(MemoryTimeline)
-
-    def op_table(self) -> OpTable:
-        """The op statistics."""
-        from ..views.widgets.op_table import OpTable
-
-        return self._view(OpTable)
-
-    def input_graph(self) -> InputGraph:
-        """The input pipeline as a graph."""
-        from ..views.widgets.input_graph import InputGraph
-
-        return self._view(InputGraph)
-
-    def step_chart(self) -> StepChart:
-        """The time of every step."""
-        from ..views.widgets.step_chart import StepChart
-
-        return self._view(StepChart)
-
-    def overview_panel(self) -> OverviewPanel:
-        """Step time, verdict, breakdown and top ops."""
-        from ..views.widgets.overview_panel import OverviewPanel
-
-        return self._view(OverviewPanel)
-
-    def kernel_table(self) -> KernelTable:
-        """The code that ran on GPUs, kernel by kernel."""
-        from ..views.widgets.kernel_table import KernelTable
-
-        return self._view(KernelTable)
-
-    def hlo_table(self) -> HloTable:
-        """The ops of XLA programs."""
-        from ..views.widgets.hlo_table import HloTable
-
-        return self._view(HloTable)
-
-    def layer_table(self) -> LayerTable:
-        """Forward, backward and optimizer time of each Keras layer."""
-        from ..views.widgets.layer_table import LayerTable
-
-        return self._view(LayerTable)
-
-    def source_view(self) -> SourceView:
-        """Your code with the time of each line."""
-        from ..views.widgets.source_view import SourceView
-
-        return self._view(SourceView)
-
-    def scope_icicle(self) -> ScopeIcicle:
-        """Name scopes as a zoomable icicle."""
-        from ..views.widgets.scope_icicle import ScopeIcicle
-
-        return self._view(ScopeIcicle)
+    memory_timeline = _plain("MemoryTimeline", "Memory in use and fragmentation against time.")
+    op_table = _plain("OpTable", "The op statistics.")
+    input_graph = _plain("InputGraph", "The input pipeline as a graph.")
+    step_chart = _plain("StepChart", "The time of every step.")
+    overview_panel = _plain("OverviewPanel", "Step time, verdict, breakdown and top ops.")
+    kernel_table = _plain("KernelTable", "The code that ran on GPUs, kernel by kernel.")
+    hlo_table = _plain("HloTable", "The ops of XLA programs.")
+    layer_table = _plain("LayerTable", "Forward, backward and optimizer time of each Keras layer.")
+    source_view = _plain("SourceView", "Your code with the time of each line.")
+    scope_icicle = _plain("ScopeIcicle", "Name scopes as a zoomable icicle.")
+    worker_chart = _plain("WorkerChart", "The breakdown of a step on each host.")
 
     def tree_view(self, view: Structure = "scope") -> TreeView:
         """The cost of the ops by structure, to look into.
@@ -194,38 +146,19 @@ class Widgets:
         Raises:
             ValueError: there is no such view; the message names those there are.
         """
-        from ..views.widgets.tree_view import TreeView
+        from ..views.widgets.views import TreeView
 
         made = self._view(TreeView)
         made.begin_with(view)
         return made
 
-    def worker_chart(self) -> WorkerChart:
-        """The breakdown of a step on each host."""
-        from ..views.widgets.worker_chart import WorkerChart
-
-        return self._view(WorkerChart)
-
     def dashboard(self) -> Dashboard:
         """All views, linked, in one widget."""
-        from ..views.widgets.dashboard import Dashboard
+        from ..views.widgets.views import Dashboard
 
-        return self._view(
-            Dashboard,
-            options={"title": self._run.title, "notices": list(self._account.notices)},
-            overview_panel=self.overview_panel(),
-            step_chart=self.step_chart(),
-            timeline=self.timeline(),
-            op_table=self.op_table(),
-            source_view=self.source_view(),
-            layer_table=self.layer_table(),
-            tree_view=self.tree_view(),
-            kernel_table=self.kernel_table(),
-            hlo_table=self.hlo_table(),
-            memory_timeline=self.memory_timeline(),
-            input_graph=self.input_graph(),
-            worker_chart=self.worker_chart(),
-        )
+        options = {"title": self._run.title, "notices": list(self._run.notices)}
+        panels = {name: getattr(self, name)() for name in Dashboard.class_trait_names(is_panel=True)}
+        return self._view(Dashboard, options=options, **panels)
 
     def to_html(self, path: str | Path, *, embed: int | Literal["full"] = 4 * 2**20) -> Path:
         """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path.

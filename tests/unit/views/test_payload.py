@@ -16,9 +16,10 @@ from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.views.payload import event_tables
 from tfprof_widgets.views.payload import names as names_module
-from tfprof_widgets.views.payload import payload as payload_module
-from tfprof_widgets.views.payload.payload import PART_BYTES, build_payload
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.sections import PART_BYTES
 from tfprof_widgets.views.payload.wire import as_text, unpack
 
 CPU = "/host:CPU"
@@ -182,7 +183,7 @@ def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -
 
 def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     made = build_payload(Results(trace(*many_stats())))
-    monkeypatch.setattr(payload_module, "PART_BYTES", 2**20)
+    monkeypatch.setattr(event_tables, "PART_BYTES", 2**20)
     monkeypatch.setattr("tfprof_widgets.views.payload.event_tables._MAX_STATS", 100_000)
     _, tables = unpack(made.part("stats:0"))
     assert set(tables["stat_counts"]["n"].tolist()) == {5}

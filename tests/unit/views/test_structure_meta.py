@@ -15,7 +15,7 @@ from tfprof_widgets.views.payload import structure_meta
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.structure_meta import structure_list
 from tfprof_widgets.views.payload.wire import unpack
-from tfprof_widgets.views.widgets.tree_view import TreeView
+from tfprof_widgets.views.widgets.views import TreeView
 
 
 def test_it_is_in_the_first_pack_of_a_short_capture() -> None:

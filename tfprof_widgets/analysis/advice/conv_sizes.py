@@ -1,7 +1,5 @@
 """Memory events, compiled programs and source lines -> how large the filters of convolutions are.
 
-filter_sizes(run) -> {name of layer or scope: (height, width)}
-
 No trace says it of an op. But the gradient of a filter has the filter's shape, and is allocated; a compiled convolution names
 the shapes of its operands; and the line that made the layer often has the number in it.
 """

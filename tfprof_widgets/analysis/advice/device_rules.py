@@ -1,7 +1,4 @@
-"""What a GPU or TPU waits for, and in which precision it computes -> advice; nothing on a machine without one.
-
-device_idle, launch_bound, h2d_bound, low_precision, tensor_core_unused, collective_bound
-"""
+"""What a GPU or TPU waits for, and in which precision it computes -> advice; nothing on a machine without one."""
 
 from __future__ import annotations
 

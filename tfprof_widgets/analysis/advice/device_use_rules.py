@@ -1,7 +1,4 @@
-"""How much of the steps devices compute -> advice where that is little and no other rule says why, or uneven.
-
-low_utilisation, uneven_devices
-"""
+"""How much of the steps devices compute -> advice where that is little and no other rule says why, or uneven."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""All rules -> the advice on one run, what wins most first, and as a table.
-
-find_advice(results) -> advice, and what failed
-advice_table(advice) -> DataFrame
-"""
+"""All rules -> the advice on one run, what wins most first, and as a table."""
 
 from __future__ import annotations
 
@@ -37,45 +33,21 @@ from .worker_rules import host_communication, straggler
 
 logger = logging.getLogger(__name__)
 
-CLUSTER_RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
+Rule = Callable[[Run], Iterator[Advice]]
+
+CLUSTER_RULES: tuple[Rule, ...] = (
     *(straggler, host_communication),
     *(launch_bound, low_precision_unused, tensor_core_unused, collective_bound, layout_conversion, unfused_norm),
     memory_headroom,
 )
 """Those that need no events: the tables of all hosts are enough."""
-_OF_TASKS = (task_communication, uneven_tasks)
-RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
-    input_bound,
-    host_callback,
-    output_bound,
-    checkpoint_stall,
-    straggler_step,
-    small_batch,
-    retracing,
-    eager_hot_loop,
-    compilation,
-    inefficient_op,
-    host_fallback,
-    device_idle,
-    launch_bound,
-    h2d_bound,
-    low_precision_unused,
-    tensor_core_unused,
-    collective_bound,
-    low_utilisation,
-    uneven_devices,
-    layout_conversion,
-    unfused_norm,
-    task_communication,
-    uneven_tasks,
-    memory_fragmentation,
-    memory_headroom,
-    memory_growth,
-    straggler,
-    host_communication,
+HOST_RULES: tuple[Rule, ...] = (
+    *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
+    *(retracing, eager_hot_loop, compilation, inefficient_op, host_fallback),
+    *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
 )
-HOST_RULES = tuple(rule for rule in RULES if rule not in (*CLUSTER_RULES, *_OF_TASKS))
 """Those that a host's own events answer; of what tasks are to each other `host_communication` and `straggler` tell."""
+RULES: tuple[Rule, ...] = (*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks)
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 
@@ -89,7 +61,7 @@ class FoundAdvice:
     """A sentence on each error that rules failed with; mostly none."""
 
 
-def find_advice(results: Totals, rules: Sequence[Callable[[Run], Iterator[Advice]]] | None = None) -> FoundAdvice:
+def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAdvice:
     """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
 
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by

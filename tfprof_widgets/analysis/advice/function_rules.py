@@ -1,7 +1,4 @@
-"""How Python code became graphs -> advice on functions traced again and again, on eager loops and on compilation.
-
-retracing, eager_hot_loop, compilation
-"""
+"""How Python code became graphs -> advice on functions traced again and again, on eager loops and on compilation."""
 
 from __future__ import annotations
 

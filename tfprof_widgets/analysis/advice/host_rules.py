@@ -1,7 +1,4 @@
-"""What the host does around the computation -> advice on callbacks, saves, copies back, stragglers and small batches.
-
-host_callback, output_bound, checkpoint_stall, straggler_step, small_batch
-"""
+"""What the host does around the computation -> advice on callbacks, saves, copies back, stragglers and small batches."""
 
 from __future__ import annotations
 

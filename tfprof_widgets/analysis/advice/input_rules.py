@@ -1,7 +1,4 @@
-"""Waiting for data -> `input_bound`, with the stage of the pipeline that is slow and what to write instead.
-
-input_bound(run) -> advice
-"""
+"""Waiting for data -> `input_bound`, with the stage of the pipeline that is slow and what to write instead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The steps -> how long each waited for data, and whether that is the pipeline's doing.
-
-input_wait(run) -> InputWait
-"""
+"""The steps -> how long each waited for data, and whether that is the pipeline's doing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What tf.data ran -> the user's function that it runs longest, of those that belong to the running pipeline.
-
-mapped_function(run) -> MappedFunction, or None where nobody noted it or several could be meant
-"""
+"""What tf.data ran -> the user's function that it runs longest, of those that belong to the running pipeline."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Float64
+from ..base.frame_places import FrameTable, frame_places
 from .code_places import line_text, place_of
 
 if TYPE_CHECKING:
@@ -87,11 +85,11 @@ def _lines_of(source_map: SourceMap, op: _Op, ran: set[_Op]) -> set[tuple[str, i
         if graph in is_data and kind not in _MAY_NOT_RUN:
             of_graph.setdefault(graph, set()).add((name, kind))
     running = _running({graph: ops for graph, ops in of_graph.items() if op in ops}, ran)
-    found = set()
-    for graph, name, kind, frame in zip(graphs, names, types, frames, strict=True):
-        if graph in running and (name, kind) == op and (place := _user_line(source_map, frame)):
-            found.add(place)
-    return found
+    table = FrameTable.of_map(source_map)
+    user = frame_places(table).user_frame
+    rows = zip(graphs, names, types, frames, strict=True)
+    own = {int(user[at]) for graph, name, kind, at in rows if graph in running and (name, kind) == op and at >= 0}
+    return {(table.path[at], table.line[at], table.function[at]) for at in own if at >= 0}
 
 
 def _running(graphs: dict[int, set[_Op]], ran: set[_Op]) -> set[int]:
@@ -100,14 +98,3 @@ def _running(graphs: dict[int, set[_Op]], ran: set[_Op]) -> set[int]:
     most = max(share.values(), default=0.0)
     likely = {graph: graphs[graph] & ran for graph in graphs if share[graph] >= RAN * most}
     return {graph for graph, ops in likely.items() if not any(ops < others for others in likely.values())}
-
-
-def _user_line(source_map: SourceMap, frame: int) -> tuple[str, int, str] | None:
-    """The innermost frame of the user's among a frame and its callers."""
-    while frame >= 0:  # a parent is always an earlier row
-        row = source_map.frames.iloc[frame]
-        file = int(row["file"])
-        if file >= 0 and bool(source_map.files["is_user"].iloc[file]):
-            return str(source_map.files["file"].iloc[file]), int(row["line"]), str(row["function"])
-        frame = int(row["parent"])
-    return None

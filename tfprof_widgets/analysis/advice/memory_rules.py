@@ -1,7 +1,4 @@
-"""Memory of the allocators -> advice on pieces too small, on room for a larger batch, and on leaks; none is about time.
-
-memory_fragmentation, memory_headroom, memory_growth
-"""
+"""Memory of the allocators -> advice on pieces too small, on room for a larger batch, and on leaks; none is about time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Ops in a form that the device likes less -> advice: data in another layout than its kernels want, norms op by op.
-
-layout_conversion, unfused_norm
-"""
+"""Ops in a form that the device likes less -> advice: data in another layout than its kernels want, norms op by op."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Executions of ops -> what each takes in a usual step: its median times how often it runs.
 
-op_work(results, entry, n_steps) -> OpWork
-
 A median per op, not a sum: on a busy machine an op of 5 us is suspended for 10 ms now and then, and a sum would take the
 machine's other work for this program's.
 """

@@ -1,9 +1,4 @@
-"""Ops and functions that Python calls -> whether steps run op by op, which calls traced, and which steps save weights.
-
-eager_work(trace, entry, steps, work) -> EagerWork
-traced_calls(trace, entry, n_steps) -> TracedCalls
-find_saves(trace, entry, steps) -> Saves
-"""
+"""Ops and functions that Python calls -> whether steps run op by op, which calls traced, and which steps save weights."""
 
 from __future__ import annotations
 

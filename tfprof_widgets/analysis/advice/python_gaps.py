@@ -1,7 +1,4 @@
-"""Stretches of steps in which no op runs, and samples of the user's line -> the Python code between computations.
-
-python_gap(trace, source_map, steps) -> PythonGap
-"""
+"""Stretches of steps in which no op runs, and samples of the user's line -> the Python code between computations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Facts -> what every rule of the advice asks of the steps: how long, made of what, and which one shows it well.
-
-step_facts(results) -> StepFacts
-"""
+"""Facts -> what every rule of the advice asks of the steps: how long, made of what, and which one shows it well."""
 
 from __future__ import annotations
 

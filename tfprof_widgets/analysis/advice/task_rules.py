@@ -1,7 +1,4 @@
-"""Tasks of a distributed training that wait for each other, or share the work unevenly -> advice.
-
-task_communication, uneven_tasks
-"""
+"""Tasks of a distributed training that wait for each other, or share the work unevenly -> advice."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Steps that several tasks of a job share -> what each task computes, and how long it waits for tensors of the others.
-
-task_work(run) -> TaskWork
-"""
+"""Steps that several tasks of a job share -> what each task computes, and how long it waits for tensors of the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Hosts that train together, and wait for one of them or for each other -> advice that needs no events.
-
-straggler, host_communication
-"""
+"""Hosts that train together, and wait for one of them or for each other -> advice that needs no events."""
 
 from __future__ import annotations
 

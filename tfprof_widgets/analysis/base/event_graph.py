@@ -1,8 +1,5 @@
 """Trace -> the graph of what made what: nesting within a line plus links across threads and devices.
 
-    build_graph(trace) -> EventGraph
-    graph.reach(seeds, labels) -> label of every event that a seed leads to
-
 Source: semantics 2.3. XProf 2.24.2 also adds an event `ThreadpoolListener::Region` per piece of thread-pool work
 (semantics 2.2), but without its context, so that it leads nowhere; those are not made here.
 """
@@ -13,21 +10,19 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...trace.nesting import nest
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, StatKind, Trace
 from .event_names import by_name
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
+from .matching import same_key
 from .op_names import OpCategory, parse_op_names
 
 Integers = TypeVar("Integers", Int32, Int64)
 
 _CROWD = 64
 """A context with this many producers and this many consumers links nothing (semantics 2.3)."""
-_WIDE = 2
-"""Values that are spread over more than so many times their number are sorted to be numbered."""
 
 
 @dataclass(frozen=True)
@@ -234,32 +229,6 @@ def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, In
     left, right = _join(own[order[last]], theirs)
     parents = parents[order[last]]
     return parents[left], children[right]
-
-
-def same_key(first: npt.NDArray[np.int64], *others: npt.NDArray[np.integer]) -> Int64:
-    """Columns -> one integer a row from 0, equal exactly where all columns are equal."""
-    key, _ = _numbered(first)
-    for column in others:
-        code, n_values = _numbered(column)
-        if n_values > 1:
-            key, _ = _numbered(key * n_values + code)
-    return key
-
-
-def _numbered(column: npt.NDArray[np.integer]) -> tuple[Int64, int]:
-    """The number of each value among the distinct ones in their order, and how many those are."""
-    if not len(column):
-        return np.empty(0, np.int64), 0
-    low, high = int(column.min()), int(column.max())
-    if high - low > _WIDE * len(column) + _WIDE:
-        values, code = np.unique(column, return_inverse=True)
-        return code.astype(np.int64), len(values)
-    # Ids that count up lie close together: a table of them takes a tenth of the time of sorting.
-    at = column.astype(np.int64) - low
-    is_there = np.zeros(high - low + 1, np.bool_)
-    is_there[at] = True
-    number = np.cumsum(is_there, dtype=np.int64) - 1
-    return number[at], int(number[-1]) + 1
 
 
 def _join(left: Int64, right: Int64) -> tuple[Int64, Int64]:

@@ -11,19 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...trace.trace import Int64, Trace
-
-
-def used_names(trace: Trace) -> Int64:
-    """Ids of the strings that name at least one event, ascending."""
-    return trace.used_names
+from ...trace.trace import Trace
 
 
 def by_name(
     trace: Trace, function: Callable[[list[str]], Sequence[Any] | npt.NDArray[Any]], dtype: type
 ) -> npt.NDArray[Any]:
     """`function` of all names of events, as a table with an entry for every string; those that name no event are 0."""
-    used = used_names(trace)
+    used = trace.used_names
     table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
     table[used] = function([trace.strings[i] for i in used.tolist()])
     return table

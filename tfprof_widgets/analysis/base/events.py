@@ -1,7 +1,4 @@
-"""Trace -> one DataFrame row per event.
-
-compute_events(trace, event_step) -> DataFrame of EVENTS_COLUMNS
-"""
+"""Trace -> one DataFrame row per event."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Float64, Int64, SmallInt, Trace
-from .event_names import used_names
 from .units import PS_PER_NS
 
 EVENTS_COLUMNS = ("plane", "line", "name", "start_ns", "duration_ns", "self_ns", "depth", "step")
@@ -62,7 +58,7 @@ def _categorical(codes: npt.NDArray[np.integer], labels: list[str]) -> pd.Catego
 
 
 def _names(trace: Trace) -> pd.Categorical:
-    used = used_names(trace)
+    used = trace.used_names
     place = np.zeros(max(len(trace.strings), 1), np.int32)
     place[used] = np.arange(len(used))
     names = pd.Index([trace.strings[i] for i in used.tolist()], dtype=object)

@@ -1,7 +1,4 @@
-"""Frames of tracebacks -> whose code made an op: a line of the user's, a layer, or a named part of a library.
-
-frame_places(table) -> FramePlaces      # one entry per frame, to which ops refer
-"""
+"""Frames of tracebacks -> whose code made an op: a line of the user's, a layer, or a named part of a library."""
 
 from __future__ import annotations
 

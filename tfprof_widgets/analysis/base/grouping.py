@@ -1,7 +1,5 @@
 """Trace -> which step group each event belongs to, and whether it ran eagerly.
 
-    group_events(trace) -> Grouping         # .group_id, .is_eager, .is_adopted, .groups
-
 Groups are XProf's: everything that a root event (`Trace("train", step_num=3, _r=1)`, a function call) leads to, through
 nesting, work handed to other threads and kernel launches.
 """
@@ -14,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int32, Int64, SmallInt, Trace, small_int
-from .event_graph import EventGraph, build_graph, same_key
+from .event_graph import EventGraph, build_graph
 from .event_names import by_name
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
+from .matching import same_key
 from .op_names import OpCategory, parse_op_names
 
 

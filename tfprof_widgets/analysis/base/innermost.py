@@ -1,7 +1,4 @@
-"""Nested events -> at every instant the innermost one: stretches of one event each, without overlap.
-
-innermost(trace, chosen) -> event, start, end
-"""
+"""Nested events -> at every instant the innermost one: stretches of one event each, without overlap."""
 
 from __future__ import annotations
 

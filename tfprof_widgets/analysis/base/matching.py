@@ -8,17 +8,40 @@ import numpy.typing as npt
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64
 
+_WIDE = 2
+"""Values that are spread over more than so many times their number are sorted to be numbered."""
+
+
+def same_key(first: npt.NDArray[np.integer], *others: npt.NDArray[np.integer]) -> Int64:
+    """Columns -> one integer a row from 0, equal exactly where all columns are equal."""
+    key, _ = _numbered(first)
+    for column in others:
+        code, n_values = _numbered(column)
+        if n_values > 1:
+            key, _ = _numbered(key * n_values + code)
+    return key
+
+
+def _numbered(column: npt.NDArray[np.integer]) -> tuple[Int64, int]:
+    """The number of each value among the distinct ones in their order, and how many those are."""
+    if not len(column):
+        return np.empty(0, np.int64), 0
+    low, high = int(column.min()), int(column.max())
+    if high - low > _WIDE * len(column) + _WIDE:
+        values, code = np.unique(column, return_inverse=True)
+        return code.astype(np.int64), len(values)
+    # Ids that count up lie close together: a table of them takes a tenth of the time of sorting.
+    at = column.astype(np.int64) - low
+    is_there = np.zeros(high - low + 1, np.bool_)
+    is_there[at] = True
+    number = np.cumsum(is_there, dtype=np.int64) - 1
+    return number[at], int(number[-1]) + 1
+
 
 def dense_codes(*columns: npt.NDArray[np.integer]) -> tuple[Int64, int]:
     """Number the distinct rows of equally long integer columns from 0; also how many there are."""
-    code = np.zeros(len(columns[0]), np.int64)
-    n = 1 if len(code) else 0
-    for column in columns:
-        values, inverse = np.unique(column, return_inverse=True)
-        code = code * len(values) + inverse.reshape(-1)
-        distinct, inverse = np.unique(code, return_inverse=True)
-        code, n = inverse.reshape(-1).astype(np.int64), len(distinct)
-    return code, n
+    code = same_key(*columns)
+    return code, int(code.max(initial=-1)) + 1
 
 
 def match_in_time(

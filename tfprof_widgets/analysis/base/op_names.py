@@ -1,8 +1,5 @@
 """Event names and `tf_op` stats -> category, op type and op name of each.
 
-    parse_op_names(strings) -> OpNames      # arrays of one entry per string
-    OpCategory                              # UNKNOWN, TENSORFLOW, TFDATA, JAX, MEMCPY_*
-
 Source: semantics 1.7 (xla/tsl/profiler/utils/tf_op_utils.cc).
 """
 

@@ -1,7 +1,4 @@
-"""Spans of time that may overlap -> disjoint stretches in order, and how much of these lies where.
-
-Stretches.of(start, end).within(low, high)
-"""
+"""Spans of time that may overlap -> disjoint stretches in order, and how much of these lies where."""
 
 from __future__ import annotations
 

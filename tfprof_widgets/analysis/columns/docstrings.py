@@ -9,7 +9,7 @@ from .registry import TABLES
 
 
 def tell_columns(owner: type, prefix: str = "") -> None:
-    """Append their columns to the docstrings of the members of a class that give a table.
+    """Add what a row is, and its columns, to the docstrings of the members of a class that give a table.
 
     Args:
         owner: the class.
@@ -17,8 +17,10 @@ def tell_columns(owner: type, prefix: str = "") -> None:
     """
     for name in dir(owner):
         table, member = TABLES.get(prefix + name), inspect.getattr_static(owner, name)
-        if table is not None and member.__doc__:  # python -OO has no docstrings
-            member.__doc__ = f"{inspect.cleandoc(member.__doc__)}\n\n{_listed(table)}"
+        if table is not None and member.__doc__ is not None:  # python -OO has no docstrings
+            told = [f"A row is {table.row}.", inspect.cleandoc(member.__doc__)]
+            told = told if isinstance(member, property) else told[::-1]
+            member.__doc__ = "\n\n".join([*filter(None, told), _listed(table)])
 
 
 def _listed(table: Table) -> str:

@@ -1,7 +1,5 @@
 """Rows of two runs -> what changed alike in nearly all of them, and how much single ones differ from run to run.
 
-    common_change(time_a, time_b, is_counted, step_ms=...) -> CommonChange
-
 Two runs of one program differ in more than the steps within each show: the machine is busier during one, memory lies
 elsewhere, another thread got the warm cache. No single run can tell that, but all rows together do, as long as most of
 them are of the same code: what most did alike is no property of any of them, and how far they scatter around that is how

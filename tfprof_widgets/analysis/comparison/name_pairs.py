@@ -1,7 +1,5 @@
 """Names of two runs -> which name of one is which of the other, although TensorFlow numbered them differently.
 
-    pair_names(names_of_a, names_of_b, cost_a, cost_b) -> for each name of a the row of b, -1 for none
-
 Names are paths. Where two runs number things alike, their paths are equal. A model built a second time in one process has
 `dense_3` for `dense`, and a function traced again has another `__inference_train_123`. So components are compared level by
 level without their numbers; those that are then alike, below one pair, are siblings:

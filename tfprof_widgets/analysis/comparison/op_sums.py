@@ -1,7 +1,4 @@
-"""Facts of one run -> its framework ops, step by step: what ops, layers and source lines are compared by.
-
-op_sums(facts, cells) -> OpSums
-"""
+"""Facts of one run -> its framework ops, step by step: what ops, layers and source lines are compared by."""
 
 from __future__ import annotations
 

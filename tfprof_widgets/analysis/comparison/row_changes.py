@@ -1,7 +1,4 @@
-"""The rows of two runs -> the table of what changed: each with its noise, and whether it changed beyond that.
-
-row_changes(a, b, pairs, scale) -> DataFrame
-"""
+"""The rows of two runs -> the table of what changed: each with its noise, and whether it changed beyond that."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Facts of one run -> its cells: the averaged steps, over which every quantity is summed to be compared.
-
-cells = run_cells(facts)
-cells.sums(row, event, value, n_rows)      # one column per cell, as means per step
-"""
+"""Facts of one run -> its cells: the averaged steps, over which every quantity is summed to be compared."""
 
 from __future__ import annotations
 

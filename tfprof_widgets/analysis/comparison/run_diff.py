@@ -1,7 +1,4 @@
-"""Facts of two runs -> `RunDiff`: every table of what changed between them, each computed when first asked for.
-
-RunDiff(results_a, results_b).ops
-"""
+"""Facts of two runs -> `RunDiff`: every table of what changed between them, each computed when first asked for."""
 
 from __future__ import annotations
 

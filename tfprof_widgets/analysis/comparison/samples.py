@@ -1,8 +1,4 @@
-"""Facts of one run -> how many samples a step takes, by the batch sizes that tf.data tells.
-
-samples_per_step(facts) -> float
-compare_samples(results_a, results_b) -> Samples
-"""
+"""Facts of one run -> how many samples a step takes, by the batch sizes that tf.data tells."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Facts of runs with different numbers of workers -> how well the training scales, as a table and a sentence.
-
-scaling_frame(runs, global_batch=...) -> DataFrame
-scaling_sentence(frame) -> str
-is_compared(frame) -> bool per row
-"""
+"""Facts of runs with different numbers of workers -> how well the training scales, as a table and a sentence."""
 
 from __future__ import annotations
 
@@ -50,15 +45,9 @@ def scaling_frame(runs: Sequence[ScalingRun], *, global_batch: GlobalBatch = "gr
             or is `"fixed"`, divided among them.
 
     Returns:
-        One row per run, the fewest workers first: `n_workers`, hosts that train; `step_time_ms`, the mean of the steps that
-        the overview averages; `speedup`, the samples per second over those of the first row that has any;
-        `efficiency_ratio`, that over the one that as many workers would give at best;
-        `communication_ratio`, the part of the step time in which hosts that train wait in an exchange, on average;
-        `largest_exchange`, the type of exchange with the most time, "" where
-        nothing was exchanged, and `largest_exchange_ratio`, its part of the step time, where types that run at once share the
-        time that they take together; `n_steps`, averaged; `n_missing`, hosts that could not be read or captured; `title`.
-        NaN where a run has no steps; `speedup` and `efficiency_ratio` also where too many hosts are missing, see
-        `is_compared`.
+        One row per run, the fewest workers first, with the columns told in `columns/runs.py`. In `largest_exchange_ratio` types
+        that run at once share the time that they take together. NaN where a run has no steps; `speedup` and
+        `efficiency_ratio` also where too many hosts are missing, see `is_compared`.
     """
     rows = sorted(map(_row, runs), key=lambda row: row["n_workers"])
     frame = typed_table(rows, {name: kind for name, kind in SCALING_TYPES.items() if name in rows[0]})

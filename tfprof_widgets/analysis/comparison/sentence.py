@@ -1,8 +1,4 @@
-"""`RunDiff` -> one sentence on what changed, and what a reader must know of the comparison.
-
-verdict(diff) -> str
-notices(diff) -> tuple of sentences
-"""
+"""`RunDiff` -> one sentence on what changed, and what a reader must know of the comparison."""
 
 from __future__ import annotations
 

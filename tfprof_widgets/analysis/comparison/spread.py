@@ -1,7 +1,5 @@
 """Values of rows step by step -> the typical value of each and how far it can be trusted.
 
-    measure(per_cell, is_steady=...) -> Measured        # `.typical`, `.error`, `.degrees`
-
 Steps are no independent draws: a machine that is busy for a while slows neighbours alike, and a run drifts. So the error
 does not come from the steps but from blocks of neighbours: how these differ tells how much another stretch of the same
 run would.

@@ -1,7 +1,4 @@
-"""Step times of two runs -> the ratio of their medians and how sure it is.
-
-compare_steps(a_ms, b_ms, effect=...) -> StepTimes
-"""
+"""Step times of two runs -> the ratio of their medians and how sure it is."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...trace.trace import Float64
+from ..base.bootstrap import block_middles
 from ..base.student import two_sided
 from .common_change import StepEffect
 from .spread import FEWEST_CELLS, block_starts
@@ -23,7 +21,6 @@ N_RESAMPLES = 2_000
 _FEWER_RESAMPLES = 400
 _MANY_STEPS = 10_000
 SEED = 20_240_601
-_DRAWN_AT_ONCE = 2**21
 _NORMAL_95 = 1.959964
 _CONFIDENCE = 95.0
 _N_STRETCHES = 5
@@ -99,8 +96,6 @@ def compare_steps(
         b_ms: those of the second.
         middle: what to compare.
         effect: how far the ops, by what they did alike and by how they scatter, make steps of one program differ.
-
-    Source: D. Politis and J. Romano, A circular block-resampling procedure for stationary data (1992).
     """
     middle_a, middle_b = (float(middle(ms)) if len(ms) else math.nan for ms in (a_ms, b_ms))
     ratio = middle_b / middle_a if middle_a > 0 else math.nan
@@ -136,16 +131,8 @@ def _between_runs(a_ms: Float64, b_ms: Float64, middle: Middle, scatter: float) 
 
 
 def _resampled(ms: Float64, rng: np.random.Generator, middle: Middle) -> Float64:
-    """The middles of runs put together from blocks of this one; a block that reaches the end goes on at the beginning."""
-    n = len(ms)
-    n_blocks = len(block_starts(n))
-    length = -(-n // n_blocks)
-    at_once = max(1, _DRAWN_AT_ONCE // (n_blocks * length))
-    n_resamples = N_RESAMPLES if n <= _MANY_STEPS else _FEWER_RESAMPLES
-    found = []
-    for first in range(0, n_resamples, at_once):  # in pieces, so that long runs do not fill the memory
-        start = rng.integers(0, n, (min(at_once, n_resamples - first), n_blocks, 1))
-        place = (start + np.arange(length)) % n
-        found.append(middle(ms[place.reshape(len(place), -1)[:, :n]], axis=1))
-    middles: Float64 = np.maximum(np.concatenate(found), _LEAST_MS)
-    return middles
+    n_blocks = len(block_starts(len(ms)))
+    n_resamples = N_RESAMPLES if len(ms) <= _MANY_STEPS else _FEWER_RESAMPLES
+    length = -(-len(ms) // n_blocks)
+    middles = block_middles(ms, rng, middle, length=length, n_blocks=n_blocks, n_resamples=n_resamples)
+    return np.maximum(middles, _LEAST_MS)

@@ -1,7 +1,4 @@
-"""`RunDiff` -> the summary: the few figures of both runs that a reader compares first.
-
-summarize(diff) -> DataFrame `metric, unit, a, b, change, ratio, noise, is_beyond_noise`
-"""
+"""`RunDiff` -> the summary: the few figures of both runs that a reader compares first."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 from weakref import WeakValueDictionary
 
+import numpy as np
 import pandas as pd
 
 from ...trace.capture_facts import Failure
@@ -15,6 +16,7 @@ from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Trace
 from ..base.events import compute_events
+from ..base.units import PS_PER_US
 from ..hosts.environment import Environment
 from ..hosts.roles import HostFacts, not_training
 from ..hosts.stragglers import compute_stragglers
@@ -29,7 +31,7 @@ from ..memory.memory import MemoryTables
 from ..ops.hlo_ops import HloOps
 from ..ops.kernels import KernelTable
 from ..ops.op_shares import OpShares
-from ..ops.op_totals import OpTotals, totals_of
+from ..ops.op_totals import OpTotals
 from ..ops.ops import OpSums, ops_table
 from ..source.source_lines import SourceLines, compute_source_lines
 from ..steps.averaged_steps import choose_steps
@@ -193,7 +195,8 @@ class Totals(ABC):
     @cached_property
     def op_totals(self) -> OpTotals:
         """Time and executions of each framework op."""
-        return totals_of(self.op_sums, self.op_shares)
+        sums = self.op_sums
+        return OpTotals(self.op_shares.is_device, np.asarray(sums.self_ps / PS_PER_US, np.float64), sums.count)
 
     @cached_property
     def layers(self) -> Layers:
@@ -205,7 +208,7 @@ class Totals(ABC):
     @cached_property
     def source_lines(self) -> SourceLines:
         """Time by line of source code."""
-        return compute_source_lines(self.trace, self.op_shares, self.source_map, ops=self.ops)
+        return compute_source_lines(self.trace, self.op_shares, self.source_map, totals=self.op_totals)
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -1,7 +1,4 @@
-"""A failed allocation and the trace of its program -> `MemoryFailure`: what lived at that moment, and what to do.
-
-compute_memory_failure(facts) -> MemoryFailure or None
-"""
+"""A failed allocation and the trace of its program -> `MemoryFailure`: what lived at that moment, and what to do."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The message of an exception about memory -> what was asked for, of which allocator, by which op.
-
-parse_failure(text) -> FailedRequest      # all fields may be unknown
-"""
+"""The message of an exception about memory -> what was asked for, of which allocator, by which op."""
 
 from __future__ import annotations
 

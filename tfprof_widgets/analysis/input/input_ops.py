@@ -50,8 +50,8 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
         ops: the columns `device, type, name, occurrences, total_time_us, total_self_time_us`.
 
     Returns:
-        `op, count, total_time_ms, total_time_ratio, self_time_ms, self_time_ratio, category`, largest self time first.
-        Both ratios are of the self time of all input ops, so those of the total time may add up to more than 1.
+        The columns of `input_pipeline.ops`, largest self time first. Both ratios are of the self time of all input ops, so those
+        of the total time may add up to more than 1.
     """
     host = ops[ops["device"].str.lower() == "host"]
     pairs = zip(host["type"], host["name"], strict=True)

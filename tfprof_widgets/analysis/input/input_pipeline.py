@@ -1,7 +1,4 @@
-"""Steps, host ops and tf.data -> `InputPipeline`: whether the training waits for data, for what, and what to do.
-
-compute_input_pipeline(trace, steps=frame, ops=frame) -> InputPipeline
-"""
+"""Steps, host ops and tf.data -> `InputPipeline`: whether the training waits for data, for what, and what to do."""
 
 from __future__ import annotations
 
@@ -33,6 +30,15 @@ OTHER_RATIO = 0.03
 _NOTHING = {"suggestion": "", "suggestion_code": ""}
 
 
+def _time_in(category: str, told: str) -> property:
+    """The time of a category of the input, all host threads, with its docstring."""
+
+    def read(pipeline: InputPipeline) -> float:
+        return float(pipeline.categories.loc[pipeline.categories["category"] == category, "time_ms"].iloc[0])
+
+    return property(read, doc=told)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class InputPipeline:
     """What the input of the training costs."""
@@ -42,9 +48,8 @@ class InputPipeline:
     input_ratio: float
     """Share of the step time in which the training waits for data, in [0, 1]; NaN where there are no steps."""
     categories: pd.DataFrame
-    """`category, time_ms, ratio`: enqueueing, reading on demand or ahead, preprocessing, other; all host threads."""
+    """Of all host threads. The columns of this and the next tables are told in `columns/input.py`."""
     ops: pd.DataFrame
-    """`op, count, total_time_ms, total_time_ratio, self_time_ms, self_time_ratio, category`, by falling self time."""
     tf_data: Pipelines
     bottleneck: str
     """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty when there is none."""
@@ -53,13 +58,9 @@ class InputPipeline:
     suggestion_code: str
     """The code line of `suggestion`."""
     steps: pd.DataFrame
-    """The wait for data against the step number: `step, name, host, start_ms, step_time_ms, input_ms, input_ratio` (share
-    of the step's time), `is_averaged` (whether `input_ratio` of the whole counts it); one row per step, in their order."""
+    """The wait for data against the step number, one row per step in their order."""
     hosts: pd.DataFrame
-    """The most input-bound host first, by its slowest call (semantics 8.5): `host, n_pipelines, n_calls, n_slow_calls`
-    (over 50 us), `total_time_ms, max_latency_us, pipeline` (row of `pipelines` of the slowest call, -1 for none),
-    `bottleneck` and `long_name` (the iterator that held that call up), `input_ratio` (of the host's own steps, NaN without
-    any). Hosts on which tf.data did nothing have no row."""
+    """The most input-bound host first, by its slowest call (semantics 8.5). Hosts on which tf.data did nothing have no row."""
 
     def __repr__(self) -> str:
         return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"
@@ -93,33 +94,13 @@ class InputPipeline:
         """The iterators of one execution of a pipeline, 0 the slowest; see `TfData.execution`."""
         return self.tf_data.execution(pipeline, rank)
 
-    @property
-    def enqueue_ms(self) -> float:
-        """Time that the host spent handing data to a device."""
-        return self._category_ms(ENQUEUE)
-
-    @property
-    def read_on_demand_ms(self) -> float:
-        """Time spent reading files when somebody already waited."""
-        return self._category_ms(DEMANDED_READ)
-
-    @property
-    def read_in_advance_ms(self) -> float:
-        """Time spent reading files ahead: by a prefetch, an interleave or a parallel map."""
-        return self._category_ms(ADVANCED_READ)
-
-    @property
-    def preprocessing_ms(self) -> float:
-        """Time spent in everything between reading and handing over."""
-        return self._category_ms(PREPROCESSING)
-
-    @property
-    def unclassified_ms(self) -> float:
-        """Time of the input that is none of these."""
-        return self._category_ms(UNCLASSIFIED)
-
-    def _category_ms(self, category: str) -> float:
-        return float(self.categories.loc[self.categories["category"] == category, "time_ms"].iloc[0])
+    enqueue_ms = _time_in(ENQUEUE, "Time that the host spent handing data to a device.")
+    read_on_demand_ms = _time_in(DEMANDED_READ, "Time spent reading files when somebody already waited.")
+    read_in_advance_ms = _time_in(
+        ADVANCED_READ, "Time spent reading files ahead: by a prefetch, an interleave or a parallel map."
+    )
+    preprocessing_ms = _time_in(PREPROCESSING, "Time spent in everything between reading and handing over.")
+    unclassified_ms = _time_in(UNCLASSIFIED, "Time of the input that is none of these.")
 
 
 def compute_input_pipeline(

@@ -1,7 +1,4 @@
-"""Steps and tf.data -> how the wait for data spreads over the steps, and over the hosts.
-
-step_waits(steps) -> DataFrame of STEP_COLUMNS; host_waits(pipelines, slowest_calls, waits) -> DataFrame of HOST_TYPES
-"""
+"""Steps and tf.data -> how the wait for data spreads over the steps, and over the hosts."""
 
 from __future__ import annotations
 

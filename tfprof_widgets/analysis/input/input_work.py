@@ -1,8 +1,4 @@
-"""Executions of ops -> which ops run only within tf.data, that is in the functions mapped over a data set.
-
-input_work(trace, occurrences) -> one bool per unit of `occurrences`
-within_data(trace) -> one bool per event
-"""
+"""Executions of ops -> which ops run only within tf.data, that is in the functions mapped over a data set."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Trace -> every GetNext call of every tf.data iterator, and the forest of which call waited for which, across threads.
 
-find_calls(trace) -> IteratorCalls
-
 Source: semantics 8.1 and 8.2.
 """
 

@@ -1,7 +1,5 @@
 """`IteratorCalls` -> the nodes of the tf.data graph: iterators of the same place in the same pipeline, taken together.
 
-merge_iterators(trace, calls, grouping) -> IteratorNodes
-
 TensorFlow makes new iterator objects in each epoch, for each file of an interleave and in each capture window. Shown
 one by one they would be thousands of boxes that mean the same dataset.
 """

@@ -1,8 +1,5 @@
 """tf.data calls and iterators -> the single executions of a pipeline: which were slow, and where one spent its time.
 
-    executions(calls, iterators, pipeline) -> DataFrame of EXECUTION_COLUMNS
-    execution(calls, iterators, root_call) -> DataFrame with the columns of `iterators`
-
 An execution is one call of a pipeline's outermost iterator with all the calls that were made for it.
 
 Source: semantics 8.4. Differs from XProf: the bottleneck of an execution is the iterator for whose own work its root call

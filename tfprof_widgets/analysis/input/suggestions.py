@@ -1,7 +1,5 @@
 """The iterator that holds up an input pipeline -> what to change, in words and as a line of code.
 
-suggest(name, params, place) -> Suggestion
-
 Source: semantics 8.6 (the classes of iterators); the code lines are this project's.
 """
 

@@ -1,7 +1,4 @@
-"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up.
-
-compute_tf_data(trace) -> TfData
-"""
+"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up."""
 
 from __future__ import annotations
 
@@ -50,23 +47,11 @@ class Pipelines(ABC):
     """
 
     pipelines: pd.DataFrame
-    """One row per pipeline, in order of first use: `id` (row number), `name` (`Host:k`, `Device:k`), `host`,
-    `is_device`; of the calls of its root `n_calls`, `n_slow_calls` (over 50 us), `total_time_ms`,
-    `avg/min/max_latency_us`, `startup_time_ms` (first calls, left out of what follows), `fill_time_ms` (waited while a
-    shuffle filled its buffer), `steady_latency_us` (average of the others); `bottleneck` (row of `iterators`, -1 when
-    none), `bottleneck_name` (long name), `bottleneck_time_ms` (how long the consumer waited for its own work),
-    `suggestion` and `suggestion_code` (empty when it keeps up), `summary` (one sentence)."""
+    """One row per pipeline, in order of first use; its columns and those of `iterators` are told in `columns/input.py`."""
     iterators: pd.DataFrame
-    """One row per iterator, a consumer before what it consumes: `id` (row number), `parent_id` (row of the consumer,
-    -1 for a root), `name`, `long_name`, `start_ms` of the first call, `total_time_ms` and `self_time_ms` (without the
-    time covered by the calls it waited for) over all calls, `calls`, `is_async`, `on_critical_path` (the root calls in
-    which it was waited for make up at least half of the root's time), `is_bottleneck` (of those, the one with the
-    largest `wait_time_ms`; a shuffle that took most of the time to fill its buffer; or, where it is a prefetch whose
-    thread was busy meanwhile, what that thread spent most time on), `params` (stats of its last call), `pipeline`
-    (row), `wait_time_ms` (part of the self time for which the root call waited, without first calls), `n_iterators`
-    (objects merged), `event_names` (tuple of the event names merged; `long_name` has `[*]` where they differ),
-    `fill_time_ms` (of a shuffle: waited while it filled its buffer), `parallelism` and `buffer_size` (as last seen;
-    NaN where the trace does not tell), `is_autotuned` (tf.data chooses them), `settings` (all of these in words)."""
+    """One row per iterator, a consumer before what it consumes. `is_bottleneck` is the one on the critical path with the
+    largest `wait_time_ms`; a shuffle that took most of the time to fill its buffer; or, where it is a prefetch whose thread
+    was busy meanwhile, what that thread spent most time on. `long_name` has `[*]` where `event_names` differ."""
     slowest_calls: pd.DataFrame
     """XProf's result: for each host pipeline the bottleneck of its slowest call (semantics 8.5), slowest first: `host,
     pipeline, max_latency_us, bottleneck, long_name, self_time_us`."""
@@ -108,9 +93,8 @@ class Pipelines(ABC):
             return "No call of a host tf.data pipeline was captured; capture more steps."
         slowest = float(self.slowest_calls["max_latency_us"].iloc[0])
         if slowest > SLOW_CALL_PS / PS_PER_US:
-            return (
-                f"The slowest call of a tf.data pipeline took {time_text(slowest)}; the training waits from 50 us on."
-            )
+            took = time_text(slowest)
+            return f"The slowest call of a tf.data pipeline took {took}; the training waits from 50 us on."
         return "No call of a tf.data pipeline took longer than 50 us."
 
 
@@ -130,11 +114,6 @@ class TfData(Pipelines):
 
     def executions(self, pipeline: int) -> pd.DataFrame:
         """Every execution of a pipeline, that is every call of its root, slowest first.
-
-        Returns:
-            `rank` (0 is the slowest), `start_ms`, `latency_us`, `is_slow` (over 50 us), `is_startup` (first of an epoch),
-            `bottleneck` (row of `iterators`, -1 for none), `bottleneck_name` (long name), `bottleneck_time_us` (how long the
-            execution waited for the bottleneck's own work), `root_call` (row of `calls`).
 
         Raises:
             ValueError: there is no such pipeline.

@@ -1,7 +1,4 @@
-"""`MemoryProfile` -> bytes by the op that allocated them: over the whole capture, and live at the highest peak.
-
-memory_by_op(memory) -> OpMemory      # one entry per op name
-"""
+"""`MemoryProfile` -> bytes by the op that allocated them: over the whole capture, and live at the highest peak."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Name scopes -> the Keras layer that each op belongs to, by the layers of the live models or, without them, by rule.
-
-find_layers(scopes, KnownLayers.read(layers)) -> Places      # the entry of each op, and what the entries are
-"""
+"""Name scopes -> the Keras layer that each op belongs to, by the layers of the live models or, without them, by rule."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
-"""Framework ops -> time and memory per Keras layer, forward, backward and optimizer apart.
-
-compute_layers(scopes, totals, shares=..., source_map=..., memory=...) -> Layers
-"""
+"""Framework ops -> time and memory per Keras layer, forward, backward and optimizer apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +17,7 @@ from ..columns.registry import TABLES
 from ..memory.memory import MemoryProfile
 from ..memory.memory_live import BEFORE_CAPTURE, STACK
 from ..ops.op_shares import OpShares
-from ..ops.op_totals import OpTotals
+from ..ops.op_totals import OpTotals, side_table
 from .layer_memory import OpMemory, memory_by_op
 from .layer_names import KnownLayers, Places, find_layers
 from .op_scopes import OpScopes, op_scopes
@@ -86,11 +84,9 @@ def compute_layers(
             tracebacks, which tell what ops outside any scope are for.
         memory: the memory profile, or what `memory_by_op` made of it, for the two byte columns; without it they are 0.
     """
-    known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
     used = memory_by_op(memory) if isinstance(memory, MemoryProfile) else memory
     listed = scopes if used is None else _with_others(scopes, used.name, used.type)
-    role = traced_roles(listed, shares, source_map)
-    places = find_layers(listed, known, roles=role)
+    places = _places(listed, shares, source_map)
     entries = _entries(places, used, listed.name)
     n_ops = len(scopes)
     op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
@@ -114,11 +110,15 @@ def layers_of(
         shares: as for `compute_layers`.
         source_map: as for `compute_layers`.
     """
-    known = KnownLayers.read(source_map.layers) if source_map is not None else KnownLayers({}, {}, {})
     listed = _with_others(scopes, names, types)
-    places = find_layers(listed, known, roles=traced_roles(listed, shares, source_map))
+    places = _places(listed, shares, source_map)
     entry = dict(zip(listed.name, places.entry.tolist(), strict=True))
     return [(places.layer[entry[name]], places.kind[entry[name]]) for name in names]
+
+
+def _places(listed: OpScopes, shares: OpShares | None, source_map: SourceMap | None) -> Places:
+    known = KnownLayers({}, {}, {}) if source_map is None else KnownLayers.read(source_map.layers)
+    return find_layers(listed, known, roles=traced_roles(listed, shares, source_map))
 
 
 def _with_others(scopes: OpScopes, others: Sequence[str], types: Sequence[str]) -> OpScopes:
@@ -127,15 +127,9 @@ def _with_others(scopes: OpScopes, others: Sequence[str], types: Sequence[str]) 
     extra = {name: kind for name, kind in zip(others, types, strict=True) if name not in listed}
     names = [*extra]
     more = op_scopes(names, [*extra.values()], is_input=_beside_input(scopes, names))
-    return OpScopes(
-        name=scopes.name + more.name,
-        type=scopes.type + more.type,
-        scope=scopes.scope + more.scope,
-        leaf=scopes.leaf + more.leaf,
-        is_backward=np.append(scopes.is_backward, more.is_backward),
-        is_optimizer=np.append(scopes.is_optimizer, more.is_optimizer),
-        is_input=np.append(scopes.is_input, more.is_input),
-    )
+    pairs = {one.name: (getattr(scopes, one.name), getattr(more, one.name)) for one in fields(OpScopes)}
+    columns: dict[str, Any] = {key: a + b if isinstance(a, tuple) else np.append(a, b) for key, (a, b) in pairs.items()}
+    return OpScopes(**columns)
 
 
 def _beside_input(scopes: OpScopes, names: Sequence[str]) -> Bool:
@@ -178,28 +172,12 @@ def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.
 
 
 def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotals) -> pd.DataFrame:
+    frame, row = side_table(entries, op_entry, phase, PHASES, totals)
     n = len(entries)
-    row = np.where(totals.is_device, 0, n) + op_entry  # one row per side and entry, devices first
-    times = [
-        np.bincount(row, np.where(phase == code, totals.self_us, 0.0), minlength=2 * n).astype(np.float64)
-        for code in range(len(PHASES))
-    ]
-    n_ops = np.bincount(row, minlength=2 * n)
+    n_ops = frame["n_ops"] = np.bincount(row, minlength=2 * n)
     has_memory = (entries[["allocated_bytes", "peak_bytes"]] != 0).any(axis=1).to_numpy()
     keep = n_ops > 0
     keep[n:] |= has_memory & ~keep[:n]
-    is_second = np.zeros(2 * n, np.bool_)
-    is_second[n:] = keep[:n]
-    frame = pd.concat([entries, entries], ignore_index=True)
-    frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
-    frame["order"] = np.repeat([0, 1], n)
-    for name, time in zip(PHASES, times, strict=True):
-        frame[f"{name}_time_us"] = time
-    frame["self_time_us"] = times[FORWARD] + times[BACKWARD] + times[OPTIMIZER] + times[OTHER]
-    whole = frame.groupby("order")["self_time_us"].transform("sum")
-    frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
-    frame["n_ops"] = n_ops
-    frame["occurrences"] = np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64)
-    frame.loc[is_second, ["allocated_bytes", "peak_bytes"]] = 0
-    frame = frame[keep].sort_values(["order", "self_time_us", "layer"], ascending=[True, False, True], kind="stable")
+    frame.loc[np.append(np.zeros(n, np.bool_), keep[:n]), ["allocated_bytes", "peak_bytes"]] = 0
+    frame = frame[keep].sort_values(["device", "self_time_us", "layer"], ascending=[True, False, True], kind="stable")
     return frame[list(LAYER_COLUMNS)].reset_index(drop=True)

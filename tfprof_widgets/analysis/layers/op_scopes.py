@@ -1,8 +1,5 @@
 """Names of framework ops -> name scope and role of each, with what functions, loops and graph rewriting added taken away.
 
-    op_scopes(names, types) -> OpScopes                            # one entry per op
-    compute_op_scopes(trace, occurrences, shares) -> OpScopes      # of the framework ops of a trace
-
 TensorFlow names an op by the path of scopes it was made in. The executor sees longer names, which this undoes:
 
 - `StatefulPartitionedCall/dense/MatMul`: the call of a function, and `replica_3/`, the copy of a model on one device;

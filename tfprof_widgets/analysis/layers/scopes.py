@@ -1,7 +1,4 @@
-"""Framework ops -> the tree of name scopes with the time spent in each.
-
-compute_scopes(scopes, totals) -> Scopes
-"""
+"""Framework ops -> the tree of name scopes with the time spent in each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tracebacks of graph ops -> which ops Keras made for an optimizer, a metric or a loss outside any name scope.
-
-traced_roles(scopes, shares, source_map) -> one index into ROLES per op
-"""
+"""Tracebacks of graph ops -> which ops Keras made for an optimizer, a metric or a loss outside any name scope."""
 
 from __future__ import annotations
 

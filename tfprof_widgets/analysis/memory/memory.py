@@ -34,11 +34,8 @@ class MemoryTables(ABC):
     allocators: tuple[str, ...]
     """Names, sorted; prefixed with the host ("host: name") where more than one host recorded memory."""
     summary: pd.DataFrame
-    """One row per allocator: `allocator, n_allocations, n_deallocations, capacity_bytes, peak_heap_bytes, peak_bytes,
-    peak_at_ms, stack_bytes, heap_bytes, free_bytes, fragmentation_ratio`. `capacity_bytes` is 0 where no event told of free
-    memory, as in the files of TensorFlow's first profiler. `peak_heap_bytes` is the highest mark since
-    the process began, `peak_bytes` the most in use (stack and heap) during the capture, and the columns after it are
-    the state at that moment; `fragmentation_ratio` is in [0, 1].
+    """One row per allocator, see `columns/memory.py`. `capacity_bytes` is 0 where no event told of free memory, as in the
+    files of TensorFlow's first profiler.
 
     Differs from XProf: `peak_heap_bytes` is the largest reported mark, not the one on the last event in line order.
     """
@@ -83,12 +80,7 @@ class MemoryProfile(MemoryTables):
     def timeline(self, allocator: str) -> pd.DataFrame:
         """Every memory event of one allocator, in time order; nothing is sampled away.
 
-        Returns:
-            `time_ms, event` ("allocation" or "deallocation"), `requested_bytes, allocation_bytes, op, step, region,
-            dtype, shape`, the state after the event `in_use_bytes` (stack and heap), `stack_bytes, heap_bytes,
-            free_bytes, fragmentation_ratio` in [0, 1], `address`, and `freed_at`: for an allocation the row in which
-            its address is given back, else -1. `step` is the row of the `steps` table (-1 between steps), or XProf's
-            step id where no steps were given.
+        `step` is XProf's step id where no steps were given.
 
         Raises:
             KeyError: no such allocator.
@@ -118,10 +110,6 @@ class MemoryProfile(MemoryTables):
 
     def peak(self, allocator: str) -> pd.DataFrame:
         """Who holds the memory at the peak, as XProf tells it: the allocations of the peak's step, the rest as one row.
-
-        Returns:
-            `op, allocation_bytes, requested_bytes, occurrences, region, dtype, shape, total_bytes`, largest first; byte
-            counts are of one allocation, `total_bytes` is `allocation_bytes` times `occurrences`.
 
         Raises:
             KeyError: no such allocator.
@@ -154,10 +142,7 @@ class MemoryProfile(MemoryTables):
     def lifetimes(self, allocator: str) -> pd.DataFrame:
         """How long each allocation lived, in the order in which they were made; empty where none was.
 
-        Returns:
-            `op, step, region, dtype, shape, allocation_bytes, allocated_at_ms, freed_at_ms, lifetime_ms`; the last two
-            are NaN for what was not given back within the same session. An address that is handed out again counts as
-            given back then. `step` as in `timeline`.
+        An address that is handed out again counts as given back then. `step` as in `timeline`.
 
         Raises:
             KeyError: no such allocator.
@@ -184,11 +169,8 @@ class MemoryProfile(MemoryTables):
     def steps(self, allocator: str) -> pd.DataFrame:
         """What each step did to one allocator, by the time between its begin and its end.
 
-        Returns:
-            `step` (row of the `steps` table), `peak_bytes` (most in use, stack and heap), `peak_at_ms` (the last time
-            it was that high; the begin of the step where it only fell), `start_bytes` and `end_bytes` in use at its
-            begin and end, `growth_bytes` (their difference), `n_allocations, allocated_bytes`. A step of a session in
-            which the allocator reports nothing has no row; empty where there are no steps.
+        Where a step only gave back, `peak_at_ms` is its begin. A step of a session in which the allocator reports nothing has
+        no row; empty where there are no steps.
 
         Raises:
             KeyError: no such allocator.
@@ -205,10 +187,8 @@ class MemoryProfile(MemoryTables):
         """
         steps, rows = self.steps(allocator), self.snapshots.rows_of(allocator)
         spans = pd.Series(self.step_spans.session)
-        session, order = (
-            spans[steps["step"]].to_numpy(np.int64),
-            spans.groupby(spans).cumcount()[steps["step"]].to_numpy(),
-        )
+        session = spans[steps["step"]].to_numpy(np.int64)
+        order = spans.groupby(spans).cumcount()[steps["step"]].to_numpy()
         steps = steps.assign(step=order)  # rows of the steps table count those of other hosts, too
         slope, is_significant = measure_growth(steps, session, int(self.snapshots.in_use_bytes[rows].max()))
         sentence = ""
@@ -226,9 +206,7 @@ class MemoryProfile(MemoryTables):
                 not count.
 
         Returns:
-            `op, n_allocations, n_steps` (in how many steps it made them), `allocated_bytes` (of all of them),
-            `bytes_per_step` (per step that counts), `held_bytes` (the part not given back until the session ends),
-            largest `held_bytes` first. Empty where all is given back in time or there are no steps.
+            Empty where all is given back in time or there are no steps.
 
         Raises:
             KeyError: no such allocator.
@@ -244,9 +222,8 @@ class MemoryProfile(MemoryTables):
     def _steps_of(self, rows: slice) -> npt.NDArray[np.integer]:
         """For each of some snapshots its row in the `steps` table; XProf's step id where no steps were given."""
         table = self.snapshots
-        return (
-            table.group_step[rows] if self.event_step is None else self.event_step[table.event[rows]].astype(np.int32)
-        )
+        event_step = self.event_step
+        return table.group_step[rows] if event_step is None else event_step[table.event[rows]].astype(np.int32)
 
 
 def compute_memory(
@@ -288,9 +265,7 @@ def _summary(table: Snapshots) -> pd.DataFrame:
     for name in table.allocators:  # one turn per allocator
         at = table.rows_of(name)
         peak = find_peak(table, at)
-        stack, heap, free = (
-            int(column[peak.row]) for column in (table.stack_bytes, table.heap_bytes, table.free_bytes)
-        )
+        stack, heap, free = (int(one[peak.row]) for one in (table.stack_bytes, table.heap_bytes, table.free_bytes))
         n_deallocations = int(table.is_free[at].sum())
         is_limited = bool(table.free_bytes[at].any())
         rows.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,21 +22,25 @@ Bool = npt.NDArray[np.bool_]
 HOST_PLANE = "/host:CPU"
 ALLOCATION = "MemoryAllocation"
 DEALLOCATION = "MemoryDeallocation"
+_STATS = {
+    "requested_bytes": "requested_bytes",
+    "allocation_bytes": "allocation_bytes",
+    "stack_bytes": "bytes_reserved",
+    "heap_bytes": "bytes_allocated",
+    "free_bytes": "bytes_available",
+    "lifetime_peak_bytes": "peak_bytes_in_use",
+}
+"""The stat that each column is read from."""
 
 
-@dataclass(frozen=True, eq=False)
-class PackedColumns:
-    """Columns of `Snapshots` that are read one at a time and mostly span few bytes."""
+class Unpacked:
+    """A column of 64 bits, read from `packed` and unpacked anew each time: such columns mostly span few bytes."""
 
-    requested_bytes: PackedColumn
-    allocation_bytes: PackedColumn
-    stack_bytes: PackedColumn
-    heap_bytes: PackedColumn
-    free_bytes: PackedColumn
-    lifetime_peak_bytes: PackedColumn
-    address: PackedColumn
-    group_step: PackedColumn
-    freed_at: PackedColumn
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, table: Snapshots, kind: type | None = None) -> Int64:
+        return table.packed[self._name].values()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,58 +62,32 @@ class Snapshots:
     time_ps: Int64
     is_free: Bool
     fragmentation_ratio: Float64
-    packed: PackedColumns
-    """The columns of 64 bits, which are properties below."""
+    packed: Mapping[str, PackedColumn]
+    """The columns of 64 bits, which are properties below, by name."""
     op: Int32
     region: Int32
     dtype: Int32
     """TensorFlow's `DataType` number, -1 where the event does not say."""
     shape: Int32
 
-    @property
-    def requested_bytes(self) -> Int64:
-        """What was asked for; unpacked anew each time, as the next ones."""
-        return self.packed.requested_bytes.values()
-
-    @property
-    def allocation_bytes(self) -> Int64:
-        """What was given."""
-        return self.packed.allocation_bytes.values()
-
-    @property
-    def stack_bytes(self) -> Int64:
-        """Reserved by the program."""
-        return self.packed.stack_bytes.values()
-
-    @property
-    def heap_bytes(self) -> Int64:
-        """Allocated."""
-        return self.packed.heap_bytes.values()
-
-    @property
-    def free_bytes(self) -> Int64:
-        """Left to the allocator."""
-        return self.packed.free_bytes.values()
-
-    @property
-    def lifetime_peak_bytes(self) -> Int64:
-        """The allocator's own highest mark since the process began, as the event reports it."""
-        return self.packed.lifetime_peak_bytes.values()
-
-    @property
-    def address(self) -> Int64:
-        """Where the memory lies."""
-        return self.packed.address.values()
-
-    @property
-    def group_step(self) -> Int64:
-        """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
-        return self.packed.group_step.values()
-
-    @property
-    def freed_at(self) -> Int64:
-        """For an allocation the row where its address is given back (or handed out again, if that was lost); else -1."""
-        return self.packed.freed_at.values()
+    requested_bytes = Unpacked()
+    """What was asked for."""
+    allocation_bytes = Unpacked()
+    """What was given."""
+    stack_bytes = Unpacked()
+    """Reserved by the program."""
+    heap_bytes = Unpacked()
+    """Allocated."""
+    free_bytes = Unpacked()
+    """Left to the allocator."""
+    lifetime_peak_bytes = Unpacked()
+    """The allocator's own highest mark since the process began, as the event reports it."""
+    address = Unpacked()
+    """Where the memory lies."""
+    group_step = Unpacked()
+    """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
+    freed_at = Unpacked()
+    """For an allocation the row where its address is given back (or handed out again, if that was lost); else -1."""
 
     @property
     def in_use_bytes(self) -> Int64:
@@ -166,17 +145,12 @@ def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:
         time_ps=trace.start_ps[event],
         is_free=is_free,
         fragmentation_ratio=trace.float_stat("fragmentation", default=0.0)[event],
-        packed=PackedColumns(
-            requested_bytes=packed_column(integer("requested_bytes")),
-            allocation_bytes=packed_column(integer("allocation_bytes")),
-            stack_bytes=packed_column(integer("bytes_reserved")),
-            heap_bytes=packed_column(integer("bytes_allocated")),
-            free_bytes=packed_column(integer("bytes_available")),
-            lifetime_peak_bytes=packed_column(integer("peak_bytes_in_use")),
-            address=packed_column(address),
-            group_step=packed_column(_fill_steps(session_id, allocator_id, number[grouping.group_id[event]])),
-            freed_at=packed_column(freed_at),
-        ),
+        packed={name: packed_column(integer(key)) for name, key in _STATS.items()}
+        | {
+            "address": packed_column(address),
+            "group_step": packed_column(_fill_steps(session_id, allocator_id, number[grouping.group_id[event]])),
+            "freed_at": packed_column(freed_at),
+        },
         op=trace.string_stat("tf_op")[event][source],
         region=trace.string_stat("region_type")[event][source],
         dtype=integer("data_type", MISSING).astype(np.int32)[source],

@@ -9,19 +9,12 @@ import pandas as pd
 
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64
+from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_MS
+from ..columns.registry import TABLES
 from .memory_snapshots import Snapshots
 
-STEP_COLUMNS = [
-    "step",
-    "peak_bytes",
-    "peak_at_ms",
-    "start_bytes",
-    "end_bytes",
-    "growth_bytes",
-    "n_allocations",
-    "allocated_bytes",
-]
+_TYPES: Types = TABLES["memory.steps"].types
 
 
 @dataclass(frozen=True)
@@ -69,9 +62,7 @@ def step_table(snapshots: Snapshots, rows: slice, spans: StepSpans) -> pd.DataFr
         if len(step):
             parts.append(_steps_of_session(snapshots, levels, spans, step))
     if not parts:
-        return pd.DataFrame(
-            {name: np.empty(0, np.float64 if name == "peak_at_ms" else np.int64) for name in STEP_COLUMNS}
-        )
+        return typed_table((), _TYPES)
     return pd.concat(parts, ignore_index=True).sort_values("step", kind="stable", ignore_index=True)
 
 
@@ -95,8 +86,7 @@ def _steps_of_session(snapshots: Snapshots, levels: Levels, spans: StepSpans, st
             "growth_bytes": end - begin,
             "n_allocations": count[last] - count[first],
             "allocated_bytes": total[last] - total[first],
-        },
-        columns=STEP_COLUMNS,
+        }
     )
 
 

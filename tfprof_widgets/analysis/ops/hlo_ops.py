@@ -1,7 +1,5 @@
 """Executions of HLO ops -> `HloOps`: one row per op of a compiled program, what it cost and what it stands for.
 
-    compute_hlo_ops(occurrences, shares) -> HloOps
-
 Source: semantics 4.2, 12.1.
 """
 
@@ -12,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...trace.nesting import freeze
 from ...trace.trace import Int32
 from ..base.framework_names import framework_op
 from ..base.matching import sum_by
@@ -37,10 +34,6 @@ class HloOps:
     """The columns `HLO_OPS_COLUMNS`; empty where no compiled program ran."""
     unit_row: Int32
     """For each unit of `occurrences` its row of `frame`, -1 for ordinary ops."""
-
-    def __post_init__(self) -> None:
-        """Make the column read-only."""
-        freeze((self.unit_row,))
 
 
 def compute_hlo_ops(

@@ -1,7 +1,4 @@
-"""Executions of units -> totals per host and unit of the whole capture.
-
-compute_host_totals(trace, occurrences) -> HostTotals
-"""
+"""Executions of units -> totals per host and unit of the whole capture."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Events of GPU streams -> kernel statistics: each kernel with its launch, its op and whether Tensor Cores serve it.
 
-    compute_kernels(trace, occurrences, op_shares) -> Kernels
-
 Source: semantics 6.
 """
 

@@ -1,8 +1,4 @@
-"""Executions or totals of all hosts and one of them -> those of that host alone.
-
-occurrences_of(occurrences, trace, host) -> Occurrences
-host_sums(totals, host, shares) -> OpSums
-"""
+"""Executions or totals of all hosts and one of them -> those of that host alone."""
 
 from __future__ import annotations
 
@@ -16,6 +12,12 @@ from .op_occurrences import Occurrences
 from .op_shares import OpShares
 from .ops import OpSums, sums_of_units
 
+_OF_EXECUTIONS = (
+    *("op", "event", "line", "start_ps", "duration_ps", "span_ps", "parent", "variant", "kernel_use", "lane"),
+)
+_OF_LANES = ("lane_line", "lane_is_device", "lane_first_ps", "lane_last_ps")
+"""Columns of `Occurrences` with an entry per execution, and per lane."""
+
 
 def lines_of(trace: Trace, host: str) -> Bool:
     """For each line of a trace whether the host recorded it."""
@@ -26,23 +28,11 @@ def occurrences_of(occurrences: Occurrences, trace: Trace, host: str) -> Occurre
     """The executions on one host. The units stay, also those that ran elsewhere only; lanes are the host's own."""
     is_own = lines_of(trace, host)
     rows, lanes = np.flatnonzero(is_own[occurrences.line]), np.flatnonzero(is_own[occurrences.lane_line])
-    return replace(
-        occurrences,
-        op=occurrences.op[rows],
-        event=occurrences.event[rows],
-        line=occurrences.line[rows],
-        start_ps=occurrences.start_ps[rows],
-        duration_ps=occurrences.duration_ps[rows],
-        span_ps=occurrences.span_ps[rows],
-        parent=_renumbered(occurrences.parent[rows], rows, len(occurrences)),
-        variant=occurrences.variant[rows],
-        kernel_use=occurrences.kernel_use[rows],
-        lane=_renumbered(occurrences.lane[rows], lanes, len(is_own[occurrences.lane_line])).astype(np.int32),
-        lane_line=occurrences.lane_line[lanes],
-        lane_is_device=occurrences.lane_is_device[lanes],
-        lane_first_ps=occurrences.lane_first_ps[lanes],
-        lane_last_ps=occurrences.lane_last_ps[lanes],
-    )
+    columns = {key: getattr(occurrences, key)[rows] for key in _OF_EXECUTIONS}
+    columns |= {key: getattr(occurrences, key)[lanes] for key in _OF_LANES}
+    columns["parent"] = _renumbered(columns["parent"], rows, len(occurrences))
+    columns["lane"] = _renumbered(columns["lane"], lanes, len(occurrences.lane_line)).astype(np.int32)
+    return replace(occurrences, **columns)
 
 
 def _renumbered(values: Int32 | Int64, kept: Int64, n: int) -> Int64:

@@ -1,8 +1,4 @@
-"""Event and op names -> the family whose colour a slice gets.
-
-families(names) -> uint8 array, an index into FAMILIES
-hlo_families(categories, op_types) -> the same for HLO ops
-"""
+"""Event and op names -> the family whose colour a slice gets."""
 
 from __future__ import annotations
 

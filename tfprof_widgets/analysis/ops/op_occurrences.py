@@ -1,7 +1,5 @@
 """Trace -> every execution of every op.
 
-    op_occurrences(trace, grouping=...) -> Occurrences      # arrays, one entry per execution, and the table of units
-
 A unit is what is executed: an ordinary op of TensorFlow, or one HLO op of a compiled program. Which framework ops an HLO op
 stands for is told by `op_shares.py`.
 
@@ -18,7 +16,6 @@ import numpy.typing as npt
 
 from ...trace.nesting import nest
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
-from ..base.event_names import used_names
 from ..base.grouping import Grouping, group_events
 from ..base.op_names import parse_op_names
 from ..steps.step_spans import on_host, on_stream
@@ -200,7 +197,7 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
     candidate = on_host(trace) & ~trace.on_lines([line.is_derived for line in trace.lines])
     candidate[hlo.host_event] = False
     staged = trace.has_stat("_ipl_stage_id")
-    parsed = parse_op_names([trace.strings[i] for i in used_names(trace).tolist()])
+    parsed = parse_op_names([trace.strings[i] for i in trace.used_names.tolist()])
     place = np.cumsum(np.bincount(trace.name_id, minlength=len(trace.strings)) > 0) - 1
     code = np.where(candidate & ~staged, place[trace.name_id], -1)
     code[code >= 0] = np.where(parsed.is_op, np.arange(len(parsed.name)), -1)[code[code >= 0]]

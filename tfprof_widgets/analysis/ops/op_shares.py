@@ -1,7 +1,5 @@
 """Units that ran -> the framework ops that they stand for, and in which proportion.
 
-    compute_op_shares(occurrences) -> OpShares
-
 An ordinary op stands for itself. An HLO op stands for the framework op in its metadata; a fusion for those of all
 instructions fused into it: its time is shared over the instructions of its computation that name a framework op, in
 proportion to their estimated work (`HloCosts.work`): flops, at least one per element of the result, nothing for what only
@@ -17,14 +15,13 @@ Source: semantics 4.2, 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ...formats.hlo.modules import HloModules
 from ...formats.hlo.parts import Frames
-from ...trace.nesting import freeze
 from ...trace.trace import Bool, Float64, Int32, Int64
 from ..base.framework_names import framework_op
 from ..xla.hlo_cost import HloCosts, estimate_costs
@@ -69,10 +66,6 @@ class OpShares:
     flops: Float64
     bytes_accessed: Float64
     """For each unit, of one execution: as the trace says, else estimated (see `hlo_cost.py`); NaN for ordinary ops."""
-
-    def __post_init__(self) -> None:
-        """Make the columns read-only."""
-        freeze(getattr(self, column.name) for column in fields(self))
 
     def __len__(self) -> int:
         return len(self.name)

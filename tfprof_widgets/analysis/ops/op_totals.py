@@ -1,20 +1,15 @@
-"""Sums, or the `ops` table -> time and executions per framework op, in the order of `OpShares`.
-
-totals_of(sums, shares) -> OpTotals
-op_totals(ops, shares) -> OpTotals
-"""
+"""Sums, or the `ops` table -> time and executions per framework op, in the order of `OpShares`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int64
-from ..base.units import PS_PER_US
+from ...trace.trace import Bool, Float64, Int32, Int64, UInt8
 from .op_shares import OpShares
-from .ops import OpSums
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,11 +19,6 @@ class OpTotals:
     is_device: Bool
     self_us: Float64
     occurrences: Int64
-
-
-def totals_of(sums: OpSums, shares: OpShares) -> OpTotals:
-    """Take them from sums of the framework ops."""
-    return OpTotals(shares.is_device, np.asarray(sums.self_ps / PS_PER_US, np.float64), sums.count)
 
 
 def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
@@ -41,3 +31,34 @@ def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
     self_us = np.append(ops["total_self_time_us"].to_numpy(np.float64), 0.0)
     occurrences = np.append(ops["occurrences"].to_numpy(np.int64), 0)
     return OpTotals(shares.is_device, self_us[row], occurrences[row])
+
+
+def side_table(
+    entries: pd.DataFrame, op_entry: Int32, op_phase: UInt8, phases: Sequence[str], totals: OpTotals
+) -> tuple[pd.DataFrame, Int64]:
+    """What ops are charged to, side by side: all entries for devices, then all for hosts; and for each op its row.
+
+    Args:
+        entries: what ops are charged to.
+        op_entry: for each op its row of those.
+        op_phase: for each op an index into `phases`.
+        phases: their names.
+        totals: time and executions of the ops.
+
+    Returns:
+        The columns of `entries`, `device`, a `<phase>_time_us` each, their sum `self_time_us`, that as `self_time_ratio` of the
+        side's, and `occurrences`.
+    """
+    n = len(entries)
+    row = np.where(totals.is_device, 0, n) + op_entry
+    frame = pd.concat([entries, entries], ignore_index=True)
+    frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
+    names = [f"{phase}_time_us" for phase in phases]
+    for code, name in enumerate(names):
+        time_us = np.bincount(row, np.where(op_phase == code, totals.self_us, 0.0), minlength=2 * n)
+        frame[name] = time_us.astype(np.float64)
+    frame["self_time_us"] = frame[names].sum(axis=1)
+    whole = frame.groupby("device")["self_time_us"].transform("sum")
+    frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
+    frame["occurrences"] = np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64)
+    return frame, row.astype(np.int64)

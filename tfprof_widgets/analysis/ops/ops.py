@@ -1,8 +1,5 @@
 """Executions of ops -> totals per op over the whole trace or a time range.
 
-    op_occurrences(trace, grouping=...) -> Occurrences      # in op_occurrences.py
-    aggregate_ops(occurrences, shares=..., time_range_ps=(a, b) | None, idle=False) -> DataFrame of OPS_COLUMNS
-
 Source: semantics 4.1-4.4.
 """
 
@@ -138,11 +135,6 @@ def ops_table(ops: Occurrences | OpShares, sums: OpSums, idle_ps: Mapping[str, i
 
 
 def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
-    unknown = np.full(len(totals.count), np.nan)
-    seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
-    flops = unknown if totals.flops is None else totals.flops
-    n_bytes = unknown if totals.n_bytes is None else totals.n_bytes
-    kernel_ns = np.where(totals.kernel_ns > 0, totals.kernel_ns, np.nan)
     frame = pd.DataFrame(
         {
             "device": np.where(ops.is_device, "Device", "Host"),
@@ -152,12 +144,22 @@ def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
             "total_ps": totals.total_ps,
             "self_ps": totals.self_ps,
             "eager": ops.is_eager,
-            "flop_rate_gflops": flops / seconds / 1e9,
-            "memory_bandwidth_gibps": n_bytes / seconds / 2**30,
-            "tensor_core_ratio": totals.tensor_ns / kernel_ns,
+            **rates_of(totals),
         }
     )
     return frame[totals.count > 0]
+
+
+def rates_of(totals: OpSums) -> dict[str, Float64]:
+    """The columns of rates of each op, NaN where nothing is known."""
+    unknown = np.full(len(totals.count), np.nan)
+    seconds = np.where(totals.total_ps > 0, totals.total_ps / 1e12, np.nan)
+    flops, n_bytes = (unknown if one is None else one for one in (totals.flops, totals.n_bytes))
+    return {
+        "flop_rate_gflops": flops / seconds / 1e9,
+        "memory_bandwidth_gibps": n_bytes / seconds / 2**30,
+        "tensor_core_ratio": totals.tensor_ns / np.where(totals.kernel_ns > 0, totals.kernel_ns, np.nan),
+    }
 
 
 def n_done_of(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
@@ -272,8 +274,7 @@ def by_type(ops: pd.DataFrame) -> pd.DataFrame:
         ops: the result of `aggregate_ops`, with or without idle time.
 
     Returns:
-        `rank, device, type, n_ops, occurrences, total_time_us, avg_time_us, total_self_time_us, avg_self_time_us,
-        self_time_ratio, cumulative_ratio`, sorted as `ops`; averages are over occurrences, 0 where there are none.
+        The columns of `op_statistics(by="type")`, sorted as `ops`; averages are over occurrences, 0 where there are none.
     """
     sums = {name: (name, "sum") for name in ("occurrences", "total_time_us", "total_self_time_us", "self_time_ratio")}
     frame = ops.groupby(["device", "type"], as_index=False, sort=False).agg(n_ops=("name", "size"), **sums)

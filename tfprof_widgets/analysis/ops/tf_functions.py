@@ -1,8 +1,5 @@
 """Calls of `tf.function`s -> one row per function: how often it was traced and what tracing and eager calls cost.
 
-    compute_tf_functions(trace) -> DataFrame
-    EXPENSIVE
-
 Source: semantics 10.4.
 """
 
@@ -27,10 +24,7 @@ def compute_tf_functions(trace: Trace) -> pd.DataFrame:
     """What calls of functions cost.
 
     Returns:
-        `function, compiler` (`xla`, `other`, `mixed`; empty for eager calls alone), `tracing_count` (since the process
-        began), `eager_calls, concrete_calls, traced_calls, not_traced_calls, self_time_ms` (duration less that of other
-        function calls inside, on the same thread), `expensive_time_ms, expensive_ratio` (in traced and eager calls), the
-        most expensive time first; empty where no call was recorded.
+        The columns of `overview.tf_functions`, the most expensive time first; empty where no call was recorded.
     """
     rows = np.flatnonzero(on_host(trace) & (trace.string_stat("tf_function_call") >= 0))
     own = nest(trace.line_id[rows], trace.start_ps[rows], trace.duration_ps[rows]).self_ps

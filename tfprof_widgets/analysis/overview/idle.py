@@ -1,7 +1,5 @@
 """Trace -> the share of time in which devices and host threads ran no op.
 
-    compute_idle(trace, occurrences) -> Idle
-
 Source: semantics 4.1.6, 4.2, 10.2.
 """
 

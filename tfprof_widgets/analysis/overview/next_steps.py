@@ -1,7 +1,5 @@
 """What the overview found, beside the advice -> what to look at next and what to change, in a few sentences.
 
-    suggest_next_steps(Findings(...), advice) -> sentences, the most pressing first
-
 The titles of the advice come first; then, each with the view that shows it, what no advice is about. Source: semantics 5.1,
 5.2, 10.4 for the thresholds; the wording is this project's.
 """

@@ -1,7 +1,5 @@
 """Facts -> the overview: how long a step takes, how stable it is, what limits it, on what machine.
 
-    compute_overview(facts) -> Overview
-
 Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
 """
 

@@ -1,8 +1,5 @@
 """Executions of ops -> the ops that cost most, and how op time is spread over host and device, eager and not.
 
-    compute_op_time(occurrences, shares) -> OpTime
-    top_ops(occurrences, steps, averaged, shares) -> DataFrame
-
 Source: semantics 10.2.
 """
 

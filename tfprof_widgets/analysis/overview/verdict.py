@@ -1,7 +1,5 @@
 """The average composition of a step -> one sentence that says what limits it.
 
-    judge(ms, step_ms, has_device=..., device=...) -> Verdict
-
 Source: semantics 5.1 and 5.2 for the thresholds of step time; the wording is this project's.
 """
 

@@ -1,7 +1,5 @@
 """Names of framework ops in a trace -> the graph ops that they are.
 
-    match_ops(names, types, scopes, source_map) -> OpMatch      # one entry per framework op
-
 The executor's name is the graph op's name behind those of the calls that lead to it (`StatefulPartitionedCall/`,
 `while/body/_1/`), changed where graph rewriting made the op anew; `op_scopes` knows how. Where the op itself is not found, an
 op of its scope stands for it.

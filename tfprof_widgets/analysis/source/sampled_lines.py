@@ -1,8 +1,4 @@
-"""Samples of the user's line -> how long the program was at each, and the line that runs each type of eager op.
-
-sampled_lines(trace, source_map) -> DataFrame
-sampled_frames(trace, source_map) -> {op type: frame}
-"""
+"""Samples of the user's line -> how long the program was at each, and the line that runs each type of eager op."""
 
 from __future__ import annotations
 

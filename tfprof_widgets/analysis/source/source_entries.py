@@ -1,7 +1,4 @@
-"""Framework ops -> the line or bucket that each is charged to, and as what.
-
-charge_ops(...) -> Charges      # one entry per framework op
-"""
+"""Framework ops -> the line or bucket that each is charged to, and as what."""
 
 from __future__ import annotations
 
@@ -76,13 +73,13 @@ class _Charging:
     """The tables that the rules read."""
 
     def __init__(self, trace: Trace, shares: OpShares, source_map: SourceMap) -> None:
-        self.shares, self.map = shares, source_map
+        self.shares = shares
         self.scopes = op_scopes(shares.name, shares.type)
         self.match = match_ops(shares.name, shares.type, self.scopes, source_map)
         self.frames = FrameTable.of_map(source_map)
         self.of_frame = frame_places(self.frames)
-        user_files = frozenset(source_map.files["file"][source_map.files["is_user"]])
-        self.program_frames, self.program_row = FrameTable.of_programs(shares.frames, user_files)
+        self.user_files = frozenset(source_map.files["file"][source_map.files["is_user"]])
+        self.program_frames, self.program_row = FrameTable.of_programs(shares.frames, self.user_files)
         self.of_program_frame = frame_places(self.program_frames)
         self.sampled = sampled_frames(trace, source_map)
         matched = np.unique(self.match.row[self.match.row >= 0])
@@ -165,8 +162,7 @@ class _Charging:
         path, line = self.shares.source_file[i], int(self.shares.source_line[i])
         if not path or line < 0:
             return None
-        user_files = frozenset(self.map.files["file"][self.map.files["is_user"]])
-        lone = FrameTable((-1,), (path,), (line,), ("",), (is_user_path(path, user_files),))
+        lone = FrameTable((-1,), (path,), (line,), ("",), (is_user_path(path, self.user_files),))
         return 0, lone, frame_places(lone)
 
     def _by_name(self, i: int, *, is_backward: bool) -> tuple[Place, int]:

@@ -1,7 +1,4 @@
-"""Framework ops -> time per line of source code, and in named buckets what no line stands for.
-
-compute_source_lines(trace, shares, source_map, ops=...) -> SourceLines
-"""
+"""Framework ops -> time per line of source code, and in named buckets what no line stands for."""
 
 from __future__ import annotations
 
@@ -11,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from ...trace.source_map import SourceMap, empty_source_map
-from ...trace.trace import Float64, Int32, Int64, Trace, UInt8
+from ...trace.trace import Float64, Int32, Trace, UInt8
 from ..columns.registry import TABLES
 from ..ops.op_shares import OpShares
+from ..ops.op_totals import OpTotals, side_table
 from .sampled_lines import sampled_lines
 from .source_entries import Charges, Place, charge_ops
 
@@ -51,7 +49,7 @@ class SourceLines:
 
 
 def compute_source_lines(
-    trace: Trace, shares: OpShares, source_map: SourceMap | None = None, *, ops: pd.DataFrame
+    trace: Trace, shares: OpShares, source_map: SourceMap | None = None, *, totals: OpTotals
 ) -> SourceLines:
     """Charge every framework op to one line of the user's code or to one named bucket.
 
@@ -82,27 +80,17 @@ def compute_source_lines(
         trace: the trace, for its clock.
         shares: the framework ops that units stand for.
         source_map: what the capture noted; without it rules 1, 4, 5 and 6 remain.
-        ops: the `ops` table.
+        totals: time and executions of the framework ops.
     """
     source_map = source_map or empty_source_map()
     charges = charge_ops(trace, shares, source_map)
-    own_us, count = _totals(shares, ops)
-    order, charges = _costly_first(charges, own_us)
+    order, charges = _costly_first(charges, totals.self_us)
     entries = _entries(order, source_map)
-    frame = _frame(entries, charges, shares, own_us, count)
+    frame = _frame(entries, charges, shares, totals)
     frame["file"] = frame["file"].replace(_cell_titles(source_map))
     sampled = sampled_lines(trace, source_map)
     sampled.insert(3, "code", _codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map))
     return SourceLines(frame, entries, charges.place, charges.phase, _files(source_map), sampled)
-
-
-def _totals(shares: OpShares, ops: pd.DataFrame) -> tuple[Float64, Int64]:
-    """Self time in us and executions of each framework op; 0 for those that did not run."""
-    row = {key: i for i, key in enumerate(zip(shares.is_device.tolist(), shares.name, strict=True))}
-    at = [row[key] for key in zip((ops["device"] == "Device").tolist(), ops["name"], strict=True)]
-    own_us, count = np.zeros(len(shares), np.float64), np.zeros(len(shares), np.int64)
-    own_us[at], count[at] = ops["total_self_time_us"], ops["occurrences"]
-    return own_us, count
 
 
 def _costly_first(charges: Charges, own_us: Float64) -> tuple[list[Place], Charges]:
@@ -147,21 +135,11 @@ def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> pd.Seri
     return pd.Series(found, dtype=object)
 
 
-def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, own_us: Float64, count: Int64) -> pd.DataFrame:
-    n = len(entries)
-    row = np.where(shares.is_device, 0, n) + charges.place  # one row per side and entry, devices first
-    frame = pd.concat([entries, entries], ignore_index=True)
-    frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
-    for code, phase in enumerate(LINE_PHASES):
-        time_us = np.bincount(row, np.where(charges.phase == code, own_us, 0.0), minlength=2 * n)
-        frame[f"{phase}_time_us"] = time_us.astype(np.float64)
-    frame["self_time_us"] = frame[[f"{phase}_time_us" for phase in LINE_PHASES]].sum(axis=1)
-    whole = frame.groupby("device")["self_time_us"].transform("sum")
-    frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
-    frame["n_ops"] = np.bincount(row[count > 0], minlength=2 * n)
-    frame["occurrences"] = np.bincount(row, count, minlength=2 * n).astype(np.int64)
-    top = np.full(2 * n, -1, np.int64)
-    order = np.argsort(own_us, kind="stable")
+def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, totals: OpTotals) -> pd.DataFrame:
+    frame, row = side_table(entries, charges.place, charges.phase, LINE_PHASES, totals)
+    frame["n_ops"] = np.bincount(row[totals.occurrences > 0], minlength=len(frame))
+    top = np.full(len(frame), -1, np.int64)
+    order = np.argsort(totals.self_us, kind="stable")
     top[row[order]] = order  # of several the last one stays
     frame["top_op"] = pd.Series([shares.name[i] if i >= 0 else "" for i in top.tolist()], dtype=object)
     frame = frame[frame["n_ops"] > 0]

@@ -1,7 +1,4 @@
-"""Steps -> which of them the averages are over, and a sentence on the others.
-
-choose_steps(frame, coordinators=...) -> bool per step, sentence
-"""
+"""Steps -> which of them the averages are over, and a sentence on the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Exchanges of hosts -> the part of them in which the step computed nothing, as pieces of steps.
-
-exchange_pieces(trace, types, table) -> step, start, end and type of each piece
-"""
+"""Exchanges of hosts -> the part of them in which the step computed nothing, as pieces of steps."""
 
 from __future__ import annotations
 

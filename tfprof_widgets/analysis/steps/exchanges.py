@@ -1,8 +1,5 @@
 """Trace -> what its hosts exchanged with each other: collectives, and tensors sent to and received from other tasks.
 
-    find_exchanges(trace) -> Exchanges      # one entry per exchange of a host
-    EXCHANGE_KINDS                          # the names behind `Exchanges.kind`
-
 What streams of a device exchange is not here: see `analysis/hosts/communication.py`.
 """
 

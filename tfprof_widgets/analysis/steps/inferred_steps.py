@@ -1,7 +1,5 @@
 """Sessions that nobody marked -> steps, from the loops found in them.
 
-    infer_steps(trace, sessions=mask) -> StepTable
-
 A training loop repeats: fetch a batch, call a function (or many ops). One repetition is one step, from its first event to
 the next one's. XProf has no steps for such programs (D2).
 """

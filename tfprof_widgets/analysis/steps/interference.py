@@ -1,7 +1,4 @@
-"""How long steps took with and without the profiler -> by how much the profiler slowed them down, and how sure that is.
-
-measure_interference(step_times) -> Interference;  CaptureSummary is that with the capture's other costs, and a sentence
-"""
+"""How long steps took with and without the profiler -> by how much the profiler slowed them down, and how sure that is."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ...trace.capture_facts import UNKNOWN, CaptureFacts, Interference
-from ...trace.trace import Float64, Int64
+from ...trace.trace import Float64
+from ..base.bootstrap import block_middles
 from ..base.wording import number, plural, size
 
 MIN_STEPS = 5
@@ -64,21 +62,12 @@ def _compared(inside: Float64, outside: Float64) -> Interference:
 
 
 def _medians(durations: Float64, rng: np.random.Generator) -> Float64:
-    """Medians of resamples made of blocks of neighbours."""
+    """Medians of resamples."""
     if len(durations) > _MOST_STEPS:
         durations = durations[np.linspace(0, len(durations) - 1, _MOST_STEPS).astype(np.int64)]
-    n = len(durations)
-    length = max(1, round(n ** (1 / 3)))
-    n_blocks = -(-n // length)
-    medians = np.empty(_N_RESAMPLES)
-    piece = max(1, 2_000_000 // n)
-    for low in range(0, _N_RESAMPLES, piece):  # so that the resamples of many steps never lie in memory together
-        count = min(piece, _N_RESAMPLES - low)
-        # A block may go on from the last step to the first: else those at the ends would be drawn less often.
-        first: Int64 = rng.integers(0, n, (count, n_blocks, 1))
-        rows = ((first + np.arange(length)) % n).reshape(count, -1)[:, :n]
-        medians[low : low + count] = np.median(durations[rows], axis=1)
-    return medians
+    length = max(1, round(len(durations) ** (1 / 3)))
+    n_blocks = -(-len(durations) // length)
+    return block_middles(durations, rng, np.median, length=length, n_blocks=n_blocks, n_resamples=_N_RESAMPLES)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,4 @@
-"""Executor threads of a machine with devices -> when they launched kernels, and when they ran ops on the CPU instead.
-
-launch_pieces(trace, types, member) -> events, starts, ends of kernel launching, without the ops that launch nothing
-"""
+"""Executor threads of a machine with devices -> when they launched kernels, and when they ran ops on the CPU instead."""
 
 from __future__ import annotations
 

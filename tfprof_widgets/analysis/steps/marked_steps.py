@@ -1,8 +1,5 @@
 """Groups -> steps: those with a marker of a user or callback, and, where nobody marked any, those with device work.
 
-    marked_steps(trace, grouping, sessions=mask) -> StepTable
-    device_steps(trace, grouping, sessions=mask) -> StepTable
-
 Source: semantics 2.5, 2.6.
 """
 
@@ -37,7 +34,8 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     start[is_marked], end[is_marked] = trace.start_ps[marker[is_marked]], trace.ends(marker[is_marked])
     end = np.where(has_device, np.maximum(end, device_start + device_duration), end)
     start = _without_overlap(start, end, session, chosen, sessions_with_device(trace))
-    return _table(grouping, chosen, start, end, is_complete=_has_its_device_work(session, has_device, chosen))
+    is_complete = _has_its_device_work(session, has_device, chosen)
+    return StepTable.of_groups(grouping, chosen, start[chosen], end[chosen], is_complete=is_complete)
 
 
 def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
@@ -49,29 +47,8 @@ def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     session = grouping.groups["session"].to_numpy(np.int64)
     start, duration = longest_device_marker(trace, grouping)
     chosen = np.flatnonzero((duration >= 0) & sessions[session])
-    return _table(
-        grouping, chosen, start, start + duration, is_complete=np.ones(len(chosen), np.bool_), is_inferred=True
-    )
-
-
-def _table(
-    grouping: Grouping, chosen: Int64, start: Int64, end: Int64, *, is_complete: Bool, is_inferred: bool = False
-) -> StepTable:
-    """The steps of the chosen groups; start and end are of all groups."""
-    row = np.full(len(grouping.groups) + 1, -1, np.int32)
-    row[chosen] = np.arange(len(chosen))
-    groups = grouping.groups.iloc[chosen]
-    names = zip(groups["name"].tolist(), groups["number"].tolist(), strict=True)
-    return StepTable(
-        session=groups["session"].to_numpy(np.int64),
-        start_ps=start[chosen],
-        end_ps=end[chosen],
-        name=tuple(name or str(number) for name, number in names),
-        is_inferred=np.full(len(chosen), is_inferred),
-        is_complete=is_complete,
-        is_tiling=np.zeros(len(chosen), np.bool_),
-        member=row[grouping.group_id],
-    )
+    begin = start[chosen]
+    return StepTable.of_groups(grouping, chosen, begin, begin + duration[chosen], is_inferred=True)
 
 
 def _without_overlap(start: Int64, end: Int64, session: Int64, chosen: Int64, with_device: Bool) -> Int64:

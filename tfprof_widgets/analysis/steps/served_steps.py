@@ -1,8 +1,5 @@
 """Functions that another task had this one run, as the coordinator of parameter servers does -> steps.
 
-    served_steps(trace, grouping, sessions=mask) -> StepTable
-    is_served_call(trace, grouping) -> bool per group
-
 A worker of `ParameterServerStrategy` has no loop of its own: it runs what it is sent, and each run is one step.
 """
 
@@ -13,7 +10,7 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_names import by_name
 from ..base.grouping import Grouping
-from .step_table import StepTable
+from .step_table import StepTable, members
 
 _STARTED = "KernelAndDeviceFunc::RunAsync"
 """The runtime marks it as the root of a step; it only starts the function."""
@@ -45,9 +42,7 @@ def served_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     if not len(chosen):
         return StepTable.empty(trace.n_events)
     root = grouping.groups["root"].to_numpy(np.int64)[chosen]
-    row = np.full(len(grouping.groups) + 1, -1, np.int32)
-    row[chosen] = np.arange(len(chosen))
-    member = row[grouping.group_id]
+    member = members(grouping, chosen)
     start, end = trace.start_ps[root], trace.ends(root)
     own = np.flatnonzero((member >= 0) & trace.on_planes([plane.is_host for plane in trace.planes]))
     np.maximum.at(end, member[own], trace.ends(own))
@@ -56,17 +51,8 @@ def served_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     start = np.where(waits, trace.start_ps[around], start)
     end = np.where(waits, np.maximum(end, trace.ends(around)), end)
     function = _functions(trace, root)
-    no = np.zeros(len(chosen), np.bool_)
-    return StepTable(
-        session=session[chosen],
-        start_ps=start,
-        end_ps=end,
-        name=_names(trace, function, session[chosen]),
-        is_inferred=~no,
-        is_complete=function >= 0,
-        is_tiling=no,
-        member=member,
-    )
+    names = _names(trace, function, session[chosen])
+    return StepTable.of_groups(grouping, chosen, start, end, is_complete=function >= 0, is_inferred=True, name=names)
 
 
 def _functions(trace: Trace, root: Int64) -> Int64:

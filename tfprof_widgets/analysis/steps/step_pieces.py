@@ -1,7 +1,5 @@
 """Overlapping typed spans -> the non-overlapping composition of each step.
 
-    resolve(step, start_ps, end_ps, span_type, step_start_ps=, step_end_ps=) -> Pieces
-
 Source: semantics 3.1.
 """
 

@@ -1,8 +1,5 @@
 """Events -> what kind of step time each stands for, and the markers that say where a step begins and ends.
 
-    classify(trace, grouping) -> uint8 per event, a SpanType
-    host_markers(trace, grouping), device_markers(trace, grouping) -> rows / spans that mark steps
-
 Source: semantics 2.5, 3.2, 3.3.
 """
 
@@ -14,9 +11,10 @@ from enum import IntEnum
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_graph import nearest_marked, same_key
+from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
 from ..base.grouping import Grouping
+from ..base.matching import same_key
 from ..base.op_names import OpCategory, parse_op_names
 from .exchanges import is_collective, sends_to_other_tasks
 

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...trace.trace import Bool, Int64, SmallInt, small_int
+from ...trace.trace import Bool, Int32, Int64, SmallInt, small_int
+from ..base.grouping import Grouping
+
+_ARRAYS = ("session", "start_ps", "end_ps", "is_inferred", "is_complete", "is_tiling")
+"""The columns of a `StepTable` that are arrays with an entry per step."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,32 @@ class StepTable:
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return cls(none, none, none, (), no, no, no, np.broadcast_to(np.int32(-1), n_events))
 
+    @classmethod
+    def of_groups(
+        cls,
+        grouping: Grouping,
+        chosen: Int64,
+        start_ps: Int64,
+        end_ps: Int64,
+        *,
+        is_complete: Bool | None = None,
+        is_inferred: bool = False,
+        name: tuple[str, ...] | None = None,
+    ) -> StepTable:
+        """The steps that some groups are, called as these, by default complete; all else is of the chosen ones."""
+        groups = grouping.groups.iloc[chosen]
+        own = zip(groups["name"].tolist(), groups["number"].tolist(), strict=True)
+        return cls(
+            session=groups["session"].to_numpy(np.int64),
+            start_ps=start_ps,
+            end_ps=end_ps,
+            name=tuple(name or str(number) for name, number in own) if name is None else name,
+            is_inferred=np.full(len(chosen), is_inferred),
+            is_complete=np.ones(len(chosen), np.bool_) if is_complete is None else is_complete,
+            is_tiling=np.zeros(len(chosen), np.bool_),
+            member=members(grouping, chosen),
+        )
+
     def is_tiling_of(self, step: SmallInt) -> Bool:
         """`is_tiling` of each of the given steps, False for -1."""
         flags: Bool = np.append(self.is_tiling, False)[step]
@@ -42,16 +72,9 @@ class StepTable:
         if not len(self.start_ps):
             return other
         shifted = np.where(other.member >= 0, other.member + np.int32(len(self.start_ps)), np.int32(-1))
-        return StepTable(
-            session=np.concatenate([self.session, other.session]),
-            start_ps=np.concatenate([self.start_ps, other.start_ps]),
-            end_ps=np.concatenate([self.end_ps, other.end_ps]),
-            name=self.name + other.name,
-            is_inferred=np.concatenate([self.is_inferred, other.is_inferred]),
-            is_complete=np.concatenate([self.is_complete, other.is_complete]),
-            is_tiling=np.concatenate([self.is_tiling, other.is_tiling]),
-            member=np.where(self.member >= 0, self.member, shifted),
-        )
+        columns = {key: np.concatenate([getattr(self, key), getattr(other, key)]) for key in _ARRAYS}
+        member = np.where(self.member >= 0, self.member, shifted)
+        return StepTable(name=self.name + other.name, member=member, **columns)
 
     def sorted(self) -> StepTable:
         """By start, then session; steps of no duration are left out."""
@@ -59,16 +82,8 @@ class StepTable:
         order = order[self.end_ps[order] > self.start_ps[order]]
         place = np.full(len(self.start_ps) + 1, -1, small_int(len(order)))
         place[order] = np.arange(len(order))
-        return StepTable(
-            session=self.session[order],
-            start_ps=self.start_ps[order],
-            end_ps=self.end_ps[order],
-            name=tuple(self.name[i] for i in order.tolist()),
-            is_inferred=self.is_inferred[order],
-            is_complete=self.is_complete[order],
-            is_tiling=self.is_tiling[order],
-            member=place[self.member],
-        )
+        columns = {key: getattr(self, key)[order] for key in _ARRAYS}
+        return StepTable(name=tuple(self.name[i] for i in order.tolist()), member=place[self.member], **columns)
 
     def during(self, steps: Int64, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
         """Every pair of a span and one of `steps` (disjoint, by start) that it overlaps: rows of the spans, and the steps."""
@@ -76,3 +91,10 @@ class StepTable:
         count = np.maximum(np.searchsorted(self.start_ps[steps], end_ps, side="left") - first, 0)
         place = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
         return np.repeat(np.arange(len(start_ps)), count), steps[place]
+
+
+def members(grouping: Grouping, chosen: Int64) -> Int32:
+    """For each event of the trace which of the chosen groups it belongs to, -1 for none."""
+    row = np.full(len(grouping.groups) + 1, -1, np.int32)
+    row[chosen] = np.arange(len(chosen))
+    return row[grouping.group_id]

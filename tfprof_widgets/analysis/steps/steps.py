@@ -19,6 +19,7 @@ from ...trace.trace import Bool, Float64, Int64, SmallInt, Trace, UInt8
 from ..base.grouping import Grouping, group_events
 from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
+from ..columns.steps import CATEGORIES
 from .exchange_pieces import exchange_pieces
 from .inferred_steps import infer_steps
 from .launch_pieces import launch_pieces
@@ -70,19 +71,6 @@ _CATEGORY_OF_TYPE = {
     SpanType.COMPUTE_16: "device_compute",
 }
 _CATEGORY_CODE = np.array([STEP_CATEGORIES.index(_CATEGORY_OF_TYPE[SpanType(kind)]) for kind in range(12)], np.uint8)
-
-_COLUMNS_MS = (
-    "device_compute",
-    "device_to_device",
-    "device_collectives",
-    "host_compute",
-    "kernel_launch",
-    "input",
-    "output",
-    "compile",
-    "other",
-)
-
 
 _PIECE_EVENTS = 2**18
 
@@ -275,7 +263,7 @@ def step_columns(
         "start_ms": start_ps / PS_PER_MS,
         "step_time_ms": duration_ps / PS_PER_MS,
     }
-    columns |= {f"{kind}_ms": category_ms[:, STEP_CATEGORIES.index(kind)] for kind in _COLUMNS_MS}
+    columns |= {f"{kind}_ms": category_ms[:, STEP_CATEGORIES.index(kind)] for kind in CATEGORIES}
     columns |= {
         "source": pd.Series(np.where(is_inferred, "inferred", "marker"), dtype=object),
         "is_complete": is_complete,

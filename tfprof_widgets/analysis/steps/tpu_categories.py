@@ -1,8 +1,5 @@
 """HLO categories of TPU ops -> what kind of step time each stands for.
 
-    tpu_span_types(trace) -> uint8 per event, a SpanType; NONE for all but the ops of TensorCores
-    tensor_cores(trace) -> the planes that are TensorCores
-
 Source: semantics 1.4, 5.4, 10.2.
 """
 

@@ -1,8 +1,5 @@
 """TensorCore planes -> the steps of a TPU, and what each was made of.
 
-    tpu_steps(trace, grouping) -> StepTable             # of the sessions in which a TensorCore ran steps
-    tpu_pieces(trace, table, host_types) -> steps, starts, ends, types    # what filled those steps, without overlap
-
 Source: semantics 2.4.7, 2.5, 5.4.
 """
 

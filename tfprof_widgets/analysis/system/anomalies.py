@@ -1,17 +1,15 @@
-"""Samples of the machine -> a table of what is odd in them: dips, growth, choppy or full networks, a late start.
-
-find_anomalies(system, n_events=0) -> DataFrame
-"""
+"""Samples of the machine -> a table of what is odd in them: dips, growth, choppy or full networks, a late start."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, fields
 
 import numpy as np
 import pandas as pd
 
+from ..base.table_types import typed_table
 from ..base.wording import size
+from ..columns.registry import TABLES
 from .dips import dips, late_start
 from .finding import Finding
 from .network import choppy_network_in, growing_network_out, saturated_network_in
@@ -30,8 +28,6 @@ MIN_LATE_GROWTH_RATIO = 0.25
 """Of the growth at least so much falls into the second half: what levels off is a buffer that filled."""
 BYTES_PER_EVENT = 1_150
 """Memory of this process that TensorFlow's profiler holds an event in until it stops (measured: 10.7 GB for 10 million)."""
-
-COLUMNS = tuple(field.name for field in fields(Finding))
 
 
 def find_anomalies(
@@ -96,7 +92,5 @@ def rising_memory(samples: Samples, *, own_bytes: int) -> Iterator[Finding]:
 
 
 def _frame(found: list[Finding]) -> pd.DataFrame:
-    rows = sorted((astuple(finding) for finding in found), key=lambda row: (row[0], row[2], row[1]))
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    numbers = dict.fromkeys(("start_ms", "end_ms", "value"), np.float64)
-    return frame.astype({**dict.fromkeys(("kind", "metric", "unit", "text"), object), **numbers})
+    rows = sorted(map(vars, found), key=lambda row: (row["kind"], row["start_ms"], row["metric"]))
+    return typed_table(rows, TABLES["system_findings"].types)

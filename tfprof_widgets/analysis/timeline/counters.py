@@ -1,7 +1,4 @@
-"""Memory, tf.data buffers, device counters and samples of the machine -> `Counters`: what rose and fell during the capture.
-
-compute_counters(trace, memory, tf_data, system) -> Counters
-"""
+"""Memory, tf.data buffers, device counters and samples of the machine -> `Counters`: what rose and fell during the capture."""
 
 from __future__ import annotations
 

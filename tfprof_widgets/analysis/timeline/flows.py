@@ -1,7 +1,4 @@
-"""Trace -> which event made which other event start: `Flows`, what the timeline draws as arrows.
-
-compute_flows(trace) -> Flows
-"""
+"""Trace -> which event made which other event start: `Flows`, what the timeline draws as arrows."""
 
 from __future__ import annotations
 
@@ -62,18 +59,17 @@ class Flows:
 def compute_flows(trace: Trace) -> Flows:
     """Find what made what start, within each session of each host: ids mean nothing beyond it."""
     producers, pools = _context_flows(trace)
-    found: dict[int, Links] = {
-        _LAUNCH: launch_links(trace),
-        _PRODUCER: producers,
-        _POOL: pools,
-        _TF_DATA: _element_flows(trace),
-        _SEND_RECV: _tensor_flows(trace),
-    }
-    found[_PRODUCER] = _joined(found[_PRODUCER], told_links(trace))
+    found: list[tuple[int, Links]] = [
+        (_LAUNCH, launch_links(trace)),
+        (_PRODUCER, producers),
+        (_PRODUCER, told_links(trace)),
+        (_POOL, pools),
+        (_TF_DATA, _element_flows(trace)),
+        (_SEND_RECV, _tensor_flows(trace)),
+    ]
     # Rows fit 32 bits, and captures have a flow for every few events.
-    source = np.concatenate([links[0] for links in found.values()]).astype(np.int32)
-    target = np.concatenate([links[1] for links in found.values()]).astype(np.int32)
-    kind = np.repeat(np.array(list(found), np.uint8), [len(links[0]) for links in found.values()])
+    source, target = (np.concatenate([links[end] for _, links in found]).astype(np.int32) for end in (0, 1))
+    kind = np.repeat(np.array([one for one, _ in found], np.uint8), [len(links[0]) for _, links in found])
     order = np.argsort(source.astype(np.int64) << 32 | target, kind="stable")
     order = order[source[order] != target[order]]
     return Flows(from_event=source[order], to_event=target[order], kind=kind[order])
@@ -141,10 +137,6 @@ def _numbers(text: str) -> Int64:
     return np.array([int(one) for one in text.split() if one.isdecimal() and len(one) < 19], np.int64)
 
 
-def _joined(one: Links, other: Links) -> Links:
-    return np.append(one[0], other[0]), np.append(one[1], other[1])
-
-
 def _pairs(trace: Trace, made: Int64, used: Int64, key: Int64) -> Links:
     """All pairs of equal key, but where several are on both sides the last producer before each consumer, else the first.
 
@@ -183,7 +175,7 @@ def _element_flows(trace: Trace) -> Links:
     none = np.empty(0, np.int64)
     if "element_id" not in trace.string_ids:
         return none, none
-    numbered = _events_with(trace, "element_id")
+    numbered = np.flatnonzero(trace.has_stat("element_id"))
     made, taken = (_named(trace, numbered, names) for names in (PRODUCE, CONSUME))
     if not len(made) or not len(taken):
         return none, none
@@ -202,11 +194,6 @@ def _element_flows(trace: Trace) -> Links:
     return made[found >= 0], taken[found[found >= 0]]
 
 
-def _events_with(trace: Trace, key: str) -> Int64:
-    """The events with a stat, ascending."""
-    return np.flatnonzero(trace.has_stat(key))
-
-
 def _named(trace: Trace, events: Int64, names: Sequence[str]) -> Int64:
     """Those of some events that have one of some names."""
     wanted = np.zeros(len(trace.strings), np.bool_)
@@ -219,7 +206,7 @@ def _producing_stages(trace: Trace, made: Int64) -> Links:
     above = trace.nesting.parent
     is_made = np.zeros(trace.n_events, np.bool_)
     is_made[made] = True
-    called = _events_with(trace, "parent_id")
+    called = np.flatnonzero(trace.has_stat("parent_id"))
     produce = above[called]
     for _ in range(_FEW_LEVELS):
         is_between = (produce >= 0) & ~is_made[produce]

@@ -1,7 +1,5 @@
 """Instructions of HLO modules -> estimated flops and bytes of one execution each.
 
-    estimate_costs(modules) -> HloCosts
-
 These are our estimates from shapes, for traces that carry no figures of their own. They follow XLA's HloCostAnalysis where
 that is simple:
 

@@ -1,7 +1,4 @@
-"""An HLO instruction that names no framework op -> the nearest one in the flow of data that does.
-
-Neighbours(modules).named(row) -> row of the instruction whose name it takes, -1 for none
-"""
+"""An HLO instruction that names no framework op -> the nearest one in the flow of data that does."""
 
 from __future__ import annotations
 

@@ -1,19 +1,17 @@
 """TensorCore planes -> executions of HLO ops: the events of the line `XLA Ops`, described by their metadata.
 
-    tpu_executions(trace) -> TpuExecutions
-
 Source: semantics 4.2.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...formats.hlo.modules import NO_PROGRAM
-from ...trace.nesting import freeze, nest
+from ...trace.nesting import nest
 from ...trace.trace import Float64, Int32, Int64, StatKind, Trace
 from ..steps.step_spans import on_stream
 from ..steps.tpu_categories import on_core_line, tensor_cores
@@ -52,10 +50,6 @@ class TpuExecutions:
     last_ps: tuple[int, ...] = ()
     """For each of the planes the extent of its ops and steps."""
 
-    def __post_init__(self) -> None:
-        """Make the columns read-only."""
-        freeze(getattr(self, column.name) for column in fields(self))
-
 
 def tpu_executions(trace: Trace) -> TpuExecutions:
     """Find what TensorCores ran.
@@ -76,7 +70,6 @@ def tpu_executions(trace: Trace) -> TpuExecutions:
     nesting = nest(trace.line_id[events], start, duration)
     unit, metadata = _units(trace, events)
     planes, first, last = _extents(trace, events, start, start + duration)
-    text, number = _Texts(trace), _Numbers(trace)
     names = [_hlo_name(trace, row) for row in metadata.tolist()]
     return TpuExecutions(
         event=events,
@@ -85,15 +78,15 @@ def tpu_executions(trace: Trace) -> TpuExecutions:
         span_ps=nesting.span_ps,
         parent=nesting.parent.astype(np.int64),
         unit=unit,
-        program_id=np.array(number.ids("program_id", metadata, default=NO_PROGRAM), np.int64),
-        module=text.of("hlo_module", metadata),
+        program_id=np.array(_ids(trace, "program_id", metadata, default=NO_PROGRAM), np.int64),
+        module=_texts(trace, "hlo_module", metadata),
         name=tuple(names),
         expression=tuple(trace.strings[trace.metadata_name_id[row]] for row in metadata.tolist()),
-        category=text.of("hlo_category", metadata),
-        provenance=text.of("tf_op", metadata),
-        source=text.of("source", metadata),
-        flops=number.amounts("flops", metadata),
-        bytes_accessed=number.amounts("bytes_accessed", metadata),
+        category=_texts(trace, "hlo_category", metadata),
+        provenance=_texts(trace, "tf_op", metadata),
+        source=_texts(trace, "source", metadata),
+        flops=_amounts(trace, "flops", metadata),
+        bytes_accessed=_amounts(trace, "bytes_accessed", metadata),
         planes=planes,
         first_ps=first,
         last_ps=last,
@@ -119,9 +112,8 @@ def _device_times(trace: Trace, events: Int64) -> tuple[Int64, Int64]:
 def _units(trace: Trace, events: Int64) -> tuple[Int64, Int64]:
     """The number of each event's op, and for each op the metadata row that describes it."""
     used, of_event = np.unique(trace.metadata_id[events].astype(np.int32), return_inverse=True)
-    number = _Numbers(trace)
-    program = number.ids("program_id", used, default=NO_PROGRAM)
-    symbol = number.ids("symbol_id", used, default=0)
+    program = _ids(trace, "program_id", used, default=NO_PROGRAM)
+    symbol = _ids(trace, "symbol_id", used, default=0)
     numbers: dict[tuple[object, ...], int] = {}
     metadata: list[int] = []
     codes = []
@@ -156,48 +148,36 @@ def _extents(
     )
 
 
-class _Texts:
-    """String stats of metadata rows."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-
-    def of(self, key: str, metadata: Int64) -> tuple[str, ...]:
-        """The text of each row, empty where it has none."""
-        trace = self._trace
-        rows, owners = _stat_rows(trace, key)
-        is_text = trace.metadata_stat_kind[rows] == StatKind.STRING
-        column = np.full(len(trace.display_name_id), -1, np.int64)
-        column[owners[is_text]] = trace.metadata_stat_bits[rows[is_text]].astype(np.int64)
-        return tuple(trace.strings[text] if text >= 0 else "" for text in column[metadata].tolist())
+def _texts(trace: Trace, key: str, metadata: Int64) -> tuple[str, ...]:
+    """The text of a stat of metadata rows, empty where they have none."""
+    rows, owners = _stat_rows(trace, key)
+    is_text = trace.metadata_stat_kind[rows] == StatKind.STRING
+    column = np.full(len(trace.display_name_id), -1, np.int64)
+    column[owners[is_text]] = trace.metadata_stat_bits[rows[is_text]].astype(np.int64)
+    return tuple(trace.strings[text] if text >= 0 else "" for text in column[metadata].tolist())
 
 
-class _Numbers:
-    """Numeric stats of metadata rows."""
+def _ids(trace: Trace, key: str, metadata: Int64 | Int32, *, default: int) -> list[int]:
+    """The whole number that a stat of metadata rows is, exact; `default` where they have none."""
+    found = {row: value for row, value in _values(trace, key) if isinstance(value, int)}
+    return [found.get(row, default) for row in metadata.tolist()]
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
 
-    def ids(self, key: str, metadata: Int64 | Int32, *, default: int) -> list[int]:
-        """The whole number of each row, exact; `default` where it has none."""
-        found = {row: value for row, value in self._values(key) if isinstance(value, int)}
-        return [found.get(row, default) for row in metadata.tolist()]
+def _amounts(trace: Trace, key: str, metadata: Int64) -> Float64:
+    """The number that a stat of metadata rows is, NaN where they have none that can be an amount."""
+    found = {row: float(value) for row, value in _values(trace, key)}
+    column = np.array([found.get(row, np.nan) for row in metadata.tolist()], np.float64)
+    return np.where(np.isfinite(column) & (column >= 0), column, np.nan)
 
-    def amounts(self, key: str, metadata: Int64) -> Float64:
-        """The number of each row, NaN where it has none that can be an amount."""
-        found = {row: float(value) for row, value in self._values(key)}
-        column = np.array([found.get(row, np.nan) for row in metadata.tolist()], np.float64)
-        return np.where(np.isfinite(column) & (column >= 0), column, np.nan)
 
-    def _values(self, key: str) -> Iterator[tuple[int, float | int]]:
-        trace = self._trace
-        rows, owners = _stat_rows(trace, key)
-        for row, owner in zip(rows.tolist(), owners.tolist(), strict=True):  # bounded by the size of the programs
-            kind, bits = trace.metadata_stat_kind[row], trace.metadata_stat_bits[row]
-            if kind == StatKind.DOUBLE:
-                yield owner, float(bits.view(np.float64))
-            elif kind in (StatKind.INT64, StatKind.UINT64):
-                yield owner, int(bits.view(np.int64))
+def _values(trace: Trace, key: str) -> Iterator[tuple[int, float | int]]:
+    rows, owners = _stat_rows(trace, key)
+    for row, owner in zip(rows.tolist(), owners.tolist(), strict=True):  # bounded by the size of the programs
+        kind, bits = trace.metadata_stat_kind[row], trace.metadata_stat_bits[row]
+        if kind == StatKind.DOUBLE:
+            yield owner, float(bits.view(np.float64))
+        elif kind in (StatKind.INT64, StatKind.UINT64):
+            yield owner, int(bits.view(np.int64))
 
 
 def _stat_rows(trace: Trace, key: str) -> tuple[Int64, Int64]:

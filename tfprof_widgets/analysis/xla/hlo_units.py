@@ -1,19 +1,15 @@
 """Trace -> executions of HLO ops (XLA thunks on the host, kernels and TPU ops on devices) and the table of these ops.
 
-    hlo_executions(trace) -> HloExecutions      # which event runs which op, when and inside which other
-    HloExecutions.units -> HloUnits             # one row per HLO op of a program and side
-
 Source: semantics 4.2.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...formats.hlo.modules import NO_PROGRAM, HloModules, read_hlo_modules
-from ...trace.nesting import freeze
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
 from ..base.matching import dense_codes, first_of
 from ..steps.step_spans import on_host, on_stream
@@ -44,10 +40,6 @@ class HloUnits:
     flops: Float64
     bytes_accessed: Float64
     """Of one execution, on average, where the trace carries them; NaN elsewhere."""
-
-    def __post_init__(self) -> None:
-        """Make the columns read-only."""
-        freeze(getattr(self, column.name) for column in fields(self))
 
     def __len__(self) -> int:
         return len(self.name)

@@ -13,9 +13,9 @@ from .snapshot import snapshot
 
 if TYPE_CHECKING:
     from ..payload.embedding import Embedded
-    from ..widgets.dashboard import Dashboard
     from ..widgets.data import TraceData
     from ..widgets.diff_panel import DiffPanel
+    from ..widgets.views import Dashboard
 
 _NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "selection": [], "hover": "", "step": -1}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,12 @@ from ...trace.trace import Int64, Trace
 from .event_tables import EventTables
 from .first_view import Span, activity, bounds_of, first_view
 from .meta import meta_of
-from .name_section import NameSection
 from .names import Names
 from .op_tables import hlo_name_families
 from .positions import Positions, compute_positions, line_numbers
 from .sampling import sample_events
 from .section_list import late_sections, list_sections, table_sections
-from .sections import LateSection, ListSection, TableSection
+from .sections import ListSection, Section, TableSection, TileSection
 from .tiles import Tiles, compute_tiles
 
 _SAMPLED_EVENTS = 20_000
@@ -28,8 +28,7 @@ _SAMPLED_EVENTS = 20_000
 _BLOCK_EVENTS = 2**20
 EVENT_BYTES = 36
 """Of the columns of one event in a tile, before compression."""
-_LIST_ROW_BYTES = 100
-"""Of JSON, more or less."""
+_STAT_BYTES = 13
 _FEW_CHARACTERS = 100_000
 """Names of so many travel at once in any order."""
 
@@ -47,31 +46,18 @@ class Contents:
     """What the reader sees first."""
     sample: np.ndarray
     """Positions of the events of the first picture."""
-    names: NameSection
-    sections: dict[str, ListSection | TableSection | LateSection]
+    names: Names
+    sections: dict[str, ListSection | TableSection]
     """By name, those needed first in front."""
     events: EventTables
 
-    def n_rows(self) -> dict[str, int]:
-        """How many rows each section has, names, events and stats included."""
-        sections = {"names": self.names.n_rows, **{name: one.n_rows for name, one in self.sections.items()}}
-        return {**sections, "events": self.positions.n_events, "stats": self.results.trace.stats.n_rows}
-
-    def n_parts(self) -> dict[str, int]:
-        """In how many parts each section travels when it is not in the first pack."""
-        sections = {"names": self.names.n_parts, **{name: one.n_parts for name, one in self.sections.items()}}
-        return {**sections, "events": self.tiles.n, "stats": self.tiles.n}
-
-    def n_raw_bytes(self, is_here: frozenset[str]) -> int:
-        """Of what is not in the first pack, before compression; of lists and names about so many."""
-        sizes = {
-            name: one.n_rows * (one.row_bytes if isinstance(one, TableSection) else _LIST_ROW_BYTES)
-            for name, one in self.sections.items()
-        }
-        sizes["names"] = self.names.n_rows * _LIST_ROW_BYTES
-        sizes["events"] = EVENT_BYTES * self.positions.n_events
-        sizes["stats"] = 13 * self.results.trace.stats.n_rows
-        return sum(n for name, n in sizes.items() if name not in is_here)
+    @cached_property
+    def all(self) -> dict[str, Section]:
+        """The same with `names`, without which others cannot be read, in front, and behind them `events` and `stats`."""
+        n_tiles, n_stats = self.tiles.n, self.results.trace.stats.n_rows
+        events = TileSection(self.positions.n_events, EVENT_BYTES, n_tiles, self.events.part)
+        stats = TileSection(n_stats, _STAT_BYTES, n_tiles, self.events.stats_part)
+        return {"names": self.names, **self.sections, "events": events, "stats": stats}
 
 
 def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> Contents:
@@ -89,7 +75,7 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
         events = positions.order[sample[np.argsort(-trace.duration_ps[positions.order[sample]], kind="stable")]]
         names.put_first(np.concatenate([trace.name_id[events], used]))
     families = hlo_name_families(results) if isinstance(results, Results) else {}
-    name_section = NameSection(names, _events_by_name(trace), used, families)
+    names.tell(_events_by_name(trace), used, families)
     meta |= {
         "home": list(home),
         "tiles": tiles.n,
@@ -98,9 +84,7 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
     }
     numbers = line_numbers(trace, positions.lines)
     # Late ones first, so that they are there wherever anything is: in a saved notebook, in a page of a long capture.
-    sections: dict[str, ListSection | TableSection | LateSection] = {
-        one.name: one for one in late_sections(results, names)
-    }
+    sections: dict[str, ListSection | TableSection] = {one.name: one for one in late_sections(results, names)}
     sections |= {one.name: one for one in list_sections(results, names)}
     sections |= {one.name: one for one in table_sections(results, names, numbers)}
     return Contents(
@@ -110,7 +94,7 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
         tiles=tiles,
         home_ps=home,
         sample=sample,
-        names=name_section,
+        names=names,
         sections=sections,
         events=EventTables(results, tiles, names),
     )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...analysis.results import AnyResults
 from ...analysis.timeline.counters import Counters
+from .sampling import longest_of_runs
 from .wire import Rows, Table
 
 Int64 = npt.NDArray[np.int64]
@@ -98,10 +99,5 @@ def sample_rows(counters: Counters, *, n_wanted: int) -> Int64:
     begin, end = int(time.min()), int(time.max())
     key = owner * n_bins + (time - begin) // max(1, -(-(end - begin + 1) // n_bins))
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-    sizes = np.diff(np.append(starts, n_rows))
-    group = np.repeat(np.arange(len(starts)), sizes)
-    kept = [starts, starts + sizes - 1]
-    for extreme in (np.minimum, np.maximum):
-        is_extreme = np.flatnonzero(value == extreme.reduceat(value, starts)[group])
-        kept.append(is_extreme[np.searchsorted(group[is_extreme], np.arange(len(starts)))])
-    return np.unique(np.concatenate(kept))
+    ends = np.append(starts[1:], n_rows) - 1
+    return np.unique(np.concatenate([starts, ends, longest_of_runs(key, value), longest_of_runs(key, -value)]))

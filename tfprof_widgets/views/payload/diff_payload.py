@@ -28,32 +28,44 @@ _SHOWN_STEPS = 3
 """In which a reader sees when something in b starts later than in a."""
 _UNCHANGED = ("same", "unknown")
 
-_KEYS: Mapping[str, tuple[str, ...]] = {
-    "layers": ("layer", "class_name", "kind", "device"),
-    "source_lines": ("file", "line", "function", "code", "bucket", "device"),
-}
-"""What a row that stands for several ops is known by in both runs."""
-
 Cut = Callable[[str], str]
+
+
+Row = Mapping[Hashable, Any]
 
 
 @dataclass(frozen=True)
 class _Kind:
     """How a table of a `RunDiff` becomes one that is shown."""
 
-    name: str
-    """Columns of the table: what a row is called, and what else tells it apart."""
+    name: Callable[[Row], str]
+    """What a row is called."""
     detail: str = ""
+    """The column that tells it apart besides."""
     values: tuple[str, str, str, str] = ("a_ms", "b_ms", "change_ms", "noise_ms")
+    key: tuple[str, ...] = ()
+    """What a row that stands for several ops is known by in both runs."""
+    selects: Callable[[Row], tuple[str, str]] = lambda _row: ("", "")
+    """What any other row selects in the timelines of a and of b, "" for nothing."""
+
+
+def _both(name: str) -> tuple[str, str]:
+    return name, name
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "ops": _Kind("name", "type"),
-    "layers": _Kind("layer", "class_name"),
-    "source_lines": _Kind("code"),
-    "kernels": _Kind("name", "op_name"),
-    "iterators": _Kind("name", "long_name"),
-    "memory": _Kind("allocator", "metric", ("a", "b", "change", "noise")),
+    "ops": _Kind(
+        lambda row: row["name"],
+        "type",
+        selects=lambda row: (row["a_name"], row["name"] if row["b_count"] > 0 or row["b_ms"] > 0 else ""),
+    ),
+    "layers": _Kind(lambda row: row["layer"], "class_name", key=("layer", "class_name", "kind", "device")),
+    "source_lines": _Kind(
+        lambda row: row["code"].strip() or row["bucket"], key=("file", "line", "function", "code", "bucket", "device")
+    ),
+    "kernels": _Kind(lambda row: row["name"], "op_name", selects=lambda row: _both(row["op_name"] or row["name"])),
+    "iterators": _Kind(lambda row: row["name"], "long_name", selects=lambda row: _both(row["long_name"])),
+    "memory": _Kind(lambda row: row["allocator"], "metric", ("a", "b", "change", "noise")),
 }
 
 
@@ -145,17 +157,17 @@ def _table(name: str, diff: RunDiff, cut: tuple[Cut, Cut]) -> dict[str, Any]:
     changed = ~frame["state"].isin(_UNCHANGED).to_numpy(np.bool_)
     chosen = _first_rows(changed)
     shown = frame.iloc[chosen]
-    cut_b = cut[1]
+    rows, cut_b = shown.to_dict("records"), cut[1]
     numbers = dict(zip(("a", "b", "change", "noise"), kind.values, strict=True)) | {"ratio": "ratio"}
     columns = {
-        "name": [cut_b(_name(name, row, kind)) for row in shown.to_dict("records")],
+        "name": [cut_b(kind.name(row)) for row in rows],
         "detail": [cut_b(str(text)) for text in shown[kind.detail]] if kind.detail else [""] * len(shown),
-        "place": _places(name, shown),
+        "place": [f"{row['file']}:{row['line']}" if "file" in row and not row["bucket"] else "" for row in rows],
         "where": shown["device"].astype(str).str.lower().tolist() if "device" in shown else [""] * len(shown),
         "unit": shown["unit"].tolist() if "unit" in shown else ["ms"] * len(shown),
         **{key: [plain(value) for value in shown[column].tolist()] for key, column in numbers.items()},
         "state": shown["state"].tolist(),
-        "ops": _ops_of(name, diff, shown, cut),
+        "ops": _ops_of(name, diff, rows, cut),
     }
     is_noise_known = bool(frame[kind.values[-1]].notna().any())
     counts = {"n_rows": len(frame), "n_changed": int(changed.sum()), "is_noise_known": is_noise_known}
@@ -168,38 +180,13 @@ def _first_rows(changed: Bool) -> Int64:
     return np.sort(order)
 
 
-def _name(name: str, row: Mapping[Hashable, Any], kind: _Kind) -> str:
-    if name == "source_lines":
-        return str(row["code"]).strip() or str(row["bucket"])
-    return str(row[kind.name])
-
-
-def _places(name: str, frame: pd.DataFrame) -> list[str]:
-    """Where in the code: `file:line` of source lines."""
-    if name != "source_lines":
-        return [""] * len(frame)
-    return [
-        "" if bucket else f"{file}:{line}"
-        for file, line, bucket in zip(*(frame[key].tolist() for key in ("file", "line", "bucket")), strict=True)
-    ]
-
-
-def _ops_of(name: str, diff: RunDiff, frame: pd.DataFrame, cut: tuple[Cut, Cut]) -> list[list[list[str]]]:
+def _ops_of(name: str, diff: RunDiff, rows: list[dict[Hashable, Any]], cut: tuple[Cut, Cut]) -> list[list[list[str]]]:
     """For each row what it selects in the timelines of a and of b."""
-    cut_a, cut_b = cut
-    if name == "ops":
-        rows = zip(frame["a_name"].tolist(), frame["name"].tolist(), _is_in_b(frame).tolist(), strict=True)
-        return [[[cut_a(a)] if a else [], [cut_b(b)] if is_in_b else []] for a, b, is_in_b in rows]
-    if name == "kernels":
-        names = [op or kernel for op, kernel in zip(frame["op_name"], frame["name"], strict=True)]
-        return [[[cut_a(text)], [cut_b(text)]] for text in names]
-    if name == "iterators":
-        return [[[cut_a(text)], [cut_b(text)]] for text in frame["long_name"]]
-    if name in ("layers", "source_lines"):
+    kind = _KINDS[name]
+    if kind.key:
         sides = [_Members(one, name, own_cut) for one, own_cut in zip((diff.a, diff.b), cut, strict=True)]
-        keys = [tuple(row) for row in frame[list(_KEYS[name])].itertuples(index=False)]
-        return [[side.of(key) for side in sides] for key in keys]
-    return [[[], []]] * len(frame)
+        return [[side.of(tuple(row[key] for key in kind.key)) for side in sides] for row in rows]
+    return [[[own(text)] if text else [] for own, text in zip(cut, kind.selects(row), strict=True)] for row in rows]
 
 
 def _is_in_b(ops: pd.DataFrame) -> pd.Series:
@@ -212,7 +199,7 @@ class _Members:
     def __init__(self, facts: Facts, name: str, cut: Cut) -> None:
         found = facts.layers if name == "layers" else facts.source_lines
         shares = facts.op_shares
-        labels = [tuple(row) for row in found.entries[list(_KEYS[name][:-1])].itertuples(index=False)]
+        labels = [tuple(row) for row in found.entries[list(_KINDS[name].key[:-1])].itertuples(index=False)]
         self._ops: dict[tuple[Hashable, ...], list[str]] = {}
         entries, is_device = found.op_entry.tolist(), np.asarray(shares.is_device).tolist()
         for op, entry in enumerate(entries):  # one turn per op

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .embedded_tiles import MOST_COMPRESSED, TileChooser, Windows
+from .contents import EVENT_BYTES
 from .payload import Payload
-from .room import Packed, Room
-from .sections import TableSection
-from .window import Span
+from .sections import Section, TableSection
+from .window import Span, window_pack
 from .wire import as_text
 
 EMBEDDED_BYTES = 4 * 2**20
@@ -24,6 +25,8 @@ _SMALL_RATIO = 8
 _SMALL_PARTS = 4
 """A section of more is not small: it is not tried."""
 _BASE64_RATIO = 0.75
+_MOST_COMPRESSED = 8
+"""Columns seldom shrink more: what had to is not tried."""
 _NARROWER = (1.0, 0.25, 0.05)
 """Of the typical steps, where not even the tables of those fit."""
 
@@ -70,41 +73,115 @@ _saved: WeakKeyDictionary[Payload, Embedded] = WeakKeyDictionary()
 
 
 def _chosen(payload: Payload, *, max_bytes: int | None, events: bool) -> Embedded:
-    if max_bytes is not None:
-        max_bytes -= len(as_text(payload.overview))
-    packed, room, contents = Packed(payload), Room(max_bytes), payload.contents
-    may_fit = max_bytes is None or contents.n_raw_bytes(payload.is_here) <= MOST_COMPRESSED * max_bytes
-    if may_fit and room.add_all((key, packed.part(key)) for key in payload.keys):
-        return Embedded(tuple(room.parts.items()), 0, contents.positions.n_events)
-    windows = Windows(list(_add_small_sections(packed, room)))
-    if not (events and TileChooser(packed, room, windows).add(contents.home_ps)):
-        _add_window(room, windows, contents.home_ps)
-    n_parts = sum(key != "window" for key in room.parts)
-    tiles = [int(key.partition(":")[2]) for key in room.parts if key.startswith("events:")]
+    contents, chooser = payload.contents, _Chooser(payload, max_bytes)
+    if not (chooser.may_hold_all() and chooser.add(dict.fromkeys(payload.keys))):
+        chooser.add_small_sections()
+        if not (events and chooser.add_tiles(contents.home_ps)):
+            chooser.add_window(contents.home_ps)
+    tiles = [int(key.partition(":")[2]) for key in chooser.parts if key.startswith("events:")]
     n_here = contents.positions.n_events if "events" in payload.is_here else 0
+    n_parts = sum(key != "window" for key in chooser.parts)
     n_events = n_here + int(contents.tiles.counts()[tiles].sum())
-    return Embedded(tuple(room.parts.items()), len(payload.keys) - n_parts, n_events)
+    return Embedded(tuple(chooser.parts.items()), len(payload.keys) - n_parts, n_events)
 
 
-def _add_small_sections(packed: Packed, room: Room) -> Iterator[TableSection]:
-    """Put small sections in, and names if they fit; gives back the tables that are left out."""
-    payload, most = packed.payload, max(0.0, room.left()) / _SMALL_RATIO
-    if "names" not in payload.is_here and payload.contents.names.n_parts <= _SMALL_PARTS:
-        room.add_all(packed.of("names"))
-    for name, section in payload.contents.sections.items():
-        if name in payload.is_here:
-            continue
-        is_tried = section.n_parts <= _SMALL_PARTS and section.may_fit(most * _BASE64_RATIO)
-        if is_tried and room.add_all(packed.of(name), most=most):
-            continue
-        if isinstance(section, TableSection):
-            yield section
+class _Chooser:
+    """Parts that fit a number of bytes; what is too large by the size of parts that were made already is not made."""
+
+    def __init__(self, payload: Payload, max_bytes: int | None) -> None:
+        self._payload = payload
+        self._tiles = payload.contents.tiles
+        self._most = math.inf if max_bytes is None else max_bytes - len(as_text(payload.overview))
+        self._left = self._most
+        self.parts: dict[str, str] = {}
+        """Base64 by key."""
+        self._made: dict[str, str] = {}
+        self._cut: list[TableSection] = []
+        """Tables that are too large to be put in whole."""
+
+    def may_hold_all(self) -> bool:
+        """Whether columns could shrink so much that all parts have room; of lists and names about."""
+        missing = (one for name, one in self._payload.contents.all.items() if name not in self._payload.is_here)
+        return sum(one.n_rows * one.row_bytes for one in missing) <= _MOST_COMPRESSED * self._most
+
+    def add(self, parts: Mapping[str, str | None], *, most: float = math.inf) -> bool:
+        """Put parts in if there is room for all of them, or `most` bytes; those that are None are made until there is none."""
+        taken, room = {}, min(self._left, most)
+        for key, text in parts.items():
+            taken[key] = text if text is not None else self._part(key)
+            room -= len(taken[key])
+            if room < 0:
+                return False
+        self.parts |= taken
+        self._left -= sum(map(len, taken.values()))
+        return True
+
+    def _part(self, key: str) -> str:
+        if key not in self._made:
+            self._made[key] = as_text(self._payload.part(key))
+        return self._made[key]
+
+    def add_small_sections(self) -> None:
+        """Put small sections in, and names if they fit."""
+        most, here, contents = max(0.0, self._left) / _SMALL_RATIO, self._payload.is_here, self._payload.contents
+        if "names" not in here and contents.names.n_parts <= _SMALL_PARTS:
+            self.add(_keys("names", contents.names))
+        for name, section in contents.sections.items():
+            if name in here:
+                continue
+            may_fit = section.n_parts <= _SMALL_PARTS and (section.n_parts > 1 or section.fits(most * _BASE64_RATIO))
+            is_in = may_fit and self.add(_keys(name, section), most=most)
+            if isinstance(section, TableSection) and section.interval is not None and not is_in:
+                self._cut.append(replace(section, interval=cache(section.interval)))
+
+    def add_tiles(self, span_ps: Span) -> bool:
+        """Put in the tile in the middle of a span, and as many next to it as seem to fit by that one; False where none does.
+
+        With their stats where those of the first one fit, and with the rows that large sections have there.
+        """
+        low, high = self._tiles.overlapping(span_ps)
+        for names in (("events", "stats"), ("events",)):
+            kinds = [name for name in names if name not in self._payload.is_here]
+            middle = (low + high) // 2
+            grown = [range(middle, middle + 1)] if low < high else []
+            first = self._parts_of(grown[0], kinds) if grown else {}
+            size = sum(map(len, first.values()))
+            if not grown or size > self._left:
+                continue
+            of_event = size / max(1, self._n_events(grown[0]))
+            while (wider := self._wider(grown[-1], low, high)) is not None:
+                n_events = self._n_events(wider)
+                if n_events * of_event > self._left or n_events * EVENT_BYTES > _MOST_COMPRESSED * self._most:
+                    break
+                grown.append(wider)
+            return any(self.add(self._parts_of(tiles, kinds)) for tiles in reversed(grown))
+        return False
+
+    def _n_events(self, tiles: range) -> int:
+        return int(self._tiles.counts()[tiles.start : tiles.stop].sum())
+
+    def _wider(self, tiles: range, low: int, high: int) -> range | None:
+        """One tile more: within the span, then behind it, then before it; None where there is none."""
+        if tiles.stop < high or (tiles.start <= low and tiles.stop < self._tiles.n):
+            return range(tiles.start, tiles.stop + 1)
+        return range(tiles.start - 1, tiles.stop) if tiles.start > 0 else None
+
+    def _parts_of(self, tiles: range, kinds: Sequence[str]) -> dict[str, str]:
+        edges = self._tiles.edges_ps
+        parts = {key: self._part(key) for tile in tiles for key in (f"{kind}:{tile}" for kind in kinds)}
+        return parts | self._window((float(edges[tiles.start]), float(edges[tiles.stop])))
+
+    def _window(self, window_ps: Span) -> dict[str, str]:
+        return {"window": as_text(window_pack(self._cut, window_ps))} if self._cut else {}
+
+    def add_window(self, home_ps: Span) -> None:
+        """Put in the rows of sections at the typical steps, or in the middle of those."""
+        start, end = home_ps
+        for ratio in _NARROWER:
+            half = (end - start) * ratio / 2
+            if self.add(self._window(((start + end) / 2 - half, (start + end) / 2 + half))):
+                return
 
 
-def _add_window(room: Room, windows: Windows, home_ps: Span) -> None:
-    """Put in the rows of sections at the typical steps, or in the middle of those."""
-    start, end = home_ps
-    for ratio in _NARROWER:
-        half = (end - start) * ratio / 2
-        if room.replace(windows.part(((start + end) / 2 - half, (start + end) / 2 + half))):
-            return
+def _keys(name: str, section: Section) -> dict[str, None]:
+    return dict.fromkeys(f"{name}:{index}" for index in range(section.n_parts))

@@ -14,8 +14,9 @@ from ...trace.whole_stats import whole_stats
 from .flow_tables import FlowTiles
 from .names import Names
 from .positions import even_share
+from .sections import PART_BYTES
 from .tiles import Tiles
-from .wire import Table, columns_of
+from .wire import Table, columns_of, pack
 
 _BLOCK_EVENTS = 2**18
 _MAX_STATS = 300_000
@@ -91,9 +92,14 @@ class EventTables:
             "stat_counts": Table(counts),
         }
 
-    def few_stats(self, tile: int) -> dict[str, Table]:
-        """The same, of so few stats that they are small in any case."""
-        return self.stats(tile, most=_MAX_STATS)
+    def part(self, tile: int) -> bytes:
+        """The events of a tile, a pack."""
+        return pack({}, self.tile(tile))
+
+    def stats_part(self, tile: int) -> bytes:
+        """Their stats; where all are too much so few that they are small in any case."""
+        packed = pack({}, self.stats(tile))
+        return packed if len(packed) <= PART_BYTES else pack({}, self.stats(tile, most=_MAX_STATS))
 
     def _bits(self, kind: UInt8, bits: UInt64) -> UInt64:
         trace = self._results.trace

@@ -12,7 +12,7 @@ from ...analysis.base.wording import head
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
-from .sections import LateSection, ListSection, json_bytes
+from .sections import LateSection, ListSection, TableSection, json_bytes
 from .wire import Segment, Table, columns_of, pack
 
 MAX_BYTES = 768 * 2**10
@@ -37,7 +37,7 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
         draft.add_sections()
         if draft.add_tiles("events", contents.events.tile):
             # A capture that fits whole is short: what is late elsewhere takes less than a message would.
-            draft.add_late_sections()
+            draft.add_sections(late=True)
             draft.add_tiles("stats", contents.events.stats)
             return draft.packed(), frozenset(draft.is_here)
     draft = _Draft(contents, meta, base)
@@ -65,31 +65,24 @@ class _Draft:
             self._left -= cost
         return fits
 
-    def add_sections(self) -> None:
-        """Put each section in that fits, and an outline of the counters where they do not."""
+    def add_sections(self, *, late: bool = False) -> None:
+        """Put each section in that fits, those that take long to find or all others, and an outline of large counters."""
         for name, section in self._contents.sections.items():
-            if isinstance(section, LateSection) or not section.fits(self._left):
+            if isinstance(section, LateSection) != late or not self._is_quick(section) or not section.fits(self._left):
                 continue
-            if isinstance(section, ListSection):
-                self._add_list(name, section)
-            elif self.add({name: section.whole}):
-                self.is_here.add(name)
-        if "counters" in self._contents.sections and "counters" not in self.is_here:
+            if isinstance(section, TableSection):
+                if self.add({name: section.whole}):
+                    self.is_here.add(name)
+                continue
+            self._meta[name] = section.whole
+            self._left -= section.n_bytes
+            self.is_here.add(name)
+        if not late and "counters" in self._contents.sections and "counters" not in self.is_here:
             self.add({"counter_sample": Segment(counter_sample(self._contents.results))})
 
-    def add_late_sections(self) -> None:
-        """Find what is late, and put it in if it fits."""
-        for name, section in self._contents.sections.items():
-            if isinstance(section, LateSection) and self._is_quick(section) and section.fits(self._left):
-                self._add_list(name, section)
-
-    def _is_quick(self, section: LateSection) -> bool:
-        return section.most_events is None or self._contents.positions.n_events <= section.most_events
-
-    def _add_list(self, name: str, section: ListSection | LateSection) -> None:
-        self._meta[name] = section.whole
-        self._left -= section.n_bytes
-        self.is_here.add(name)
+    def _is_quick(self, section: ListSection | TableSection) -> bool:
+        most = section.most_events if isinstance(section, LateSection) else None
+        return most is None or self._contents.positions.n_events <= most
 
     def add_tiles(self, name: str, tables: Callable[[int], dict[str, Table]]) -> bool:
         """Put the tables of all tiles in, each under its name and the tile's number, if there is room for all."""
@@ -103,10 +96,9 @@ class _Draft:
 
     def packed(self) -> bytes:
         """The pack."""
-        n_parts = self._contents.n_parts()
         sections = {
-            name: {"n_rows": n, "n_parts": n_parts[name], "is_here": name in self.is_here}
-            for name, n in self._contents.n_rows().items()
+            name: {"n_rows": one.n_rows, "n_parts": one.n_parts, "is_here": name in self.is_here}
+            for name, one in self._contents.all.items()
         }
         return pack({**self._meta, "sections": sections}, self._segments)
 
@@ -135,10 +127,8 @@ def _meta(contents: Contents) -> dict[str, Any]:
         if json_bytes(meta) <= _MAX_META_BYTES:
             break
         meta = cut_texts(meta, partial(head, most=n_characters))
-    lists: dict[str, Any] = {
-        name: [] for name, one in contents.sections.items() if isinstance(one, ListSection | LateSection)
-    }
-    return {**meta, **lists, "names": contents.names.texts()}
+    lists: dict[str, Any] = {name: [] for name, one in contents.sections.items() if isinstance(one, ListSection)}
+    return {**meta, **lists, "names": contents.names.texts(0, contents.names.n_first)}
 
 
 def _cost(name: str, segment: Segment) -> int:

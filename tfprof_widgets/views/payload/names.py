@@ -1,8 +1,11 @@
-"""Strings of a trace and of its analyses -> the names of a payload: cut, numbered, and those needed first in front."""
+"""Strings of a trace and of its analyses -> the names of a payload: cut, numbered, those needed first in front, in parts."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,14 +13,27 @@ import numpy.typing as npt
 
 from ...analysis.ops.op_families import FAMILIES, families
 from ...trace.trace import Int32, Int64
-from .wire import Table
+from .wire import Table, pack
 
 MAX_CHARACTERS = 1000
 """Of one string; nobody reads more, and one of 100 MB would keep everything else waiting."""
 
 
+_FIRST_BYTES = 160 * 2**10
+"""Of compressed names in the first pack."""
+_CHUNK = 2048
+_PART_CHARACTERS = 2**19
+"""Up to 4 bytes each, and some 8,000 names whose families are found with regular expressions."""
+
+
 class Names:
-    """The strings of a payload by id. Until `put_first` is called the trace's own have the ids that they have there."""
+    """The strings of a payload by id: those of the trace as there, then others. Without `put_first` ids are the numbers, too.
+
+    With each travel its slice family and how many events have it; see `tell`.
+    """
+
+    row_bytes = 100
+    """About."""
 
     def __init__(self, strings: Iterable[str]) -> None:
         self.cut = Cutter()
@@ -30,7 +46,9 @@ class Names:
         self._number: Int32 | None = None
         self._order: Int64 | None = None
 
-    def __len__(self) -> int:
+    @property
+    def n_rows(self) -> int:
+        """How many names there are."""
         return len(self._strings)
 
     @property
@@ -53,15 +71,28 @@ class Names:
         """Number the names anew, those `wanted` (ids in order, repeated or not) first; nothing can be added from then on."""
         _, first = np.unique(wanted, return_index=True)
         head = wanted[np.sort(first)]
-        is_left = np.ones(len(self), np.bool_)
+        is_left = np.ones(self.n_rows, np.bool_)
         is_left[head] = False
         self._order = np.concatenate([head, np.flatnonzero(is_left)])
-        self._number = np.empty(len(self), np.int32)
-        self._number[self._order] = np.arange(len(self), dtype=np.int32)
+        self._number = np.empty(self.n_rows, np.int32)
+        self._number[self._order] = np.arange(self.n_rows, dtype=np.int32)
 
     def numbers(self, ids: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         """The numbers that names have in the payload, from ids; -1 for none stays."""
         return ids if self._number is None else np.where(ids < 0, -1, self._number[ids])
+
+    def tell(self, count: Int64, used: Int64, told: Mapping[int, int]) -> None:
+        """Say of numbered names what travels with them.
+
+        Args:
+            count: for each id of the trace how many events have that name.
+            used: ids of names of ops and types, which have a colour too; the family of other strings is not worked out.
+            told: slice families by id that are known better than the name tells.
+        """
+        self._count, self._told = count, told
+        self._is_drawn = np.zeros(self.n_rows, np.bool_)
+        self._is_drawn[: len(count)] = count > 0
+        self._is_drawn[used] = True
 
     def texts(self, begin: int, end: int) -> list[str]:
         """The names from one number to before another."""
@@ -69,26 +100,47 @@ class Names:
             return self._strings[begin:end]
         return [self._strings[i] for i in self._order[begin:end].tolist()]
 
-    def table(
-        self, begin: int, end: int, count: Int64, *, drawn: npt.NDArray[np.bool_], told: Mapping[int, int]
-    ) -> Table:
-        """Slice family and number of events of the names from one number to before another.
-
-        Args:
-            begin: number of the first name.
-            end: number after the last one.
-            count: by id of the trace how many events have that name.
-            drawn: by id whether anything of that name has a colour; the family of other strings is not worked out.
-            told: families by id that are known better than the string tells.
-        """
-        ids = np.arange(begin, end) if self._order is None else self._order[begin:end]
+    def table(self, begin: int, end: int) -> Table:
+        """Slice family and number of events of the names from one number to before another."""
+        ids, count = np.arange(begin, end) if self._order is None else self._order[begin:end], self._count
         family = np.full(len(ids), FAMILIES.index("runtime"), np.uint8)
-        chosen = np.flatnonzero(drawn[ids])
+        chosen = np.flatnonzero(self._is_drawn[ids])
         family[chosen] = families([self._strings[i] for i in ids[chosen].tolist()])
-        for i in np.flatnonzero(np.isin(ids, list(told))).tolist():
-            family[i] = told[int(ids[i])]
+        for i in np.flatnonzero(np.isin(ids, list(self._told))).tolist():
+            family[i] = self._told[int(ids[i])]
         n_events = np.where(ids < len(count), count[np.minimum(ids, len(count) - 1)] if len(count) else 0, 0)
         return Table({"family": (family, "u1"), "count": (n_events, "u4")})
+
+    @cached_property
+    def n_first(self) -> int:
+        """How many names the first pack has: those from the number 0 on."""
+        compressor = zlib.compressobj(1)
+        n_bytes = 0
+        for begin in range(0, self.n_rows, _CHUNK):
+            text = json.dumps(self.texts(begin, begin + _CHUNK), separators=(",", ":"))
+            n_bytes += len(compressor.compress(text.encode())) + len(compressor.flush(zlib.Z_SYNC_FLUSH))
+            if n_bytes > _FIRST_BYTES:
+                return begin
+        return self.n_rows
+
+    @cached_property
+    def _edges(self) -> list[int]:
+        """The numbers at which parts begin, and the end."""
+        if self.n_first == self.n_rows:
+            return [self.n_rows]
+        lengths = np.array([len(text) for text in self.texts(self.n_first, self.n_rows)])
+        part = np.cumsum(lengths + 8) // _PART_CHARACTERS
+        return [*(self.n_first + np.flatnonzero(np.diff(part, prepend=-1))).tolist(), self.n_rows]
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts the others travel in."""
+        return len(self._edges) - 1
+
+    def part(self, index: int) -> bytes:
+        """One part: a pack with `first` and `names` in its meta object and the rows of the table `names` for those."""
+        begin, end = self._edges[index : index + 2]
+        return pack({"first": begin, "names": self.texts(begin, end)}, {"names": self.table(begin, end)})
 
 
 class Cutter:

@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analysis.ops.op_families import hlo_families
+from ...analysis.ops.ops import rates_of
 from ...analysis.results import AnyResults, Results
 from .names import Names
 from .wire import Rows, Table, columns_of
-
-_RATES = ("flop_rate_gflops", "memory_bandwidth_gibps", "tensor_core_ratio")
 
 
 def op_table(results: AnyResults, names: Names, rows: Rows) -> Table:
@@ -37,13 +36,8 @@ def op_place_table(results: AnyResults, rows: Rows) -> Table:
 
 def op_rates(results: AnyResults) -> dict[str, npt.NDArray[np.float64]] | None:
     """For each framework op its rates over the whole capture, NaN where nothing is known; None where that is so for all."""
-    known = results.ops[results.ops[list(_RATES)].notna().any(axis=1)]
-    if known.empty:
-        return None
-    shares = results.op_shares
-    row_of = {key: i for i, key in enumerate(zip(known["device"] == "Device", known["name"], strict=True))}
-    rows = [row_of.get(key, -1) for key in zip(shares.is_device.tolist(), shares.name, strict=True)]  # one an op
-    return {name: np.append(known[name].to_numpy(np.float64), np.nan)[rows] for name in _RATES}
+    rates = rates_of(results.op_sums)
+    return None if all(np.isnan(one).all() for one in rates.values()) else rates
 
 
 def occurrence_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:

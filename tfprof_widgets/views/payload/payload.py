@@ -15,8 +15,6 @@ from functools import cached_property
 from ...analysis.results import AnyResults
 from .contents import Contents, contents_of
 from .first_pack import first_pack
-from .sections import PART_BYTES
-from .wire import pack
 
 
 class Payload:
@@ -43,7 +41,10 @@ class Payload:
     def keys(self) -> tuple[str, ...]:
         """The keys of all parts that are not in the overview, those first without which others cannot be read."""
         return tuple(
-            f"{name}:{i}" for name, n in self.contents.n_parts().items() if name not in self.is_here for i in range(n)
+            f"{name}:{i}"
+            for name, section in self.contents.all.items()
+            if name not in self.is_here
+            for i in range(section.n_parts)
         )
 
     def part(self, key: str) -> bytes:
@@ -53,17 +54,11 @@ class Payload:
             KeyError: there is no such part; the message names what there is.
         """
         name, _, number = key.partition(":")
-        n_parts = self.contents.n_parts()
-        index = int(number) if number.isdecimal() else -1
-        if name not in n_parts or not 0 <= index < n_parts[name]:
-            known = ", ".join(f"{name} ({n})" for name, n in n_parts.items())
+        section = self.contents.all.get(name)
+        if section is None or not number.isdecimal() or int(number) >= section.n_parts:
+            known = ", ".join(f"{name} ({one.n_parts})" for name, one in self.contents.all.items())
             raise KeyError(f"no part {key!r}; there are: {known}")
-        if name == "events":
-            return pack({}, self.contents.events.tile(index))
-        if name == "stats":
-            packed = pack({}, self.contents.events.stats(index))
-            return packed if len(packed) <= PART_BYTES else pack({}, self.contents.events.few_stats(index))
-        return self.contents.names.part(index) if name == "names" else self.contents.sections[name].part(index)
+        return section.part(int(number))
 
 
 def build_payload(results: AnyResults, *, title: str = "", notices: Sequence[str] = ()) -> Payload:

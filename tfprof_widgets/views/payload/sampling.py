@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...trace.trace import Int64, Trace
+from ...trace.trace import Float64, Int64, Trace
 from .positions import Positions
 from .tiles import Tiles
 
@@ -72,8 +72,8 @@ def _binned(trace: Trace, positions: Positions, begin: int, span_ps: tuple[float
     return inside[kept] + begin, key[kept]
 
 
-def longest_of_runs(key: Int64, duration_ps: Int64) -> Int64:
-    """For each run of equal keys the index of the longest duration, of equals the first; ascending."""
+def longest_of_runs(key: Int64, duration_ps: Int64 | Float64) -> Int64:
+    """For each run of equal keys the index of the longest duration or largest value, of equals the first; ascending."""
     if not len(key):
         return np.empty(0, np.int64)
     first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))

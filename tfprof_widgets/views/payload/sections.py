@@ -3,22 +3,58 @@
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Protocol
 
 from ...trace.trace import Int64
 from .wire import Rows, Segment, Table, pack
 
 PART_BYTES = 4 * 2**20
 """The most that one message carries: beyond, a browser holds several times as much while it decodes."""
+_LIST_ROW_BYTES = 100
+"""Of JSON, more or less."""
 _PROBE_ROWS = 4096
 """From the middle of a long table: how well they compress tells whether it is worth while to compress it all."""
 _PROBE_SLACK = 1.5
 
 Interval = tuple[Int64, Int64]
+
+
+class Section(Protocol):
+    """What travels in the first pack or in parts."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has; of a late one 0 until they are found."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one row before compression, about."""
+        ...
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts it travels in, if not at once."""
+        ...
+
+    def part(self, index: int) -> bytes:
+        """One part, a pack."""
+        ...
+
+
+@dataclass(frozen=True)
+class TileSection:
+    """What travels tile by tile."""
+
+    n_rows: int
+    row_bytes: int
+    n_parts: int
+    part: Callable[[int], bytes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,25 +89,14 @@ class TableSection:
         """All rows, compressed."""
         return Segment(self.build(slice(0, self.n_rows)))
 
-    def fits(self, n_bytes: int) -> bool:
-        """Whether all rows take at most so many bytes."""
-        return self.may_fit(n_bytes) and len(self.whole.data) <= n_bytes
-
-    def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out whether all rows take at most so many bytes."""
-        if "whole" in self.__dict__ or self.n_rows <= 4 * _PROBE_ROWS:
-            return True
-        return self._probed_row_bytes * self.n_rows <= _PROBE_SLACK * n_bytes
-
-    @cached_property
-    def _probed_row_bytes(self) -> float:
-        middle = self.n_rows // 2
-        return len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).data) / _PROBE_ROWS
-
-    @property
-    def n_bytes(self) -> int:
-        """Of all rows, compressed."""
-        return len(self.whole.data)
+    def fits(self, n_bytes: float) -> bool:
+        """Whether all rows take at most so many bytes; of a long table some tell whether it is worth while to find out."""
+        if "whole" not in self.__dict__ and self.n_rows > 4 * _PROBE_ROWS:
+            middle = self.n_rows // 2
+            probed = len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).data) / _PROBE_ROWS
+            if probed * self.n_rows > _PROBE_SLACK * n_bytes:
+                return False
+        return len(self.whole.data) <= n_bytes
 
     def part(self, index: int) -> bytes:
         """One part, a pack."""
@@ -81,94 +106,56 @@ class TableSection:
         return pack({}, {self.name: self.build(slice(begin, min(begin + self._rows_per_part, self.n_rows)))})
 
 
-@dataclass(frozen=True, eq=False)
 class ListSection:
     """A list of the meta object, cut the same way; of JSON, so rows differ in size."""
 
-    name: str
-    n_rows: int
-    build: Callable[[int, int], list[Any]]
-    """The rows from one to before another."""
-    rows_per_part: int = 1000
+    row_bytes = _LIST_ROW_BYTES
+
+    def __init__(
+        self, name: str, n_rows: int, build: Callable[[int, int], list[Any]], rows_per_part: int = 1000
+    ) -> None:
+        """`build` gives the rows from one to before another."""
+        self.name, self.n_rows, self._build, self._rows_per_part = name, n_rows, build, rows_per_part
+        self._packed: dict[int, bytes] = {}
 
     @property
     def n_parts(self) -> int:
         """How many parts it travels in, if not at once."""
-        return max(1, -(-self.n_rows // self.rows_per_part))
+        return max(1, -(-self.n_rows // self._rows_per_part))
 
     @cached_property
     def whole(self) -> list[Any]:
         """All rows."""
-        return self.build(0, self.n_rows)
+        rows = self._build(0, self.n_rows)
+        self.n_rows = len(rows)
+        return rows
 
     @cached_property
     def n_bytes(self) -> int:
         """Of all rows, compressed."""
         return json_bytes(self.whole)
 
-    def fits(self, n_bytes: int) -> bool:
-        """Whether all rows take at most so many bytes."""
-        return self.n_rows <= self.rows_per_part and self.n_bytes <= n_bytes
-
-    def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out whether all rows take at most so many bytes."""
-        return self.n_parts > 1 or self.n_bytes <= n_bytes
+    def fits(self, n_bytes: float) -> bool:
+        """Whether all rows travel at once and take at most so many bytes."""
+        return self.n_parts == 1 and self.n_bytes <= n_bytes
 
     def part(self, index: int) -> bytes:
         """One part, a pack; kept, because rows of a list take long to make and little when they are packed."""
         if index not in self._packed:
-            begin = index * self.rows_per_part
-            end = min(begin + self.rows_per_part, self.n_rows)
-            rows = self.whole[begin:end] if "whole" in self.__dict__ else self.build(begin, end)
+            begin, end = index * self._rows_per_part, min((index + 1) * self._rows_per_part, self.n_rows)
+            known = self.whole if self.n_parts == 1 or "whole" in self.__dict__ else None
+            rows = self._build(begin, end) if known is None else known[begin : begin + self._rows_per_part]
             self._packed[index] = pack({self.name: rows}, {})
         return self._packed[index]
 
-    @cached_property
-    def _packed(self) -> dict[int, bytes]:
-        return {}
 
-
-@dataclass(frozen=True, eq=False)
-class LateSection:
+class LateSection(ListSection):
     """A short list that takes long to find: it is found when it is asked for, and a long capture is shown without it first."""
 
-    name: str
-    find: Callable[[], list[Any]]
-    most_events: int | None = None
-    """Of a capture of more it is not in the first pack, though there may be room: None for of any."""
-    n_parts: ClassVar[int] = 1
-    """It travels at once."""
-
-    @cached_property
-    def whole(self) -> list[Any]:
-        """All rows."""
-        return self.find()
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are; 0 until they are found."""
-        return len(self.whole) if "whole" in self.__dict__ else 0
-
-    @cached_property
-    def n_bytes(self) -> int:
-        """Of all rows, compressed."""
-        return json_bytes(self.whole)
-
-    def fits(self, n_bytes: int) -> bool:
-        """Whether all rows take at most so many bytes."""
-        return self.n_bytes <= n_bytes
-
-    def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out whether all rows take at most so many bytes."""
-        return self.n_bytes <= n_bytes
-
-    @cached_property
-    def _packed(self) -> bytes:
-        return pack({self.name: self.whole}, {})
-
-    def part(self, _index: int) -> bytes:
-        """The only part, a pack."""
-        return self._packed
+    def __init__(self, name: str, find: Callable[[], list[Any]], most_events: int | None = None) -> None:
+        """Of a capture of more than `most_events` it is not in the first pack, though there may be room: None for of any."""
+        super().__init__(name, 0, lambda _begin, _end: find(), sys.maxsize)
+        self.most_events = most_events
 
 
 def json_bytes(rows: object) -> int:

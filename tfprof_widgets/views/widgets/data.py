@@ -34,9 +34,6 @@ Call = Callable[[Message], tuple[Mapping[str, Any], Sequence[bytes]]]
 class TraceData(ipywidgets.Widget):  # type: ignore[misc]
     """What all views of one profile draw from: the first pack is state and survives saving, parts are sent when asked for."""
 
-    _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)
-    _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)
-
     data_id = traitlets.Unicode().tag(sync=True)
     """Names the decoded arrays in the page, so that views share them."""
     overview = traitlets.Unicode().tag(sync=True)

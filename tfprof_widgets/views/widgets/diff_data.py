@@ -18,9 +18,6 @@ _LEVEL = 6
 class DiffData(ipywidgets.Widget):  # type: ignore[misc]
     """What changed between two runs. It has no view of its own."""
 
-    _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)
-    _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)
-
     packed = traitlets.Unicode().tag(sync=True)
     """Base64 of the zlib-compressed JSON that `js/src/views/diff_panel/payload.ts` reads."""
 

@@ -20,9 +20,6 @@ STATIC = Path(__file__).parents[2] / "static"
 class Library(ipywidgets.Widget):  # type: ignore[misc]
     """The text of one script; `js/src/host/library.ts` runs it once a page."""
 
-    _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)
-    _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)
-
     name = traitlets.Unicode().tag(sync=True)
     """With `version`, names it in the page."""
     version = traitlets.Unicode().tag(sync=True)

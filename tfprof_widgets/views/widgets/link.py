@@ -25,9 +25,6 @@ def _whole_names(names: Iterable[object], link: LinkModel) -> tuple[str, ...]:
 class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     """The time range, selection, hover, step and host that every view of one profile follows. It has no view of its own."""
 
-    _model_name = traitlets.Unicode("WidgetModel").tag(sync=True)
-    _model_module = traitlets.Unicode("@jupyter-widgets/base").tag(sync=True)
-
     time_range = traitlets.Tuple(default_value=()).tag(sync=True)
     """`(t0_ns, t1_ns)` after the trace origin, or `()` for the whole capture. One trait, because two would tear."""
     selection = traitlets.Tuple(default_value=()).tag(sync=True, to_json=_cut_names, from_json=_whole_names)

@@ -219,7 +219,7 @@ def test_what_a_compiled_program_tells_of_the_users_lines_is_taken(ran: ResultsO
         source_line=np.full(n, 7, np.int32),
         frame=np.full(n, -1, np.int32),
     )
-    lines = compute_source_lines(results.trace, told, ops=results.ops)
+    lines = compute_source_lines(results.trace, told, totals=results.op_totals)
     (entry,) = np.flatnonzero(lines.entries["file"] == "/home/me/net.py")
     assert lines.entries["line"][entry] == 7
     charged = {shares.name[i] for i in np.flatnonzero(lines.op_entry == entry)}
@@ -237,10 +237,10 @@ def test_callers_in_a_compiled_program_lead_to_the_users_line(ran: ResultsOf) ->
         function=("matmul", "call", "a", "b"),
     )
     told = replace(results.op_shares, frames=frames, frame=np.zeros(n, np.int32))
-    lines = compute_source_lines(results.trace, told, ops=results.ops)
+    lines = compute_source_lines(results.trace, told, totals=results.op_totals)
     assert {8} == set(lines.entries["line"][lines.entries["bucket"] == ""])
     circle = replace(told, frame=np.full(n, 2, np.int32))
-    assert (compute_source_lines(results.trace, circle, ops=results.ops).entries["bucket"] != "").all()
+    assert (compute_source_lines(results.trace, circle, totals=results.op_totals).entries["bucket"] != "").all()
 
 
 def test_a_map_without_any_reference_charges_all_to_buckets(ran: ResultsOf) -> None:

@@ -18,7 +18,7 @@ from tfprof_widgets.errors import CaptureError
 from tfprof_widgets.notebook.dialog.dialog import CaptureDialog
 from tfprof_widgets.notebook.dialog.remote import capture_dialog, read_field
 from tfprof_widgets.views.widgets.cells import family
-from tfprof_widgets.views.widgets.dashboard import Dashboard
+from tfprof_widgets.views.widgets.views import Dashboard
 
 WAIT_S = 60
 DEFAULTS: dict[str, Any] = {
