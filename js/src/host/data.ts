@@ -12,6 +12,7 @@ import type { Span } from "../model/time/viewport";
 import type { TraceMeta } from "../model/wire/meta";
 import type { Table } from "../model/wire/wire";
 import type { AnyModel, Host } from "./afm";
+import { guarded } from "./failures";
 import { type Change, Store } from "./store";
 import type { Reply } from "./transport";
 
@@ -153,8 +154,9 @@ class StoreData implements TraceData {
   }
   #listen(listener: (change: Change, name: string) => void, signal: AbortSignal) {
     if (signal.aborted) return;
-    this.store.listeners.add(listener);
-    signal.addEventListener("abort", () => this.store.listeners.delete(listener), { once: true });
+    const told = guarded(listener, signal);
+    this.store.listeners.add(told);
+    signal.addEventListener("abort", () => this.store.listeners.delete(told), { once: true });
   }
 
   async ready(names: readonly string[]): Promise<void> {

@@ -5,6 +5,7 @@
  * does not flood the kernel. Hover stays in the page: it changes with every move of the mouse.
  */
 import type { AnyModel, Host } from "./afm";
+import { guarded } from "./failures";
 import { LateSave } from "./late_save";
 
 export type TimeRange = readonly [number, number];
@@ -129,8 +130,9 @@ class ModelLink implements Link {
       this.#listeners.set(field, listeners);
     }
     const own = listeners;
-    own.add(listener);
-    signal.addEventListener("abort", () => own.delete(listener), { once: true });
+    const told = guarded(listener, signal);
+    own.add(told);
+    signal.addEventListener("abort", () => own.delete(told), { once: true });
   }
 
   #take(field: LinkField, value: unknown) {

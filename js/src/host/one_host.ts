@@ -12,6 +12,7 @@ import type { Span } from "../model/time/viewport";
 import type { TraceMeta } from "../model/wire/meta";
 import type { Table } from "../model/wire/wire";
 import type { TraceData } from "./data";
+import { guarded } from "./failures";
 import type { Link, LinkField, TimeRange } from "./link";
 
 interface Chosen {
@@ -71,8 +72,9 @@ export class OneHost {
 
   onChosen(listener: () => void, signal: AbortSignal): void {
     if (signal.aborted) return;
-    this.#listeners.add(listener);
-    signal.addEventListener("abort", () => this.#listeners.delete(listener), { once: true });
+    const told = guarded(listener, signal);
+    this.#listeners.add(told);
+    signal.addEventListener("abort", () => this.#listeners.delete(told), { once: true });
   }
 }
 

@@ -84,7 +84,7 @@ export async function createChart(view: TraceView, parent: HTMLElement): Promise
   const library = await host.getModel(String(model.get("bokeh")), { signal });
   const Bokeh = await runOnce((trait) => library.get(trait), runBokeh);
   // Inert: pointer, keys and focus belong to the view around it.
-  const element = h("div", { class: "tfp-bokeh", "aria-hidden": "true", inert: true });
+  const element = h("div.tfp-bokeh", { "aria-hidden": "true", inert: true });
   parent.append(element);
   await connected(element, signal);
   const views = await Bokeh.embed.embed_item(JSON.parse(String(model.get("figure"))), element);

@@ -32,8 +32,8 @@ export function barCell(text: string, parts: readonly BarPart[]): Node {
     bar.style.background = color;
     return bar;
   });
-  if (bars.length === 1) return h("div", { class: "tfp-bar-cell" }, h("span", {}, text), ...bars);
-  return h("div", { class: "tfp-bar-cell" }, h("span", {}, text), h("div", { class: "tfp-bar-stack" }, ...bars));
+  if (bars.length === 1) return h("div.tfp-bar-cell", h("span", text), ...bars);
+  return h("div.tfp-bar-cell", h("span", text), h("div.tfp-bar-stack", ...bars));
 }
 
 /** Amounts as numbers with bars, the largest of which fills the column. */

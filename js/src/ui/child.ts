@@ -14,8 +14,6 @@ export async function renderChild(view: View, trait: string, el: HTMLElement): P
     await child.render({ el, signal: view.signal });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    el.append(
-      h("div", { class: "tfp-error", role: "alert" }, `The ${trait.replaceAll("_", " ")} view failed: ${reason}`),
-    );
+    el.append(h("div.tfp-error", { role: "alert" }, `The ${trait.replaceAll("_", " ")} view failed: ${reason}`));
   }
 }

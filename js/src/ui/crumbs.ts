@@ -20,7 +20,7 @@ export function crumbButtons(
     if (i > 0 && i <= skipped) return;
     if (i > 0) {
       const joint = i === skipped + 1 && skipped > 0 ? "› … ›" : "›";
-      parts.push(h("span", { class: "sep", "aria-hidden": "true" }, joint));
+      parts.push(h("span.sep", { "aria-hidden": "true" }, joint));
     }
     const attributes = { title: text, "aria-current": i === path.length - 1 ? "true" : undefined };
     parts.push(button(text, () => open(row), signal, attributes));

@@ -1,51 +1,77 @@
 /** Elements from a tag, attributes and children. Strings become text nodes, so text of a trace can never become markup. */
 
-export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
-export type Child = Node | string | null | undefined | false;
+import { guarded } from "../host/failures";
 
-/** An HTML element. `true` sets an empty attribute; `false` and `undefined` set none. */
+/** A style is an object of properties by their CSS names. */
+export type Attributes = Readonly<
+  Record<string, string | number | boolean | undefined | Readonly<Record<string, string>>>
+>;
+export type Child = Node | string | null | undefined | false;
+type Parts = readonly [Attributes, ...Child[]] | readonly Child[];
+
+/** An HTML element, its classes behind its tag: "div.bar.on". `true` sets an empty attribute; `false` and `undefined` set none. */
 export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: Child[]
+  tag: K | `${K}.${string}`,
+  ...parts: Parts
 ): HTMLElementTagNameMap[K] {
-  return fill(document.createElement(tag), attributes, children);
+  const [name, ...classes] = tag.split(".");
+  return fill(document.createElement(name as K), classes, parts);
 }
 
 /** An SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: Child[]
+  tag: K | `${K}.${string}`,
+  ...parts: Parts
 ): SVGElementTagNameMap[K] {
-  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  const [name, ...classes] = tag.split(".");
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", name as K), classes, parts);
 }
 
-function fill<E extends Element>(element: E, attributes: Attributes, children: readonly Child[]): E {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+function fill<E extends HTMLElement | SVGElement>(element: E, classes: readonly string[], parts: Parts): E {
+  if (classes.length > 0) element.setAttribute("class", classes.join(" "));
+  for (const part of parts) {
+    if (!part) continue;
+    if (part instanceof Node || typeof part === "string") element.append(part);
+    else setAttributes(element, part);
   }
-  for (const child of children) if (child) element.append(child);
   return element;
 }
 
-type Handlers = { readonly [K in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[K]) => void };
+function setAttributes(element: HTMLElement | SVGElement, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "object") {
+      for (const [property, text] of Object.entries(value)) element.style.setProperty(property, text);
+    } else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+type Handlers = { readonly [K in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[K]) => unknown };
 
 /** Listens to events of an element until the signal. */
 export function on(element: Element, signal: AbortSignal, handlers: Handlers): void {
   for (const [name, handler] of Object.entries(handlers))
-    element.addEventListener(name, handler as (event: Event) => void, { signal });
+    element.addEventListener(name, guarded(handler as (event: Event) => unknown, signal), { signal });
+}
+
+/** Hands keys to `act`, which says whether one means something here: nothing else then acts on it. */
+export function onKeys(element: Element, signal: AbortSignal, act: (event: KeyboardEvent) => boolean): void {
+  const keydown = (event: KeyboardEvent) => {
+    if (!act(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  on(element, signal, { keydown });
 }
 
 /** A button; `title` is also what a screen reader says where the text alone is not clear. */
 export function button(
   text: string,
-  onClick: () => void,
+  onClick: () => unknown,
   signal: AbortSignal,
   attributes: Attributes = {},
 ): HTMLButtonElement {
   const element = h("button", { type: "button", ...attributes }, text);
-  element.addEventListener("click", onClick, { signal });
+  on(element, signal, { click: onClick });
   return element;
 }
 
@@ -111,13 +137,12 @@ async function copyText(text: string): Promise<boolean> {
 
 /** Why a view is empty, what to do about it, and the code to paste. */
 export function emptyState(title: string, reason: string, code: string, signal: AbortSignal): HTMLElement {
-  const box = h("div", { class: "empty", role: "status" }, h("h2", {}, title), h("p", {}, reason));
+  const box = h("div.empty", { role: "status" }, h("h2", title), h("p", reason));
   if (code)
     box.append(
-      h("pre", {}, code),
+      h("pre", code),
       h(
         "p",
-        {},
         copyButton("Copy", () => code, signal),
       ),
     );

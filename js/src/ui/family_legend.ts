@@ -12,6 +12,6 @@ export function familyLegend(looks: readonly CellLook[]): HTMLElement[] {
     .filter((family) => used.has(family))
     .map((family) => {
       const colors = `--fill:var(--s-${family});--edge:var(--e-${family})`;
-      return legendEntry(h("i", { class: "sw", style: colors }), FAMILY_LABELS[family] ?? "several, none over half");
+      return legendEntry(h("i.sw", { style: colors }), FAMILY_LABELS[family] ?? "several, none over half");
     });
 }

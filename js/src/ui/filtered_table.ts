@@ -29,27 +29,24 @@ export class FilteredTable<R> {
   readonly element: HTMLElement;
   #shown: readonly R[] = [];
   readonly grid: Grid<R>;
-  readonly #count = h("span", { class: "q", role: "status" });
+  readonly #count = h("span.q", { role: "status" });
   readonly #input: HTMLInputElement;
 
   constructor(
-    { signal, guard }: Pick<View, "signal" | "guard">,
+    { signal }: Pick<View, "signal">,
     readonly options: FilteredTableOptions<R>,
   ) {
     const { controls = [], above = [], csv } = options;
     const attributes = { type: "search", placeholder: "Filter: text or /regex/", "aria-label": options.filterLabel };
     this.#input = h("input", attributes);
     this.grid = new Grid<R>({ ...options, signal });
-    const filter = inFrame(
-      guard(() => this.apply()),
-      signal,
-    );
+    const filter = inFrame(() => this.apply(), signal);
     this.#input.addEventListener("input", filter, { signal });
     const save = () => download(csv.file, csvOf(csv.columns, this.grid.shown()), "text/csv");
     const saver = button("CSV", save, signal, { title: "Save the rows shown, with full names and precision" });
-    const space = h("span", { class: "sp" });
-    const bar = h("div", { class: "bar" }, this.#input, ...controls, space, this.#count, saver);
-    this.element = h("div", { class: "tfp-fill tfp-linked" }, bar, ...above, this.grid.element);
+    const space = h("span.sp");
+    const bar = h("div.bar", this.#input, ...controls, space, this.#count, saver);
+    this.element = h("div.tfp-fill.tfp-linked", bar, ...above, this.grid.element);
   }
 
   /** Filters anew, as after a change of the rows. */
@@ -70,9 +67,7 @@ export class FilteredTable<R> {
 
   #describe(error: string, isOff: boolean): void {
     const [text, about] = this.options.describe(this.#shown, isOff);
-    const parts: Child[] = error
-      ? [`Filter not applied: ${error}`]
-      : [text, about && h("span", { class: "tfp-about" }, about)];
+    const parts: Child[] = error ? [`Filter not applied: ${error}`] : [text, about && h("span.tfp-about", about)];
     this.#count.replaceChildren(...parts.filter((part) => part !== undefined && part !== null && part !== false));
     // Where there is no room the text is cut.
     this.#count.title = this.#count.textContent ?? "";

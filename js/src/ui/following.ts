@@ -12,10 +12,10 @@ export interface Followers {
 
 /** What all views of the ops of a range follow; errors are shown in the view. */
 export function follow(view: TraceView, { compute, select, hover }: Followers, more: readonly string[] = []): void {
-  const { signal, data, link, guard } = view;
-  const later = paced(guard(compute), signal, () => data.nRows("occurrences") > MANY_ROWS);
+  const { signal, data, link } = view;
+  const later = paced(compute, signal, () => data.nRows("occurrences") > MANY_ROWS);
   link.on("time_range", later, signal);
   data.onTables(later, signal, ["occurrences", "steps", ...more]);
-  link.on("selection", guard(select), signal);
-  if (hover) link.on("hover", guard(hover), signal);
+  link.on("selection", select, signal);
+  if (hover) link.on("hover", hover, signal);
 }

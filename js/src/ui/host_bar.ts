@@ -20,9 +20,9 @@ export interface HostBarOptions {
 export class HostBar {
   readonly element: HTMLElement;
   readonly #select: HostSelect;
-  readonly #about = h("span", { class: "q", role: "status" });
+  readonly #about = h("span.q", { role: "status" });
   readonly #clear: HTMLButtonElement;
-  readonly #full = h("span", { class: "tfp-host-full" });
+  readonly #full = h("span.tfp-host-full");
 
   constructor(readonly options: HostBarOptions) {
     const { link, data, signal } = options;
@@ -31,16 +31,8 @@ export class HostBar {
     const roles = data.meta.host_roles ?? [];
     this.#select = new HostSelect({ hosts, roles, chosen: () => this.#host, onChoose: choose }, signal);
     this.#clear = button("All hosts", () => choose(""), signal, { title: "Show all hosts again" });
-    const label = h("b", {}, "Host");
-    this.element = h(
-      "div",
-      { class: "tfp-host-bar" },
-      label,
-      this.#select.element,
-      this.#clear,
-      this.#about,
-      this.#full,
-    );
+    const label = h("b", "Host");
+    this.element = h("div.tfp-host-bar", label, this.#select.element, this.#clear, this.#about, this.#full);
     link.on("host", () => this.#show(), signal);
     data.onTables(() => this.#show(), signal, ["steps"]);
     this.#show();
@@ -88,5 +80,5 @@ export class HostBar {
 /** Where no kernel answers: what to run. */
 export function openCode(host: string, signal: AbortSignal): HTMLElement[] {
   const code = `prof.host(${pythonText(host)})`;
-  return [h("span", {}, "In full: "), h("code", { title: code }, code), copyButton("Copy", () => code, signal)];
+  return [h("span", "In full: "), h("code", { title: code }, code), copyButton("Copy", () => code, signal)];
 }

@@ -26,7 +26,7 @@ export class HostSelect {
   readonly #input: HTMLInputElement;
   readonly #box: HTMLElement;
   readonly #list: HTMLElement;
-  readonly #count = h("div", { class: "n", role: "status" });
+  readonly #count = h("div.n", { role: "status" });
   /** Rows of the hosts in the list; -1 is all of them. */
   #rows: readonly number[] = [];
   #active = 0;
@@ -42,9 +42,9 @@ export class HostSelect {
       ...{ "aria-label": "Host", "aria-expanded": "false", "aria-controls": id, "aria-autocomplete": "list" },
       ...{ placeholder: "Type to find a host" },
     });
-    this.#box = h("div", { class: "tfp-host-list", hidden: true }, this.#count, this.#list);
+    this.#box = h("div.tfp-host-list", { hidden: true }, this.#count, this.#list);
     const attributes = { class: "tfp-host-select", "data-lm-suppress-shortcuts": "true" };
-    this.element = h("span", attributes, this.#input, h("span", { class: "v", "aria-hidden": "true" }, "▾"), this.#box);
+    this.element = h("span", attributes, this.#input, h("span.v", { "aria-hidden": "true" }, "▾"), this.#box);
     this.#listen(signal);
     this.show();
   }
@@ -117,8 +117,8 @@ export class HostSelect {
     const item = h(
       "li",
       { id: `${this.#list.id}-${place}`, role: "option", "aria-selected": String(name === chosen()), title: name },
-      h("span", {}, text),
-      h("span", { class: "q" }, roles[row] ?? ""),
+      h("span", text),
+      h("span.q", roles[row] ?? ""),
     );
     item.dataset.place = String(place);
     return item;

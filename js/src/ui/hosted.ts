@@ -1,5 +1,6 @@
 /** A view of one trace -> the same view of the linked host: it follows, is built anew, or says that this host has none of it. */
 
+import { showFailures } from "../host/failures";
 import { OneHost } from "../host/one_host";
 import { hostsOf, shortHost } from "../model/hosts/hosts";
 import { button, emptyState, h } from "./dom";
@@ -14,7 +15,7 @@ const NO_RANGE =
 export class Hosted {
   readonly #one: OneHost;
   readonly #of: OfHost;
-  readonly #note = h("div", { class: "tfp-left-out tfp-host-note", role: "note" });
+  readonly #note = h("div.tfp-left-out.tfp-host-note", { role: "note" });
   #built = new AbortController();
   #isEmpty = false;
 
@@ -23,21 +24,13 @@ export class Hosted {
     readonly build: (view: TraceView) => void | Promise<void>,
     readonly needs: Needs & { readonly ofHost: OfHost },
   ) {
-    const { link, data, signal, guard } = view;
+    const { link, data, signal } = view;
     this.#of = needs.ofHost;
     const ignoresRange = () => this.#of.needsExecutions === true && data.meta.is_reduced === true;
     this.#one = new OneHost(link, data, ignoresRange);
-    link.on(
-      "host",
-      guard(() => this.#follow()),
-      signal,
-    );
+    link.on("host", () => this.#follow(), signal);
     link.on("time_range", () => this.#say(), signal);
-    data.onTables(
-      guard(() => this.#one.tell()),
-      signal,
-      ["host_totals"],
-    );
+    data.onTables(() => this.#one.tell(), signal, ["host_totals"]);
     signal.addEventListener("abort", () => this.#built.abort(), { once: true });
   }
 
@@ -45,6 +38,7 @@ export class Hosted {
     if (this.view.signal.aborted) return;
     const built = new AbortController();
     this.#built = built;
+    showFailures(built.signal, this.view.fail);
     const one = this.#one;
     const view: TraceView = {
       ...this.view,
@@ -109,7 +103,6 @@ export class Hosted {
     box.append(
       h(
         "p",
-        {},
         button("All hosts", () => link.setHost(""), signal),
       ),
     );

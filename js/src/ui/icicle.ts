@@ -45,8 +45,8 @@ interface Drawn {
 }
 
 export class Icicle {
-  readonly element = h("div", { class: "tfp-icicle", role: "group", "data-lm-suppress-shortcuts": "true" });
-  readonly #sheet = h("div", { class: "sheet" });
+  readonly element = h("div.tfp-icicle", { role: "group", "data-lm-suppress-shortcuts": "true" });
+  readonly #sheet = h("div.sheet");
   #drawn: readonly Drawn[] = [];
   #current = 0;
 
@@ -178,11 +178,11 @@ function cellElement(
   if (px >= MIN_LABEL_PX) {
     const room = px - PADDING_PX;
     const text = cutLabel(cell, look.label, (cut) => widthOf(cut) <= room);
-    element.append(h("span", { class: "name" }, text));
-    if (widthOf(text) + widthOf(look.figure) + 14 < room) element.append(h("span", { class: "v" }, ` ${look.figure}`));
+    element.append(h("span.name", text));
+    if (widthOf(text) + widthOf(look.figure) + 14 < room) element.append(h("span.v", ` ${look.figure}`));
   }
   if (look.backwardRatio > 0 && px >= MIN_FILL_PX) {
-    const strip = h("i", { class: "bw" });
+    const strip = h("i.bw");
     strip.style.width = `${look.backwardRatio * 100}%`;
     element.append(strip);
   }

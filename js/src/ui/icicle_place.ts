@@ -37,9 +37,9 @@ export interface IcicleScene {
 
 export class IciclePlace {
   readonly crumbs: HTMLElement;
-  readonly say = h("span", { class: "tfp-say q", role: "status" });
-  readonly legend = h("div", { class: "tfp-scope-legend" });
-  readonly element = h("div", { class: "tfp-icicle-place" });
+  readonly say = h("span.tfp-say.q", { role: "status" });
+  readonly legend = h("div.tfp-scope-legend");
+  readonly element = h("div.tfp-icicle-place");
   readonly #icicle: Icicle;
   readonly #tip = createTip(this.element);
   #width = DEFAULT_WIDTH_PX;
@@ -51,7 +51,7 @@ export class IciclePlace {
     readonly mostCrumbs: number,
     readonly signal: AbortSignal,
   ) {
-    this.crumbs = h("nav", { class: "tfp-crumbs", "aria-label": crumbsLabel });
+    this.crumbs = h("nav.tfp-crumbs", { "aria-label": crumbsLabel });
     const onPick = (cell: Cell) => {
       this.#tip.hide();
       listeners.onPick(cell);
@@ -87,7 +87,7 @@ export class IciclePlace {
     this.crumbs.replaceChildren(...crumbButtons(path, this.mostCrumbs, open, this.signal));
     const entries = familyLegend(looks);
     if (looks.some(({ backwardRatio }) => backwardRatio > 0))
-      entries.push(legendEntry(h("i", { class: "sw bw", style: "--edge:var(--ink-2)" }), "backward part"));
+      entries.push(legendEntry(h("i.sw.bw", { style: "--edge:var(--ink-2)" }), "backward part"));
     this.legend.replaceChildren(...entries);
   }
 

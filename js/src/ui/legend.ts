@@ -4,7 +4,7 @@ import { h } from "./dom";
 
 /** A square of a CSS colour. */
 export function swatch(color: string): HTMLElement {
-  const element = h("i", { class: "sw" });
+  const element = h("i.sw");
   element.style.background = color;
   return element;
 }
@@ -15,5 +15,5 @@ export function categorySwatch(category: string): HTMLElement {
 }
 
 export function legendEntry(mark: HTMLElement, text: string): HTMLElement {
-  return h("span", { class: "tfp-key" }, mark, text);
+  return h("span.tfp-key", mark, text);
 }

@@ -1,14 +1,17 @@
 /** What the page offers beyond elements: frames, sizes and the width of text. */
 
+import { guarded } from "../host/failures";
+
 /** Calls `fn` at most once a frame, however often it is asked to. */
-export function inFrame(fn: () => void, signal: AbortSignal): () => void {
+export function inFrame(fn: () => unknown, signal: AbortSignal): () => void {
+  const run = guarded(fn, signal);
   let isWaiting = false;
   return () => {
     if (isWaiting || signal.aborted) return;
     isWaiting = true;
     requestAnimationFrame(() => {
       isWaiting = false;
-      if (!signal.aborted) fn();
+      if (!signal.aborted) run();
     });
   };
 }
@@ -28,7 +31,7 @@ export const MANY_ROWS = 100_000;
  *
  * @param isSlow whether `fn` is known to be slow, or to cause what is
  */
-export function paced(fn: () => void, signal: AbortSignal, isSlow: () => boolean = () => false): () => void {
+export function paced(fn: () => unknown, signal: AbortSignal, isSlow: () => boolean = () => false): () => void {
   let last = Number.NEGATIVE_INFINITY;
   let asked = 0;
   let took = 0;
@@ -61,10 +64,11 @@ export function drawn(): Promise<void> {
 /** Calls `onSize` with the content box of an element, first when it has one and then whenever it changes. */
 export function watchSize(
   element: Element,
-  onSize: (width: number, height: number) => void,
+  onSize: (width: number, height: number) => unknown,
   signal: AbortSignal,
 ): void {
   if (typeof ResizeObserver === "undefined") return;
+  const tell = guarded(onSize, signal);
   let last = "";
   const observer = new ResizeObserver(([entry]) => {
     if (entry === undefined) return;
@@ -74,7 +78,7 @@ export function watchSize(
     if (now === last) return;
     last = now;
     if (now === "") return;
-    onSize(width, height);
+    tell(width, height);
   });
   observer.observe(element);
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });

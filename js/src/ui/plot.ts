@@ -51,10 +51,10 @@ export type TipPlace = Pick<DOMRect, "left" | "top" | "bottom">;
 const TIP_GAP_PX = 2;
 
 export function createTip(parent: HTMLElement): TipBox {
-  const box = h("div", { class: "tfp-tip", role: "presentation", hidden: true });
+  const box = h("div.tfp-tip", { role: "presentation", hidden: true });
   parent.append(box);
   const fill = (tip: Tip) => {
-    box.replaceChildren(h("b", {}, tip.title), ...tip.lines.map((line) => h("div", {}, line)));
+    box.replaceChildren(h("b", tip.title), ...tip.lines.map((line) => h("div", line)));
     box.hidden = false;
   };
   const place = (x: number, y: number) => {

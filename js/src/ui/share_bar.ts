@@ -59,7 +59,7 @@ const DEFAULT_WIDTH_PX = 800;
 
 export class ShareBar {
   readonly element: HTMLElement;
-  readonly #track = h("div", { class: "tfp-share-track" });
+  readonly #track = h("div.tfp-share-track");
   readonly #parts = new Map<string, HTMLElement>();
   #segments: readonly Segment[] = [];
   #selected: ReadonlySet<string> = new Set();
@@ -71,12 +71,7 @@ export class ShareBar {
     readonly onPick: (key: string) => void,
     signal: AbortSignal,
   ) {
-    this.element = h(
-      "div",
-      { class: "tfp-share", role: "img" },
-      h("span", { class: "q tfp-share-title" }, title),
-      this.#track,
-    );
+    this.element = h("div.tfp-share", { role: "img" }, h("span.q.tfp-share-title", title), this.#track);
     this.#track.addEventListener("click", (event) => this.#click(event), { signal });
     watchSize(
       this.#track,
@@ -107,7 +102,7 @@ export class ShareBar {
       const room = segment.ratio * this.#width;
       const label = labelOf(segment.labels, room - PADDING_PX, widthOf, taken);
       if (label) taken.add(label);
-      const part = h("span", { class: "tfp-share-part", title: segment.title, "data-key": segment.key }, label);
+      const part = h("span.tfp-share-part", { title: segment.title, "data-key": segment.key }, label);
       const color = segment.family.startsWith("--") ? segment.family : `--s-${segment.family}`;
       const edge = segment.family.startsWith("--") ? segment.family : `--e-${segment.family}`;
       part.style.flexGrow = String(segment.ratio);

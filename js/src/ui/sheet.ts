@@ -52,7 +52,7 @@ export class Sheet<R> {
   readonly #head = h("div", { role: "row", class: "hd" });
   readonly #space = h("div", { role: "presentation", class: "space" });
   readonly #body = h("div", { role: "rowgroup", class: "rows" }, this.#space);
-  readonly #none = h("div", { class: "none q" });
+  readonly #none = h("div.none.q");
   readonly #id = `tfp-sheet-${Math.random().toString(36).slice(2)}`;
   #columns: readonly SheetColumn<R>[] = [];
   #rows: readonly R[] = [];
@@ -233,7 +233,7 @@ export class Sheet<R> {
     const title = width === undefined ? [text, tip].filter(Boolean).join("\n") : tip;
     const press = h("button", { type: "button", class: "tfp-head", "data-column": id, title }, text);
     on(press, signal, { click: () => onSort(id) });
-    const edge = h("i", { class: "edge", "aria-hidden": "true" });
+    const edge = h("i.edge", { "aria-hidden": "true" });
     on(edge, signal, {
       pointerdown: (event) => this.#beginResize(event, edge, id),
       dblclick: () => this.#setWidth(id, null),

@@ -25,12 +25,11 @@ export class TabBar {
     this.#buttons = titles.map(({ text, note, title }, i) => {
       const attributes = { role: "tab", id: `tfp-tab-${id}-${i}`, "aria-controls": `tfp-panel-${id}-${i}`, title };
       const element = button(text, () => this.choose(i), signal, attributes);
-      if (note) element.append(h("span", { class: "n tfp-narrow-off" }, note));
+      if (note) element.append(h("span.n.tfp-narrow-off", note));
       return element;
     });
     this.panels = titles.map((_, i) =>
-      h("section", {
-        class: "tfp-panel",
+      h("section.tfp-panel", {
         role: "tabpanel",
         id: `tfp-panel-${id}-${i}`,
         "aria-labelledby": `tfp-tab-${id}-${i}`,
@@ -43,7 +42,7 @@ export class TabBar {
       ...this.#buttons,
     );
     list.addEventListener("keydown", (event) => this.#key(event), { signal });
-    this.bar = h("div", { class: "tfp-tabs" }, list);
+    this.bar = h("div.tfp-tabs", list);
   }
 
   choose(chosen: number): void {

@@ -8,7 +8,7 @@ export function addThemeSwitch(page: Document): void {
   const system = matchMedia("(prefers-color-scheme: dark)");
   let chosen: boolean | null = null;
   const toggle = h("button", { type: "button", class: "tfp-theme-switch" });
-  const line = h("div", { class: "tfp" }, toggle);
+  const line = h("div.tfp", toggle);
   const apply = () => {
     const isDark = chosen ?? system.matches;
     body.dataset.jpThemeLight = String(!isDark);

@@ -1,6 +1,7 @@
 /** Turns a build function into a widget module: root element, theme, shared models, and errors shown in their own place. */
 import type { AnyModel, Host, RenderProps, WidgetModule } from "../host/afm";
 import { connectData, type TraceData } from "../host/data";
+import { guarded, showFailures } from "../host/failures";
 import { connectLink, type Link } from "../host/link";
 import { HostBar } from "./host_bar";
 import { Hosted } from "./hosted";
@@ -21,7 +22,7 @@ export interface View {
   onTheme(listener: () => void): void;
   /** Shows an error in the view's own place; the other views stay alive. */
   fail(error: unknown): void;
-  /** `fn` with its errors shown by `fail`; for listeners and frames. */
+  /** `fn` with its errors shown by `fail`, as those of all that listens until `signal` are. */
   guard<A extends unknown[]>(fn: (...args: A) => unknown): (...args: A) => void;
 }
 
@@ -116,31 +117,27 @@ export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
 }
 
 function prepare(name: string, { model, el, host, signal: given }: RenderProps): View {
-  const signal = given ?? new AbortController().signal;
+  // One of its own, which no other view has: errors are shown where what listens until it belongs.
+  const life = new AbortController();
+  const { signal } = life;
+  if (given?.aborted) life.abort();
+  given?.addEventListener("abort", () => life.abort(), { once: true });
   const root = el.ownerDocument.createElement("div");
-  root.className = "tfp";
+  root.className = `tfp tfp-${name}`;
   root.dataset.tfprof = name;
   el.append(root);
   signal.addEventListener("abort", () => root.remove(), { once: true });
-  const listeners: (() => void)[] = [];
   const fail = (error: unknown) => {
     if (!signal.aborted) showError(root, name, error);
   };
-  const guard =
-    <A extends unknown[]>(fn: (...args: A) => unknown) =>
-    (...args: A) => {
-      try {
-        const result = fn(...args);
-        if (result instanceof Promise) result.catch(fail);
-      } catch (error) {
-        fail(error);
-      }
-    };
+  showFailures(signal, fail);
+  const guard: View["guard"] = (fn) => guarded(fn, signal);
+  const listeners: (() => void)[] = [];
   const onThemeChange = () => {
-    for (const listener of listeners) guard(listener)();
+    for (const listener of listeners) listener();
   };
   watchTheme(root, onThemeChange, signal);
-  const onTheme = (listener: () => void) => void listeners.push(listener);
+  const onTheme = (listener: () => void) => void listeners.push(guard(listener));
   return { root, model, host, signal, options: {}, onTheme, fail, guard };
 }
 

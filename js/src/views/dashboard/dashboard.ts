@@ -53,8 +53,8 @@ function notices(view: TraceView): HTMLElement[] {
   const texts = Array.isArray(given) ? given.map(String) : [];
   return texts.map((text) => {
     const colon = text.indexOf(": ");
-    const parts = colon > 0 && colon < 80 ? [h("b", {}, text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
-    return h("div", { class: "note", role: "status" }, ...parts);
+    const parts = colon > 0 && colon < 80 ? [h("b", text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
+    return h("div.note", { role: "status" }, ...parts);
   });
 }
 
@@ -123,11 +123,11 @@ interface About {
 /** What the tabs are about, and the way back to the whole capture and to all hosts. */
 class Chip {
   #about: About | null = null;
-  readonly element = h("span", { class: "tfp-chip" }, h("span", { class: "q" }, "about"));
+  readonly element = h("span.tfp-chip", h("span.q", "about"));
   readonly #words = h("span", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
-  readonly #host = h("span", {});
+  readonly #host = h("span");
   readonly #hostBox: HTMLElement;
 
   constructor(readonly view: TraceView) {
@@ -135,12 +135,12 @@ class Chip {
       "aria-label": "Show all hosts",
       title: "Show all hosts",
     });
-    this.#hostBox = h("span", { class: "of-host", role: "status" }, this.#host, clearHost);
+    this.#hostBox = h("span.of-host", { role: "status" }, this.#host, clearHost);
     this.#clear = button("×", () => clearRange(view), view.signal, {
       "aria-label": "Clear the range",
       title: "Clear the range",
     });
-    this.#box = h("span", { class: "c" }, this.#words, this.#clear);
+    this.#box = h("span.c", this.#words, this.#clear);
     this.element.append(this.#box);
     for (const field of ["time_range", "host"] as const) view.link.on(field, () => this.#show(), view.signal);
     this.#show();
@@ -193,13 +193,12 @@ function hostParts(view: TraceView, body: HTMLElement): HTMLElement[] {
 export const dashboard: TraceBuilder = {
   name: "dashboard",
   async build(view) {
-    view.root.classList.add("tfp-dashboard");
-    const place = () => h("div", { class: "place" });
+    const place = () => h("div.place");
     const [overview, steps, timeline] = [place(), place(), place()];
     const tabs = new Tabs(view);
     tabs.bar.append(new Chip(view).element);
-    const top = h("div", { class: "tfp-dash-top" }, overview, steps);
-    const body = h("div", { class: "tfp-body" }, ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
+    const top = h("div.tfp-dash-top", overview, steps);
+    const body = h("div.tfp-body", ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
     if (view.hasHosts) body.prepend(...hostParts(view, body));
     view.root.append(body);
     view.root.addEventListener(

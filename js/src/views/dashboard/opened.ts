@@ -12,9 +12,9 @@ const SLOW_MS = 3000;
 
 export class OpenedHost {
   /** The dashboard of the host, with its bar. */
-  readonly element = h("div", { class: "tfp-opened", hidden: true });
+  readonly element = h("div.tfp-opened", { hidden: true });
   /** What becomes of the request to open one. */
-  readonly say = h("div", { class: "tfp-opening", role: "status", hidden: true });
+  readonly say = h("div.tfp-opening", { role: "status", hidden: true });
   #drawn = new AbortController();
   #asked = new AbortController();
   #ref: unknown = null;
@@ -94,11 +94,11 @@ export class OpenedHost {
       model.set("opened", null);
       model.save_changes();
     };
-    const title = h("b", {}, await this.#title());
+    const title = h("b", await this.#title());
     if (signal.aborted) return;
     const back = button("Back to all hosts", close, signal);
-    const bar = h("div", { class: "tfp-host-bar", role: "region", "aria-label": "Opened host" }, title, back);
-    const place = h("div", {});
+    const bar = h("div.tfp-host-bar", { role: "region", "aria-label": "Opened host" }, title, back);
+    const place = h("div");
     this.element.append(bar, place);
     back.focus({ preventScroll: true });
     await renderChild({ ...this.view, signal }, "opened", place);

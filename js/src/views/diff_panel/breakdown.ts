@@ -17,27 +17,21 @@ export function breakdown(categories: readonly Category[], steps: StepTimes | nu
   const top = Math.max(...sums);
   if (!(top > 0)) return null;
   return h(
-    "section",
-    { class: "tfp-diff-parts", "aria-label": "A step by category, in a and in b" },
+    "section.tfp-diff-parts",
+    { "aria-label": "A step by category, in a and in b" },
+    h("div.head", h("b", "What a step is made of"), h("span.q", "ms a step, both on one scale")),
     h(
-      "div",
-      { class: "head" },
-      h("b", {}, "What a step is made of"),
-      h("span", { class: "q" }, "ms a step, both on one scale"),
-    ),
-    h(
-      "div",
-      { class: "stacks" },
+      "div.stacks",
       runBadge(0),
       stack(ordered, "a_ms", top),
       total(steps?.a_ms ?? sums[0]),
-      h("span", {}),
+      h("span"),
       joints(ordered, top),
-      h("span", {}),
+      h("span"),
       runBadge(1),
       stack(ordered, "b_ms", top),
       total(steps?.b_ms ?? sums[1]),
-      h("span", {}),
+      h("span"),
       axis(top),
     ),
     figures(ordered),
@@ -51,7 +45,7 @@ function sum(categories: readonly Category[], side: Side): number {
 }
 
 function total(ms: number): HTMLElement {
-  return h("span", { class: "total" }, formatMs(ms));
+  return h("span.total", formatMs(ms));
 }
 
 function label(category: string): string {
@@ -60,7 +54,7 @@ function label(category: string): string {
 
 function stack(categories: readonly Category[], side: Side, top: number): HTMLElement {
   const words = categories.map((one) => `${label(one.category)} ${formatMs(one[side])}`).join(", ");
-  const track = h("div", { class: "track", role: "img", "aria-label": `${side[0]}: ${words}` });
+  const track = h("div.track", { role: "img", "aria-label": `${side[0]}: ${words}` });
   for (const one of categories) {
     if (!(one[side] > 0)) continue;
     const part = h("i", { title: `${label(one.category)} in ${side[0]}: ${formatMs(one[side])}` });
@@ -86,10 +80,10 @@ function joints(categories: readonly Category[], top: number): SVGSVGElement {
 }
 
 function axis(top: number): HTMLElement {
-  const element = h("div", { class: "axis", "aria-hidden": "true" });
+  const element = h("div.axis", { "aria-hidden": "true" });
   const ticks = niceTicks(top, MOST_TICKS);
   for (const tick of ticks) {
-    const mark = h("span", { class: "tick" }, String(tick));
+    const mark = h("span.tick", String(tick));
     mark.style.left = `${(tick / top) * 100}%`;
     element.append(mark);
   }
@@ -98,10 +92,10 @@ function axis(top: number): HTMLElement {
 
 function figures(categories: readonly Category[]): HTMLElement {
   const isThere = (one: Category) => one.a_ms !== 0 || one.b_ms !== 0;
-  const list = h("dl", {}, ...categories.filter(isThere).map(entry));
+  const list = h("dl", ...categories.filter(isThere).map(entry));
   const others = categories.filter((one) => !isThere(one)).map((one) => label(one.category));
-  const none = others.length > 0 && h("div", { class: "q" }, `0 in both runs: ${others.join(", ")}`);
-  return h("div", {}, list, none);
+  const none = others.length > 0 && h("div.q", `0 in both runs: ${others.join(", ")}`);
+  return h("div", list, none);
 }
 
 function entry(one: Category): HTMLElement {
@@ -110,9 +104,9 @@ function entry(one: Category): HTMLElement {
   return h(
     "div",
     { class: isChanged(one.state) ? "cat top" : "cat", title },
-    h("dt", {}, categorySwatch(one.category), label(one.category)),
-    h("dd", {}, `${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`),
-    h("dd", {}, signed(one.change_ms)),
-    h("dd", {}, stateMark(one.state)),
+    h("dt", categorySwatch(one.category), label(one.category)),
+    h("dd", `${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`),
+    h("dd", signed(one.change_ms)),
+    h("dd", stateMark(one.state)),
   );
 }

@@ -77,7 +77,7 @@ function text(row: DiffRow, value: Known): string {
 /** The change as a number and as a bar from the middle: right is more, left is less, the pale band is noise. */
 function changeCell(row: DiffRow, largest: number): Node {
   const { change, noise } = row;
-  const axis = h("div", { class: "ax", "aria-hidden": "true" });
+  const axis = h("div.ax", { "aria-hidden": "true" });
   const share = (value: number) => (largest > 0 ? Math.min(1, value / largest) * 50 : 0);
   if (noise !== null && noise > 0) axis.append(span("noise", 50 - share(noise), 2 * share(noise)));
   if (change !== null && change !== 0) {
@@ -86,7 +86,7 @@ function changeCell(row: DiffRow, largest: number): Node {
   }
   axis.append(span("zero", 50));
   const figure = signed(change, (value) => valueText(row, value));
-  return h("div", { class: "tfp-change" }, h("span", { class: "figure" }, figure), axis);
+  return h("div.tfp-change", h("span.figure", figure), axis);
 }
 
 function span(kind: string, left: number, width?: number): HTMLElement {

@@ -25,7 +25,7 @@ async function linkOf(view: View, trait: string): Promise<Link | null> {
 
 function notices(view: View, content: DiffContent): HTMLElement[] {
   const more = Array.isArray(view.options.notices) ? view.options.notices.map(String) : [];
-  return [...content.notices, ...more].map((text) => h("div", { class: "note", role: "status" }, text));
+  return [...content.notices, ...more].map((text) => h("div.note", { role: "status" }, text));
 }
 
 /** The tables in tabs, and what of them is selected. */
@@ -44,8 +44,8 @@ class Tables {
     const titles = content.tables.map(tabTitle);
     const tabs = new TabBar("What changed", titles, (chosen) => this.#draw(tabs, chosen), view.signal);
     this.#chip = h(
-      "span",
-      { class: "tfp-diff-chip", hidden: true },
+      "span.tfp-diff-chip",
+      { hidden: true },
       this.#chosen,
       button("Show in timelines", showTimelines, view.signal, { class: "link" }),
       button("×", () => selection.clear(), view.signal, {
@@ -55,7 +55,7 @@ class Tables {
     );
     tabs.bar.append(this.#chip);
     this.elements = [tabs.bar, ...tabs.panels];
-    selection.onChange(view.guard(() => this.#follow()));
+    selection.onChange(() => this.#follow());
     tabs.choose(firstTab(content));
     this.#follow();
   }
@@ -122,16 +122,8 @@ export const diffPanel: ViewBuilder = {
     const timelines = new Timelines(view, content);
     const selection = new SharedSelection([linkA, linkB], new Partners(content.pairs, content.lone), view.signal);
     const parts = breakdown(content.categories, content.step_times);
-    const tables = h("div", { class: "tables" });
-    const body = h(
-      "div",
-      { class: "tfp-diff-body" },
-      ...notices(view, content),
-      head(content),
-      parts,
-      tables,
-      timelines.element,
-    );
+    const tables = h("div.tables");
+    const body = h("div.tfp-diff-body", ...notices(view, content), head(content), parts, tables, timelines.element);
     view.root.append(body);
     const drawing = timelines.draw();
     if (content.tables.length > 0) {

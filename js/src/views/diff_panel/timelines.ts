@@ -22,7 +22,7 @@ export class Timelines {
   ) {
     const { start_ps, span_ps } = content.alignment;
     const pad = content.is_per_step ? span_ps * MARGIN : 0;
-    this.#places = TRAITS.map(() => h("div", { class: "place" }));
+    this.#places = TRAITS.map(() => h("div.place"));
     this.#window = new SharedWindow(start_ps, { t0: -pad, t1: span_ps + pad }, (run, wanted) => {
       const root = this.#places[run].querySelector('[data-tfprof="timeline"]');
       root?.dispatchEvent(new CustomEvent(SHOW_WINDOW, { detail: wanted }));
@@ -37,12 +37,12 @@ export class Timelines {
         { signal: view.signal },
       );
     });
-    const runs = this.#places.map((place, run) => h("div", { class: "run" }, this.#title(run as 0 | 1), place));
+    const runs = this.#places.map((place, run) => h("div.run", this.#title(run as 0 | 1), place));
     this.element = h(
-      "section",
-      { class: "tfp-diff-lines", "aria-label": "Timelines of both runs" },
+      "section.tfp-diff-lines",
+      { "aria-label": "Timelines of both runs" },
       this.#head(),
-      h("div", { class: "runs" }, ...runs),
+      h("div.runs", ...runs),
     );
   }
 
@@ -53,10 +53,7 @@ export class Timelines {
 
   async #draw(place: HTMLElement, run: number): Promise<void> {
     if (this.view.model.get(TRAITS[run])) await renderChild(this.view, TRAITS[run], place);
-    else
-      place.append(
-        h("div", { class: "empty", role: "status" }, h("p", {}, "This run recorded no event: it has no timeline.")),
-      );
+    else place.append(h("div.empty", { role: "status" }, h("p", "This run recorded no event: it has no timeline.")));
   }
 
   #head(): HTMLElement {
@@ -69,17 +66,16 @@ export class Timelines {
       title: "Back to the steps at which the comparison began",
     });
     return h(
-      "div",
-      { class: "bar" },
-      h("b", {}, "Timelines"),
-      h("span", { class: "q" }, `one time scale, ${where}; pan or zoom one and the other follows`),
-      h("span", { class: "sp" }),
+      "div.bar",
+      h("b", "Timelines"),
+      h("span.q", `one time scale, ${where}; pan or zoom one and the other follows`),
+      h("span.sp"),
       reset,
     );
   }
 
   #title(run: 0 | 1): HTMLElement {
     const title = this.content.titles[run];
-    return h("div", { class: "name", title }, runBadge(run), h("span", {}, title));
+    return h("div.name", { title }, runBadge(run), h("span", title));
   }
 }

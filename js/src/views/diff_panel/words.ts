@@ -34,7 +34,7 @@ export function stateMark(state: string): HTMLElement {
   return h(
     "span",
     { class: kind, title: MEANINGS[state] },
-    h("i", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? ""),
+    h("i.mark", { "aria-hidden": "true" }, MARKS[state] ?? ""),
     state,
   );
 }
@@ -53,5 +53,5 @@ export function times(ratio: Known): string {
 
 /** A badge for the run that a figure or a timeline is of. */
 export function runBadge(run: 0 | 1): HTMLElement {
-  return h("b", { class: "tfp-run" }, run === 0 ? "a" : "b");
+  return h("b.tfp-run", run === 0 ? "a" : "b");
 }

@@ -42,12 +42,11 @@ class HloTable {
   readonly #table: LinkedTable<HloRow>;
 
   constructor(readonly view: TraceView) {
-    const { data, root } = view;
+    const { data } = view;
     const { meta } = data;
     this.#hlos = withPrograms(meta.hlo_ops ?? []);
     this.#shares = opsOfHlos((name) => data.table(name), this.#hlos.length);
     this.#ops = this.#shares.map((list) => list.map(([op]) => meta.names[meta.op_name[op]]));
-    root.classList.add("tfp-hlo_table");
     this.#table = this.#createTable();
   }
 

@@ -23,10 +23,10 @@ export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSi
   const parts = opening(scene, verdict);
   // The suggestion is about the bottleneck of the whole capture.
   if (scene.slow < 0 || scene.slow === (bottleneck ?? -1)) {
-    if (suggestion) parts.push(h("p", {}, suggestion));
+    if (suggestion) parts.push(h("p", suggestion));
     if (code) {
       const copy = copyButton("Copy the fix", () => code, signal);
-      parts.push(h("pre", {}, wrapCode(code, codeColumns(aside))), h("p", {}, copy));
+      parts.push(h("pre", wrapCode(code, codeColumns(aside))), h("p", copy));
     }
   }
   aside.replaceChildren(...parts, facts(finding));
@@ -35,9 +35,9 @@ export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSi
 /** First what is shown: of a range its own finding, of the whole capture the verdict. */
 function opening(scene: InputScene, verdict: string): HTMLElement[] {
   const found = headline(scene);
-  if (!verdict) return [h("h3", {}, found)];
-  if (scene.range === null) return [h("h3", {}, verdict), h("p", {}, found)];
-  return [h("h3", {}, found), h("p", { class: "q" }, `The whole capture: ${verdict}`)];
+  if (!verdict) return [h("h3", found)];
+  if (scene.range === null) return [h("h3", verdict), h("p", found)];
+  return [h("h3", found), h("p.q", `The whole capture: ${verdict}`)];
 }
 
 function headline({ pipeline, rank, range, slow, stats, nBatches }: InputScene): string {
@@ -51,8 +51,8 @@ function headline({ pipeline, rank, range, slow, stats, nBatches }: InputScene):
 
 function facts({ scene, nPipelines }: Finding): HTMLElement {
   const { pipeline, root, stats, nBatches } = scene;
-  const list = h("dl", { class: "tfp-kv" });
-  const fact = (term: string, text: string) => list.append(h("dt", {}, term), h("dd", {}, text));
+  const list = h("dl.tfp-kv");
+  const fact = (term: string, text: string) => list.append(h("dt", term), h("dd", text));
   if (nPipelines > 1) fact("pipeline", `${pipeline.name} on ${String(pipeline.host ?? "this host")}`);
   const batches = nBatches === 1 ? "batch" : "batches";
   fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])}`);

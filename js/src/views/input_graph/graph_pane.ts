@@ -19,8 +19,8 @@ const TOP = 20;
 
 export class GraphPane {
   readonly element: HTMLElement;
-  readonly #say = h("span", { class: "tfp-say", role: "status" });
-  readonly #canvas = h("div", { class: "tfp-graph" });
+  readonly #say = h("span.tfp-say", { role: "status" });
+  readonly #canvas = h("div.tfp-graph");
   #boxes: SVGGElement[] = [];
   #scene: InputScene | null = null;
   /** What was brought into sight last; a scroll by hand stays until something else is to be seen. */
@@ -28,26 +28,10 @@ export class GraphPane {
 
   constructor(readonly view: TraceView) {
     const { signal, link } = view;
-    this.element = h(
-      "div",
-      { class: "tfp-pane" },
-      h("div", { class: "line" }, this.#say, h("span", { class: "sp" }), legend()),
-      this.#canvas,
-    );
-    link.on(
-      "selection",
-      view.guard(() => this.#followSelection()),
-      signal,
-    );
-    link.on(
-      "hover",
-      view.guard(() => this.#followHover()),
-      signal,
-    );
-    const redraw = inFrame(
-      view.guard(() => this.#scene && this.show(this.#scene)),
-      signal,
-    );
+    this.element = h("div.tfp-pane", h("div.line", this.#say, h("span.sp"), legend()), this.#canvas);
+    link.on("selection", () => this.#followSelection(), signal);
+    link.on("hover", () => this.#followHover(), signal);
+    const redraw = inFrame(() => this.#scene && this.show(this.#scene), signal);
     watchSize(this.#canvas, redraw, signal);
   }
 
@@ -128,19 +112,19 @@ export class GraphPane {
     const { data } = this.view;
     const { range, rank, ranked, nBatches, startupPs } = scene;
     const about = range === null ? "" : ` in ${describeRange(data.meta, data.table("steps"), range)}`;
-    const where = () => h("span", { class: "tfp-about" }, about);
+    const where = () => h("span.tfp-about", about);
     if (nBatches === 0) {
-      this.#say.replaceChildren(h("b", {}, "No batch was fetched", where(), "."), " Clear the range to see all.");
+      this.#say.replaceChildren(h("b", "No batch was fetched", where(), "."), " Clear the range to see all.");
       return;
     }
     const bars = `Bars: self time, on a common scale of ${formatTime(scale)}.`;
     if (rank !== null) {
-      const lead = h("b", {}, `Execution of rank ${rank}, of ${formatCount(ranked.length)}`, where(), ":");
+      const lead = h("b", `Execution of rank ${rank}, of ${formatCount(ranked.length)}`, where(), ":");
       const begins = Number.isFinite(scene.stats.startPs[scene.root]) ? scene.stats.startPs[scene.root] : 0;
       this.#say.replaceChildren(lead, ` ${formatTime(batchPs)}, from ${formatInstant(begins, 1e6)} on. ${bars}`);
     } else {
       const left = startupPs > 0 ? ` Left out: the first, ${formatTime(startupPs)} to start.` : "";
-      const lead = h("b", {}, `One batch, on average of ${formatCount(nBatches)}`, where(), ":");
+      const lead = h("b", `One batch, on average of ${formatCount(nBatches)}`, where(), ":");
       this.#say.replaceChildren(lead, ` ${formatTime(batchPs)} from source to step. ${bars}${left}`);
     }
     this.#say.title = this.#say.textContent ?? "";
@@ -204,7 +188,7 @@ function bottleneckLabel({ nodes, nodeWidth, width }: Placed, slow: number, rati
   const share = ratio > 0 ? `: ${formatPercent(ratio)} of the wait` : "";
   const isLast = x > 0 && x + nodeWidth + SIZE.gap > width;
   const place = isLast ? { x: x + nodeWidth, "text-anchor": "end" } : { x };
-  return svg("text", { class: "b", ...place, y: y + TOP - 7 }, `Bottleneck${share}`);
+  return svg("text.b", { ...place, y: y + TOP - 7 }, `Bottleneck${share}`);
 }
 
 /** What the events of an iterator are called, by which it is selected. */

@@ -51,7 +51,7 @@ class InputView {
   #rank: number | null = null;
   #pane: Pane = "graph";
   readonly #panes = new Map<Pane, PaneView>();
-  readonly #place = h("div", { class: "tfp-panes" });
+  readonly #place = h("div.tfp-panes");
   readonly #aside = h("aside", { tabindex: 0, "aria-label": "What to change" });
   readonly #pipelines = h("select", { "aria-label": "Pipeline" });
   readonly #ranks = h("select", { "aria-label": "Execution", title: "Executions of the pipeline, longest first" });
@@ -61,19 +61,16 @@ class InputView {
     const { signal, link, data } = view;
     this.#index = slowest(data.meta.pipelines);
     this.#csv = button("CSV", () => this.#panes.get(this.#pane)?.save?.(), signal, { title: "Save the rows shown" });
-    const choose = view.guard((pane: Pane) => this.#choose(pane));
+    const choose = (pane: Pane) => this.#choose(pane);
     const panes = segmented("Part of the analysis", CHOICES, "graph", choose, signal);
-    const bar = h("div", { class: "bar" }, this.#pipelines, this.#ranks, h("span", { class: "sp" }), panes, this.#csv);
-    view.root.append(h("div", { class: "tfp-split" }, h("div", {}, bar, this.#place), this.#aside));
+    const bar = h("div.bar", this.#pipelines, this.#ranks, h("span.sp"), panes, this.#csv);
+    view.root.append(h("div.tfp-split", h("div", bar, this.#place), this.#aside));
     this.#listen(this.#pipelines, (value) => this.#choosePipeline(Number(value)));
     this.#listen(this.#ranks, (value) => {
       this.#rank = value === "" ? null : Number(value);
       this.#update();
     });
-    const update = inFrame(
-      view.guard(() => this.#update()),
-      signal,
-    );
+    const update = inFrame(() => this.#update(), signal);
     link.on(
       "time_range",
       () => {
@@ -95,11 +92,7 @@ class InputView {
   }
 
   #listen(select: HTMLSelectElement, onValue: (value: string) => void): void {
-    select.addEventListener(
-      "change",
-      this.view.guard(() => onValue(select.value)),
-      { signal: this.view.signal },
-    );
+    select.addEventListener("change", () => onValue(select.value), { signal: this.view.signal });
   }
 
   #choosePipeline(index: number): void {
@@ -252,7 +245,6 @@ const INPUT_OF_HOST: OfHost = {
 export const inputGraph: TraceBuilder = {
   name: "input_graph",
   build(view) {
-    view.root.classList.add("tfp-input_graph");
     if (!view.data.meta.pipelines?.length) {
       const reason =
         "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:";

@@ -57,7 +57,7 @@ export function nodeBox(
   // A name that holds all that can be read in the box, in that order; without the blanks its texts run into each other.
   for (const part of parts) if (part.textContent) part.append(" ");
   group.setAttribute("aria-label", [title, ...parts.map((part) => part.textContent)].join(" "));
-  group.append(svg("title", {}, title), ...parts);
+  group.append(svg("title", title), ...parts);
   return group;
 }
 
@@ -84,16 +84,16 @@ function boxParts(name: string, settings: string, cost: IteratorCost, { width, h
   const start = started(cost);
   const dy = start ? 13 : 0;
   const parts = [
-    svg("rect", { class: "box", width, height }),
-    svg("rect", { class: "tint", x: 2, y: 2, width: width - 4, height: height - 4 }),
-    svg("text", { class: "b", x: 8, y: 17 }, name),
+    svg("rect.box", { width, height }),
+    svg("rect.tint", { x: 2, y: 2, width: width - 4, height: height - 4 }),
+    svg("text.b", { x: 8, y: 17 }, name),
     svg("text", { x: 8, y: 30 }, settings),
-    svg("text", { class: "k", x: 8, y: 46 }, `${formatTime(self)} self`),
+    svg("text.k", { x: 8, y: 46 }, `${formatTime(self)} self`),
     svg("text", { x: 8, y: 59 }, `${formatTime(total)} total`),
     svg("text", { x: 8, y: 72 }, start),
-    svg("rect", { class: "track", x: 8, y: 66 + dy, width: width - 16, height: 8 }),
-    svg("rect", { class: "self", x: 8, y: 66 + dy, width: bar, height: 8 }),
-    svg("rect", { class: "ring", x: -3, y: -3, width: width + 6, height: height + 6 }),
+    svg("rect.track", { x: 8, y: 66 + dy, width: width - 16, height: 8 }),
+    svg("rect.self", { x: 8, y: 66 + dy, width: bar, height: 8 }),
+    svg("rect.ring", { x: -3, y: -3, width: width + 6, height: height + 6 }),
   ];
   if (width <= CALLS_FROM_PX) return parts;
   return [...parts, svg("text", { x: width - 7, y: 46, "text-anchor": "end" }, `${formatCalls(calls)} ×`)];
@@ -132,7 +132,7 @@ export function arrow(points: Points, top: number, isCritical: boolean): SVGElem
 export function legend(): HTMLElement {
   const key = (text: string, kind: string) => {
     const line = svg("path", { class: `tfp-arrow${kind}`, d: "M0 4H22" });
-    return h("span", {}, svg("svg", { width: 26, height: 8, "aria-hidden": "true" }, line), text);
+    return h("span", svg("svg", { width: 26, height: 8, "aria-hidden": "true" }, line), text);
   };
-  return h("span", { class: "tfp-keys" }, key("critical path", " critical"), key("not critical", ""));
+  return h("span.tfp-keys", key("critical path", " critical"), key("not critical", ""));
 }

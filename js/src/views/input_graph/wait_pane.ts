@@ -27,11 +27,11 @@ const MAX_BAR_PX = 28;
 const TINTS = [100, 74, 52, 34, 20] as const;
 
 export class WaitPane {
-  readonly element = h("div", { class: "tfp-pane tfp-wait" });
-  readonly #stepWords = h("div", { class: "line" });
-  readonly #strip = h("div", { class: "tfp-strip" });
+  readonly element = h("div.tfp-pane.tfp-wait");
+  readonly #stepWords = h("div.line");
+  readonly #strip = h("div.tfp-strip");
   readonly #drawing = svg("svg", { height: STRIP_PX + LABELS_PX, "aria-hidden": "true" });
-  readonly #host = h("div", {});
+  readonly #host = h("div");
   #range: RangePs = null;
   #shares: Float64Array = new Float64Array(0);
 
@@ -51,10 +51,7 @@ export class WaitPane {
       },
       view.signal,
     );
-    const redraw = inFrame(
-      view.guard(() => this.#draw()),
-      view.signal,
-    );
+    const redraw = inFrame(() => this.#draw(), view.signal);
     watchSize(this.#strip, redraw, view.signal);
   }
 
@@ -81,7 +78,7 @@ export class WaitPane {
     if (counted.length === 0) {
       const why =
         this.#steps.n === 0 ? "No steps in this capture; the step chart says why." : "No whole step in this range.";
-      this.#stepWords.replaceChildren(h("span", { class: "tfp-say" }, why));
+      this.#stepWords.replaceChildren(h("span.tfp-say", why));
       return;
     }
     const share = statisticsOf(counted.map((i) => this.#shares[i]));
@@ -93,10 +90,10 @@ export class WaitPane {
       n === 1 ? text(avg) : `${text(avg)} ± ${text(sd)}, ${text(min)} to ${text(max)}`;
     const each = share.n > 1 ? ` · each ${spread(formatPercent, share)}` : "";
     const words = [
-      h("b", {}, `Waiting for data: ${formatPercent(ratio)} of ${plural(share.n, "step")}`),
+      h("b", `Waiting for data: ${formatPercent(ratio)} of ${plural(share.n, "step")}`),
       `${each} · step time ${spread(formatMs, time)}`,
     ];
-    const line = h("span", { class: "tfp-say", role: "status" }, ...words);
+    const line = h("span.tfp-say", { role: "status" }, ...words);
     line.title = line.textContent ?? "";
     this.#stepWords.replaceChildren(line);
   }
@@ -125,7 +122,7 @@ export class WaitPane {
     const covered = range && stepsOfRange(this.#steps, [range[0] * 1000, range[1] * 1000]);
     const x = (step: number) => AXIS_PX + (step / Math.max(1, n)) * width;
     const parts: SVGElement[] = ticks.flatMap((tick) => [
-      svg("path", { class: "grid", d: `M${AXIS_PX} ${y(tick)}h${this.#room}` }),
+      svg("path.grid", { d: `M${AXIS_PX} ${y(tick)}h${this.#room}` }),
       svg(
         "text",
         { x: AXIS_PX - 4, y: y(tick) + 4, "text-anchor": "end" },
@@ -134,9 +131,9 @@ export class WaitPane {
     ]);
     if (covered) {
       const [x0, x1] = [x(covered[0]), x(covered[1] + 1)];
-      parts.unshift(svg("rect", { class: "range", x: x0, y: 0, width: x1 - x0, height: STRIP_PX }));
+      parts.unshift(svg("rect.range", { x: x0, y: 0, width: x1 - x0, height: STRIP_PX }));
     }
-    parts.push(svg("path", { class: "bars", d: barsPath(this.#shares, width, (ratio) => y(ratio * 100)) }));
+    parts.push(svg("path.bars", { d: barsPath(this.#shares, width, (ratio) => y(ratio * 100)) }));
     if (n > 0) parts.push(svg("text", { x: AXIS_PX - 4, y: STRIP_PX + 11, "text-anchor": "end" }, "step"));
     const every = Math.max(1, Math.ceil(n / Math.max(1, Math.floor(width / STEP_LABEL_PX))));
     for (let i = 0; i < n; i += every) {
@@ -193,25 +190,25 @@ function barsPath(shares: Float64Array, width: number, y: (ratio: number) => num
 function hostParts(parts: readonly InputPart[]): HTMLElement[] {
   const ordered = CATEGORY_ORDER.flatMap((category) => parts.filter((part) => part.category === category));
   const total = ordered.reduce((sum, part) => sum + part.ms, 0);
-  const head = h("b", {}, "On the host, all threads:");
-  const line = h("div", { class: "line" }, h("span", { class: "tfp-say" }, head, ` ${formatMs(total)} of input ops`));
+  const head = h("b", "On the host, all threads:");
+  const line = h("div.line", h("span.tfp-say", head, ` ${formatMs(total)} of input ops`));
   if (total <= 0) {
-    line.replaceChildren(h("span", { class: "tfp-say" }, "No input op ran on the host."));
+    line.replaceChildren(h("span.tfp-say", "No input op ran on the host."));
     return [line];
   }
   const tint = (i: number) => `color-mix(in srgb, var(--c-input) ${TINTS[i] ?? 20}%, var(--bg))`;
-  const bar = h("div", { class: "tfp-wait-bar", role: "img", "aria-label": "Host input time by category" });
-  const legend = h("div", { class: "tfp-host-keys" });
+  const bar = h("div.tfp-wait-bar", { role: "img", "aria-label": "Host input time by category" });
+  const legend = h("div.tfp-host-keys");
   ordered.forEach(({ category, ms, ratio }, i) => {
     const { label, tip } = categoryWords(category);
     const piece = h("i", { title: `${label}: ${formatMs(ms)}, ${formatPercent(ratio)}` });
     piece.style.flex = `${ratio} 0 0`;
     piece.style.background = tint(i);
     if (ratio > 0) bar.append(piece);
-    const name = h("span", { class: "n" }, swatch(tint(i)), label);
-    legend.append(h("div", { title: tip }, name, h("span", {}, `${formatMs(ms)} · ${formatPercent(ratio)}`)));
+    const name = h("span.n", swatch(tint(i)), label);
+    legend.append(h("div", { title: tip }, name, h("span", `${formatMs(ms)} · ${formatPercent(ratio)}`)));
   });
   const largest = ordered.reduce((a, b) => (b.ms > a.ms ? b : a));
   const { label, advice } = categoryWords(largest.category);
-  return [line, bar, legend, h("p", { class: "tfp-host-advice" }, h("b", {}, `Largest: ${label}. `), advice)];
+  return [line, bar, legend, h("p.tfp-host-advice", h("b", `Largest: ${label}. `), advice)];
 }

@@ -15,14 +15,13 @@ import { familyOf, type KernelRow, kernelRows, tensorCore } from "./rows";
 class KernelTable {
   #rows: readonly KernelRow[] = [];
   readonly #kernels: readonly KernelMeta[];
-  readonly #finding = h("span", { class: "q" });
+  readonly #finding = h("span.q");
   readonly #table: LinkedTable<KernelRow>;
 
   constructor(readonly view: TraceView) {
-    const { data, signal, root } = view;
+    const { data, signal } = view;
     this.#kernels = data.meta.kernels ?? [];
     const readable = readableKernels(this.#kernels.map((kernel) => kernel.name));
-    root.classList.add("tfp-kernel_table");
     const bar = new ShareBar("Kernel time", (key) => this.#pickKey(key), signal);
     const hasOps = this.#kernels.some((kernel) => kernel.op_name !== "");
     const hasOccupancy = this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0);

@@ -31,7 +31,7 @@ class LayerTable {
   readonly #table: LinkedTable<LayerRow>;
 
   constructor(readonly view: TraceView) {
-    const { data, root } = view;
+    const { data } = view;
     const { meta } = data;
     this.#layers = meta.layers ?? [];
     const places = numbers(data.table("op_places") ?? EMPTY_TABLE, "layer");
@@ -40,7 +40,6 @@ class LayerTable {
     const hasDevice = meta.op_device.includes(1);
     this.#hasBothSides = hasDevice && meta.op_device.includes(0);
     this.#side = hasDevice ? "device" : "host";
-    root.classList.add("tfp-layer_table");
     this.#table = this.#createTable();
   }
 
@@ -75,7 +74,7 @@ class LayerTable {
     const legend = PHASES.map((phase, i) => legendEntry(swatch(PHASE_COLORS[i]), phase));
     if (this.#layers.some(({ kind }) => kind === "input")) legend.push(legendEntry(swatch(INPUT_COLOR), "input"));
     const sides = this.#hasBothSides ? [segmented("Where", SIDES, this.#side, setSide, this.view.signal)] : [];
-    return [...sides, h("span", { class: "tfp-keys" }, ...legend)];
+    return [...sides, h("span.tfp-keys", ...legend)];
   }
 
   #rowsOf(range: RangePs): readonly LayerRow[] {

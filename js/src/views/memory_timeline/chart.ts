@@ -31,14 +31,14 @@ interface Shown {
 }
 
 export class MemoryChart {
-  readonly element = h("div", { class: "tfp-plot", tabindex: 0, role: "img", "data-lm-suppress-shortcuts": "true" });
+  readonly element = h("div.tfp-plot", { tabindex: 0, role: "img", "data-lm-suppress-shortcuts": "true" });
   /** What is drawn beyond what the figures beside the chart explain. */
-  readonly legend = h("span", { class: "tfp-mem-keys" });
+  readonly legend = h("span.tfp-mem-keys");
   /** How many of the events the chart draws, where those are not all. */
-  readonly drawn = h("p", { class: "q tfp-mem-drawn" });
+  readonly drawn = h("p.q.tfp-mem-drawn");
   isFreeDrawn = false;
-  readonly #peaksKey = h("span", { class: "tfp-key", hidden: true }, h("i", { class: "peaks" }), "peak of each step");
-  readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
+  readonly #peaksKey = h("span.tfp-key", { hidden: true }, h("i.peaks"), "peak of each step");
+  readonly #labels = h("div.tfp-labels", { "aria-hidden": "true" });
   readonly #draw: () => void;
   #chart: Chart | null = null;
   #shown: Shown | null = null;
@@ -47,10 +47,7 @@ export class MemoryChart {
     readonly view: TraceView,
     readonly onMoment: (timePs: number | null) => void,
   ) {
-    this.#draw = inFrame(
-      view.guard(() => this.#render()),
-      view.signal,
-    );
+    this.#draw = inFrame(() => this.#render(), view.signal);
   }
 
   async build(): Promise<void> {
@@ -71,11 +68,7 @@ export class MemoryChart {
       },
       view.signal,
     );
-    this.element.addEventListener(
-      "keydown",
-      view.guard((event: KeyboardEvent) => this.#key(event)),
-      { signal: view.signal },
-    );
+    this.element.addEventListener("keydown", (event: KeyboardEvent) => this.#key(event), { signal: view.signal });
   }
 
   show(shown: Shown): void {
@@ -180,7 +173,7 @@ export class MemoryChart {
     const { steps } = this.#shown as Shown;
     const [t0, t1] = this.#window();
     const inside = steps.filter((step) => step.startPs < t1 && step.endPs > t0);
-    const drawing = svg("svg", { class: "tfp-step-peaks", width: this.element.clientWidth, height: "100%" });
+    const drawing = svg("svg.tfp-step-peaks", { width: this.element.clientWidth, height: "100%" });
     const { left, right } = chart.frame();
     this.#peaksKey.hidden = inside.length < 2 || (right - left) / inside.length < MIN_PEAK_PX;
     if (this.#peaksKey.hidden) return drawing;
@@ -215,7 +208,7 @@ export class MemoryChart {
       const x0 = Math.max(left, chart.xToPx(Math.max(t0, gap.t0) / MS));
       const x1 = Math.min(right, chart.xToPx(Math.min(t1, gap.t1) / MS));
       if (x1 - x0 < 1) return [];
-      const wash = h("div", { class: "tfp-gap" }, x1 - x0 > GAP_TEXT_PX ? "not captured" : "");
+      const wash = h("div.tfp-gap", x1 - x0 > GAP_TEXT_PX ? "not captured" : "");
       Object.assign(wash.style, { left: `${x0}px`, width: `${x1 - x0}px`, height: `${bottom}px` });
       return [wash];
     });
@@ -223,7 +216,7 @@ export class MemoryChart {
 
   #showLegend(): void {
     const hasHeld = this.view.link.selection.length > 0;
-    const held = h("span", { class: "tfp-key" }, h("i", { class: "sw held" }), "held by the selection");
+    const held = h("span.tfp-key", h("i.sw.held"), "held by the selection");
     this.legend.replaceChildren(...(hasHeld ? [held] : []), this.#peaksKey);
   }
 

@@ -30,16 +30,16 @@ export function showFacts(list: HTMLElement, facts: Facts): void {
   const { meta, events, peak, moment, momentRow } = facts;
   const rows: Node[] = [];
   const at = (value: (row: number) => string) =>
-    [peak, ...(moment === null ? [] : [momentRow])].map((row) => h("dd", {}, row < 0 ? "–" : value(row)));
-  const line = (term: Node | string, cells: readonly Node[]) => rows.push(h("dt", {}, term), ...cells);
+    [peak, ...(moment === null ? [] : [momentRow])].map((row) => h("dd", row < 0 ? "–" : value(row)));
+  const line = (term: Node | string, cells: readonly Node[]) => rows.push(h("dt", term), ...cells);
   const bytes = (column: ArrayLike<number>) => at((row) => formatBytes(column[row]));
   const heads = ["at the peak", ...(moment === null ? [] : ["then"])];
   line(
     "",
-    heads.map((text) => h("dd", { class: "q" }, text)),
+    heads.map((text) => h("dd.q", text)),
   );
   line(
-    h("b", {}, "In use"),
+    h("b", "In use"),
     at((row) => formatBytes(events.stack[row] + events.heap[row])),
   );
   line(key("stack", "Stack"), bytes(events.stack));
@@ -57,7 +57,7 @@ export function showFacts(list: HTMLElement, facts: Facts): void {
   if (moment !== null) times.push(formatInstant(moment, 1e8));
   line(
     "Time",
-    times.map((text) => h("dd", {}, text)),
+    times.map((text) => h("dd", text)),
   );
   line(
     "Step",
@@ -71,10 +71,7 @@ export function showFacts(list: HTMLElement, facts: Facts): void {
 /** What happened in the range, and since the process began. */
 function totals({ events, range, peakHeapBytes }: Facts): Node[] {
   const { allocations, deallocations } = countEvents(events, range);
-  const wide = (term: string, tip: string, value: string) => [
-    h("dt", { title: tip }, term),
-    h("dd", { class: "wide" }, value),
-  ];
+  const wide = (term: string, tip: string, value: string) => [h("dt", { title: tip }, term), h("dd.wide", value)];
   return [
     ...wide(
       "Allocated, freed",
@@ -87,7 +84,7 @@ function totals({ events, range, peakHeapBytes }: Facts): Node[] {
 
 /** A swatch of the chart's legend and a word. */
 function key(layer: string, text: string): HTMLElement {
-  const mark = layer === "line" ? h("i", { class: "line" }) : swatch(`var(--m-${layer})`);
+  const mark = layer === "line" ? h("i.line") : swatch(`var(--m-${layer})`);
   if (layer === "") mark.style.visibility = "hidden";
   return legendEntry(mark, text);
 }

@@ -26,37 +26,29 @@ export class FailurePanel {
   ) {
     const colon = failure.sentence.indexOf(": ");
     const head = colon > 0 && colon < 40 ? failure.sentence.slice(0, colon + 1) : "";
-    const what = h("p", { class: "what" }, head && h("b", {}, head), failure.sentence.slice(head.length));
+    const what = h("p.what", head && h("b", head), failure.sentence.slice(head.length));
     const at = failure.at_ps;
     if (onMoment !== null && at !== null) {
-      const show = view.guard(() => onMoment(at));
+      const show = () => onMoment(at);
       what.append(" ", button("Show the moment in the chart", show, view.signal, { class: "link" }));
     }
     const tables = failure.tables.map((table) => this.#table(table));
     this.element = h(
-      "section",
-      { class: "tfp-oom", "aria-label": "Out of memory", "data-lm-suppress-shortcuts": "true" },
+      "section.tfp-oom",
+      { "aria-label": "Out of memory", "data-lm-suppress-shortcuts": "true" },
       what,
       memoryBar(failure),
-      tables.length > 0 && h("div", { class: "tables" }, ...tables),
+      tables.length > 0 && h("div.tables", ...tables),
       actionList(view, failure),
     );
-    view.link.on(
-      "selection",
-      view.guard(() => this.#mark()),
-      view.signal,
-    );
-    watchSize(
-      this.element,
-      view.guard(() => this.#cut()),
-      view.signal,
-    );
+    view.link.on("selection", () => this.#mark(), view.signal);
+    watchSize(this.element, () => this.#cut(), view.signal);
     this.#mark();
   }
 
   #table({ title, n, rows }: FailureTable): HTMLElement {
     const counted = `${formatCount(rows.length)} of ${formatCount(n)}`;
-    const head = h("h3", {}, h("b", {}, `Held by ${title.toLowerCase()}`), h("span", { class: "q" }, counted));
+    const head = h("h3", h("b", `Held by ${title.toLowerCase()}`), h("span.q", counted));
     return h(
       "div",
       { role: "group", "aria-label": `Held by ${title.toLowerCase()}` },
@@ -66,13 +58,13 @@ export class FailurePanel {
   }
 
   #row(row: FailureRow): HTMLElement {
-    const name = h("span", {}, row.name);
-    const named = h("span", { class: "name" }, name, row.detail && h("span", { class: "q" }, ` ${row.detail}`));
-    const share = h("i", { class: "share", "aria-hidden": "true" });
+    const name = h("span", row.name);
+    const named = h("span.name", name, row.detail && h("span.q", ` ${row.detail}`));
+    const share = h("i.share", { "aria-hidden": "true" });
     share.style.width = `${Math.min(1, row.ratio) * 100}%`;
     const cells = [
-      h("span", { class: "size" }, formatBytes(row.bytes)),
-      h("span", { class: "part" }, share, h("span", {}, formatPercent(row.ratio))),
+      h("span.size", formatBytes(row.bytes)),
+      h("span.part", share, h("span", formatPercent(row.ratio))),
       named,
     ];
     const selects =
@@ -80,13 +72,8 @@ export class FailurePanel {
     const title = [row.full, row.detail, plural(row.count, "allocation"), selects].filter(Boolean).join("\n");
     const element =
       row.ops.length > 0
-        ? button(
-            "",
-            this.view.guard(() => this.#pick(row)),
-            this.view.signal,
-            { class: "row", title },
-          )
-        : h("div", { class: "row", title });
+        ? button("", () => this.#pick(row), this.view.signal, { class: "row", title })
+        : h("div.row", { title });
     element.append(...cells);
     this.#rows.push({ row, element, name });
     return element;
@@ -140,26 +127,25 @@ function memoryBar(failure: MemoryFailureMeta): HTMLElement | null {
   const block = Math.min(failure.largest_free_bytes ?? 0, free);
   if (block > 0) segments.push(part(block, "free block", "largest free block"));
   if (free > block) segments.push(part(free - block, "free", "free"));
-  const track = h("div", { class: "track" }, ...segments);
+  const track = h("div.track", ...segments);
   const request = requested === null ? null : part(requested, "request", "request");
   const piece = block > 0 ? `, at most ${formatBytes(block)} of it in one piece (dashed)` : "";
   const offset = h(
-    "span",
-    { class: "q" },
+    "span.q",
     `${formatBytes(used)} of ${formatBytes(capacity)} in use, ${formatBytes(free)} free${piece}`,
   );
   offset.style.width = `${(used / whole) * 100}%`;
-  const below = h("div", { class: "track" }, offset, request);
+  const below = h("div.track", offset, request);
   const words = `${formatBytes(used)} of ${formatBytes(capacity)} in use`;
   const asked = requested === null ? "" : `, ${formatBytes(requested)} requested`;
-  return h("div", { class: "tfp-oom-bar", role: "img", "aria-label": `${words}${asked}` }, track, below);
+  return h("div.tfp-oom-bar", { role: "img", "aria-label": `${words}${asked}` }, track, below);
 }
 
 function actionList(view: TraceView, { actions }: MemoryFailureMeta): HTMLElement | null {
   if (actions.length === 0) return null;
   const items = actions.map(({ words, code, detail }) => {
-    const copy = code ? [h("code", {}, code), " ", copyButton("Copy", () => code, view.signal)] : [];
-    return h("li", {}, h("span", {}, words), " ", ...copy, detail && h("p", { class: "q" }, detail));
+    const copy = code ? [h("code", code), " ", copyButton("Copy", () => code, view.signal)] : [];
+    return h("li", h("span", words), " ", ...copy, detail && h("p.q", detail));
   });
-  return h("div", { class: "do" }, h("h3", {}, h("b", {}, "What to do")), h("ol", {}, ...items));
+  return h("div.do", h("h3", h("b", "What to do")), h("ol", ...items));
 }

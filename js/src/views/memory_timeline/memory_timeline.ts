@@ -23,9 +23,9 @@ class MemoryTimeline {
   #allocator = 0;
   /** A moment chosen by a click; null shows the peak. */
   #moment: number | null = null;
-  readonly #say = h("span", { class: "tfp-say", role: "status" });
-  readonly #growth = h("div", { class: "tfp-growth" });
-  readonly #facts = h("dl", { class: "tfp-mem-facts" });
+  readonly #say = h("span.tfp-say", { role: "status" });
+  readonly #growth = h("div.tfp-growth");
+  readonly #facts = h("dl.tfp-mem-facts");
   readonly #chart: MemoryChart;
   readonly #panes: Panes;
 
@@ -37,7 +37,7 @@ class MemoryTimeline {
     const choose = (timePs: number | null) => this.#choose(timePs);
     this.#chart = new MemoryChart(view, choose);
     this.#panes = new Panes(view, choose);
-    const main = h("div", { class: "tfp-fill" }, this.#toolbar(), this.#chart.element, this.#panes.element);
+    const main = h("div.tfp-fill", this.#toolbar(), this.#chart.element, this.#panes.element);
     const aside = h(
       "aside",
       { tabindex: 0, "aria-label": "Memory in figures" },
@@ -45,9 +45,9 @@ class MemoryTimeline {
       this.#facts,
       this.#chart.drawn,
     );
-    view.root.append(this.#failure() ?? "", notice(view) ?? "", h("div", { class: "tfp-mem" }, main, aside));
+    view.root.append(this.#failure() ?? "", notice(view) ?? "", h("div.tfp-mem", main, aside));
     const update = paced(
-      view.guard(() => this.#update()),
+      () => this.#update(),
       signal,
       () => this.#events.end - this.#events.begin > MANY_ROWS,
     );
@@ -116,17 +116,17 @@ class MemoryTimeline {
     });
     select.addEventListener(
       "change",
-      this.view.guard(() => {
+      () => {
         this.#allocator = Number(select.value);
         this.#events = this.#read();
         this.#moment = null;
         this.#update();
-      }),
+      },
       { signal: this.view.signal },
     );
-    const space = h("span", { class: "sp" });
+    const space = h("span.sp");
     const { control, csvButton } = this.#panes;
-    return h("div", { class: "bar" }, select, this.#say, space, this.#chart.legend, control, csvButton);
+    return h("div.bar", select, this.#say, space, this.#chart.legend, control, csvButton);
   }
 
   /** Why an allocation failed; its moment lies in the allocator that failed. */
@@ -176,9 +176,9 @@ class MemoryTimeline {
     const step = events.step[peak];
     const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
     const kept = this.#kept();
-    const rest = kept ? h("span", { class: "q" }, `· ${kept}`) : "";
+    const rest = kept ? h("span.q", `· ${kept}`) : "";
     const peakOf = kept ? "at the peak of what is here" : "at the peak";
-    this.#say.replaceChildren(h("b", {}, `${formatBytes(used)}${of}`), ` ${peakOf}${where} `, rest);
+    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` ${peakOf}${where} `, rest);
     this.#say.title = this.#say.textContent ?? "";
   }
 
@@ -222,7 +222,7 @@ function notice(view: TraceView): HTMLElement | null {
   const [reason, code] = remedy(view.data.meta.memory_remedy);
   if (!reason) return null;
   const copy = code ? copyButton("Copy the line", () => code, view.signal) : null;
-  return h("div", { class: "note", role: "status", title: code }, h("span", {}, reason), copy);
+  return h("div.note", { role: "status", title: code }, h("span", reason), copy);
 }
 
 /** Built anew for a host: its allocators are others. */
@@ -235,7 +235,6 @@ const MEMORY_OF_HOST: OfHost = {
 export const memoryTimeline: TraceBuilder = {
   name: "memory_timeline",
   async build(view) {
-    view.root.classList.add("tfp-memory_timeline");
     const { meta } = view.data;
     if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0) {
       if (meta.is_reduced && meta.memory_summary.length > 0) return showSums(view);

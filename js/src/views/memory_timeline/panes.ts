@@ -48,7 +48,7 @@ export interface PaneScene {
 }
 
 export class Panes {
-  readonly element = h("div", { class: "tfp-panes" });
+  readonly element = h("div.tfp-panes");
   readonly control: HTMLElement;
   readonly csvButton: HTMLElement;
   readonly #live: LiveTable;
@@ -62,10 +62,10 @@ export class Panes {
   ) {
     this.#live = new LiveTable(view);
     this.element.append(this.#live.element);
-    const choose = view.guard((pane: Pane) => this.choose(pane));
+    const choose = (pane: Pane) => this.choose(pane);
     this.control = segmented("Table", CHOICES, "held", choose, view.signal);
     this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown: bytes and ms" });
-    const mark = view.guard(() => this.#ledgers.get(this.#pane)?.ledger.mark());
+    const mark = () => this.#ledgers.get(this.#pane)?.ledger.mark();
     view.link.on("selection", mark, view.signal);
     view.link.on("step", mark, view.signal);
   }

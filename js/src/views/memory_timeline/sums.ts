@@ -37,15 +37,8 @@ export function showSums(view: TraceView): void {
     },
   });
   const save = button("CSV", () => ledger.save(), signal, { title: "Save the rows shown: bytes and ms" });
-  const words = h("span", { class: "tfp-say", role: "note" }, NO_EVENTS);
-  root.append(
-    h(
-      "div",
-      { class: "tfp-fill" },
-      h("div", { class: "bar" }, words, h("span", { class: "sp" }), save),
-      ledger.element,
-    ),
-  );
+  const words = h("span.tfp-say", { role: "note" }, NO_EVENTS);
+  root.append(h("div.tfp-fill", h("div.bar", words, h("span.sp"), save), ledger.element));
   ledger.show(rows, { name: plural(rows.length, "allocator"), peak: `Peak, ${unit[1]}` });
 }
 

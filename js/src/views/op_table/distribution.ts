@@ -17,7 +17,7 @@ interface SideBars {
 }
 
 export class Distribution {
-  readonly element = h("div", { class: "tfp-distribution" });
+  readonly element = h("div.tfp-distribution");
   readonly #sides: readonly SideBars[];
 
   constructor(

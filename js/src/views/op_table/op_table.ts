@@ -40,7 +40,6 @@ class OpTable {
     });
     const { familyOf } = opColors(meta, (name) => data.table(name));
     this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
-    view.root.classList.add("tfp-op_table");
     this.#table = this.#createTable(familyOf);
   }
 
@@ -104,8 +103,8 @@ class OpTable {
     return [
       ...(where ? [where] : []),
       segmented("Rows", ROWS, "op", setRows, signal),
-      h("span", { class: "seg" }, idle),
-      h("span", { class: "seg" }, shares),
+      h("span.seg", idle),
+      h("span.seg", shares),
     ];
   }
 

@@ -19,13 +19,9 @@ const MOST_LINES = 6;
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
 export class AdviceCards {
-  readonly list = h("ul", {
-    class: "tfp-advice",
-    "data-lm-suppress-shortcuts": "true",
-    "aria-label": "What to change",
-  });
+  readonly list = h("ul.tfp-advice", { "data-lm-suppress-shortcuts": "true", "aria-label": "What to change" });
   /** "3 of 5", and the way to the others. */
-  readonly side = h("span", { class: "unit" });
+  readonly side = h("span.unit");
   readonly #buttons: HTMLButtonElement[] = [];
   readonly #codes: HTMLElement[] = [];
   /** The card that was chosen last: two may be about the same evidence. */
@@ -39,13 +35,10 @@ export class AdviceCards {
     const cards = advice.map((one, i) => this.#card(one, i, `tfp-advice-${id}-${i}`));
     this.list.append(...cards);
     this.#count(cards);
-    const mark = view.guard(() => this.#mark());
+    const mark = () => this.#mark();
     for (const field of ["selection", "time_range", "step"] as const) view.whole.link.on(field, mark, view.signal);
     this.#mark();
-    const fit = inFrame(
-      view.guard(() => this.#fit()),
-      view.signal,
-    );
+    const fit = inFrame(() => this.#fit(), view.signal);
     watchSize(this.list, fit, view.signal);
   }
 
@@ -84,24 +77,19 @@ export class AdviceCards {
     const [head, gain] = gainWords(one.gain_ratio);
     const bars = Array.from({ length: 3 }, (_, i) => h("i", { class: i < BARS[one.severity] ? "on" : "off" }));
     const facts = h(
-      "div",
-      { class: "gain", id: `${id}-gain` },
-      h("span", {}, `${head} `),
-      h("b", {}, gain),
-      h("span", { class: "sev" }, h("span", { class: "bars", "aria-hidden": "true" }, ...bars), ` ${one.severity}`),
+      "div.gain",
+      { id: `${id}-gain` },
+      h("span", `${head} `),
+      h("b", gain),
+      h("span.sev", h("span.bars", { "aria-hidden": "true" }, ...bars), ` ${one.severity}`),
     );
     const where = VIEW_TITLES[one.view];
-    const title = button(
-      "",
-      this.view.guard(() => this.#choose(index)),
-      signal,
-      {
-        class: "title",
-        "aria-describedby": `${id}-gain`,
-        title: `${one.title}\n${where ? `Select the evidence in every view and open ${where}` : "Select the evidence in every view"}`,
-      },
-    );
-    title.append(h("span", {}, one.title));
+    const title = button("", () => this.#choose(index), signal, {
+      class: "title",
+      "aria-describedby": `${id}-gain`,
+      title: `${one.title}\n${where ? `Select the evidence in every view and open ${where}` : "Select the evidence in every view"}`,
+    });
+    title.append(h("span", one.title));
     this.#buttons.push(title);
     const more = moreOf(one, `${id}-more`);
     const card = h("li", { class: `tfp-card ${one.severity}` }, facts, title, this.#fixLine(one, more), more);
@@ -117,7 +105,7 @@ export class AdviceCards {
       "aria-controls": more.id,
       title: "The evidence in numbers, and the whole fix",
     });
-    const line = h("code", {}, ...fixLines(one.fix, 1));
+    const line = h("code", ...fixLines(one.fix, 1));
     this.#codes.push(line);
     const show = (isShown: boolean) => {
       more.hidden = !isShown;
@@ -135,7 +123,7 @@ export class AdviceCards {
     for (const place of [details, more]) place.addEventListener("keydown", key, { signal });
     const copy = copyButton("Copy", () => one.fix, signal);
     copy.title = "Copy the whole fix";
-    return h("div", { class: "fix" }, line, h("span", { class: "acts" }, one.fix && copy, details));
+    return h("div.fix", line, h("span.acts", one.fix && copy, details));
   }
 
   #choose(index: number): void {
@@ -178,14 +166,12 @@ export class AdviceCards {
 
 /** The numbers and the whole fix. */
 function moreOf(one: AdviceMeta, id: string): HTMLElement {
-  const rows = evidenceFacts(one.evidence).map(({ name, value }) =>
-    h("div", {}, h("dt", {}, name), h("dd", {}, value)),
-  );
+  const rows = evidenceFacts(one.evidence).map(({ name, value }) => h("div", h("dt", name), h("dd", value)));
   const code = h("pre", { tabindex: 0, role: "group", "aria-label": "The fix" }, one.fix);
   return h(
-    "div",
-    { class: "more", id, role: "group", "aria-label": "Evidence and fix", hidden: true },
-    rows.length > 0 && h("dl", {}, ...rows),
+    "div.more",
+    { id, role: "group", "aria-label": "Evidence and fix", hidden: true },
+    rows.length > 0 && h("dl", ...rows),
     one.fix && code,
   );
 }

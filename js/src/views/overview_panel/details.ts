@@ -5,7 +5,7 @@ import { button, h } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
 
 export class Details {
-  readonly element = h("span", { class: "tfp-more" });
+  readonly element = h("span.tfp-more");
   readonly #button: HTMLButtonElement;
   readonly #box: HTMLElement;
 
@@ -17,11 +17,11 @@ export class Details {
       "aria-controls": id,
       title: "The machine, the capture and more figures",
     });
-    this.#box = h("div", { class: "tfp-facts", id, role: "region", "aria-label": "Details", hidden: true });
+    this.#box = h("div.tfp-facts", { id, role: "region", "aria-label": "Details", hidden: true });
     for (const { title, facts, notes } of overviewFacts(view.data.meta)) {
-      const rows = facts.flatMap(({ name, value, hint }) => [h("dt", { title: hint }, name), h("dd", {}, value)]);
-      const said = notes.map((note) => h("p", {}, note));
-      this.#box.append(h("section", {}, h("h3", {}, title), ...(rows.length ? [h("dl", {}, ...rows)] : []), ...said));
+      const rows = facts.flatMap(({ name, value, hint }) => [h("dt", { title: hint }, name), h("dd", value)]);
+      const said = notes.map((note) => h("p", note));
+      this.#box.append(h("section", h("h3", title), ...(rows.length ? [h("dl", ...rows)] : []), ...said));
     }
     this.element.append(this.#button, this.#box);
     const close = (event: Event) => {

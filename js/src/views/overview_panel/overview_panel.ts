@@ -24,15 +24,14 @@ import { WhatNext } from "./what_next";
 function header(view: TraceView): HTMLElement {
   const { overview } = view.data.meta;
   const time = overview.step_time;
-  const verdict = h("div", { class: "tfp-verdict", title: overview.verdict_detail });
+  const verdict = h("div.tfp-verdict", { title: overview.verdict_detail });
   verdict.style.borderLeftColor = `var(--c-${overview.limiter || "other"}, var(--c-other))`;
   const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
-  verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span", { class: "nb" }, part) : part)));
+  verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part)));
   const detail = overview.verdict_detail || "";
-  if (detail) verdict.append(h("small", {}, detail));
+  if (detail) verdict.append(h("small", detail));
   return h(
-    "header",
-    { class: "tfp-ov-header" },
+    "header.tfp-ov-header",
     time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length) : noStepFigure(),
     verdict,
     sideFigures(view),
@@ -48,46 +47,31 @@ function stepFigure(
   const counted = time.n_averaged < time.n ? `${formatCount(time.n_averaged)} of ${steps}` : steps;
   const range = time.n_averaged > 1 ? ` · ${formatMsSpan(time.min, time.max)}` : "";
   return h(
-    "div",
-    { class: "tfp-fig" },
-    h("span", { class: "n big" }, figure.value),
-    time.n_averaged > 1 ? h("span", { class: "n" }, ` ± ${figure.deviation}`) : "",
-    h("span", { class: "u" }, ` ${figure.unit} a step`),
-    h("div", { class: "d" }, `${counted}${range}`),
+    "div.tfp-fig",
+    h("span.n.big", figure.value),
+    time.n_averaged > 1 ? h("span.n", ` ± ${figure.deviation}`) : "",
+    h("span.u", ` ${figure.unit} a step`),
+    h("div.d", `${counted}${range}`),
   );
 }
 
 function noStepFigure(): HTMLElement {
-  const figure = h("span", { class: "n big" }, "–");
-  return h(
-    "div",
-    { class: "tfp-fig" },
-    figure,
-    h("span", { class: "u" }, " ms a step"),
-    h("div", { class: "d" }, "no step found"),
-  );
+  const figure = h("span.n.big", "–");
+  return h("div.tfp-fig", figure, h("span.u", " ms a step"), h("div.d", "no step found"));
 }
 
 function sideFigures(view: TraceView): HTMLElement {
   const { overview } = view.data.meta;
-  const figures = h("div", { class: "tfp-figs" });
+  const figures = h("div.tfp-figs");
   const add = (value: string, unit: string, note: string | HTMLElement) =>
-    figures.append(
-      h(
-        "div",
-        { class: "tfp-fig" },
-        h("span", { class: "n" }, value),
-        h("span", { class: "u" }, ` ${unit}`),
-        h("div", { class: "d" }, note || " "),
-      ),
-    );
+    figures.append(h("div.tfp-fig", h("span.n", value), h("span.u", ` ${unit}`), h("div.d", note || " ")));
   const environment = environmentText(overview.environment ?? {});
   const avg = overview.step_time?.avg ?? 0;
   if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(capturedPs(view.data.meta))} captured`);
   const busy = busyShare(overview);
   const details = new Details(view, environment || "Details").element;
   if (busy !== null) add(formatShare(busy.ratio), `% ${busy.what} busy`, details);
-  else figures.append(h("div", { class: "tfp-fig" }, h("div", { class: "d" }, details)));
+  else figures.append(h("div.tfp-fig", h("div.d", details)));
   return figures;
 }
 
@@ -117,12 +101,12 @@ function breakdown(view: TraceView): HTMLElement {
   const { data, signal } = view;
   const { overview } = data.meta;
   const steps = data.table("steps") ?? EMPTY_TABLE;
-  const box = h("section", { class: "tfp-breakdown", "aria-label": "A step, on average" });
+  const box = h("section.tfp-breakdown", { "aria-label": "A step, on average" });
   if (steps.n === 0 || !overview.breakdown?.length) {
     const why = "No step marker and nothing that repeats was found. Mark the steps of your loop:";
-    const code = h("pre", {}, MARK_STEPS_CODE);
+    const code = h("pre", MARK_STEPS_CODE);
     const copy = copyButton("Copy", () => MARK_STEPS_CODE, signal);
-    box.append(h("div", { class: "tfp-ov-none", role: "status" }, h("p", {}, why), code, copy));
+    box.append(h("div.tfp-ov-none", { role: "status" }, h("p", why), code, copy));
     return box;
   }
   const decimals = decimalsOf(overview.step_time?.avg ?? 0);
@@ -132,28 +116,27 @@ function breakdown(view: TraceView): HTMLElement {
   for (const { category, ms, ratio } of overview.breakdown) {
     const values =
       category === "compile" && ms === 0 && compiling >= 0
-        ? [h("dd", { class: "wide" }, `in step ${stepLabel(data.meta.step_names, compiling)}`)]
-        : [h("dd", {}, formatPart(ms, decimals)), h("dd", {}, formatShare(ratio))];
+        ? [h("dd.wide", `in step ${stepLabel(data.meta.step_names, compiling)}`)]
+        : [h("dd", formatPart(ms, decimals)), h("dd", formatShare(ratio))];
     const emphasis = ms === 0 ? " z" : ms === most ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
     list.append(
       h(
         "div",
         { class: `tfp-cat${emphasis}`, title },
-        h("dt", {}, categorySwatch(category), CATEGORY_LABELS[category] ?? category),
+        h("dt", categorySwatch(category), CATEGORY_LABELS[category] ?? category),
         ...values,
       ),
     );
   }
-  box.append(h("div", { class: "tfp-h" }, h("b", {}, "A step, on average"), h("span", {}, "ms · %")), list);
+  box.append(h("div.tfp-h", h("b", "A step, on average"), h("span", "ms · %")), list);
   return box;
 }
 
 export const overviewPanel: TraceBuilder = {
   name: "overview_panel",
   build(view) {
-    view.root.classList.add("tfp-overview_panel");
-    view.root.append(h("div", { class: "tfp-ov" }, header(view), breakdown(view), new WhatNext(view).element));
+    view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
   },
   needs: ["steps"],
   ofHost: { follows: false },

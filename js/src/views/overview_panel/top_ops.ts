@@ -14,7 +14,7 @@ const N_TOP_OPS = 6;
 
 export class TopOps {
   readonly list = h("ol");
-  readonly unit = h("span", { class: "unit" });
+  readonly unit = h("span.unit");
   /** Which side the ops are of; empty where only one has any. */
   readonly side: HTMLElement;
   #isDevice: boolean;
@@ -24,23 +24,16 @@ export class TopOps {
     const sides = [1, 0].filter((side) => op_device.includes(side));
     this.#isDevice = sides[0] === 1;
     const choices = sides.map((side) => ({ value: String(side), text: side === 1 ? "device" : "host" }));
-    const choose = view.guard((side: string) => {
+    const choose = (side: string) => {
       this.#isDevice = side === "1";
       this.draw();
-    });
+    };
     this.side =
       choices.length > 1
         ? segmented("Side of the ops", choices, choices[0].value, choose, view.signal, "tfp-words")
         : h("span");
-    const draw = inFrame(
-      view.guard(() => this.draw()),
-      view.signal,
-    );
-    view.link.on(
-      "selection",
-      view.guard(() => this.#followSelection()),
-      view.signal,
-    );
+    const draw = inFrame(() => this.draw(), view.signal);
+    view.link.on("selection", () => this.#followSelection(), view.signal);
     view.data.onTables(draw, view.signal, ["occurrences", "steps"]);
     watchSize(this.list, draw, view.signal);
     this.draw();
@@ -59,7 +52,7 @@ export class TopOps {
     const unit = top.nSteps > 0 ? "self time, ms a step · %" : "self time, ms · %";
     this.unit.textContent = unit;
     if (top.rows.length === 0) {
-      this.list.replaceChildren(h("li", { class: "q" }, "No op was recorded."));
+      this.list.replaceChildren(h("li.q", "No op was recorded."));
       return;
     }
     const room = (this.list.clientWidth || 400) * 0.78 - 110;
@@ -81,13 +74,8 @@ export class TopOps {
     const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
     const element = button("", () => toggleSelection(link, [row.name]), signal, { title });
     element.setAttribute("data-op-name", row.name);
-    element.append(
-      h("span", { class: "name" }, text),
-      bar,
-      h("span", { class: "v" }, formatNumber(ms)),
-      h("span", { class: "v q" }, formatShare(row.selfRatio)),
-    );
-    return h("li", {}, element);
+    element.append(h("span.name", text), bar, h("span.v", formatNumber(ms)), h("span.v.q", formatShare(row.selfRatio)));
+    return h("li", element);
   }
 
   #followSelection(): void {

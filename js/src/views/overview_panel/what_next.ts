@@ -22,7 +22,7 @@ const LIST = {
 type Pane = "next" | "top";
 
 export class WhatNext {
-  readonly element = h("section", { class: "tfp-top" });
+  readonly element = h("section.tfp-top");
   readonly #top: TopOps;
   /** What the reader chose; it stays when the advice arrives. */
   #pane: Pane = "next";
@@ -39,12 +39,12 @@ export class WhatNext {
 
   /** A place of the size that the cards will take, until they are here. */
   #wait() {
-    const { data, guard, signal } = this.view;
-    const words = h("p", { class: "tfp-healthy", role: "status" });
+    const { data, signal } = this.view;
+    const words = h("p.tfp-healthy", { role: "status" });
     this.#panes("What to change", [], words);
     const ended = new AbortController();
     signal.addEventListener("abort", () => ended.abort(), { once: true });
-    const update = guard(() => {
+    const update = () => {
       if (this.#isHere) {
         ended.abort();
         this.#show();
@@ -52,7 +52,7 @@ export class WhatNext {
       }
       const text = data.problem || (data.isOffline ? NOT_HERE : "Looking for what to change …");
       if (words.textContent !== text) words.textContent = text;
-    });
+    };
     update();
     data.onChange(update, ended.signal);
     if (!data.isOffline) void data.ready(LATE);
@@ -60,7 +60,7 @@ export class WhatNext {
 
   #show() {
     const { advice = [], next_steps = [], advice_notices = [] } = this.view.data.meta;
-    const notices = advice_notices.map((text) => h("li", { class: "tfp-healthy" }, text));
+    const notices = advice_notices.map((text) => h("li.tfp-healthy", text));
     if (advice.length > 0) {
       const cards = new AdviceCards(this.view, advice);
       cards.list.append(...notices);
@@ -70,13 +70,13 @@ export class WhatNext {
     const healthy = nothingStandsOut(this.view);
     if (next_steps.length + notices.length > 0) {
       const items = next_steps.map((text) => nextStep(text, this.view));
-      this.#panes("Next steps", [], h("ul", LIST, healthy && h("li", {}, ...healthy), ...items, ...notices));
+      this.#panes("Next steps", [], h("ul", LIST, healthy && h("li", ...healthy), ...items, ...notices));
       return;
     }
     const top = this.#top;
-    const head = h("div", { class: "tfp-h" }, h("b", {}, "Top ops"), top.side, top.unit);
+    const head = h("div.tfp-h", h("b", "Top ops"), top.side, top.unit);
     for (const part of [top.side, top.unit, top.list]) part.hidden = false;
-    const words = healthy ? [h("p", { class: "tfp-healthy" }, ...healthy)] : [];
+    const words = healthy ? [h("p.tfp-healthy", ...healthy)] : [];
     this.element.replaceChildren(head, ...words, top.list);
     this.element.setAttribute("aria-label", "Top ops by self time");
     top.draw();
@@ -96,7 +96,7 @@ export class WhatNext {
       { value: "top" as Pane, text: "Top ops" },
     ];
     const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");
-    const head = h("div", { class: "tfp-h" }, pane, ...side, top.side, top.unit);
+    const head = h("div.tfp-h", pane, ...side, top.side, top.unit);
     this.element.replaceChildren(head, list, top.list);
     this.element.setAttribute("aria-label", `${title} and top ops`);
     choose(this.#pane);
@@ -107,13 +107,13 @@ export class WhatNext {
 /** Of a run with steps for which there is no advice. */
 function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
   const largest = largestPart(view.whole.data.meta.overview);
-  return largest ? [h("b", {}, "Nothing to change stands out."), ` ${largest}`] : null;
+  return largest ? [h("b", "Nothing to change stands out."), ` ${largest}`] : null;
 }
 
 /** What comes before the first colon is the headline. */
 function nextStep(text: string, view: TraceView): HTMLElement {
   const colon = text.indexOf(": ");
   const end = colon > 0 && colon < 90 ? colon + 1 : 0;
-  const head = end > 0 && h("b", {}, text.slice(0, end));
-  return h("li", {}, head, ...withViewLinks(text.slice(end), view));
+  const head = end > 0 && h("b", text.slice(0, end));
+  return h("li", head, ...withViewLinks(text.slice(end), view));
 }

@@ -40,13 +40,13 @@ class ScopeIcicle {
         onHover: (cell) => this.#hover(cell),
         onOut: () => this.#out(),
         onOpen: (row) => this.#open(row),
-        onWidth: view.guard(() => this.#draw(false)),
+        onWidth: () => this.#draw(false),
       },
       "From all ops to the scope shown",
       MOST_CRUMBS,
       signal,
     );
-    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#place.element, this.#place.legend));
+    view.root.append(h("div.tfp-fill", this.#toolbar(), this.#place.element, this.#place.legend));
     const select = () => {
       if (this.#model.select(link.selection)) this.#draw(false);
     };
@@ -55,7 +55,7 @@ class ScopeIcicle {
   }
 
   #toolbar(): HTMLElement {
-    const { signal, data, guard } = this.view;
+    const { signal, data } = this.view;
     const { phases } = this.#model;
     const parts = PARTS.filter(({ value }) => value === "all" || phases.has(value));
     const setWhere = (where: Where) => {
@@ -67,13 +67,12 @@ class ScopeIcicle {
       this.#compute();
     };
     return h(
-      "div",
-      { class: "bar" },
+      "div.bar",
       this.#place.crumbs,
       this.#place.say,
-      h("span", { class: "sp" }),
-      whereSwitch(data.meta.op_device, guard(setWhere), signal),
-      phases.has("backward") && segmented("Part of the step", parts, "all", guard(setPart), signal),
+      h("span.sp"),
+      whereSwitch(data.meta.op_device, setWhere, signal),
+      phases.has("backward") && segmented("Part of the step", parts, "all", setPart, signal),
     );
   }
 
@@ -148,7 +147,6 @@ class ScopeIcicle {
 export const scopeIcicle: TraceBuilder = {
   name: "scope_icicle",
   build(view) {
-    view.root.classList.add("tfp-scope_icicle");
     const hasOps = ranOps((name) => view.data.table(name)) && (view.data.meta.scopes ?? []).length > 0;
     if (hasOps) new ScopeIcicle(view);
     else view.root.append(noOps(view.signal));

@@ -21,7 +21,7 @@ export interface CodeListeners {
 }
 
 export class CodeList {
-  readonly element = h("div", { class: "tfp-code", role: "group", "data-lm-suppress-shortcuts": "true" });
+  readonly element = h("div.tfp-code", { role: "group", "data-lm-suppress-shortcuts": "true" });
   readonly #rows = new Map<number, Row>();
   /** The line that Tab reaches. */
   #current = -1;
@@ -46,24 +46,17 @@ export class CodeList {
     const width = String(Math.max(...shown, 0)).length;
     let before = 0;
     for (const line of shown) {
-      if (line > before + 1 && (before > 0 || code.has(1)))
-        children.push(h("div", { class: "gap" }, skipped(before, line)));
+      if (line > before + 1 && (before > 0 || code.has(1))) children.push(h("div.gap", skipped(before, line)));
       const gutter = new Gutter();
-      const number = h("span", { class: "no" }, String(line));
+      const number = h("span.no", String(line));
       number.style.minWidth = `${Math.max(3, width)}ch`;
-      const element = h(
-        "div",
-        { class: "ln", "data-line": line },
-        gutter.element,
-        number,
-        h("span", { class: "tx" }, code.get(line) ?? ""),
-      );
+      const element = h("div.ln", { "data-line": line }, gutter.element, number, h("span.tx", code.get(line) ?? ""));
       this.#rows.set(line, { element, gutter, heat: undefined });
       children.push(element);
       before = line;
     }
     if (code.size > 0 && before < Math.max(...code.keys()) && shown.length < code.size)
-      children.push(h("div", { class: "gap" }, skipped(before, Math.max(...code.keys()) + 1)));
+      children.push(h("div.gap", skipped(before, Math.max(...code.keys()) + 1)));
     this.element.replaceChildren(...children);
   }
 

@@ -39,7 +39,7 @@ export interface DetailsLook {
 }
 
 export class Details {
-  readonly element = h("aside", { class: "tfp-line-details", tabindex: 0, "aria-label": "The chosen line" });
+  readonly element = h("aside.tfp-line-details", { tabindex: 0, "aria-label": "The chosen line" });
 
   constructor(
     readonly onPickOp: (name: string) => void,
@@ -56,29 +56,28 @@ export class Details {
   #about({ title, heat, note }: Chosen, look: DetailsLook): HTMLElement[] {
     const { scale } = look;
     const parts: HTMLElement[] = [
-      h("h3", {}, `${title}: ${costText(heat, scale)}`),
-      h("p", { class: "q" }, phaseText(heat, scale)),
+      h("h3", `${title}: ${costText(heat, scale)}`),
+      h("p.q", phaseText(heat, scale)),
       h(
-        "p",
-        { class: "q" },
+        "p.q",
         [countText(heat), scale.nSteps > 1 ? `${formatTime(heat.selfPs)} in all` : ""].filter(Boolean).join(" · "),
       ),
     ];
-    if (note !== "") parts.push(h("p", { class: "q" }, note));
+    if (note !== "") parts.push(h("p.q", note));
     const rows = heat.ops.slice(0, N_OPS);
     const names = labels(rows.map(({ op }) => scale.opName(op)));
     const width = this.element.clientWidth || WIDE_PX;
     const room = width - PADDING_PX - (width < WIDE_PX ? NARROW_COLUMNS_PX : COLUMNS_PX);
     const cuts = cutNames(names, textFits(this.element, room));
-    const list = h("ul", { class: "tfp-line-ops" });
+    const list = h("ul.tfp-line-ops");
     rows.forEach((cost, i) => {
-      list.append(h("li", {}, this.#op(cost, cuts.get(names[i]) ?? names[i], rows[0].ps, look)));
+      list.append(h("li", this.#op(cost, cuts.get(names[i]) ?? names[i], rows[0].ps, look)));
     });
     const rest = heat.ops.slice(N_OPS);
     const restPs = rest.reduce((sum, { ps }) => sum + ps, 0);
     if (rest.length > 0)
-      list.append(h("li", { class: "q" }, `${plural(rest.length, "op")} more · ${formatTime(restPs / scale.nSteps)}`));
-    parts.push(h("p", { class: "head" }, "Ops, most self time first"), list);
+      list.append(h("li.q", `${plural(rest.length, "op")} more · ${formatTime(restPs / scale.nSteps)}`));
+    parts.push(h("p.head", "Ops, most self time first"), list);
     return parts;
   }
 
@@ -100,10 +99,10 @@ export class Details {
       "aria-pressed": String(selection.length === 1 && selection[0] === name),
     });
     element.append(
-      h("span", { class: "name" }, text),
-      h("span", { class: "q n" }, `× ${formatCount(occurrences)}`),
-      h("span", { class: "bx" }, bar),
-      h("span", { class: "v" }, formatTime(ps / scale.nSteps)),
+      h("span.name", text),
+      h("span.q.n", `× ${formatCount(occurrences)}`),
+      h("span.bx", bar),
+      h("span.v", formatTime(ps / scale.nSteps)),
     );
     element.addEventListener("pointerenter", () => this.onHoverOp(name), { signal: this.signal });
     element.addEventListener("pointerleave", () => this.onHoverOp(""), { signal: this.signal });
@@ -120,9 +119,9 @@ function labels(names: readonly string[]): string[] {
 }
 
 function legend({ categories, hasBackward }: DetailsLook): HTMLElement {
-  const box = h("div", { class: "tfp-line-legend" });
+  const box = h("div.tfp-line-legend");
   for (const category of categories)
     box.append(legendEntry(categorySwatch(category), (CATEGORY_LABELS[category] ?? category).toLowerCase()));
-  if (hasBackward) box.append(legendEntry(h("i", { class: "sw bw", style: "--c:var(--ink-2)" }), "backward"));
+  if (hasBackward) box.append(legendEntry(h("i.sw.bw", { style: "--c:var(--ink-2)" }), "backward"));
   return box;
 }

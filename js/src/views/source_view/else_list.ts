@@ -36,11 +36,7 @@ function fileTotal(file: FileHeat): Heat {
 }
 
 export class ElseList {
-  readonly element = h("div", {
-    class: "tfp-else",
-    role: "group",
-    "aria-label": "Other files, and time without a line",
-  });
+  readonly element = h("div.tfp-else", { role: "group", "aria-label": "Other files, and time without a line" });
   #rows: readonly { element: HTMLButtonElement; row: ElseRow }[] = [];
 
   constructor(
@@ -80,7 +76,7 @@ export class ElseList {
         class: "ln hot",
         "aria-description": what ? `${label}. ${what}` : label,
       };
-      const element = h("button", attributes, gutter.element, name, h("span", { class: "q" }, row.note));
+      const element = h("button", attributes, gutter.element, name, h("span.q", row.note));
       return { element, row };
     });
     this.element.replaceChildren(...this.#rows.map(({ element }) => element));

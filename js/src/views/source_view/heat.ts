@@ -26,11 +26,11 @@ export interface LineSamples {
 
 /** The cells left of a line; `show` fills or empties them. */
 export class Gutter {
-  readonly element = h("span", { class: "tfp-gut" });
-  readonly #bar = h("span", { class: "tfp-heat" });
-  readonly #ms = h("span", { class: "v" });
-  readonly #share = h("span", { class: "v" });
-  readonly #samples = h("span", { class: "v smp" });
+  readonly element = h("span.tfp-gut");
+  readonly #bar = h("span.tfp-heat");
+  readonly #ms = h("span.v");
+  readonly #share = h("span.v");
+  readonly #samples = h("span.v.smp");
 
   constructor() {
     this.element.append(this.#bar, this.#ms, this.#share, this.#samples);

@@ -34,10 +34,10 @@ class SourceView {
   readonly #code: CodeList;
   readonly #else: ElseList;
   readonly #details: Details;
-  readonly #say = h("span", { class: "tfp-say q", role: "status" });
+  readonly #say = h("span.tfp-say.q", { role: "status" });
   readonly #select = h("select", { "aria-label": "File or cell" });
-  readonly #head = h("div", { class: "tfp-code-head" });
-  readonly #left = h("div", { class: "tfp-code-side" });
+  readonly #head = h("div.tfp-code-head");
+  readonly #left = h("div.tfp-code-side");
   readonly #tip: TipBox;
   #scale: HeatScale;
 
@@ -71,13 +71,13 @@ class SourceView {
       this.#left,
       this.#details.element,
     );
-    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), split));
+    view.root.append(h("div.tfp-fill", this.#toolbar(), split));
     this.#listen();
     this.#compute();
   }
 
   #listen(): void {
-    const { signal, link, guard } = this.view;
+    const { signal, link } = this.view;
     const hover = () => {
       const ops = this.#model.opsNamed(link.hover === "" ? [] : [link.hover]);
       this.#code.setHovered((line) => line.ops.some(({ op }) => ops.has(op)));
@@ -87,32 +87,28 @@ class SourceView {
     let width = 0;
     watchSize(
       this.#details.element,
-      guard((now: number) => {
+      (now: number) => {
         if (Math.round(now) !== width) this.#followSelection(false);
         width = Math.round(now);
-      }),
+      },
       signal,
     );
     // A list that is hidden cannot be scrolled.
     let isPlaced = false;
     watchSize(
       this.#code.element,
-      guard(() => {
+      () => {
         if (!isPlaced) this.#revealHottest();
         isPlaced = true;
         if (link.selection.length > 0) this.#followSelection(true);
-      }),
+      },
       signal,
     );
   }
 
   #toolbar(): HTMLElement {
-    const { signal, data, guard } = this.view;
-    this.#select.addEventListener(
-      "change",
-      guard(() => this.#open(Number(this.#select.value))),
-      { signal },
-    );
+    const { signal, data } = this.view;
+    this.#select.addEventListener("change", () => this.#open(Number(this.#select.value)), { signal });
     const setWhere = (where: Where) => {
       this.#model.where = where;
       this.#compute();
@@ -122,13 +118,12 @@ class SourceView {
       this.#compute();
     };
     return h(
-      "div",
-      { class: "bar" },
+      "div.bar",
       this.#select,
       this.#say,
-      h("span", { class: "sp" }),
-      whereSwitch(data.meta.op_device, guard(setWhere), signal),
-      (data.table("steps") ?? EMPTY_TABLE).n > 1 && segmented("Time", UNITS, "step", guard(setUnit), signal),
+      h("span.sp"),
+      whereSwitch(data.meta.op_device, setWhere, signal),
+      (data.table("steps") ?? EMPTY_TABLE).n > 1 && segmented("Time", UNITS, "step", setUnit, signal),
       button("CSV", () => this.#save(), signal, { title: "Save every line and bucket, with full precision" }),
     );
   }
@@ -168,7 +163,7 @@ class SourceView {
     this.#fillSelect();
     const { data } = this.view;
     const about = model.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), model.range)}`;
-    this.#say.replaceChildren(coverage(model.heat), h("span", { class: "tfp-about" }, about));
+    this.#say.replaceChildren(coverage(model.heat), h("span.tfp-about", about));
     this.#say.title = this.#say.textContent ?? "";
     this.#followSelection(false);
   }
@@ -178,14 +173,13 @@ class SourceView {
     // The path of a cell is a name that only its kernel knows.
     const shown = /^(Cell \[\d+\]|<cell>)$/.test(title) ? title : path;
     const columns = h(
-      "span",
-      { class: "tfp-gut" },
-      h("span", { class: "tfp-heat" }, "self time"),
-      h("span", { class: "v" }, this.#scale.nSteps > 1 ? "ms a step" : "ms"),
-      h("span", { class: "v" }, "%"),
-      this.#model.hasSamples && h("span", { class: "v smp", title: SAMPLES_TITLE }, "thread %"),
+      "span.tfp-gut",
+      h("span.tfp-heat", "self time"),
+      h("span.v", this.#scale.nSteps > 1 ? "ms a step" : "ms"),
+      h("span.v", "%"),
+      this.#model.hasSamples && h("span.v.smp", { title: SAMPLES_TITLE }, "thread %"),
     );
-    this.#head.replaceChildren(columns, h("span", { class: "path", title: path }, shown));
+    this.#head.replaceChildren(columns, h("span.path", { title: path }, shown));
   }
 
   #fillSelect(): void {
@@ -255,7 +249,6 @@ function samplesOfAll({ meta }: TraceView["data"]): string {
 export const sourceView: TraceBuilder = {
   name: "source_view",
   build(view) {
-    view.root.classList.add("tfp-source_view");
     const { data, signal } = view;
     const hasOps = ranOps((name) => data.table(name));
     const hasLines = (data.meta.source_files ?? []).length > 0;

@@ -28,9 +28,9 @@ const NO_STEPS_REASON =
 
 class StepChart {
   readonly #plot: HTMLElement;
-  readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
+  readonly #labels = h("div.tfp-labels", { "aria-hidden": "true" });
   /** The sides of the range, on top of the bars. */
-  readonly #edges = h("div", { class: "tfp-edges", hidden: true });
+  readonly #edges = h("div.tfp-edges", { hidden: true });
   #steps: Table;
   #bars: StepBars;
   /** Where a keyboard range began. */
@@ -42,8 +42,7 @@ class StepChart {
     const { signal, data, link } = view;
     this.#steps = data.table("steps") ?? EMPTY_TABLE;
     this.#bars = stepBars(this.#steps, data.meta.categories, MAX_BARS);
-    this.#plot = h("div", {
-      class: "tfp-plot",
+    this.#plot = h("div.tfp-plot", {
       tabindex: 0,
       role: "slider",
       "aria-label": summary(data.meta, this.#steps.n),
@@ -52,18 +51,12 @@ class StepChart {
       "data-lm-suppress-shortcuts": "true",
     });
     const isInferred = this.#steps.n > 0 && numbers(this.#steps, "source")[0] === 1;
-    const head = h("span", {}, h("b", {}, "Every step"), isInferred ? ", ms · inferred, not marked" : ", ms");
-    view.root.append(
-      h("div", { class: "tfp-h" }, head, h("span", {}, "click a bar: that step · drag: a range")),
-      this.#plot,
-    );
-    const update = paced(
-      view.guard(() => this.#showRange()),
-      signal,
-    );
+    const head = h("span", h("b", "Every step"), isInferred ? ", ms · inferred, not marked" : ", ms");
+    view.root.append(h("div.tfp-h", head, h("span", "click a bar: that step · drag: a range")), this.#plot);
+    const update = paced(() => this.#showRange(), signal);
     // The chart draws itself anew for the wash, which takes it as long as a frame: that waits until a drag rests.
     const wash = paced(
-      view.guard(() => this.#showWash()),
+      () => this.#showWash(),
       signal,
       () => true,
     );
@@ -73,11 +66,7 @@ class StepChart {
     };
     link.on("time_range", onRange, signal);
     link.on("step", update, signal);
-    data.onTables(
-      view.guard(() => this.#read()),
-      signal,
-      ["steps"],
-    );
+    data.onTables(() => this.#read(), signal, ["steps"]);
     this.#sayStep();
   }
 
@@ -100,10 +89,7 @@ class StepChart {
     const tip = createTip(this.#plot);
     this.#chart = await createChart(view, this.#plot);
     this.#plot.append(this.#edges, this.#labels);
-    this.#redraw = inFrame(
-      view.guard(() => this.#draw()),
-      view.signal,
-    );
+    this.#redraw = inFrame(() => this.#draw(), view.signal);
     view.onTheme(this.#redraw);
     watchSize(this.#plot, this.#redraw, view.signal);
     watchPlot(
@@ -120,11 +106,7 @@ class StepChart {
       },
       view.signal,
     );
-    this.#plot.addEventListener(
-      "keydown",
-      view.guard((event: KeyboardEvent) => this.#key(event)),
-      { signal: view.signal },
-    );
+    this.#plot.addEventListener("keydown", (event: KeyboardEvent) => this.#key(event), { signal: view.signal });
     this.#draw();
   }
 
@@ -258,7 +240,6 @@ const STEPS_OF_HOST: OfHost = {
 export const stepChart: TraceBuilder = {
   name: "step_chart",
   async build(view) {
-    view.root.classList.add("tfp-step_chart");
     if ((view.data.table("steps") ?? EMPTY_TABLE).n === 0) {
       view.root.append(emptyState("No steps in this capture", NO_STEPS_REASON, MARK_STEPS_CODE, view.signal));
       return;

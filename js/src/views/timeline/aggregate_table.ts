@@ -22,8 +22,8 @@ const PACE_MS = 120;
 const ROWS_PER_MS = 20;
 
 export class SlicesPane {
-  readonly element = h("div", { class: "tl-pane tl-slices" });
-  readonly #status = h("span", { class: "q", role: "status" });
+  readonly element = h("div.tl-pane.tl-slices");
+  readonly #status = h("span.q", { role: "status" });
   readonly #job: SpanJob<Aggregate>;
   readonly #aggregate: Aggregate;
   readonly #table: LinkedTable<NameTotals>;
@@ -164,7 +164,7 @@ function columns(state: TimelineState, label: (row: NameTotals) => string): Grid
       cell: (row, { cut }) => {
         const family = familyOf(state, row.name);
         const swatch = h("i", { style: `background:var(--s-${family});border-color:var(--e-${family})` });
-        return h("span", { class: "tl-name", title: state.meta.names[row.name] }, swatch, cut(label(row)));
+        return h("span.tl-name", { title: state.meta.names[row.name] }, swatch, cut(label(row)));
       },
     },
     numberColumn(

@@ -9,9 +9,9 @@ export interface Size {
 }
 
 export class CanvasTip {
-  readonly element = h("div", { class: "tl-tip", "aria-hidden": "true", hidden: true });
-  readonly #name = h("b", {});
-  readonly #figures = h("div", { class: "q" });
+  readonly element = h("div.tl-tip", { "aria-hidden": "true", hidden: true });
+  readonly #name = h("b");
+  readonly #figures = h("div.q");
   #size: Size | null = null;
 
   /** @param most it is never larger; null where that is not known */

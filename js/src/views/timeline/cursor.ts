@@ -18,7 +18,7 @@ const KEY_RATIO = 0.02;
 const LABEL_PX = 80;
 
 export class Cursor {
-  readonly element = h("div", { class: "tl-cursor", "aria-hidden": "true" }, h("span", {}));
+  readonly element = h("div.tl-cursor", { "aria-hidden": "true" }, h("span"));
   /** Where the measuring began, null while nothing is measured. */
   #anchor: number | null = null;
   #isByKeys = false;

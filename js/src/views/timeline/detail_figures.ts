@@ -34,7 +34,7 @@ function peersOf({ events, meta }: TimelineState, event: number): (other: number
  */
 export function sameSlices(state: TimelineState, id: number, event: number, signal: AbortSignal): Filling {
   const { events, range, selected } = state;
-  const element = h("div", {});
+  const element = h("div");
   if (!selected) return { element, step: () => true };
   const counts = peersOf(state, event);
   const figures = new KeyFigures(events, selected, id, { span: range, nSteps: 0, counts, limit: 1 });
@@ -49,7 +49,7 @@ export function sameSlices(state: TimelineState, id: number, event: number, sign
 function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal: AbortSignal): Pair[] {
   const { count, totalPs, minPs, maxPs, longest } = figures;
   const { range, events, finding, meta } = state;
-  const more = events.isComplete && !meta.is_reduced ? "" : h("span", { class: "q" }, " · of the events here");
+  const more = events.isComplete && !meta.is_reduced ? "" : h("span.q", " · of the events here");
   const isInstant = count > 0 && maxPs === 0;
   const total = isInstant ? (count > 1 ? "all instant" : "instant") : formatTime(totalPs);
   const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${total}`, more]];
@@ -73,7 +73,7 @@ function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal
 /** Dots on one time axis, one a step or one a slice: is this slice usual? */
 export function usualStrip(state: TimelineState, id: number, event: number): Filling {
   const { events, steps, selected } = state;
-  const element = h("div", {});
+  const element = h("div");
   if (!selected) return { element, step: () => true };
   const counts = peersOf(state, event);
   const figures = new KeyFigures(events, selected, id, { span: null, nSteps: steps.n, counts, limit: MAX_DOTS });
@@ -103,7 +103,7 @@ function stripOf({ events, steps }: TimelineState, figures: KeyFigures, event: n
 /** What a slice spends its time in. */
 export function insideRows(state: TimelineState, event: number): Filling {
   const inside = new Inside(state.events, event);
-  const element = h("div", {});
+  const element = h("div");
   const step = (isOver: () => boolean) => {
     if (!inside.step(isOver)) return false;
     element.replaceChildren(...barsOf(state, inside));
@@ -122,12 +122,12 @@ function barsOf({ meta, family }: TimelineState, inside: Inside): Node[] {
   const lines = shown.map(({ name, count, selfPs }, i) => {
     const label = count > 1 ? `${labels[i]} × ${formatCount(count)}` : labels[i];
     const style = `width:${Math.max(1, (selfPs / most) * 100)}%;background:var(--e-${FAMILIES[family[name]]})`;
-    const time = h("span", {}, formatTime(selfPs));
-    return h("div", { class: "ib", title: meta.names[name] }, h("span", {}, label), h("i", { style }), time);
+    const time = h("span", formatTime(selfPs));
+    return h("div.ib", { title: meta.names[name] }, h("span", label), h("i", { style }), time);
   });
   if (rest.length > 0) {
     const time = formatTime(rest.reduce((sum, row) => sum + row.selfPs, 0));
-    lines.push(h("div", { class: "ib" }, h("span", {}, `${rest.length} more`), h("i", {}), h("span", {}, time)));
+    lines.push(h("div.ib", h("span", `${rest.length} more`), h("i"), h("span", time)));
   }
   return [heading("Inside it, self time"), ...lines];
 }

@@ -28,7 +28,7 @@ export function flowRows(state: TimelineState, event: number, signal: AbortSigna
     heading("Arrows"),
     flowSwitch(state, signal, kinds),
     ...(rows.length > 0 ? [keyValues(rows)] : []),
-    ...(notes.length > 0 ? [h("div", { class: "q tl-note" }, notes.join(" · "))] : []),
+    ...(notes.length > 0 ? [h("div.q.tl-note", notes.join(" · "))] : []),
   ];
 }
 
@@ -51,13 +51,13 @@ function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Dire
     const when = waited >= 0 ? `+${formatTime(waited)}`.replace(" ", "\u00a0") : "at once";
     const text = ` ${when} · ${thread}`;
     const more: Child = h(
-      "span",
-      { class: "q", title: `${FLOW_LABELS[kind]}; from the end of the one to the start of the other` },
+      "span.q",
+      { title: `${FLOW_LABELS[kind]}; from the end of the one to the start of the other` },
       text,
     );
     return [label, button(shortName(name), () => goTo(state, other), signal, { class: "link", title: name }), more];
   });
-  if (here.length > MAX_ROWS) rows.push(["", h("span", { class: "q" }, `and ${here.length - MAX_ROWS} more`)]);
+  if (here.length > MAX_ROWS) rows.push(["", h("span.q", `and ${here.length - MAX_ROWS} more`)]);
   return rows;
 }
 
@@ -78,5 +78,5 @@ function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySe
     );
     return [own];
   });
-  return h("div", { class: "tl-kinds", role: "group", "aria-label": "Kinds of arrows that are drawn" }, ...buttons);
+  return h("div.tl-kinds", { role: "group", "aria-label": "Kinds of arrows that are drawn" }, ...buttons);
 }

@@ -16,7 +16,7 @@ export function originRows(state: TimelineState, event: number, signal: AbortSig
   const { trace, events } = state;
   const op = events.op[event];
   if (op < 0) return [];
-  const place = h("div", {});
+  const place = h("div");
   const fill = async () => {
     await trace.data.ready(SECTIONS);
     const rows = [...placeRows(state, op, signal), ...memoryRows(state, event)];
@@ -44,7 +44,7 @@ function sourceOf(state: TimelineState, line: SourceLine, signal: AbortSignal): 
   const file = state.meta.source_files?.[line.file];
   if (!file) return [line.bucket];
   const link = viewLink(state, `${file.title}, line ${line.line}`, "source_view", signal, file.file);
-  return [link, h("div", { class: "tl-code" }, line.code.trim())];
+  return [link, h("div.tl-code", line.code.trim())];
 }
 
 /** Text that opens a view of the dashboard around; plain where there is none. */
@@ -75,7 +75,7 @@ function memoryRows({ trace, events }: TimelineState, event: number): Pair[] {
   }
   if (n === 0) return [];
   const more = kept === total ? "all kept" : kept === 0 ? "freed in it" : `${formatBytes(kept)} kept`;
-  return [["memory", formatBytes(total), h("span", { class: "q" }, ` in ${formatCount(n)} · ${more}`)]];
+  return [["memory", formatBytes(total), h("span.q", ` in ${formatCount(n)} · ${more}`)]];
 }
 
 /** Found once a table: it may have millions of rows. */

@@ -12,8 +12,8 @@ export type Pair = readonly [key: string, value: Child, more?: Child];
 
 /** The name; of one that would fill the pane (C++ kernels) the telling part, and the whole in a box of its own. */
 export function title(name: string): Node[] {
-  if (name.length <= LONG_NAME) return [h("h2", {}, name)];
-  return [h("h2", {}, shortName(name)), h("div", { class: "tl-full", tabindex: 0, "aria-label": "Full name" }, name)];
+  if (name.length <= LONG_NAME) return [h("h2", name)];
+  return [h("h2", shortName(name)), h("div.tl-full", { tabindex: 0, "aria-label": "Full name" }, name)];
 }
 
 /** Short names, but never the same one for two different names. */
@@ -23,11 +23,11 @@ export function distinctLabels(names: readonly string[]): string[] {
 }
 
 export function keyValues(rows: readonly Pair[]): HTMLElement {
-  return h("div", { class: "kv" }, ...rows.flatMap(([key, ...value]) => [h("span", {}, key), h("div", {}, ...value)]));
+  return h("div.kv", ...rows.flatMap(([key, ...value]) => [h("span", key), h("div", ...value)]));
 }
 
 export function heading(text: string): HTMLElement {
-  return h("div", { class: "sub" }, text);
+  return h("div.sub", text);
 }
 
 /** Dots on one time axis: is `own` usual? */

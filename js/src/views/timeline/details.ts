@@ -69,7 +69,7 @@ export class Details {
 
   /** A place for figures that come in a moment. */
   #placeFor(filling: Filling): HTMLElement {
-    const place = h("div", {}, filling.element);
+    const place = h("div", filling.element);
     this.#places.push({ place, filling, isDone: false });
     return place;
   }
@@ -98,7 +98,7 @@ export class Details {
     const hint =
       "Click a slice for its op, time and stats. Drag over the ruler to select a range: the other views are then about that range.";
     const isEmpty = this.state.meta.n_events === 0;
-    this.pane.replaceChildren(h("h2", {}, "Nothing selected"), ...(isEmpty ? [] : [h("p", { class: "q" }, hint)]));
+    this.pane.replaceChildren(h("h2", "Nothing selected"), ...(isEmpty ? [] : [h("p.q", hint)]));
   }
 
   #showEvent(event: number) {
@@ -113,7 +113,7 @@ export class Details {
     this.live.textContent = `Selected ${name}, ${formatLength(duration)}${step >= 0 ? `, step ${steps.names[step]}` : ""}`;
     const rows: Pair[] = [
       ["type", ...typeOf(state, event, this.signal)],
-      ["duration", h("b", {}, formatLength(duration)), share],
+      ["duration", h("b", formatLength(duration)), share],
       ...(isInstant ? [] : [["self", formatTime(events.self[event])] as const]),
       ["start", formatInstant(events.start[event], 1e6)],
     ];
@@ -122,7 +122,7 @@ export class Details {
     rows.push(["thread", h("span", { title: meta.lines[line].name }, state.lineNames[line])]);
     const key = events.keyOf(event);
     this.#inRange = () => sameSlices(state, key, event, this.signal);
-    this.#arrowsPlace = h("div", {});
+    this.#arrowsPlace = h("div");
     this.pane.replaceChildren(
       ...title(name),
       this.#moves(name),
@@ -144,18 +144,15 @@ export class Details {
     const step = (text: string, label: string, go: () => void) =>
       button(text, go, signal, { title: label, "aria-label": label });
     return h(
-      "div",
-      { class: "tl-moves" },
+      "div.tl-moves",
       h(
         "span",
-        {},
         step("◂", "Previous slice of the row  Shift + ←", () => alongRow(state, -1)),
         " row ",
         step("▸", "Next slice of the row  Shift + →", () => alongRow(state, 1)),
       ),
       h(
         "span",
-        {},
         step("◂", "Previous slice of the same op  [", () => toSameOp(state, -1)),
         " same op ",
         step("▸", "Next slice of the same op  ]", () => toSameOp(state, 1)),
@@ -177,7 +174,7 @@ export class Details {
       ...title(link.selection.length === 1 ? link.selection[0] : plural(link.selection.length, "op")),
     ];
     const drawn = selectedIds.filter((id) => state.isDrawn(id));
-    const say = (text: string) => children.push(h("p", { class: "q" }, text));
+    const say = (text: string) => children.push(h("p.q", text));
     const cut = drawn.length > MAX_IDS ? `; ${MAX_IDS} of ${drawn.length} are listed` : "";
     if (selectedIds.length === 0) say("No slice of this trace has this name.");
     else if (drawn.length > 0 && drawn.length < selectedIds.length)
@@ -212,19 +209,18 @@ export class Details {
   /** Stats come later: they are inflated when they are asked for. */
   #stats(event: number): Node[] {
     const { trace, meta } = this.state;
-    const place = h("div", {});
+    const place = h("div");
     const say = () => {
-      if (place.childElementCount === 0)
-        place.append(heading("Stats in the trace"), h("div", { class: "q" }, "not here"));
+      if (place.childElementCount === 0) place.append(heading("Stats in the trace"), h("div.q", "not here"));
     };
     setTimeout(say, STATS_MS);
     const fill = async () => {
       const stats = statsOfEvent(await trace.data.stats(event), meta.names);
       // Nothing to show is also an answer.
-      if (stats.length === 0) place.replaceChildren(h("span", {}));
+      if (stats.length === 0) place.replaceChildren(h("span"));
       if (stats.length === 0) return;
       stats.sort((a, b) => Number(INTERNAL_STAT.test(a.key)) - Number(INTERNAL_STAT.test(b.key)));
-      const rows = stats.map(({ key, value }): Pair => [key, h("span", { class: "tl-stat" }, value)]);
+      const rows = stats.map(({ key, value }): Pair => [key, h("span.tl-stat", value)]);
       place.replaceChildren(heading("Stats in the trace"), keyValues(rows));
     };
     trace.guard(fill)();
@@ -233,7 +229,7 @@ export class Details {
 }
 
 function named(name: string, filling: Filling): Filling {
-  const element = h("div", {}, name ? heading(name) : null, filling.element);
+  const element = h("div", name ? heading(name) : null, filling.element);
   return { element, step: (isOver) => filling.step(isOver) };
 }
 
@@ -244,7 +240,7 @@ function all(fillings: readonly Filling[]): Filling {
     while (next < fillings.length && fillings[next].step(isOver)) next += 1;
     return next === fillings.length;
   };
-  return { element: h("div", {}, ...fillings.map(({ element }) => element)), step };
+  return { element: h("div", ...fillings.map(({ element }) => element)), step };
 }
 
 function typeOf(state: TimelineState, event: number, signal: AbortSignal): [Node | string, string?] {

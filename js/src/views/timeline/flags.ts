@@ -16,7 +16,7 @@ const MOST_TEXT_PX = 90;
 const LIST = "bookmarks";
 
 export class Flags {
-  readonly element = h("div", { class: "tl-flags" });
+  readonly element = h("div.tl-flags");
   #shown: readonly unknown[] = [];
   /** What the open list shows. */
   #listed: unknown = null;
@@ -133,7 +133,7 @@ export class Flags {
   #list(): Child[] {
     const { bookmarks } = this.state.board;
     this.#listed = bookmarks;
-    const head = h("div", { class: "tl-pophead" }, h("b", {}, plural(bookmarks.length, "bookmark")));
+    const head = h("div.tl-pophead", h("b", plural(bookmarks.length, "bookmark")));
     const add = button("Add", () => this.add(), this.signal, {
       "data-key": "add",
       title: "At the selected slice, else the range, else the cursor (B)",
@@ -142,7 +142,7 @@ export class Flags {
     if (bookmarks.length > 0) return [head, ...bookmarks.map((bookmark, index) => this.#row(bookmark, index))];
     const help =
       "B sets one at the selected slice, the range or the pointer, with a note. They are saved with the notebook.";
-    return [head, h("p", { class: "q" }, help)];
+    return [head, h("p.q", help)];
   }
 
   #row(bookmark: Bookmark, index: number): HTMLElement {
@@ -185,7 +185,7 @@ export class Flags {
       this.signal,
       { "data-key": `delete${index}`, "aria-label": `Delete bookmark ${index + 1}` },
     );
-    return h("div", { class: "tl-note" }, input, go, remove);
+    return h("div.tl-note", input, go, remove);
   }
 }
 

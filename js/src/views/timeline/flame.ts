@@ -29,13 +29,12 @@ const BY = [
 
 export class FlamePane {
   readonly element: HTMLElement;
-  readonly #status = h("span", { class: "q", role: "status" });
+  readonly #status = h("span.q", { role: "status" });
   readonly #base: HTMLButtonElement;
   readonly #canvas = h("canvas", { "aria-hidden": "true" });
-  readonly #sheet = h("div", { class: "tl-sheet" });
-  readonly #live = h("div", { class: "sr", "aria-live": "polite" });
-  readonly #box = h("div", {
-    class: "tl-flame",
+  readonly #sheet = h("div.tl-sheet");
+  readonly #live = h("div.sr", { "aria-live": "polite" });
+  readonly #box = h("div.tl-flame", {
     role: "application",
     tabindex: 0,
     "aria-label": "Flame: arrow keys walk, Enter zooms in, Backspace zooms out",
@@ -63,10 +62,10 @@ export class FlamePane {
     const by = segmented<By>("Merge slices", BY, "thread", (value) => this.#setBy(value), signal);
     const whole = { class: "tl-out", title: "Show the whole flame" };
     const out = button("Zoom out", () => this.#zoomTo(ROOT), signal, whole);
-    const bar = h("div", { class: "bar" }, by, this.#base, out, h("span", { class: "sp" }), this.#status);
+    const bar = h("div.bar", by, this.#base, out, h("span.sp"), this.#status);
     this.#box.append(this.#sheet, this.#canvas);
-    const place = h("div", { class: "tl-flamebox" }, this.#box, this.#tip.element);
-    this.element = h("div", { class: "tl-pane" }, bar, place, this.#live);
+    const place = h("div.tl-flamebox", this.#box, this.#tip.element);
+    this.element = h("div.tl-pane", bar, place, this.#live);
     this.#listen();
     // A canvas has no elements to find.
     Object.assign(root, { tfprofFlame: () => this.#drawn() });

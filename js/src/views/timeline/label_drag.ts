@@ -18,7 +18,7 @@ export function listenToLabelDrags(
   painter: Painter,
   signal: AbortSignal,
 ) {
-  const line = h("div", { class: "tl-drop", "aria-hidden": "true" });
+  const line = h("div.tl-drop", { "aria-hidden": "true" });
   line.hidden = true;
   area.append(line);
   let press: { track: Track; y: number; id: number; isDrag: boolean } | null = null;

@@ -41,9 +41,9 @@ function headLabel(state: TimelineState, track: HeadTrack): HTMLElement {
   return h(
     "div",
     { class: `tl-head tl-${track.kind}${isInner ? " inner" : ""}`, "data-name": name },
-    h("span", { class: "tl-arrow", "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
-    h("b", {}, name),
-    h("span", { class: "tl-info" }, info),
+    h("span.tl-arrow", { "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
+    h("b", name),
+    h("span.tl-info", info),
   );
 }
 
@@ -60,8 +60,8 @@ function hostLabel(state: TimelineState, track: HostTrack, name: string): HTMLEl
       "aria-label": role ? `${name}, ${role}` : name,
       title: [name, role, stragglerWords(state, name)].filter(Boolean).join(" · "),
     },
-    h("span", { class: "tl-arrow", "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
-    h("b", {}, text),
+    h("span.tl-arrow", { "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
+    h("b", text),
   );
 }
 
@@ -81,10 +81,10 @@ function headWords(state: TimelineState, track: HeadTrack): readonly [string, st
 
 function lineLabel(state: TimelineState, track: LineTrack): HTMLElement {
   const name = state.lineNames[track.line];
-  const mark = track.isPinned ? h("span", { class: "tl-pin", title: "pinned" }, "▴") : null;
+  const mark = track.isPinned ? h("span.tl-pin", { title: "pinned" }, "▴") : null;
   const { plane, name: full } = state.meta.lines[track.line];
   const title = `${full} · ${state.meta.planes[plane].name}`;
-  const label = h("div", { class: "tl-line", title, "data-name": name }, mark, nameText(name));
+  const label = h("div.tl-line", { title, "data-name": name }, mark, nameText(name));
   const isChanged = state.tracks.deepLines.has(track.line) || state.tracks.flatLines.has(track.line);
   // One band is too low for a second line of text; a line that folds its only child loses nothing.
   if ((track.nHidden > 0 || isChanged) && track.height > 2 * ROW_PX) label.append(levelsButton(state, track));
@@ -102,16 +102,16 @@ function levelsButton(state: TimelineState, track: LineTrack): HTMLElement {
 
 function counterLabel(state: TimelineState, track: CounterTrack): HTMLElement {
   const name = state.board.counterNames[track.counter];
-  const value = h("span", { class: "tl-value" }, h("span", {}), h("span", {}));
+  const value = h("span.tl-value", h("span"), h("span"));
   const counter = state.board.counters[track.counter];
   const title = counter ? `${name} · at most ${formatValue(counter.max, counter.unit)}` : name;
-  return h("div", { class: "tl-line tl-counter", title, "data-name": name }, nameText(name), value);
+  return h("div.tl-line.tl-counter", { title, "data-name": name }, nameText(name), value);
 }
 
 /** Cut at its end, but never its number: two visible names stay two. */
 function nameText(name: string): HTMLElement {
   const [, base, number] = /^(.*?)( \d+)?$/s.exec(name) ?? ["", name, ""];
-  return h("span", {}, h("span", { class: "base" }, base), number ? h("span", { class: "nr" }, number) : null);
+  return h("span", h("span.base", base), number ? h("span.nr", number) : null);
 }
 
 /** Names what holds labels; without any it is no tree, which would be an error to a screen reader. */

@@ -14,7 +14,7 @@ const MOST_STEPS = 40;
 export class Legend {
   readonly element: HTMLElement;
   readonly #select: HTMLSelectElement;
-  readonly #entries = h("span", { class: "tl-colors", role: "list", "aria-label": "Colours on the screen" });
+  readonly #entries = h("span.tl-colors", { role: "list", "aria-label": "Colours on the screen" });
   #shown = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -26,8 +26,8 @@ export class Legend {
     this.#select = h("select", { "aria-label": "What the colours of the slices mean" });
     for (const { value, text } of COLOR_CHOICES) this.#select.append(h("option", { value }, text));
     this.#select.addEventListener("change", () => this.#choose(), { signal });
-    const label = h("label", {}, "Colour: ", this.#select);
-    this.element = h("div", { class: "tl-foot" }, label, this.#entries, h("span", { class: "sp" }), hint);
+    const label = h("label", "Colour: ", this.#select);
+    this.element = h("div.tl-foot", label, this.#entries, h("span.sp"), hint);
     signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
   }
 
@@ -78,7 +78,7 @@ export class Legend {
 }
 
 function entry(style: string, text: string): HTMLElement {
-  return h("span", { role: "listitem", title: text }, h("i", { style }), h("span", {}, text));
+  return h("span", { role: "listitem", title: text }, h("i", { style }), h("span", text));
 }
 
 function swatch(by: ColorBy, source: number): string {

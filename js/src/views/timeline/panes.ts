@@ -27,7 +27,7 @@ export class Panes {
   /** The switch, for the toolbar. */
   readonly element: HTMLElement;
   /** Lies over the tracks while they are not what is shown. */
-  readonly place = h("div", { class: "tl-place" });
+  readonly place = h("div.tl-place");
   mode: Mode = "tracks";
   #flame: FlamePane | null = null;
   #slices: SlicesPane | null = null;

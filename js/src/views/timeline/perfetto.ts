@@ -37,11 +37,10 @@ export class PerfettoLink {
     open.disabled = reason !== "" || this.#isBusy;
     const about = `Opens ui.perfetto.dev in a new tab and hands it the trace, which stays in your browser: nothing is uploaded. Where it does not open: ${BY_HAND}`;
     this.#element = h(
-      "div",
-      { class: "tl-perfetto" },
+      "div.tl-perfetto",
       open,
-      h("p", { class: "q" }, reason || about),
-      h("p", { class: "tl-perfetto-status", role: "status" }, this.#status),
+      h("p.q", reason || about),
+      h("p.tl-perfetto-status", { role: "status" }, this.#status),
     );
     return this.#element;
   }

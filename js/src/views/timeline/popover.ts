@@ -5,7 +5,7 @@ import { type Child, h } from "../../ui/dom";
 const FIRST = "[data-first], button:not(:disabled), input, select, textarea";
 
 export class Popover {
-  readonly element = h("div", { class: "tl-pop" });
+  readonly element = h("div.tl-pop");
   #opener: HTMLElement | null = null;
   #key = "";
 

@@ -60,14 +60,14 @@ export class SearchBox {
     this.#only = flip("only", "Only matches: dim all other slices", (isOn) => this.#showOnly(isOn), {
       class: "tl-only",
     });
-    this.#count = h("span", { class: "q tl-count", role: "status" });
+    this.#count = h("span.q.tl-count", { role: "status" });
     const step = (text: string, label: string, direction: 1 | -1) =>
       button(text, () => this.go(direction), signal, { "aria-label": label, title: label });
     const walk = [step("◂", "Previous match  Shift + Enter", -1), step("▸", "Next match  Enter", 1)];
-    this.#walk = h("span", { class: "tl-walk" }, this.#count, ...walk, this.#only);
+    this.#walk = h("span.tl-walk", this.#count, ...walk, this.#only);
     this.#walk.hidden = true;
-    const field = h("span", { class: "tl-field" }, this.#input, this.#whole, this.#regex);
-    this.element = h("span", { class: "tl-find", role: "search" }, this.#walk, field);
+    const field = h("span.tl-field", this.#input, this.#whole, this.#regex);
+    this.element = h("span.tl-find", { role: "search" }, this.#walk, field);
     this.#input.addEventListener("input", () => this.#onInput(), { signal });
     this.#input.addEventListener("change", () => this.#keep(), { signal });
     this.#input.addEventListener("keydown", (event) => this.#onKey(event), { signal });

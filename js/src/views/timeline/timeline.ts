@@ -36,17 +36,12 @@ class Timeline {
   readonly #search: SearchBox;
   readonly #tooltip: Tooltip;
   readonly #canvas = h("canvas", { role: "img" });
-  readonly #scroller = h("div", { class: "tl-scroll" });
-  readonly #area = h("div", { class: "tlc" });
+  readonly #scroller = h("div.tl-scroll");
+  readonly #area = h("div.tlc");
   readonly #help: Help;
   readonly #bench: Workbench;
   readonly #panes: Panes;
-  readonly #section = h("section", {
-    class: "tl",
-    tabindex: 0,
-    "aria-label": "Timeline",
-    "data-lm-suppress-shortcuts": "true",
-  });
+  readonly #section = h("section.tl", { tabindex: 0, "aria-label": "Timeline", "data-lm-suppress-shortcuts": "true" });
   readonly #height: number;
   /** Where the pointer is in the canvas, null when it is elsewhere. */
   #pointer: { x: number; y: number } | null = null;
@@ -60,17 +55,14 @@ class Timeline {
     this.#view = view;
     const { signal, root, options } = view;
     this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX - FOOT_PX;
-    const repaint = inFrame(
-      view.guard(() => this.#paint()),
-      signal,
-    );
+    const repaint = inFrame(() => this.#paint(), signal);
     this.#state = new TimelineState(view, repaint);
     this.#painter = new Painter(this.#canvas, root, this.#state);
     this.#tooltip = new Tooltip(this.#state);
     this.#search = new SearchBox(this.#state, () => this.#section.focus(), signal);
     this.#help = new Help(() => this.#section.focus({ preventScroll: true }), signal);
-    const pane = h("aside", { class: "det", "aria-label": "Details of the selection", tabindex: 0 });
-    const live = h("div", { class: "sr", "aria-live": "polite" });
+    const pane = h("aside.det", { "aria-label": "Details of the selection", tabindex: 0 });
+    const live = h("div.sr", { "aria-live": "polite" });
     const places = { section: this.#section, area: this.#area, scroller: this.#scroller, live };
     this.#area.append(this.#canvas, this.#scroller, this.#tooltip.element);
     this.#bench = new Workbench(this.#state, this.#painter, { ...places, help: () => this.#help.toggle() }, signal);
@@ -81,7 +73,7 @@ class Timeline {
     this.#bench.bar.mode.append(this.#panes.element);
     this.#area.append(this.#painter.arrows.canvas, this.#panes.place);
     this.#details = new Details(pane, live, this.#state, signal);
-    const grid = h("div", { class: "tlg" }, this.#area, pane);
+    const grid = h("div.tlg", this.#area, pane);
     this.#section.prepend(this.#bench.bar.element, grid, this.#bench.legend.element, live, this.#help.element);
     root.append(this.#section);
     this.#area.style.height = `${this.#height}px`;
@@ -103,32 +95,13 @@ class Timeline {
       state.invalidate();
     });
     this.#scroller.addEventListener("scroll", () => state.invalidate(), { signal });
-    link.on(
-      "selection",
-      this.#view.guard(() => state.readSelection()),
-      signal,
-    );
-    link.on(
-      "time_range",
-      this.#view.guard(() => this.#onRange()),
-      signal,
-    );
+    link.on("selection", () => state.readSelection(), signal);
+    link.on("time_range", () => this.#onRange(), signal);
     link.on("step", () => this.#onStep(), signal);
     link.on("hover", () => this.#onHoverElsewhere(), signal);
-    link.on(
-      "host",
-      this.#view.guard(() => state.readHost()),
-      signal,
-    );
-    data.onChange(
-      this.#view.guard(() => this.#onData()),
-      signal,
-    );
-    data.onTables(
-      this.#view.guard(() => state.readTables()),
-      signal,
-      ["steps", "step_pieces", "worker_steps"],
-    );
+    link.on("host", () => state.readHost(), signal);
+    data.onChange(() => this.#onData(), signal);
+    data.onTables(() => state.readTables(), signal, ["steps", "step_pieces", "worker_steps"]);
   }
 
   #listenToInput() {

@@ -3,7 +3,7 @@ import { button, type Child, h } from "../../ui/dom";
 import { KEY_HELP } from "./keys";
 import type { Popover } from "./popover";
 
-const kbd = (name: string) => h("kbd", {}, name);
+const kbd = (name: string) => h("kbd", name);
 
 export interface ToolbarActions {
   readonly help: () => void;
@@ -33,23 +33,22 @@ export interface OnScreen {
 export class Toolbar {
   readonly element: HTMLElement;
   /** Places that others fill: the switch between the ways of showing the trace, and the search field. */
-  readonly mode = h("span", { class: "tl-mode" });
-  readonly find = h("span", { class: "tl-finding" });
+  readonly mode = h("span.tl-mode");
+  readonly find = h("span.tl-finding");
   readonly tracksButton: HTMLButtonElement;
   readonly bookmarksButton: HTMLButtonElement;
   #nBookmarks = 0;
   readonly #back: HTMLButtonElement;
   readonly #forward: HTMLButtonElement;
-  readonly #window = h("span", {}, " ");
-  readonly #whole = h("span", { class: "opt" }, " ");
-  readonly #unit = h("span", {}, " ");
-  readonly #count = h("span", {}, " ");
-  readonly #state = h("span", {}, " ");
+  readonly #window = h("span", " ");
+  readonly #whole = h("span.opt", " ");
+  readonly #unit = h("span", " ");
+  readonly #count = h("span", " ");
+  readonly #state = h("span", " ");
   readonly #about = h(
-    "span",
-    { class: "q tl-about" },
-    h("span", { class: "tl-window" }, this.#window, this.#whole, this.#unit),
-    h("span", { class: "tl-counts" }, this.#count, this.#state),
+    "span.q.tl-about",
+    h("span.tl-window", this.#window, this.#whole, this.#unit),
+    h("span.tl-counts", this.#count, this.#state),
   );
   readonly #more: (() => Child)[] = [];
   readonly #moreButton: HTMLButtonElement;
@@ -79,17 +78,10 @@ export class Toolbar {
       "aria-label": "All keys",
       title: "All keys (?)",
     });
-    const views = h(
-      "span",
-      { class: "tl-views", role: "group", "aria-label": "Views" },
-      this.#back,
-      fit,
-      this.#forward,
-    );
+    const views = h("span.tl-views", { role: "group", "aria-label": "Views" }, this.#back, fit, this.#forward);
     this.element = h(
-      "div",
-      { class: "bar" },
-      h("b", {}, "Timeline"),
+      "div.bar",
+      h("b", "Timeline"),
       this.mode,
       this.#about,
       this.find,
@@ -127,7 +119,7 @@ export class Toolbar {
   #nameBookmarks(n: number) {
     this.#nBookmarks = n;
     const count = n > 0 ? ` ${n}` : "";
-    const names = [h("span", { class: "opt" }, `Bookmarks${count}`), h("span", { class: "short" }, `Marks${count}`)];
+    const names = [h("span.opt", `Bookmarks${count}`), h("span.short", `Marks${count}`)];
     this.bookmarksButton.replaceChildren(...names);
   }
 
@@ -147,16 +139,16 @@ function setText(element: HTMLElement, text: string) {
 
 /** A few keys, for the strip below the tracks. */
 export function keyHint(): HTMLElement {
-  const optional = h("span", { class: "opt" });
+  const optional = h("span.opt");
   optional.append(kbd("F"), " fit selection ", kbd("R"), " measure ", kbd("B"), " bookmark ");
-  const keys = h("span", { class: "keys" });
+  const keys = h("span.keys");
   keys.append(kbd("W"), " ", kbd("S"), " zoom ", kbd("A"), " ", kbd("D"), " pan ", optional, kbd("?"), " all keys");
   return keys;
 }
 
 /** The list of all keys over the tracks. */
 export class Help {
-  readonly element = h("div", { class: "tl-help", role: "dialog", "aria-label": "Keys of the timeline" });
+  readonly element = h("div.tl-help", { role: "dialog", "aria-label": "Keys of the timeline" });
   readonly #close: HTMLButtonElement;
 
   constructor(
@@ -164,13 +156,13 @@ export class Help {
     signal: AbortSignal,
   ) {
     const groups = KEY_HELP.flatMap(([title, rows]) => [
-      h("b", {}, title),
-      ...rows.map(([keys, what]) => h("div", {}, h("span", {}, kbd(keys)), h("span", {}, what))),
+      h("b", title),
+      ...rows.map(([keys, what]) => h("div", h("span", kbd(keys)), h("span", what))),
     ]);
     this.#close = button("Close", () => this.toggle(), signal);
-    const title = h("b", {}, "Keys, while the timeline has the focus");
-    const head = h("div", { class: "tl-pophead" }, title, this.#close);
-    this.element.append(head, h("div", { class: "tl-keys" }, ...groups));
+    const title = h("b", "Keys, while the timeline has the focus");
+    const head = h("div.tl-pophead", title, this.#close);
+    this.element.append(head, h("div.tl-keys", ...groups));
     this.element.hidden = true;
   }
 

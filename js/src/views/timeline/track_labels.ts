@@ -34,7 +34,7 @@ export class TrackLabels {
   #counters: unknown = null;
   #nLoaded = -1;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #pinnedInner = h("div", {});
+  readonly #pinnedInner = h("div");
 
   constructor(
     readonly places: LabelPlaces,

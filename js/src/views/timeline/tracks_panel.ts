@@ -13,7 +13,7 @@ const NO_EVENTS = "This trace has no events: nothing that TensorFlow runs was ru
 
 export class TracksPanel {
   /** In place of the tracks when none is left. */
-  readonly none = h("div", { class: "tl-none", role: "status" });
+  readonly none = h("div.tl-none", { role: "status" });
   #toldLayout: unknown = null;
 
   constructor(
@@ -38,7 +38,7 @@ export class TracksPanel {
     // Of several hosts a reader looks for one, not for a thread.
     const what = layout.nHosts > 0 ? ` ${plural(layout.nHosts, "host")}` : " tracks";
     const text = isCut ? this.#count() : `Filter${what}`;
-    const more = isCut ? [] : [h("span", { class: "opt" }, what)];
+    const more = isCut ? [] : [h("span.opt", what)];
     if (this.opener.textContent !== text) this.opener.replaceChildren(isCut ? text : "Filter", ...more);
     this.opener.classList.toggle("on", isCut);
     this.#tellNone(layout.tracks.length === 0);
@@ -51,13 +51,13 @@ export class TracksPanel {
     const { tracks } = this.state;
     const { nTracks, nHidden } = this.state.layout;
     if (this.state.meta.n_events === 0) {
-      this.none.replaceChildren(h("p", {}, NO_EVENTS), whatToCapture());
+      this.none.replaceChildren(h("p", NO_EVENTS), whatToCapture());
       return;
     }
     const why = tracks.filter
       ? `No track's name has “${tracks.filter}”.`
       : `All ${formatCount(nTracks)} tracks are hidden or pinned.`;
-    const items: Child[] = [h("p", {}, why)];
+    const items: Child[] = [h("p", why)];
     if (tracks.filter) items.push(button("Clear the filter", () => this.setFilter(""), this.signal));
     if (nHidden > 0) items.push(button("Show all tracks", () => this.#showAll(), this.signal));
     this.none.replaceChildren(...items.filter((item): item is Node => item instanceof Node));
@@ -107,32 +107,28 @@ export class TracksPanel {
       if (event.key === "Enter") this.popover.close();
     };
     input.addEventListener("keydown", onKey, { signal: this.signal });
-    const count = h("span", { class: "q tl-count", role: "status" }, this.#count());
-    return [h("div", { class: "tl-pophead" }, input, count), this.#hidden()];
+    const count = h("span.q.tl-count", { role: "status" }, this.#count());
+    return [h("div.tl-pophead", input, count), this.#hidden()];
   }
 
   /** What is hidden, each with the way back. */
   #hidden(): HTMLElement {
     const { board, layout } = this.state;
     const hidden = [...this.state.tracks.hidden];
-    const box = h("div", { class: "tl-hidden" });
+    const box = h("div.tl-hidden");
     if (hidden.length === 0) {
-      box.append(
-        h("p", { class: "q" }, "None hidden. H on a track's name hides it, P pins it, Alt+↑ and Alt+↓ move it."),
-      );
+      box.append(h("p.q", "None hidden. H on a track's name hides it, P pins it, Alt+↑ and Alt+↓ move it."));
     } else {
-      box.append(h("div", { class: "sub" }, `${plural(layout.nHidden, "track")} hidden`));
+      box.append(h("div.sub", `${plural(layout.nHidden, "track")} hidden`));
       for (const key of hidden.slice(0, MOST_NAMES)) box.append(this.#hiddenRow(key));
-      if (hidden.length > MOST_NAMES) box.append(h("p", { class: "q" }, `and ${hidden.length - MOST_NAMES} more`));
+      if (hidden.length > MOST_NAMES) box.append(h("p.q", `and ${hidden.length - MOST_NAMES} more`));
       box.append(button("Show all tracks", () => this.#showAll(), this.signal, { "data-key": "all" }));
     }
     const { n_lines: nLines = 0, n_counters: nCounters = 0, lines, counters = [] } = this.state.meta;
     const nLeftOut = Math.max(0, nLines - lines.length);
-    if (nLeftOut > 0) box.append(h("p", { class: "q" }, `The ${formatCount(nLeftOut)} least busy lines are not here.`));
+    if (nLeftOut > 0) box.append(h("p.q", `The ${formatCount(nLeftOut)} least busy lines are not here.`));
     if (nCounters > counters.length) {
-      box.append(
-        h("p", { class: "q" }, `${formatCount(counters.length)} of ${formatCount(nCounters)} counters are here.`),
-      );
+      box.append(h("p.q", `${formatCount(counters.length)} of ${formatCount(nCounters)} counters are here.`));
     }
     if (board.isTouched) {
       box.append(
@@ -149,7 +145,7 @@ export class TracksPanel {
     const show = button("Show", () => this.state.board.change((tracks) => tracks.hidden.delete(key)), this.signal, {
       "data-key": `show-${key}`,
     });
-    return h("div", { class: "tl-note" }, h("span", { class: "base" }, this.#name(key)), show);
+    return h("div.tl-note", h("span.base", this.#name(key)), show);
   }
 
   #name(key: TrackKey): string {
@@ -162,11 +158,11 @@ export class TracksPanel {
 }
 
 function whatToCapture(): HTMLElement {
-  const code = (text: string) => h("code", { class: "nb" }, text);
+  const code = (text: string) => h("code.nb", text);
   const before = [
     "Capture again around the code to look at: ",
     code("%%tfprofile"),
     " on top of the cell that trains, or ",
   ];
-  return h("p", { class: "q" }, ...before, code("with tfprof.profile():"), " around one step or more.");
+  return h("p.q", ...before, code("with tfprof.profile():"), " around one step or more.");
 }

@@ -37,9 +37,9 @@ export class Workbench {
   readonly popover: Popover;
   readonly #labels: TrackLabels;
   readonly #history: ViewHistory;
-  readonly #pinned = h("div", { class: "tl-labels tl-pinned" });
-  readonly #dock = h("div", { class: "tl-labels tl-dock" });
-  readonly #column = h("div", { class: "tl-labels" });
+  readonly #pinned = h("div.tl-labels.tl-pinned");
+  readonly #dock = h("div.tl-labels.tl-dock");
+  readonly #column = h("div.tl-labels");
   #view: Span;
   #bookmarks: unknown = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -97,7 +97,7 @@ export class Workbench {
             run();
           };
           const item = button(text, act, this.signal, { role: "menuitem", title: obstacle, disabled: obstacle !== "" });
-          if (key) item.append(h("kbd", {}, key));
+          if (key) item.append(h("kbd", key));
           return item;
         });
         this.popover.toggle(`menu-${track.key}`, opener, `Track ${opener.dataset.name ?? ""}`, "menu", ...items);

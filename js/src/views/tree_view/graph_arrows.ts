@@ -20,7 +20,7 @@ export class ArrowLayer {
         "marker-end": `url(#${this.#id})`,
       });
       const text = arrow.isControl ? "control only" : plural(arrow.n, "tensor");
-      element.append(svg("title", {}, text));
+      element.append(svg("title", text));
       return { element, from: arrow.from, to: arrow.to };
     });
     const head = svg(
@@ -32,7 +32,7 @@ export class ArrowLayer {
       svg("path", { d: "M0 0 L6 3 L0 6 z" }),
     );
     const paths = this.#paths.map(({ element }) => element);
-    return svg("g", { class: "edges", "aria-hidden": "true" }, svg("defs", {}, head), ...paths);
+    return svg("g.edges", { "aria-hidden": "true" }, svg("defs", head), ...paths);
   }
 
   /** Lights the arrows at a box; none for null. */

@@ -40,13 +40,13 @@ export function boxElement(model: TreeModel, box: GraphBox, place: PlacedBox, lo
   });
   group.style.setProperty("--heat", `${box.isOpen ? 0 : look.heat}%`);
   const shape = { x: 0.5, y: 0.5, width: Math.max(0, width - 1), height: Math.max(0, height - 1), rx: 3 };
-  group.append(svg("rect", { class: "ground", ...shape }));
+  group.append(svg("rect.ground", { ...shape }));
   const lead = box.kind === "scope" ? 18 : 7;
   if (box.kind === "scope") group.append(twist(box.isOpen));
   const fits = box.isOpen ? (text: string) => text.length * 6.2 + figure.length * 6.2 < width - lead - 20 : look.fits;
   const text = cutNames([name], fits).get(name) ?? name;
-  group.append(svg("text", { class: "nm", x: lead, y: 15 }, `${text} `));
-  if (box.isOpen) group.append(svg("text", { class: "v", x: width - 7, y: 15, "text-anchor": "end" }, figure));
+  group.append(svg("text.nm", { x: lead, y: 15 }, `${text} `));
+  if (box.isOpen) group.append(svg("text.v", { x: width - 7, y: 15, "text-anchor": "end" }, figure));
   else group.append(...figures(box, { figure, share: look.share, lead, width, height }));
   return group;
 }
@@ -56,19 +56,19 @@ function figures(
   at: { figure: string; share: number; lead: number; width: number; height: number },
 ): SVGElement[] {
   const { figure, share, lead, width, height } = at;
-  const parts: SVGElement[] = [svg("text", { class: "v", x: lead, y: 30 }, `${figure} `)];
+  const parts: SVGElement[] = [svg("text.v", { x: lead, y: 30 }, `${figure} `)];
   if (kind !== "op") {
-    parts.push(svg("text", { class: "v q", x: width - 7, y: 30, "text-anchor": "end" }, plural(nOps, "op")));
+    parts.push(svg("text.v.q", { x: width - 7, y: 30, "text-anchor": "end" }, plural(nOps, "op")));
   }
   const length = Math.max(share > 0 ? 1 : 0, share * (width - 2));
-  parts.push(svg("rect", { class: "len", x: 1, y: height - 5, width: length, height: 4 }));
+  parts.push(svg("rect.len", { x: 1, y: height - 5, width: length, height: 4 }));
   return parts;
 }
 
 /** Opens or closes a scope. */
 function twist(isOpen: boolean): SVGGElement {
   const sign = svg("path", { d: isOpen ? "M5 7 h8 l-4 6 z" : "M6 6 v8 l6 -4 z" });
-  return svg("g", { class: "tw", "aria-hidden": "true" }, svg("rect", { x: 0, y: 0, width: 18, height: 20 }), sign);
+  return svg("g.tw", { "aria-hidden": "true" }, svg("rect", { x: 0, y: 0, width: 18, height: 20 }), sign);
 }
 
 function boxName(model: TreeModel, box: GraphBox): string {

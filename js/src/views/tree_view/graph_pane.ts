@@ -19,8 +19,8 @@ const HEAD_PX = 18;
 
 export class GraphPane {
   readonly element: HTMLElement;
-  readonly #say = h("span", { class: "tfp-say q", role: "status" });
-  readonly #legend = h("span", { class: "tfp-heat-legend" });
+  readonly #say = h("span.tfp-say.q", { role: "status" });
+  readonly #legend = h("span.tfp-heat-legend");
   readonly #sheet = svg("g");
   readonly #drawing: SVGSVGElement;
   readonly #place: HTMLElement;
@@ -40,12 +40,12 @@ export class GraphPane {
     readonly listeners: NodeListeners,
     readonly signal: AbortSignal,
   ) {
-    this.#drawing = svg("svg", { class: "tfp-op-graph", role: "group", "data-lm-suppress-shortcuts": "true" });
+    this.#drawing = svg("svg.tfp-op-graph", { role: "group", "data-lm-suppress-shortcuts": "true" });
     this.#drawing.append(this.#sheet);
-    this.#place = h("div", { class: "tfp-graph-place" }, this.#drawing);
+    this.#place = h("div.tfp-graph-place", this.#drawing);
     this.#tip = createTip(this.#place);
     this.#pan = new GraphPan(this.#drawing, this.#sheet, signal);
-    this.element = h("div", { class: "tfp-tree-graph" }, this.#bar(), this.#place);
+    this.element = h("div.tfp-tree-graph", this.#bar(), this.#place);
     this.#drawing.addEventListener("keydown", (event) => this.#key(event), { signal });
   }
 
@@ -53,14 +53,14 @@ export class GraphPane {
     const press = (text: string, label: string, run: () => void) =>
       button(text, run, this.signal, { "aria-label": label, title: label });
     const zooms = h(
-      "span",
-      { class: "seg", role: "group", "aria-label": "Zoom" },
+      "span.seg",
+      { role: "group", "aria-label": "Zoom" },
       press("−", "Zoom out", () => this.#pan.zoom(1 / 1.3)),
       press("+", "Zoom in", () => this.#pan.zoom(1.3)),
       press("Fit", "Fit the whole graph", () => this.#fit()),
     );
     const close = press("Close all", "Close all scopes but the outermost", () => this.#closeAll());
-    return h("div", { class: "tfp-tree-line" }, this.#say, h("span", { class: "sp" }), this.#legend, close, zooms);
+    return h("div.tfp-tree-line", this.#say, h("span.sp"), this.#legend, close, zooms);
   }
 
   #closeAll(): void {

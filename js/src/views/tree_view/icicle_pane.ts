@@ -37,13 +37,7 @@ export class IciclePane {
       signal,
     );
     const { crumbs, say, element, legend } = this.#place;
-    this.element = h(
-      "div",
-      { class: "tfp-tree-icicle" },
-      h("div", { class: "tfp-tree-line" }, crumbs, say),
-      element,
-      legend,
-    );
+    this.element = h("div.tfp-tree-icicle", h("div.tfp-tree-line", crumbs, say), element, legend);
   }
 
   get zoom(): number {

@@ -19,7 +19,7 @@ export class SearchBox {
     ...{ type: "search", placeholder: "Find: text or /regex/", "aria-label": "Find a scope, op or type" },
     title: "Enter goes to the next, Shift+Enter back, Esc ends",
   });
-  readonly #say = h("span", { class: "q tfp-found", role: "status" });
+  readonly #say = h("span.q.tfp-found", { role: "status" });
   readonly elements: readonly HTMLElement[] = [this.#input, this.#say];
 
   constructor(

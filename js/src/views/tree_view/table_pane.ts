@@ -203,7 +203,7 @@ export class TablePane {
     }
     const code = model.structure.meta.frames.text[node] ?? "";
     const calls = chain.map((row) => model.nameOf(row)).join("\n");
-    return h("span", { class: "nm e", title: `${calls}\n${code}` }, text, code && h("code", {}, code));
+    return h("span.nm.e", { title: `${calls}\n${code}` }, text, code && h("code", code));
   }
 
   /** The figure and a bar; of time the part on accelerators in their colour. */

@@ -97,8 +97,8 @@ export class TreeGrid {
 }
 
 function indented({ depth, hasInside, isOpen }: TreeRow, name: Node | string): Node {
-  const twist = h("i", { class: "tw", "aria-hidden": "true" }, hasInside ? (isOpen ? "▾" : "▸") : "");
-  const element = h("span", {}, twist, name);
+  const twist = h("i.tw", { "aria-hidden": "true" }, hasInside ? (isOpen ? "▾" : "▸") : "");
+  const element = h("span", twist, name);
   element.style.marginLeft = `${depth * INDENT_PX - 2}px`;
   return element;
 }

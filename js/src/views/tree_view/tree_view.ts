@@ -30,8 +30,8 @@ class TreeWidget {
   readonly #icicle: IciclePane;
   readonly #table: TablePane;
   readonly #search: SearchBox;
-  readonly #place = h("div", { class: "tfp-tree-place" });
-  readonly #count = h("span", { class: "q" });
+  readonly #place = h("div.tfp-tree-place");
+  readonly #count = h("span.q");
   readonly #sides = sidesLegend();
   #graph: GraphPane | null = null;
 
@@ -43,28 +43,28 @@ class TreeWidget {
     const asked = KINDS.find(({ value }) => value === view.options.view)?.value ?? "scope";
     this.#model = new TreeModel(view, structure, asked);
     this.#listeners = {
-      onPick: view.guard((node: number) => this.#pick(node)),
+      onPick: (node: number) => this.#pick(node),
       onHover: (node) => view.link.setHover(this.#model.hoverName(node)),
-      onClear: view.guard(() => view.link.setSelection([])),
+      onClear: () => view.link.setSelection([]),
     };
     this.#icicle = new IciclePane(this.#model, this.#listeners, signal);
     this.#table = new TablePane(this.#model, this.#listeners, signal);
     this.#search = new SearchBox(
       this.#model,
-      { onFound: view.guard(() => this.#draw()), onGoTo: view.guard((node: number) => this.#goTo(node)) },
+      { onFound: () => this.#draw(), onGoTo: (node: number) => this.#goTo(node) },
       signal,
     );
-    view.root.append(h("div", { class: "tfp-fill" }, this.#toolbar(), this.#place));
+    view.root.append(h("div.tfp-fill", this.#toolbar(), this.#place));
     this.#listen();
     this.#choose(asked);
   }
 
   #toolbar(): HTMLElement {
-    const { signal, guard } = this.view;
+    const { signal } = this.view;
     const { structure } = this.#model;
     const select = h("select", { "aria-label": "Figure" });
     for (const { key, text } of structure.figures) select.append(h("option", { value: key }, text));
-    const choose = guard(() => this.#chooseFigure(select.value as FigureKey));
+    const choose = () => this.#chooseFigure(select.value as FigureKey);
     select.addEventListener("change", choose, { signal });
     const { n_ops, n_named } = structure.meta;
     const named = n_named < n_ops ? `${n_named.toLocaleString("en-US")} of ` : "";
@@ -74,11 +74,11 @@ class TreeWidget {
       "By what the cost is cut",
       KINDS,
       this.#model.kind,
-      guard((kind: ViewKind) => this.#choose(kind)),
+      (kind: ViewKind) => this.#choose(kind),
       signal,
     );
-    const space = h("span", { class: "sp" });
-    return h("div", { class: "bar" }, kinds, select, ...this.#search.elements, space, this.#sides, this.#count);
+    const space = h("span.sp");
+    return h("div.bar", kinds, select, ...this.#search.elements, space, this.#sides, this.#count);
   }
 
   #listen(): void {
@@ -201,13 +201,12 @@ class TreeWidget {
 
 function sidesLegend(): HTMLElement {
   const onDevice = legendEntry(categorySwatch("device_compute"), "accelerators");
-  return h("span", { class: "tfp-keys" }, onDevice, legendEntry(categorySwatch("host_compute"), "host"));
+  return h("span.tfp-keys", onDevice, legendEntry(categorySwatch("host_compute"), "host"));
 }
 
 export const treeView: TraceBuilder = {
   name: "tree_view",
   build(view) {
-    view.root.classList.add("tfp-tree_view");
     const [meta] = view.data.meta.structure ?? [];
     if (meta?.problem) {
       const reason = `They could not be worked out: ${meta.problem}`;
