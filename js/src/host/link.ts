@@ -51,9 +51,25 @@ export async function connectLink(host: Host, ref: string, signal: AbortSignal):
   return new ModelLink(model, hoverBus(ref), signal);
 }
 
+/** Of each field its value in a model. */
+const READ = {
+  time_range: (model: AnyModel): TimeRange | null => {
+    const value = model.get("time_range");
+    return Array.isArray(value) && value.length === 2 ? [Number(value[0]), Number(value[1])] : null;
+  },
+  selection: (model: AnyModel): readonly string[] => {
+    const value = model.get("selection");
+    return Array.isArray(value) ? value.map(String) : [];
+  },
+  step: (model: AnyModel): number => Number(model.get("step") ?? -1),
+  host: (model: AnyModel): string => String(model.get("host") ?? ""),
+  hover: (model: AnyModel): string => String(model.get("hover") ?? ""),
+};
+type Values = { [F in LinkField]: ReturnType<(typeof READ)[F]> };
+
 class ModelLink implements Link {
-  #values: { time_range: TimeRange | null; selection: readonly string[]; hover: string; step: number; host: string };
-  #listeners = new Map<LinkField, Set<() => void>>();
+  readonly #values: Values;
+  readonly #listeners = new Map<LinkField, Set<() => void>>();
   readonly #saved: LateSave;
 
   constructor(
@@ -61,24 +77,15 @@ class ModelLink implements Link {
     readonly bus: EventTarget & { value?: string },
     signal: AbortSignal,
   ) {
-    this.#values = {
-      time_range: readRange(model),
-      selection: readSelection(model),
-      hover: bus.value ?? "",
-      step: readStep(model),
-      host: readHost(model),
-    };
+    const fields = Object.keys(READ) as LinkField[];
+    const read = fields.map((field) => [field, READ[field](model)]);
+    this.#values = { ...(Object.fromEntries(read) as Values), hover: bus.value ?? "" };
     this.#saved = new LateSave(model, SAVE_AFTER_MS, signal);
-    const watch = (field: LinkField, read: () => unknown) => {
-      const listener = () => this.#take(field, read());
+    for (const field of fields) {
+      const listener = () => this.#take(field, READ[field](model));
       model.on(`change:${field}`, listener);
       signal.addEventListener("abort", () => model.off(`change:${field}`, listener), { once: true });
-    };
-    watch("time_range", () => readRange(model));
-    watch("selection", () => readSelection(model));
-    watch("step", () => readStep(model));
-    watch("host", () => readHost(model));
-    watch("hover", () => String(model.get("hover") ?? ""));
+    }
     bus.addEventListener("hover", () => this.#take("hover", bus.value ?? ""), { signal });
   }
 
@@ -140,26 +147,6 @@ class ModelLink implements Link {
     (this.#values as Record<string, unknown>)[field] = value;
     for (const listener of [...(this.#listeners.get(field) ?? [])]) listener();
   }
-}
-
-function readRange(model: AnyModel): TimeRange | null {
-  const value = model.get("time_range");
-  return Array.isArray(value) && value.length === 2 ? [Number(value[0]), Number(value[1])] : null;
-}
-
-function readSelection(model: AnyModel): readonly string[] {
-  const value = model.get("selection");
-  return Array.isArray(value) ? value.map(String) : [];
-}
-
-function readStep(model: AnyModel): number {
-  const value = model.get("step");
-  return typeof value === "number" ? value : -1;
-}
-
-function readHost(model: AnyModel): string {
-  const value = model.get("host");
-  return typeof value === "string" ? value : "";
 }
 
 function same(a: unknown, b: unknown): boolean {
