@@ -1,8 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
 import { crumbButtons } from "../src/ui/crumbs";
-import { familyLegend } from "../src/ui/family_legend";
-import type { CellLook } from "../src/ui/icicle";
+import { familyLegend } from "../src/ui/legend";
 
 const PATH = ["All ops", "train", "layer", "dense", "MatMul"].map((text, row) => ({ row, text }));
 
@@ -31,8 +30,7 @@ describe("the way back", () => {
 
 describe("the legend", () => {
   it("has each family that is drawn once, and what has none over half", () => {
-    const looks = ["mixed", "conv", "conv", ""].map((family) => ({ family }) as CellLook);
-    const said = familyLegend(looks).map((one) => one.textContent);
+    const said = familyLegend(new Set(["mixed", "conv", ""])).map((one) => one.textContent);
     expect(said).toHaveLength(2);
     expect(said[1]).toBe("several, none over half");
   });

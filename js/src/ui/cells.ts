@@ -26,12 +26,10 @@ export interface BarPart {
 
 /** A number and a bar of its parts. */
 export function barCell(text: string, parts: readonly BarPart[]): Node {
-  const bars = parts.map(({ share, color, title }) => {
-    const bar = h("i", { title });
-    bar.style.width = share > 0 ? `max(1px, ${share * 100}%)` : "0";
-    bar.style.background = color;
-    return bar;
-  });
+  const width = (share: number) => (share > 0 ? `max(1px, ${share * 100}%)` : "0");
+  const bars = parts.map(({ share, color, title }) =>
+    h("i", { title, style: { width: width(share), background: color } }),
+  );
   if (bars.length === 1) return h("div.tfp-bar-cell", h("span", text), ...bars);
   return h("div.tfp-bar-cell", h("span", text), h("div.tfp-bar-stack", ...bars));
 }

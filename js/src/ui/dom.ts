@@ -69,8 +69,9 @@ export function button(
   onClick: () => unknown,
   signal: AbortSignal,
   attributes: Attributes = {},
+  ...children: Child[]
 ): HTMLButtonElement {
-  const element = h("button", { type: "button", ...attributes }, text);
+  const element = h("button", { type: "button", ...attributes }, text, ...children);
   on(element, signal, { click: onClick });
   return element;
 }

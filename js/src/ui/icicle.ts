@@ -4,6 +4,7 @@ import type { Cell, Rect } from "../model/graph/scopes";
 import { cutNames } from "../model/text/cut";
 import { formatCount } from "../model/text/format";
 import { h, on } from "./dom";
+import { familyColors } from "./legend";
 import { textWidth } from "./page";
 
 const ROW_PX = 22;
@@ -168,12 +169,13 @@ function cellElement(
     "aria-label": px < MIN_LABEL_PX ? look.spoken : undefined,
     "aria-description": look.spoken,
     "aria-pressed": cell.kind === "rest" ? undefined : String(look.selected === "all"),
+    style: {
+      left: `${x0 * 100}%`,
+      width: `max(1px, calc(${(x1 - x0) * 100}% - ${px > MIN_FILL_PX ? 1 : 0}px))`,
+      top: `${level * ROW_PX}px`,
+      ...familyColors(look.family || "mixed"),
+    },
   });
-  element.style.left = `${x0 * 100}%`;
-  element.style.width = `max(1px, calc(${(x1 - x0) * 100}% - ${px > MIN_FILL_PX ? 1 : 0}px))`;
-  element.style.top = `${level * ROW_PX}px`;
-  element.style.setProperty("--fill", `var(--s-${look.family || "mixed"})`);
-  element.style.setProperty("--edge", `var(--e-${look.family || "mixed"})`);
   if (px < (cell.kind === "rest" ? MIN_LABEL_PX : MIN_FILL_PX)) element.classList.add("thin");
   if (px >= MIN_LABEL_PX) {
     const room = px - PADDING_PX;
@@ -182,9 +184,7 @@ function cellElement(
     if (widthOf(text) + widthOf(look.figure) + 14 < room) element.append(h("span.v", ` ${look.figure}`));
   }
   if (look.backwardRatio > 0 && px >= MIN_FILL_PX) {
-    const strip = h("i.bw");
-    strip.style.width = `${look.backwardRatio * 100}%`;
-    element.append(strip);
+    element.append(h("i.bw", { style: { width: `${look.backwardRatio * 100}%` } }));
   }
   return element;
 }

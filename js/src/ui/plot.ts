@@ -17,16 +17,13 @@ export interface PlotLabel {
 export function drawLabels(layer: HTMLElement, labels: readonly PlotLabel[]): void {
   layer.replaceChildren(
     ...labels.map((label) => {
-      const element = h(
-        "span",
-        { class: `tfp-label${label.isBold ? " b" : ""}${label.isFaint ? " q" : ""}` },
-        label.text,
-      );
-      element.style.top = `${label.y}px`;
-      if (label.align === "right") element.style.right = `calc(100% - ${label.x}px)`;
-      else element.style.left = `${label.x}px`;
-      if (label.align === "center") element.style.transform = "translateX(-50%)";
-      return element;
+      const style = {
+        top: `${label.y}px`,
+        ...(label.align === "right" ? { right: `calc(100% - ${label.x}px)` } : { left: `${label.x}px` }),
+        ...(label.align === "center" && { transform: "translateX(-50%)" }),
+      };
+      const kind = `tfp-label${label.isBold ? " b" : ""}${label.isFaint ? " q" : ""}`;
+      return h("span", { class: kind, style }, label.text);
     }),
   );
 }

@@ -102,12 +102,11 @@ export class ShareBar {
       const room = segment.ratio * this.#width;
       const label = labelOf(segment.labels, room - PADDING_PX, widthOf, taken);
       if (label) taken.add(label);
-      const part = h("span.tfp-share-part", { title: segment.title, "data-key": segment.key }, label);
       const color = segment.family.startsWith("--") ? segment.family : `--s-${segment.family}`;
       const edge = segment.family.startsWith("--") ? segment.family : `--e-${segment.family}`;
-      part.style.flexGrow = String(segment.ratio);
-      part.style.background = segment.isRest ? "var(--bg-2)" : `var(${room < MIN_FILL_PX ? edge : color})`;
-      part.style.setProperty("--edge", `var(${edge})`);
+      const background = segment.isRest ? "var(--bg-2)" : `var(${room < MIN_FILL_PX ? edge : color})`;
+      const style = { "flex-grow": String(segment.ratio), background, "--edge": `var(${edge})` };
+      const part = h("span.tfp-share-part", { title: segment.title, "data-key": segment.key, style }, label);
       part.classList.toggle("rest", segment.isRest);
       this.#parts.set(segment.key, part);
       return part;

@@ -57,10 +57,8 @@ function stack(categories: readonly Category[], side: Side, top: number): HTMLEl
   const track = h("div.track", { role: "img", "aria-label": `${side[0]}: ${words}` });
   for (const one of categories) {
     if (!(one[side] > 0)) continue;
-    const part = h("i", { title: `${label(one.category)} in ${side[0]}: ${formatMs(one[side])}` });
-    part.style.width = `${(one[side] / top) * 100}%`;
-    part.style.background = `var(--c-${one.category})`;
-    track.append(part);
+    const style = { width: `${(one[side] / top) * 100}%`, background: `var(--c-${one.category})` };
+    track.append(h("i", { title: `${label(one.category)} in ${side[0]}: ${formatMs(one[side])}`, style }));
   }
   return track;
 }
@@ -80,14 +78,8 @@ function joints(categories: readonly Category[], top: number): SVGSVGElement {
 }
 
 function axis(top: number): HTMLElement {
-  const element = h("div.axis", { "aria-hidden": "true" });
-  const ticks = niceTicks(top, MOST_TICKS);
-  for (const tick of ticks) {
-    const mark = h("span.tick", String(tick));
-    mark.style.left = `${(tick / top) * 100}%`;
-    element.append(mark);
-  }
-  return element;
+  const mark = (tick: number) => h("span.tick", { style: { left: `${(tick / top) * 100}%` } }, String(tick));
+  return h("div.axis", { "aria-hidden": "true" }, ...niceTicks(top, MOST_TICKS).map(mark));
 }
 
 function figures(categories: readonly Category[]): HTMLElement {

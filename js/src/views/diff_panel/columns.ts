@@ -90,10 +90,8 @@ function changeCell(row: DiffRow, largest: number): Node {
 }
 
 function span(kind: string, left: number, width?: number): HTMLElement {
-  const element = h("i", { class: kind });
-  element.style.left = `${left}%`;
-  if (width !== undefined) element.style.width = `max(1px, ${width}%)`;
-  return element;
+  const style = { left: `${left}%`, ...(width !== undefined && { width: `max(1px, ${width}%)` }) };
+  return h("i", { class: kind, style });
 }
 
 export const DIFF_CSV: CsvColumns<DiffRow> = {

@@ -50,17 +50,13 @@ function interval(steps: StepTimes | null): HTMLElement {
   }
   const [low, high] = steps.interval.map((bound) => formatNumber(bound ?? Number.NaN));
   const judged = steps.is_beyond_noise ? "beyond noise" : "within noise";
-  const bar = h("i", { class: steps.is_beyond_noise ? "reach on" : "reach" });
-  place(bar, marks.low, Math.max(marks.high - marks.low, 2 / AXIS_PX));
-  const dot = h("i.dot");
-  place(dot, marks.ratio);
-  const one = h("i.one");
-  place(one, marks.one);
-  const ticks = marks.ticks.map(({ at, ratio }) => {
-    const tick = h("span", { class: ratio === 1 ? "tick base" : "tick" }, ratio === 1 ? "×1" : `×${ratio}`);
-    place(tick, at);
-    return tick;
-  });
+  const reach = { ...placed(marks.low), width: `${Math.max(marks.high - marks.low, 2 / AXIS_PX) * 100}%` };
+  const bar = h("i", { class: steps.is_beyond_noise ? "reach on" : "reach", style: reach });
+  const dot = h("i.dot", { style: placed(marks.ratio) });
+  const one = h("i.one", { style: placed(marks.one) });
+  const ticks = marks.ticks.map(({ at, ratio }) =>
+    h("span", { class: ratio === 1 ? "tick base" : "tick", style: placed(at) }, `×${ratio}`),
+  );
   const words = `Step time of b over that of a: ${times(steps.ratio)}, 95 % interval ${low} to ${high}, ${judged}`;
   return h(
     "div.tfp-interval",
@@ -71,7 +67,6 @@ function interval(steps: StepTimes | null): HTMLElement {
   );
 }
 
-function place(element: HTMLElement, at: number, width?: number): void {
-  element.style.left = `${at * 100}%`;
-  if (width !== undefined) element.style.width = `${width * 100}%`;
+function placed(at: number) {
+  return { left: `${at * 100}%` };
 }

@@ -201,10 +201,8 @@ function hostParts(parts: readonly InputPart[]): HTMLElement[] {
   const legend = h("div.tfp-host-keys");
   ordered.forEach(({ category, ms, ratio }, i) => {
     const { label, tip } = categoryWords(category);
-    const piece = h("i", { title: `${label}: ${formatMs(ms)}, ${formatPercent(ratio)}` });
-    piece.style.flex = `${ratio} 0 0`;
-    piece.style.background = tint(i);
-    if (ratio > 0) bar.append(piece);
+    const style = { flex: `${ratio} 0 0`, background: tint(i) };
+    if (ratio > 0) bar.append(h("i", { title: `${label}: ${formatMs(ms)}, ${formatPercent(ratio)}`, style }));
     const name = h("span.n", swatch(tint(i)), label);
     legend.append(h("div", { title: tip }, name, h("span", `${formatMs(ms)} · ${formatPercent(ratio)}`)));
   });

@@ -208,9 +208,8 @@ export class MemoryChart {
       const x0 = Math.max(left, chart.xToPx(Math.max(t0, gap.t0) / MS));
       const x1 = Math.min(right, chart.xToPx(Math.min(t1, gap.t1) / MS));
       if (x1 - x0 < 1) return [];
-      const wash = h("div.tfp-gap", x1 - x0 > GAP_TEXT_PX ? "not captured" : "");
-      Object.assign(wash.style, { left: `${x0}px`, width: `${x1 - x0}px`, height: `${bottom}px` });
-      return [wash];
+      const style = { left: `${x0}px`, width: `${x1 - x0}px`, height: `${bottom}px` };
+      return [h("div.tfp-gap", { style }, x1 - x0 > GAP_TEXT_PX && "not captured")];
     });
   }
 

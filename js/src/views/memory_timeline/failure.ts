@@ -60,8 +60,8 @@ export class FailurePanel {
   #row(row: FailureRow): HTMLElement {
     const name = h("span", row.name);
     const named = h("span.name", name, row.detail && h("span.q", ` ${row.detail}`));
-    const share = h("i.share", { "aria-hidden": "true" });
-    share.style.width = `${Math.min(1, row.ratio) * 100}%`;
+    const width = `${Math.min(1, row.ratio) * 100}%`;
+    const share = h("i.share", { "aria-hidden": "true", style: { width } });
     const cells = [
       h("span.size", formatBytes(row.bytes)),
       h("span.part", share, h("span", formatPercent(row.ratio))),
@@ -72,9 +72,8 @@ export class FailurePanel {
     const title = [row.full, row.detail, plural(row.count, "allocation"), selects].filter(Boolean).join("\n");
     const element =
       row.ops.length > 0
-        ? button("", () => this.#pick(row), this.view.signal, { class: "row", title })
-        : h("div.row", { title });
-    element.append(...cells);
+        ? button("", () => this.#pick(row), this.view.signal, { class: "row", title }, ...cells)
+        : h("div.row", { title }, ...cells);
     this.#rows.push({ row, element, name });
     return element;
   }
@@ -115,9 +114,8 @@ function memoryBar(failure: MemoryFailureMeta): HTMLElement | null {
   const whole = Math.max(capacity, used + (requested ?? 0));
   const part = (bytes: number, kind: string, name: string) => {
     const words = `${name} ${formatBytes(bytes)}`;
-    const element = h("span", { class: kind, title: words }, bytes / whole >= MIN_NAMED ? words : "");
-    element.style.width = `${(bytes / whole) * 100}%`;
-    return element;
+    const style = { width: `${(bytes / whole) * 100}%` };
+    return h("span", { class: kind, title: words, style }, bytes / whole >= MIN_NAMED && words);
   };
   const top = (failure.tables[1]?.rows ?? []).slice(0, N_SEGMENTS);
   const rest = Math.max(0, used - top.reduce((sum, row) => sum + row.bytes, 0));
@@ -130,13 +128,9 @@ function memoryBar(failure: MemoryFailureMeta): HTMLElement | null {
   const track = h("div.track", ...segments);
   const request = requested === null ? null : part(requested, "request", "request");
   const piece = block > 0 ? `, at most ${formatBytes(block)} of it in one piece (dashed)` : "";
-  const offset = h(
-    "span.q",
-    `${formatBytes(used)} of ${formatBytes(capacity)} in use, ${formatBytes(free)} free${piece}`,
-  );
-  offset.style.width = `${(used / whole) * 100}%`;
-  const below = h("div.track", offset, request);
   const words = `${formatBytes(used)} of ${formatBytes(capacity)} in use`;
+  const style = { width: `${(used / whole) * 100}%` };
+  const below = h("div.track", h("span.q", { style }, `${words}, ${formatBytes(free)} free${piece}`), request);
   const asked = requested === null ? "" : `, ${formatBytes(requested)} requested`;
   return h("div.tfp-oom-bar", { role: "img", "aria-label": `${words}${asked}` }, track, below);
 }

@@ -24,8 +24,8 @@ import { WhatNext } from "./what_next";
 function header(view: TraceView): HTMLElement {
   const { overview } = view.data.meta;
   const time = overview.step_time;
-  const verdict = h("div.tfp-verdict", { title: overview.verdict_detail });
-  verdict.style.borderLeftColor = `var(--c-${overview.limiter || "other"}, var(--c-other))`;
+  const style = { "border-left-color": `var(--c-${overview.limiter || "other"}, var(--c-other))` };
+  const verdict = h("div.tfp-verdict", { title: overview.verdict_detail, style });
   const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
   verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part)));
   const detail = overview.verdict_detail || "";

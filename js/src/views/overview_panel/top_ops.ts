@@ -67,15 +67,16 @@ export class TopOps {
   #item(row: OpRow, text: string, most: number, nSteps: number): HTMLElement {
     const { link, data, signal } = this.view;
     const { categoryOf } = opColors(data.meta, (name) => data.table(name));
-    const bar = h("i");
-    bar.style.width = `max(1px, ${(row.selfPs / most) * 100}%)`;
-    bar.style.background = `var(--c-${categoryOf(row.op)})`;
+    const color = `var(--c-${categoryOf(row.op)})`;
+    const bar = h("i", { style: { width: `max(1px, ${(row.selfPs / most) * 100}%)`, background: color } });
     const ms = row.selfPs / 1e9 / Math.max(1, nSteps);
     const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
-    const element = button("", () => toggleSelection(link, [row.name]), signal, { title });
-    element.setAttribute("data-op-name", row.name);
-    element.append(h("span.name", text), bar, h("span.v", formatNumber(ms)), h("span.v.q", formatShare(row.selfRatio)));
-    return h("li", element);
+    const cells = [h("span.name", text), bar, h("span.v", formatNumber(ms)), h("span.v.q", formatShare(row.selfRatio))];
+    const attributes = { title, "data-op-name": row.name };
+    return h(
+      "li",
+      button("", () => toggleSelection(link, [row.name]), signal, attributes, ...cells),
+    );
   }
 
   #followSelection(): void {

@@ -1,12 +1,11 @@
 /** The ops of the linked time range and their name scopes -> an icicle to look into, the whole on top. */
 
-import { type Cell, layoutScopes, opsUnder, pathOf, type Rect, WHOLE } from "../../model/graph/scopes";
+import { type Cell, opsUnder } from "../../model/graph/scopes";
 import { ranOps } from "../../model/ops/ranged_ops";
-import { formatCount, formatPercent } from "../../model/text/format";
-import type { Crumb } from "../../ui/crumbs";
+import { formatPercent } from "../../model/text/format";
 import { type Choice, h, noOps, segmented } from "../../ui/dom";
 import { follow } from "../../ui/following";
-import { IciclePlace, nMerged } from "../../ui/icicle_place";
+import { IciclePlace, type IcicleSource } from "../../ui/icicle_place";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import type { Tip } from "../../ui/plot";
 import { toggleSelection } from "../../ui/selecting";
@@ -24,34 +23,33 @@ const PARTS: readonly Choice<Part>[] = [
 /** Of a deeper path only the last scopes are named. */
 const MOST_CRUMBS = 8;
 
-class ScopeIcicle {
+class ScopeIcicle implements IcicleSource {
   readonly #model: ScopeModel;
   readonly #place: IciclePlace;
-  #zoom: number;
 
   constructor(readonly view: TraceView) {
     const { signal, link } = view;
     this.#model = new ScopeModel(view);
     this.#model.select(link.selection);
-    this.#zoom = this.#model.top;
-    this.#place = new IciclePlace(
-      {
-        onPick: (cell) => this.#pick(cell),
-        onHover: (cell) => this.#hover(cell),
-        onOut: () => this.#out(),
-        onOpen: (row) => this.#open(row),
-        onWidth: () => this.#draw(false),
-      },
-      "From all ops to the scope shown",
-      MOST_CRUMBS,
-      signal,
-    );
+    this.#place = new IciclePlace(this, MOST_CRUMBS, signal);
     view.root.append(h("div.tfp-fill", this.#toolbar(), this.#place.element, this.#place.legend));
     const select = () => {
-      if (this.#model.select(link.selection)) this.#draw(false);
+      if (this.#model.select(link.selection)) this.#place.draw();
     };
     follow(view, { compute: () => this.#compute(), select });
-    this.#draw(false);
+    this.#place.draw();
+  }
+
+  get tree() {
+    return this.#model.tree;
+  }
+
+  get top(): number {
+    return this.#model.top;
+  }
+
+  nameOf(row: number): string {
+    return this.#model.nameOf(row);
   }
 
   #toolbar(): HTMLElement {
@@ -78,69 +76,56 @@ class ScopeIcicle {
 
   #compute(): void {
     this.#model.compute();
-    this.#draw(false);
+    this.#place.draw();
   }
 
-  #draw(toTop: boolean): void {
+  scene() {
     const model = this.#model;
-    const rects = layoutScopes(model.tree, model.times, (op) => model.opPs(op), this.#zoom, this.#place.least);
-    const looks = rects.map(({ cell }) => cellLook(model, cell));
-    const label = `Scopes inside ${model.nameOf(this.#zoom)}: arrow keys move, Enter opens, Esc goes out`;
-    this.#place.show({ rects, looks, label, path: this.#path }, toTop);
-    this.#describe(rects);
+    return {
+      times: model.times,
+      psOf: (op: number) => model.opPs(op),
+      lookOf: (cell: Cell) => cellLook(model, cell),
+    };
   }
 
-  #describe(rects: readonly Rect[]): void {
+  nothing(): string {
+    const { part, where } = this.#model;
+    return `No op${part === "all" && where === "both" ? "" : " that is switched on"} ran here in this range.`;
+  }
+
+  words(zoom: number, merged: readonly string[]): readonly string[] {
     const model = this.#model;
-    if (rects.length === 0) {
-      const what = model.part === "all" && model.where === "both" ? "" : " that is switched on";
-      this.#place.say.textContent = `No op${what} ran here in this range.`;
-      return;
-    }
-    const ps = model.psOf(this.#zoom);
-    const merged = nMerged(rects);
-    const isWhole = this.#zoom === model.top;
-    const words = [isWhole ? `${costOf(model, ps)} of op time` : costOf(model, ps)];
-    if (!isWhole) words.push(`${formatPercent(ps / model.times.wholePs)} of op time`);
-    if (merged > 0) words.push(`${formatCount(merged)} too narrow to draw, merged`);
-    if (this.view.data.meta.scope_note) words.push(this.view.data.meta.scope_note);
-    this.#place.say.textContent = words.join(" · ");
+    const { scope_note } = this.view.data.meta;
+    const ps = model.psOf(zoom);
+    const cost =
+      zoom === model.top
+        ? [`${costOf(model, ps)} of op time`]
+        : [costOf(model, ps), `${formatPercent(ps / model.times.wholePs)} of op time`];
+    return [...cost, ...merged, ...(scope_note ? [scope_note] : [])];
   }
 
-  get #path(): readonly Crumb[] {
+  onPick(op: number): void {
+    toggleSelection(this.view.link, [this.#model.opName(op)]);
+  }
+
+  onOpen(row: number): void {
     const model = this.#model;
-    const rows = pathOf(model.tree, this.#zoom);
-    if (model.top === WHOLE) rows.unshift(WHOLE);
-    return rows.map((row) => ({ row, text: row === model.top ? "All ops" : model.nameOf(row) }));
-  }
-
-  #pick(cell: Cell): void {
-    if (cell.kind === "op") toggleSelection(this.view.link, [this.#model.opName(cell.op)]);
-    else this.#open(cell.row);
-  }
-
-  /** Shows a scope alone and selects its ops; the whole selects none. */
-  #open(row: number): void {
-    const model = this.#model;
-    this.#zoom = row;
     const ops = row === model.top ? [] : opsUnder(model.tree, row).filter((op) => model.opPs(op) > 0);
     model.select(ops.map((op) => model.opName(op)));
-    this.#draw(true);
     this.view.link.setSelection([...model.selected]);
   }
 
-  #out(): void {
-    const { link } = this.view;
-    if (this.#zoom !== this.#model.top) {
-      const path = pathOf(this.#model.tree, this.#zoom);
-      this.#open(path[path.length - 2] ?? this.#model.top);
-    } else if (link.selection.length > 0) link.setSelection([]);
-    else (document.activeElement as HTMLElement | null)?.blur();
+  hasSelection(): boolean {
+    return this.view.link.selection.length > 0;
   }
 
-  #hover(cell: Cell | null): Tip | null {
+  onClear(): void {
+    this.view.link.setSelection([]);
+  }
+
+  onHover(cell: Cell | null, zoom: number): Tip | null {
     this.view.link.setHover(cell?.kind === "op" ? this.#model.opName(cell.op) : "");
-    return cell && cellTip(this.#model, cell, this.#zoom);
+    return cell && cellTip(this.#model, cell, zoom);
   }
 }
 

@@ -48,8 +48,7 @@ export class CodeList {
     for (const line of shown) {
       if (line > before + 1 && (before > 0 || code.has(1))) children.push(h("div.gap", skipped(before, line)));
       const gutter = new Gutter();
-      const number = h("span.no", String(line));
-      number.style.minWidth = `${Math.max(3, width)}ch`;
+      const number = h("span.no", { style: { "min-width": `${Math.max(3, width)}ch` } }, String(line));
       const element = h("div.ln", { "data-line": line }, gutter.element, number, h("span.tx", code.get(line) ?? ""));
       this.#rows.set(line, { element, gutter, heat: undefined });
       children.push(element);

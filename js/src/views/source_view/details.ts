@@ -5,10 +5,10 @@ import { cutNames } from "../../model/text/cut";
 import { formatCount, formatTime, plural } from "../../model/text/format";
 import { shortestSuffixes } from "../../model/text/suffix";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
-import { button, h } from "../../ui/dom";
+import { button, h, on } from "../../ui/dom";
 import { categorySwatch, legendEntry } from "../../ui/legend";
 import { textFits } from "../../ui/page";
-import { costText, countText, type HeatScale, phaseText } from "./heat";
+import { costText, countText, type HeatScale, heatPiece, phaseText } from "./heat";
 
 const N_OPS = 8;
 /** The call of the function that is the whole step: every op is in it. */
@@ -88,24 +88,14 @@ export class Details {
     { scale, categoryOf, isBackward, sideOf, selection }: DetailsLook,
   ): HTMLElement {
     const name = scale.opName(op);
-    const bar = h("i");
-    bar.style.width = `max(1px, ${mostPs > 0 ? (ps / mostPs) * 100 : 0}%)`;
-    bar.style.setProperty("--c", `var(--c-${categoryOf(op)})`);
-    bar.classList.toggle("bw", isBackward(op));
+    const bar = heatPiece(categoryOf(op), isBackward(op), mostPs > 0 ? ps / mostPs : 0);
     const title = `${name}\n${plural(occurrences, "run")} on the ${sideOf(op)}, ${formatTime(ps)} in all`;
-    const element = button("", () => this.onPickOp(name), this.signal, {
-      title,
-      "data-op-name": name,
-      "aria-pressed": String(selection.length === 1 && selection[0] === name),
-    });
-    element.append(
-      h("span.name", text),
-      h("span.q.n", `× ${formatCount(occurrences)}`),
-      h("span.bx", bar),
-      h("span.v", formatTime(ps / scale.nSteps)),
-    );
-    element.addEventListener("pointerenter", () => this.onHoverOp(name), { signal: this.signal });
-    element.addEventListener("pointerleave", () => this.onHoverOp(""), { signal: this.signal });
+    const pressed = String(selection.length === 1 && selection[0] === name);
+    const attributes = { title, "data-op-name": name, "aria-pressed": pressed };
+    const count = h("span.q.n", `× ${formatCount(occurrences)}`);
+    const cells = [h("span.name", text), count, h("span.bx", bar), h("span.v", formatTime(ps / scale.nSteps))];
+    const element = button("", () => this.onPickOp(name), this.signal, attributes, ...cells);
+    on(element, this.signal, { pointerenter: () => this.onHoverOp(name), pointerleave: () => this.onHoverOp("") });
     return element;
   }
 }

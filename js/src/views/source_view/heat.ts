@@ -58,12 +58,12 @@ export class Gutter {
 
 /** One piece per category and direction; backward is striped, so that hue stays the category's. */
 function heatBar(heat: Heat, maxPs: number): HTMLElement[] {
-  return heat.parts.map(({ category, isBackward, ps }) => {
-    const piece = h("i", isBackward ? { class: "bw" } : {});
-    piece.style.setProperty("--c", `var(--c-${category})`);
-    piece.style.width = `max(1px, ${maxPs > 0 ? (ps / maxPs) * 100 : 0}%)`;
-    return piece;
-  });
+  return heat.parts.map(({ category, isBackward, ps }) => heatPiece(category, isBackward, maxPs > 0 ? ps / maxPs : 0));
+}
+
+export function heatPiece(category: string, isBackward: boolean, share: number): HTMLElement {
+  const style = { "--c": `var(--c-${category})`, width: `max(1px, ${share * 100}%)` };
+  return h("i", { class: isBackward && "bw", style });
 }
 
 /** Per cent without the sign, to a tenth. */

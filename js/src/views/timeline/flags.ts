@@ -64,21 +64,12 @@ export class Flags {
     const end = xAt(view, this.painter.plotWidth, Math.min(view.t1, span.t1));
     const text = bookmark.text.split("\n", 1)[0];
     const short = room < 3 * TEXT_PX ? "" : text.slice(0, Math.floor(room / TEXT_PX));
-    const flag = h(
-      "button",
-      {
-        type: "button",
-        class: "tl-flag",
-        tabindex: -1,
-        title: `${bookmark.text || "Bookmark"} · ${timeText(bookmark)}`,
-        "data-index": index,
-      },
-      short && short.length < text.length ? `${short}…` : short,
-    );
-    const box = h("div", { class: isRange ? "tl-mark range" : "tl-mark" }, flag);
-    box.style.transform = `translateX(${Math.round(x)}px)`;
-    if (isRange) box.style.width = `${Math.max(1, Math.round(end - x))}px`;
-    return box;
+    const title = `${bookmark.text || "Bookmark"} · ${timeText(bookmark)}`;
+    const flag = h("button.tl-flag", { type: "button", tabindex: -1, title, "data-index": index });
+    flag.textContent = short && short.length < text.length ? `${short}…` : short;
+    const transform = `translateX(${Math.round(x)}px)`;
+    if (!isRange) return h("div.tl-mark", { style: { transform } }, flag);
+    return h("div.tl-mark.range", { style: { transform, width: `${Math.max(1, Math.round(end - x))}px` } }, flag);
   }
 
   #onClick(event: Event) {

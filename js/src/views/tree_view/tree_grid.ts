@@ -98,7 +98,5 @@ export class TreeGrid {
 
 function indented({ depth, hasInside, isOpen }: TreeRow, name: Node | string): Node {
   const twist = h("i.tw", { "aria-hidden": "true" }, hasInside ? (isOpen ? "▾" : "▸") : "");
-  const element = h("span", twist, name);
-  element.style.marginLeft = `${depth * INDENT_PX - 2}px`;
-  return element;
+  return h("span", { style: { "margin-left": `${depth * INDENT_PX - 2}px` } }, twist, name);
 }

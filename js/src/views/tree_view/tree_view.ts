@@ -141,7 +141,7 @@ class TreeWidget {
     if (this.#whyEmpty(kind) !== null) return;
     if (kind === "graph") this.#graph?.draw();
     else {
-      if (kind !== "op") this.#icicle.draw(false);
+      if (kind !== "op") this.#icicle.draw();
       this.#table.draw();
     }
   }
@@ -162,7 +162,7 @@ class TreeWidget {
       this.#graph?.update();
       return;
     }
-    if (kind !== "op") this.#icicle.draw(false);
+    if (kind !== "op") this.#icicle.draw();
     this.#table.update();
     this.#revealSelected();
   }
@@ -181,7 +181,7 @@ class TreeWidget {
     else {
       if (this.#model.kind !== "op") {
         this.#icicle.reveal(node);
-        this.#icicle.draw(false);
+        this.#icicle.draw();
       }
       this.#table.update();
       this.#table.reveal(node);
