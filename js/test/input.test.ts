@@ -1,7 +1,6 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import { inputOps, inputParts } from "../src/model/input/input_ops";
-import { inputShares } from "../src/model/input/input_waits";
+import { inputOps, inputParts, inputShares } from "../src/model/input/input_ops";
 import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
 import { countedSteps, statisticsOf } from "../src/model/time/statistics";
 import type { TraceMeta } from "../src/model/wire/meta";

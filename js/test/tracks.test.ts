@@ -1,11 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { bandsOf } from "../src/model/events/bands";
-import type { Rows } from "../src/model/events/rows";
+import { bandsOf, type Rows } from "../src/model/events/rows";
 import { shortName } from "../src/model/text/labels";
 import { moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
 import { contentY, pinning, screenY } from "../src/model/tracks/pinning";
-import { lineLabels } from "../src/model/tracks/track_names";
-import { layoutTracks, reveal, type Track, type TrackSource, trackAt, yOfRow } from "../src/model/tracks/tracks";
+import {
+  layoutTracks,
+  lineLabels,
+  reveal,
+  type Track,
+  type TrackSource,
+  trackAt,
+  yOfRow,
+} from "../src/model/tracks/tracks";
 import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
 
 /** Lines by plane, each as [name, busy time, depths]. */

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { drawCounter } from "../src/draw/counter";
 import type { Frame } from "../src/draw/frame";
-import { drawStepLines } from "../src/draw/step_lines";
+import { drawStepLines } from "../src/draw/head";
 import { newCounter } from "../src/model/tracks/counters";
 import { button, h } from "../src/ui/dom";
 import { Popover } from "../src/views/timeline/popover";

@@ -53,6 +53,11 @@ export function on(element: Element, signal: AbortSignal, handlers: Handlers): v
     element.addEventListener(name, guarded(handler as (event: Event) => unknown, signal), { signal });
 }
 
+/** Whether a key that the page or the browser may mean is held, too. */
+export function hasModifier({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  return ctrlKey || metaKey || altKey;
+}
+
 /** Hands keys to `act`, which says whether one means something here: nothing else then acts on it. */
 export function onKeys(element: Element, signal: AbortSignal, act: (event: KeyboardEvent) => boolean): void {
   const keydown = (event: KeyboardEvent) => {
@@ -73,6 +78,23 @@ export function button(
 ): HTMLButtonElement {
   const element = h("button", { type: "button", ...attributes }, text, ...children);
   on(element, signal, { click: onClick });
+  return element;
+}
+
+/** A button that stays pressed until it is pressed again. */
+export function toggle(
+  text: string,
+  isOn: boolean,
+  onFlip: (isOn: boolean) => unknown,
+  signal: AbortSignal,
+  attributes: Attributes = {},
+): HTMLButtonElement {
+  const flip = () => {
+    const isNow = element.getAttribute("aria-pressed") !== "true";
+    element.setAttribute("aria-pressed", String(isNow));
+    onFlip(isNow);
+  };
+  const element = button(text, flip, signal, { ...attributes, "aria-pressed": String(isOn) });
   return element;
 }
 

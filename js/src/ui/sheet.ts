@@ -1,7 +1,7 @@
 /** Rows and columns -> a table of which only the rows in sight are in the page: heads that sort and resize, keys and marks. */
 
 import { cutNames } from "../model/text/cut";
-import { h, on } from "./dom";
+import { h, hasModifier, on, onKeys } from "./dom";
 import { type CellLook, fitted, type SheetColumn } from "./grid_column";
 import { inFrame, textFits, watchSize } from "./page";
 
@@ -81,7 +81,11 @@ export class Sheet<R> {
     );
     this.#drawSoon = inFrame(() => this.draw(), signal);
     this.element.addEventListener("scroll", this.#drawSoon, { signal, passive: true });
-    on(this.element, signal, { keydown: (event) => this.#key(event) });
+    onKeys(
+      this.element,
+      signal,
+      (event) => event.target === this.element && !hasModifier(event) && this.#act(event.key),
+    );
     on(this.#body, signal, { click: (event) => this.#click(event) });
     if (onHover) {
       const pointerover = (event: PointerEvent) => onHover(this.#rows[this.#placeOf(event)] ?? null);
@@ -286,13 +290,6 @@ export class Sheet<R> {
     const place = this.#placeOf(event);
     if (place >= 0 && place < this.#rows.length)
       this.options.onClick(this.#rows[place], place, event.target as Element);
-  }
-
-  #key(event: KeyboardEvent): void {
-    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (!this.#act(event.key)) return;
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   #act(key: string): boolean {

@@ -37,3 +37,15 @@ export function readRows(table: Table | undefined, nLines: number): Rows {
 export function rowAt(rows: Rows, position: number): number {
   return upperBound(rows.offset, position) - 1;
 }
+
+/** Depths by band, outermost first: [[0, 1], [2]] draws depth 1 over depth 0. Without folding each depth is its own band. */
+export function bandsOf(rows: Rows, line: number, isFolding: boolean): number[][] {
+  const first = rows.firstRow[line] ?? 0;
+  const nDepths = (rows.firstRow[line + 1] ?? 0) - first;
+  const bands: number[][] = [];
+  for (let depth = 0; depth < nDepths; depth++) {
+    if (depth > 0 && isFolding && rows.isFilled[first + depth - 1]) bands[bands.length - 1].push(depth);
+    else bands.push([depth]);
+  }
+  return bands;
+}

@@ -3,6 +3,7 @@
 import { type OpTotals, opTotals } from "../ops/ops";
 import { wholeTotals } from "../ops/ranged_ops";
 import type { RangePs } from "../time/viewport";
+import { numbers } from "../wire/column";
 import type { InputMeta, TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 
@@ -59,4 +60,13 @@ export function inputParts(input: InputMeta, ops: readonly InputOp[] | null): In
   );
   const total = ms.reduce((sum, value) => sum + value, 0) || 1;
   return whole.map(({ category }, i) => ({ category, ms: ms[i], ratio: ms[i] / total }));
+}
+
+/** For each step the part of its time in which the training waited for data, 0 to 1. */
+export function inputShares(steps: Table): Float64Array {
+  const input = numbers(steps, "input_ms");
+  const duration = numbers(steps, "duration_ps");
+  return Float64Array.from({ length: steps.n }, (_, i) =>
+    duration[i] > 0 ? Math.min(1, (input[i] * 1e9) / duration[i]) : 0,
+  );
 }

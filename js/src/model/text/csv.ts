@@ -5,6 +5,11 @@ export type Cell = string | number | boolean | null | undefined;
 /** Name of a column -> its value in a row, in the order of the file. */
 export type CsvColumns<R> = Readonly<Record<string, (row: R) => Cell>>;
 
+/** Columns of the values that rows have under the same names. */
+export function fields<R>(...names: readonly (keyof R & string)[]): CsvColumns<R> {
+  return Object.fromEntries(names.map((name) => [name, (row: R) => row[name] as Cell]));
+}
+
 /** A header and a line for each row. */
 export function csvOf<R>(columns: CsvColumns<R>, rows: readonly R[]): string {
   const values = Object.values(columns);

@@ -1,6 +1,6 @@
 /** Turns planes, lines and counters into the vertical layout of the timeline: which track is where, what is folded away. */
 
-import { bandsOf } from "../events/bands";
+import { bandsOf } from "../events/rows";
 import { hostsOf } from "../hosts/hosts";
 import { firstWhere } from "../wire/bisect";
 import type { TraceMeta } from "../wire/meta";
@@ -287,4 +287,18 @@ export function reveal(meta: TraceMeta, layout: TrackLayout, state: Arrangement,
   state.calledLines.add(line);
   if (lineTrackOf(layout, line)) state.deepLines.add(line);
   return true;
+}
+
+/** Without the thread's long id, numbered where that leaves several of a plane the same. */
+export function lineLabels(meta: TraceMeta): string[] {
+  const short = meta.lines.map((line) => line.name.replace(/\/-?\d{5,}$/, "") || "unnamed");
+  const keys = short.map((name, id) => `${meta.lines[id].plane}|${name}`);
+  const count = new Map<string, number>();
+  for (const key of keys) count.set(key, (count.get(key) ?? 0) + 1);
+  const seen = new Map<string, number>();
+  return short.map((name, id) => {
+    if (name === meta.lines[id].name || count.get(keys[id]) === 1) return name;
+    seen.set(keys[id], (seen.get(keys[id]) ?? 0) + 1);
+    return `${name} ${seen.get(keys[id])}`;
+  });
 }

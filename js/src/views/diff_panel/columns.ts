@@ -1,5 +1,5 @@
 /** A row of a comparison -> its cells on the screen and in a CSV file. */
-import type { CsvColumns } from "../../model/text/csv";
+import { type CsvColumns, fields } from "../../model/text/csv";
 import { nameColumn, textColumn } from "../../ui/cells";
 import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
@@ -95,15 +95,7 @@ function span(kind: string, left: number, width?: number): HTMLElement {
 }
 
 export const DIFF_CSV: CsvColumns<DiffRow> = {
-  state: (row) => row.state,
-  name: (row) => row.name,
-  detail: (row) => row.detail,
-  place: (row) => row.place,
+  ...fields<DiffRow>("state", "name", "detail", "place"),
   side: (row) => row.where,
-  unit: (row) => row.unit,
-  a: (row) => row.a,
-  b: (row) => row.b,
-  change: (row) => row.change,
-  ratio: (row) => row.ratio,
-  noise: (row) => row.noise,
+  ...fields<DiffRow>("unit", "a", "b", "change", "ratio", "noise"),
 };

@@ -1,24 +1,10 @@
 /** A table of a comparison -> its rows, those that pass a filter, and what they are called. */
 import { formatBytes, formatCount, formatNumber } from "../../model/text/format";
-import type { DiffTable, Known, TableId } from "./payload";
+import type { Columns, DiffTable, TableId } from "./payload";
 import { isChanged } from "./words";
 
-export interface DiffRow {
-  /** Its place in the order of the table, 0 the largest change. */
-  readonly rank: number;
-  readonly name: string;
-  readonly detail: string;
-  readonly place: string;
-  readonly where: string;
-  readonly unit: string;
-  readonly a: Known;
-  readonly b: Known;
-  readonly change: Known;
-  readonly noise: Known;
-  readonly ratio: Known;
-  readonly state: string;
-  readonly ops: readonly [readonly string[], readonly string[]];
-}
+/** The columns of a table at one place; `rank` is that place, 0 the largest change. */
+export type DiffRow = { readonly [K in keyof Columns]: Columns[K][number] } & { readonly rank: number };
 
 export interface TableWords {
   /** Of the tab. */
@@ -46,21 +32,10 @@ export const METRIC_WORDS: Readonly<Record<string, string>> = {
 };
 
 export function rowsOf({ columns }: DiffTable): DiffRow[] {
-  return columns.name.map((name, rank) => ({
-    rank,
-    name,
-    detail: METRIC_WORDS[columns.detail[rank]] ?? columns.detail[rank],
-    place: columns.place[rank],
-    where: columns.where[rank],
-    unit: columns.unit[rank],
-    a: columns.a[rank],
-    b: columns.b[rank],
-    change: columns.change[rank],
-    noise: columns.noise[rank],
-    ratio: columns.ratio[rank],
-    state: columns.state[rank],
-    ops: columns.ops[rank],
-  }));
+  return columns.name.map((_, rank) => {
+    const row = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[rank]])) as DiffRow;
+    return { ...row, rank, detail: METRIC_WORDS[row.detail] ?? row.detail };
+  });
 }
 
 export function passing(rows: readonly DiffRow[], onlyChanged: boolean, test: (text: string) => boolean): DiffRow[] {

@@ -5,7 +5,7 @@ import { cutNames } from "../../model/text/cut";
 import { formatCount, formatInstant, formatPercent, formatTime, plural } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
 import type { IteratorNode } from "../../model/wire/meta";
-import { h, svg } from "../../ui/dom";
+import { h, on, onKeys, svg } from "../../ui/dom";
 import { inFrame, textFits, watchSize } from "../../ui/page";
 import { toggleSelection } from "../../ui/selecting";
 import type { TraceView } from "../../ui/view";
@@ -133,21 +133,15 @@ export class GraphPane {
   #listen(group: SVGGElement, node: IteratorNode, i: number): void {
     const { link, signal } = this.view;
     const toggle = () => toggleSelection(link, namesOf(node));
-    group.addEventListener("click", toggle, { signal });
-    group.addEventListener("pointerenter", () => link.setHover(namesOf(node)[0]), { signal });
-    group.addEventListener("pointerleave", () => link.setHover(""), { signal });
-    group.addEventListener(
-      "keydown",
-      (event) => {
-        const next = this.#neighbour(i, event.key);
-        if (event.key === "Enter" || event.key === " ") toggle();
-        else if (next !== null) this.#boxes[next]?.focus();
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
-      },
-      { signal },
-    );
+    const pointerenter = () => link.setHover(namesOf(node)[0]);
+    on(group, signal, { click: toggle, pointerenter, pointerleave: () => link.setHover("") });
+    onKeys(group, signal, ({ key }) => {
+      const next = this.#neighbour(i, key);
+      if (key === "Enter" || key === " ") toggle();
+      else if (next !== null) this.#boxes[next]?.focus();
+      else return false;
+      return true;
+    });
   }
 
   /** Right goes towards the step, left towards the sources, up and down among the inputs of one node. */

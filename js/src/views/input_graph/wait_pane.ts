@@ -1,7 +1,6 @@
 /** Steps and input ops -> the share of each step that waited for data, and what the host's input time went into. */
 
-import { type InputPart, inputOps, inputParts } from "../../model/input/input_ops";
-import { inputShares } from "../../model/input/input_waits";
+import { type InputPart, inputOps, inputParts, inputShares } from "../../model/input/input_ops";
 import { formatMs, formatNumber, formatPercent, plural } from "../../model/text/format";
 import { stepLabel, stepsOfRange } from "../../model/time/span_text";
 import { countedSteps, type Statistics, statisticsOf } from "../../model/time/statistics";

@@ -1,6 +1,6 @@
 /** A row of the kernel table -> its cells on the screen and in a CSV file. */
 
-import type { CsvColumns } from "../../model/text/csv";
+import { type CsvColumns, fields } from "../../model/text/csv";
 import { formatBytes, formatCount, formatNumber } from "../../model/text/format";
 import { barColumn, countColumn, nameColumn, numberColumn, percent, rankColumn } from "../../ui/cells";
 import { h } from "../../ui/dom";
@@ -133,17 +133,8 @@ function occupancyColumn(): GridColumn<KernelRow> {
 
 /** The columns of `Profile.kernels`. */
 export const KERNEL_CSV: CsvColumns<KernelRow> = {
-  rank: (row) => row.rank,
-  name: (row) => row.name,
-  registers_per_thread: (row) => row.registers_per_thread,
-  shared_memory_bytes: (row) => row.shared_memory_bytes,
-  block_dim: (row) => row.block_dim,
-  grid_dim: (row) => row.grid_dim,
-  occupancy_pct: (row) => row.occupancy_pct,
-  tensor_core_eligible: (row) => row.tensor_core_eligible,
-  uses_tensor_core: (row) => row.uses_tensor_core,
-  op_name: (row) => row.op_name,
-  occurrences: (row) => row.occurrences,
+  ...fields<KernelRow>("rank", "name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"),
+  ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "op_name", "occurrences"),
   total_time_us: (row) => row.totalPs / 1e6,
   avg_time_us: (row) => averagePs(row) / 1e6,
   min_time_us: (row) => row.minPs / 1e6,

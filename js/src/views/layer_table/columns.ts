@@ -1,7 +1,7 @@
 /** A row of the layer table -> its cells on the screen and in a CSV file. */
 
 import { PHASES } from "../../model/ops/places";
-import type { CsvColumns } from "../../model/text/csv";
+import { type CsvColumns, fields } from "../../model/text/csv";
 import { formatBytes, formatCount, formatNumber, formatPercent } from "../../model/text/format";
 import { barCell, nameColumn, numberColumn, percent, rankColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
@@ -89,14 +89,10 @@ function memoryColumns(): GridColumn<LayerRow>[] {
 
 /** The columns of `Profile.layers` but for the side, which stands in the file's name. */
 export const LAYER_CSV: CsvColumns<LayerRow> = {
-  layer: (row) => row.layer,
-  class_name: (row) => row.class_name,
-  kind: (row) => row.kind,
+  ...fields<LayerRow>("layer", "class_name", "kind"),
   ...Object.fromEntries(PHASES.map((phase, i) => [`${phase}_time_us`, (row: LayerRow) => row.phasePs[i] / 1e6])),
   self_time_us: (row) => row.selfPs / 1e6,
   self_time_ratio: (row) => row.ratio,
   n_ops: (row) => row.nOps,
-  occurrences: (row) => row.occurrences,
-  allocated_bytes: (row) => row.allocated_bytes,
-  peak_bytes: (row) => row.peak_bytes,
+  ...fields<LayerRow>("occurrences", "allocated_bytes", "peak_bytes"),
 };

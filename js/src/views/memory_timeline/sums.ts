@@ -1,5 +1,6 @@
 /** What is known of allocators without their events -> a table of their peaks, for a reduced profile. */
 
+import { fields } from "../../model/text/csv";
 import { formatBytes, formatCount, formatMsNumber, plural } from "../../model/text/format";
 import type { MemorySummaryRow } from "../../model/wire/meta";
 import { nameColumn, numberColumn } from "../../ui/cells";
@@ -27,14 +28,7 @@ export function showSums(view: TraceView): void {
     onPick: () => undefined,
     isSelected: () => false,
     fileName: "memory_summary.csv",
-    csv: {
-      allocator: (row) => row.allocator,
-      peak_bytes: (row) => row.peak_bytes,
-      peak_at_ms: (row) => row.peak_at_ms,
-      capacity_bytes: (row) => row.capacity_bytes,
-      n_allocations: (row) => row.n_allocations,
-      n_deallocations: (row) => row.n_deallocations,
-    },
+    csv: fields("allocator", "peak_bytes", "peak_at_ms", "capacity_bytes", "n_allocations", "n_deallocations"),
   });
   const save = button("CSV", () => ledger.save(), signal, { title: "Save the rows shown: bytes and ms" });
   const words = h("span.tfp-say", { role: "note" }, NO_EVENTS);

@@ -1,10 +1,9 @@
 /** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
 
-import type { OpRow, OpTotals } from "../../model/ops/ops";
-import { opRows } from "../../model/ops/ops";
+import { type OpRow, type OpTotals, opRows } from "../../model/ops/ops";
 import { opColors, rangedOps, ranOps } from "../../model/ops/ranged_ops";
 import type { RangePs } from "../../model/time/viewport";
-import { button, type Choice, h, noOps, segmented } from "../../ui/dom";
+import { type Choice, h, noOps, segmented, toggle } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -77,20 +76,16 @@ class OpTable {
 
   #controls(): HTMLElement[] {
     const { signal } = this.view;
-    const flipIdle = () => {
-      this.#withIdle = !this.#withIdle;
-      idle.setAttribute("aria-pressed", String(this.#withIdle));
+    const setIdle = (isOn: boolean) => {
+      this.#withIdle = isOn;
       this.#table.compute();
     };
     const title = "Also the time in which a thread or a device ran no op";
-    const idle = button("Idle", flipIdle, signal, { "aria-pressed": "false", title });
-    const flipShares = () => {
-      this.#hasShares = !this.#hasShares;
-      shares.setAttribute("aria-pressed", String(this.#hasShares));
+    const setShares = (isOn: boolean) => {
+      this.#hasShares = isOn;
       this.#showShares();
     };
     const sharesTitle = "Bars of the ten types and ops with most self time, above the table";
-    const shares = button("Shares", flipShares, signal, { "aria-pressed": "true", title: sharesTitle });
     const setWhere = (where: Where) => {
       this.#where = where;
       this.#table.compute();
@@ -103,8 +98,8 @@ class OpTable {
     return [
       ...(where ? [where] : []),
       segmented("Rows", ROWS, "op", setRows, signal),
-      h("span.seg", idle),
-      h("span.seg", shares),
+      h("span.seg", toggle("Idle", false, setIdle, signal, { title })),
+      h("span.seg", toggle("Shares", true, setShares, signal, { title: sharesTitle })),
     ];
   }
 

@@ -9,7 +9,6 @@ import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
 import { LinkedTable } from "../../ui/linked_table";
 import type { TraceView } from "../../ui/view";
-import { aboutSpan } from "./about_span";
 import { SpanJob } from "./span_job";
 import type { TimelineState } from "./state";
 
@@ -81,7 +80,7 @@ export class SlicesPane {
 
   #say(span: Span) {
     const { progress, nMissing } = this.#aggregate;
-    const parts: string[] = [aboutSpan(this.state, span)];
+    const parts: string[] = [this.state.aboutSpan(span)];
     if (progress < 1) parts.push(`adding up ${formatPercent(progress)}`);
     if (nMissing > 0) parts.push(`without some ${plural(nMissing, "event")} that are not here`);
     const text = parts.join(" · ");

@@ -2,7 +2,7 @@
 import { type Arrow, arrowsAt, type Direction, FLOW_KINDS, FLOW_LABELS, FLOW_SHORT } from "../../model/events/flows";
 import { formatTime, plural } from "../../model/text/format";
 import { shortName } from "../../model/text/labels";
-import { button, type Child, h } from "../../ui/dom";
+import { button, type Child, h, toggle } from "../../ui/dom";
 import { heading, keyValues, type Pair } from "./detail_parts";
 import { goTo } from "./moves";
 import type { TimelineState } from "./state";
@@ -66,17 +66,12 @@ function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySe
   const { shownKinds } = state.finding;
   const buttons = FLOW_KINDS.flatMap((_, kind) => {
     if (!kinds.has(kind)) return [];
-    const own: HTMLButtonElement = button(
-      FLOW_SHORT[kind],
-      () => {
-        shownKinds[kind] = 1 - shownKinds[kind];
-        own.setAttribute("aria-pressed", String(shownKinds[kind] === 1));
-        state.invalidate();
-      },
-      signal,
-      { "aria-pressed": String(shownKinds[kind] === 1), title: `Draw the arrows of this kind: ${FLOW_LABELS[kind]}` },
-    );
-    return [own];
+    const show = (isOn: boolean) => {
+      shownKinds[kind] = Number(isOn);
+      state.invalidate();
+    };
+    const title = `Draw the arrows of this kind: ${FLOW_LABELS[kind]}`;
+    return [toggle(FLOW_SHORT[kind], shownKinds[kind] === 1, show, signal, { title })];
   });
   return h("div.tl-kinds", { role: "group", "aria-label": "Kinds of arrows that are drawn" }, ...buttons);
 }

@@ -10,10 +10,8 @@ import type { Span } from "../../model/time/viewport";
 import { button, h, segmented } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 import { readPalette } from "../../ui/theme";
-import { aboutSpan } from "./about_span";
 import { CanvasTip } from "./canvas_tip";
-import { type By, FlameModel } from "./flame_model";
-import { flameFigures } from "./flame_tip";
+import { type By, FlameModel, flameFigures } from "./flame_model";
 import type { TimelineState } from "./state";
 
 const STEPS: Readonly<Record<string, FlameStep>> = {
@@ -197,7 +195,7 @@ export class FlamePane {
   #say(span: Span) {
     const { events } = this.state;
     const { flame, rects, progress } = this.#model;
-    const parts = [aboutSpan(this.state, span)];
+    const parts = [this.state.aboutSpan(span)];
     if (progress !== null && progress > 0) parts.push(`adding up ${formatPercent(progress)}`);
     else if (flame && rects.length > 0) {
       parts.push(`${plural(flame.tree.count[ROOT], "slice")}, ${formatTime(flame.tree.total[ROOT])} in all`);

@@ -1,7 +1,7 @@
 /** Turns a span of time into the flame that is shown of it: what it merges, how far it is zoomed, which rectangles that makes. */
 import { FlameBuilder, ROOT } from "../../model/events/flame";
 import { type Flame, type FlameRect, finishFlame, layoutFlame, pathTo } from "../../model/events/flame_layout";
-import { formatCount } from "../../model/text/format";
+import { formatCount, formatPercent, formatTime } from "../../model/text/format";
 import type { Span } from "../../model/time/viewport";
 import { SpanJob } from "./span_job";
 import type { TimelineState } from "./state";
@@ -136,4 +136,17 @@ export class FlameModel {
     const label = this.flame?.tree.label[node] ?? -1;
     return label >= 0 ? names[label] : (this.#groups[-2 - label] ?? "");
   }
+}
+
+/** Total, self, how many, share of what is around it and of the whole. */
+export function flameFigures({ tree, self }: Flame, { node, nRest, ps }: FlameRect): string[] {
+  const whole = tree.total[ROOT];
+  const parent = nRest > 0 ? node : tree.parent[node];
+  const parts = [formatTime(ps)];
+  if (nRest === 0) parts.push(`self ${formatTime(self[node])}`, `${formatCount(tree.count[node])} ×`);
+  if (nRest === 0 && tree.label[node] >= 0 && tree.count[node] > 1)
+    parts.push(`mean ${formatTime(ps / tree.count[node])}`);
+  if (parent > ROOT) parts.push(`${formatPercent(ps / tree.total[parent])} of what is around it`);
+  if (node !== ROOT || nRest > 0) parts.push(`${formatPercent(ps / whole)} of all`);
+  return parts;
 }

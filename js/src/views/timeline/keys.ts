@@ -1,5 +1,6 @@
 /** Turns keys into moves; the same table gives the help. Keys act only while the timeline has the focus. */
 import { fitRange, panBy, type Span, zoomAt } from "../../model/time/viewport";
+import { onKeys } from "../../ui/dom";
 import { actOnBench, type KeyHelp, MARK_HELP, TRACK_HELP, VIEW_HELP } from "./bench_keys";
 import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./moves";
 import type { Panes } from "./panes";
@@ -61,16 +62,10 @@ export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
 ];
 
 export function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
-  section.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.ctrlKey || event.metaKey || isOwnKeyOf(event.target, event.key)) return;
-      if (!actOnBench(event, actions.bench) && (event.altKey || !act(event, state, actions))) return;
-      event.preventDefault();
-      event.stopPropagation();
-    },
-    { signal },
-  );
+  onKeys(section, signal, (event) => {
+    if (event.ctrlKey || event.metaKey || isOwnKeyOf(event.target, event.key)) return false;
+    return actOnBench(event, actions.bench) || (!event.altKey && act(event, state, actions));
+  });
 }
 
 /** Keys that the focused part needs for itself: typing, pressing a button, scrolling the details. */

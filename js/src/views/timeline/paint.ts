@@ -4,11 +4,18 @@ import type { ColorScheme } from "../../colors/schemes";
 import { drawNoCounter } from "../../draw/counter";
 import { type Frame, fillRect, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
 import { drawSampled, drawSessionGaps, nameSampled } from "../../draw/gaps";
-import { drawOverview, drawRangeBracket, drawRangeWash, drawRuler, drawSteps, rangeLabelSpan } from "../../draw/head";
+import {
+  drawOverview,
+  drawRangeBracket,
+  drawRangeWash,
+  drawRuler,
+  drawStepLines,
+  drawSteps,
+  rangeLabelSpan,
+} from "../../draw/head";
 import { LabelCache } from "../../draw/label_cache";
 import { markFound, outlineEvent, outlineHovered, outlineMarked } from "../../draw/outlines";
 import { drawCounterTrack, drawTracks } from "../../draw/slices";
-import { drawStepLines } from "../../draw/step_lines";
 import { RowLayouts } from "../../model/events/row_layouts";
 import { RunBuffer } from "../../model/time/pieces";
 import { describeRange } from "../../model/time/span_text";

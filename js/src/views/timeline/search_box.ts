@@ -2,7 +2,7 @@
 
 import { NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/search";
 import { formatCount, plural } from "../../model/text/format";
-import { type Attributes, button, h } from "../../ui/dom";
+import { button, h, toggle } from "../../ui/dom";
 import { PatternMatcher } from "./pattern";
 import type { TimelineState } from "./state";
 
@@ -47,19 +47,11 @@ export class SearchBox {
       spellcheck: "false",
       autocomplete: "off",
     });
-    const flip = (text: string, label: string, onFlip: (isOn: boolean) => void, more: Attributes = {}) => {
-      const own: HTMLButtonElement = button(text, () => onFlip(press(own)), signal, {
-        ...{ "aria-pressed": "false", title: label, "aria-label": label, class: "tl-regex" },
-        ...more,
-      });
-      return own;
-    };
-    const whole = { class: "tl-whole" };
-    this.#whole = flip("=", "Whole names", (isOn) => this.#choose(isOn, this.#regex), whole);
+    const flip = (text: string, title: string, onFlip: (isOn: boolean) => void, kind = "tl-regex") =>
+      toggle(text, false, onFlip, signal, { title, "aria-label": title, class: kind });
+    this.#whole = flip("=", "Whole names", (isOn) => this.#choose(isOn, this.#regex), "tl-whole");
     this.#regex = flip(".*", "Regular expression", (isOn) => this.#choose(isOn, this.#whole));
-    this.#only = flip("only", "Only matches: dim all other slices", (isOn) => this.#showOnly(isOn), {
-      class: "tl-only",
-    });
+    this.#only = flip("only", "Only matches: dim all other slices", (isOn) => this.#showOnly(isOn), "tl-only");
     this.#count = h("span.q.tl-count", { role: "status" });
     const step = (text: string, label: string, direction: 1 | -1) =>
       button(text, () => this.go(direction), signal, { "aria-label": label, title: label });
@@ -258,9 +250,3 @@ export class SearchBox {
 }
 
 const isPressed = (element: HTMLElement) => element.getAttribute("aria-pressed") === "true";
-
-function press(element: HTMLElement): boolean {
-  const isOn = !isPressed(element);
-  element.setAttribute("aria-pressed", String(isOn));
-  return isOn;
-}

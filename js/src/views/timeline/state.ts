@@ -6,12 +6,13 @@ import { coveredTime } from "../../model/events/lod";
 import { Marks } from "../../model/events/marks";
 import { countFlagged, flagged, matchNames, type Query } from "../../model/events/search";
 import { Shares } from "../../model/ops/op_shares";
+import { formatTime } from "../../model/text/format";
 import { isSparse, uncapturedSpans } from "../../model/time/sessions";
+import { describeRange } from "../../model/time/span_text";
 import { readSteps, type Steps, typicalSteps } from "../../model/time/steps";
 import { clamp, fitRange, type Span, shows } from "../../model/time/viewport";
 import { isInSight } from "../../model/tracks/pinning";
-import { lineLabels } from "../../model/tracks/track_names";
-import { layoutTracks, ROW_PX, reveal, type TrackLayout, yOfRow } from "../../model/tracks/tracks";
+import { layoutTracks, lineLabels, ROW_PX, reveal, type TrackLayout, yOfRow } from "../../model/tracks/tracks";
 import { CATEGORIES } from "../../model/wire/categories";
 import type { TraceView } from "../../ui/view";
 import { Board } from "./board";
@@ -187,6 +188,14 @@ export class TimelineState {
   get range(): Span | null {
     const range = this.link.timeRange;
     return range && { t0: range[0] * PS_PER_NS, t1: range[1] * PS_PER_NS };
+  }
+
+  /** What a pane is about, in words: the range, or the window where there is none. */
+  aboutSpan(span: Span): string {
+    const { meta, trace, range } = this;
+    if (range) return describeRange(meta, trace.data.table("steps"), [range.t0, range.t1]);
+    // From when to when the toolbar says already.
+    return `window of ${formatTime(span.t1 - span.t0)}`;
   }
 
   setRange(range: Span | null) {

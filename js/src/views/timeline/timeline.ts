@@ -3,6 +3,7 @@
 import { TRACKS_TOP_PX } from "../../draw/frame";
 import { formatCount, formatInstant } from "../../model/text/format";
 import { eventsWords } from "../../model/time/left_out";
+import { SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/time/shared_window";
 import { h } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -15,7 +16,6 @@ import { Panes } from "./panes";
 import { PerfettoLink } from "./perfetto";
 import { listenToPointer } from "./pointer";
 import { SearchBox } from "./search_box";
-import { shareWindow } from "./shared_window";
 import { TimelineState } from "./state";
 import { Help } from "./toolbar";
 import { Tooltip } from "./tooltip";
@@ -255,6 +255,22 @@ class Timeline {
     else if (link.timeRange) this.#clearRange();
     else this.#section.blur();
   }
+}
+
+/** Tells whoever holds several timelines the window of this one, and takes the window that they are to share. */
+function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSignal): void {
+  const tell = () => {
+    const detail: ShownWindow = { view: state.view, bounds: state.bounds };
+    root.dispatchEvent(new CustomEvent(WINDOW_SHOWN, { bubbles: true, detail }));
+  };
+  const take = (event: Event) => {
+    const { view, limits } = (event as CustomEvent<WantedWindow>).detail;
+    state.limits = limits;
+    state.setView(view);
+  };
+  root.addEventListener(SHOW_WINDOW, take, { signal });
+  state.onView = tell;
+  tell();
 }
 
 export const timeline: TraceBuilder = {

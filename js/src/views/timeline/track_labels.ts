@@ -5,7 +5,7 @@ import type { Span } from "../../model/time/viewport";
 import type { TrackKey } from "../../model/tracks/arrangement";
 import { pinning } from "../../model/tracks/pinning";
 import { type CounterTrack, firstTrackBelow, type Track } from "../../model/tracks/tracks";
-import { h } from "../../ui/dom";
+import { h, onKeys } from "../../ui/dom";
 import { labelOf, nameTree } from "./label_elements";
 import { counterWords, planeInfo } from "./label_text";
 import type { TimelineState } from "./state";
@@ -49,7 +49,7 @@ export class TrackLabels {
   ) {
     places.pinned.append(this.#pinnedInner);
     for (const place of Object.values(places)) {
-      place.addEventListener("keydown", (event: KeyboardEvent) => this.#onKey(event), { signal });
+      onKeys(place, signal, (event) => this.#onKey(event));
       place.addEventListener("focusin", (event: FocusEvent) => this.#onFocus(event), { signal });
       place.addEventListener("click", (event: MouseEvent) => this.#onClick(event), { signal });
       place.addEventListener("contextmenu", (event: MouseEvent) => this.#onContextMenu(event), { signal });
@@ -225,12 +225,9 @@ export class TrackLabels {
     this.actions.menu(found.track, found.element);
   }
 
-  #onKey(event: KeyboardEvent) {
+  #onKey(event: KeyboardEvent): boolean {
     const found = this.#trackOfEvent(event);
-    if (!found || event.ctrlKey || event.metaKey) return;
-    if (!this.#act(event, found.track, found.element)) return;
-    event.preventDefault();
-    event.stopPropagation();
+    return found !== null && !event.ctrlKey && !event.metaKey && this.#act(event, found.track, found.element);
   }
 
   #act(event: KeyboardEvent, track: Track, element: HTMLElement): boolean {

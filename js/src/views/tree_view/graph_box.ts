@@ -1,13 +1,14 @@
 /** A box of the drawn graph -> its SVG elements and the words about it. */
 
 import { nodeOfOp } from "../../model/graph/cost_tree";
+import { heatMarks } from "../../model/graph/heat";
 import type { GraphBox } from "../../model/graph/op_graph";
 import type { PlacedBox } from "../../model/graph/op_graph_layout";
 import { opsUnder } from "../../model/graph/scopes";
-import { formatFigure } from "../../model/graph/structure";
+import { type Figure, formatFigure } from "../../model/graph/structure";
 import { cutNames } from "../../model/text/cut";
 import { formatPercent, plural } from "../../model/text/format";
-import { svg } from "../../ui/dom";
+import { h, svg } from "../../ui/dom";
 import type { Tip } from "../../ui/plot";
 import type { TreeModel } from "./model";
 import { nodeTip } from "./words";
@@ -97,4 +98,11 @@ export function boxTip(model: TreeModel, box: GraphBox): Tip {
   const tip = nodeTip(model, box.id);
   const what = box.kind === "op" ? "click selects" : "click selects its ops, double click or ▸ opens it";
   return { ...tip, lines: [...tip.lines, what] };
+}
+
+export function heatLegend(figure: Figure, largest: number): HTMLElement[] {
+  const name = h("span.q", figure.text);
+  if (!(largest > 0)) return [name, h("span", "none")];
+  const [none, , most] = heatMarks(largest).map((value) => formatFigure(figure, value));
+  return [name, h("span", none), h("i.ramp", { "aria-hidden": "true" }), h("span", most)];
 }

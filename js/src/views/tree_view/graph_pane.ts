@@ -5,13 +5,12 @@ import { heatOf, heatPercent } from "../../model/graph/heat";
 import { CUT_LIMITS, cutGraph, firstOpen, type GraphBox, type OpGraphCut } from "../../model/graph/op_graph";
 import { type PlacedBox, type PlacedGraph, placeOpGraph } from "../../model/graph/op_graph_layout";
 import { formatCount, plural } from "../../model/text/format";
-import { button, h, on, svg } from "../../ui/dom";
+import { button, h, hasModifier, on, onKeys, svg } from "../../ui/dom";
 import { textFits } from "../../ui/page";
 import { createTip, type TipBox } from "../../ui/plot";
 import { ArrowLayer } from "./graph_arrows";
-import { boxElement, boxTip } from "./graph_box";
+import { boxElement, boxTip, heatLegend } from "./graph_box";
 import { GraphPan } from "./graph_pan";
-import { heatLegend } from "./heat_legend";
 import type { NodeListeners, TreeModel } from "./model";
 
 const FIRST_BOXES = 9;
@@ -46,7 +45,10 @@ export class GraphPane {
     this.#tip = createTip(this.#place);
     this.#pan = new GraphPan(this.#drawing, this.#sheet, signal);
     this.element = h("div.tfp-tree-graph", this.#bar(), this.#place);
-    this.#drawing.addEventListener("keydown", (event) => this.#key(event), { signal });
+    onKeys(this.#drawing, signal, (event) => {
+      const box = this.#cut.boxes[this.#current];
+      return box !== undefined && !hasModifier(event) && this.#act(event.key, box);
+    });
   }
 
   #bar(): HTMLElement {
@@ -244,14 +246,6 @@ export class GraphPane {
   /** Draws marks anew. */
   update(): void {
     this.#paint();
-  }
-
-  #key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const box = this.#cut.boxes[this.#current];
-    if (box === undefined || !this.#act(event.key, box)) return;
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   #act(key: string, box: GraphBox): boolean {
