@@ -124,10 +124,10 @@ interface About {
 class Chip {
   #about: About | null = null;
   readonly element = h("span.tfp-chip", h("span.q", "about"));
-  readonly #words = h("span", { role: "status" });
+  readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
-  readonly #host = h("span");
+  readonly #host = h("span.cut");
   readonly #hostBox: HTMLElement;
 
   constructor(readonly view: TraceView) {

@@ -33,7 +33,7 @@ class Tables {
   readonly elements: readonly HTMLElement[];
   readonly #views = new Map<number, FilteredTable<DiffRow>>();
   readonly #chip: HTMLElement;
-  readonly #chosen = h("span", { role: "status" });
+  readonly #chosen = h("span.cut", { role: "status" });
 
   constructor(
     readonly view: View,

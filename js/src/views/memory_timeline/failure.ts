@@ -72,7 +72,7 @@ export class FailurePanel {
     const title = [row.full, row.detail, plural(row.count, "allocation"), selects].filter(Boolean).join("\n");
     const element =
       row.ops.length > 0
-        ? button("", () => this.#pick(row), this.view.signal, { class: "row", title }, ...cells)
+        ? button("", () => this.#pick(row), this.view.signal, { class: "row bare", title }, ...cells)
         : h("div.row", { title }, ...cells);
     this.#rows.push({ row, element, name });
     return element;

@@ -85,7 +85,7 @@ export class AdviceCards {
     );
     const where = VIEW_TITLES[one.view];
     const title = button("", () => this.#choose(index), signal, {
-      class: "title",
+      class: "title bare",
       "aria-describedby": `${id}-gain`,
       title: `${one.title}\n${where ? `Select the evidence in every view and open ${where}` : "Select the evidence in every view"}`,
     });

@@ -71,8 +71,13 @@ export class TopOps {
     const bar = h("i", { style: { width: `max(1px, ${(row.selfPs / most) * 100}%)`, background: color } });
     const ms = row.selfPs / 1e9 / Math.max(1, nSteps);
     const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
-    const cells = [h("span.name", text), bar, h("span.v", formatNumber(ms)), h("span.v.q", formatShare(row.selfRatio))];
-    const attributes = { title, "data-op-name": row.name };
+    const cells = [
+      h("span.name.cut", text),
+      bar,
+      h("span.v", formatNumber(ms)),
+      h("span.v.q", formatShare(row.selfRatio)),
+    ];
+    const attributes = { title, "data-op-name": row.name, class: "bare" };
     return h(
       "li",
       button("", () => toggleSelection(link, [row.name]), signal, attributes, ...cells),

@@ -91,9 +91,9 @@ export class Details {
     const bar = heatPiece(categoryOf(op), isBackward(op), mostPs > 0 ? ps / mostPs : 0);
     const title = `${name}\n${plural(occurrences, "run")} on the ${sideOf(op)}, ${formatTime(ps)} in all`;
     const pressed = String(selection.length === 1 && selection[0] === name);
-    const attributes = { title, "data-op-name": name, "aria-pressed": pressed };
+    const attributes = { title, "data-op-name": name, "aria-pressed": pressed, class: "bare" };
     const count = h("span.q.n", `× ${formatCount(occurrences)}`);
-    const cells = [h("span.name", text), count, h("span.bx", bar), h("span.v", formatTime(ps / scale.nSteps))];
+    const cells = [h("span.name.cut", text), count, h("span.bx", bar), h("span.v", formatTime(ps / scale.nSteps))];
     const element = button("", () => this.onPickOp(name), this.signal, attributes, ...cells);
     on(element, this.signal, { pointerenter: () => this.onHoverOp(name), pointerleave: () => this.onHoverOp("") });
     return element;

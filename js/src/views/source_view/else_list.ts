@@ -73,7 +73,7 @@ export class ElseList {
       const label = `${row.text}: ${costText(row.heat, scale)}`;
       const attributes = {
         type: "button",
-        class: "ln hot",
+        class: "ln hot bare",
         "aria-description": what ? `${label}. ${what}` : label,
       };
       const element = h("button", attributes, gutter.element, name, h("span.q", row.note));

@@ -122,12 +122,12 @@ function barsOf({ meta, family }: TimelineState, inside: Inside): Node[] {
   const lines = shown.map(({ name, count, selfPs }, i) => {
     const label = count > 1 ? `${labels[i]} × ${formatCount(count)}` : labels[i];
     const style = `width:${Math.max(1, (selfPs / most) * 100)}%;background:var(--e-${FAMILIES[family[name]]})`;
-    const time = h("span", formatTime(selfPs));
-    return h("div.ib", { title: meta.names[name] }, h("span", label), h("i", { style }), time);
+    const time = h("span.v", formatTime(selfPs));
+    return h("div.ib", { title: meta.names[name] }, h("span.cut", label), h("i", { style }), time);
   });
   if (rest.length > 0) {
     const time = formatTime(rest.reduce((sum, row) => sum + row.selfPs, 0));
-    lines.push(h("div.ib", h("span", `${rest.length} more`), h("i"), h("span", time)));
+    lines.push(h("div.ib", h("span.cut", `${rest.length} more`), h("i"), h("span.v", time)));
   }
   return [heading("Inside it, self time"), ...lines];
 }

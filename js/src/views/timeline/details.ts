@@ -220,7 +220,7 @@ export class Details {
       if (stats.length === 0) place.replaceChildren(h("span"));
       if (stats.length === 0) return;
       stats.sort((a, b) => Number(INTERNAL_STAT.test(a.key)) - Number(INTERNAL_STAT.test(b.key)));
-      const rows = stats.map(({ key, value }): Pair => [key, h("span.tl-stat", value)]);
+      const rows = stats.map(({ key, value }): Pair => [key, h("span.small", value)]);
       place.replaceChildren(heading("Stats in the trace"), keyValues(rows));
     };
     trace.guard(fill)();

@@ -102,7 +102,7 @@ function levelsButton(state: TimelineState, track: LineTrack): HTMLElement {
 
 function counterLabel(state: TimelineState, track: CounterTrack): HTMLElement {
   const name = state.board.counterNames[track.counter];
-  const value = h("span.tl-value", h("span"), h("span"));
+  const value = h("span.tl-value", h("span"), h("span.cut"));
   const counter = state.board.counters[track.counter];
   const title = counter ? `${name} · at most ${formatValue(counter.max, counter.unit)}` : name;
   return h("div.tl-line.tl-counter", { title, "data-name": name }, nameText(name), value);
@@ -111,7 +111,7 @@ function counterLabel(state: TimelineState, track: CounterTrack): HTMLElement {
 /** Cut at its end, but never its number: two visible names stay two. */
 function nameText(name: string): HTMLElement {
   const [, base, number] = /^(.*?)( \d+)?$/s.exec(name) ?? ["", name, ""];
-  return h("span", h("span.base", base), number ? h("span.nr", number) : null);
+  return h("span", h("span.base.cut", base), number ? h("span.nr", number) : null);
 }
 
 /** Names what holds labels; without any it is no tree, which would be an error to a screen reader. */

@@ -78,7 +78,7 @@ export class Legend {
 }
 
 function entry(style: string, text: string): HTMLElement {
-  return h("span", { role: "listitem", title: text }, h("i", { style }), h("span", text));
+  return h("span", { role: "listitem", title: text }, h("i", { style }), h("span.cut", text));
 }
 
 function swatch(by: ColorBy, source: number): string {

@@ -145,7 +145,7 @@ export class TracksPanel {
     const show = button("Show", () => this.state.board.change((tracks) => tracks.hidden.delete(key)), this.signal, {
       "data-key": `show-${key}`,
     });
-    return h("div.tl-note", h("span.base", this.#name(key)), show);
+    return h("div.tl-note", h("span.base.cut", this.#name(key)), show);
   }
 
   #name(key: TrackKey): string {
