@@ -7,7 +7,7 @@
 
 import type { Span } from "../time/viewport";
 import { upperBound } from "../wire/bisect";
-import { numbers } from "../wire/column";
+import { columns, numbers } from "../wire/column";
 import { lazyBuffer } from "../wire/lazy_memory";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 import { type Flow, FlowTables } from "./flow_tables";
@@ -160,7 +160,7 @@ export class Events implements Times {
     if (this.#isLoaded[tile]) return;
     const events = tables.events ?? EMPTY_TABLE;
     const runs = tables.runs ?? EMPTY_TABLE;
-    const [row, first, count] = ["row", "first", "n"].map((name) => numbers(runs, name));
+    const [row, first, count] = columns(runs, "row", "first", "n");
     this.#copyColumns(events, first, count);
     this.#flows.take(tile, tables.flows_out, tables.flows_in);
     this.#isLoaded[tile] = 1;
@@ -253,7 +253,7 @@ export class Events implements Times {
     const position = numbers(table, "position");
     const start = Float64Array.from(numbers(table, "start_ps"));
     const duration = Float64Array.from(numbers(table, "duration_ps"));
-    const [self, name, op, step] = ["self_ps", "name", "op", "step"].map((column) => numbers(table, column));
+    const [self, name, op, step] = columns(table, "self_ps", "name", "op", "step");
     const unit = table.columns.unit ? numbers(table, "unit") : null;
     if (unit) this.#unit = new Int32Array(this.n);
     for (let i = 0; i < table.n; i++) {
@@ -282,7 +282,7 @@ export class Events implements Times {
 
 function readTiles(table: Table | undefined): Tiles {
   const tiles = table ?? EMPTY_TABLE;
-  const [start, end, count] = ["t0_ps", "t1_ps", "n"].map((name) => numbers(tiles, name));
+  const [start, end, count] = columns(tiles, "t0_ps", "t1_ps", "n");
   return { n: tiles.n, start, end, count };
 }
 

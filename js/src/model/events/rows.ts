@@ -1,6 +1,6 @@
 /** Turns the table `rows` into the rows of the capture: one per line and depth, each a run of positions. */
 import { upperBound } from "../wire/bisect";
-import { numbers } from "../wire/column";
+import { columns } from "../wire/column";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 
 /**
@@ -23,7 +23,7 @@ export interface Rows {
 
 export function readRows(table: Table | undefined, nLines: number): Rows {
   const rows = table ?? EMPTY_TABLE;
-  const [line, depth, count] = ["line", "depth", "n"].map((name) => numbers(rows, name));
+  const [line, depth, count] = columns(rows, "line", "depth", "n");
   const firstRow = new Uint32Array(nLines + 1);
   for (let r = 0; r < rows.n; r++) firstRow[line[r] + 1] += 1;
   for (let l = 0; l < nLines; l++) firstRow[l + 1] += firstRow[l];

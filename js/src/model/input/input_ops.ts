@@ -3,7 +3,7 @@
 import { type OpTotals, opTotals } from "../ops/ops";
 import { wholeTotals } from "../ops/ranged_ops";
 import type { RangePs } from "../time/viewport";
-import { numbers } from "../wire/column";
+import { columns } from "../wire/column";
 import type { InputMeta, TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 
@@ -64,8 +64,7 @@ export function inputParts(input: InputMeta, ops: readonly InputOp[] | null): In
 
 /** For each step the part of its time in which the training waited for data, 0 to 1. */
 export function inputShares(steps: Table): Float64Array {
-  const input = numbers(steps, "input_ms");
-  const duration = numbers(steps, "duration_ps");
+  const [input, duration] = columns(steps, "input_ms", "duration_ps");
   return Float64Array.from({ length: steps.n }, (_, i) =>
     duration[i] > 0 ? Math.min(1, (input[i] * 1e9) / duration[i]) : 0,
   );

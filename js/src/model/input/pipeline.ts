@@ -1,7 +1,7 @@
 /** Calls of tf.data iterators and a time range or one execution -> what each node of a pipeline cost. */
 
 import type { RangePs } from "../time/viewport";
-import { numbers } from "../wire/column";
+import { columns, numbers } from "../wire/column";
 import type { Table } from "../wire/wire";
 
 /** A call longer than this keeps its consumer waiting, ps. */
@@ -26,8 +26,7 @@ export function nodeStats(calls: Table, pipeline: number, nNodes: number, range:
 
 /** Whether a call is of the pipeline and starts in the range. */
 function startsIn(calls: Table, pipeline: number, range: RangePs): (row: number) => boolean {
-  const owner = numbers(calls, "pipeline");
-  const start = numbers(calls, "start_ps");
+  const [owner, start] = columns(calls, "pipeline", "start_ps");
   return (i) => owner[i] === pipeline && (range === null || (start[i] >= range[0] && start[i] < range[1]));
 }
 
@@ -38,13 +37,16 @@ export function executionStats(calls: Table, nNodes: number, rootCall: number): 
 }
 
 function sumUp(calls: Table, nNodes: number, isIn: (row: number) => boolean): NodeStats {
-  const node = numbers(calls, "node");
-  const start = numbers(calls, "start_ps");
-  const duration = numbers(calls, "duration_ps");
-  const self = numbers(calls, "self_ps");
-  const wait = numbers(calls, "wait_ps");
-  const isBlocking = numbers(calls, "is_blocking");
-  const isStartup = numbers(calls, "is_startup");
+  const [node, start, duration, self, wait, isBlocking, isStartup] = columns(
+    calls,
+    "node",
+    "start_ps",
+    "duration_ps",
+    "self_ps",
+    "wait_ps",
+    "is_blocking",
+    "is_startup",
+  );
   const stats = emptyStats(nNodes);
   const startup = new Float64Array(nNodes);
   for (let i = 0; i < calls.n; i++) {
@@ -76,9 +78,7 @@ export function emptyStats(nNodes: number): NodeStats {
 /** The rows of a pipeline's root calls that start in the range, longest first: its executions by rank. */
 export function executions(calls: Table, pipeline: number, range: RangePs): number[] {
   const isIn = startsIn(calls, pipeline, range);
-  const root = numbers(calls, "root");
-  const start = numbers(calls, "start_ps");
-  const duration = numbers(calls, "duration_ps");
+  const [root, start, duration] = columns(calls, "root", "start_ps", "duration_ps");
   const found: number[] = [];
   for (let i = 0; i < calls.n; i++) {
     if (root[i] === i && isIn(i)) found.push(i);
@@ -111,10 +111,7 @@ export function latencyOf(calls: Table, ranked: readonly number[]): Latency {
 
 /** When the first call of the root ended: what came before is start-up, not the cost of a batch. 0 when there is no call. */
 export function firstCallEnd(calls: Table, pipeline: number, root: number): number {
-  const owner = numbers(calls, "pipeline");
-  const node = numbers(calls, "node");
-  const start = numbers(calls, "start_ps");
-  const duration = numbers(calls, "duration_ps");
+  const [owner, node, start, duration] = columns(calls, "pipeline", "node", "start_ps", "duration_ps");
   let first = -1;
   for (let i = 0; i < calls.n; i++) {
     if (owner[i] === pipeline && node[i] === root && (first < 0 || start[i] < start[first])) first = i;

@@ -1,7 +1,7 @@
 /** Memory events of an allocator and the steps -> what each step did to it, as Python's `MemoryProfile.steps`. */
 
 import { lowerBound } from "../wire/bisect";
-import { numbers } from "../wire/column";
+import { columns } from "../wire/column";
 import type { Table } from "../wire/wire";
 import type { MemoryEvents } from "./memory";
 
@@ -44,9 +44,7 @@ function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
 
 /** One entry per step of a session in which the allocator reports; an event at a border belongs to the later step. */
 export function memorySteps(events: MemoryEvents, steps: Table): MemoryStep[] {
-  const session = numbers(steps, "session");
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
+  const [session, start, duration] = columns(steps, "session", "start_ps", "duration_ps");
   const sessions = new Map(
     [...rowsBySession(events)].map(([key, rows]) => [key, { rows, times: timesOf(events, rows) }]),
   );

@@ -6,7 +6,7 @@
 import { isInRange, overlapPs } from "../time/overlap";
 import type { RangePs } from "../time/viewport";
 import { FAMILIES } from "../wire/categories";
-import { numbers } from "../wire/column";
+import { columns } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 
@@ -50,12 +50,15 @@ export function opTotals(occurrences: Table, lines: Table | undefined, nUnits: n
   const totalPs = new Float64Array(nUnits);
   const selfPs = new Float64Array(nUnits);
   const counts = new Float64Array(nUnits);
-  const op = numbers(occurrences, "op");
-  const line = numbers(occurrences, "line");
-  const start = numbers(occurrences, "start_ps");
-  const duration = numbers(occurrences, "duration_ps");
-  const span = numbers(occurrences, "span_ps");
-  const parent = numbers(occurrences, "parent");
+  const [op, line, start, duration, span, parent] = columns(
+    occurrences,
+    "op",
+    "line",
+    "start_ps",
+    "duration_ps",
+    "span_ps",
+    "parent",
+  );
   const busy = new Map<number, number>();
   let lastLine = -1;
   let lastBusy = 0;
@@ -86,10 +89,7 @@ export function opTotals(occurrences: Table, lines: Table | undefined, nUnits: n
 /** A device may run several kernels for one execution of an op: it was executed as often as the most frequent of them. */
 function countKernels(occurrences: Table, counts: Float64Array, range: RangePs): void {
   if (occurrences.columns.variant === undefined) return;
-  const op = numbers(occurrences, "op");
-  const variant = numbers(occurrences, "variant");
-  const start = numbers(occurrences, "start_ps");
-  const duration = numbers(occurrences, "duration_ps");
+  const [op, variant, start, duration] = columns(occurrences, "op", "variant", "start_ps", "duration_ps");
   let width = 1;
   for (let i = 0; i < occurrences.n; i++) {
     width = Math.max(width, variant[i] + 1);
@@ -114,9 +114,7 @@ export function shareTotals(totals: OpTotals, shares: Table | undefined, nOps: n
   const totalPs = new Float64Array(nOps);
   const selfPs = new Float64Array(nOps);
   const occurrences = new Float64Array(nOps);
-  const unit = numbers(shares, "unit");
-  const op = numbers(shares, "op");
-  const ratio = numbers(shares, "ratio");
+  const [unit, op, ratio] = columns(shares, "unit", "op", "ratio");
   for (let i = 0; i < shares.n; i++) {
     totalPs[op[i]] += totals.totalPs[unit[i]] * ratio[i];
     selfPs[op[i]] += totals.selfPs[unit[i]] * ratio[i];
@@ -127,10 +125,7 @@ export function shareTotals(totals: OpTotals, shares: Table | undefined, nOps: n
 
 function idle(lines: Table, busy: ReadonlyMap<number, number>, range: RangePs): [number, number] {
   const idlePs: [number, number] = [0, 0];
-  const line = numbers(lines, "line");
-  const device = numbers(lines, "device");
-  const first = numbers(lines, "first_ps");
-  const last = numbers(lines, "last_ps");
+  const [line, device, first, last] = columns(lines, "line", "device", "first_ps", "last_ps");
   for (let i = 0; i < lines.n; i++) {
     const spanned = overlapPs(first[i], last[i] - first[i], range);
     idlePs[device[i] === 1 ? 1 : 0] += Math.max(0, spanned - (busy.get(line[i]) ?? 0));

@@ -2,7 +2,7 @@
 
 import { stepsOfRange } from "../time/span_text";
 import type { RangePs } from "../time/viewport";
-import { numbers } from "../wire/column";
+import { columns, numbers } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 import { type OpTotals, opCategory, opFamily, opTotals, shareTotals } from "./ops";
@@ -30,7 +30,7 @@ export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals
   if (!table) return null;
   const nUnits = meta.n_units ?? meta.op_name.length;
   const unit = numbers(table, "unit");
-  const [total, self, count] = ["total_ps", "self_ps", "occurrences"].map((name) => numbers(table, name));
+  const [total, self, count] = columns(table, "total_ps", "self_ps", "occurrences");
   const totals = [0, 1, 2].map(() => new Float64Array(nUnits));
   for (let i = 0; i < table.n; i++) {
     totals[0][unit[i]] = total[i];

@@ -4,7 +4,7 @@ import { type OpRow, opRows } from "../ops/ops";
 import { rangedOps } from "../ops/ranged_ops";
 import { formatMs, formatNumber } from "../text/format";
 import type { RangePs } from "../time/viewport";
-import { numbers } from "../wire/column";
+import { columns, numbers } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 
@@ -93,9 +93,7 @@ export function topOps(
 }
 
 function averagedRange(steps: Table): [RangePs, number] {
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
-  const isAveraged = numbers(steps, "is_averaged");
+  const [start, duration, isAveraged] = columns(steps, "start_ps", "duration_ps", "is_averaged");
   let first = Infinity;
   let last = -Infinity;
   for (let i = 0; i < steps.n; i++) {

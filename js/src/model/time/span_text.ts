@@ -2,7 +2,7 @@
 
 import { formatFixed, formatTime, plural } from "../text/format";
 import { lowerBound } from "../wire/bisect";
-import { numbers } from "../wire/column";
+import { columns } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 import { capturedPs } from "./sessions";
@@ -52,8 +52,7 @@ export function wholeSteps(
   range: readonly [number, number],
   slackPs = 0,
 ): readonly [number, number] | null {
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
   let first = -1;
   let last = -1;
   const isSorted = areSorted(start);
@@ -72,8 +71,7 @@ export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly
   const whole = range && steps && wholeSteps(steps, range, SLACK_PS);
   if (!whole) return null;
   const [first, last] = whole;
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
   const startsThere = Math.abs(start[first] - range[0]) <= SLACK_PS;
   const endsThere = Math.abs(start[last] + duration[last] - range[1]) <= SLACK_PS;
   return startsThere && endsThere ? [first, last] : null;
@@ -87,8 +85,7 @@ export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Tabl
   if (rangeNs === null) return null;
   let [from, to] = [rangeNs[0] * 1000, rangeNs[1] * 1000];
   if (steps === undefined || steps.n === 0) return [from, to];
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
   const [asked, end] = [from, to];
   for (let i = 0; i < steps.n; i++) {
     for (const border of [start[i], start[i] + duration[i]]) {

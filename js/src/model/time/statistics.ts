@@ -1,6 +1,6 @@
 /** Steps that count, and numbers of them -> mean, deviation, median. */
 
-import { numbers } from "../wire/column";
+import { columns } from "../wire/column";
 import type { Table } from "../wire/wire";
 import type { RangePs } from "./viewport";
 
@@ -39,9 +39,7 @@ export function median(values: ArrayLike<number>): number {
 
 /** Rows of the steps that lie in the range and count as usual; where none does, of all that lie in it. */
 export function countedSteps(steps: Table, range: RangePs): number[] {
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
-  const isAveraged = numbers(steps, "is_averaged");
+  const [start, duration, isAveraged] = columns(steps, "start_ps", "duration_ps", "is_averaged");
   const inside: number[] = [];
   for (let i = 0; i < steps.n; i++) {
     const isIn = range === null || (start[i] >= range[0] - SLACK_PS && start[i] + duration[i] <= range[1] + SLACK_PS);

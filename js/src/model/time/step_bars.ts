@@ -1,7 +1,7 @@
 /** The `steps` table -> the bars of the step chart: one a step, or one a pixel column with mean stack and min-max. */
 
 import { partOf } from "../wire/bisect";
-import { numbers } from "../wire/column";
+import { columns, numbers } from "../wire/column";
 import type { Table } from "../wire/wire";
 
 /** More steps than this are drawn one column a pixel. */
@@ -63,8 +63,7 @@ const OUTLIER_FACTOR = 1.25;
  * Steps that the mean leaves out (the first one, which compiles) do not stretch it: their bars are broken and labelled.
  */
 export function chartTop(steps: Table): number {
-  const duration = numbers(steps, "duration_ps");
-  const isAveraged = numbers(steps, "is_averaged");
+  const [duration, isAveraged] = columns(steps, "duration_ps", "is_averaged");
   let usual = 0;
   let all = 0;
   for (let i = 0; i < steps.n; i++) {
@@ -88,8 +87,7 @@ export function niceTicks(top: number, most: number): number[] {
 
 /** A moment as a position on the axis of steps, where step i spans [i, i + 1); between two steps it is their border. */
 export function timeToStepAxis(steps: Table, timePs: number): number {
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
   let position = 0;
   for (let i = 0; i < steps.n; i++) {
     if (timePs < start[i]) return position;
@@ -100,8 +98,7 @@ export function timeToStepAxis(steps: Table, timePs: number): number {
 
 /** The time that steps [first, last] span, in whole ns inside them, so that no neighbour's event counts. */
 export function timeOfSteps(steps: Table, first: number, last: number): [number, number] {
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
   let from = Infinity;
   let to = -Infinity;
   for (let i = first; i <= last; i++) {

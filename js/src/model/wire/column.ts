@@ -18,3 +18,11 @@ export function numbers(table: Table, column: string): NumberArray {
   if (values instanceof BigUint64Array) throw new Error(`column "${column}" holds 64 raw bits, not numbers`);
   return values;
 }
+
+/** The values of several columns, in the order asked for. */
+export function columns<const N extends readonly string[]>(
+  table: Table,
+  ...names: N
+): { readonly [K in keyof N]: NumberArray } {
+  return names.map((name) => numbers(table, name)) as { [K in keyof N]: NumberArray };
+}

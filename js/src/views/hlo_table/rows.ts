@@ -3,7 +3,7 @@
 import { type OpTotals, opTotals } from "../../model/ops/ops";
 import { isInRange, overlapPs } from "../../model/time/overlap";
 import type { RangePs } from "../../model/time/viewport";
-import { numbers } from "../../model/wire/column";
+import { columns, numbers } from "../../model/wire/column";
 import type { HloMeta } from "../../model/wire/meta";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
 
@@ -69,7 +69,7 @@ export function hloTotals(
 /** Occurrences per unit, of each the part within the range. */
 function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64Array {
   const done = new Float64Array(nUnits);
-  const [op, start, duration] = ["op", "start_ps", "duration_ps"].map((name) => numbers(occurrences, name));
+  const [op, start, duration] = columns(occurrences, "op", "start_ps", "duration_ps");
   for (let i = 0; i < occurrences.n; i++) {
     if (!isInRange(start[i], duration[i], range)) continue;
     done[op[i]] += duration[i] > 0 ? overlapPs(start[i], duration[i], range) / duration[i] : 1;

@@ -3,7 +3,7 @@
 import { isInRange, overlapPs } from "../../model/time/overlap";
 import type { RangePs } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
-import { numbers } from "../../model/wire/column";
+import { columns } from "../../model/wire/column";
 import type { KernelMeta } from "../../model/wire/meta";
 import type { Table } from "../../model/wire/wire";
 
@@ -34,9 +34,7 @@ export function kernelRows(
   const n = kernels.length;
   const [total, count, longest] = [new Float64Array(n), new Float64Array(n), new Float64Array(n)];
   const shortest = new Float64Array(n).fill(Number.POSITIVE_INFINITY);
-  const kernel = numbers(runs, "kernel");
-  const start = numbers(runs, "start_ps");
-  const duration = numbers(runs, "duration_ps");
+  const [kernel, start, duration] = columns(runs, "kernel", "start_ps", "duration_ps");
   let sum = addKnown(kernels, { total, count, longest, shortest });
   for (let i = 0; i < runs.n; i++) {
     if (!isInRange(start[i], duration[i], range)) continue;

@@ -4,7 +4,7 @@ import { byteUnit, type MemoryEvents } from "../../model/memory/memory";
 import { formatInstant, formatNumber } from "../../model/text/format";
 import { stepLabel } from "../../model/time/span_text";
 import { niceTicks } from "../../model/time/step_bars";
-import { numbers } from "../../model/wire/column";
+import { columns } from "../../model/wire/column";
 import type { Table } from "../../model/wire/wire";
 import { bokehColors, type Chart, colorAxes, setTicks } from "../../ui/bokeh";
 
@@ -50,8 +50,7 @@ export function paintTime(
   stepNames: readonly string[],
 ): void {
   chart.get("x").setv({ start: t0 / MS, end: Math.max(t1, t0 + 1) / MS });
-  const start = numbers(steps, "start_ps");
-  const duration = numbers(steps, "duration_ps");
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
   const inside: number[] = [];
   for (let i = 0; i < steps.n; i++) {
     if (start[i] < t1 - TOUCH_PS && start[i] + duration[i] > t0 + TOUCH_PS) inside.push(i);

@@ -6,7 +6,7 @@ import type { Flags, Marks } from "../../model/events/marks";
 import type { Shares } from "../../model/ops/op_shares";
 import type { Span } from "../../model/time/viewport";
 import { lowerBound } from "../../model/wire/bisect";
-import { numbers } from "../../model/wire/column";
+import { columns } from "../../model/wire/column";
 import type { TraceMeta } from "../../model/wire/meta";
 
 /** An event is selected by the name of its op, else by its own. */
@@ -34,7 +34,7 @@ export function drawnKeys(data: TraceData, shares: Shares): Uint8Array {
 function unitsThatRan(data: TraceData): number[] {
   const totals = data.table("unit_totals");
   if (!totals) return Array.from({ length: data.meta.n_units ?? data.meta.op_name.length }, (_, unit) => unit);
-  const [unit, occurrences] = ["unit", "occurrences"].map((name) => numbers(totals, name));
+  const [unit, occurrences] = columns(totals, "unit", "occurrences");
   return Array.from(unit).filter((_, i) => occurrences[i] > 0);
 }
 
