@@ -3,7 +3,7 @@
 import type { Cell, Rect } from "../model/graph/scopes";
 import { cutNames } from "../model/text/cut";
 import { formatCount } from "../model/text/format";
-import { h, on } from "./dom";
+import { h, on, onKeys } from "./dom";
 import { familyColors } from "./legend";
 import { textWidth } from "./page";
 
@@ -64,7 +64,7 @@ export class Icicle {
       },
       pointerleave: () => listeners.onHover(null, null),
     });
-    on(this.element, signal, { keydown: (event) => this.#key(event) });
+    onKeys(this.element, signal, (event) => this.#key(event));
   }
 
   /** Draws anew; the keyboard's place goes to the top row when `toTop`, else it stays where it was. */
@@ -109,16 +109,15 @@ export class Icicle {
     this.listeners.onPick(found.rect.cell);
   }
 
-  #key(event: KeyboardEvent): void {
+  #key(event: KeyboardEvent): boolean {
     if (event.key === "Escape") this.listeners.onOut();
     else {
       const next = this.#neighbour(event.key);
-      if (next === undefined) return;
+      if (next === undefined) return false;
       this.#current = next;
       this.#roam(true);
     }
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
 
   /** The rectangle that an arrow key leads to. */

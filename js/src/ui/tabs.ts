@@ -1,5 +1,5 @@
 /** Titles -> tabs and their panels, of which one is shown; arrow keys walk along the tabs. */
-import { button, type Child, h } from "./dom";
+import { button, type Child, h, onKeys } from "./dom";
 
 export interface TabTitle {
   readonly text: string;
@@ -41,7 +41,7 @@ export class TabBar {
       { role: "tablist", "aria-label": label, "data-lm-suppress-shortcuts": "true" },
       ...this.#buttons,
     );
-    list.addEventListener("keydown", (event) => this.#key(event), { signal });
+    onKeys(list, signal, (event) => this.#key(event));
     this.bar = h("div.tfp-tabs", list);
   }
 
@@ -58,16 +58,15 @@ export class TabBar {
     this.#buttons[index].focus();
   }
 
-  #key(event: KeyboardEvent): void {
+  #key(event: KeyboardEvent): boolean {
     const now = this.#buttons.indexOf(event.target as HTMLButtonElement);
     const last = this.#buttons.length - 1;
     const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[
       event.key
     ];
-    if (now < 0 || next === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
+    if (now < 0 || next === undefined) return false;
     this.choose(next);
     this.focus(next);
+    return true;
   }
 }

@@ -8,7 +8,7 @@ import { isSparse, uncapturedSpans } from "../../model/time/sessions";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { type Chart, createChart } from "../../ui/bokeh";
-import { h, svg } from "../../ui/dom";
+import { h, onKeys, svg } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import { createTip, drawLabels, type PlotLabel, watchPlot } from "../../ui/plot";
 import type { TraceView } from "../../ui/view";
@@ -68,7 +68,7 @@ export class MemoryChart {
       },
       view.signal,
     );
-    this.element.addEventListener("keydown", (event: KeyboardEvent) => this.#key(event), { signal: view.signal });
+    onKeys(this.element, view.signal, ({ key }) => this.#key(key));
   }
 
   show(shown: Shown): void {
@@ -253,19 +253,18 @@ export class MemoryChart {
   }
 
   /** Left and right walk through the events; Enter shows the peak again. */
-  #key(event: KeyboardEvent): void {
+  #key(key: string): boolean {
     const shown = this.#shown;
-    if (shown === null || !["ArrowLeft", "ArrowRight", "Enter"].includes(event.key)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (event.key === "Enter") {
+    if (shown === null || !["ArrowLeft", "ArrowRight", "Enter"].includes(key)) return false;
+    if (key === "Enter") {
       this.onMoment(null);
-      return;
+      return true;
     }
     const { events } = shown;
     const at = shown.moment === null ? shown.peak : rowAt(events, shown.moment);
-    const next = Math.max(events.begin, Math.min(events.end - 1, at + (event.key === "ArrowLeft" ? -1 : 1)));
+    const next = Math.max(events.begin, Math.min(events.end - 1, at + (key === "ArrowLeft" ? -1 : 1)));
     if (next >= 0) this.onMoment(events.time[next]);
+    return true;
   }
 }
 

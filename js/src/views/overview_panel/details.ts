@@ -1,7 +1,7 @@
 /** What the overview knows beyond its header -> a button, and the facts in a box below it. */
 
 import { overviewFacts } from "../../model/overview/overview_facts";
-import { button, h } from "../../ui/dom";
+import { button, h, onKeys } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
 
 export class Details {
@@ -28,7 +28,7 @@ export class Details {
       if (!event.composedPath().includes(this.element)) this.#show(false);
     };
     document.addEventListener("pointerdown", close, { signal });
-    this.element.addEventListener("keydown", (event) => this.#key(event), { signal });
+    onKeys(this.element, signal, ({ key }) => this.#key(key));
   }
 
   #show(isShown: boolean): void {
@@ -36,11 +36,10 @@ export class Details {
     this.#button.setAttribute("aria-expanded", String(isShown));
   }
 
-  #key(event: KeyboardEvent): void {
-    if (event.key !== "Escape" || this.#box.hidden) return;
-    event.preventDefault();
-    event.stopPropagation();
+  #key(key: string): boolean {
+    if (key !== "Escape" || this.#box.hidden) return false;
     this.#show(false);
     this.#button.focus();
+    return true;
   }
 }

@@ -1,7 +1,7 @@
 /** The text of a file and the heat of its lines -> numbered lines with bars; a click or Enter picks a line. */
 
 import type { FileHeat, LineHeat } from "../../model/ops/source_lines";
-import { h } from "../../ui/dom";
+import { h, onKeys } from "../../ui/dom";
 import { costText, Gutter, type HeatScale, type LineSamples } from "./heat";
 
 /** A file of more lines is shown around its hot ones only. */
@@ -31,7 +31,7 @@ export class CodeList {
     signal: AbortSignal,
   ) {
     this.element.addEventListener("click", (event) => this.#pick(event.target), { signal });
-    this.element.addEventListener("keydown", (event) => this.#key(event), { signal });
+    onKeys(this.element, signal, (event) => this.#key(event));
     this.element.addEventListener("pointerover", (event) => this.#hover(event.target), { signal });
     this.element.addEventListener("pointerleave", () => listeners.onHover(null, null), { signal });
   }
@@ -143,21 +143,20 @@ export class CodeList {
     }
   }
 
-  #key(event: KeyboardEvent): void {
+  #key(event: KeyboardEvent): boolean {
     const row = this.#rowOf(event.target);
-    if (row === undefined) return;
+    if (row === undefined) return false;
     if (event.key === "Enter" || event.key === " ") this.#pick(event.target);
     else {
       const hot = [...this.#rows].filter(([, { heat }]) => heat !== undefined).map(([line]) => line);
       const at = hot.indexOf(this.#current);
       const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: hot.length - 1 }[event.key];
-      if (next === undefined) return;
+      if (next === undefined) return false;
       this.#current = hot[Math.max(0, Math.min(hot.length - 1, next))];
       this.#roam();
       this.#rows.get(this.#current)?.element.focus();
     }
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
 }
 

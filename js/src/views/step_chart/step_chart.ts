@@ -15,7 +15,7 @@ import {
 import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
 import { type Chart, createChart } from "../../ui/bokeh";
-import { emptyState, h } from "../../ui/dom";
+import { emptyState, h, onKeys } from "../../ui/dom";
 import type { OfHost } from "../../ui/of_host";
 import { inFrame, paced, watchSize } from "../../ui/page";
 import { createTip, drawLabels, watchPlot } from "../../ui/plot";
@@ -106,7 +106,7 @@ class StepChart {
       },
       view.signal,
     );
-    this.#plot.addEventListener("keydown", (event: KeyboardEvent) => this.#key(event), { signal: view.signal });
+    onKeys(this.#plot, view.signal, (event) => this.#key(event));
     this.#draw();
   }
 
@@ -191,7 +191,7 @@ class StepChart {
     return range === null ? null : stepsOfRange(this.#steps, [range[0] * 1000, range[1] * 1000]);
   }
 
-  #key(event: KeyboardEvent): void {
+  #key(event: KeyboardEvent): boolean {
     const chosen = this.#chosen();
     if (event.key === "Escape") {
       if (this.view.link.timeRange !== null) this.#clear();
@@ -205,7 +205,7 @@ class StepChart {
         Home: -this.#steps.n,
         End: this.#steps.n,
       }[event.key];
-      if (move === undefined) return;
+      if (move === undefined) return false;
       const clamp = (row: number) => Math.max(0, Math.min(this.#steps.n - 1, row));
       if (chosen === null) this.#anchor = -1;
       const anchor = this.#anchor >= 0 ? this.#anchor : (chosen?.[0] ?? 0);
@@ -214,8 +214,7 @@ class StepChart {
       this.#anchor = event.shiftKey && chosen !== null ? anchor : next;
       this.#choose(this.#anchor, next);
     }
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
 
   #hover(px: number, tip: ReturnType<typeof createTip>): void {

@@ -7,7 +7,7 @@ import { ROOT } from "../../model/events/flame";
 import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
 import type { Span } from "../../model/time/viewport";
-import { button, h, segmented } from "../../ui/dom";
+import { button, h, hasModifier, onKeys, segmented } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./canvas_tip";
@@ -138,7 +138,7 @@ export class FlamePane {
     this.#box.addEventListener("pointermove", (event) => this.#point(event), { signal });
     this.#box.addEventListener("pointerleave", () => this.#unpoint(), { signal });
     this.#box.addEventListener("click", (event) => this.#pick(this.#indexAt(event)), { signal });
-    this.#box.addEventListener("keydown", (event) => this.#onKey(event), { signal });
+    onKeys(this.#box, signal, (event) => this.#onKey(event));
   }
 
   #indexAt(event: MouseEvent): number {
@@ -167,16 +167,15 @@ export class FlamePane {
     this.state.invalidate();
   }
 
-  #onKey(event: KeyboardEvent) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+  #onKey(event: KeyboardEvent): boolean {
+    if (hasModifier(event)) return false;
     const step = event.shiftKey ? undefined : STEPS[event.key];
     const isOut = event.key === "Backspace" || (event.key === "Escape" && this.#model.isZoomed);
     if (step) this.#walk(step);
     else if (event.key === "Enter" || event.key === " ") this.#pick(Math.max(0, this.#model.cursor));
     else if (isOut) this.#model.zoomOut();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    else return false;
+    return true;
   }
 
   #walk(step: FlameStep) {

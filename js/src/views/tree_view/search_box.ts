@@ -3,7 +3,7 @@
 import { findNodes } from "../../model/graph/cost_tree";
 import { textFilter } from "../../model/ops/ops";
 import { formatCount } from "../../model/text/format";
-import { h } from "../../ui/dom";
+import { h, onKeys } from "../../ui/dom";
 import { inFrame } from "../../ui/page";
 import type { TreeModel } from "./model";
 
@@ -29,7 +29,7 @@ export class SearchBox {
   ) {
     const search = inFrame(() => this.search(), signal);
     this.#input.addEventListener("input", search, { signal });
-    this.#input.addEventListener("keydown", (event) => this.#key(event), { signal });
+    onKeys(this.#input, signal, (event) => this.#key(event));
   }
 
   /** Anew, as after a change of the tree or of the figure. */
@@ -61,7 +61,7 @@ export class SearchBox {
     }
   }
 
-  #key(event: KeyboardEvent): void {
+  #key(event: KeyboardEvent): boolean {
     const { model } = this;
     if (event.key === "Escape" && this.#input.value !== "") {
       this.#input.value = "";
@@ -71,8 +71,7 @@ export class SearchBox {
       model.hitAt = event.shiftKey ? (Math.max(0, model.hitAt) - 1 + n) % n : (model.hitAt + 1) % n;
       this.#describe();
       this.listeners.onGoTo(model.hits[model.hitAt]);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
+    } else return false;
+    return true;
   }
 }
