@@ -91,6 +91,7 @@ def _add_counters(builder: TraceBuilder, stats: StepStats, host: str, origin_ns:
 
 
 def _add_steps(builder: TraceBuilder, rows: list[_Row]) -> None:
+    """Mark each step of each host."""
     spans: dict[tuple[int, str], list[int]] = {}
     for row in rows:
         if row.place.is_derived:
@@ -98,14 +99,9 @@ def _add_steps(builder: TraceBuilder, rows: list[_Row]) -> None:
         span = spans.setdefault((row.one.step, row.place.host), [row.start_ps, row.start_ps])
         span[0], span[1] = min(span[0], row.start_ps), max(span[1], row.start_ps + row.duration_ps)
     for (step, host), (begin, end) in spans.items():
-        add_step(builder, host, step, begin, end)
-
-
-def add_step(builder: TraceBuilder, host: str, step: int, begin_ps: int, end_ps: int) -> None:
-    """Mark a step of a host."""
-    line = builder.line(host, HOST_PLANE, STEPS_LINE)
-    stats = {"step_num": step, "step_name": f"{STEP} {step}", "group_id": step}
-    builder.add(line, f"{STEP} {step}", begin_ps, end_ps - begin_ps, stats)
+        line = builder.line(host, HOST_PLANE, STEPS_LINE)
+        stats = {"step_num": step, "step_name": f"{STEP} {step}", "group_id": step}
+        builder.add(line, f"{STEP} {step}", begin, end - begin, stats)
 
 
 def _add_rows(builder: TraceBuilder, rows: list[_Row], stats: StepStats) -> None:

@@ -64,14 +64,14 @@ class Execution:
     end_rel_us: int
     start_ns: int
     duration_ns: int
-    thread: int
-    label: str
-    sent_from: str
+    thread: int = 0
+    label: str = ""
+    sent_from: str = ""
     """The device that a received tensor came from; "" for all others."""
-    temp_bytes: int
-    persistent_bytes: int
-    outputs: tuple[Tensor, ...]
-    allocators: tuple[AllocatorUse, ...]
+    temp_bytes: int = 0
+    persistent_bytes: int = 0
+    outputs: tuple[Tensor, ...] = ()
+    allocators: tuple[AllocatorUse, ...] = ()
 
     @property
     def name(self) -> str:

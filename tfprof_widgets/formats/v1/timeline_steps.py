@@ -96,11 +96,7 @@ def _execution(
         end_rel_us=duration_ns // 1000,
         start_ns=start_ns,
         duration_ns=duration_ns,
-        thread=0,
-        label="",
         sent_from="elsewhere" if op == RECEIVED else "",
-        temp_bytes=0,
-        persistent_bytes=0,
         outputs=tuple(tensor for _, tensor in made),
         allocators=_allocators(made),
     )
