@@ -85,7 +85,7 @@ def _runs(op: np.ndarray, duration_us: np.ndarray, is_gpu: np.ndarray, devices: 
     step = np.repeat(np.arange(N_STEPS), len(op))
     every = np.tile(op, N_STEPS)
     duration = np.tile(duration_us, N_STEPS)
-    start = np.cumsum(duration) - duration + 10_000.0 * step
+    start = 1.0 + np.cumsum(duration) - duration + 10_000.0 * step
     size = np.where(np.tile(op % len(KINDS) == 2, N_STEPS), 1 << 20, 4096) * (1 + every // len(KINDS))
     zero = np.zeros(len(every), int)
     memory = dict.fromkeys(("time_us", "accelerator_temp_bytes", "host_temp_bytes"), zero)
