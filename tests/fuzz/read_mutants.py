@@ -37,8 +37,9 @@ def use(trace: Trace) -> None:
     assert (nesting.self_ps >= 0).all()
     assert (nesting.parent < trace.n_events).all()
     assert (trace.end_ps >= trace.start_ps).all()
-    assert len(trace.stat_offsets) == trace.n_events + 1
-    assert trace.stat_offsets[-1] == len(trace.stat_key)
+    stats = trace.stats.all_stats()
+    assert len(stats.n) == trace.n_events
+    assert stats.n.sum() == len(stats.key)
     for row in range(0, trace.n_events, max(1, trace.n_events // 20)):
         trace.stats_of(row)
     trace.int_stat("a"), trace.string_stat("s"), trace.float_stat("f")

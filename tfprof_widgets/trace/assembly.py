@@ -9,20 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .event_table import EventTable
-from .trace import Int32, Int64, Line, Plane, Session, Trace, UInt8, UInt64
+from .stat_table import Stats
+from .trace import Bool, Int32, Line, Plane, Session, Trace
 
 
 @dataclass(frozen=True)
 class MetadataColumns:
-    """The metadata table of a trace: one row per metadata, the stats of row after row. Texts are indices into its strings."""
+    """The metadata table of a trace: one row per metadata. Texts are indices into its strings."""
 
     name_id: Int32
     plane_id: Int32
     display_name_id: Int32
-    n_stats: Int64
-    stat_key: Int32
-    stat_kind: UInt8
-    stat_bits: UInt64
+    stats: Stats
 
 
 def assemble(
@@ -68,19 +66,20 @@ def assemble(
         display_name_id=metadata.display_name_id,
         metadata_name_id=metadata.name_id,
         metadata_plane_id=metadata.plane_id,
-        metadata_stat_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.n_stats)]),
-        metadata_stat_key=metadata.stat_key,
-        metadata_stat_kind=metadata.stat_kind,
-        metadata_stat_bits=metadata.stat_bits,
+        metadata_stat_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.stats.n)]),
+        metadata_stat_key=metadata.stats.key,
+        metadata_stat_kind=metadata.stats.kind,
+        metadata_stat_bits=metadata.stats.bits,
         warnings=tuple(warnings),
     )
 
 
-def session_around(table: EventTable, host: str) -> Session:
-    """The window in which the events lie, for a file that does not note it."""
-    if not len(table.start_ps):
+def session_around(table: EventTable, host: str, events: Bool | slice = slice(None)) -> Session:
+    """The window in which the events lie, all of them or some, for a file that does not note it."""
+    start_ps = table.start_ps[events]
+    if not len(start_ps):
         return Session(host, 0, 0)
-    return Session(host, int(table.start_ps.min()), int((table.start_ps + table.duration_ps).max()))
+    return Session(host, int(start_ps.min()), int((start_ps + table.duration_ps[events]).max()))
 
 
 def _small(ids: Int32, n: int) -> Int32 | npt.NDArray[np.uint16]:

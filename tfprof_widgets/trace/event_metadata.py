@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .assembly import MetadataColumns
-from .string_table import StatRow
+from .string_table import StatRow, stats_of_rows
 from .trace import Int32, Int64
 
 
@@ -34,15 +34,11 @@ class EventMetadata:
 
 def metadata_table(rows: Sequence[MetadataRow]) -> MetadataColumns:
     """Those rows as columns."""
-    stats = np.array([stat for one in rows for stat in one.stats], object).reshape(-1, 3)
     return MetadataColumns(
         name_id=np.array([one.name_id for one in rows], np.int32),
         plane_id=np.array([one.plane for one in rows], np.int32),
         display_name_id=np.array([one.display_name_id for one in rows], np.int32),
-        n_stats=np.array([len(one.stats) for one in rows], np.int64),
-        stat_key=stats[:, 0].astype(np.int32),
-        stat_kind=stats[:, 1].astype(np.uint8),
-        stat_bits=stats[:, 2].astype(np.uint64),
+        stats=stats_of_rows([one.stats for one in rows]),
     )
 
 

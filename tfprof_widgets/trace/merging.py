@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ import numpy.typing as npt
 from ..errors import TraceError
 from .assembly import MetadataColumns, assemble
 from .event_table import EventTableBuilder, in_order
-from .stat_table import Stats
+from .stat_table import Stats, joined_stats
 from .string_table import StringTable
 from .times import MAX_PS
-from .trace import Int32, Int64, Line, Plane, Session, StatKind, Trace, UInt8, UInt64
+from .trace import Int32, Int64, Line, Plane, Session, StatKind, Trace
 
 
 def merge_traces(traces: Sequence[Trace]) -> Trace:
@@ -86,15 +86,7 @@ class _Merger:
                 "session_id": trace.session_id + np.int32(len(self.sessions)),
                 "n_occurrences": trace.n_occurrences,
             },
-            *(
-                Stats(
-                    n=stats.n,
-                    key=_taken(text_ids, stats.key),
-                    kind=stats.kind,
-                    bits=_moved_bits(stats.kind, stats.bits, text_ids, blob_ids),
-                )
-                for stats in trace.stats.parts()
-            ),
+            *(_moved_stats(stats, text_ids, blob_ids) for stats in trace.stats.parts()),
         )
         self.metadata.append(_moved_metadata(trace, text_ids, blob_ids, plane_ids))
         self.n_metadata += len(trace.display_name_id)
@@ -168,29 +160,35 @@ def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64, plane_ids: I
         name_id=_taken(text_ids, trace.metadata_name_id),
         plane_id=np.append(plane_ids, -1)[trace.metadata_plane_id].astype(np.int32),
         display_name_id=np.where(shown >= 0, _taken(text_ids, np.maximum(shown, 0)), -1).astype(np.int32),
-        n_stats=np.diff(trace.metadata_stat_offsets),
-        stat_key=_taken(text_ids, trace.metadata_stat_key),
-        stat_kind=trace.metadata_stat_kind,
-        stat_bits=_moved_bits(trace.metadata_stat_kind, trace.metadata_stat_bits, text_ids, blob_ids),
+        stats=_moved_stats(
+            Stats(
+                np.diff(trace.metadata_stat_offsets),
+                trace.metadata_stat_key,
+                trace.metadata_stat_kind,
+                trace.metadata_stat_bits,
+            ),
+            text_ids,
+            blob_ids,
+        ),
     )
 
 
 def _joined(tables: Sequence[MetadataColumns]) -> MetadataColumns:
     return MetadataColumns(
-        **{
-            column.name: np.concatenate([getattr(table, column.name) for table in tables])
-            for column in fields(MetadataColumns)
-        }
+        name_id=np.concatenate([table.name_id for table in tables]),
+        plane_id=np.concatenate([table.plane_id for table in tables]),
+        display_name_id=np.concatenate([table.display_name_id for table in tables]),
+        stats=joined_stats([table.stats for table in tables]),
     )
 
 
-def _moved_bits(kind: UInt8, bits: UInt64, text_ids: Int64, blob_ids: Int64) -> UInt64:
-    """Stat bits with the indices of texts and blobs replaced."""
-    bits = bits.copy()
+def _moved_stats(stats: Stats, text_ids: Int64, blob_ids: Int64) -> Stats:
+    """Stats with the indices of texts and blobs replaced."""
+    bits = stats.bits.copy()
     for moved_kind, ids in ((StatKind.STRING, text_ids), (StatKind.BYTES, blob_ids)):
-        rows = np.flatnonzero(kind == moved_kind)
+        rows = np.flatnonzero(stats.kind == moved_kind)
         bits[rows] = ids[bits[rows].astype(np.int64)].astype(np.uint64)
-    return bits
+    return Stats(stats.n, _taken(text_ids, stats.key), stats.kind, bits)
 
 
 def _taken(ids: Int64, index: npt.NDArray[np.integer[Any]]) -> Int32:

@@ -5,7 +5,6 @@ Profilers write the same stats with every event of a kind, so a capture of milli
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +13,13 @@ import numpy.typing as npt
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
+UInt64 = npt.NDArray[np.uint64]
 AnyInt = npt.NDArray[np.integer]
 
 _KINDS = 16
 """More than there are kinds of stats."""
-_MAX_TABLE = 2**22
-"""Entries of the table of steps; a trace that needs more has hardly two events alike, and pays a dictionary look-up each."""
-_MAX_ROUNDS = 64
-"""Stats are followed round by round, the k-th of every event at once; of an event with more, one by one."""
+_FACTOR = 0x9E3779B97F4A7C15
+"""Odd, so that it has an inverse among numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -56,133 +54,89 @@ def ranges(first: Int64, n: Int64) -> Int64:
 
 
 class ShapeIndex:
-    """Numbers shapes as they occur: a tree in which each stat of an event is one step down from the root."""
+    """Numbers shapes as they occur.
+
+    A shape is told by a sum of 64 bits over its keys and kinds, each times a random number and a power of its place.
+    """
 
     def __init__(self) -> None:
-        """Start with the shape of events without stats, number 0."""
+        """Start with no shape."""
         self.keys: list[int] = []
         """From the number of a key to the key."""
-        self._number_of_key: dict[int, int] = {}
-        self._column_of = np.empty(0, np.int32)
-        self._columns: list[tuple[int, int]] = []
-        self._key_of_column = np.empty(0, np.int32)
-        self._above: list[tuple[int, int]] = [(-1, -1)]
-        self._below: dict[int, int] = {}
-        self._step = np.full((64, 64), -1, np.int32)
+        self._number_of = np.empty(0, np.int32)
+        self._random = np.random.default_rng()
+        self._weights = np.empty(0, np.uint64)
+        self._powers = np.empty(0, np.uint64)
+        self._inverses = np.empty(0, np.uint64)
+        self._known = np.empty(0, np.uint64)
+        """The sums of the shapes, ascending."""
+        self._shape_of = np.empty(0, np.int32)
+        """The shape of each."""
+        self._shapes: list[tuple[Int32, UInt8]] = []
 
-    def columns(self, key: Int32, kind: UInt8) -> Int32:
-        """One small number for each pair of key and kind."""
-        pair = key.astype(np.int64) * _KINDS + kind
-        highest = int(pair.max(initial=-1))
-        if highest >= len(self._column_of):
-            self._column_of = _grown(self._column_of, 2 * highest + 1)
-        column: Int32 = self._column_of.take(pair)
-        if column.min(initial=0) < 0:
-            for new in np.unique(pair[column < 0]).tolist():
-                self._add_column(*divmod(new, _KINDS))
-            column = self._column_of[pair]
-            self._key_of_column = np.array([key for key, _ in self._columns], np.int32)
-        return column
+    def __len__(self) -> int:
+        return len(self._shapes)
 
-    def _add_column(self, key: int, kind: int) -> None:
-        number = self._number_of_key.setdefault(key, len(self.keys))
-        if number == len(self.keys):
-            self.keys.append(key)
-        self._column_of[key * _KINDS + kind] = len(self._columns)
-        self._columns.append((number, kind))
+    def numbers(self, key: Int32) -> Int32:
+        """The number of each key."""
+        highest = int(key.max(initial=-1))
+        if highest >= len(self._number_of):
+            self._number_of = np.append(self._number_of, np.full(2 * highest + 1 - len(self._number_of), -1, np.int32))
+        number: Int32 = self._number_of.take(key)
+        if number.min(initial=0) < 0:
+            new = np.unique(key[number < 0])
+            self._number_of[new] = len(self.keys) + np.arange(len(new))
+            self.keys += new.tolist()
+            number = self._number_of[key]
+        return number
 
-    def keys_of(self, column: Int32) -> Int32:
-        """The number of the key of each column."""
-        return self._key_of_column.take(column)
+    def shapes_of(self, n_stats: Int64, number: Int32, kind: UInt8) -> Int32:
+        """The shape of each event, given how many stats it has, and the number of the key and the kind of each."""
+        sums = self._sums(n_stats, number, kind)
+        shape, is_known = self._looked_up(sums)
+        if not is_known.all():
+            new, event = np.unique(sums[~is_known], return_index=True)
+            event = np.flatnonzero(~is_known)[event]
+            ends = np.cumsum(n_stats)
+            for low, high in zip((ends - n_stats)[event].tolist(), ends[event].tolist(), strict=True):
+                self._shapes.append((number[low:high].copy(), kind[low:high].copy()))
+            place = np.searchsorted(self._known, new)
+            self._shape_of = np.insert(self._shape_of, place, len(self._known) + np.arange(len(new)))
+            self._known = np.insert(self._known, place, new)
+            shape, _ = self._looked_up(sums)
+        return shape
 
-    def nodes(self, n_stats: Int64, column: Int32) -> Int32:
-        """The node of the tree at which each event ends."""
-        first = np.cumsum(n_stats) - n_stats
-        node = np.zeros(len(n_stats), np.int32)
-        rows = np.flatnonzero(n_stats)
-        at, left, reached = first[rows], n_stats[rows], node[rows]
-        for position in range(_MAX_ROUNDS):
-            if not len(rows):
-                return node
-            reached = self._below_all(reached, column.take(at))
-            goes_on = left > position + 1
-            if not goes_on.all():
-                node[rows] = reached
-                rows, at, left, reached = rows[goes_on], at[goes_on], left[goes_on], reached[goes_on]
-            at += 1
-        node[rows] = reached
-        for row in rows.tolist():  # events with very many stats are rare
-            rest = column[int(first[row]) + _MAX_ROUNDS : int(first[row] + n_stats[row])]
-            node[row] = self._follow(int(node[row]), rest.tolist())
-        return node
+    def _looked_up(self, sums: UInt64) -> tuple[Int32, npt.NDArray[np.bool_]]:
+        if not len(self._known):
+            return np.zeros(len(sums), np.int32), np.zeros(len(sums), np.bool_)
+        place = np.minimum(np.searchsorted(self._known, sums), len(self._known) - 1)
+        return self._shape_of.take(place), self._known.take(place) == sums
 
-    def _below_all(self, node: Int32, column: Int32) -> Int32:
-        if not self._step.size:
-            return self._looked_up(node, column)
-        if len(self._columns) > self._step.shape[1]:
-            self._enlarge()
-            return self._below_all(node, column)
-        place = node.astype(np.int64)
-        place *= self._step.shape[1]
-        place += column
-        found: Int32 = self._step.ravel().take(place)
-        if found.min(initial=0) < 0:
-            new = np.flatnonzero(found < 0)
-            found[new] = self._looked_up(node[new], column[new])
-        return found
+    def _sums(self, n_stats: Int64, number: Int32, kind: UInt8) -> UInt64:
+        column = number * np.int32(_KINDS) + kind
+        if (highest := int(column.max(initial=-1))) >= len(self._weights):
+            more = self._random.integers(2**64, size=2 * highest + 1 - len(self._weights), dtype=np.uint64)
+            self._weights = np.append(self._weights, more)
+        if len(column) >= len(self._powers):
+            self._powers = _powers(_FACTOR, len(column) + 1)
+            self._inverses = _powers(pow(_FACTOR, -1, 2**64), len(column) + 1)
+        running = np.zeros(len(column) + 1, np.uint64)
+        np.cumsum(self._weights.take(column) * self._powers[: len(column)], out=running[1:])
+        ends = np.cumsum(n_stats)
+        first = ends - n_stats
+        return (running.take(ends) - running.take(first)) * self._inverses.take(first)
 
-    def _looked_up(self, node: Int32, column: Int32) -> Int32:
-        pairs, inverse = np.unique(node.astype(np.int64) << 32 | column, return_inverse=True)
-        return np.array([self._one_below(pair >> 32, pair & 0xFFFFFFFF) for pair in pairs.tolist()], np.int32)[inverse]
-
-    def _one_below(self, node: int, column: int) -> int:
-        below = self._below.setdefault(node << 32 | column, len(self._above))
-        if below == len(self._above):
-            self._above.append((node, column))
-            if self._step.size:
-                if below >= self._step.shape[0]:
-                    self._enlarge()
-                if self._step.size:
-                    self._step[node, column] = below
-        return below
-
-    def _follow(self, node: int, columns: Iterable[int]) -> int:
-        for column in columns:
-            node = self._one_below(node, column)
-        return node
-
-    def _enlarge(self) -> None:
-        """Twice as many nodes or columns in the table of steps, whichever is full; no table when it gets too large."""
-        n_nodes, n_columns = self._step.shape
-        n_nodes = 2 * n_nodes if len(self._above) >= n_nodes else n_nodes
-        while n_columns < len(self._columns):
-            n_columns *= 2
-        if n_nodes * n_columns > _MAX_TABLE:
-            self._step = np.empty((0, 0), np.int32)
-            return
-        larger = np.full((n_nodes, n_columns), -1, np.int32)
-        larger[: self._step.shape[0], : self._step.shape[1]] = self._step
-        self._step = larger
-
-    def shapes(self, nodes: list[int]) -> Shapes:
-        """The shapes that end at some nodes."""
-        paths = [self._path(node) for node in nodes]
-        key_and_kind = [self._columns[column] for path in paths for column in path]
+    def shapes(self) -> Shapes:
+        """All shapes so far."""
         return Shapes(
-            offsets=np.cumsum([0, *map(len, paths)]).astype(np.int64),
-            key=np.array([key for key, _ in key_and_kind], np.int32),
-            kind=np.array([kind for _, kind in key_and_kind], np.uint8),
+            offsets=np.cumsum([0, *(len(key) for key, _ in self._shapes)]).astype(np.int64),
+            key=np.concatenate([np.empty(0, np.int32), *(key for key, _ in self._shapes)]),
+            kind=np.concatenate([np.empty(0, np.uint8), *(kind for _, kind in self._shapes)]),
         )
 
-    def _path(self, node: int) -> list[int]:
-        path = []
-        while node:
-            node, column = self._above[node]
-            path.append(column)
-        return path[::-1]
 
-
-def _grown(table: Int32, n: int) -> Int32:
-    larger = np.full(n, -1, np.int32)
-    larger[: len(table)] = table
-    return larger
+def _powers(factor: int, n: int) -> UInt64:
+    """The first powers of a number, in 64 bits."""
+    factors = np.full(n, factor, np.uint64)
+    factors[:1] = 1
+    return np.cumprod(factors)

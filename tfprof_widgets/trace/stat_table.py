@@ -61,16 +61,6 @@ class StatTable:
         self.shape.flags.writeable = False
 
     @property
-    def n(self) -> Int64:
-        """How many stats each event has."""
-        return self.shapes.n_stats[self.shape]
-
-    @property
-    def offsets(self) -> Int64:
-        """The stats of event `i` are rows `offsets[i]:offsets[i + 1]` of `all_stats`."""
-        return _offsets(self.n) if self._kept is None else self._kept_offsets
-
-    @property
     def n_rows(self) -> int:
         """How many stats there are."""
         return int(np.bincount(self.shape, minlength=len(self.shapes.n_stats)) @ self.shapes.n_stats)
@@ -82,39 +72,25 @@ class StatTable:
 
     def all_stats(self) -> Stats:
         """The stats of all events as plain columns: much memory, for what looks at everything."""
-        return _joined(list(self.parts())) if self._kept is None else self._kept
+        return joined_stats(list(self.parts())) if self._kept is None else self._kept
 
     @cached_property
     def _kept(self) -> Stats | None:
-        return _joined(list(self.parts())) if self.n_rows <= _FEW_STATS else None
+        return joined_stats(list(self.parts())) if self.n_rows <= _FEW_STATS else None
 
     @cached_property
-    def _kept_offsets(self) -> Int64:
-        return _offsets(self.n)
-
-    @property
-    def row_key(self) -> Int32:
-        """The key of each stat."""
-        if self._kept is not None:
-            return self._kept.key
-        return self.keys[self.shapes.key[self.shapes.rows(self.shape)]]
-
-    @property
-    def row_kind(self) -> UInt8:
-        """The kind of each stat."""
-        if self._kept is not None:
-            return self._kept.kind
-        return self.shapes.kind[self.shapes.rows(self.shape)]
+    def _kept_first(self) -> Int64:
+        return np.cumsum(self.all_stats().n) - self.all_stats().n
 
     def of(self, events: AnyInt) -> Stats:
         """The stats of some events, in any order; cheap for events that stand close together."""
         wanted = np.asarray(events, np.int64)
         if self._kept is not None:
-            return _of_plain(self._kept, self._kept_offsets[:-1], wanted)
+            return _of_plain(self._kept, self._kept_first, wanted)
         block = np.searchsorted(self.block_offsets, wanted, side="right") - 1
         touched, place = np.unique(block, return_inverse=True)
         parts = [self._part(int(b)) for b in touched]
-        plain = _joined(parts)
+        plain = joined_stats(parts)
         n_before = np.cumsum([0, *(self.block_offsets[touched + 1] - self.block_offsets[touched])])
         row = n_before[place] + wanted - self.block_offsets[block]
         return _of_plain(plain, np.cumsum(plain.n) - plain.n, row)
@@ -186,40 +162,23 @@ class StatTableBuilder:
     def __init__(self) -> None:
         """Start with no events."""
         self._index = ShapeIndex()
-        self._shape_of_node = np.empty(0, np.int32)
-        self._nodes: list[int] = []
         self._shapes: list[AnyInt] = []
         self._blocks: list[StatValues] = []
 
     def add(self, stats: Stats) -> None:
         """Append the stats of the next events."""
-        column = self._index.columns(stats.key, stats.kind)
-        node = self._index.nodes(stats.n, column)
-        self._shapes.append(self._shape(node))
-        number = self._index.keys_of(column).astype(_number_dtype(len(self._index.keys)))
-        self._blocks.append(packed_values(number, stats.bits))
-
-    def _shape(self, node: Int32) -> AnyInt:
-        """A small number for each node at which an event ends."""
-        highest = int(node.max(initial=-1))
-        if highest >= len(self._shape_of_node):
-            table = np.full(2 * highest + 1, -1, np.int32)
-            table[: len(self._shape_of_node)] = self._shape_of_node
-            self._shape_of_node = table
-        shape = self._shape_of_node[node]
-        if shape.min(initial=0) < 0:
-            new = np.unique(node[shape < 0])
-            self._shape_of_node[new] = len(self._nodes) + np.arange(len(new))
-            self._nodes += new.tolist()
-            shape = self._shape_of_node[node]
-        return shape.astype(_number_dtype(len(self._nodes)))
+        index = self._index
+        number = index.numbers(stats.key)
+        shape = index.shapes_of(stats.n, number, stats.kind)
+        self._shapes.append(shape.astype(_number_dtype(len(index))))
+        self._blocks.append(packed_values(number.astype(_number_dtype(len(index.keys))), stats.bits))
 
     def table(self) -> StatTable:
         """The table of all events that were added."""
         lengths = [len(shape) for shape in self._shapes]
         return StatTable(
             shape=np.concatenate(self._shapes) if self._shapes else np.empty(0, np.uint8),
-            shapes=self._index.shapes(self._nodes),
+            shapes=self._index.shapes(),
             keys=np.array(self._index.keys, np.int32),
             blocks=tuple(self._blocks),
             block_offsets=np.cumsum([0, *lengths]).astype(np.int64),
@@ -261,13 +220,8 @@ def _of_plain(plain: Stats, first: Int64, events: Int64) -> Stats:
     return Stats(n, plain.key[at], plain.kind[at], plain.bits[at])
 
 
-def _offsets(n: Int64) -> Int64:
-    offsets = np.zeros(len(n) + 1, np.int64)
-    np.cumsum(n, out=offsets[1:])
-    return offsets
-
-
-def _joined(parts: list[Stats]) -> Stats:
+def joined_stats(parts: list[Stats]) -> Stats:
+    """The stats of some events after those of others."""
     return Stats(
         np.concatenate([np.empty(0, np.int64), *(part.n for part in parts)]),
         np.concatenate([np.empty(0, np.int32), *(part.key for part in parts)]),

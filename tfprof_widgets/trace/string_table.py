@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from .bounds import clean_text
+from .stat_table import Stats
 from .trace import Int64, StatKind, StatValue, stat_value
 
 StatRow = tuple[int, int, int]
@@ -62,3 +63,14 @@ class StringTable:
     def value(self, kind: int, bits: int) -> StatValue:
         """What a stat of this kind and these bits holds."""
         return stat_value(kind, bits, self.texts, self.blobs)
+
+
+def stats_of_rows(rows: Sequence[Sequence[StatRow]]) -> Stats:
+    """The stats of some events or metadata, given those of each, as columns."""
+    columns = np.array([stat for own in rows for stat in own], object).reshape(-1, 3)
+    return Stats(
+        np.array([len(own) for own in rows], np.int64),
+        columns[:, 0].astype(np.int32),
+        columns[:, 1].astype(np.uint8),
+        columns[:, 2].astype(np.uint64),
+    )

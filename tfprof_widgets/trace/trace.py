@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +37,6 @@ _FEW_NAMES = 8
 
 _MOST_SMALL = 2**15 - 1
 """So many are numbered in 16 bits."""
-
-Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 class StatKind(IntEnum):
@@ -106,8 +103,8 @@ class Trace:
     """All events of all planes, sorted by (plane, line, start, longest first).
 
     Every per-event array has length `n_events`; times are picoseconds after the trace origin. Strings live once, in
-    `strings`. What a capture of ten million events must not keep twice is made when asked for: `end_ps` and the columns
-    of the stats (`stat_offsets`, `stat_key`, `stat_kind`, `stat_bits`), which `stats` holds packed.
+    `strings`. What a capture of ten million events must not keep twice is made when asked for: `end_ps`, and the columns of
+    the stats, which `stats` holds packed.
     """
 
     planes: tuple[Plane, ...]
@@ -164,7 +161,9 @@ class Trace:
     @property
     def end_ps(self) -> Int64:
         """`start_ps + duration_ps`, anew each time; `ends` for some events."""
-        return _frozen(self.start_ps + self.duration_ps)
+        end_ps = self.start_ps + self.duration_ps
+        freeze((end_ps,))  # what is made when asked for must not look as if writing to it changed the trace
+        return end_ps
 
     def ends(self, events: npt.NDArray[np.integer] | slice) -> Int64:
         """`end_ps` of some events."""
@@ -178,26 +177,6 @@ class Trace:
         if len(used) <= 1:  # no memory for what is the same everywhere
             return np.broadcast_to(used if len(used) else np.zeros(1, np.int16), self.n_events)
         return planes[self.line_id]
-
-    @property
-    def stat_offsets(self) -> Int64:
-        """The stats of event `i` are rows `stat_offsets[i]:stat_offsets[i + 1]`; made anew each time, as those below."""
-        return _frozen(self.stats.offsets)
-
-    @property
-    def stat_key(self) -> Int32:
-        """For each stat an index into `strings`."""
-        return _frozen(self.stats.row_key)
-
-    @property
-    def stat_kind(self) -> UInt8:
-        """For each stat a `StatKind`."""
-        return _frozen(self.stats.row_kind)
-
-    @property
-    def stat_bits(self) -> UInt64:
-        """For each stat its value, to be read as its kind says."""
-        return _frozen(self.stats.all_stats().bits)
 
     @cached_property
     def line_offsets(self) -> Int64:
@@ -259,12 +238,6 @@ class Trace:
     def keyed_stats(self, key: str) -> KeyedStats:
         """All stats of one key: the event, kind and bits of each, in the order of the events; empty when none has it."""
         return self.stats.of_key(self.string_ids.get(key, -1))
-
-    def stat_rows(self, key: str) -> tuple[Int64, Int64]:
-        """The events with this stat and its rows in the columns of all stats, both ascending; empty when no event has it."""
-        events = self.keyed_stats(key).event
-        rows = np.flatnonzero(self.stat_key == self.string_ids.get(key, -1)) if len(events) else events
-        return events, rows
 
     def has_stat(self, key: str) -> Bool:
         """For each event, whether it carries this stat."""
@@ -342,9 +315,3 @@ def stat_value(kind: int, bits: int, strings: Sequence[str], blobs: Sequence[byt
 def small_int(n: int) -> type[np.int16] | type[np.int32]:
     """The type for the numbers below `n` and -1."""
     return np.int16 if n <= _MOST_SMALL else np.int32
-
-
-def _frozen(column: Array) -> Array:
-    """The array, read-only: what is made when asked for must not look as if writing to it changed the trace."""
-    freeze((column,))
-    return column

@@ -9,6 +9,7 @@ import gzip
 from functools import cache
 from typing import Any
 
+import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tfprof_widgets.trace.trace import Trace
@@ -113,12 +114,13 @@ def _comparable(value: Any) -> Any:
 
 def actual_events(trace: Trace) -> list[tuple[Any, ...]]:
     """The same from a Trace."""
+    own = trace.stats.all_stats()
     values = [
-        _values(trace, trace.stat_kind, trace.stat_bits),
+        _values(trace, own.kind, own.bits),
         _values(trace, trace.metadata_stat_kind, trace.metadata_stat_bits),
     ]
-    keys = [trace.stat_key.tolist(), trace.metadata_stat_key.tolist()]
-    offsets = [trace.stat_offsets.tolist(), trace.metadata_stat_offsets.tolist()]
+    keys = [own.key.tolist(), trace.metadata_stat_key.tolist()]
+    offsets = [np.append(0, np.cumsum(own.n)).tolist(), trace.metadata_stat_offsets.tolist()]
 
     def stats(table: int, row: int) -> list[tuple[str, Any]]:
         low, high = offsets[table][row : row + 2]

@@ -101,8 +101,7 @@ def test_a_text_is_stored_once_however_it_was_written() -> None:
 def test_an_event_with_hundreds_of_stats_keeps_them_in_order() -> None:
     values = [(f"k{i % 7}", i) for i in range(300)]
     read = cpu(event("few", 0, 1, a=1), event("many", 1, 1, stats=values), event("few", 2, 1, a=2))
-    low, high = read.stat_offsets[1:3]
-    assert read.stat_bits[low:high].tolist() == list(range(300))
+    assert read.stats.of(np.array([1])).bits.tolist() == list(range(300))
     assert read.int_stat("a").tolist() == [1, 0, 2]
 
 
@@ -253,7 +252,7 @@ def test_of_a_repeated_field_the_last_counts() -> None:
 def test_a_space_without_events_is_a_trace_without_events() -> None:
     for read in (trace(plane("/host:CPU")), trace(plane("/host:CPU", line("main"))), trace(errors=["nothing"])):
         assert read.n_events == 0
-        assert read.stat_offsets.tolist() == [0]
+        assert read.stats.n_rows == 0
         assert read.nesting.depth.tolist() == []
         assert read.plane_id.tolist() == []
         assert read.int_stat("any").tolist() == []

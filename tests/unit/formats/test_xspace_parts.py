@@ -33,8 +33,10 @@ def test_long_lines_are_read_in_pieces(n_bytes: int, monkeypatch: pytest.MonkeyP
     parts = xspace_parts.space_parts(BytesContent(drawn()))
     assert max(len(part.pieces) for plane in parts.planes for part in plane.lines) > 1
     read = read_xspace(drawn())
-    for name in ("start_ps", "duration_ps", "name_id", "line_id", "stat_key", "stat_bits"):
+    for name in ("start_ps", "duration_ps", "name_id", "line_id"):
         np.testing.assert_array_equal(getattr(read, name), getattr(whole, name))
+    for name in ("n", "key", "kind", "bits"):
+        np.testing.assert_array_equal(getattr(read.stats.all_stats(), name), getattr(whole.stats.all_stats(), name))
     assert read.lines == whole.lines
 
 

@@ -15,17 +15,24 @@ from tests.builders import Event, Gz, Line, Nothing, Odd, Plane, Ref, U, space
 from tests.unit.formats.full_protobuf import actual_events, expected_events
 from tfprof_widgets.formats.xspace import event_columns
 from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.stat_table import Stats
 from tfprof_widgets.trace.trace import Trace
 
 
 def assert_same_trace(a: Trace, b: Trace) -> None:
     names = [field.name for field in dataclasses.fields(Trace) if field.name != "stats"]
-    for name in [*names, "stat_offsets", "stat_key", "stat_kind", "stat_bits"]:
-        left, right = getattr(a, name), getattr(b, name)
+    pairs = {name: (getattr(a, name), getattr(b, name)) for name in names}
+    stats = (trace.stats.all_stats() for trace in (a, b))
+    pairs |= dict(zip(("n", "key", "kind", "bits"), zip(*map(columns_of, stats), strict=True), strict=True))
+    for name, (left, right) in pairs.items():
         same = np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right
         assert same, name
         if isinstance(left, np.ndarray):
             assert left.dtype == right.dtype, name
+
+
+def columns_of(stats: Stats) -> tuple[np.ndarray, ...]:
+    return stats.n, stats.key, stats.kind, stats.bits
 
 
 def assert_all_agree(data: bytes) -> None:

@@ -47,18 +47,11 @@ def test_a_string_column_indexes_the_string_table() -> None:
     assert [read.strings[i] if i >= 0 else None for i in read.string_stat("s")] == ["x", "y", None, None, None, None]
 
 
-def test_stat_rows_lead_from_events_to_their_rows() -> None:
-    read = drawn()
-    events, rows = read.stat_rows("i")
-    assert events.tolist() == [0, 1, 2, 3, 3]
-    assert [read.strings[key] for key in read.stat_key[rows]] == ["i"] * 5
-
-
 def test_a_stat_that_nobody_has_is_an_empty_column() -> None:
     read = drawn()
     assert not read.has_stat("missing").any()
     assert read.int_stat("missing", default=3).tolist() == [3] * 6
-    assert [len(part) for part in read.stat_rows("missing")] == [0, 0]
+    assert not len(read.keyed_stats("missing").event)
 
 
 def test_a_trace_without_stats_has_empty_columns() -> None:
@@ -94,7 +87,7 @@ def test_derived_lines_are_known_by_their_id_in_32_bits() -> None:
 
 def test_the_columns_cannot_be_written() -> None:
     read = drawn()
-    for column in (read.start_ps, read.stat_bits, read.display_name_id, read.depth, read.nesting.self_ps):
+    for column in (read.start_ps, read.stats.shape, read.display_name_id, read.depth, read.nesting.self_ps):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
 

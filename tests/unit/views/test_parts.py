@@ -64,8 +64,8 @@ def test_all_events_arrive_in_the_order_of_rows_with_their_own_values(
 def test_all_stats_arrive_with_their_events(results: Results, build: Callable[[Results], Payload]) -> None:
     got, trace = receive(build(results)), results.trace
     for position, row in enumerate(order_of(results).tolist()):
-        low, high = trace.stat_offsets[row : row + 2].tolist()
-        want = [readable(trace.strings, trace, k) for k in range(low, high)]
+        own = trace.stats.of(np.array([row]))
+        want = [readable(trace, *one) for one in zip(own.key, own.kind.tolist(), own.bits.tolist(), strict=True)]
         found = [
             (got.text(key), kind, got.text(bits) if kind == StatKind.STRING else bits)
             for key, kind, bits in got.stats[position]
@@ -73,10 +73,10 @@ def test_all_stats_arrive_with_their_events(results: Results, build: Callable[[R
         assert found == want
 
 
-def readable(strings: tuple[str, ...], trace: Any, row: int) -> tuple[str, int, Any]:
-    kind, bits = int(trace.stat_kind[row]), int(trace.stat_bits[row])
+def readable(trace: Any, key: int, kind: int, bits: int) -> tuple[str, int, Any]:
+    strings = trace.strings
     value = strings[bits] if kind == StatKind.STRING else len(trace.blobs[bits]) if kind == StatKind.BYTES else bits
-    return strings[trace.stat_key[row]], kind, value
+    return strings[key], kind, value
 
 
 def test_all_flows_arrive_from_both_sides(results: Results, build: Callable[[Results], Payload]) -> None:

@@ -172,9 +172,18 @@ def _allocators(trace: Trace, event: Int64) -> tuple[tuple[str, ...], Int32]:
     text = trace.string_stat("allocator_name")[event].astype(np.int64)
     number, is_number = np.zeros(len(event), np.int64), np.zeros(len(event), np.bool_)
     numbered = [key for key in ("index_on_host", "device_ordinal") if trace.has_stat(key)[event].any()]
-    last = _last_stat_row(trace, "allocator_name")[event] if numbered else np.empty(0, np.int64)
+    stats = trace.stats.of(event if numbered else event[:0])
+    owner = np.repeat(np.arange(len(stats.n)), stats.n)
+
+    def last_row(key: str) -> Int64:
+        """For each event its last stat of this name; -1 for none."""
+        column, rows = np.full(len(event), -1, np.int64), np.flatnonzero(stats.key == trace.string_ids.get(key, -1))
+        column[owner[rows]] = rows
+        return column
+
+    last = last_row("allocator_name")
     for key in numbered:
-        row = _last_stat_row(trace, key)[event]
+        row = last_row(key)
         number = np.where(row > last, trace.int_stat(key, signed_only=True)[event], number)
         is_number |= row > last
         last = np.maximum(row, last)
@@ -197,13 +206,6 @@ def _allocators(trace: Trace, event: Int64) -> tuple[tuple[str, ...], Int32]:
     number_of = {name: k for k, name in enumerate(ordered)}
     place = np.array([number_of[name] for name in names], np.int32)
     return ordered, place[np.searchsorted(codes, code)] if len(event) else np.empty(0, np.int32)
-
-
-def _last_stat_row(trace: Trace, key: str) -> Int64:
-    column = np.full(trace.n_events, -1, np.int64)
-    events, rows = trace.stat_rows(key)
-    column[events] = rows
-    return column
 
 
 def _pair(session_id: Int32, allocator_id: Int32, address: Int64, is_free: Bool) -> tuple[Int64, Int64]:

@@ -23,7 +23,7 @@ from .json_reader import Document
 from .marker import Marker, read_marker
 from .pairs import link_flows, match_edges
 from .stats import not_shared
-from .tracks import Tracks, foreign_tracks, old_op_names, own_tracks
+from .tracks import Tracks, foreign_tracks, own_tracks
 
 _UNIX_US = range(10**15, 10**16)
 """Microseconds since 1970 of this and the next two centuries; smaller times count from when something started."""
@@ -44,7 +44,7 @@ def read_chrome_trace(content: bytes, *, source: str = "") -> ChromeTrace:
     What this package wrote comes back as it was. Of other tools' files, processes become planes and threads lines;
     spans told by two events become one (those without an end last until the end of the trace); counters become events
     without duration on a line `Counters`, their values as stats; arrows become the stats `_p` and `_c`, of which
-    `flows` makes them again. TensorFlow's old timelines get the names of planes and ops that the analyses know.
+    `flows` makes them again.
 
     Args:
         content: of the file, unpacked.
@@ -109,10 +109,7 @@ class _Reader:
                 self.warnings.append(f"{n_lost} arrows end in no event, or beside another one, and were left out.")
         planes = np.array([one.plane for one in tracks.lines], np.int32)
         plane = planes[line] if len(planes) else np.empty(0, np.int32)
-        if marker:
-            metadata = event_metadata(np.array(found.name_id, np.int64), plane, marker.metadata)
-        else:
-            metadata = event_metadata(old_op_names(found, self._strings), plane)
+        metadata = event_metadata(np.array(found.name_id, np.int64), plane, marker.metadata if marker else ())
         table = self._table(found, start_ps, duration_ps, line, metadata, marker)
         return assemble(
             table,

@@ -69,13 +69,13 @@ def not_shared(metadata: EventMetadata, event: Int64, key: Int32, kind: UInt8, b
     """Rows of the stats of events that are not already among those of their metadata."""
     everything = np.arange(len(event))
     table = metadata.table
-    if not len(table.stat_key):
+    if not len(table.stats.key):
         return everything
     row = metadata.row_of_event[event]
-    some = np.flatnonzero(table.n_stats[row] > 0)
+    some = np.flatnonzero(table.stats.n[row] > 0)
     own = _packed(row[some], key[some], kind[some], bits[some])
-    shared_row = np.repeat(np.arange(len(table.n_stats)), table.n_stats)
-    shared = _packed(shared_row, table.stat_key, table.stat_kind, table.stat_bits)
+    shared_row = np.repeat(np.arange(len(table.name_id)), table.stats.n)
+    shared = _packed(shared_row, table.stats.key, table.stats.kind, table.stats.bits)
     keep = np.ones(len(event), np.bool_)
     keep[some[np.isin(own, shared)]] = False
     return everything[keep]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -10,16 +9,12 @@ import numpy as np
 
 from ...errors import TraceError
 from ...trace.bounds import clean_text
-from ...trace.string_table import StringTable
-from ...trace.trace import Int32, Int64, Line, Plane, StatKind
+from ...trace.trace import Int32, Line, Plane
 from .events import COUNTERS, OVERLAPPING, Collected, Track
 from .marker import Marker
 
 _MOST_PLANES = 2**15 - 1
 """The numbers of planes are kept in 16 bits."""
-_OLD_CPU = re.compile(r"/(?:device:CPU|cpu):\d+ Compute$", re.IGNORECASE)
-_OLD_GPU = re.compile(r"/(?:device:GPU|gpu):(\d+)(?:/stream:\S+)? Compute$", re.IGNORECASE)
-"""Processes of `tf.compat.v1`'s `timeline.Timeline`, which all name their device so."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ def foreign_tracks(found: Collected) -> Tracks:
     if len(processes) > _MOST_PLANES:
         raise TraceError(f"it has {len(processes)} processes, more than {_MOST_PLANES}, the limit")
     number = {process: i for i, process in enumerate(processes)}
-    planes = _planes([_process_name(found, process) for process in processes])
+    planes = tuple(Plane(_process_name(found, process), "") for process in processes)
     tracks = sorted(found.tracks, key=lambda track: (number[track[0]], _line_place(found, track)))
     line_of_track = np.zeros(len(tracks), np.int32)
     line_of_track[[found.tracks[track] for track in tracks]] = np.arange(len(tracks))
@@ -66,40 +61,6 @@ def foreign_tracks(found: Collected) -> Tracks:
         Line(number[track[0]], _line_id(track, i), _thread_name(found, track), "") for i, track in enumerate(tracks)
     )
     return Tracks(planes, lines, line_of_track)
-
-
-def old_op_names(found: Collected, strings: StringTable) -> Int64:
-    """The name of each event; ops of TensorFlow's old timelines, which keep node and type in `args`, as `node:type`."""
-    name_id = np.array(found.name_id, np.int64)
-    row, key = np.array(found.stat_row, np.int64), np.array(found.stat_key, np.int64)
-    is_text = np.array(found.stat_kind, np.int64) == StatKind.STRING
-    bits = np.array(found.stat_bits, np.uint64).astype(np.int64)
-
-    def column(name: str) -> Int64:
-        values = np.full(len(name_id), -1, np.int64)
-        rows = np.flatnonzero((key == strings.id_of(name)) & is_text)
-        values[row[rows]] = bits[rows]
-        return values
-
-    is_op = np.flatnonzero(column("cat") == strings.id_of("Op"))
-    pairs = np.column_stack([column("name")[is_op], column("op")[is_op]])
-    is_op, pairs = is_op[(pairs >= 0).all(axis=1)], pairs[(pairs >= 0).all(axis=1)]
-    if len(is_op):
-        unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
-        made = [strings.id_of(f"{strings.texts[name]}:{strings.texts[op]}") for name, op in unique.tolist()]
-        name_id[is_op] = np.array(made)[inverse.reshape(-1)]
-    return name_id
-
-
-def _planes(names: list[str]) -> tuple[Plane, ...]:
-    """One plane per process; the compute processes of old timelines as the host or the device they stand for."""
-    planes: list[Plane] = []
-    for name in names:
-        gpu = _OLD_GPU.search(name)
-        known = "/host:CPU" if _OLD_CPU.search(name) else f"/device:GPU:{gpu[1]}" if gpu else name
-        taken = {plane.name for plane in planes} if known != name else set()
-        planes.append(Plane(name if known in taken else known, ""))
-    return tuple(planes)
 
 
 def _process_name(found: Collected, process: Hashable) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...trace.assembly import assemble
+from ...trace.assembly import assemble, session_around
 from ...trace.event_metadata import event_metadata
 from ...trace.event_table import EventTable, in_order
-from ...trace.stat_table import Stats, packed_stats
-from ...trace.string_table import StatRow, StringTable
+from ...trace.stat_table import packed_stats
+from ...trace.string_table import StatRow, StringTable, stats_of_rows
 from ...trace.times import MAX_PS
-from ...trace.trace import DERIVED_LINE_BASE, Line, Plane, Session, Trace
+from ...trace.trace import DERIVED_LINE_BASE, Line, Plane, Trace
 
 
 def _longs() -> array[int]:
@@ -36,8 +36,7 @@ class TraceBuilder:
     _duration: array[int] = field(default_factory=_longs)
     _line: array[int] = field(default_factory=_longs)
     _name: array[int] = field(default_factory=_longs)
-    _n_stats: array[int] = field(default_factory=_longs)
-    _stats: list[StatRow] = field(default_factory=list)
+    _stats: list[list[StatRow]] = field(default_factory=list)
 
     def line(self, host: str, plane: str, name: str, *, is_derived: bool = False) -> int:
         """The number of a line; planes and lines come in the order in which they are asked for first."""
@@ -52,8 +51,7 @@ class TraceBuilder:
         self._duration.append(duration_ps)
         self._line.append(line)
         self._name.append(self._strings.id_of(name))
-        self._n_stats.append(len(stats))
-        self._stats += [self._strings.stat(key, value) for key, value in stats.items()]
+        self._stats.append([self._strings.stat(key, value) for key, value in stats.items()])
 
     def trace(self, hosts: Iterable[str] = ()) -> Trace:
         """All of it; each host is a session of its own.
@@ -71,7 +69,6 @@ class TraceBuilder:
         names = list(dict.fromkeys([*hosts, *(host for host, _ in keys)])) or [""]
         session_of_plane = np.array([names.index(host) for host, _ in keys] or [0], np.int32)
         metadata = event_metadata(np.array(self._name, np.int64), plane)
-        stats = np.array(self._stats, object).reshape(-1, 3)
         table = in_order(
             EventTable(
                 start_ps=np.array(self._start, np.int64),
@@ -80,14 +77,7 @@ class TraceBuilder:
                 metadata_id=metadata.row_of_event,
                 session_id=session_of_plane[plane] if len(plane) else np.empty(0, np.int32),
                 n_occurrences=np.zeros(len(line), np.int32),
-                stats=packed_stats(
-                    Stats(
-                        np.array(self._n_stats, np.int64),
-                        stats[:, 0].astype(np.int32),
-                        stats[:, 1].astype(np.uint8),
-                        stats[:, 2].astype(np.uint64),
-                    )
-                ),
+                stats=packed_stats(stats_of_rows(self._stats)),
             )
         )
         return assemble(
@@ -95,7 +85,7 @@ class TraceBuilder:
             metadata.table,
             planes=[Plane(name, host) for host, name in keys],
             lines=[self._final_line(key, place) for place, key in enumerate(order)],
-            sessions=[_window(host, table, i) for i, host in enumerate(names)],
+            sessions=[session_around(table, host, table.session_id == i) for i, host in enumerate(names)],
             origin_ns=self.origin_ns,
             strings=self._strings.texts,
             blobs=self._strings.blobs,
@@ -105,11 +95,3 @@ class TraceBuilder:
     def _final_line(self, key: tuple[int, str], place: int) -> Line:
         is_derived = self._lines[key][1]
         return Line(key[0], DERIVED_LINE_BASE + 100 + place % 200 if is_derived else place + 1, key[1], "")
-
-
-def _window(host: str, table: EventTable, session: int) -> Session:
-    rows = np.flatnonzero(table.session_id == session)
-    if not len(rows):
-        return Session(host, 0, 0)
-    end = table.start_ps[rows] + table.duration_ps[rows]
-    return Session(host, int(table.start_ps[rows].min()), int(end.max()))

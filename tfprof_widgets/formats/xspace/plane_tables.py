@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...trace.assembly import MetadataColumns
+from ...trace.event_metadata import MetadataRow
 from ...trace.trace import Int32, Int64, StatKind, UInt8, UInt64
 from .event_messages import StatRow, stat_rows
 from .raw_strings import RawStrings
@@ -49,44 +48,16 @@ class IdMap:
         return np.where(self._ids[slot] == ids, self._table[slot], self._default).astype(np.int32)
 
 
-@dataclass
-class MetadataTable:
-    """The metadata of all planes; row 0 stands for ids that are in no map: no name, no stats."""
-
-    name_ids: list[int] = field(default_factory=lambda: [0])
-    display_name_ids: list[int] = field(default_factory=lambda: [-1])
-    plane_ids: list[int] = field(default_factory=lambda: [-1])
-    n_stats: list[int] = field(default_factory=lambda: [0])
-    stats: list[StatRow] = field(default_factory=list)
-    """Keys and references are already indices into the string table."""
-
-    def add_plane(self, plane_id: int, entries: Any, stat_names: IdMap, strings: RawStrings) -> IdMap:
-        """Take up a plane's event metadata; gives the row of each metadata id (the last entry of an id counts)."""
-        rows: dict[int, int] = {}
-        for entry in entries:
-            metadata = entry.value
-            rows[entry.key] = len(self.name_ids)
-            self.name_ids.append(strings.text_id(metadata.name))
-            self.plane_ids.append(plane_id)
-            display_name = metadata.display_name
-            self.display_name_ids.append(strings.text_id(display_name) if display_name else -1)
-            stats = metadata.stats
-            self.n_stats.append(len(stats))
-            if stats:
-                self.stats += resolved(stat_rows(stats, strings), stat_names)
-        return IdMap(rows, default=0)
-
-    def columns(self) -> MetadataColumns:
-        """All rows so far."""
-        return MetadataColumns(
-            name_id=np.array(self.name_ids, np.int32),
-            plane_id=np.array(self.plane_ids, np.int32),
-            display_name_id=np.array(self.display_name_ids, np.int32),
-            n_stats=np.array(self.n_stats, np.int64),
-            stat_key=np.array([row[0] for row in self.stats], np.int32),
-            stat_kind=np.array([row[1] for row in self.stats], np.uint8),
-            stat_bits=np.array([row[2] for row in self.stats], np.uint64),
-        )
+def add_metadata(rows: list[MetadataRow], plane: int, entries: Any, stat_names: IdMap, strings: RawStrings) -> IdMap:
+    """Append a plane's event metadata to `rows`; gives the row of each metadata id (the last entry of an id counts)."""
+    row_of: dict[int, int] = {}
+    for entry in entries:
+        row_of[entry.key] = len(rows)
+        metadata = entry.value
+        shown = strings.text_id(metadata.display_name) if metadata.display_name else -1
+        stats = resolved(stat_rows(metadata.stats, strings), stat_names)
+        rows.append(MetadataRow(plane, strings.text_id(metadata.name), shown, stats))
+    return IdMap(row_of, default=0)
 
 
 def stat_name_map(entries: Any, strings: RawStrings) -> IdMap:

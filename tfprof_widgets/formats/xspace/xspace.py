@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import EmptyTraceError, TraceError
 from ...trace.assembly import assemble, session_around
 from ...trace.bounds import decoded
+from ...trace.event_metadata import MetadataRow, metadata_table
 from ...trace.event_table import EventTable, EventTableBuilder, in_order
 from ...trace.stat_table import Stats
 from ...trace.times import MAX_PS
@@ -21,7 +22,7 @@ from .event_columns import FoundEvents
 from .event_framing import EventBytes
 from .event_messages import stat_rows
 from .parts import LinePart, PlanePart, SpaceParts, space_parts
-from .plane_tables import IdMap, MetadataTable, resolved, resolved_columns, stat_name_map
+from .plane_tables import IdMap, add_metadata, resolved, resolved_columns, stat_name_map
 from .raw_strings import RawStrings
 
 _BLOCK_EVENTS = 2**14
@@ -66,7 +67,8 @@ class _Reader:
     def __init__(self, *, is_slow_path: bool) -> None:
         self.is_slow_path = is_slow_path
         self.strings = RawStrings()
-        self.metadata = MetadataTable()
+        self.metadata = [MetadataRow(-1, 0)]
+        """The first stands for ids that no plane knows."""
         self.planes: list[Plane] = []
         self.lines: list[Line] = []
         self.n_out_of_range = 0
@@ -93,7 +95,7 @@ class _Reader:
         return {self.strings.texts[key]: self.strings.value(kind, bits) for key, kind, bits in rows}
 
     def _read_plane(self, index: int, plane: PlanePart, names: IdMap) -> None:
-        metadata_rows = self.metadata.add_plane(index, plane.message.event_metadata, names, self.strings)
+        metadata_rows = add_metadata(self.metadata, index, plane.message.event_metadata, names, self.strings)
         for block in self._blocks(index, plane):
             self._take_up(block, self._found(block), plane, metadata_rows, names)
 
@@ -161,7 +163,7 @@ class _Reader:
             warnings += (f"{self.n_out_of_range} times were negative or over 13 days long and were cut to that range.",)
         return assemble(
             table,
-            self.metadata.columns(),
+            metadata_table(self.metadata),
             planes=self.planes,
             lines=self.lines,
             sessions=(_session(self.host, self.clock, table),),
