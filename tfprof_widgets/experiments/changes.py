@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .measuring import make_bounds, progress_of, result_of
+from ..analysis.experiments.sentences import batch_sizes_sentence, changes_sentence
+from ..capture.experiments.callbacks import CallbackSet
+from ..capture.experiments.inputs import are_alike
+from ..capture.experiments.kept import Kept
+from ..capture.experiments.measure import Bounds
+from ..capture.experiments.setups import WHOLE, WITH, WITHOUT, Plan, distinct, same_sizes, surveyed
+from ..capture.experiments.training import Training, check_model, has_own_loss, other_loss
+from .measuring import measured
 from .result import ExperimentResult
 
 
@@ -32,13 +39,21 @@ def batch_sizes(
         TypeError: no Keras model, or what `make_ds` makes is no data set.
         ValueError: the model is not compiled, a size or a bound is not positive, or a data set is empty.
     """
-    from ..analysis.experiments.sentences import batch_sizes_sentence
-    from ..capture.experiments import setups
+    bounds = Bounds(n_steps, max_seconds, n_repeats)
+    check_model(model)
+    wanted = tuple(dict.fromkeys(sizes))
+    if not wanted or not all(isinstance(size, int) and size > 0 for size in wanted):
+        raise ValueError(f"sizes={sizes!r} must be whole numbers of at least 1, such as [32, 64, 128].")
 
-    bounds = make_bounds(n_steps, max_seconds, n_repeats)
-    with progress_of("batch sizes", bounds, n_variants=len(sizes)) as bar:
-        measured = setups.batch_sizes(model, make_ds, sizes, bounds, bar.tell)
-    return result_of("batch_sizes", measured, batch_sizes_sentence)
+    def plan(kept: Kept) -> Plan:
+        made = [surveyed(make_ds(size), bounds, where=f"make_ds({size})") for size in wanted]
+        variants = [Training(f"batch {n}", model, batches, kept) for n, batches in zip(wanted, made, strict=True)]
+        for size, batches, variant in zip(wanted, made, variants, strict=True):
+            if batches.sizes[0] != size:
+                variant.notices.append(f"make_ds({size}) makes batches of {batches.sizes[0]:,} samples.")
+        return Plan(variants, made, may_lack_memory=True)
+
+    return measured("batch_sizes", plan, bounds, (model, make_ds), len(wanted), batch_sizes_sentence)
 
 
 def without_callbacks(
@@ -71,14 +86,23 @@ def without_callbacks(
         TypeError: no Keras model, no data set, or one that can be read only once.
         ValueError: the model is not compiled, there are no callbacks, the data set is empty, or a bound is not positive.
     """
-    from ..analysis.experiments.sentences import changes_sentence
-    from ..capture.experiments import setups
+    bounds = Bounds(n_steps, max_seconds, n_repeats)
+    check_model(model)
+    given = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    if not given or not all(hasattr(callback, "on_train_batch_end") for callback in given):
+        raise ValueError(f"callbacks={callbacks!r} must be a list of Keras callbacks, with at least one.")
+    chosen: dict[str, Sequence[Any]] = {WITH: given, WITHOUT: []}
+    if each and len(given) > 1:
+        names = distinct([type(callback).__name__ for callback in given])
+        for name, callback in zip(names, given, strict=True):
+            chosen[f"without {name}"] = [other for other in given if other is not callback]
 
-    bounds = make_bounds(n_steps, max_seconds, n_repeats)
-    n_variants = 2 + (len(callbacks) if each and len(callbacks) > 1 else 0)
-    with progress_of("callbacks", bounds, n_variants=n_variants) as bar:
-        measured = setups.without_callbacks(model, ds, callbacks, bounds, bar.tell, each=each)
-    return result_of("without_callbacks", measured, changes_sentence)
+    def plan(kept: Kept) -> Plan:
+        batches = surveyed(ds, bounds)
+        sets = {name: CallbackSet(some, kept.shared) for name, some in chosen.items()}
+        return Plan([Training(name, model, batches, kept, callbacks=one) for name, one in sets.items()], [batches])
+
+    return measured("without_callbacks", plan, bounds, (model, ds, *given), len(chosen), changes_sentence)
 
 
 def ablate(
@@ -121,16 +145,58 @@ def ablate(
         TypeError: no Keras model, or no `tf.data.Dataset`.
         ValueError: the model is not compiled, a name is no stage, nothing is left to compare, or a bound is not positive.
     """
-    from ..analysis.experiments.sentences import changes_sentence
-    from ..capture.experiments import setups
-
     named = _named(stages)
     other = dict(replace or {})
-    bounds = make_bounds(n_steps, max_seconds, n_repeats)
-    n_variants = 1 + len(named if drop is None else drop) + len(other) + (loss is not None)
-    with progress_of("ablation", bounds, n_variants=n_variants) as bar:
-        measured = setups.ablate(model, make_ds, named, bounds, bar.tell, drop=drop, replace=other, loss=loss)
-    return result_of("ablate", measured, changes_sentence)
+    bounds = Bounds(n_steps, max_seconds, n_repeats)
+    check_model(model)
+    for name in (*(drop or ()), *other):
+        if name not in named:
+            raise ValueError(f"{name!r} is no stage; the stages are {', '.join(map(repr, named)) or 'none'}.")
+    fields = None if loss is None else other_loss(model, loss)
+    ways = {
+        f"without {name}": {k: v for k, v in named.items() if k != name} for name in (named if drop is None else drop)
+    }
+    ways |= {f"{name} replaced": {**named, name: other[name]} for name in named if name in other}
+
+    def plan(kept: Kept) -> Plan:
+        whole = surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
+        variants = [Training(WHOLE, model, whole, kept)]
+        made, notices = [whole], []
+        for name, chosen in ways.items():
+            ds = _staged(make_ds, chosen)
+            is_fit = are_alike(whole.dataset.element_spec, getattr(ds, "element_spec", None))
+            batches = surveyed(ds, bounds, where=f"the data set {name}") if is_fit else None
+            if batches is None or not same_sizes(whole, batches):
+                notices.append(f'"{name}" was left out: its batches have other shapes. Replace that stage instead.')
+                continue
+            made.append(batches)
+            variants.append(Training(name, model, batches, kept))
+        if fields is not None:
+            name = f"loss {getattr(loss, 'name', None) or getattr(loss, '__name__', None) or loss}"
+            variants.append(Training(name, model, whole, kept, fields=fields))
+            if has_own_loss(model):
+                notices.append(
+                    "The model has a train_step or compute_loss of its own, which may not use the other loss."
+                )
+        if len(variants) == 1:
+            raise ValueError(
+                " ".join(["There is nothing to compare: give stages to drop or replace, or a loss.", *notices])
+            )
+        return Plan(variants, made, notices)
+
+    n_variants = 1 + len(ways) + (loss is not None)
+    roots = (model, make_ds, *named.values(), *other.values())
+    return measured("ablate", plan, bounds, roots, n_variants, changes_sentence)
+
+
+def _staged(source: Any, stages: Mapping[str, Callable[[Any], Any]]) -> Any:
+    """What the stages make of a `tf.data.Dataset`, or of what a function returns."""
+    ds = source() if callable(source) and not hasattr(source, "element_spec") else source
+    if not hasattr(ds, "element_spec"):
+        raise TypeError(f"make_ds gives a {type(ds).__name__}: stages are applied to a tf.data.Dataset.")
+    for stage in stages.values():
+        ds = stage(ds)
+    return ds
 
 
 def _named(

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from .measuring import make_bounds, progress_of, result_of
+import pandas as pd
+
+from ..analysis.experiments.sentences import input_only_sentence, input_or_model_sentence, synthetic_sentence
+from ..capture.experiments.kept import Kept
+from ..capture.experiments.measure import Bounds, Variant
+from ..capture.experiments.setups import INPUT, MODEL, TOGETHER, Plan, Reading, surveyed
+from ..capture.experiments.training import Training, check_model
+from .measuring import measured
 from .result import ExperimentResult
 
 
@@ -21,13 +29,13 @@ def input_only(ds: Any, *, n_steps: int = 50, max_seconds: float = 10, n_repeats
         TypeError: no data set, or one that can be read only once.
         ValueError: it is empty, or a bound is not positive.
     """
-    from ..analysis.experiments.sentences import input_only_sentence
-    from ..capture.experiments import setups
+    bounds = Bounds(n_steps, max_seconds, n_repeats)
 
-    bounds = make_bounds(n_steps, max_seconds, n_repeats)
-    with progress_of("input", bounds, n_variants=1) as bar:
-        measured = setups.input_only(ds, bounds, bar.tell)
-    return result_of("input_only", measured, input_only_sentence)
+    def plan(_: Kept) -> Plan:
+        batches = surveyed(ds, bounds)
+        return Plan([Reading(INPUT, batches)], [batches])
+
+    return measured("input_only", plan, bounds, (ds,), 1, input_only_sentence)
 
 
 def input_or_model(
@@ -49,14 +57,8 @@ def input_or_model(
         TypeError: no Keras model, no data set, or one that can be read only once.
         ValueError: the model is not compiled, the data set is empty, or a bound is not positive.
     """
-    from ..analysis.experiments.sentences import input_or_model_sentence
-    from ..capture.experiments import setups
-
-    bounds = make_bounds(n_steps, max_seconds, n_repeats)
-    with progress_of("input or model", bounds, n_variants=3) as bar:
-        measured = setups.input_or_model(model, ds, bounds, bar.tell)
-    names = (setups.INPUT, setups.MODEL, setups.TOGETHER)
-    return result_of("input_or_model", measured, lambda table: input_or_model_sentence(table, *names))
+    bounds = Bounds(n_steps, max_seconds, n_repeats)
+    return _with_model("input_or_model", model, ds, bounds, (INPUT, MODEL, TOGETHER), input_or_model_sentence)
 
 
 def synthetic(
@@ -78,10 +80,28 @@ def synthetic(
         TypeError: no Keras model, no data set, or one that can be read only once.
         ValueError: the model is not compiled, the data set is empty, or a bound is not positive.
     """
-    from ..analysis.experiments.sentences import synthetic_sentence
-    from ..capture.experiments import setups
+    bounds = Bounds(n_steps, max_seconds, n_repeats)
+    return _with_model("synthetic", model, ds, bounds, (TOGETHER, MODEL), synthetic_sentence)
 
-    bounds = make_bounds(n_steps, max_seconds, n_repeats)
-    with progress_of("synthetic", bounds, n_variants=2) as bar:
-        measured = setups.synthetic(model, ds, bounds, bar.tell)
-    return result_of("synthetic", measured, lambda table: synthetic_sentence(table, setups.TOGETHER, setups.MODEL))
+
+def _with_model(
+    name: str,
+    model: Any,
+    ds: Any,
+    bounds: Bounds,
+    variants: tuple[str, ...],
+    sentence: Callable[[pd.DataFrame], str],
+) -> ExperimentResult:
+    """The variants of these names: the input alone, the model alone on one batch in memory, and both together."""
+    check_model(model)
+
+    def plan(kept: Kept) -> Plan:
+        batches = surveyed(ds, bounds)
+        made: dict[str, Callable[[], Variant]] = {
+            INPUT: lambda: Reading(INPUT, batches),
+            MODEL: lambda: Training(MODEL, model, batches.again_and_again(), kept),
+            TOGETHER: lambda: Training(TOGETHER, model, batches, kept),
+        }
+        return Plan([made[one]() for one in variants], [batches])
+
+    return measured(name, plan, bounds, (model, ds), len(variants), sentence)

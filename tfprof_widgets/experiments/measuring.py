@@ -1,41 +1,47 @@
-"""What all experiments share: their bounds, the progress that is shown meanwhile, and the result."""
+"""What all experiments share: the progress that is shown while they run, and the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ..analysis.experiments.rates import rate_table, run_frame
+from ..capture.experiments.kept import Kept
+from ..capture.experiments.measure import Bounds
+from ..capture.experiments.setups import Plan, measure_planned
 from ..profiles.progress import Progress
 from .result import ExperimentResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..capture.experiments.measure import Bounds, Measured
 
-
-def make_bounds(n_steps: int, max_seconds: float, n_repeats: int) -> Bounds:
-    """The bounds that a user gave.
-
-    Raises:
-        ValueError: one is not positive.
-    """
-    from ..capture.experiments.measure import Bounds
-
-    return Bounds(n_steps=n_steps, max_seconds=max_seconds, n_repeats=n_repeats)
-
-
-def progress_of(name: str, bounds: Bounds, *, n_variants: int) -> Progress:
+def progress_of(title: str, bounds: Bounds, *, n_variants: int) -> Progress:
     """The progress of all steps at most; what runs into its bound of time is done as well."""
     total = n_variants * bounds.n_repeats * bounds.n_steps
-    return Progress(name, unit="step", total=total, is_scaled=False)
+    return Progress(title, unit="step", total=total, is_scaled=False)
 
 
-def result_of(name: str, measured: Measured, sentence: Callable[[pd.DataFrame], str]) -> ExperimentResult:
-    """The result of measured runs, which `sentence` tells from the table of rates."""
-    from ..analysis.experiments.rates import rate_table, run_frame
+def measured(
+    name: str,
+    plan: Callable[[Kept], Plan],
+    bounds: Bounds,
+    roots: Sequence[Any],
+    n_variants: int,
+    sentence: Callable[[pd.DataFrame], str],
+) -> ExperimentResult:
+    """Measure what is planned.
 
-    runs = [(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in measured.runs]
-    frame = run_frame(runs)
-    table = rate_table(frame, measured.variants)
-    return ExperimentResult(name, frame, table, sentence(table), measured.notices)
+    Args:
+        name: of the experiment.
+        plan: makes the variants.
+        bounds: of each.
+        roots: models, data sets and callbacks, which are put back as they were.
+        n_variants: how many there are at most.
+        sentence: tells the result from the table of rates.
+    """
+    with progress_of(name.replace("_", " "), bounds, n_variants=n_variants) as bar:
+        found = measure_planned(plan, bounds, bar.tell, *roots)
+    frame = run_frame([(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in found.runs])
+    table = rate_table(frame, found.variants)
+    return ExperimentResult(name, frame, table, sentence(table), found.notices)

@@ -55,8 +55,3 @@ def rate_table(frame: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
 def rows_of(table: pd.DataFrame) -> list[Any]:
     """The rows of a table of variants, its columns as attributes."""
     return list(table.itertuples(index=False))
-
-
-def row_of(table: pd.DataFrame, variant: str) -> Any:
-    """The row of one variant."""
-    return next(row for row in rows_of(table) if row.variant == variant)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..base.wording import number, percent
-from .rates import row_of, rows_of
+from .rates import rows_of
 
 _FULL_OVERLAP = 0.85
 """Together at less than this share of the slower part, input and model wait for each other."""
@@ -23,16 +23,13 @@ def input_only_sentence(table: pd.DataFrame) -> str:
     )
 
 
-def input_or_model_sentence(table: pd.DataFrame, input_name: str, model_name: str, together_name: str) -> str:
+def input_or_model_sentence(table: pd.DataFrame) -> str:
     """`Input alone 310 samples/s, model alone 1,240 samples/s: input-bound by 4.0 times.`, and how well they overlap.
 
     Args:
-        table: its first row is the input.
-        input_name: variant that only reads.
-        model_name: variant that trains on one batch.
-        together_name: variant that trains on what it reads.
+        table: what only reads, what trains on one batch, and what trains on what it reads.
     """
-    reads, trains, both = (row_of(table, name) for name in (input_name, model_name, together_name))
+    reads, trains, both = rows_of(table)
     text = f"Input alone {_rate(reads.samples_per_second)}, model alone {_rate(trains.samples_per_second)}: "
     if _is_one(trains):
         text += f"no difference that can be told from noise{_interval(trains.ratio_low, trains.ratio_high)}."
@@ -49,9 +46,9 @@ def input_or_model_sentence(table: pd.DataFrame, input_name: str, model_name: st
     return f"{text}."
 
 
-def synthetic_sentence(table: pd.DataFrame, together_name: str, model_name: str) -> str:
+def synthetic_sentence(table: pd.DataFrame) -> str:
     """`On one batch in memory 1,240 samples/s instead of 310: the input costs 75 % of a step.`"""
-    together, model = row_of(table, together_name), row_of(table, model_name)
+    together, model = rows_of(table)
     text = (
         f"On one batch in memory {_rate(model.samples_per_second)} instead of {number(together.samples_per_second)}: "
     )

@@ -20,8 +20,6 @@ from tfprof_widgets.analysis.experiments.sentences import (
 from tfprof_widgets.experiments.chart import make_chart
 from tfprof_widgets.experiments.result import ExperimentResult
 
-NAMES = ("input alone", "model alone", "together")
-
 
 def table_of(**rates: list[float]) -> pd.DataFrame:
     """Rates of each repeat by variant; an underscore stands for a blank."""
@@ -86,26 +84,26 @@ def test_values_far_apart_give_a_finite_interval() -> None:
 
 def test_the_sentence_names_what_limits_the_training() -> None:
     bound = table_of(input_alone=[309.0, 310.0, 311.0], model_alone=[1236.0, 1240.0, 1244.0], together=[305.0] * 3)
-    assert input_or_model_sentence(bound, *NAMES) == (
+    assert input_or_model_sentence(bound) == (
         "Input alone 310 samples/s, model alone 1,240 samples/s: input-bound by 4.0 times. "
         "Together 305 samples/s, 98 % of the slower one."
     )
     other = table_of(input_alone=[1236.0, 1240.0, 1244.0], model_alone=[309.0, 310.0, 311.0], together=[250.0] * 3)
-    assert "model-bound by 4.0 times" in input_or_model_sentence(other, *NAMES)
-    assert input_or_model_sentence(other, *NAMES).endswith("end the data set with .prefetch(tf.data.AUTOTUNE).")
+    assert "model-bound by 4.0 times" in input_or_model_sentence(other)
+    assert input_or_model_sentence(other).endswith("end the data set with .prefetch(tf.data.AUTOTUNE).")
 
 
 def test_what_noise_may_explain_is_not_called_a_difference() -> None:
     noisy = table_of(input_alone=[100.0, 200.0, 150.0], model_alone=[210.0, 110.0, 160.0], together=[90.0, 95.0, 100.0])
-    assert "no difference that can be told from noise" in input_or_model_sentence(noisy, *NAMES)
-    assert "costs nothing that can be told from noise" in synthetic_sentence(noisy, "input alone", "model alone")
+    assert "no difference that can be told from noise" in input_or_model_sentence(noisy)
+    assert "costs nothing that can be told from noise" in synthetic_sentence(noisy.head(2))
     assert "no difference" in changes_sentence(noisy)
     assert batch_sizes_sentence(table_of(batch_8=[100.0, 120.0], batch_16=[119.0, 110.0])).startswith("No batch size")
 
 
 def test_the_other_sentences_give_rates_and_shares() -> None:
     fast = table_of(together=[100.0, 101.0, 99.0], model_alone=[400.0, 404.0, 396.0])
-    assert synthetic_sentence(fast, "together", "model alone").endswith("the input costs 75 % of a step.")
+    assert synthetic_sentence(fast).endswith("the input costs 75 % of a step.")
     assert input_only_sentence(fast).startswith("The input alone gives 100 samples/s (9")
     changes = changes_sentence(
         table_of(everything=[100.0] * 3, without_augment=[180.0] * 3, without_prefetch=[50.0] * 3)
