@@ -159,9 +159,9 @@ def _reasons(failed: Sequence[Answer]) -> str:
 @contextmanager
 def _progress(n_workers: int) -> Iterator[Watch]:
     """A progress bar of the workers that answered, where a person watches."""
-    from ..capture.remote.client import Unwatched
+    from ..capture.remote.client import Watch
 
-    class Counted(Unwatched):
+    class Counted(Watch):
         def answered(self, answer: Answer) -> None:
             if answer.address not in seen:  # an address answers each attempt
                 seen.add(answer.address)

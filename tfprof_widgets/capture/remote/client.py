@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ...errors import CaptureError
 from ...formats.sidecar import SIDECAR
@@ -83,8 +83,8 @@ class Answer:
     can_be_asked_again: bool = False
 
 
-class Watch(Protocol):
-    """Is told how a capture goes on. What a method raises ends the capture, and every worker is told to stop."""
+class Watch:
+    """Is told how a capture goes on; this one does nothing. What a method raises ends it, and every worker is told to stop."""
 
     def asked(self, attempt: int, delay_ms: int) -> None:
         """All workers have been asked, for the first time where `attempt` is 1, to begin in so many milliseconds."""
@@ -94,19 +94,6 @@ class Watch(Protocol):
 
     def waiting(self) -> None:
         """Answers are waited for; called ten times a second."""
-
-
-class Unwatched:
-    """Nobody looks on."""
-
-    def asked(self, attempt: int, delay_ms: int) -> None:
-        """Do nothing."""
-
-    def answered(self, answer: Answer) -> None:
-        """Do nothing."""
-
-    def waiting(self) -> None:
-        """Do nothing."""
 
 
 def worker_addresses(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -175,7 +162,7 @@ def ask_workers(addresses: Sequence[str], options: RemoteOptions, watch: Watch |
         CaptureError: gRPC is missing.
     """
     best: list[Answer] = []
-    watch = watch or Unwatched()
+    watch = watch or Watch()
     for number in range(options.num_tracing_attempts):
         answers = _ask_once(addresses, options, watch, attempt=number + 1)
         if not best or _n_traces(answers) >= _n_traces(best):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
+from ...capture.remote.client import Watch
 from ...errors import TfProfError
 from .rows import Moment, State, WorkerRow
 
@@ -26,7 +27,7 @@ class CancelledError(Exception):
     """The capture was ended before its time."""
 
 
-class CaptureRun:
+class CaptureRun(Watch):
     """A capture in a thread of its own, so that the kernel runs cells meanwhile. It watches itself: see `Watch`."""
 
     def __init__(
