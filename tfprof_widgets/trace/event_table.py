@@ -39,69 +39,41 @@ class EventTable:
 
 
 class EventTableBuilder:
-    """Collects the blocks of a table, with nothing in memory twice."""
+    """Collects the blocks of a table."""
 
-    def __init__(self, n_expected: int = 0) -> None:
-        """Start with no events, and room for so many."""
-        self._columns = {name: _GrowingColumn(dtype, n_expected) for name, dtype in _COLUMNS.items()}
+    def __init__(self) -> None:
+        """Start with no events."""
+        self._blocks: dict[str, list[Column]] = {name: [] for name in _COLUMNS}
         self._stats = StatTableBuilder()
 
     def add(self, columns: Mapping[str, Column], *stats: Stats) -> None:
         """Append events: their columns, and their stats in one or more parts."""
         for name, column in columns.items():
-            self._columns[name].append(column)
+            self._blocks[name].append(_lean(column.astype(_COLUMNS[name], copy=False)))
         for part in stats:
             self._stats.add(part)
 
     def table(self) -> EventTable:
         """All events in the order in which they were added; to be called once."""
-        return EventTable(**{name: self._columns.pop(name).taken() for name in _COLUMNS}, stats=self._stats.table())
+        return EventTable(
+            **{name: _united(self._blocks.pop(name), dtype) for name, dtype in _COLUMNS.items()},
+            stats=self._stats.table(),
+        )
 
 
-class _GrowingColumn:
-    """A column that takes no memory while all its values are equal.
+def _lean(column: Column) -> Column:
+    """The column; one of equal values without memory for more than one."""
+    if len(column) and column[0] == column[-1] and (column == column[0]).all():
+        return np.broadcast_to(column[0], len(column))
+    return column
 
-    Else it has room for as many as are expected from the start, and then grows in place, an eighth at a time.
-    """
 
-    def __init__(self, dtype: type, n_expected: int) -> None:
-        self._values: Column = np.empty(0, dtype)
-        self._n_expected = n_expected
-        self._n = 0
-        self._n_constant = 0
-
-    def append(self, values: Column) -> None:
-        if not self._n and self._is_constant(values):
-            self._n_constant += len(values)
-            return
-        if self._n_constant:
-            constant, self._n_constant = np.full(self._n_constant, self._values[0]), 0
-            self._append(constant)
-        self._append(values)
-
-    def _is_constant(self, values: Column) -> bool:
-        if not len(values):
-            return True
-        if not self._n_constant:
-            self._values = values[:1].astype(self._values.dtype)
-        return bool((values == self._values[0]).all())
-
-    def _append(self, values: Column) -> None:
-        n = self._n + len(values)
-        if not self._n:
-            self._values = np.empty(max(n, self._n_expected), self._values.dtype)
-        elif n > len(self._values):
-            self._values.resize(n + n // 8, refcheck=False)
-        self._values[self._n : n] = values
-        self._n = n
-
-    def taken(self) -> Column:
-        """The column; it must not be added to any more."""
-        if self._n_constant or not self._n:
-            return np.broadcast_to(self._values[:1], self._n_constant) if self._n_constant else self._values[:0]
-        if len(self._values) > self._n:
-            self._values.resize(self._n, refcheck=False)
-        return self._values
+def _united(blocks: list[Column], dtype: type) -> Column:
+    """The blocks as one column, without memory where all values are equal."""
+    values = {int(block[0]) if block.strides == (0,) else None for block in blocks if len(block)}
+    if len(values) == 1 and None not in values:
+        return np.broadcast_to(dtype(values.pop()), sum(map(len, blocks)))
+    return np.concatenate([np.empty(0, dtype), *blocks])
 
 
 def in_order(table: EventTable) -> EventTable:

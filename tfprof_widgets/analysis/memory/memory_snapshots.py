@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ...trace.dtypes import MISSING
-from ...trace.packed_column import PackedColumn, packed_column
 from ...trace.trace import StatKind, Trace
 from ..base.grouping import Grouping
 
@@ -33,16 +31,6 @@ _STATS = {
 """The stat that each column is read from."""
 
 
-class Unpacked:
-    """A column of 64 bits, read from `packed` and unpacked anew each time: such columns mostly span few bytes."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, table: Snapshots, kind: type | None = None) -> Int64:
-        return table.packed[self._name].values()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshots:
     """Memory events of all allocators as columns of equal length, sorted by (allocator, time).
@@ -62,32 +50,29 @@ class Snapshots:
     time_ps: Int64
     is_free: Bool
     fragmentation_ratio: Float64
-    packed: Mapping[str, PackedColumn]
-    """The columns of 64 bits, which are properties below, by name."""
+    requested_bytes: Int64
+    """What was asked for."""
+    allocation_bytes: Int64
+    """What was given."""
+    stack_bytes: Int64
+    """Reserved by the program."""
+    heap_bytes: Int64
+    """Allocated."""
+    free_bytes: Int64
+    """Left to the allocator."""
+    lifetime_peak_bytes: Int64
+    """The allocator's own highest mark since the process began, as the event reports it."""
+    address: Int64
+    """Where the memory lies."""
+    group_step: Int64
+    """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
+    freed_at: Int64
+    """For an allocation the row where its address is given back (or handed out again, if that was lost); else -1."""
     op: Int32
     region: Int32
     dtype: Int32
     """TensorFlow's `DataType` number, -1 where the event does not say."""
     shape: Int32
-
-    requested_bytes = Unpacked()
-    """What was asked for."""
-    allocation_bytes = Unpacked()
-    """What was given."""
-    stack_bytes = Unpacked()
-    """Reserved by the program."""
-    heap_bytes = Unpacked()
-    """Allocated."""
-    free_bytes = Unpacked()
-    """Left to the allocator."""
-    lifetime_peak_bytes = Unpacked()
-    """The allocator's own highest mark since the process began, as the event reports it."""
-    address = Unpacked()
-    """Where the memory lies."""
-    group_step = Unpacked()
-    """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
-    freed_at = Unpacked()
-    """For an allocation the row where its address is given back (or handed out again, if that was lost); else -1."""
 
     @property
     def in_use_bytes(self) -> Int64:
@@ -145,12 +130,10 @@ def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:
         time_ps=trace.start_ps[event],
         is_free=is_free,
         fragmentation_ratio=trace.float_stat("fragmentation", default=0.0)[event],
-        packed={name: packed_column(integer(key)) for name, key in _STATS.items()}
-        | {
-            "address": packed_column(address),
-            "group_step": packed_column(_fill_steps(session_id, allocator_id, number[grouping.group_id[event]])),
-            "freed_at": packed_column(freed_at),
-        },
+        **{name: integer(key) for name, key in _STATS.items()},
+        address=address,
+        group_step=_fill_steps(session_id, allocator_id, number[grouping.group_id[event]]),
+        freed_at=freed_at,
         op=trace.string_stat("tf_op")[event][source],
         region=trace.string_stat("region_type")[event][source],
         dtype=integer("data_type", MISSING).astype(np.int32)[source],

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ...trace.trace import StatKind
 from ..wire.varints import ByteView, Int64, UInt8, UInt64
+from .event_framing import EventBytes
 from .event_messages import StatRow, decode_event
 from .raw_strings import RawStrings
 
@@ -44,38 +45,24 @@ class EventColumns:
     stat_bits: UInt64
 
 
-class FoundEvents:
-    """The fields of some events, found in their bytes; their texts are not looked up yet, so threads may find at once."""
+def event_columns(events: EventBytes, strings: RawStrings, *, is_slow_path: bool = False) -> EventColumns:
+    """The columns of some events.
 
-    def __init__(self, events: bytes, begin: Int64, end: Int64, *, is_slow_path: bool = False) -> None:
-        """Find the fields of events.
+    Args:
+        events: their bytes, one after the other, which end with `PADDING`.
+        strings: takes up the texts and blobs.
+        is_slow_path: leave every event to the slow path (tests compare the two).
 
-        Args:
-            events: bytes that hold the events, one after the other, and end with `PADDING`.
-            begin: where each event begins.
-            end: where each event ends.
-            is_slow_path: leave every event to the slow path (tests compare the two).
-        """
-        self._view = ByteView(events)
-        self._fast = _FastEvents(self._view, begin, end)
-        if is_slow_path:
-            self._fast.is_irregular[:] = True
-        self._stats = self._fast.stats()
-
-    def columns(self, strings: RawStrings) -> EventColumns:
-        """The columns; to be called once.
-
-        Args:
-            strings: takes up the texts and blobs.
-
-        Raises:
-            TraceError: an event is not a readable XEvent; the message says which.
-        """
-        columns = self._stats.columns(self._fast, strings)
-        irregular = np.flatnonzero(self._fast.is_irregular)
-        if not len(irregular):
-            return columns
-        return _with_slow_rows(columns, self._view, self._fast, irregular, strings)
+    Raises:
+        TraceError: an event is not a readable XEvent; the message says which.
+    """
+    view = ByteView(events.raw)
+    fast = _FastEvents(view, events.begin, events.end)
+    if is_slow_path:
+        fast.is_irregular[:] = True
+    columns = fast.stats().columns(fast, strings)
+    irregular = np.flatnonzero(fast.is_irregular)
+    return _with_slow_rows(columns, view, fast, irregular, strings) if len(irregular) else columns
 
 
 class _FastEvents:

@@ -18,7 +18,7 @@ from ...trace.trace import Int64, Line, Plane, Session, StatValue, Trace
 from ..wire.content import BytesContent, Content
 from ..wire.varints import PADDING
 from .clock import Clock, read_clock
-from .event_columns import FoundEvents
+from .event_columns import event_columns
 from .event_framing import EventBytes
 from .event_messages import stat_rows
 from .parts import LinePart, PlanePart, SpaceParts, space_parts
@@ -69,6 +69,7 @@ class _Reader:
         self.strings = RawStrings()
         self.metadata = [MetadataRow(-1, 0)]
         """The first stands for ids that no plane knows."""
+        self.columns = EventTableBuilder()
         self.planes: list[Plane] = []
         self.lines: list[Line] = []
         self.n_out_of_range = 0
@@ -81,7 +82,6 @@ class _Reader:
         }
         self.host = host or (texts["hostnames"][0] if texts["hostnames"] else "")
         self.warnings = texts["errors"] + texts["warnings"]
-        self.columns = EventTableBuilder(sum(line.n_events for plane in space.planes for line in plane.lines))
         stat_names = [stat_name_map(plane.message.stat_metadata, self.strings) for plane in space.planes]
         for plane, names in zip(space.planes, stat_names, strict=True):
             self.planes.append(Plane(decoded(plane.message.name), self.host, self._plane_stats(plane.message, names)))
@@ -97,7 +97,7 @@ class _Reader:
     def _read_plane(self, index: int, plane: PlanePart, names: IdMap) -> None:
         metadata_rows = add_metadata(self.metadata, index, plane.message.event_metadata, names, self.strings)
         for block in self._blocks(index, plane):
-            self._take_up(block, self._found(block), plane, metadata_rows, names)
+            self._take_up(block, plane, metadata_rows, names)
 
     def _blocks(self, index: int, plane: PlanePart) -> Iterator[_Block]:
         """The events of a plane, some lines or a part of a line at a time; takes up its lines on the way."""
@@ -117,19 +117,15 @@ class _Reader:
         if block.n_events:
             yield block
 
-    def _found(self, block: _Block) -> FoundEvents:
-        events = block.joined()
-        return FoundEvents(events.raw, events.begin, events.end, is_slow_path=self.is_slow_path)
-
     def _line_start_ps(self, line: LinePart) -> int:
         start_ps = self.clock.line_start_ps(line.timestamp_ns)
         if abs(start_ps) > MAX_PS:
             self.n_out_of_range += line.n_events
         return max(-MAX_PS, min(start_ps, MAX_PS))
 
-    def _take_up(self, block: _Block, found: FoundEvents, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
+    def _take_up(self, block: _Block, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
         try:
-            events = found.columns(self.strings)
+            events = event_columns(block.joined(), self.strings, is_slow_path=self.is_slow_path)
         except TraceError as error:
             where = f"plane {decoded(plane.message.name)!r}, lines {block.line_ids}"
             raise TraceError(f"{where}: {error}") from error.__cause__
