@@ -154,4 +154,4 @@ def _companions(
 
 
 def _names_what_ran(graph: GraphNodes, stats: StepStats) -> bool:
-    return any(one.name in graph.nodes for one in stats.executions)
+    return any(one.name in graph for one in stats.executions)

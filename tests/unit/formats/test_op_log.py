@@ -36,7 +36,7 @@ def test_a_tensor_is_named_alike_in_graphs_and_labels(text: str, expected: tuple
     assert source_of(text) == expected
     graph = step_message("GraphDef")()
     graph.node.add(name=b"n", op=b"Add", input=[text.encode()])
-    assert graph_nodes([graph]).nodes["n"].inputs == (expected,)
+    assert graph_nodes([graph])["n"].inputs == (expected,)
 
 
 def test_code_that_could_not_be_read_is_no_text() -> None:

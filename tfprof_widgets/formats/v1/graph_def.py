@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ...errors import TraceError
@@ -23,21 +23,18 @@ class GraphNode:
 
     name: str
     type: str
-    inputs: tuple[tuple[str, int], ...]
+    inputs: tuple[tuple[str, int], ...] = ()
     """`(name, its output)`; -1 as output for a control edge."""
-    shape: Shape | None
+    shape: Shape | None = None
     """Of what a variable or a placeholder holds; None for none."""
-    output_shapes: tuple[Shape, ...] | None
+    output_shapes: tuple[Shape, ...] | None = None
     """As tfprof counts them: (1,) for a scalar, () for an unknown rank, -1 for an unknown dimension. None where not told."""
     dtype: int = 0
     """The number of TensorFlow's `DataType` that its attribute `dtype` says; 0 for none."""
 
 
-@dataclass(frozen=True)
-class GraphNodes:
-    """The nodes of a graph by name; of several of one name the first counts."""
-
-    nodes: dict[str, GraphNode] = field(default_factory=dict)
+GraphNodes = dict[str, GraphNode]
+"""The nodes of a graph by name; of several of one name the first counts."""
 
 
 def read_graph_def(content: bytes, *, source: str = "") -> GraphNodes:
@@ -57,7 +54,7 @@ def read_graph_def(content: bytes, *, source: str = "") -> GraphNodes:
 
     where = source or "The graph"
     if not content:
-        return GraphNodes()
+        return {}
     kind = kind_of(content)
     if kind not in (FileKind.GRAPH, FileKind.UNKNOWN):
         raise TraceError(f"{where} is {kind.value}, not a GraphDef.")
@@ -82,12 +79,12 @@ def _parse_text(content: bytes, where: str) -> Any:
 
 def graph_nodes(graphs: Iterable[Any]) -> GraphNodes:
     """The nodes of GraphDef messages, such as those of the devices of one step."""
-    found = GraphNodes()
+    found: GraphNodes = {}
     for graph in graphs:
         for node in graph.node:  # messages have no columns; this loop is what makes them
             name = decoded(node.name)
-            if name not in found.nodes:
-                found.nodes[name] = _node(name, node)
+            if name not in found:
+                found[name] = _node(name, node)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,19 +55,13 @@ def _take(found: OpLog, entry: Any, texts: dict[int, str]) -> None:
     if n_float_ops := sane_float_ops(entry.float_ops):
         found.float_ops[name] = n_float_ops
     if entry.HasField("code_def") and name not in found.frame:
-        found.frame[name] = frame_of(found.frames, entry.code_def, texts)
+        found.frame[name] = frame_of(found.frames, entry.code_def, lambda number: texts.get(number, ""))
 
 
-def frame_of(frames: FrameTable, code: Any, texts: dict[int, str]) -> int:
-    """The innermost frame of a CodeDef message, -1 for an empty one."""
+def frame_of(frames: FrameTable, code: Any, text_of: Callable[[int], str]) -> int:
+    """The innermost frame of a CodeDef message, -1 for an empty one; `text_of` gives the text of a number."""
     row = -1
     for trace in code.traces:  # as deep as calls nest
-        row = frames.row(
-            row,
-            texts.get(trace.file_id, ""),
-            trace.lineno,
-            texts.get(trace.function_id, ""),
-            trace.func_start_line,
-            texts.get(trace.line_id, ""),
-        )
+        file, function, text = map(text_of, (trace.file_id, trace.function_id, trace.line_id))
+        row = frames.row(row, file, trace.lineno, function, trace.func_start_line, text)
     return row

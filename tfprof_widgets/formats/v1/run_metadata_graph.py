@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...trace.op_graph import TABLES, OpGraph, make_op_graph
@@ -40,27 +40,20 @@ def host_of(device: str) -> str:
 
 @dataclass
 class _Op:
-    name: str
-    type: str
-    shape: tuple[int, ...] | None = None
-    output_shapes: tuple[tuple[int, ...], ...] | None = None
-    inputs: tuple[tuple[str, int], ...] = ()
+    node: GraphNode
+    types: set[str]
     device: str = ""
     host_device: str = ""
-    types: set[str] = field(default_factory=set)
     runs: dict[int, list[int]] = field(default_factory=dict)
     """By step `[n_runs, start_us, end_us]`."""
-    dtype: int = 0
 
 
 class _Builder:
     def __init__(self, graph: GraphNodes | None) -> None:
-        self.ops: dict[str, _Op] = {}
+        self.ops = {name: _Op(node, {node.type}) for name, node in (graph or {}).items()}
         self._has_graph = graph is not None
         self.times: list[tuple[Any, ...]] = []
         self.memory: list[tuple[Any, ...]] = []
-        for node in graph.nodes.values() if graph else ():
-            self.ops[node.name] = _op_of(node)
 
     def add(self, one: Execution) -> None:
         """Take up an execution."""
@@ -70,7 +63,7 @@ class _Builder:
                 return
             # tfprof knows no type of what is not in its graph; without any graph the label's is better than none.
             kind = one.name if self._has_graph else one.op or one.name
-            op = self.ops[one.name] = _Op(one.name, kind, types={kind})
+            op = self.ops[one.name] = _Op(GraphNode(one.name, kind), {kind})
         if not self._has_graph:
             _learn(op, one)
         device = one.device.lower()
@@ -81,11 +74,11 @@ class _Builder:
                 op.device, op.host_device = device, host_of(device)
                 op.types.add(device)
         run = op.runs.setdefault(one.step, [0, 0, 0])
-        self._add_time(op, run, device, one)
+        self._add_time(run, device, one)
         if device == op.device and one.start_us > 0:
-            self.memory.append((op.name, *_memory_of(one, device)))
+            self.memory.append((one.name, *_memory_of(one, device)))
 
-    def _add_time(self, op: _Op, run: list[int], device: str, one: Execution) -> None:
+    def _add_time(self, run: list[int], device: str, one: Execution) -> None:
         if one.start_us <= 0:
             return
         duration_us = one.end_rel_us or 1  # what is quicker than a microsecond counts as one
@@ -93,7 +86,7 @@ class _Builder:
         run[2] = max(run[2], one.start_us + duration_us)
         is_kernel = is_accelerator_time(device)
         if is_kernel or is_canonical(device):
-            self.times.append((op.name, one.step, device, is_kernel, one.start_us, duration_us))
+            self.times.append((one.name, one.step, device, is_kernel, one.start_us, duration_us))
             run[0] += not is_kernel
 
     def graph(self, log: OpLog) -> OpGraph:
@@ -101,46 +94,44 @@ class _Builder:
         row = {name: i for i, name in enumerate(self.ops)}
         ops = list(self.ops.values())
         for op in ops:
-            op.types.update(log.types.get(op.name, ()))
+            op.types.update(log.types.get(op.node.name, ()))
         inputs = [
-            (row[op.name], slot, row[known], output)
-            for op in ops
-            for slot, (source, output) in enumerate(op.inputs)
+            (target, slot, row[known], output)
+            for target, op in enumerate(ops)
+            for slot, (source, output) in enumerate(op.node.inputs)
             if (known := known_source(source, row))
         ]
         return make_op_graph(
             {
                 "ops": {
-                    "name": [op.name for op in ops],
-                    "type": [op.type for op in ops],
+                    "name": [op.node.name for op in ops],
+                    "type": [op.node.type for op in ops],
                     "op_types": [tuple(sorted(op.types)) for op in ops],
                     "device": [op.device for op in ops],
                     "host_device": [op.host_device for op in ops],
-                    "float_ops": [log.float_ops.get(op.name, 0) for op in ops],
-                    "shape": [op.shape for op in ops],
-                    "frame": [log.frame.get(op.name, -1) for op in ops],
-                    "dtype": [op.dtype for op in ops],
+                    "float_ops": [log.float_ops.get(op.node.name, 0) for op in ops],
+                    "shape": [op.node.shape for op in ops],
+                    "frame": [log.frame.get(op.node.name, -1) for op in ops],
+                    "dtype": [op.node.dtype for op in ops],
                 },
                 "inputs": _columns("inputs", inputs),
                 "shapes": _columns("shapes", _shapes(ops, inputs)),
                 "frames": log.frames.columns(),
-                "runs": _columns("runs", [(row[op.name], step, *run) for op in ops for step, run in op.runs.items()]),
+                "runs": _columns(
+                    "runs", [(i, step, *run) for i, op in enumerate(ops) for step, run in op.runs.items()]
+                ),
                 "times": _columns("times", [(row[name], *rest) for name, *rest in self.times]),
                 "memory": _columns("memory", [(row[name], *rest) for name, *rest in self.memory]),
             }
         )
 
 
-def _op_of(node: GraphNode) -> _Op:
-    return _Op(node.name, node.type, node.shape, node.output_shapes, node.inputs, types={node.type}, dtype=node.dtype)
-
-
 def _learn(op: _Op, one: Execution) -> None:
     """Take edges and shapes from an execution where no graph tells them."""
-    if one.inputs and not op.inputs:
-        op.inputs = tuple(source_of(text) for text in one.inputs)
-    if op.output_shapes is None and one.outputs and all(tensor.shape is not None for tensor in one.outputs):
-        op.output_shapes = tuple(tensor.shape or (1,) for tensor in one.outputs)
+    if one.inputs and not op.node.inputs:
+        op.node = replace(op.node, inputs=tuple(source_of(text) for text in one.inputs))
+    if op.node.output_shapes is None and one.outputs and all(tensor.shape is not None for tensor in one.outputs):
+        op.node = replace(op.node, output_shapes=tuple(tensor.shape or (1,) for tensor in one.outputs))
 
 
 def known_source(name: str, known: Collection[str]) -> str:
@@ -154,10 +145,13 @@ def known_source(name: str, known: Collection[str]) -> str:
 def _shapes(ops: list[_Op], inputs: list[tuple[int, int, int, int]]) -> list[tuple[int, bool, int, tuple[int, ...]]]:
     """Shapes of outputs, and of inputs as the outputs they are; none of an unknown rank."""
     rows: list[tuple[int, bool, int, tuple[int, ...]]] = [
-        (i, True, slot, shape) for i, op in enumerate(ops) for slot, shape in enumerate(op.output_shapes or ()) if shape
+        (i, True, slot, shape)
+        for i, op in enumerate(ops)
+        for slot, shape in enumerate(op.node.output_shapes or ())
+        if shape
     ]
     for op, slot, source, output in inputs:
-        shapes = ops[source].output_shapes or ()
+        shapes = ops[source].node.output_shapes or ()
         if 0 <= output < len(shapes) and shapes[output]:
             rows.append((op, False, slot, shapes[output]))
     return rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ...errors import EmptyTraceError, TraceError
@@ -15,6 +16,7 @@ from ...trace.op_graph import TABLES, OpGraph, make_op_graph, sane_float_ops
 from ..wire.messages import Messages, Schema
 from ..wire.wire_walk import describe_damage
 from .frame_table import FrameTable
+from .op_log import frame_of
 from .step_stats_messages import CALL_STACK
 
 # Texts are bytes: one that is not UTF-8 must not cost the file. So are call stacks: most ops share theirs, and each is read
@@ -174,16 +176,10 @@ class _Reader:
 
         if raw not in self.stacks:
             try:
-                traces = _MESSAGES["Stack"].FromString(raw).traces
+                code = _MESSAGES["Stack"].FromString(raw)
             except DecodeError as error:
                 raise TraceError(f"the call stack of op {self.names[op]!r} is no CodeDef. Is it {_KIND}?") from error
-            parent = -1
-            for trace in traces:
-                file, function, text = (
-                    self._string(op, number) for number in (trace.file_id, trace.function_id, trace.line_id)
-                )
-                parent = self.frames.row(parent, file, trace.lineno, function, trace.func_start_line, text)
-            self.stacks[raw] = parent
+            self.stacks[raw] = frame_of(self.frames, code, partial(self._string, op))
         return self.stacks[raw]
 
     def _string(self, op: int, number: int) -> str:

@@ -1,29 +1,27 @@
 """The serialised events of a plane, joined -> columns of events and stats, decoded together by NumPy.
 
-The fast path takes fields in the order protobuf writes them. Whatever else is legal (other orders, repeated or unknown
-fields, redundant bytes) is noticed, event by event, and left to the slow path in `event_messages`; both give the same.
+Fields are taken in the order in which protobuf writes them. Whatever else is legal (other orders, repeated or unknown fields,
+redundant bytes) is noticed, event by event, and goes through protobuf, which writes it again plainly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ...errors import TraceError
 from ...trace.trace import StatKind
-from ..wire.varints import ByteView, Int64, UInt8, UInt64
-from .event_framing import EventBytes
-from .event_messages import StatRow, decode_event
+from ..wire.varints import PADDING, ByteView, Int64, UInt8, UInt64
+from .event_framing import EventBytes, joined_events
+from .event_messages import plain_event
 from .raw_strings import RawStrings
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 _COMPRESSED = 8
 _UNSET = 4  # a stat without a value reads as the int64 0
 _NOT_A_VALUE = 255
-_MAX_ROUNDS = 64
-"""Stats are found round by round, the k-th of every event at once; an event with more than this goes the slow path."""
+MOST_STATS = 4096
+"""Of an event: stats are found round by round, the k-th of every event at once."""
 
 _KIND_OF_TAG = np.full(256, _NOT_A_VALUE, np.uint8)
 for _tag, _kind in ((0x11, 2), (0x18, 3), (0x20, 4), (0x2A, 5), (0x32, 6), (0x38, 7), (0x42, 8)):
@@ -45,34 +43,42 @@ class EventColumns:
     stat_bits: UInt64
 
 
-def event_columns(events: EventBytes, strings: RawStrings, *, is_slow_path: bool = False) -> EventColumns:
+def event_columns(events: EventBytes, strings: RawStrings) -> EventColumns:
     """The columns of some events.
 
     Args:
         events: their bytes, one after the other, which end with `PADDING`.
         strings: takes up the texts and blobs.
-        is_slow_path: leave every event to the slow path (tests compare the two).
 
     Raises:
         TraceError: an event is not a readable XEvent; the message says which.
     """
-    view = ByteView(events.raw)
-    fast = _FastEvents(view, events.begin, events.end)
-    if is_slow_path:
-        fast.is_irregular[:] = True
-    columns = fast.stats().columns(fast, strings)
-    irregular = np.flatnonzero(fast.is_irregular)
-    return _with_slow_rows(columns, view, fast, irregular, strings) if len(irregular) else columns
+    found = _FoundEvents(events)
+    stats = found.stats()
+    found.is_irregular[stats.owners()[~stats.is_regular]] = True
+    irregular = np.flatnonzero(found.is_irregular)
+    if len(irregular):
+        found = _FoundEvents(_plain(events, irregular))
+        stats = found.stats()
+    return stats.columns(found, strings)
 
 
-class _FastEvents:
+def _plain(events: EventBytes, rows: Int64) -> EventBytes:
+    """The events, those of some rows as protobuf writes them."""
+    parts = [events.raw[low:high] for low, high in zip(events.begin.tolist(), events.end.tolist(), strict=True)]
+    for row in rows.tolist():
+        parts[row] = plain_event(parts[row], row)
+    joined = joined_events([*parts, PADDING])
+    return EventBytes(joined.raw, joined.begin[:-1], joined.end[:-1])
+
+
+class _FoundEvents:
     """The fields of each event before and after its stats, and where its stats lie."""
 
-    def __init__(self, view: ByteView, begin: Int64, end: Int64) -> None:
-        self.view = view
-        self.begin, self.end = begin, end
-        self.is_irregular = np.zeros(len(begin), np.bool_)
-        self._at = self.begin.copy()
+    def __init__(self, events: EventBytes) -> None:
+        self.view, self.end = ByteView(events.raw), events.end
+        self.is_irregular = np.zeros(len(events), np.bool_)
+        self._at = events.begin.copy()
         self.metadata_id = self._field(0x08)
         self.offset_ps = self._field(0x10)
         self.duration_ps = self._field(0x18)
@@ -103,12 +109,14 @@ class _FastEvents:
 
     def _find_stats(self) -> None:
         """Walk over the stats of all events in step: one round per position in the event."""
-        octets, rounds = self.view.octets, []
+        octets, rounds = self.view.octets, list[tuple[Int64, Int64, Int64]]()
         rows = np.flatnonzero((octets.take(self._at) == 0x22) & (self._at < self.end))
         at, end = self._at[rows], self.end[rows]
-        for _ in range(_MAX_ROUNDS):
-            if not len(rows):
-                break
+        while len(rows):
+            if len(rounds) == MOST_STATS:
+                raise TraceError(
+                    f"an event has more than {MOST_STATS} stats: no profiler writes that. Capture it again."
+                )
             length, size = self.view.varints(at + 1)
             begin = at + 1
             begin += size
@@ -125,8 +133,8 @@ class _FastEvents:
                 rows, at, end = rows[goes_on], at[goes_on], end[goes_on]
         self._rounds = rounds
 
-    def stats(self) -> _FastStats:
-        """Where the stats of the regular events lie, event by event."""
+    def stats(self) -> _FoundStats:
+        """The stats, event by event."""
         n_stats = np.zeros(len(self.end), np.int64)
         for rows, _, _ in self._rounds:
             n_stats[rows] += 1
@@ -137,10 +145,10 @@ class _FastEvents:
             slots = offsets[rows] + position
             begin[slots], end[slots] = round_begin, round_end
         self._rounds = []
-        return _FastStats(self.view, n_stats, begin, end)
+        return _FoundStats(self.view, n_stats, begin, end)
 
 
-class _FastStats:
+class _FoundStats:
     """Key, kind and value of each stat."""
 
     def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
@@ -174,30 +182,28 @@ class _FastStats:
         is_regular &= (self.kind != _NOT_A_VALUE) & (stop == end) & (is_unset | is_double | (size > 0))
         self.is_regular = is_regular
 
-    def columns(self, events: _FastEvents, strings: RawStrings) -> EventColumns:
-        """The columns of all events; irregular ones have zeros and no stats."""
-        if not self.is_regular.all():
-            events.is_irregular[self._owners()[~self.is_regular]] = True
-        n_stats, irregular = self.n_stats, events.is_irregular
-        key, kind, bits, at, holds_bytes = self.key, self.kind, self.bits, self.at, self.holds_bytes
-        if irregular.any():
-            keep = ~irregular[self._owners()]
-            n_stats = np.where(irregular, 0, n_stats)
-            key, kind, bits, at, holds_bytes = key[keep], kind[keep], bits[keep], at[keep], holds_bytes[keep]
-        self._intern(kind, bits, at, holds_bytes, strings)
+    def columns(self, events: _FoundEvents, strings: RawStrings) -> EventColumns:
+        """The columns of events that are all regular; to be called once."""
+        self._intern(strings)
         return EventColumns(
-            events.metadata_id, events.offset_ps, events.duration_ps, events.n_occurrences, n_stats, key, kind, bits
+            events.metadata_id,
+            events.offset_ps,
+            events.duration_ps,
+            events.n_occurrences,
+            self.n_stats,
+            self.key,
+            self.kind,
+            self.bits,
         )
 
-    def _owners(self) -> Int64:
+    def owners(self) -> Int64:
         """The event of each stat."""
         return np.repeat(np.arange(len(self.n_stats)), self.n_stats)
 
-    def _intern(
-        self, kind: UInt8, bits: UInt64, at: Int64, holds_bytes: npt.NDArray[np.bool_], strings: RawStrings
-    ) -> None:
+    def _intern(self, strings: RawStrings) -> None:
         """Replace, in place, the lengths of texts and blobs by their index in the string table."""
-        rows = np.flatnonzero(holds_bytes)
+        kind, bits, at = self.kind, self.bits, self.at
+        rows = np.flatnonzero(self.holds_bytes)
         texts = rows[kind[rows] == StatKind.STRING]
         if len(texts):
             bits[texts] = strings.text_ids(self.view, at[texts], bits[texts].view(np.int64)).view(np.uint64)
@@ -206,39 +212,3 @@ class _FastStats:
             is_blob = kind[row] == StatKind.BYTES
             bits[row] = strings.blob_id(raw) if is_blob else strings.compressed_text_id(raw)
         kind[kind == _COMPRESSED] = StatKind.STRING
-
-
-def _with_slow_rows(
-    columns: EventColumns, view: ByteView, fast: _FastEvents, irregular: Int64, strings: RawStrings
-) -> EventColumns:
-    """Decode the irregular events one by one and put them in their places."""
-    fields = np.zeros((len(irregular), 4), np.int64)
-    n_stats = columns.n_stats.copy()
-    stats: list[StatRow] = []
-    for k, row in enumerate(irregular.tolist()):
-        content = view.content[int(fast.begin[row]) : int(fast.end[row])]
-        *values, event_stats = decode_event(content, row, strings)
-        fields[k] = values
-        n_stats[row] = len(event_stats)
-        stats += event_stats
-    for column, slow in zip(
-        (columns.metadata_id, columns.offset_ps, columns.duration_ps, columns.n_occurrences), fields.T, strict=True
-    ):
-        column[irregular] = slow
-    is_slow = np.zeros(len(n_stats), np.bool_)
-    is_slow[irregular] = True
-    from_slow = np.repeat(is_slow, n_stats)
-    key = _mixed(columns.stat_key, [row[0] for row in stats], from_slow)
-    kind = _mixed(columns.stat_kind, [row[1] for row in stats], from_slow)
-    bits = _mixed(columns.stat_bits, [row[2] for row in stats], from_slow)
-    return EventColumns(
-        columns.metadata_id, columns.offset_ps, columns.duration_ps, columns.n_occurrences, n_stats, key, kind, bits
-    )
-
-
-def _mixed(fast: npt.NDArray[Scalar], slow: list[int], is_slow: npt.NDArray[np.bool_]) -> npt.NDArray[Scalar]:
-    """One column from the values of the two paths."""
-    whole = np.empty(len(is_slow), fast.dtype)
-    whole[~is_slow] = fast
-    whole[is_slow] = np.array(slow, fast.dtype)
-    return whole

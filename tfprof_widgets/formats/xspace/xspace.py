@@ -29,15 +29,17 @@ _BLOCK_EVENTS = 2**14
 """Lines are decoded together until they hold this many events: enough to make NumPy's overhead vanish, few enough to
 keep the temporary arrays small beside the result."""
 
+_Block = list[tuple[int, int, EventBytes]]
+"""Serialised events of some lines of one plane: the number of the line, when it starts, and its events."""
 
-def read_xspace(data: bytes | Content, *, host: str = "", source: str = "", is_slow_path: bool = False) -> Trace:
+
+def read_xspace(data: bytes | Content, *, host: str = "", source: str = "") -> Trace:
     """Read an XSpace.
 
     Args:
         data: content of the file; of a `FileContent` only pieces are in memory at a time.
         host: name of the host that wrote it; by default the one the file names, if it names one.
         source: what to call the file in an error message.
-        is_slow_path: decode every event message by message; same result, for tests.
 
     Returns:
         A trace with one session. Lines of the same id in one plane are one line.
@@ -54,7 +56,7 @@ def read_xspace(data: bytes | Content, *, host: str = "", source: str = "", is_s
     if not content.size:
         raise EmptyTraceError(f"{where} is empty (0 bytes): the capture wrote nothing. Capture again.")
     try:
-        reader = _Reader(is_slow_path=is_slow_path)
+        reader = _Reader()
         reader.read(space_parts(content), host)
         return reader.trace()
     except TraceError as error:
@@ -64,8 +66,7 @@ def read_xspace(data: bytes | Content, *, host: str = "", source: str = "", is_s
 class _Reader:
     """Collects the tables of one XSpace, plane by plane."""
 
-    def __init__(self, *, is_slow_path: bool) -> None:
-        self.is_slow_path = is_slow_path
+    def __init__(self) -> None:
         self.strings = RawStrings()
         self.metadata = [MetadataRow(-1, 0)]
         """The first stands for ids that no plane knows."""
@@ -102,7 +103,7 @@ class _Reader:
     def _blocks(self, index: int, plane: PlanePart) -> Iterator[_Block]:
         """The events of a plane, some lines or a part of a line at a time; takes up its lines on the way."""
         line_of_id: dict[int, int] = {}
-        block = _Block()
+        block, n_events = _Block(), 0
         for line in plane.lines:
             line_id = line_of_id.setdefault(line.id, len(self.lines))
             if line_id == len(self.lines):
@@ -110,11 +111,12 @@ class _Reader:
             start_ps = self._line_start_ps(line)
             for events in line.events():
                 for first in range(0, len(events), _BLOCK_EVENTS):
-                    block.add(line_id, start_ps, events.part(first, min(first + _BLOCK_EVENTS, len(events))))
-                    if block.n_events >= _BLOCK_EVENTS:
+                    block.append((line_id, start_ps, events.part(first, min(first + _BLOCK_EVENTS, len(events)))))
+                    n_events += len(block[-1][2])
+                    if n_events >= _BLOCK_EVENTS:
                         yield block
-                        block = _Block()
-        if block.n_events:
+                        block, n_events = _Block(), 0
+        if n_events:
             yield block
 
     def _line_start_ps(self, line: LinePart) -> int:
@@ -125,11 +127,13 @@ class _Reader:
 
     def _take_up(self, block: _Block, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
         try:
-            events = event_columns(block.joined(), self.strings, is_slow_path=self.is_slow_path)
+            events = event_columns(_joined(block), self.strings)
         except TraceError as error:
-            where = f"plane {decoded(plane.message.name)!r}, lines {block.line_ids}"
+            where = f"plane {decoded(plane.message.name)!r}, lines {[line_id for line_id, _, _ in block]}"
             raise TraceError(f"{where}: {error}") from error.__cause__
-        line_id, line_start = block.per_event()
+        n_events = [len(part) for _, _, part in block]
+        line_id = np.repeat(np.array([line_id for line_id, _, _ in block], np.int32), n_events)
+        line_start = np.repeat(np.array([start_ps for _, start_ps, _ in block], np.int64), n_events)
         kind, bits = resolved_columns(events.stat_kind, events.stat_bits, names)
         self.columns.add(
             {
@@ -170,37 +174,14 @@ class _Reader:
         )
 
 
-class _Block:
-    """Serialised events of some lines of one plane."""
-
-    def __init__(self) -> None:
-        self.n_events = 0
-        self.line_ids: list[int] = []
-        self._starts: list[int] = []
-        self._counts: list[int] = []
-        self._parts: list[EventBytes] = []
-
-    def add(self, line_id: int, start_ps: int, events: EventBytes) -> None:
-        self.line_ids.append(line_id)
-        self._starts.append(start_ps)
-        self._counts.append(len(events))
-        self._parts.append(events)
-        self.n_events += len(events)
-
-    def joined(self) -> EventBytes:
-        """All events one after the other, and `PADDING`; to be called once."""
-        parts, self._parts = self._parts, []
-        before = np.cumsum([0, *(len(part.raw) for part in parts)]).tolist()
-        return EventBytes(
-            b"".join([*(part.raw for part in parts), PADDING]),
-            np.concatenate([part.begin + n for part, n in zip(parts, before, strict=False)]),
-            np.concatenate([part.end + n for part, n in zip(parts, before, strict=False)]),
-        )
-
-    def per_event(self) -> tuple[np.ndarray[Any, np.dtype[np.int32]], Int64]:
-        """The line of each event and when that line starts."""
-        line_id = np.repeat(np.array(self.line_ids, np.int32), self._counts)
-        return line_id, np.repeat(np.array(self._starts, np.int64), self._counts)
+def _joined(block: _Block) -> EventBytes:
+    """All events one after the other, and `PADDING`."""
+    before = np.cumsum([0, *(len(part.raw) for _, _, part in block)]).tolist()
+    return EventBytes(
+        b"".join([*(part.raw for _, _, part in block), PADDING]),
+        np.concatenate([part.begin + n for (_, _, part), n in zip(block, before, strict=False)]),
+        np.concatenate([part.end + n for (_, _, part), n in zip(block, before, strict=False)]),
+    )
 
 
 def _session(host: str, clock: Clock, table: EventTable) -> Session:
