@@ -78,7 +78,7 @@ def read(data: bytes) -> Trace:
     return found
 
 
-def _all_plain(events: EventBytes, strings: RawStrings) -> event_columns.EventColumns:
+def _all_plain(events: EventBytes, strings: RawStrings) -> tuple[event_columns.EventFields, event_columns.StatFields]:
     return event_columns.event_columns(event_columns._plain(events, np.arange(len(events))), strings)
 
 

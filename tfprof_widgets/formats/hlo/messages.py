@@ -37,9 +37,6 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     ),
     "Window": (("dimensions", 1, "WindowDimension repeated"),),
     "ConvolutionDimensions": (
-        ("kernel_input_feature", 3, "int64"),
-        ("kernel_output_feature", 4, "int64"),
-        ("kernel_spatial", 6, "int64 repeated"),
         ("input_batch", 7, "int64"),
         ("input_feature", 8, "int64"),
         ("output_batch", 9, "int64"),
@@ -83,7 +80,6 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("name", 1, "bytes"),
         ("computations", 3, "Computation repeated"),
         ("id", 5, "int64"),
-        ("entry_computation_id", 6, "int64"),
         ("stack_frame_index", 17, "StackFrameIndex"),
     ),
     "Wrapped": (("hlo_module", 1, "Module"),),

@@ -14,7 +14,7 @@ from .step_stats import read_step_stats
 
 
 def read_run_metadata(
-    steps: Mapping[int, bytes], *, graph: bytes | None = None, op_log: bytes | None = None, source: str = ""
+    steps: Mapping[int, bytes], *, graph: bytes | None = None, op_log: bytes | None = None
 ) -> tuple[Trace, OpGraph]:
     """Read what a session of TensorFlow 1 noted of its runs.
 
@@ -23,15 +23,13 @@ def read_run_metadata(
         graph: the bytes of the GraphDef, best of `graph.as_graph_def(add_shapes=True)`; without it types and edges come
             from what the executions are labelled with, and from the graphs of partitions where the session noted them.
         op_log: the bytes of an OpLogProto (`tfprof_log`): float operations, call stacks, trainable variables.
-        source: what to call the files in an error message.
 
     Raises:
         EmptyTraceError: a message is empty, or holds no step stats.
         TraceError: some bytes are not what they should be; the message says which, and at which byte.
     """
-    stats = read_step_stats(steps, source=source)
-    nodes = read_graph_def(graph, source=f"The graph of {source}" if source else "") if graph else None
+    stats = read_step_stats(steps)
+    nodes = read_graph_def(graph) if graph else None
     if nodes is None and stats.partitions:
         nodes = graph_nodes(stats.partitions)
-    log = read_op_log(op_log, source=f"The op log of {source}" if source else "")
-    return step_trace(stats), op_graph_of(stats, nodes, log)
+    return step_trace(stats), op_graph_of(stats, nodes, read_op_log(op_log))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,10 +17,6 @@ from ...trace.times import MAX_PS
 from ...trace.trace import DERIVED_LINE_BASE, Line, Plane, Trace
 
 
-def _longs() -> array[int]:
-    return array("q")
-
-
 @dataclass
 class TraceBuilder:
     """Collects events; times are picoseconds after the origin."""
@@ -32,10 +27,8 @@ class TraceBuilder:
     _lines: dict[tuple[int, str], tuple[int, bool]] = field(default_factory=dict)
     """`(plane, name)` to the line's number and whether it is derived."""
     _strings: StringTable = field(default_factory=StringTable)
-    _start: array[int] = field(default_factory=_longs)
-    _duration: array[int] = field(default_factory=_longs)
-    _line: array[int] = field(default_factory=_longs)
-    _name: array[int] = field(default_factory=_longs)
+    _events: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """Start, duration, line and name."""
     _stats: list[list[StatRow]] = field(default_factory=list)
 
     def line(self, host: str, plane: str, name: str, *, is_derived: bool = False) -> int:
@@ -47,10 +40,7 @@ class TraceBuilder:
         """Add an event; what lies beyond 13 days of the origin is cut to that."""
         start_ps = max(-MAX_PS, min(start_ps, MAX_PS))
         duration_ps = max(0, min(duration_ps, MAX_PS))
-        self._start.append(start_ps)
-        self._duration.append(duration_ps)
-        self._line.append(line)
-        self._name.append(self._strings.id_of(name))
+        self._events.append((start_ps, duration_ps, line, self._strings.id_of(name)))
         self._stats.append([self._strings.stat(key, value) for key, value in stats.items()])
 
     def trace(self, hosts: Iterable[str] = ()) -> Trace:
@@ -63,16 +53,17 @@ class TraceBuilder:
         final = np.zeros(len(order), np.int32)
         for place, key in enumerate(order):
             final[self._lines[key][0]] = place
-        line = final[np.array(self._line, np.int64)] if order else np.empty(0, np.int32)
+        start_ps, duration_ps, number, name_id = np.array(self._events, np.int64).reshape(-1, 4).T
+        line = final[number] if order else np.empty(0, np.int32)
         keys = list(self._planes)
         plane = np.array([key[0] for key in order], np.int32)[line] if order else np.empty(0, np.int32)
         names = list(dict.fromkeys([*hosts, *(host for host, _ in keys)])) or [""]
         session_of_plane = np.array([names.index(host) for host, _ in keys] or [0], np.int32)
-        metadata = event_metadata(np.array(self._name, np.int64), plane)
+        metadata = event_metadata(name_id, plane)
         table = in_order(
             EventTable(
-                start_ps=np.array(self._start, np.int64),
-                duration_ps=np.array(self._duration, np.int64),
+                start_ps=start_ps.copy(),
+                duration_ps=duration_ps.copy(),
                 line_id=line,
                 metadata_id=metadata.row_of_event,
                 session_id=session_of_plane[plane] if len(plane) else np.empty(0, np.int32),

@@ -6,13 +6,11 @@ redundant bytes) is noticed, event by event, and goes through protobuf, which wr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...errors import TraceError
 from ...trace.trace import StatKind
-from ..wire.varints import PADDING, ByteView, Int64, UInt8, UInt64
+from ..wire.varints import PADDING, ByteView, Int64
 from .event_framing import EventBytes, joined_events
 from .event_messages import plain_event
 from .raw_strings import RawStrings
@@ -28,23 +26,8 @@ for _tag, _kind in ((0x11, 2), (0x18, 3), (0x20, 4), (0x2A, 5), (0x32, 6), (0x38
     _KIND_OF_TAG[_tag] = _kind
 
 
-@dataclass(frozen=True)
-class EventColumns:
-    """Events in file order, ids as they stand in the file. The stats of event `i` follow those of event `i - 1`."""
-
-    metadata_id: Int64
-    offset_ps: Int64
-    duration_ps: Int64
-    n_occurrences: Int64
-    n_stats: Int64
-    stat_key: Int64
-    stat_kind: UInt8
-    """A `StatKind`, or 7 for a stat whose bits are a stat metadata id, until the plane's table turns it into a text."""
-    stat_bits: UInt64
-
-
-def event_columns(events: EventBytes, strings: RawStrings) -> EventColumns:
-    """The columns of some events.
+def event_columns(events: EventBytes, strings: RawStrings) -> tuple[EventFields, StatFields]:
+    """The columns of some events and of their stats, ids as they stand in the file.
 
     Args:
         events: their bytes, one after the other, which end with `PADDING`.
@@ -53,14 +36,15 @@ def event_columns(events: EventBytes, strings: RawStrings) -> EventColumns:
     Raises:
         TraceError: an event is not a readable XEvent; the message says which.
     """
-    found = _FoundEvents(events)
+    found = EventFields(events)
     stats = found.stats()
     found.is_irregular[stats.owners()[~stats.is_regular]] = True
     irregular = np.flatnonzero(found.is_irregular)
     if len(irregular):
-        found = _FoundEvents(_plain(events, irregular))
+        found = EventFields(_plain(events, irregular))
         stats = found.stats()
-    return stats.columns(found, strings)
+    stats.intern(strings)
+    return found, stats
 
 
 def _plain(events: EventBytes, rows: Int64) -> EventBytes:
@@ -72,7 +56,7 @@ def _plain(events: EventBytes, rows: Int64) -> EventBytes:
     return EventBytes(joined.raw, joined.begin[:-1], joined.end[:-1])
 
 
-class _FoundEvents:
+class EventFields:
     """The fields of each event before and after its stats, and where its stats lie."""
 
     def __init__(self, events: EventBytes) -> None:
@@ -133,7 +117,7 @@ class _FoundEvents:
                 rows, at, end = rows[goes_on], at[goes_on], end[goes_on]
         self._rounds = rounds
 
-    def stats(self) -> _FoundStats:
+    def stats(self) -> StatFields:
         """The stats, event by event."""
         n_stats = np.zeros(len(self.end), np.int64)
         for rows, _, _ in self._rounds:
@@ -145,11 +129,14 @@ class _FoundEvents:
             slots = offsets[rows] + position
             begin[slots], end[slots] = round_begin, round_end
         self._rounds = []
-        return _FoundStats(self.view, n_stats, begin, end)
+        return StatFields(self.view, n_stats, begin, end)
 
 
-class _FoundStats:
-    """Key, kind and value of each stat."""
+class StatFields:
+    """Key, kind and value of each stat, event after event.
+
+    A kind is a `StatKind`, or 7 for a stat whose bits are a stat metadata id, until the plane's table turns it into a text.
+    """
 
     def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
         self.view, self.n_stats = view, n_stats
@@ -182,25 +169,11 @@ class _FoundStats:
         is_regular &= (self.kind != _NOT_A_VALUE) & (stop == end) & (is_unset | is_double | (size > 0))
         self.is_regular = is_regular
 
-    def columns(self, events: _FoundEvents, strings: RawStrings) -> EventColumns:
-        """The columns of events that are all regular; to be called once."""
-        self._intern(strings)
-        return EventColumns(
-            events.metadata_id,
-            events.offset_ps,
-            events.duration_ps,
-            events.n_occurrences,
-            self.n_stats,
-            self.key,
-            self.kind,
-            self.bits,
-        )
-
     def owners(self) -> Int64:
         """The event of each stat."""
         return np.repeat(np.arange(len(self.n_stats)), self.n_stats)
 
-    def _intern(self, strings: RawStrings) -> None:
+    def intern(self, strings: RawStrings) -> None:
         """Replace, in place, the lengths of texts and blobs by their index in the string table."""
         kind, bits, at = self.kind, self.bits, self.at
         rows = np.flatnonzero(self.holds_bytes)

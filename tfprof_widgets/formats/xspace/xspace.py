@@ -127,14 +127,14 @@ class _Reader:
 
     def _take_up(self, block: _Block, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
         try:
-            events = event_columns(_joined(block), self.strings)
+            events, stats = event_columns(_joined(block), self.strings)
         except TraceError as error:
             where = f"plane {decoded(plane.message.name)!r}, lines {[line_id for line_id, _, _ in block]}"
             raise TraceError(f"{where}: {error}") from error.__cause__
         n_events = [len(part) for _, _, part in block]
         line_id = np.repeat(np.array([line_id for line_id, _, _ in block], np.int32), n_events)
         line_start = np.repeat(np.array([start_ps for _, start_ps, _ in block], np.int64), n_events)
-        kind, bits = resolved_columns(events.stat_kind, events.stat_bits, names)
+        kind, bits = resolved_columns(stats.kind, stats.bits, names)
         self.columns.add(
             {
                 "start_ps": line_start + self._in_range(events.offset_ps, low=-MAX_PS),
@@ -144,7 +144,7 @@ class _Reader:
                 "session_id": np.zeros(len(line_id), np.int32),
                 "n_occurrences": np.clip(events.n_occurrences, 0, 2**31 - 1).astype(np.int32),
             },
-            Stats(events.n_stats, names.of(events.stat_key), kind, bits),
+            Stats(stats.n_stats, names.of(stats.key), kind, bits),
         )
 
     def _in_range(self, times_ps: Int64, *, low: int) -> Int64:
