@@ -247,7 +247,7 @@ class ClusterResults(Totals):
     @cached_property
     def op_graph(self) -> OpGraph:
         """Ops and edges, with costs over the whole capture."""
-        return compute_captured_graph(self, partial(total_costs, self)).graph
+        return compute_captured_graph(self, partial(total_costs, self))
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:

@@ -1,6 +1,6 @@
 """Totals of ops of all hosts -> the costs of an `OpGraph`, over the whole capture instead of step by step.
 
-total_costs(results, of_framework_op) -> OpCosts
+total_costs(results, of_framework_op) -> Costs
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pandas as pd
 from ...trace.trace import Int32
 from ..base.op_names import parse_op_names
 from ..base.units import PS_PER_US
-from ..tree.captured_graph import OpCosts
+from ..tree.captured_graph import Costs
 
 if TYPE_CHECKING:
     from ..facts.totals import Totals
@@ -31,7 +31,7 @@ _UNKNOWN_BYTES = (
 )
 
 
-def total_costs(results: Totals, of_framework_op: Int32) -> OpCosts:
+def total_costs(results: Totals, of_framework_op: Int32) -> Costs:
     """Each op has one row a side, which stands outside of any step (-1), at the begin of the capture.
 
     Its device is `/host:CPU` of all hosts, or the first device's kind. Memory is what an op asked for (`allocated_bytes`);
@@ -52,7 +52,7 @@ def total_costs(results: Totals, of_framework_op: Int32) -> OpCosts:
     times = ran.drop(columns="n_runs").assign(step=-1, start_us=0.0)
     end_us = int(results.trace.end_ps.max(initial=0)) / PS_PER_US
     runs = ran.groupby("op", as_index=False)["n_runs"].max().assign(step=-1, start_us=0.0, end_us=end_us)
-    return OpCosts(dict(times), dict(runs), dict(_memory(results, of_framework_op)))
+    return {"times": dict(times), "runs": dict(runs), "memory": dict(_memory(results, of_framework_op))}
 
 
 def _memory(results: Totals, of_framework_op: Int32) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,13 +23,8 @@ TRAINABLE = "_trainable_variables"
 """The op type that tfprof counts parameters by."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CapturedGraph:
-    """The ops of a capture, and which op of the trace each is."""
-
-    graph: OpGraph
-    of_framework_op: Int32
-    """For each framework op of `OpShares` its row of `graph.ops`, -1 for those that did not run."""
+Costs = dict[str, dict[str, Any]]
+"""The tables `times`, `runs` and `memory` of an `OpGraph`: what running the ops cost."""
 
 
 def compute_op_graph(facts: Facts) -> OpGraph:
@@ -46,29 +40,20 @@ def compute_op_graph(facts: Facts) -> OpGraph:
     (see `captured_memory`): `output_bytes` and the temporary and persistent bytes are not in it, so 0. Figures are of the whole
     capture, not per step, unless asked otherwise.
     """
-    return compute_captured_graph(facts, partial(costs_of_events, facts)).graph
+    return compute_captured_graph(facts, partial(costs_of_events, facts))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class OpCosts:
-    """Tables of an `OpGraph`: what running the ops cost."""
-
-    times: dict[str, Any]
-    runs: dict[str, Any]
-    memory: dict[str, Any]
-
-
-def costs_of_events(facts: Facts, of_framework_op: Int32) -> OpCosts:
+def costs_of_events(facts: Facts, of_framework_op: Int32) -> Costs:
     """The costs, execution by execution."""
-    return OpCosts(
-        times=captured_times(facts, of_framework_op),
-        runs=captured_runs(facts, of_framework_op),
-        memory=captured_memory(facts, of_framework_op),
-    )
+    return {
+        "times": captured_times(facts, of_framework_op),
+        "runs": captured_runs(facts, of_framework_op),
+        "memory": captured_memory(facts, of_framework_op),
+    }
 
 
-def compute_captured_graph(facts: Totals, costs_of: Callable[[Int32], OpCosts]) -> CapturedGraph:
-    """The same, and which op of the trace each is.
+def compute_captured_graph(facts: Totals, costs_of: Callable[[Int32], Costs]) -> OpGraph:
+    """The same with costs of any kind.
 
     Args:
         facts: of the capture.
@@ -84,18 +69,16 @@ def compute_captured_graph(facts: Totals, costs_of: Callable[[Int32], OpCosts]) 
             "name": list(ops.name),
             "type": list(ops.type),
             "frame": frame,
-            "device": _device(ops, costs.times, on_host=False),
-            "host_device": _device(ops, costs.times, on_host=True),
+            "device": _device(ops, costs["times"], on_host=False),
+            "host_device": _device(ops, costs["times"], on_host=True),
             **details,
         },
         "inputs": _inputs(source_map, ops),
         "shapes": _shapes(source_map, ops),
         "frames": frames,
-        "runs": costs.runs,
-        "times": costs.times,
-        "memory": costs.memory,
+        **costs,
     }
-    return CapturedGraph(make_op_graph(tables, is_whole=False, counts_steps=False), ops.of_framework_op)
+    return make_op_graph(tables, is_whole=False, counts_steps=False)
 
 
 def _device(ops: CapturedOps, times: dict[str, Any], *, on_host: bool) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from tests.unit.analysis.memory.test_memory import give, take
 from tfprof_widgets.analysis.ops.ops import by_type
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.tree.captured_frames import GRADIENT
-from tfprof_widgets.analysis.tree.captured_graph import TRAINABLE, compute_captured_graph, costs_of_events
+from tfprof_widgets.analysis.tree.captured_graph import TRAINABLE
+from tfprof_widgets.analysis.tree.captured_names import name_ops
 from tfprof_widgets.formats.sidecar import parse_source_map
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.op_graph import TABLES, OpGraph
@@ -44,8 +44,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 def assert_totals(results: Results) -> None:
     """Time, sides and executions are those of the table of ops: in all, by type and by op."""
-    found = compute_captured_graph(results, partial(costs_of_events, results))
-    graph, ops = found.graph, results.ops
+    graph, ops = results.op_graph, results.ops
     times = graph.times
     assert times["duration_us"].sum() == pytest.approx(ops["total_self_time_us"].sum(), rel=1e-9)
     for side, of_side in ops.groupby("device"):
@@ -56,7 +55,7 @@ def assert_totals(results: Results) -> None:
     pd.testing.assert_series_equal(times.groupby(kind)["duration_us"].sum(), wanted, check_names=False)
     shares = results.op_shares
     keys = zip(np.where(shares.is_device, "Device", "Host"), shares.name, strict=True)
-    row = {key: int(op) for key, op in zip(keys, found.of_framework_op, strict=True) if op >= 0}
+    row = {key: int(op) for key, op in zip(keys, name_ops(results).of_framework_op, strict=True) if op >= 0}
     own_row = [row[key] for key in zip(ops["device"], ops["name"], strict=True)]
     n = len(graph.ops)
     by_op = np.bincount(times["op"], times["duration_us"], n)
