@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .step_stats import AllocatorUse, Execution
 from .task_devices import HOST_PLANE, Place
@@ -22,9 +22,9 @@ class _Change:
     n_bytes: int
     address: int
     one: Execution
-    shape: str
-    dtype: int
-    is_output: bool
+    shape: str = ""
+    dtype: int = 0
+    is_output: bool = False
 
 
 def add_memory(
@@ -57,26 +57,16 @@ def _changes(one: Execution, use: AllocatorUse, n_addresses: int) -> list[_Chang
     held: defaultdict[int, deque[_Change]] = defaultdict(deque)
     outputs = [tensor for tensor in one.outputs if tensor.shape is not None]
     for time_us, n_bytes in use.records:
+        change = _Change(time_us, n_bytes, n_addresses + len(found) + 1, one)
         if n_bytes >= 0:
             of = next((t for t in outputs if n_bytes in (t.allocated_bytes, t.requested_bytes)), None)
-            if of is not None:
+            if of is not None and of.shape is not None:
                 outputs.remove(of)
-            shape = "" if of is None or of.shape is None else f"[{','.join(map(str, of.shape))}]"
-            address = n_addresses + len(found) + 1
-            change = _Change(time_us, n_bytes, address, one, shape, of.dtype if of else 0, of is not None)
+                shape = f"[{','.join(map(str, of.shape))}]"
+                change = replace(change, shape=shape, dtype=of.dtype, is_output=True)
             held[n_bytes].append(change)
-        else:
-            source = held[-n_bytes].popleft() if held[-n_bytes] else None
-            address = source.address if source else n_addresses + len(found) + 1
-            change = _Change(
-                time_us,
-                n_bytes,
-                address,
-                one,
-                source.shape if source else "",
-                source.dtype if source else 0,
-                source is not None and source.is_output,
-            )
+        elif held[-n_bytes]:
+            change = replace(held[-n_bytes].popleft(), time_us=time_us, n_bytes=n_bytes)
         found.append(change)
     return found
 

@@ -6,8 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_Key = tuple[bool, int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Maker:
@@ -38,28 +36,16 @@ class TensorMakers:
         It is the last one of its own task before it, else the next one after it, else one of another task. A tensor that
         was received comes from another task, if it can, and never from another arrival.
         """
-        near: list[_Key] = []
-        far: list[_Key] = []
+        keys: list[tuple[bool, bool, int, int]] = []  # is near, is before, how close, the row below 0
         for (host, is_received), starts in self._of.items():  # as many as there are tasks
             if taker.is_received and is_received:
                 continue
-            found = _closest(starts, taker)
-            if found is not None:
-                (near if (host == taker.host) != taker.is_received else far).append(found)
-        best = max(near or far, default=None)
-        return -1 if best is None else -best[2]
-
-
-def _closest(starts: list[tuple[int, int]], taker: Maker) -> _Key | None:
-    """Of `(start, -row)` in order the best one as `(is before, closeness, -row)`; None for none but the taker."""
-    at = bisect_right(starts, (taker.start_ps, 1)) - 1
-    if at >= 0 and starts[at] == (taker.start_ps, -taker.row):
-        at -= 1
-    if at >= 0:
-        start, row = starts[at]
-        return True, start, row
-    after = bisect_right(starts, (taker.start_ps, 1))
-    if after == len(starts):
-        return None
-    start, row = starts[bisect_right(starts, (starts[after][0], 1)) - 1]
-    return False, -start, row
+            is_near = (host == taker.host) != taker.is_received
+            at = bisect_right(starts, (taker.start_ps, 1))
+            before = [one for one in starts[max(at - 2, 0) : at] if one != (taker.start_ps, -taker.row)]
+            if before:
+                keys.append((is_near, True, *before[-1]))
+            elif at < len(starts):
+                start, row = starts[bisect_right(starts, (starts[at][0], 1)) - 1]
+                keys.append((is_near, False, -start, row))
+        return -max(keys)[-1] if keys else -1
