@@ -50,8 +50,17 @@ TABLES: dict[str, dict[str, str]] = {
     },
 }
 """Tables of an `OpGraph`, their columns and dtypes."""
-_OPTIONAL = {("ops", "dtype"): 0}
-"""Columns that few sources know, and what they hold where they are not given."""
+_OPTIONAL = {
+    "ops": ("dtype",),
+    "memory": (
+        "output_bytes",
+        "accelerator_temp_bytes",
+        "host_temp_bytes",
+        "accelerator_persistent_bytes",
+        "host_persistent_bytes",
+    ),
+}
+"""Columns that few sources know; 0 where they are not given."""
 MOST_FLOAT_OPS = 2**50
 """So many float operations an execution has at most: far more than a device does in a second, and 2^13 times that fits."""
 
@@ -123,8 +132,7 @@ def _frame(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
     dtypes = TABLES[name]
     if columns:
         n = len(next(iter(columns.values())))
-        given = {key: [value] * n for (table, key), value in _OPTIONAL.items() if table == name}
-        columns = {**given, **columns}
+        columns = {**dict.fromkeys(_OPTIONAL.get(name, ()), [0] * n), **columns}
     if columns and set(columns) != set(dtypes):
         raise KeyError(f"{name} has the columns {sorted(columns)}, not {sorted(dtypes)}")
     return pd.DataFrame({key: pd.Series(columns.get(key, ()), dtype=dtype) for key, dtype in dtypes.items()})

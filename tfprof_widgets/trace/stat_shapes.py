@@ -95,14 +95,14 @@ class ShapeIndex:
         sums = self._sums(n_stats, number, kind)
         shape, is_known = self._looked_up(sums)
         if not is_known.all():
-            new, event = np.unique(sums[~is_known], return_index=True)
-            event = np.flatnonzero(~is_known)[event]
-            ends = np.cumsum(n_stats)
+            new, first = np.unique(sums[~is_known], return_index=True)
+            order = np.argsort(first)  # numbers as they occur, whatever the random numbers are
+            event, ends = np.flatnonzero(~is_known)[first[order]], np.cumsum(n_stats)
+            place = np.searchsorted(self._known, new)
+            self._shape_of = np.insert(self._shape_of, place, len(self) + np.argsort(order))
+            self._known = np.insert(self._known, place, new)
             for low, high in zip((ends - n_stats)[event].tolist(), ends[event].tolist(), strict=True):
                 self._shapes.append((number[low:high].copy(), kind[low:high].copy()))
-            place = np.searchsorted(self._known, new)
-            self._shape_of = np.insert(self._shape_of, place, len(self._known) + np.arange(len(new)))
-            self._known = np.insert(self._known, place, new)
             shape, _ = self._looked_up(sums)
         return shape
 

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from ..facts.totals import Totals
 
 _HOST, _DEVICE = "/host:CPU", "/device"
-_UNKNOWN_BYTES = (
-    "peak_bytes",
-    "residual_bytes",
-    "in_use_bytes",
-    "output_bytes",
-    "accelerator_temp_bytes",
-    "host_temp_bytes",
-    "accelerator_persistent_bytes",
-    "host_persistent_bytes",
-)
 
 
 def total_costs(results: Totals, of_framework_op: Int32) -> Costs:
@@ -64,4 +54,4 @@ def _memory(results: Totals, of_framework_op: Int32) -> pd.DataFrame:
     at = np.array([number.get(name, -1) for name in parse_op_names(used.name).name], np.int64)
     every = pd.DataFrame({"op": at, "requested_bytes": used.allocated_bytes})
     known = every[(every["op"] >= 0) & (every["requested_bytes"] > 0)].reset_index(drop=True)
-    return known.assign(step=-1, time_us=0, **dict.fromkeys(_UNKNOWN_BYTES, 0))
+    return known.assign(step=-1, time_us=0, peak_bytes=0, residual_bytes=0, in_use_bytes=0)

@@ -17,14 +17,6 @@ from ..facts.facts import Facts
 from ..memory.memory_snapshots import Snapshots
 
 _PS_PER_US = 1_000_000
-_UNKNOWN = (
-    "output_bytes",
-    "accelerator_temp_bytes",
-    "host_temp_bytes",
-    "accelerator_persistent_bytes",
-    "host_persistent_bytes",
-)
-"""What memory events do not tell: 0 throughout."""
 
 
 def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
@@ -65,7 +57,6 @@ def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
         "peak_bytes": peak,
         "residual_bytes": sum_by(code[is_kept], n_bytes[is_kept], n),
         "in_use_bytes": in_use,
-        **{name: np.zeros(n, np.int64) for name in _UNKNOWN},
     }
 
 
