@@ -39,10 +39,6 @@ class _Row:
     duration_ps: int
     flow: int
 
-    @property
-    def name(self) -> str:
-        return event_name(self.one)
-
 
 def event_name(one: Execution) -> str:
     """`name:type`, as the analyses know ops; of a received tensor its name, of a copy or a kernel what ran."""
@@ -121,7 +117,7 @@ def _add_rows(builder: TraceBuilder, rows: list[_Row], stats: StepStats) -> None
             line = builder.line(
                 place.host, place.plane, f"{name} ({lane + 1})" if lane else name, is_derived=place.is_derived
             )
-            builder.add(line, row.name, row.start_ps, row.duration_ps, _stats(row, inputs[i], i in makers))
+            builder.add(line, event_name(row.one), row.start_ps, row.duration_ps, _stats(row, inputs[i], i in makers))
 
 
 def _stats(row: _Row, inputs: list[int], is_maker: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ...errors import TraceError
 from ...trace.bounds import clean_text
 from ..chrome.json_reader import Document
 from ..chrome.members import args_of, id_of, phase_of, picoseconds
+from .step_stats import RECEIVED, Execution
 
 _IS_TIMELINE = re.compile(rb'(?:CPU|GPU|cpu|gpu):\d+[^"\\\s]{0,60} Compute"|"Op (?:scheduling|execution) threads: ')
 _INPUT = re.compile(r"input\d+$")
@@ -46,8 +47,8 @@ class TimelineFile:
     """What is collected of one file."""
 
     processes: dict[Any, str] = field(default_factory=dict)
-    ops: list[tuple[tuple[Any, Any], str, str, tuple[str, ...], int, int]] = field(default_factory=list)
-    """Process and thread, name, type, inputs, start and duration in ns."""
+    ops: list[tuple[tuple[Any, Any], Execution]] = field(default_factory=list)
+    """Process and thread, and what an event tells of the execution: neither its step nor its device."""
     arrows: dict[tuple[Any, Any, int], list[str]] = field(default_factory=dict)
     """By process, thread and time the ops that an arrow leads from to what starts there."""
     objects: dict[tuple[Any, Any], TimelineObject] = field(default_factory=dict)
@@ -98,17 +99,27 @@ def _add(found: TimelineFile, event: dict[str, Any]) -> None:
         found.others[phase[:1]] += 1
 
 
-def _op(event: dict[str, Any]) -> tuple[tuple[Any, Any], str, str, tuple[str, ...], int, int]:
+def _op(event: dict[str, Any]) -> tuple[tuple[Any, Any], Execution]:
     args = args_of(event)
     if event.get("cat") != "Op" or "name" not in args:
         raise NotATimelineError(f"a span of category {str(event.get('cat'))[:40]!r}")
     if len(args) > _MOST_INPUTS:
         raise TraceError(f"it has {len(args)} args, more than {_MOST_INPUTS}, the limit")
-    inputs = tuple(clean_text(value) for name, value in args.items() if _INPUT.match(name))
+    op = clean_text(args.get("op", ""))
     start_ns = picoseconds(event, "ts") // 1000
     duration_ns = max(0, picoseconds(event, "dur") // 1000) if event.get("dur") is not None else 0
-    thread = id_of(event, "pid"), id_of(event, "tid")
-    return thread, clean_text(args["name"]), clean_text(args.get("op", "")), inputs, start_ns, duration_ns
+    return (id_of(event, "pid"), id_of(event, "tid")), Execution(
+        step=-1,
+        device="",
+        node=clean_text(args["name"]),
+        op="" if op == "unknown" else op,
+        inputs=tuple(clean_text(value) for name, value in args.items() if _INPUT.match(name)),
+        start_us=start_ns // 1000,
+        end_rel_us=duration_ns // 1000,
+        start_ns=start_ns,
+        duration_ns=duration_ns,
+        sent_from="elsewhere" if op == RECEIVED else "",
+    )
 
 
 def _object(found: TimelineFile, event: dict[str, Any], phase: str) -> None:

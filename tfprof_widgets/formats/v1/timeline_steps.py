@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...errors import EmptyTraceError, TraceError
 from ...trace.bounds import clean_text
 from ...trace.dtypes import dtype_name, dtype_number
-from .step_stats import RECEIVED, AllocatorUse, AllocatorValue, Execution, StepStats, Tensor
+from .step_stats import AllocatorUse, AllocatorValue, StepStats, Tensor
 from .tensor_tracks import TensorLife
 from .timeline_json import NotATimelineError, TimelineFile, TimelineObject, is_timeline, read_timeline
 
@@ -65,41 +66,24 @@ def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
         tensor = _tensor(one)
         tensors[device, one.name.partition(":")[0], one.start_ns].append((one, tensor))
         found.tensors.append(_life(step, device, one, tensor))
-    for (process, thread), op_name, op, told, start_ns, duration_ns in file.ops:
-        # tfprof tells no inputs, but draws arrows; the hook tells all inputs, and draws some.
-        inputs = told or tuple(file.arrows.get((process, thread, start_ns), ()))
+    for (process, thread), ran in file.ops:
         device = device_of.get(process, f"Process {process}")
         # Of the tensors of an op those are of one execution that begin when it does.
-        own = tensors.get((device, op_name.partition(":")[0], start_ns), [])
-        found.executions.append(_execution(step, device, (op_name, op, inputs), (start_ns, duration_ns), own))
+        own = tensors.get((device, ran.name, ran.start_ns), [])
+        found.executions.append(
+            replace(
+                ran,
+                step=step,
+                device=device,
+                # tfprof tells no inputs, but draws arrows; the hook tells all inputs, and draws some.
+                inputs=ran.inputs or tuple(file.arrows.get((process, thread, ran.start_ns), ())),
+                outputs=tuple(tensor for _, tensor in own),
+                allocators=_allocators(own),
+            )
+        )
     for allocator, time_ns, value in file.counters:
         found.counters.append(AllocatorValue(step, allocator or UNNAMED, time_ns, value))
     _warn(found, file, name)
-
-
-def _execution(
-    step: int,
-    device: str,
-    told: tuple[str, str, tuple[str, ...]],
-    time_ns: tuple[int, int],
-    made: list[tuple[TimelineObject, Tensor]],
-) -> Execution:
-    name, op, inputs = told
-    start_ns, duration_ns = time_ns
-    return Execution(
-        step=step,
-        device=device,
-        node=name,
-        op="" if op == "unknown" else op,
-        inputs=inputs,
-        start_us=start_ns // 1000,
-        end_rel_us=duration_ns // 1000,
-        start_ns=start_ns,
-        duration_ns=duration_ns,
-        sent_from="elsewhere" if op == RECEIVED else "",
-        outputs=tuple(tensor for _, tensor in made),
-        allocators=_allocators(made),
-    )
 
 
 def _allocators(made: list[tuple[TimelineObject, Tensor]]) -> tuple[AllocatorUse, ...]:
