@@ -27,8 +27,6 @@ from tests.builders import (
     tag,
     trace,
 )
-from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.xspace.event_columns import MOST_STATS
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Trace
 
@@ -105,13 +103,6 @@ def test_an_event_with_hundreds_of_stats_keeps_them_in_order() -> None:
     read = cpu(event("few", 0, 1, a=1), event("many", 1, 1, stats=values), event("few", 2, 1, a=2))
     assert read.stats.of(np.array([1])).bits.tolist() == list(range(300))
     assert read.int_stat("a").tolist() == [1, 0, 2]
-
-
-def test_an_event_with_more_stats_than_any_profiler_writes_is_refused() -> None:
-    values = [("k", i) for i in range(MOST_STATS + 1)]
-    assert cpu(event("e", 0, 1, stats=values[1:])).stats.n_rows == MOST_STATS
-    with pytest.raises(TraceError, match="more than 4096 stats"):
-        cpu(event("e", 0, 1, stats=values))
 
 
 def test_an_aggregated_event_has_a_count_and_is_nowhere_on_the_time_axis() -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import TraceError
 from ...trace.trace import StatKind
+from ..wire.framing import FramingError, varint
 from ..wire.varints import PADDING, ByteView, Int64
 from .event_framing import EventBytes, joined_events
 from .event_messages import plain_event
@@ -18,8 +18,8 @@ from .raw_strings import RawStrings
 _COMPRESSED = 8
 _UNSET = 4  # a stat without a value reads as the int64 0
 _NOT_A_VALUE = 255
-MOST_STATS = 4096
-"""Of an event: stats are found round by round, the k-th of every event at once."""
+_MOST_ROUNDS = 64
+"""Stats are found round by round, the k-th of every event at once; of events with more than this one by one."""
 
 _KIND_OF_TAG = np.full(256, _NOT_A_VALUE, np.uint8)
 for _tag, _kind in ((0x11, 2), (0x18, 3), (0x20, 4), (0x2A, 5), (0x32, 6), (0x38, 7), (0x42, 8)):
@@ -93,14 +93,14 @@ class EventFields:
 
     def _find_stats(self) -> None:
         """Walk over the stats of all events in step: one round per position in the event."""
-        octets, rounds = self.view.octets, list[tuple[Int64, Int64, Int64]]()
+        octets = self.view.octets
         rows = np.flatnonzero((octets.take(self._at) == 0x22) & (self._at < self.end))
         at, end = self._at[rows], self.end[rows]
+        self._rounds: list[tuple[Int64, Int64 | int, Int64, Int64]] = []
         while len(rows):
-            if len(rounds) == MOST_STATS:
-                raise TraceError(
-                    f"an event has more than {MOST_STATS} stats: no profiler writes that. Capture it again."
-                )
+            if len(self._rounds) == _MOST_ROUNDS:
+                self._rounds += [self._walked(row) for row in rows.tolist()]
+                break
             length, size = self.view.varints(at + 1)
             begin = at + 1
             begin += size
@@ -111,21 +111,39 @@ class EventFields:
                 self.is_irregular[rows[~is_inside]] = True
                 rows, begin, at, end = rows[is_inside], begin[is_inside], at[is_inside], end[is_inside]
             self._at[rows] = at
-            rounds.append((rows, begin, at))
+            self._rounds.append((rows, len(self._rounds), begin, at))
             goes_on = (at < end) & (octets.take(at) == 0x22)
             if not goes_on.all():
                 rows, at, end = rows[goes_on], at[goes_on], end[goes_on]
-        self._rounds = rounds
+
+    def _walked(self, row: int) -> tuple[Int64, Int64, Int64, Int64]:
+        """The stats of one event from where it was left; as a round: its row and, of each, position, begin and end."""
+        content, at, end = self.view.content, int(self._at[row]), int(self.end[row])
+        found: list[tuple[int, int]] = []
+        while at < end and content[at] == 0x22:
+            try:
+                length, begin = varint(content, at + 1)
+            except FramingError:
+                length, begin = end, end
+            if begin + length > end:
+                self.is_irregular[row] = True
+                break
+            at = begin + length
+            found.append((begin, at))
+        self._at[row] = at
+        n = len(found)
+        begins, ends = np.array(found, np.int64).reshape(-1, 2).T
+        return np.full(n, row), _MOST_ROUNDS + np.arange(n), begins, ends
 
     def stats(self) -> StatFields:
         """The stats, event by event."""
         n_stats = np.zeros(len(self.end), np.int64)
-        for rows, _, _ in self._rounds:
-            n_stats[rows] += 1
+        for rows, _, _, _ in self._rounds:
+            n_stats += np.bincount(rows, minlength=len(n_stats))
         offsets = np.cumsum(n_stats) - n_stats
         begin = np.empty(int(n_stats.sum()), np.int64)
         end = np.empty_like(begin)
-        for position, (rows, round_begin, round_end) in enumerate(self._rounds):
+        for rows, position, round_begin, round_end in self._rounds:
             slots = offsets[rows] + position
             begin[slots], end[slots] = round_begin, round_end
         self._rounds = []
