@@ -54,9 +54,9 @@ def add_metadata(rows: list[MetadataRow], plane: int, entries: Any, stat_names: 
     for entry in entries:
         row_of[entry.key] = len(rows)
         metadata = entry.value
+        name = strings.text_id(metadata.name)
         shown = strings.text_id(metadata.display_name) if metadata.display_name else -1
-        stats = resolved(stat_rows(metadata.stats, strings), stat_names)
-        rows.append(MetadataRow(plane, strings.text_id(metadata.name), shown, stats))
+        rows.append(MetadataRow(plane, name, shown, resolved(stat_rows(metadata.stats, strings), stat_names)))
     return IdMap(row_of, default=0)
 
 
