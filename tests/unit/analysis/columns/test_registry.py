@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import pydoc
-import re
-
-import pytest
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis.columns.column import Column, read_tables
@@ -63,21 +59,6 @@ def test_a_column_of_one_name_has_one_unit() -> None:
 
 def test_the_categories_of_a_step_are_columns_of_the_steps() -> None:
     assert set(STEP_CATEGORIES) == set(CATEGORIES)
-
-
-@pytest.mark.parametrize(("owner", "prefix"), [(tfprof.Profile, ""), (tfprof.ProfileDiff, "diff(a, b).")])
-def test_docstrings_list_columns_as_their_table_has_them(owner: type, prefix: str) -> None:
-    """Three names or more in one pair of backticks, of which the first is a column, are columns one after the other."""
-    n_lists = 0
-    for attribute, member in inspect.getmembers(owner):
-        table = TABLES.get(f"{prefix}{attribute}")
-        for listed in re.findall(r"`(\w+(?:,\s+\w+){2,})`", inspect.getdoc(member) or "") if table else ():
-            names = tuple(name.strip() for name in listed.split(","))
-            if table is not None and names[0] in table.names:
-                at = table.names.index(names[0])
-                assert table.names[at : at + len(names)] == names, attribute
-                n_lists += 1
-    assert n_lists >= 5
 
 
 def test_help_tells_every_column_of_a_table_with_its_type_unit_and_meaning() -> None:
