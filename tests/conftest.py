@@ -22,6 +22,9 @@ settings.load_profile("any machine")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# To import nbformat takes 5 s where this package is installed: it builds a grammar of addresses that no notebook of ours has.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
 # The default depends on the CPU, and with it the names of ops and allocators; `capture/test_onednn.py` has it on. And with it on,
 # TensorFlow 2.21 does not survive an op that runs out of memory, which tests have it do.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")

@@ -134,7 +134,8 @@ def build(report: Report) -> list[Check]:
 
 def unit(report: Report) -> None:
     """The Python tests that need neither TensorFlow nor a browser."""
-    _pytest(report, "-m", "not tensorflow and not browser and not fuzz")
+    elsewhere = ("--ignore=tests/browser", "--ignore=tests/notebook")  # what they import takes longer than most tests
+    _pytest(report, "-m", "not tensorflow and not browser and not fuzz", *elsewhere)
 
 
 def pytest(report: Report) -> None:

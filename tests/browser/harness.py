@@ -24,6 +24,8 @@ from jupyter_client import BlockingKernelClient
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+PYTHON_PATH = f"{ROOT}{os.pathsep}{Path(__file__).parent / 'quick_start'}"
+"""Of a server and its kernels: this package, and what stands in for packages that are slow to import."""
 SCREENSHOTS = ROOT / "build" / "screenshots"
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
@@ -63,7 +65,7 @@ class Server:
         folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "IPYTHONDIR": "ipython"}
         env = {**os.environ, **{name: str(self.home / folder) for name, folder in folders.items()}}
         env |= {"JUPYTER_RUNTIME_DIR": str(self.home / "runtime"), "JUPYTER_PREFER_ENV_PATH": "1"}
-        env |= {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": str(ROOT)}
+        env |= {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": PYTHON_PATH}
         self._log = (self.home / "server.log").open("w")
         self._process = subprocess.Popen(
             self._command(), cwd=self.root, env=env, stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True

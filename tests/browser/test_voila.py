@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import LOCAL, ROOT, poll, write_notebook
+from tests.browser.harness import LOCAL, PYTHON_PATH, poll, write_notebook
 from tests.browser.linked_views import LinkedViews
 
 VOILA = Path(sys.executable).parent / "voila"
@@ -31,7 +31,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     folders = {name: str(tmp_path / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")}
-    env = {**os.environ, **folders, "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"), "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, **folders, "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"), "PYTHONPATH": PYTHON_PATH}
     options = ["--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", "--token=", "--enable_nbextensions=False"]
     with (tmp_path / "voila.log").open("w") as log:
         server = subprocess.Popen(
