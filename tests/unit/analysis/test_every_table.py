@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -187,6 +188,11 @@ EDGES: dict[str, Callable[[], Trace]] = {
 }
 
 
+@cache
+def edge_tables(edge: str) -> dict[str, pd.DataFrame]:
+    return tables_of(Results(EDGES[edge]()))
+
+
 @pytest.fixture(scope="module")
 def full() -> dict[str, pd.DataFrame]:
     return tables_of(Results(trace(*everything())))
@@ -202,7 +208,7 @@ def test_the_model_trace_fills_every_table(full: dict[str, pd.DataFrame]) -> Non
 
 @pytest.mark.parametrize("edge", EDGES)
 def test_every_table_keeps_its_columns_and_types(edge: str, full: dict[str, pd.DataFrame]) -> None:
-    tables = tables_of(Results(EDGES[edge]()))
+    tables = edge_tables(edge)
     assert {name: kinds(table) for name, table in tables.items()} == {name: kinds(full[name]) for name in tables}
     moved = [name for name, table in tables.items() if not table.index.equals(pd.RangeIndex(len(table)))]
     assert [name for name in moved if not name.startswith("selected")] == []
@@ -210,7 +216,7 @@ def test_every_table_keeps_its_columns_and_types(edge: str, full: dict[str, pd.D
 
 @pytest.mark.parametrize("edge", EDGES)
 def test_no_number_of_a_table_is_infinite_or_a_ratio_beyond_1(edge: str) -> None:
-    for name, table in tables_of(Results(EDGES[edge]())).items():
+    for name, table in edge_tables(edge).items():
         for column in map(str, table.select_dtypes("number")):
             values = table[column].to_numpy(np.float64)
             assert not np.isinf(values).any(), (name, column)

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import tfprof_widgets as tfprof
 from tests.cluster import Cluster, host_name
-from tests.unit.many_hosts.reduced_run import N_HOSTS
-from tfprof_widgets.opening import host_pool
+from tests.unit.many_hosts.reduced_run import MOST_WHOLE, N_HOSTS
+from tfprof_widgets.opening import found, host_pool
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have so few hosts read whole that a run of many is soon read."""
+    monkeypatch.setattr(found, "MOST_WHOLE", MOST_WHOLE)
 
 
 @pytest.fixture(scope="session")
@@ -20,14 +27,32 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cluster.draw(tmp_path_factory.mktemp("many-hosts"))
 
 
-@pytest.fixture
-def damaged(run: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="session")
+def reduced(run: Path) -> tfprof.Profile:
+    """What this process makes of that run."""
+    return _loaded(run)
+
+
+@pytest.fixture(scope="session")
+def damaged(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run with two files that cannot be read."""
-    copy = tmp_path / "damaged" / run.name
+    copy = tmp_path_factory.mktemp("damaged") / run.name
     shutil.copytree(run, copy)
     (copy / f"{host_name(3)}.xplane.pb").write_bytes(b"\xff" * 100)
     (copy / f"{host_name(5)}.xplane.pb").write_bytes(b"")
     return copy
+
+
+@pytest.fixture(scope="session")
+def reduced_damaged(damaged: Path) -> tfprof.Profile:
+    """What this process makes of the damaged run."""
+    return _loaded(damaged)
+
+
+def _loaded(run: Path) -> tfprof.Profile:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(found, "MOST_WHOLE", MOST_WHOLE)
+        return tfprof.load(run)
 
 
 @pytest.fixture

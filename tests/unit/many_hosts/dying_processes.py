@@ -8,31 +8,31 @@ from typing import Any
 
 from tfprof_widgets.opening.many_hosts import HostFile, reduce_file
 
-DEADLY = ("worker0009", "worker0015")
+DEADLY_ONCE, DEADLY = "worker0001", "worker0007"
 
 
 def dies_never(file: HostFile) -> Any:
     """Only notes where it is called."""
-    return _dies(file, ())
+    return _dies(file, False)
 
 
 def dies_always(file: HostFile) -> Any:
-    """Ends the process at each of the deadly files."""
-    return _dies(file, DEADLY)
+    """Ends the process at the deadly file."""
+    return _dies(file, DEADLY in file.url)
 
 
-def dies_once(file: HostFile) -> Any:
-    """Ends the process at the first of them, the first time."""
+def dies_once_and_always(file: HostFile) -> Any:
+    """Ends the process at one file the first time, and at the deadly one each time."""
     died = Path(os.environ["TFPROF_TEST_NOTES"], "died")
-    if DEADLY[0] not in file.url or died.exists():
-        return _dies(file, ())
+    if DEADLY_ONCE not in file.url or died.exists():
+        return dies_always(file)
     died.touch()
-    return _dies(file, DEADLY)
+    return _dies(file, True)
 
 
-def _dies(file: HostFile, deadly: tuple[str, ...]) -> Any:
+def _dies(file: HostFile, is_deadly: bool) -> Any:
     if os.getpid() == int(os.environ["TFPROF_TEST_PARENT"]):
         Path(os.environ["TFPROF_TEST_NOTES"], "read in the caller").touch()
-    elif any(name in file.url for name in deadly):
+    elif is_deadly:
         os._exit(1)
     return reduce_file(file)

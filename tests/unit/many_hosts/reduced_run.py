@@ -9,7 +9,8 @@ import pandas as pd
 
 import tfprof_widgets as tfprof
 
-N_HOSTS = 20
+MOST_WHOLE, N_HOSTS = 5, 8
+"""So many hosts are read whole in these tests, and so many are in the run of many."""
 FRAMES = ("events", "steps", "ops", "kernels", "hlo_ops", "layers", "source_lines", "scopes", "workers", "counters")
 MORE_FRAMES = ("stragglers", "communication", "hosts")
 

@@ -16,8 +16,8 @@ from tfprof_widgets.errors import TraceError
 from tfprof_widgets.opening.failed_hosts import MOST_NAMED
 
 
-def test_hosts_that_cannot_be_read_are_left_out_and_named(damaged: Path) -> None:
-    prof = tfprof.load(damaged)
+def test_hosts_that_cannot_be_read_are_left_out_and_named(damaged: Path, reduced_damaged: tfprof.Profile) -> None:
+    prof = reduced_damaged
     [notice] = [one for one in prof.notices if "could not be read" in one]
     assert notice.startswith(f"2 of {N_HOSTS} hosts could not be read: {host_name(3)}: ")
     assert f"; {host_name(5)}: " in notice

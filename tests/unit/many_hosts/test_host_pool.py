@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
@@ -33,13 +32,12 @@ def pack(file: Path) -> None:
     file.write_bytes(gzip.compress(file.read_bytes()))
 
 
-@pytest.mark.parametrize(("grow", "n_cpus"), [(swell, 1), (pack, 2)])
-def test_a_run_with_a_file_that_may_be_large_is_not_read_in_the_caller(
-    tmp_path: Path, notes: Path, grow: Callable[[Path], None], n_cpus: int, monkeypatch: pytest.MonkeyPatch
+def test_a_run_with_a_large_file_is_not_read_in_the_caller(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Cluster(N_HOSTS, n_steps=2).draw(tmp_path / "run")
-    grow(run / f"{host_name(0)}.xplane.pb")
-    monkeypatch.setattr(host_pool, "n_cpus", lambda: n_cpus)
+    swell(run / f"{host_name(0)}.xplane.pb")
+    monkeypatch.setattr(host_pool, "n_cpus", lambda: 1)
     monkeypatch.setattr(many_hosts, "reduce_file", dying_processes.dies_never)
     prof = tfprof.load(run)
     assert len(set(prof.steps["host"])) == N_HOSTS
@@ -49,10 +47,10 @@ def test_a_run_with_a_file_that_may_be_large_is_not_read_in_the_caller(
 def test_a_run_of_tiny_files_is_read_in_the_caller(
     tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Cluster(50, n_steps=1).draw(tmp_path / "run")
+    run = Cluster(N_HOSTS, n_steps=1).draw(tmp_path / "run")
     monkeypatch.setattr(host_pool, "n_cpus", lambda: 2)
     monkeypatch.setattr(many_hosts, "reduce_file", dying_processes.dies_never)
-    assert len(set(tfprof.load(run).steps["host"])) == 50
+    assert len(set(tfprof.load(run).steps["host"])) == N_HOSTS
     assert [one.name for one in notes.iterdir()] == ["read in the caller"]
 
 
@@ -86,6 +84,7 @@ def test_files_that_only_the_caller_has_are_read_in_it(notes: Path, monkeypatch:
         (100, 500_000, 1, False),
         (17, host_pool.MOST_BYTES + 1, 1, True),
         (17, None, 1, True),
+        (17, None, 2, True),
     ],
 )
 def test_processes_are_started_for_long_work_and_for_files_that_may_be_large(

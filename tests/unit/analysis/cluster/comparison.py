@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tfprof_widgets.analysis.advice.advice import Advice
 from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults, merge_hosts
 from tfprof_widgets.analysis.cluster.host_summary import summarize_host
 from tfprof_widgets.analysis.results import Results
@@ -17,6 +18,9 @@ from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.merging import merge_traces, with_host
 from tfprof_widgets.trace.source_map import SourceMap
 from tfprof_widgets.trace.trace import Trace
+
+OF_ONE_HOST = frozenset(("uneven_devices",))
+"""What is said of the devices of a host only: a profile of several read whole says nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,8 @@ def assert_fields(reduced: object, whole: object, names: Sequence[str]) -> None:
             np.testing.assert_array_equal(mine, theirs, err_msg=name)
         else:
             assert mine == theirs, name
+
+
+def gains(advice: tuple[Advice, ...]) -> dict[str, float]:
+    """What each rule says could be won, of several findings the most."""
+    return {one.rule: one.gain_ratio for one in reversed(advice) if one.rule not in OF_ONE_HOST}

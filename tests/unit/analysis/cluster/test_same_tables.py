@@ -1,4 +1,4 @@
-"""The tables of a reduced profile are those of the same files read whole."""
+"""The tables and the advice of a reduced profile are those of the same files read whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same
+from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same, gains
 from tests.unit.analysis.cluster.conftest import RUNS
 from tfprof_widgets.analysis.memory.memory_growth import MemoryGrowth
 from tfprof_widgets.analysis.results import AnyResults
@@ -164,3 +164,10 @@ def test_a_host_travels_in_few_bytes(run: str, both_of: Callable[[str], Both]) -
     from pickle import dumps
 
     assert all(len(dumps(one)) < 50_000 for one in both_of(run).reduced.summaries)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_advice_is_that_of_the_files_read_whole(run: str, both_of: Callable[[str], Both]) -> None:
+    both = both_of(run)
+    # Which steps are usual is judged on each host by itself, so that of a real one the gain may differ a little.
+    assert gains(both.reduced.advice) == pytest.approx(gains(both.whole.advice), abs=0.03)

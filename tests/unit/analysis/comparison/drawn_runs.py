@@ -108,8 +108,16 @@ class Run:
         return tfprof.load(path)
 
 
+_analysed: dict[str, Results] = {}
+"""Many tests compare one run with another of their own."""
+
+
 def diff_of(a: Run, b: Run) -> RunDiff:
-    return RunDiff(a.results(), b.results())
+    """The difference of two runs, of which each is analysed once."""
+    for run in (a, b):
+        if repr(run) not in _analysed:
+            _analysed[repr(run)] = run.results()
+    return RunDiff(_analysed[repr(a)], _analysed[repr(b)])
 
 
 def with_times(changes: Mapping[str, float]) -> dict[str, float]:

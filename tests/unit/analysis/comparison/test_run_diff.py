@@ -40,13 +40,14 @@ def test_a_run_does_not_differ_from_itself(run: Run) -> None:
     assert not diff.summary["is_beyond_noise"].any()
 
 
-def test_two_runs_of_one_program_differ_in_nothing_in_nearly_all_tries() -> None:
+@pytest.mark.parametrize("n_tries", [10, pytest.param(20, marks=pytest.mark.fuzz)])
+def test_two_runs_of_one_program_differ_in_nothing_in_nearly_all_tries(n_tries: int) -> None:
     alarms = []
-    for seed in range(20):
+    for seed in range(n_tries):
         drift, speed = 0.2 * (seed % 3 == 1), 1 + 0.3 * (seed % 3 == 2)
         a, b = Run(seed=2 * seed, n_steps=40), Run(seed=2 * seed + 1, n_steps=40, drift=drift, speed=speed, noise=0.1)
         alarms.append(bool(changed(diff_of(a, b))))
-    assert sum(alarms) <= 2
+    assert sum(alarms) <= n_tries // 10
 
 
 def test_a_slower_layer_is_named() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Event, event, line, plane, trace
@@ -13,6 +13,7 @@ from tests.unit.analysis.xprof_oracle import host_ops
 from tfprof_widgets.analysis.ops.ops import IDLE, OPS_COLUMNS, aggregate_ops, by_type, op_occurrences
 from tfprof_widgets.trace.trace import Trace
 
+N_EXAMPLES = 30
 EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20), st.sampled_from("abcd")), min_size=1, max_size=12)
 
 
@@ -24,6 +25,7 @@ def random_host(events: list[tuple[int, int, str]]) -> Trace:
     return host(*(event(f"{name}:Op{name.upper()}", start, length) for start, length, name in events))
 
 
+@settings(max_examples=N_EXAMPLES)
 @given(EVENTS)
 def test_however_ops_overlap_each_instant_is_charged_once(events: list[tuple[int, int, str]]) -> None:
     whole = random_host(events)
@@ -36,6 +38,7 @@ def test_however_ops_overlap_each_instant_is_charged_once(events: list[tuple[int
     assert frame.loc[IDLE, "total_time_us"] * 1e6 == idle
 
 
+@settings(max_examples=N_EXAMPLES)
 @given(EVENTS, st.tuples(*[st.integers(0, 60)] * 3))
 def test_neighbouring_ranges_add_up_to_their_union(
     events: list[tuple[int, int, str]], cuts: tuple[int, int, int]
@@ -54,6 +57,7 @@ def test_neighbouring_ranges_add_up_to_their_union(
         assert own == sum(part[1] for part in parts)
 
 
+@settings(max_examples=N_EXAMPLES)
 @given(EVENTS)
 def test_a_range_around_everything_is_the_whole_trace(events: list[tuple[int, int, str]]) -> None:
     occurrences = op_occurrences(random_host(events))
