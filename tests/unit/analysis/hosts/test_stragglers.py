@@ -10,7 +10,6 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.cluster import Cluster, host_name
 from tests.unit.analysis.hosts.drawn_hosts import (
@@ -33,7 +32,7 @@ from tfprof_widgets.views.payload.meta import straggler_meta, worker_meta
 SEEDS = range(3)
 
 
-def seldom(*arguments: object, is_usual: bool) -> ParameterSet:
+def seldom(*arguments: object, is_usual: bool) -> object:
     """A case that only `make fuzz` asks, but for the usual ones."""
     return pytest.param(*arguments, marks=() if is_usual else pytest.mark.fuzz)
 
