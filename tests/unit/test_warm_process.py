@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.warm_process import run_python
+from tests.warm_process import WHOLE_END, Running, run_python
 
 pytestmark = pytest.mark.tensorflow
 
@@ -46,4 +46,51 @@ def test_a_variable_that_is_read_before_the_program_begins_is_refused(name: str)
 def test_a_program_that_fails_tells_its_status_and_error() -> None:
     done = run_python("import sys; sys.exit(3)")
     assert done.returncode == 3
-    assert "ZeroDivisionError" in run_python("1 / 0").stderr
+    failed = run_python("1 / 0")
+    assert failed.returncode == 1
+    assert "ZeroDivisionError" in failed.stderr
+    assert (run_python("import sys; sys.exit('told')").stderr, run_python("raise SystemExit").returncode) == (
+        "told\n",
+        0,
+    )
+
+
+def test_a_program_ends_when_its_threads_have_and_runs_what_was_registered_for_its_end() -> None:
+    program = """
+import atexit, threading, time
+class Kept:
+    def __del__(self):
+        print("apart", flush=True)
+kept = Kept()
+atexit.register(print, "registered")
+threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+"""
+    assert run_python(program).stdout == "thread\nregistered\n"
+    assert run_python(program, **{WHOLE_END: "1"}).stdout == "thread\nregistered\napart\n"
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_program_beside_the_caller_tells_lines_and_ends_when_killed_or_at_the_end_of_its_input(
+    is_killed: bool,
+) -> None:
+    running = Running("tests.unit.capture.remote.training", "idle")
+    try:
+        address = running.read_line(60)
+        assert address is not None
+        assert address.startswith("127.0.0.1:")
+        assert running.poll() is None
+        assert run_python("print(1)").stdout == "1\n"  # others run meanwhile
+        if is_killed:
+            running.kill()
+            assert running.poll() == -9
+    finally:
+        running.close(60)
+    assert running.poll() == (-9 if is_killed else 0)
+
+
+def test_a_program_beside_the_caller_that_fails_tells_its_error() -> None:
+    running = Running("tests.unit.capture.remote.strategies")
+    assert running.read_line(60) == ""
+    assert "IndexError" in running.complaint()
+    running.close(60)
+    assert running.poll() == 1

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
+from tests.warm_process import WHOLE_END
 
 pytestmark = pytest.mark.tensorflow
 
@@ -306,12 +307,13 @@ def test_no_failure_of_a_stop_blocks_the_next_capture(full_disk: dict[str, Any])
 
 def test_a_program_that_ends_within_a_capture_ends() -> None:
     """A context manager entered by hand is left when the interpreter has no threads to give any more."""
-    assert run_scenario("""
+    body = """
         import tfprof_widgets
         left_open = tfprof_widgets.profile()
         left_open.__enter__()
         out["is_running"] = True
-    """)["is_running"]
+    """
+    assert run_scenario(body, **{WHOLE_END: "1"})["is_running"]
 
 
 def test_a_full_disk_is_an_error_with_folder_and_free_space(full_disk: dict[str, Any]) -> None:
