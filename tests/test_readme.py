@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.capture.remote.processes import TrainingProcess
+from tests.warm_process import run_python
 from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
 from tfprof_widgets.notebook.magics import TfprofMagics
 from tfprof_widgets.profiles.one_run import Profile
@@ -32,10 +30,11 @@ train_step = tf.function(lambda batch: tf.reduce_mean(model(batch[0])))
 """
 # Cells run as in a notebook; each tells whether it succeeded, and what the names it leaves behind say.
 DRIVER = """
-import json, sys
+import json, os
+os.environ.pop("TF_CPU_ALLOCATOR_USE_BFC", None)
 from IPython.core.interactiveshell import InteractiveShell
 shell, told = InteractiveShell.instance(), []
-for cell in json.load(sys.stdin):
+for cell in CELLS:
     result = shell.run_cell(cell, store_history=True)
     prof = shell.user_ns.get("prof")
     told.append([repr(result.error_before_exec or result.error_in_exec), len(prof.steps) if prof is not None else -1])
@@ -73,18 +72,7 @@ def test_the_code_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, workers:
     assert len(blocks) == 8
     # The extension first, as the README has it: memory of the CPU is recorded from the first op on.
     cells = [blocks[0], PREPARED, *blocks[1:]]
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path)}
-    environment.pop("TF_CPU_ALLOCATOR_USE_BFC", None)
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER],
-        input=json.dumps(cells),
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
+    done = run_python(f"CELLS = {cells!r}\n{DRIVER}", cwd=tmp_path, timeout_s=400, IPYTHONDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]
     told_by_cells, captured = json.loads(done.stdout.rpartition("@@")[2])
     assert told_by_cells == [["None", -1]] * 2 + [["None", 80]] + [["None", 40]] * 6, done.stdout[-3000:]

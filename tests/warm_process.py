@@ -28,7 +28,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 _READ_EARLY = re.compile(r"(PYTHON|KERAS_|OPENBLAS_|OMP_|MKL_)\w*")
 """Variables that Python, Keras and NumPy read when they are imported."""
-WHOLE_END = "TFPROF_WHOLE_END"
 
 
 def run_python(
@@ -37,7 +36,7 @@ def run_python(
     """What `python -c program` does and writes with these `variables` in its environment.
 
     TensorFlow, Keras and most of this package have been imported before. Nothing that a program does is seen by the next. It ends
-    once its threads and what it registered for its end have run; with the variable `WHOLE_END` it also takes modules apart.
+    once its threads and what it registered for its end have run; with the variable TFPROF_WHOLE_END it also takes modules apart.
 
     Raises:
         TimeoutExpired: it took too long; it was ended.
@@ -319,6 +318,6 @@ if __name__ == "__main__":
     _import_what_most_need()
     if (wanted := _wait_for_program()) is not None:
         status = _run(wanted)
-        if WHOLE_END not in os.environ:
+        if "TFPROF_WHOLE_END" not in os.environ:
             os._exit(status)
         sys.exit(status)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.warm_process import WHOLE_END, Running, run_python
+from tests.warm_process import Running, run_python
 
 pytestmark = pytest.mark.tensorflow
 
@@ -40,7 +40,7 @@ finally:
 @pytest.mark.parametrize("name", ["KERAS_BACKEND", "OPENBLAS_NUM_THREADS", "PYTHONHASHSEED"])
 def test_a_variable_that_is_read_before_the_program_begins_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is read when"):
-        run_python("", **{name: "1"})
+        run_python("", **{name: "1"})  # type: ignore[arg-type]
 
 
 def test_a_program_that_fails_tells_its_status_and_error() -> None:
@@ -66,7 +66,7 @@ atexit.register(print, "registered")
 threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
 """
     assert run_python(program).stdout == "thread\nregistered\n"
-    assert run_python(program, **{WHOLE_END: "1"}).stdout == "thread\nregistered\napart\n"
+    assert run_python(program, TFPROF_WHOLE_END="1").stdout == "thread\nregistered\napart\n"
 
 
 @pytest.mark.parametrize("is_killed", [True, False])

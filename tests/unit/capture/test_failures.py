@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tests.warm_process import WHOLE_END
 
 pytestmark = pytest.mark.tensorflow
 
@@ -313,7 +312,7 @@ def test_a_program_that_ends_within_a_capture_ends() -> None:
         left_open.__enter__()
         out["is_running"] = True
     """
-    assert run_scenario(body, **{WHOLE_END: "1"})["is_running"]
+    assert run_scenario(body, TFPROF_WHOLE_END="1")["is_running"]
 
 
 def test_a_full_disk_is_an_error_with_folder_and_free_space(full_disk: dict[str, Any]) -> None:

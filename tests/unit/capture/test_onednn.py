@@ -10,15 +10,28 @@ from typing import Any
 
 import pytest
 
+from tests.warm_process import ROOT
+
 pytestmark = pytest.mark.tensorflow
 
 SMALLEST_TOLD = 256 * 2**10
 """What oneDNN's allocator passes on to the one that reports, `kSmallAllocationsThreshold` of mkl_cpu_allocator.h."""
-TRAINING = """
-import json, sys
+TRAININGS = """
+import json, os, sys
 import keras
 import numpy as np
+import tensorflow
 import tfprof_widgets as tfprof
+from tests.warm_process import fork_alone
+
+for records_all in ("false", "true"):
+    if (child := fork_alone()) == 0:
+        os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = records_all
+        break
+    if os.waitpid(child, 0)[1]:
+        sys.exit(1)
+else:
+    sys.exit()
 
 x, y = np.zeros((2048, 64), "f4"), np.zeros((2048, 1), "f4")
 model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(512, activation="relu"), keras.layers.Dense(1)])
@@ -27,19 +40,26 @@ with tfprof.profile() as profile:
     model.fit(x, y, batch_size=512, verbose=0)
 memory = profile.memory
 lived = [memory.lifetimes(name).query("op != ''") for name in memory.allocators]
-json.dump({
+print(json.dumps({
+    "records_all": records_all == "true",
     "allocators": list(memory.allocators), "remedy": memory.remedy, "n_steps": len(profile.steps),
     "tensors": [int(size) for one in lived for size in one["allocation_bytes"]], "types": sorted(set(profile.ops["type"])),
-}, sys.stdout)
+}), flush=True)
+os._exit(0)
 """
 
 
-@pytest.fixture(scope="module", params=["false", "true"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a training in a process of its own tells: TensorFlow asks for its variables when it is imported."""
-    variables = {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPU_ALLOCATOR_USE_BFC": request.param, "TF_CPP_MIN_LOG_LEVEL": "3"}
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What two trainings tell that are forked from one process of their own: TensorFlow asks for oneDNN when it is imported."""
+    variables = {
+        "TF_ENABLE_ONEDNN_OPTS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+    }
     done = subprocess.run(
-        [sys.executable, "-c", TRAINING],
+        [sys.executable, "-c", TRAININGS],
         cwd=tmp_path_factory.mktemp("onednn"),
         env=os.environ | variables,
         capture_output=True,
@@ -48,7 +68,14 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1]) | {"records_all": request.param == "true"}
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+@pytest.fixture(params=[False, True], ids=["some", "all"])
+def run(request: pytest.FixtureRequest, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The one in which the allocator records that much."""
+    (found,) = (run for run in runs if run["records_all"] is request.param)
+    return found
 
 
 def test_ops_of_onednn_are_told_and_steps_found(run: dict[str, Any]) -> None:

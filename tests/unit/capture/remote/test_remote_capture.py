@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.unit.capture.remote.processes import TrainingProcess
 from tests.unit.capture.remote.training import free_port
+from tests.warm_process import run_python
 from tfprof_widgets.errors import CaptureError
 
 pytestmark = pytest.mark.tensorflow
@@ -134,13 +133,9 @@ def test_our_server_listens_on_the_loopback_alone(workers: tuple[TrainingProcess
 def test_tensorflows_own_client_captures_a_process_with_our_server(
     workers: tuple[TrainingProcess, TrainingProcess], tmp_path: Path
 ) -> None:
-    program = (
-        "import sys, tensorflow as tf\n"
-        "tf.profiler.experimental.client.trace('grpc://' + sys.argv[1], sys.argv[2], 300, num_tracing_attempts=1)\n"
-    )
-    subprocess.run(
-        [sys.executable, "-c", program, workers[0].address, str(tmp_path)], check=True, capture_output=True, timeout=120
-    )
+    asked = f"'grpc://{workers[0].address}', {str(tmp_path)!r}, 300, num_tracing_attempts=1"
+    done = run_python(f"import tensorflow as tf\ntf.profiler.experimental.client.trace({asked})", timeout_s=120)
+    assert done.returncode == 0, done.stderr[-3000:]
     assert len(tfprof.load(tmp_path).steps) > 5
 
 
@@ -182,14 +177,24 @@ def test_what_cannot_be_asked_for_is_told(name: str, value: int) -> None:
 
 
 def test_a_taken_port_is_told() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as other, pytest.raises(CaptureError, match="cannot listen"):
-        tfprof.serve(other.getsockname()[1])
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        done = run_python(f"import tfprof_widgets as tfprof\ntfprof.serve({other.getsockname()[1]})")
+    assert "CaptureError" in done.stderr
+    assert "cannot listen" in done.stderr
 
 
 def test_a_server_says_that_it_has_no_authentication_and_ends() -> None:
-    with tfprof.serve() as server:
-        assert "without authentication" in repr(server)
-        assert "this machine only" in repr(server)
-        address = server.address
-    with pytest.raises(CaptureError, match="cannot be reached"):
-        tfprof.capture_remote(address, duration_ms=100)
+    done = run_python("""
+import tfprof_widgets as tfprof
+with tfprof.serve() as server:
+    print(repr(server))
+    address = server.address
+try:
+    tfprof.capture_remote(address, duration_ms=100)
+except tfprof.CaptureError as error:
+    print(error)
+""")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "without authentication" in done.stdout
+    assert "this machine only" in done.stdout
+    assert "cannot be reached" in done.stdout
