@@ -74,7 +74,7 @@ def rounds(n: int, digits: int = 9) -> str:
 
 
 def many_names() -> list[Plane]:
-    return [plane(CPU, line("m", *(event(f"{rounds(i, 150)}:MatMul", i, 0.9) for i in range(8_000))))]
+    return [plane(CPU, line("m", *(event(f"{rounds(i, 400)}:MatMul", i, 0.9) for i in range(3_000))))]
 
 
 def many_lines() -> list[Plane]:
