@@ -81,8 +81,8 @@ def many_lines() -> list[Plane]:
     return [plane(CPU, *(line(rounds(i, 50), event("a:MatMul", i % 1000, 1)) for i in range(6_000)))]
 
 
-def many_planes() -> list[Plane]:
-    return [plane(f"/device:{rounds(i, 400)}", line(rounds(-i, 600), event("k", 1, 1))) for i in range(2_000)]
+def many_planes(n: int = 2_000) -> list[Plane]:
+    return [plane(f"/device:{rounds(i, 400)}", line(rounds(-i, 600), event("k", 1, 1))) for i in range(n)]
 
 
 def many_steps() -> list[Plane]:
@@ -136,6 +136,15 @@ def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], 
         rows = got.tables[name]["family"] if name == "names" else None
         assert rows is None or len(rows) == state["n_rows"]
     assert got.n_events == got.meta["n_events_sent"] == got.tables["rows"]["n"].sum()
+
+
+@pytest.mark.parametrize(("most_bytes", "n_characters"), [(2**20, 600), (40_000, 100), (0, 24)])
+def test_strings_of_the_meta_object_are_cut_as_short_as_it_takes(
+    most_bytes: int, n_characters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MAX_META_BYTES", most_bytes)
+    meta, _ = unpack(build_payload(Results(trace(*many_planes(50)))).overview)
+    assert {len(one["name"]) for one in meta["lines"]} == {n_characters}
 
 
 def test_of_too_many_lines_the_busiest_travel_and_the_meta_object_says_of_how_many() -> None:
