@@ -13,6 +13,7 @@ import random
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -161,6 +162,8 @@ def trace(*planes: Plane, **options: Any) -> Trace:
 
 def varint(value: int, *, min_length: int = 1) -> bytes:
     """A varint; negative values in ten bytes, `min_length` pads with redundant bytes."""
+    if 0 <= value <= 0x7F and min_length == 1:
+        return bytes((value,))
     value &= 2**64 - 1
     out = bytearray()
     while value > 0x7F or len(out) + 1 < min_length:
@@ -170,6 +173,7 @@ def varint(value: int, *, min_length: int = 1) -> bytes:
     return bytes(out)
 
 
+@cache
 def tag(number: int, wire_type: int) -> bytes:
     return varint(number << 3 | wire_type)
 
@@ -288,6 +292,8 @@ class _Writer:
 
     def ordered(self, fields: list[bytes], stats: list[bytes]) -> bytes:
         """Fields in their order, or shuffled; the order among stats is kept, as it has a meaning."""
+        if not (self.odd.unknown_fields or self.odd.shuffled):
+            return b"".join(fields + stats)
         fields = [one for one in fields if one]
         if self.odd.unknown_fields:
             fields.append(tagged(77, b"?"))

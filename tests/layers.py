@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -148,17 +149,21 @@ def imports(path: PurePosixPath, source: str, modules: Modules) -> Iterator[tupl
 
     The standard library and an import that leads to no module are left out.
     """
-    tree = ast.parse(source)
-    at_once = {id(node) for node in at_import(tree)}
-    for node in ast.walk(tree):
-        if not isinstance(node, (ast.Import, ast.ImportFrom)):
-            continue
+    for node, is_at_once in import_nodes(source):
         for name in _names(node, ("tfprof_widgets", *path.parent.parts)):
             if name[0] != "tfprof_widgets":
                 if name[0] not in sys.stdlib_module_names:
-                    yield node.lineno, name[0], id(node) in at_once
+                    yield node.lineno, name[0], is_at_once
             elif (target := _module(name[1:], modules)) is not None:
-                yield node.lineno, target, id(node) in at_once
+                yield node.lineno, target, is_at_once
+
+
+@cache
+def import_nodes(source: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """The imports of a module, functions included, and whether each runs when the module is imported."""
+    tree = ast.parse(source)
+    at_once = {id(node) for node in at_import(tree)}
+    return [(node, id(node) in at_once) for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
 def _names(node: ast.Import | ast.ImportFrom, package: tuple[str, ...]) -> Iterable[tuple[str, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +23,7 @@ from tfprof_widgets.views.payload import first_pack
 from tfprof_widgets.views.payload.embedding import embed
 from tfprof_widgets.views.payload.payload import build_payload
 
-N_IN_EVERY_RUN = 60
+N_IN_EVERY_RUN = 30
 N_IN_ALL = 6_000
 _CHUNK = 500
 
@@ -37,9 +39,15 @@ def random_trace(number: int) -> Trace:
         return trace
 
 
-def answer_everything(trace: Trace) -> Results:
+@pytest.fixture(scope="module")
+def found() -> list[Results]:
+    """The random traces of every run."""
+    return [Results(random_trace(number)) for number in range(N_IN_EVERY_RUN)]
+
+
+def answer_everything(results: Results) -> None:
     """Ask for all that a profile shows; whatever fails raises."""
-    results = Results(trace)
+    trace = results.trace
     for most in (first_pack.MAX_BYTES, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(first_pack, "MAX_BYTES", most)
@@ -48,8 +56,14 @@ def answer_everything(trace: Trace) -> Results:
         assert got.n_events == got.meta["n_events_sent"] == trace.n_events
         embed(payload, max_bytes=len(payload.overview) * 2)
     summarize(results).encode()
+    known = set(results.ops["name"]) | set(trace.strings)
     for one in results.advice:
         compile(one.fix, one.rule, "exec")
+        assert 0 <= one.gain_ratio <= 1
+        assert all(math.isfinite(value) for value in one.evidence.values() if not isinstance(value, str))
+        assert set(one.selection.op_names) <= known
+        assert one.selection.step is None or 0 <= one.selection.step < len(results.steps)
+        assert list(one.selection.time_range_ns) == sorted(one.selection.time_range_ns)
     assert results.advice_notices == ()
     assert results.overview.next_steps[: len(results.advice)] == tuple(one.title for one in results.advice)
     assert len(results.events) == trace.n_events
@@ -60,7 +74,6 @@ def answer_everything(trace: Trace) -> Results:
     for part in ranges:
         assert len(part.events) <= trace.n_events
         assert set(part.ops["name"]) <= set(results.ops["name"])
-    return results
 
 
 def hold_together(results: Results) -> None:
@@ -88,9 +101,8 @@ def hold_together(results: Results) -> None:
     np.testing.assert_allclose(np.bincount(results.op_shares.unit, weights=results.op_shares.ratio), 1, rtol=1e-9)
 
 
-def test_random_traces_reach_every_analysis() -> None:
+def test_random_traces_reach_every_analysis(found: list[Results]) -> None:
     """The random traces are worth something only while steps, ops, allocations and iterators come about."""
-    found = [Results(random_trace(number)) for number in range(N_IN_EVERY_RUN)]
     for reached in (
         lambda results: len(results.steps) > 1,
         lambda results: len(results.ops) > 1,
@@ -101,9 +113,10 @@ def test_random_traces_reach_every_analysis() -> None:
         assert sum(map(reached, found)) > N_IN_EVERY_RUN / 10
 
 
-def test_a_slice_of_the_random_traces_is_shown_whole() -> None:
-    for number in range(N_IN_EVERY_RUN):
-        hold_together(answer_everything(random_trace(number)))
+def test_a_slice_of_the_random_traces_is_shown_whole(found: list[Results]) -> None:
+    for results in found:
+        answer_everything(results)
+        hold_together(results)
 
 
 @pytest.mark.fuzz
@@ -111,4 +124,6 @@ def test_a_slice_of_the_random_traces_is_shown_whole() -> None:
 @pytest.mark.parametrize("first", list(range(0, N_IN_ALL, _CHUNK)))
 def test_all_random_traces_are_shown_whole(first: int) -> None:
     for number in range(first, first + _CHUNK):
-        hold_together(answer_everything(random_trace(number)))
+        results = Results(random_trace(number))
+        answer_everything(results)
+        hold_together(results)

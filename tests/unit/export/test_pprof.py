@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfprof_widgets as tfprof
@@ -218,6 +218,7 @@ def test_what_the_root_alone_counts_has_a_stack_of_its_own(tmp_path: Path) -> No
     assert [stack for stack, _ in read.samples] == [("<not shown>",)]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 3, allow_subnormal=False), min_size=1, max_size=60))
 def test_short_ops_keep_their_share_of_the_total(tmp_path_factory: pytest.TempPathFactory, us: list[float]) -> None:
     ops = [(f"a{i % 7}/b{i % 3}/op{i}", "Add", -1, value, 0.0, 0, None) for i, value in enumerate(us)]

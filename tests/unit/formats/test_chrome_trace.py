@@ -14,6 +14,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis.timeline.flows import compute_flows
 from tfprof_widgets.errors import EmptyTraceError, TraceError
+from tfprof_widgets.formats.chrome import json_reader
 from tfprof_widgets.formats.chrome.chrome_trace import read_chrome_trace
 from tfprof_widgets.trace.trace import Trace
 
@@ -208,7 +209,7 @@ BAD = [
     b'[{"ph":"X","ts":1,"dur":1} oops {"ph":"X"}]',
     b"[" * 200_000,
     b'[{"ph":"X","ts":1,"args":' + b'{"a":' * 100_000,
-    b'{"a":' + b"[" * 1_000_000 + b"}",
+    b'{"a":' + b"[" * 200_000 + b"}",
     b'[{"ph":"X","ts":' + b"9" * 5000 + b"}]",
     b'[{"ph":"X","ts":NaN}]',
     b'[{"ph":"X","ts":1e999}]',
@@ -227,7 +228,6 @@ BAD = [
     b'[{"ph":"X","ts":1,"args":{"a":{"$bytes":"!"}}}]',
     b'[{"ph":"X","ts":1,"args":{"a":{"$double":"one"}}}]',
     b"[" + b",".join(b'{"ph":"i","ts":1,"pid":%d}' % i for i in range(40_000)) + b"]",
-    b'[{"ph":"X","ts":1,"args":{"a":[' + b"[]," * 2_500_000 + b"0]}}]",
     b'{"traceEvents":[],"tfprof":{"version":2}}',
     b'{"traceEvents":[],"tfprof":{"version":1}}',
     b'{"traceEvents":[\n\n],\n"tfprof":{"version":1,"planes":5}}',
@@ -239,6 +239,14 @@ def test_what_is_no_chrome_trace_is_refused_with_a_sentence(content: bytes, tmp_
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(TraceError, match=r"x\.json is no readable Chrome trace: .+\.$"):
         tfprof.load(tmp_path / "x.json")
+
+
+def test_more_lists_in_a_value_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b'[{"ph":"X","ts":1,"args":{"a":[' + b"[]," * 50_000 + b"0]}}]"
+    monkeypatch.setattr(json_reader, "_WINDOW", 2**16)
+    monkeypatch.setattr(json_reader, "_MOST_BRACKETS", 10_000)
+    with pytest.raises(TraceError, match="more than 10000 lists, the limit"):
+        read_chrome_trace(content)
 
 
 def test_no_bytes_are_an_empty_trace() -> None:
@@ -319,7 +327,7 @@ def test_mutated_files_give_a_trace_or_a_trace_error() -> None:
         b'"ph":"e",',
         b"0" * 30,
     ]
-    for _ in range(1500):
+    for _ in range(400):
         content = bytearray(good)
         for _ in range(source.randint(1, 4)):
             at = source.randrange(len(content))

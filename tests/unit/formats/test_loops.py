@@ -18,7 +18,7 @@ from tfprof_widgets.trace.trace import Trace
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 START_US = 10**15
-N_TURNS = 20_000
+N_TURNS = 3_000
 
 
 def stats_of(rows: Iterable[tuple[str, str, int]], device: str = DEVICE) -> StepStats:

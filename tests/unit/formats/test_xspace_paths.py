@@ -101,11 +101,23 @@ odd_ways = st.builds(
 )
 
 
-@settings(max_examples=200)
-@given(st.lists(planes, min_size=1, max_size=3), odd_ways)
-def test_drawn_traces_agree_with_a_full_decode(drawn: list[Plane], odd: Odd) -> None:
-    named = [dataclasses.replace(plane, name=plane.name or "p") for plane in drawn]
-    assert_all_agree(space(*named, odd=odd))
+named_planes = planes.map(lambda plane: dataclasses.replace(plane, name=plane.name or "p"))
+drawn_spaces = st.builds(
+    lambda drawn, odd: space(*drawn, odd=odd), st.lists(named_planes, min_size=1, max_size=3), odd_ways
+)
+
+
+@settings(max_examples=60)
+@given(drawn_spaces)
+def test_drawn_traces_agree_with_a_full_decode(data: bytes) -> None:
+    assert_all_agree(data)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=3000)
+@given(drawn_spaces)
+def test_many_drawn_traces_agree_with_a_full_decode(data: bytes) -> None:
+    assert_all_agree(data)
 
 
 def test_reading_twice_gives_the_same_trace(v100_xplane: Path) -> None:

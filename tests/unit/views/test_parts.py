@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,29 @@ from tfprof_widgets.views.payload.sections import LateSection
 from tfprof_widgets.views.payload.wire import unpack
 
 
-@pytest.fixture(params=["whole", "in parts"])
-def build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[Results], Payload]:
-    """Payloads of the same trace: with everything in the first pack, and with next to nothing in it."""
-    if request.param == "in parts":
-        monkeypatch.setattr(tiles, "TILE_EVENTS", 700)
-        monkeypatch.setattr(sections, "PART_BYTES", 2**16 + 3000)
-        monkeypatch.setattr(first_pack_module, "MAX_BYTES", 30_000)
-    return build_payload
+@dataclass(frozen=True)
+class Sent:
+    """A trace and all that a browser gets of it."""
+
+    results: Results
+    payload: Payload
+    got: Received
 
 
-@pytest.fixture(scope="module", params=["keras_fit", "v100"])
-def results(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Results:
-    return Results(read_xspace(capture_of(request.param).read_bytes()))
+@pytest.fixture(scope="module", params=["keras_fit-whole", "keras_fit-in parts", "v100-in parts"])
+def sent(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Iterator[Sent]:
+    """Payloads with everything in the first pack, and with next to nothing in it."""
+    capture, _, way = request.param.partition("-")
+    results = Results(read_xspace(capture_of(capture).read_bytes()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(first_pack_module, "MAX_BYTES", 2**26)
+        if way == "in parts":
+            patch.setattr(tiles, "TILE_EVENTS", 700)
+            patch.setattr(sections, "PART_BYTES", 2**16 + 3000)
+            patch.setattr(first_pack_module, "MAX_BYTES", 30_000)
+        payload = build_payload(results)
+        assert ({"events", "stats"} <= payload.is_here) == (way == "whole")
+        yield Sent(results, payload, receive(payload))
 
 
 def order_of(results: Results) -> np.ndarray:
@@ -43,10 +54,8 @@ def order_of(results: Results) -> np.ndarray:
     return np.lexsort((np.arange(trace.n_events), trace.nesting.depth, trace.line_id))
 
 
-def test_all_events_arrive_in_the_order_of_rows_with_their_own_values(
-    results: Results, build: Callable[[Results], Payload]
-) -> None:
-    got, order, trace = receive(build(results)), order_of(results), results.trace
+def test_all_events_arrive_in_the_order_of_rows_with_their_own_values(sent: Sent) -> None:
+    got, order, trace, results = sent.got, order_of(sent.results), sent.results.trace, sent.results
     for name, values in {
         "start_ps": trace.start_ps,
         "duration_ps": trace.duration_ps,
@@ -61,16 +70,17 @@ def test_all_events_arrive_in_the_order_of_rows_with_their_own_values(
     np.testing.assert_array_equal(np.repeat(rows["depth"], rows["n"]), trace.nesting.depth[order])
 
 
-def test_all_stats_arrive_with_their_events(results: Results, build: Callable[[Results], Payload]) -> None:
-    got, trace = receive(build(results)), results.trace
-    for position, row in enumerate(order_of(results).tolist()):
-        own = trace.stats.of(np.array([row]))
-        want = [readable(trace, *one) for one in zip(own.key, own.kind.tolist(), own.bits.tolist(), strict=True)]
-        found = [
-            (got.text(key), kind, got.text(bits) if kind == StatKind.STRING else bits)
-            for key, kind, bits in got.stats[position]
-        ]
-        assert found == want
+def test_all_stats_arrive_with_their_events(sent: Sent) -> None:
+    got, trace = sent.got, sent.results.trace
+    own = trace.stats.of(order_of(sent.results))
+    assert [len(stats) for stats in got.stats] == own.n.tolist()
+    want = [readable(trace, *one) for one in zip(own.key.tolist(), own.kind.tolist(), own.bits.tolist(), strict=True)]
+    found = [
+        (got.text(key), kind, got.text(bits) if kind == StatKind.STRING else bits)
+        for stats in got.stats
+        for key, kind, bits in stats
+    ]
+    assert found == want
 
 
 def readable(trace: Any, key: int, kind: int, bits: int) -> tuple[str, int, Any]:
@@ -79,9 +89,9 @@ def readable(trace: Any, key: int, kind: int, bits: int) -> tuple[str, int, Any]
     return strings[key], kind, value
 
 
-def test_all_flows_arrive_from_both_sides(results: Results, build: Callable[[Results], Payload]) -> None:
-    got, flows = receive(build(results)), compute_flows(results.trace)
-    position = np.argsort(order_of(results))
+def test_all_flows_arrive_from_both_sides(sent: Sent) -> None:
+    got, flows = sent.got, compute_flows(sent.results.trace)
+    position = np.argsort(order_of(sent.results))
     want = sorted(
         zip(position[flows.from_event].tolist(), position[flows.to_event].tolist(), flows.kind.tolist(), strict=True)
     )
@@ -95,9 +105,8 @@ def test_all_flows_arrive_from_both_sides(results: Results, build: Callable[[Res
         assert sorted(found) == want
 
 
-def test_every_table_arrives_whole(results: Results, build: Callable[[Results], Payload]) -> None:
-    payload = build(results)
-    got = receive(payload)
+def test_every_table_arrives_whole(sent: Sent) -> None:
+    payload, got = sent.payload, sent.got
     for name, section in payload.contents.sections.items():
         if name in got.tables:
             for column, (values, _) in section.build(slice(0, section.n_rows)).columns.items():
@@ -108,9 +117,8 @@ def test_every_table_arrives_whole(results: Results, build: Callable[[Results], 
         assert got.meta["sections"][name]["n_rows"] == (0 if is_late else section.n_rows)  # late ones: not yet known
 
 
-def test_what_is_said_of_parts_is_what_can_be_asked_for(results: Results, build: Callable[[Results], Payload]) -> None:
-    payload = build(results)
-    said = receive(payload).meta["sections"]
+def test_what_is_said_of_parts_is_what_can_be_asked_for(sent: Sent) -> None:
+    payload, said = sent.payload, sent.got.meta["sections"]
     keys = {f"{name}:{k}" for name, state in said.items() if not state["is_here"] for k in range(state["n_parts"])}
     assert set(payload.keys) == keys
     assert payload.is_complete == (not keys)
@@ -121,10 +129,8 @@ def test_what_is_said_of_parts_is_what_can_be_asked_for(results: Results, build:
             payload.part(key)
 
 
-def test_tiles_follow_each_other_and_hold_the_events_that_start_in_them(
-    results: Results, build: Callable[[Results], Payload]
-) -> None:
-    got = receive(build(results))
+def test_tiles_follow_each_other_and_hold_the_events_that_start_in_them(sent: Sent) -> None:
+    got = sent.got
     tiles = got.tables["tiles"]
     np.testing.assert_array_equal(tiles["t1_ps"][:-1], tiles["t0_ps"][1:])
     assert tiles["t0_ps"][0] <= 0
@@ -135,8 +141,8 @@ def test_tiles_follow_each_other_and_hold_the_events_that_start_in_them(
         assert ((start >= tiles["t0_ps"][k]) & (start < tiles["t1_ps"][k])).all()
 
 
-def test_names_tell_how_many_events_they_have(results: Results, build: Callable[[Results], Payload]) -> None:
-    got, trace = receive(build(results)), results.trace
+def test_names_tell_how_many_events_they_have(sent: Sent) -> None:
+    got, trace = sent.got, sent.results.trace
     count = dict(zip(got.meta["names"], got.tables["names"]["count"].tolist(), strict=True))
     ids, n = np.unique(trace.name_id, return_counts=True)
     assert {name: k for name, k in count.items() if k} == {
@@ -144,8 +150,8 @@ def test_names_tell_how_many_events_they_have(results: Results, build: Callable[
     }
 
 
-def test_totals_of_units_are_those_of_all_executions(results: Results) -> None:
-    got = receive(build_payload(results))
+def test_totals_of_units_are_those_of_all_executions(sent: Sent) -> None:
+    got = sent.got
     totals, occurrences = got.tables["unit_totals"], got.tables["occurrences"]
     n_units = got.meta["n_units"]
     total = np.bincount(occurrences["op"], weights=occurrences["duration_ps"], minlength=n_units)
@@ -157,12 +163,13 @@ def test_totals_of_units_are_those_of_all_executions(results: Results) -> None:
     np.testing.assert_allclose(own[totals["unit"]], totals["self_ps"], atol=1)
 
 
-def test_idle_time_is_that_of_the_op_statistics(results: Results) -> None:
+def test_idle_time_is_that_of_the_op_statistics(sent: Sent) -> None:
     from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
 
+    results = sent.results
     ops = aggregate_ops(results.occurrences, shares=results.op_shares, idle=True)
     idle = ops[ops["type"] == IDLE].set_index("device")["total_self_time_us"]
-    host, device = receive(build_payload(results)).meta["idle_ps"]
+    host, device = sent.got.meta["idle_ps"]
     assert host / 1e6 == pytest.approx(idle.get("Host", 0))
     assert device / 1e6 == pytest.approx(idle.get("Device", 0))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,19 +69,20 @@ def test_op_step_and_family_of_an_event_agree_with_the_analyses(drawn: Trace) ->
 
 
 def rounds(n: int, digits: int = 9) -> str:
-    return "".join(random.Random(n).choices("abcdefghijklmnopqrstuvwxyz_/0123456789", k=digits))
+    """Characters that do not compress, others for each number."""
+    return base64.b64encode(hashlib.shake_128(str(n).encode()).digest(digits), altchars=b"_/")[:digits].decode()
 
 
 def many_names() -> list[Plane]:
-    return [plane(CPU, line("m", *(event(f"{rounds(i, 20)}:MatMul", i, 0.9) for i in range(30_000))))]
+    return [plane(CPU, line("m", *(event(f"{rounds(i, 400)}:MatMul", i, 0.9) for i in range(3_000))))]
 
 
 def many_lines() -> list[Plane]:
     return [plane(CPU, *(line(rounds(i, 50), event("a:MatMul", i % 1000, 1)) for i in range(6_000)))]
 
 
-def many_planes() -> list[Plane]:
-    return [plane(f"/device:{rounds(i, 200)}", line(rounds(-i, 300), event("k", 1, 1))) for i in range(5_000)]
+def many_planes(n: int = 2_000) -> list[Plane]:
+    return [plane(f"/device:{rounds(i, 400)}", line(rounds(-i, 600), event("k", 1, 1))) for i in range(n)]
 
 
 def many_steps() -> list[Plane]:
@@ -97,10 +99,15 @@ def many_allocators() -> list[Plane]:
     return [plane(CPU, line("main", *made))]
 
 
-def many_stats() -> list[Plane]:
-    number = random.Random(1)
-    drawn = (Event("a", i, 1, tuple((f"k{j}", number.getrandbits(62)) for j in range(30))) for i in range(20_000))
-    return [plane(CPU, line("m", *drawn))]
+def many_stats(n_events: int = 20_000) -> list[Plane]:
+    """Each event with 30 stats, doubles that do not compress."""
+    stats = np.zeros((n_events, 30, 13), np.uint8)
+    stats[..., :5] = (0x22, 11, 0x08, 0, 0x11)  # a stat of 11 bytes: its name, a double
+    stats[..., 3] = np.arange(1, 31)
+    stats[..., 5:] = np.random.default_rng(1).integers(0, 256, (n_events, 30, 8))
+    named = Event("a", 0, 1, tuple((f"k{j}", 0.5) for j in range(30)))
+    drawn = (Event("a", i, 1, extra=own.tobytes()) for i, own in enumerate(stats[1:], start=1))
+    return [plane(CPU, line("m", named, *drawn))]
 
 
 def deep() -> list[Plane]:
@@ -129,6 +136,15 @@ def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], 
         rows = got.tables[name]["family"] if name == "names" else None
         assert rows is None or len(rows) == state["n_rows"]
     assert got.n_events == got.meta["n_events_sent"] == got.tables["rows"]["n"].sum()
+
+
+@pytest.mark.parametrize(("most_bytes", "n_characters"), [(2**20, 600), (40_000, 100), (0, 24)])
+def test_strings_of_the_meta_object_are_cut_as_short_as_it_takes(
+    most_bytes: int, n_characters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MAX_META_BYTES", most_bytes)
+    meta, _ = unpack(build_payload(Results(trace(*many_planes(50)))).overview)
+    assert {len(one["name"]) for one in meta["lines"]} == {n_characters}
 
 
 def test_of_too_many_lines_the_busiest_travel_and_the_meta_object_says_of_how_many() -> None:
@@ -182,19 +198,22 @@ def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -
 
 
 def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = build_payload(Results(trace(*many_stats())))
-    monkeypatch.setattr(event_tables, "PART_BYTES", 2**20)
-    monkeypatch.setattr("tfprof_widgets.views.payload.event_tables._MAX_STATS", 100_000)
+    made = build_payload(Results(trace(*many_stats(2_000))))
+    monkeypatch.setattr(event_tables, "PART_BYTES", 2**17)
+    monkeypatch.setattr("tfprof_widgets.views.payload.event_tables._MAX_STATS", 10_000)
     _, tables = unpack(made.part("stats:0"))
     assert set(tables["stat_counts"]["n"].tolist()) == {5}
     assert set(tables["stat_counts"]["n_all"].tolist()) == {30}
-    assert len(tables["stats"]["bits"]) == 5 * 20_000
+    assert len(tables["stats"]["bits"]) == 5 * 2_000
 
 
-def test_names_drawn_first_come_first() -> None:
+def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names_module, "_FIRST_BYTES", 24 * 2**10)
+    monkeypatch.setattr(names_module, "_CHUNK", 128)
+    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
     drawn = [
-        event(f"{rounds(i, 40)}:MatMul", 10 * i, 9 if i % 1000 == 0 else 0.001, note=rounds(-i, 40))
-        for i in range(40_000)
+        event(f"{rounds(i, 40)}:MatMul", 10 * i, 9 if i % 100 == 0 else 0.001, note=rounds(-i, 40))
+        for i in range(4_000)
     ]
     made = build_payload(Results(trace(plane(CPU, line("m", *drawn)))))
     meta, tables = unpack(made.overview)
@@ -205,7 +224,7 @@ def test_names_drawn_first_come_first() -> None:
     assert len(long) >= 40
     assert long.max() < len(meta["names"])
     got = receive(made)
-    assert {got.text(name) for name in long} <= {f"{rounds(i, 40)}:MatMul" for i in range(0, 40_000, 1000)}
+    assert {got.text(name) for name in long} <= {f"{rounds(i, 40)}:MatMul" for i in range(0, 4_000, 100)}
     assert len(set(got.meta["names"])) == meta["sections"]["names"]["n_rows"] == len(got.tables["names"]["count"])
 
 

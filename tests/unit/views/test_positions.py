@@ -52,7 +52,7 @@ def filled_rows(drawing: Trace, positions: Positions) -> list[int]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(lines_of_events, st.sampled_from([1, 8, 2**20]))
 def test_rows_are_runs_of_positions_in_the_order_of_line_depth_and_start(
     lines: list[list[tuple[int, int]]], block: int
@@ -94,7 +94,7 @@ def test_aggregated_events_and_empty_lines_have_their_place() -> None:
     assert compute_positions(trace(hostnames=["box"])).n_rows == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(lines_of_events, st.integers(1, 9))
 def test_each_event_lies_in_one_tile_and_those_that_cross_an_edge_are_found(
     lines: list[list[tuple[int, int]]], n: int
@@ -144,7 +144,7 @@ def test_a_span_overlaps_the_tiles_that_hold_its_ends() -> None:
     assert tiled(drawn([[]]), 5).overlapping((0.0, 1.0)) == (0, 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=12))
 def test_ranges_are_the_numbers_one_after_the_other(parts: list[tuple[int, int]]) -> None:
     start, length = np.array([a for a, _ in parts], np.int64), np.array([n for _, n in parts], np.int64)
