@@ -19,7 +19,7 @@ lab: setup-demo ## open the quickstart notebook live in JupyterLab
 test: setup-dev ## all checks and tests: Python, TypeScript, browser
 	@$(PY) -m tools.checks lint js pytest
 
-check: setup-dev ## lint, types, layers, TypeScript tests, and the Python tests without TensorFlow and browser
+check: setup-dev ## lint, types, layers, TypeScript tests, and the Python tests without TensorFlow, browser and other processes
 	@$(PY) -m tools.checks lint js unit
 
 lint: setup-dev ## ruff, mypy, biome, tsc

@@ -132,10 +132,12 @@ def build(report: Report) -> list[Check]:
     return [npm("esbuild", path, "run", "build")] if path else []
 
 
-def unit(report: Report) -> None:
-    """The Python tests that need neither TensorFlow nor a browser."""
-    elsewhere = ("--ignore=tests/browser", "--ignore=tests/notebook")  # what they import takes longer than most tests
-    _pytest(report, "-m", "not tensorflow and not browser and not fuzz", *elsewhere)
+def unit(_: Report) -> list[Check]:
+    """The Python tests that need neither TensorFlow nor a browser, but for those of many processes and drawn faults."""
+    # What the folders of browsers and notebooks import takes longer than most tests.
+    without = (f"--ignore=tests/{folder}" for folder in ("browser", "notebook", "fuzz", "unit/many_hosts"))
+    chosen = ("-m", "not tensorflow and not browser and not fuzz", *without)
+    return [Check("pytest", pytest_command(os.cpu_count() or 1, *chosen))]
 
 
 def pytest(report: Report) -> None:
@@ -146,32 +148,30 @@ def pytest(report: Report) -> None:
         report.lack(f"{error} Browser tests are not run.")
     if report.failed:
         print(f"Failed before pytest: {'; '.join(report.failed)}", flush=True)
-    _pytest(report)
-
-
-def _pytest(report: Report, *arguments: str) -> None:
-    # A file goes to one process as a whole: its tests share a browser, a kernel or a training. Half of their time they wait.
-    processes = ["-n", str(min(MOST_PROCESSES, (os.cpu_count() or 1) + 1)), "--dist", "loadfile"]
-    command = [sys.executable, "-m", "pytest", "-q", *processes, *arguments]
+    command = pytest_command((os.cpu_count() or 1) + 1)  # half of their time they wait
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         report.failed.append("pytest")
 
 
-CHECKS: dict[str, Callable[[Report], list[Check]]] = {"js": js, "lint": lint, "build": build}
+def pytest_command(n_processes: int, *arguments: str) -> list[str]:
+    """A file goes to one process as a whole: its tests share a browser, a kernel or a training."""
+    processes = ["-n", str(min(MOST_PROCESSES, n_processes)), "--dist", "loadfile"]
+    return [sys.executable, "-m", "pytest", "-q", *processes, *arguments]
+
+
+CHECKS: dict[str, Callable[[Report], list[Check]]] = {"unit": unit, "js": js, "lint": lint, "build": build}
 """In the order in which they begin: the longest first."""
-TESTS: dict[str, Callable[[Report], None]] = {"unit": unit, "pytest": pytest}
 
 
 def main() -> int:
-    """Run the groups named on the command line, tests last; 1 where a check failed."""
+    """Run the groups named on the command line, all tests last; 1 where a check failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("groups", nargs="+", choices=[*CHECKS, *TESTS])
+    parser.add_argument("groups", nargs="+", choices=[*CHECKS, "pytest"])
     groups = parser.parse_args().groups
     report = Report()
     report.run_all([check for name in CHECKS if name in groups for check in CHECKS[name](report)])
-    for name in groups:
-        if name in TESTS:
-            TESTS[name](report)
+    if "pytest" in groups:
+        pytest(report)
     return 1 if report.failed else 0
 
 
