@@ -137,7 +137,7 @@ def unit(_: Report) -> list[Check]:
     # What the folders of browsers and notebooks import takes longer than most tests.
     without = (f"--ignore=tests/{folder}" for folder in ("browser", "notebook", "fuzz", "unit/many_hosts"))
     chosen = ("-m", "not tensorflow and not browser and not fuzz", *without)
-    return [Check("pytest", pytest_command(os.cpu_count() or 1, *chosen))]
+    return [Check("pytest", pytest_command(*chosen))]
 
 
 def pytest(report: Report) -> None:
@@ -148,14 +148,13 @@ def pytest(report: Report) -> None:
         report.lack(f"{error} Browser tests are not run.")
     if report.failed:
         print(f"Failed before pytest: {'; '.join(report.failed)}", flush=True)
-    command = pytest_command((os.cpu_count() or 1) + 1)  # half of their time they wait
-    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
+    if subprocess.run(pytest_command(), cwd=ROOT, check=False).returncode != 0:
         report.failed.append("pytest")
 
 
-def pytest_command(n_processes: int, *arguments: str) -> list[str]:
+def pytest_command(*arguments: str) -> list[str]:
     """A file goes to one process as a whole: its tests share a browser, a kernel or a training."""
-    processes = ["-n", str(min(MOST_PROCESSES, n_processes)), "--dist", "loadfile"]
+    processes = ["-n", str(min(MOST_PROCESSES, os.cpu_count() or 1)), "--dist", "loadfile"]
     return [sys.executable, "-m", "pytest", "-q", *processes, *arguments]
 
 
