@@ -33,7 +33,8 @@ STALLED_S = 20
 IMPORT, LOAD, SHOW, LOAD_AGAIN, DASHBOARD = range(5)
 CELLS = (
     # What is loaded lazily is no part of what a trace costs.
-    "import os, tfprof_widgets as tfprof, pandas\nfrom tfprof_widgets.views import dashboard, payload\nos.getpid()",
+    "import os, tfprof_widgets as tfprof, pandas\nfrom tfprof_widgets.views.payload import payload\n"
+    "from tfprof_widgets.views.widgets import views\nos.getpid()",
     "prof = tfprof.load('bench.xplane.pb')",
     "prof.timeline()",  # built in the cell itself, so that its output is dated when it is ready
     "other = tfprof.load('bench.xplane.pb')",
@@ -66,6 +67,7 @@ def _measure(notebook: Notebook, browser: Any, port: int, *, has_dashboard: bool
     page = notebook.page
     result: dict[str, Any] = {}
     notebook.run_cell(IMPORT)
+    assert notebook.value("views.__name__")
     kernel = int(notebook.value("os.getpid()"))
     result["kernel_empty"] = process_bytes(kernel)
     notebook.run_cell(LOAD, timeout_s=CELL_S)
