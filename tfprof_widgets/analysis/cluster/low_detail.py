@@ -6,7 +6,7 @@ merge_low_detail(traces, n_steps) -> Trace, the step of each event
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from ...trace.event_table import EventTable, in_order
 from ...trace.merging import merge_traces
 from ...trace.stat_table import Stats, packed_stats
 from ...trace.string_table import StringTable
-from ...trace.trace import DERIVED_LINE_BASE, Bool, Int64, Line, SmallInt, Trace
+from ...trace.trace import DERIVED_LINE_BASE, Bool, Int64, Line, Plane, SmallInt, Trace
 from ..steps.steps import CATEGORY_LABELS, STEP_CATEGORIES
 from .step_summary import MAX_STEPS
 
@@ -40,7 +40,9 @@ def low_detail(results: Facts, pieces: pd.DataFrame) -> Trace:
     """
     trace, frame = results.trace, results.steps.frame.iloc[:MAX_STEPS]
     strings = StringTable()
-    home = _home_planes(trace)[frame["session"].to_numpy()]
+    planes = _home_planes(trace.planes)
+    default = next(iter(planes.values()), 0)
+    home = np.array([planes.get(one.host, default) for one in trace.sessions])[frame["session"].to_numpy()]
     long = _longest_events(results)
     long_step = results.steps.event_step[long].astype(np.int64)
     step = pieces["step"].to_numpy(np.int64)
@@ -69,11 +71,23 @@ def low_detail(results: Facts, pieces: pd.DataFrame) -> Trace:
     return _assembled(trace, pd.concat(parts), strings)
 
 
-def _home_planes(trace: Trace) -> Int64:
-    """For each session the plane that steps are shown on: that of its host's threads, else the host's first one."""
-    planes = [(not plane.is_host, i, plane.host) for i, plane in enumerate(trace.planes)]
-    own = [min((one for one in planes if one[2] == session.host), default=(True, 0, "")) for session in trace.sessions]
-    return np.array([i for _, i, _ in own], np.int64)
+def _home_planes(planes: Sequence[Plane]) -> dict[str, int]:
+    """For each host the plane that its steps are shown on: that of its threads, else its first one."""
+    home: dict[str, int] = {}
+    for i in sorted(range(len(planes)), key=lambda i: not planes[i].is_host):
+        home.setdefault(planes[i].host, i)
+    return home
+
+
+def _with_steps_on(trace: Trace, home: Mapping[str, Plane]) -> Trace:
+    """The same with its steps on these planes of their hosts, of which another file may tell."""
+    planes, lines = list(trace.planes), list(trace.lines)
+    for i, line in enumerate(lines):
+        plane = home[planes[line.plane].host]
+        if line.is_derived and planes[line.plane].name != plane.name:
+            lines[i] = replace(line, plane=len(planes))
+            planes.append(plane)
+    return replace(trace, planes=tuple(planes), lines=tuple(lines))
 
 
 def _assembled(whole: Trace, events: pd.DataFrame, strings: StringTable) -> Trace:
@@ -146,10 +160,12 @@ def merge_low_detail(traces: Sequence[Trace], n_steps: Sequence[int]) -> tuple[T
     Raises:
         TraceError: two lie more than 13 days apart.
     """
+    planes = [plane for one in traces for plane in one.planes]
+    home = {host: planes[i] for host, i in _home_planes(planes).items()}
     moved = []
     for one, first in zip(traces, np.cumsum([0, *n_steps]).tolist(), strict=False):
         step = np.where(one.n_occurrences > 0, one.n_occurrences + first, 0)
-        moved.append(replace(one, n_occurrences=step.astype(np.int32)))
+        moved.append(replace(_with_steps_on(one, home), n_occurrences=step.astype(np.int32)))
     merged = merge_traces(moved)
     none = np.broadcast_to(np.int32(0), merged.n_events)
     return replace(merged, n_occurrences=none), merged.n_occurrences.astype(np.int64) - 1

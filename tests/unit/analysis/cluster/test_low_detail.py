@@ -12,6 +12,7 @@ from tests.builders import event, line, plane, session, space
 from tests.unit.analysis.cluster.comparison import Both
 from tests.unit.analysis.cluster.conftest import LATER_NS
 from tests.unit.analysis.cluster.test_summaries import host, steps_with
+from tests.unit.analysis.steps import test_tpu_steps as tpu
 from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
 from tfprof_widgets.analysis.cluster.host_summary import summarize_host
 from tfprof_widgets.analysis.cluster.low_detail import MAX_LONGEST
@@ -120,6 +121,16 @@ def test_files_of_one_host_share_its_lines() -> None:
     assert [one.name for one in results.trace.lines] == ["Steps", "Step time", "Longest events"]
     assert len(results.steps.frame) == 4
     assert len(results.trace.sessions) == 2
+
+
+def test_steps_of_a_host_are_on_one_plane_whichever_of_its_files_has_it() -> None:
+    first, other = (read_xspace(space(tpu.core(0), session(duration_us=1000), hostnames=[name])) for name in "ab")
+    results = merge_hosts([summarize_host(Results(one)) for one in (first, host("a", *steps_with(1)), other)])
+    trace = results.trace
+    steps = {(trace.planes[one.plane].host, trace.planes[one.plane].name) for one in trace.lines if one.is_derived}
+    assert steps == {("a", "/host:CPU"), ("b", "/device:TPU:0")}
+    assert sorted(lines_of(trace, "a")["Steps"]) == ["0", "1", "2", "train 0", "train 1", "train 2"]
+    assert [plane.name for plane in trace.planes if plane.host == "a"].count("/host:CPU") == 1
 
 
 def test_hosts_without_events_are_hosts_all_the_same() -> None:
