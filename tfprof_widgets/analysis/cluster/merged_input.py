@@ -117,7 +117,7 @@ def _renamed(pipelines: pd.DataFrame) -> pd.DataFrame:
 
 def _slowest(rows: pd.DataFrame, merged: pd.DataFrame) -> pd.DataFrame:
     """The slowest calls of the pipelines that are here, the slowest first; of equals that of the first pipeline."""
-    here = merged[["host", "own_name", "name"]].assign(at=merged.index)
-    rows = rows.merge(here, left_on=["host", "pipeline"], right_on=["host", "own_name"])
+    here = merged[[OWNER, "own_name", "name"]].assign(at=merged.index)
+    rows = rows.merge(here, left_on=[OWNER, "pipeline"], right_on=[OWNER, "own_name"])
     rows = rows.assign(pipeline=rows["name"], rank=-rows["max_latency_us"]).sort_values(["rank", "at"], kind="stable")
     return rows[list(SLOWEST_TYPES)].reset_index(drop=True)

@@ -109,7 +109,7 @@ def merge_memory(hosts: Sequence[str], every: Mapping[str, pd.DataFrame], remedy
     several = stack[OWNER].nunique() > 1
     names = host + ": " + stack["allocator"] if several else stack["allocator"]
     place = stack[_GROWTH].assign(host=host, own=stack["allocator"], stack=stack.index)
-    order = np.argsort(names.to_numpy(np.str_), kind="stable")
+    order = np.argsort(names.to_numpy(np.object_), kind="stable")  # np.str_ is as wide as the longest
     summary = stack.drop(columns=[OWNER, *_GROWTH]).assign(allocator=names).iloc[order].reset_index(drop=True)
     if len(stack):
         first = place.iloc[order[0]]
@@ -131,8 +131,9 @@ def merge_memory(hosts: Sequence[str], every: Mapping[str, pd.DataFrame], remedy
 def _by_op(hosts: Sequence[str], every: pd.DataFrame, peaks: pd.DataFrame, *, several: bool) -> OpMemory:
     """Bytes by op of all hosts; those at the peak are of the allocator with the largest one, of equals the first by name."""
     name = np.array(hosts, np.object_)[peaks[OWNER]] + ": " + peaks["allocator"]
-    order = np.lexsort((name.to_numpy(np.str_), -peaks["peak_bytes"]))
-    top = peaks.iloc[order[0]] if len(peaks) else pd.Series({OWNER: -1, **_NOTHING})
+    ranked = zip(-peaks["peak_bytes"], name, range(len(peaks)), strict=True)
+    row = min(ranked, default=(0, "", -1))[-1]
+    top = peaks.iloc[row] if len(peaks) else pd.Series({OWNER: -1, **_NOTHING})
     every = every.assign(peak_bytes=every["peak_bytes"].where(every[OWNER] == top[OWNER], 0))
     rules = {"type": "first", "allocated_bytes": "sum", "peak_bytes": "sum"}
     ops, _ = united(every, ["name"], rules)
@@ -141,7 +142,7 @@ def _by_op(hosts: Sequence[str], every: pd.DataFrame, peaks: pd.DataFrame, *, se
         type=tuple(ops["type"]),
         allocated_bytes=ops["allocated_bytes"].to_numpy(np.int64),
         peak_bytes=ops["peak_bytes"].to_numpy(np.int64),
-        allocator=name.iloc[order[0]] if several else top["allocator"],
+        allocator=name.iloc[row] if several else top["allocator"],
         before_capture_bytes=int(top["before_capture_bytes"]),
         stack_bytes=int(top["stack_bytes"]),
     )

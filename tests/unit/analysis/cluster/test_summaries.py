@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,6 +174,27 @@ def test_pipelines_that_took_most_time_travel(monkeypatch: pytest.MonkeyPatch, b
     assert found["pipelines"]["total_time_ms"].tolist() == [tf_data.pipelines["total_time_ms"].max()]
     assert len(found["iterators"]) == (tf_data.iterators["pipeline"] == kept).sum()
     assert set(found["iterators"]["pipeline"].tolist()) == {0}
+
+
+def test_files_of_one_host_keep_their_slowest_calls_apart(both_of: Callable[[str], Both]) -> None:
+    first, *_ = both_of("devices").reduced.summaries
+    (own,) = first.tables["pipelines"]["name"].tolist()
+    n_slow = len(first.tables["slowest_calls"])
+    slowest = merge_hosts([first, first]).tf_data.slowest_calls
+    assert n_slow > 0
+    assert sorted(slowest["pipeline"].tolist()) == sorted([own] * n_slow + ["Host:1"] * n_slow)
+    assert set(slowest["host"]) == {first.host}
+
+
+def test_the_name_of_one_host_does_not_make_those_of_others_long(both_of: Callable[[str], Both]) -> None:
+    one, length = both_of("devices").reduced.summaries[0], 1_000_000
+    results = merge_hosts([one.renamed(f"{i:02}") for i in range(40)] + [one.renamed("x" * length)])
+    tracemalloc.start()
+    try:
+        assert len(results.memory.allocators) == 41
+        assert tracemalloc.get_traced_memory()[1] < 12 * length
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_first_steps_travel_where_a_host_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
