@@ -13,13 +13,13 @@ import pytest
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.views.payload import embedding, tiles
 from tfprof_widgets.views.payload import first_pack as first_pack_module
-from tfprof_widgets.views.payload import tiles
 from tfprof_widgets.views.payload.embedding import EMBEDDED_BYTES, Embedded, embed
 from tfprof_widgets.views.payload.payload import Payload, build_payload
-from tfprof_widgets.views.payload.sections import ListSection
+from tfprof_widgets.views.payload.sections import ListSection, TableSection
 from tfprof_widgets.views.payload.window import rows_within, window_pack
-from tfprof_widgets.views.payload.wire import as_text, unpack
+from tfprof_widgets.views.payload.wire import Rows, Table, as_text, unpack
 
 CUT = {"step_pieces", "iterator_calls", "kernel_runs", "counters", "occurrences", "memory"}
 
@@ -168,7 +168,59 @@ def test_tiles_that_do_not_fit_are_not_packed_to_find_that_out(
     events = [key for key in packed if key.startswith("events:")]
     n_kept = sum(key.startswith("events:") for key, _ in embedded.parts)
     assert 0 < n_kept < payload.contents.tiles.n / 2
-    assert len(events) == len(set(events)) <= n_kept + 1
+    assert len(events) == len(set(events)) <= n_kept + 2  # one on either side
+
+
+@pytest.mark.parametrize("max_bytes", [200_000, 300_000])
+@pytest.mark.parametrize("every", [2, 10**6])
+def test_the_room_is_used_where_tiles_are_uneven(
+    payload: Payload, max_bytes: int, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other tile, or the one in the middle, takes four times as much as the others."""
+    n, part, noise = payload.contents.tiles.n, payload.part, np.random.default_rng(0).bytes(10**6)
+    low, high = payload.contents.tiles.overlapping(payload.contents.home_ps)
+
+    def uneven(key: str) -> bytes:
+        name, _, number = key.partition(":")
+        is_heavy = name == "events" and (int(number) - (low + high) // 2) % every == 0
+        return part(key) + (noise[: 3 * len(part(key))] if is_heavy else b"")
+
+    monkeypatch.setattr(payload, "part", uneven)
+    embedded = embed(payload, max_bytes=max_bytes)
+    here = {key: len(text) for key, text in embedded.parts}
+    tiles = sorted(int(key.partition(":")[2]) for key in here if key.startswith("events:"))
+    assert 1 <= len(tiles) < n
+    kinds = {key.partition(":")[0] for key in here} & {"events", "stats"}
+    of_window = here.get("window", 0) / len(tiles)
+    left = max_bytes - size(payload, embedded)
+    for tile in {tiles[0] - 1, tiles[-1] + 1} & {*range(n)}:
+        assert left < sum(len(as_text(uneven(f"{kind}:{tile}"))) for kind in kinds) + 1.5 * of_window
+
+
+def test_a_window_is_packed_once(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
+    spans = []
+    monkeypatch.setattr(embedding, "window_pack", lambda cut, span: (spans.append(span), window_pack(cut, span))[1])
+    for max_bytes in (100_000, 150_000, 250_000, 400_000):
+        spans.clear()
+        embed(payload, max_bytes=max_bytes)
+        assert 0 < len(spans) == len(set(spans)) <= 5
+
+
+def test_of_a_table_that_is_too_large_no_whole_part_is_built(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def rows(wanted: Rows) -> Table:
+        values = np.random.default_rng(0).random(len(range(n_rows)[wanted]))
+        built.append(len(values))
+        return Table({"value": (values, "f8")})
+
+    n_rows = 1_000_000
+    large = TableSection("large", n_rows, rows)
+    assert large.n_parts == 2
+    more = dataclasses.replace(payload.contents, sections={**payload.contents.sections, "large": large})
+    monkeypatch.setattr(payload, "contents", more)
+    embed(payload, max_bytes=250_000)
+    assert max(built) < n_rows / 100
 
 
 def test_what_a_notebook_keeps_is_chosen_once_for_its_pages_too(payload: Payload, packed: list[str]) -> None:

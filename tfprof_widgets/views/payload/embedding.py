@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -27,6 +28,10 @@ _SMALL_PARTS = 4
 _BASE64_RATIO = 0.75
 _MOST_COMPRESSED = 8
 """Columns seldom shrink more: what had to is not tried."""
+_ROUNDS = 3
+"""Of finding how many tiles more there is room for."""
+_UNEVEN = 2
+"""A tile that takes so many times less, event by event, than those beside it is still found."""
 _NARROWER = (1.0, 0.25, 0.05)
 """Of the typical steps, where not even the tables of those fit."""
 
@@ -96,6 +101,7 @@ class _Chooser:
         self.parts: dict[str, str] = {}
         """Base64 by key."""
         self._made: dict[str, str] = {}
+        self._windows: dict[Span, str] = {}
         self._cut: list[TableSection] = []
         """Tables that are too large to be put in whole."""
 
@@ -113,7 +119,7 @@ class _Chooser:
             if room < 0:
                 return False
         self.parts |= taken
-        self._left -= sum(map(len, taken.values()))
+        self._left -= _length(taken)
         return True
 
     def _part(self, key: str) -> str:
@@ -129,50 +135,77 @@ class _Chooser:
         for name, section in contents.sections.items():
             if name in here:
                 continue
-            may_fit = section.n_parts <= _SMALL_PARTS and (section.n_parts > 1 or section.fits(most * _BASE64_RATIO))
+            may_fit = section.n_parts <= _SMALL_PARTS and section.may_fit(most * _BASE64_RATIO)
             is_in = may_fit and self.add(_keys(name, section), most=most)
             if isinstance(section, TableSection) and section.interval is not None and not is_in:
                 self._cut.append(replace(section, interval=cache(section.interval)))
 
     def add_tiles(self, span_ps: Span) -> bool:
-        """Put in the tile in the middle of a span, and as many next to it as seem to fit by that one; False where none does.
+        """Put in the tile in the middle of a span, and as many next to it as fit; False where none does.
 
         With their stats where those of the first one fit, and with the rows that large sections have there.
         """
         low, high = self._tiles.overlapping(span_ps)
+        middle = range((low + high) // 2, (low + high) // 2 + 1)
         for names in (("events", "stats"), ("events",)):
             kinds = [name for name in names if name not in self._payload.is_here]
-            middle = (low + high) // 2
-            grown = [range(middle, middle + 1)] if low < high else []
-            first = self._parts_of(grown[0], kinds) if grown else {}
-            size = sum(map(len, first.values()))
-            if not grown or size > self._left:
-                continue
-            of_event = size / max(1, self._n_events(grown[0]))
-            while (wider := self._wider(grown[-1], low, high)) is not None:
-                n_events = self._n_events(wider)
-                if n_events * of_event > self._left or n_events * EVENT_BYTES > _MOST_COMPRESSED * self._most:
-                    break
-                grown.append(wider)
-            return any(self.add(self._parts_of(tiles, kinds)) for tiles in reversed(grown))
+            if low < high and self._fits(middle, kinds):
+                return self.add(self._parts_of(self._widest(middle, range(low, high), kinds), kinds))
         return False
+
+    def _fits(self, tiles: range, kinds: Sequence[str]) -> bool:
+        return _length(self._parts_of(tiles, kinds)) <= self._left
+
+    def _widest(self, tiles: range, home: range, kinds: Sequence[str]) -> range:
+        """As many tiles as fit, around some that do."""
+        for _ in range(_ROUNDS):
+            grown = [tiles, *self._wider(tiles, home, kinds)]
+            if not self._fits(grown[-1], kinds):
+                return grown[bisect_left(grown, True, key=lambda one: not self._fits(one, kinds)) - 1]
+            tiles = grown[-1]
+        return tiles
+
+    def _wider(self, tiles: range, home: range, kinds: Sequence[str]) -> Iterator[range]:
+        """One tile more each time, as long as there seems to be room for it and for the rows of large sections there."""
+        n, size = self._n_events(tiles), _length(self._tile_parts(tiles, kinds))
+        of_event = _length(self._window_of(tiles)) / max(1, n)
+        while True:
+            for new in self._next(tiles, home):
+                more = self._n_events(new)
+                room = self._left - size - (n + more) * of_event
+                is_tried = (
+                    size * more <= _UNEVEN * room * n and (n + more) * EVENT_BYTES <= _MOST_COMPRESSED * self._most
+                )
+                if is_tried and (length := _length(self._tile_parts(new, kinds))) <= room:
+                    break
+            else:
+                return
+            tiles = range(min(tiles.start, new.start), max(tiles.stop, new.stop))
+            n, size = n + more, size + length
+            yield tiles
+
+    def _next(self, tiles: range, home: range) -> list[range]:
+        """The tile behind some and the one before them, first that of the typical steps."""
+        sides = range(tiles.stop, tiles.stop + 1), range(tiles.start - 1, tiles.start)
+        return sorted((one for one in sides if 0 <= one[0] < self._tiles.n), key=lambda one: one[0] not in home)
 
     def _n_events(self, tiles: range) -> int:
         return int(self._tiles.counts()[tiles.start : tiles.stop].sum())
 
-    def _wider(self, tiles: range, low: int, high: int) -> range | None:
-        """One tile more: within the span, then behind it, then before it; None where there is none."""
-        if tiles.stop < high or (tiles.start <= low and tiles.stop < self._tiles.n):
-            return range(tiles.start, tiles.stop + 1)
-        return range(tiles.start - 1, tiles.stop) if tiles.start > 0 else None
-
     def _parts_of(self, tiles: range, kinds: Sequence[str]) -> dict[str, str]:
+        return self._tile_parts(tiles, kinds) | self._window_of(tiles)
+
+    def _tile_parts(self, tiles: range, kinds: Sequence[str]) -> dict[str, str]:
+        return {key: self._part(key) for tile in tiles for key in (f"{kind}:{tile}" for kind in kinds)}
+
+    def _window_of(self, tiles: range) -> dict[str, str]:
         edges = self._tiles.edges_ps
-        parts = {key: self._part(key) for tile in tiles for key in (f"{kind}:{tile}" for kind in kinds)}
-        return parts | self._window((float(edges[tiles.start]), float(edges[tiles.stop])))
+        return self._window((float(edges[tiles.start]), float(edges[tiles.stop])))
 
     def _window(self, window_ps: Span) -> dict[str, str]:
-        return {"window": as_text(window_pack(self._cut, window_ps))} if self._cut else {}
+        if self._cut and window_ps not in self._windows:
+            self._windows[window_ps] = as_text(window_pack(self._cut, window_ps))
+        return {"window": self._windows[window_ps]} if self._cut else {}
 
     def add_window(self, home_ps: Span) -> None:
         """Put in the rows of sections at the typical steps, or in the middle of those."""
@@ -185,3 +218,7 @@ class _Chooser:
 
 def _keys(name: str, section: Section) -> dict[str, None]:
     return dict.fromkeys(f"{name}:{index}" for index in range(section.n_parts))
+
+
+def _length(parts: Mapping[str, str]) -> int:
+    return sum(map(len, parts.values()))

@@ -90,13 +90,16 @@ class TableSection:
         return Segment(self.build(slice(0, self.n_rows)))
 
     def fits(self, n_bytes: float) -> bool:
-        """Whether all rows take at most so many bytes; of a long table some tell whether it is worth while to find out."""
-        if "whole" not in self.__dict__ and self.n_rows > 4 * _PROBE_ROWS:
-            middle = self.n_rows // 2
-            probed = len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).data) / _PROBE_ROWS
-            if probed * self.n_rows > _PROBE_SLACK * n_bytes:
-                return False
-        return len(self.whole.data) <= n_bytes
+        """Whether all rows take at most so many bytes."""
+        return self.may_fit(n_bytes) and len(self.whole.data) <= n_bytes
+
+    def may_fit(self, n_bytes: float) -> bool:
+        """Whether it is worth while to find out; of a long table some rows tell."""
+        if "whole" in self.__dict__ or self.n_rows <= 4 * _PROBE_ROWS:
+            return True
+        middle = self.n_rows // 2
+        probed = len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).data) / _PROBE_ROWS
+        return probed * self.n_rows <= _PROBE_SLACK * n_bytes
 
     def part(self, index: int) -> bytes:
         """One part, a pack."""
@@ -138,6 +141,10 @@ class ListSection:
     def fits(self, n_bytes: float) -> bool:
         """Whether all rows travel at once and take at most so many bytes."""
         return self.n_parts == 1 and self.n_bytes <= n_bytes
+
+    def may_fit(self, n_bytes: float) -> bool:
+        """Whether it is worth while to find out whether all parts take at most so many bytes."""
+        return self.n_parts > 1 or self.n_bytes <= n_bytes
 
     def part(self, index: int) -> bytes:
         """One part, a pack; kept, because rows of a list take long to make and little when they are packed."""
