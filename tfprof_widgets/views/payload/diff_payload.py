@@ -57,7 +57,7 @@ _KINDS: Mapping[str, _Kind] = {
     "ops": _Kind(
         lambda row: row["name"],
         "type",
-        selects=lambda row: (row["a_name"], row["name"] if row["b_count"] > 0 or row["b_ms"] > 0 else ""),
+        selects=lambda row: (row["a_name"], row["name"] if _is_in_b(row) else ""),
     ),
     "layers": _Kind(lambda row: row["layer"], "class_name", key=("layer", "class_name", "kind", "device")),
     "source_lines": _Kind(
@@ -189,7 +189,8 @@ def _ops_of(name: str, diff: RunDiff, rows: list[dict[Hashable, Any]], cut: tupl
     return [[[own(text)] if text else [] for own, text in zip(cut, kind.selects(row), strict=True)] for row in rows]
 
 
-def _is_in_b(ops: pd.DataFrame) -> pd.Series:
+def _is_in_b(ops: Any) -> Any:
+    """Of a table of ops, or of one row."""
     return (ops["b_count"] > 0) | (ops["b_ms"] > 0)
 
 
