@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +64,17 @@ def check(frame: pd.DataFrame, name: str) -> None:
 def test_a_table_has_its_columns_in_order_and_of_their_types(prof: tfprof.Profile, name: str) -> None:
     holder, _, attribute = name.rpartition(".")
     check(getattr(getattr(prof, holder) if holder else prof, attribute), name)
+
+
+@pytest.mark.parametrize("name", [name for name in OF_A_PROFILE if "." not in name])
+def test_help_of_a_table_says_once_what_a_row_is_and_when_there_is_none(name: str) -> None:
+    row, _, told = (inspect.getdoc(getattr(tfprof.Profile, name)) or "").partition("\n\n")
+    note, _, columns = told.partition("Columns:\n")
+    assert row == f"A row is {TABLES[name].row}."
+    assert len(columns.splitlines()) == len(TABLES[name].columns)
+    assert "one row" not in note.lower()
+    assert ", ".join(TABLES[name].names) not in note
+    assert name in ("hosts", "system") or re.search(r"\b[Ee]mpty (where|when|without) ", note)
 
 
 def test_trees_and_op_types_have_their_columns(prof: tfprof.Profile) -> None:

@@ -35,10 +35,9 @@ class Hosts:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per host: `host, role, n_steps, step_time_ms, n_events, path, task`; see `host_table`.
+        """Of a host with several files the path is that of the first, "" where the profile has no files of its own.
 
-        The role is `worker`, `chief`, `parameter server` or `coordinator`; the path that of the host's file, of several the
-        first, "" where the profile has no files of its own.
+        See `host_table`.
         """
         from ..opening.file_names import host_of
 

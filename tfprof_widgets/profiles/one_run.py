@@ -74,21 +74,27 @@ class Profile:
 
     @property
     def trace(self) -> Trace:
-        """All events as one columnar table."""
+        """All events as one columnar table.
+
+        Raises:
+            TraceError: the captured file cannot be read.
+            CaptureError: the capture has not ended yet.
+        """
         return self.run.results.trace
 
-    events = table_at("run.results.events")
+    events = table_at("run.results.events", "Empty where the trace holds no event.")
 
     @property
     def flows(self) -> pd.DataFrame:
-        """One row per event that made another start: `kind, from_event, to_event, from_name, to_name, delay_ns`; the events
-        are rows of `events`, the kinds `launch`, `producer`, `pool`, `tf_data` and `send_recv`. Empty where none did."""
+        """Empty where no event made another start."""
         from ..analysis.timeline.flows import flow_table
 
         return flow_table(self.trace, self.run.results.flows)
 
-    steps = table_at("run.results.step_frame", "The categories add up to the step time; see `Steps.frame`.")
-    ops = table_at("run.results.ops")
+    steps = table_at(
+        "run.results.step_frame", "The categories add up to the step time; see `Steps.frame`. Empty without steps."
+    )
+    ops = table_at("run.results.ops", "Idle time has no row, see `op_statistics`. Empty when no op ran.")
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
         """The op statistics as a whole.
@@ -108,13 +114,15 @@ class Profile:
     hlo_ops = table_at("run.results.hlo_ops.frame", "Empty when no compiled program ran.")
     layers = table_at(
         "run.results.layers.frame",
-        "Loss, optimizer, input and all else have rows of their own, so the shares of a side add up to 1.",
+        "Loss, optimizer, input and all else have rows of their own, so the shares of a side add up to 1. "
+        "See `Layers.frame`. Empty when no op ran.",
     )
     source_lines = table_at(
         "run.results.source_lines.frame",
-        "What no line can be charged with has named rows, so the shares of a side add up to 1.",
+        "What no line can be charged with has named rows, so the shares of a side add up to 1. "
+        "See `SourceLines.frame`. Empty when no op ran.",
     )
-    scopes = table_at("run.results.scopes.frame")
+    scopes = table_at("run.results.scopes.frame", "See `Scopes.frame`. Empty when no op ran.")
 
     @property
     def memory(self) -> MemoryProfile | ReducedMemory:
@@ -146,14 +154,15 @@ class Profile:
 
     @property
     def advice_table(self) -> pd.DataFrame:
-        """The same as a table, one row per advice in that order: `rule, severity, title, gain_ratio, fix, view`."""
+        """It is `advice` as a table, in the same order. Empty where that is."""
         from ..analysis.advice.engine import advice_table
 
         return advice_table(self.run.results.advice)
 
     counters = table_at(
         "run.results.counters.frame",
-        "Bytes in use of allocators, buffers of tf.data iterators, counters of devices, samples of `system`, totals as rates.",
+        "The counters are bytes in use of allocators, buffers of tf.data iterators, what devices recorded, and the samples of "
+        "`system`, of which totals are given as rates. Empty when there is none.",
     )
 
     def tree(self, /, view: TreeView = "scope", **options: Any) -> pd.DataFrame:
@@ -183,14 +192,15 @@ class Profile:
 
         return build_tree(self.run.results.op_graph, view, make_tree_options(**options)).frame
 
-    variables = table_at("run.results.variables", "See `compute_variables`.")
-    workers = table_at("run.results.workers.frame", "See `Workers.frame`.")
+    variables = table_at("run.results.variables", "See `compute_variables`. Empty where nobody noted them.")
+    workers = table_at("run.results.workers.frame", "See `Workers.frame`. Empty without steps.")
     stragglers = table_at(
         "run.results.stragglers", "Empty where hosts are even, and with fewer than two; see `compute_stragglers`."
     )
     communication = table_at(
         "run.results.communication",
-        "Hosts that train come first, then parameter servers and coordinators; see `compute_communication`.",
+        "Hosts that train come first, then parameter servers and coordinators; see `compute_communication`. Empty where nothing "
+        "was exchanged.",
     )
 
     # ---- the capture ------------------------------------------------------------------------------------------------

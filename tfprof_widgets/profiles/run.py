@@ -168,7 +168,7 @@ class Run:
 
     @property
     def system(self) -> pd.DataFrame:
-        """Samples of the machine, one row each in time order: `time_ms` after the trace origin, CPU, memory, disk, network, GPU.
+        """CPU, memory, disk, network and GPU, in time order; `time_ms` is after the trace origin.
 
         The columns are those of `SystemSampler`, `time_ms` in place of `time_ns`: loads of all cores, of each core
         (`cpu0_pct`, ...) and of each GPU (`gpu0_pct`, ...) among them. They begin before the first window of the profiler, so
@@ -179,9 +179,9 @@ class Run:
 
     @cached_property
     def system_findings(self) -> pd.DataFrame:
-        """What is odd in `system`: one row per finding, `kind, metric, start_ms, end_ms, value, unit, text`, by kind and start.
+        """What is odd in `system`.
 
-        Kinds: `utilisation_dip, rising_memory, choppy_network_in, saturated_network_in, growing_network_out, late_start`.
+        The kinds are `utilisation_dip, rising_memory, choppy_network_in, saturated_network_in, growing_network_out, late_start`.
         While the profiler wrote its files the program waited for it, so those samples are not looked at. Empty when nothing is
         odd, and where there are too few samples to tell (less than 2 s, or 20).
         """

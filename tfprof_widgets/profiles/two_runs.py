@@ -113,11 +113,12 @@ class ProfileDiff:
     ops = table_at("_runs.ops", "The numbers in names that TensorFlow appends may differ between the runs.")
     layers = table_at("_runs.layers")
     source_lines = table_at("_runs.source_lines", "Moved lines are found again.")
-    kernels = table_at("_runs.kernels", "Whatever their launch.")
+    kernels = table_at("_runs.kernels", "A kernel is one row, whatever its launch configuration.")
     iterators = table_at("_runs.iterators", "The time of those that work ahead is mostly waiting.")
     memory = table_at(
         "_runs.memory",
-        "Metrics: `peak_bytes`, `allocated_bytes`, `n_allocations`, of a typical step or, without steps, of the whole captures.",
+        "The metrics are `peak_bytes`, `allocated_bytes` and `n_allocations`, of a typical step or, without steps, of the whole "
+        "captures.",
     )
 
     # ---- shown ------------------------------------------------------------------------------------------------------

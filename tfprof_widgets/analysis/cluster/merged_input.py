@@ -32,11 +32,16 @@ class ReducedTfData(Pipelines):
     """For each pipeline its host, and its row there."""
 
     def executions(self, pipeline: int) -> pd.DataFrame:
-        """Raise ValueError where there is no such pipeline, else TfProfError."""
+        """Say which host to open.
+
+        Raises:
+            ValueError: there is no such pipeline.
+            TfProfError: always else.
+        """
         raise self._missing(pipeline, "executions({0})")
 
     def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
-        """Raise the same."""
+        """Say which host to open; raises as `executions` does."""
         raise self._missing(pipeline, f"execution({{0}}, {rank})")
 
     def _missing(self, pipeline: int, call: str) -> Exception:

@@ -53,15 +53,27 @@ class ReducedMemory(MemoryTables):
         return f"ReducedMemory({plural(len(self.allocators), 'allocator')} of {plural(n_hosts, 'host')})"
 
     def peak(self, allocator: str) -> pd.DataFrame:
-        """See `MemoryProfile.peak`; of many rows the largest, and one of the others."""
+        """See `MemoryProfile.peak`; of many rows the largest, and one of the others.
+
+        Raises:
+            KeyError: no such allocator.
+        """
         return self._rows(self.peaks, allocator)
 
     def held_at_peak(self, allocator: str) -> pd.DataFrame:
-        """See `MemoryProfile.held_at_peak`; of many rows the largest, as in `peak`."""
+        """See `MemoryProfile.held_at_peak`; of many rows the largest, as in `peak`.
+
+        Raises:
+            KeyError: no such allocator.
+        """
         return self._rows(self.held, allocator)
 
     def growth(self, allocator: str) -> MemoryGrowth:
-        """See `MemoryProfile.growth`."""
+        """See `MemoryProfile.growth`.
+
+        Raises:
+            KeyError: no such allocator.
+        """
         return MemoryGrowth(*self._place(allocator)[_GROWTH].to_dict().values())
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:

@@ -67,12 +67,12 @@ class InputPipeline:
 
     @property
     def pipelines(self) -> pd.DataFrame:
-        """One row per tf.data pipeline; see `Pipelines.pipelines`."""
+        """See `Pipelines.pipelines`."""
         return self.tf_data.pipelines
 
     @property
     def iterators(self) -> pd.DataFrame:
-        """One row per tf.data iterator; see `Pipelines.iterators`."""
+        """See `Pipelines.iterators`."""
         return self.tf_data.iterators
 
     @property

@@ -62,7 +62,7 @@ class MemoryTables(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MemoryProfile(MemoryTables):
-    """The same with every allocation."""
+    """What TensorFlow's allocators did during the capture, with every allocation."""
 
     snapshots: Snapshots
     """The memory events as columns, for views."""
