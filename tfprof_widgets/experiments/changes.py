@@ -7,13 +7,16 @@ from typing import Any
 
 from ..analysis.experiments.sentences import batch_sizes_sentence, changes_sentence
 from ..capture.experiments.callbacks import CallbackSet
-from ..capture.experiments.inputs import are_alike
+from ..capture.experiments.inputs import Batches, are_alike
 from ..capture.experiments.kept import Kept
 from ..capture.experiments.measure import Bounds
 from ..capture.experiments.setups import WHOLE, WITH, WITHOUT, Plan, distinct, same_sizes, surveyed
 from ..capture.experiments.training import Training, check_model, has_own_loss, other_loss
 from .measuring import measured
 from .result import ExperimentResult
+
+Stages = Mapping[str, Callable[[Any], Any]]
+"""Functions from data set to data set by name."""
 
 
 def batch_sizes(
@@ -145,32 +148,22 @@ def ablate(
         TypeError: no Keras model, or no `tf.data.Dataset`.
         ValueError: the model is not compiled, a name is no stage, nothing is left to compare, or a bound is not positive.
     """
-    named = _named(stages)
-    other = dict(replace or {})
+    named, other = _named(stages), dict(replace or {})
     bounds = Bounds(n_steps, max_seconds, n_repeats)
     check_model(model)
-    for name in (*(drop or ()), *other):
-        if name not in named:
-            raise ValueError(f"{name!r} is no stage; the stages are {', '.join(map(repr, named)) or 'none'}.")
+    ways = _ways(named, drop, other)
     fields = None if loss is None else other_loss(model, loss)
-    ways = {
-        f"without {name}": {k: v for k, v in named.items() if k != name} for name in (named if drop is None else drop)
-    }
-    ways |= {f"{name} replaced": {**named, name: other[name]} for name in named if name in other}
 
     def plan(kept: Kept) -> Plan:
         whole = surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
-        variants = [Training(WHOLE, model, whole, kept)]
-        made, notices = [whole], []
-        for name, chosen in ways.items():
-            ds = _staged(make_ds, chosen)
-            is_fit = are_alike(whole.dataset.element_spec, getattr(ds, "element_spec", None))
-            batches = surveyed(ds, bounds, where=f"the data set {name}") if is_fit else None
-            if batches is None or not same_sizes(whole, batches):
-                notices.append(f'"{name}" was left out: its batches have other shapes. Replace that stage instead.')
-                continue
-            made.append(batches)
-            variants.append(Training(name, model, batches, kept))
+        every = {name: _fitting(_staged(make_ds, chosen), whole, name, bounds) for name, chosen in ways.items()}
+        fitting = {WHOLE: whole} | {name: batches for name, batches in every.items() if batches is not None}
+        notices = [
+            f'"{name}" was left out: its batches have other shapes. Replace that stage instead.'
+            for name, batches in every.items()
+            if batches is None
+        ]
+        variants = [Training(name, model, batches, kept) for name, batches in fitting.items()]
         if fields is not None:
             name = f"loss {getattr(loss, 'name', None) or getattr(loss, '__name__', None) or loss}"
             variants.append(Training(name, model, whole, kept, fields=fields))
@@ -182,14 +175,32 @@ def ablate(
             raise ValueError(
                 " ".join(["There is nothing to compare: give stages to drop or replace, or a loss.", *notices])
             )
-        return Plan(variants, made, notices)
+        return Plan(variants, list(fitting.values()), notices)
 
     n_variants = 1 + len(ways) + (loss is not None)
     roots = (model, make_ds, *named.values(), *other.values())
     return measured("ablate", plan, bounds, roots, n_variants, changes_sentence)
 
 
-def _staged(source: Any, stages: Mapping[str, Callable[[Any], Any]]) -> Any:
+def _ways(named: Stages, drop: Sequence[str] | None, other: Stages) -> dict[str, Stages]:
+    """The stages of each variant: those without one of `drop` (None: of all), and those with one of `other` in its place."""
+    for name in (*(drop or ()), *other):
+        if name not in named:
+            raise ValueError(f"{name!r} is no stage; the stages are {', '.join(map(repr, named)) or 'none'}.")
+    without = named if drop is None else drop
+    ways: dict[str, Stages] = {f"without {name}": {k: v for k, v in named.items() if k != name} for name in without}
+    return ways | {f"{name} replaced": {**named, name: other[name]} for name in named if name in other}
+
+
+def _fitting(ds: Any, whole: Batches, name: str, bounds: Bounds) -> Batches | None:
+    """The batches of a variant; None where they have other shapes than those of all stages."""
+    if not are_alike(whole.dataset.element_spec, getattr(ds, "element_spec", None)):
+        return None
+    batches = surveyed(ds, bounds, where=f"the data set {name}")
+    return batches if same_sizes(whole, batches) else None
+
+
+def _staged(source: Any, stages: Stages) -> Any:
     """What the stages make of a `tf.data.Dataset`, or of what a function returns."""
     ds = source() if callable(source) and not hasattr(source, "element_spec") else source
     if not hasattr(ds, "element_spec"):
@@ -199,9 +210,7 @@ def _staged(source: Any, stages: Mapping[str, Callable[[Any], Any]]) -> Any:
     return ds
 
 
-def _named(
-    stages: Mapping[str, Callable[[Any], Any]] | Sequence[Callable[[Any], Any]],
-) -> dict[str, Callable[[Any], Any]]:
+def _named(stages: Stages | Sequence[Callable[[Any], Any]]) -> Stages:
     if isinstance(stages, Mapping):
         return dict(stages)
     named = {getattr(stage, "__name__", repr(stage)): stage for stage in stages}

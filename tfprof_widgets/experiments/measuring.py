@@ -15,6 +15,9 @@ from .result import ExperimentResult
 if TYPE_CHECKING:
     import pandas as pd
 
+_TITLES = {"input_only": "input", "without_callbacks": "callbacks", "ablate": "ablation"}
+"""What to call experiments other than by their names."""
+
 
 def progress_of(title: str, bounds: Bounds, *, n_variants: int) -> Progress:
     """The progress of all steps at most; what runs into its bound of time is done as well."""
@@ -40,7 +43,7 @@ def measured(
         n_variants: how many there are at most.
         sentence: tells the result from the table of rates.
     """
-    with progress_of(name.replace("_", " "), bounds, n_variants=n_variants) as bar:
+    with progress_of(_TITLES.get(name, name.replace("_", " ")), bounds, n_variants=n_variants) as bar:
         found = measure_planned(plan, bounds, bar.tell, *roots)
     frame = run_frame([(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in found.runs])
     table = rate_table(frame, found.variants)

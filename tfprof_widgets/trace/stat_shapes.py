@@ -18,8 +18,6 @@ AnyInt = npt.NDArray[np.integer]
 
 _KINDS = 16
 """More than there are kinds of stats."""
-_FACTOR = 0x9E3779B97F4A7C15
-"""Odd, so that it has an inverse among numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,8 @@ def ranges(first: Int64, n: Int64) -> Int64:
 class ShapeIndex:
     """Numbers shapes as they occur.
 
-    A shape is told by a sum of 64 bits over its keys and kinds, each times a random number and a power of its place.
+    A shape is told by a sum of 64 bits over its stats: a random number of the key and kind times one of the place. They
+    are drawn anew for each index, so that no file can hold two shapes of the same sum other than by luck.
     """
 
     def __init__(self) -> None:
@@ -66,8 +65,7 @@ class ShapeIndex:
         self._number_of = np.empty(0, np.int32)
         self._random = np.random.default_rng()
         self._weights = np.empty(0, np.uint64)
-        self._powers = np.empty(0, np.uint64)
-        self._inverses = np.empty(0, np.uint64)
+        self._at_place = np.empty(0, np.uint64)
         self._known = np.empty(0, np.uint64)
         """The sums of the shapes, ascending."""
         self._shape_of = np.empty(0, np.int32)
@@ -114,17 +112,19 @@ class ShapeIndex:
 
     def _sums(self, n_stats: Int64, number: Int32, kind: UInt8) -> UInt64:
         column = number * np.int32(_KINDS) + kind
-        if (highest := int(column.max(initial=-1))) >= len(self._weights):
-            more = self._random.integers(2**64, size=2 * highest + 1 - len(self._weights), dtype=np.uint64)
-            self._weights = np.append(self._weights, more)
-        if len(column) >= len(self._powers):
-            self._powers = _powers(_FACTOR, len(column) + 1)
-            self._inverses = _powers(pow(_FACTOR, -1, 2**64), len(column) + 1)
+        self._weights = self._drawn(self._weights, int(column.max(initial=-1)) + 1)
+        self._at_place = self._drawn(self._at_place, int(n_stats.max(initial=0)))
         running = np.zeros(len(column) + 1, np.uint64)
-        np.cumsum(self._weights.take(column) * self._powers[: len(column)], out=running[1:])
+        place = ranges(np.zeros_like(n_stats), n_stats)
+        np.cumsum(self._weights.take(column) * self._at_place.take(place), out=running[1:])
         ends = np.cumsum(n_stats)
-        first = ends - n_stats
-        return (running.take(ends) - running.take(first)) * self._inverses.take(first)
+        return running.take(ends) - running.take(ends - n_stats)
+
+    def _drawn(self, numbers: UInt64, n: int) -> UInt64:
+        """These random numbers, and more where there are fewer than `n`."""
+        if n <= len(numbers):
+            return numbers
+        return np.append(numbers, self._random.integers(2**64, size=2 * n - len(numbers), dtype=np.uint64))
 
     def shapes(self) -> Shapes:
         """All shapes so far."""
@@ -133,10 +133,3 @@ class ShapeIndex:
             key=np.concatenate([np.empty(0, np.int32), *(key for key, _ in self._shapes)]),
             kind=np.concatenate([np.empty(0, np.uint8), *(kind for _, kind in self._shapes)]),
         )
-
-
-def _powers(factor: int, n: int) -> UInt64:
-    """The first powers of a number, in 64 bits."""
-    factors = np.full(n, factor, np.uint64)
-    factors[:1] = 1
-    return np.cumprod(factors)

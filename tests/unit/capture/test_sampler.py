@@ -2,105 +2,106 @@
 
 from __future__ import annotations
 
-import collections
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 
 from tests.unit.capture.nvml_double import nvml
-from tfprof_widgets.capture.machine import machine_reader, sampler
+from tfprof_widgets.capture.machine import sampler
 from tfprof_widgets.capture.machine.gpu_sampler import GpuReader
-from tfprof_widgets.capture.machine.machine_reader import MachineReader
+from tfprof_widgets.capture.machine.machine_reader import MachineReader, ProcCounters, PsutilCounters
 from tfprof_widgets.capture.machine.sampler import COLUMNS, SystemSampler, no_samples, on_trace_clock
 from tfprof_widgets.capture.session.record import CaptureOptions
 
-Counted = collections.namedtuple("Counted", "read_bytes write_bytes bytes_recv bytes_sent")
-Times = collections.namedtuple("Times", "user idle iowait guest")
-
-
-class Machine:
-    """What psutil tells of an invented machine."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.cores: list[tuple[float, float]] = [(0, 0), (0, 0)]
-        """Busy and idle time of each."""
-        self.disk = self.net = (0, 0)
-        monkeypatch.setattr(psutil, "cpu_times", self._cpu_times)
-        monkeypatch.setattr(psutil, "disk_io_counters", lambda **_: self._counted(self.disk, ("vda", "vda1", "dm-0")))
-        monkeypatch.setattr(psutil, "net_io_counters", lambda **_: self._counted(self.net, ("eth0", "lo")))
-
-    def _cpu_times(self, *, percpu: bool) -> list[Times]:
-        assert percpu
-        return [Times(busy, idle, 0, 0) for busy, idle in self.cores]
-
-    @staticmethod
-    def _counted(pair: tuple[int, int], devices: tuple[str, ...]) -> dict[str, Counted]:
-        return dict.fromkeys(devices, Counted(*pair, *pair))
+STAT = "cpu  {0} 0 0 {1} 0 0 0 0 0 0\ncpu0 {0} 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 {1} 0 0 0 0 0 0\nintr 5 1 2\n"
+SELF = "7 (a name) with (brackets) S 1 1 1 0 -1 0 0 0 0 0 5 5 0 0 20 0 {threads} 0 100 9999 {pages} 1 1 1\n"
+DISKS = "254 0 vda 1 0 {0} 0 1 0 {1} 0 0 0 0\n254 1 vda1 1 0 {0} 0 1 0 {1} 0 0 0 0\n253 0 dm-0 1 0 9 0 1 0 9 0 0 0 0\n"
+NET = "Inter-| Receive\n face |bytes\n    lo: 99 0 0 0 0 0 0 0 99 0 0 0 0 0 0 0\n  eth0:{0} 0 0 0 0 0 0 0 {1} 0 0 0 0 0 0 0\n"
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
-    (tmp_path / "vda" / "device").mkdir(parents=True)
-    (tmp_path / "dm-0").mkdir()
-    monkeypatch.setattr(machine_reader, "_BLOCK_DEVICES", tmp_path)
-    return Machine(monkeypatch)
+def proc(tmp_path: Path) -> Path:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "net").mkdir()
+    write_proc(tmp_path, ticks=(0, 0), disk=(0, 0), net=(0, 0))
+    return tmp_path
 
 
-def row_of(reader: MachineReader) -> dict[str, float]:
-    return dict(zip(reader.columns, reader.read(), strict=True))
+def write_proc(root: Path, *, ticks: tuple[int, int], disk: tuple[int, int], net: tuple[int, int]) -> None:
+    """Rewritten in place, as the reader keeps them open."""
+    texts = {
+        "stat": STAT.format(*ticks),
+        "self/stat": SELF.format(threads=17, pages=1000),
+        "meminfo": "MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n",
+        "diskstats": DISKS.format(*disk),
+        "net/dev": NET.format(*net),
+    }
+    for name, text in texts.items():
+        (root / name).write_text(text)
 
 
-def test_each_core_each_disk_and_each_network_is_counted_once(machine: Machine) -> None:
-    reader = MachineReader()
-    machine.cores, machine.disk, machine.net = [(30, 0), (0, 10)], (2048, 4096), (1000, 500)
-    row = row_of(reader)
+def test_each_core_each_disk_and_each_network_is_counted_once(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = ProcCounters(proc)
+    monkeypatch.setattr(counters, "disks", frozenset([b"vda"]))
+    reader = MachineReader(counters)
+    write_proc(proc, ticks=(30, 10), disk=(4, 8), net=(1000, 500))
+    row = dict(zip(reader.columns, reader.read(), strict=True))
+    reader.close()
     assert (row["cpu_pct"], row["cpu0_pct"], row["cpu1_pct"]) == (75, 100, 0)
-    assert (row["disk_read_bytes"], row["disk_write_bytes"]) == (2048, 4096)
+    assert (row["disk_read_bytes"], row["disk_write_bytes"]) == (4 * 512, 8 * 512)
     assert (row["net_recv_bytes"], row["net_sent_bytes"]) == (1000, 500)
+    assert (row["n_threads"], row["memory_available_bytes"]) == (17, 2 * 2**20)
+    assert row["rss_bytes"] % 1000 == 0 < row["rss_bytes"]
 
 
-def test_a_load_stays_within_its_range_when_counters_go_back_or_cores_go_offline(machine: Machine) -> None:
-    reader = MachineReader()
-    machine.cores = [(50, 50), (10, 10)]
+def test_a_load_stays_within_its_range_when_counters_go_back_or_cores_go_offline(proc: Path) -> None:
+    reader = MachineReader(ProcCounters(proc))
+    write_proc(proc, ticks=(50, 50), disk=(0, 0), net=(0, 0))
     reader.read()
-    machine.cores = [(90, 40)]
-    row = row_of(reader)
-    assert (row["cpu_pct"], row["cpu0_pct"]) == (100, 100)
+    (proc / "stat").write_text("cpu  20 0 0 40 0 0 0 0 0 0\ncpu0 90 0 0 0 0 0 0 0 0 0\n")
+    row = dict(zip(reader.columns, reader.read(), strict=True))
+    reader.close()
+    assert (row["cpu_pct"], row["cpu0_pct"]) == (0, 100)
     assert np.isnan(row["cpu1_pct"])
 
 
-def test_counters_that_a_container_lacks_are_left_out(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(**_: bool) -> None:
-        raise NotImplementedError("no /proc/diskstats")
-
-    monkeypatch.setattr(psutil, "disk_io_counters", missing)
-    monkeypatch.setattr(psutil, "net_io_counters", lambda **_: None)
-    reader = MachineReader()
-    machine.cores = [(1, 1), (1, 1)]
-    row = row_of(reader)
+def test_files_that_a_container_lacks_are_left_out(proc: Path) -> None:
+    for name in ("diskstats", "net/dev", "meminfo"):
+        (proc / name).unlink()
+    reader = MachineReader(ProcCounters(proc))
+    row = dict(zip(reader.columns, reader.read(), strict=True))
+    reader.close()
     assert (row["disk_read_bytes"], row["net_recv_bytes"]) == (0, 0)
+    assert np.isnan(row["memory_available_bytes"])
 
 
-def test_a_machine_with_many_cores_is_read_whole(machine: Machine) -> None:
-    machine.cores = [(1, 1)] * 400
-    assert MachineReader().columns[7:407] == tuple(f"cpu{i}_pct" for i in range(400))
+def test_a_machine_with_many_cores_is_read_whole(proc: Path) -> None:
+    lines = [f"cpu{i} 1 0 0 1 0 0 0 0 0 0" for i in range(400)]
+    (proc / "stat").write_text("\n".join(["cpu  400 0 0 400 0 0 0 0 0 0", *lines, "intr 1"]))
+    reader = MachineReader(ProcCounters(proc))
+    reader.close()
+    assert reader.columns[7:407] == tuple(f"cpu{i}_pct" for i in range(400))
 
 
-def test_this_machine_has_believable_numbers() -> None:
-    row = row_of(MachineReader())
-    assert row["rss_bytes"] > 2**20
-    assert row["memory_available_bytes"] > 2**20
-    assert row["n_threads"] >= threading.active_count()
-    cores = [name for name in row if sampler.is_core(name)]
-    assert cores
-    assert all(0 <= row[name] <= 100 for name in ("cpu_pct", *cores))
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_both_readers_of_this_machine_have_the_same_columns_and_believable_numbers() -> None:
+    for reader in (MachineReader(), MachineReader(PsutilCounters())):
+        row = dict(zip(reader.columns, reader.read(), strict=True))
+        reader.close()
+        assert row["rss_bytes"] > 2**20
+        assert row["memory_available_bytes"] > 2**20
+        assert row["n_threads"] >= threading.active_count()
+        cores = [name for name in row if sampler.is_core(name)]
+        assert cores
+        assert all(0 <= row[name] <= 100 for name in ("cpu_pct", *cores))
+    assert ProcCounters().cores == PsutilCounters().cores
 
 
 class Counting:
@@ -110,6 +111,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.n = 0
+        self.is_closed = False
         self.taken = threading.Event()
 
     def read(self) -> list[float]:
@@ -118,13 +120,17 @@ class Counting:
             self.taken.set()
         return [float(self.n), float(self.n), float(self.n)]
 
+    def close(self) -> None:
+        self.is_closed = True
+
 
 @pytest.fixture
-def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
+def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     reader = Counting()
     monkeypatch.setattr(sampler, "MachineReader", lambda: reader)
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    return reader
+    yield reader
+    assert reader.is_closed
 
 
 def test_the_first_row_is_taken_by_start_itself_and_the_last_by_stop(counting: Counting) -> None:
@@ -156,6 +162,7 @@ def test_of_too_many_rows_an_even_spread_is_kept_and_told(counting: Counting) ->
     one._columns = counting.columns
     for _ in range(5):
         one._take(reader, gpus)
+    reader.close()
     assert [row[1] for row in one._rows] == [1, 3, 5]
     assert one.notice.startswith("3 of 5 samples of the machine are kept")
     assert one._interval_s == pytest.approx(0.1)

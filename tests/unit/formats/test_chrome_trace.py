@@ -164,6 +164,20 @@ def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Pat
     assert any("1 of 1 tensors" in text and "no end" in text for text in prof.trace.warnings)
 
 
+def test_an_old_timeline_beside_spans_of_others_keeps_the_ops_of_host_and_device(tmp_path: Path) -> None:
+    processes = ["/job:localhost/device:CPU:0 Compute", "/gpu:1/stream:all Compute", "/device:CPU:1 Compute", "mine"]
+    op = {"ph": "X", "cat": "Op", "tid": 0, "ts": 5, "dur": 7, "name": "MatMul"}
+    events = [{"ph": "M", "name": "process_name", "pid": i, "args": {"name": one}} for i, one in enumerate(processes)]
+    events += [{**op, "pid": i, "args": {"name": "dense/MatMul", "op": "MatMul"}} for i in range(3)]
+    events += [{**op, "pid": 3, "args": {"name": "a", "op": 5.5}}, {**X, "pid": 3, "name": "other"}]
+    (tmp_path / "timeline-1.json").write_text(json.dumps({"traceEvents": events}))
+    prof = tfprof.load(tmp_path / "timeline-1.json")
+    assert [plane.name for plane in prof.trace.planes] == ["/host:CPU", "/device:GPU:1", processes[2], "mine"]
+    assert prof.events["name"].tolist() == ["dense/MatMul:MatMul"] * 3 + ["MatMul", "other"]
+    host = prof.ops[prof.ops["device"] == "Host"]
+    assert host[["name", "type", "total_time_us"]].values.tolist() == [["dense/MatMul", "MatMul", 7]]
+
+
 def test_times_of_any_clock_are_exact() -> None:
     trace = read_chrome_trace(
         b'[{"ph":"X","ts":1700000000000000.123456,"dur":0.000001},{"ph":"X","ts":1700000000000001}]'

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import gc
 import gzip
-import http.server
-import itertools
 import json
 import os
 import pickle
 import socket
 import sys
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
-import fsspec
 import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
+from tests.unit.opening.served import Served
 from tfprof_widgets.errors import EmptyTraceError, TraceError
 from tfprof_widgets.formats.sidecar import SIDECAR
 from tfprof_widgets.opening import url_path
@@ -31,7 +26,6 @@ from tfprof_widgets.opening.places import first_bytes, place_of
 from tfprof_widgets.opening.url_path import UrlPath
 
 RUN = "plugins/profile/2026_11_20_11_00_00"
-_numbers = itertools.count()
 
 
 def trace(name: str = "op", *, host: str = "", start_us: float = 0) -> bytes:
@@ -54,96 +48,6 @@ def sidecar(variable: str) -> bytes:
     columns = {"name": variable, "shape": "1", "dtype": "float32", "trainable": True, "layer": "", "device": ""}
     table = {name: [value] for name, value in columns.items()}
     return gzip.compress(json.dumps({"version": 1, "recorder": variable, "variables": table}).encode())
-
-
-class Served:
-    """A directory and the URL that it is reached at."""
-
-    def __init__(self, url: str, directory: Path | None = None) -> None:
-        self.url = url
-        self._directory = directory
-        self._memory = fsspec.filesystem("memory")
-
-    def put(self, name: str, content: bytes) -> str:
-        """Write a file; returns its URL."""
-        if self._directory is None:
-            self._memory.pipe_file(f"{self.url}/{name}", content)
-        else:
-            file = self._directory / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        return f"{self.url}/{name}"
-
-    def remove(self) -> None:
-        """Take everything away."""
-        if self._directory is None:
-            self._memory.rm(self.url, recursive=True)
-        else:
-            for file in sorted(self._directory.rglob("*"), reverse=True):
-                file.rmdir() if file.is_dir() else file.unlink()
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """A web server of files that keeps quiet, asks for a password below `locked`, and breaks off below `cut`."""
-
-    asked: list[str]
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        if "/locked/" in self.path and "Authorization" not in self.headers:
-            self.send_error(401)
-        elif "/broken/" in self.path:
-            self.send_error(500)
-        elif self.path.endswith(".cut"):
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b"x" * 10)
-            self.close_connection = True
-        else:
-            super().do_GET()
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """Keeps quiet of those who hang up early."""
-
-    def handle_error(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def web(tmp_path: Path) -> Iterator[Served]:
-    """A directory behind a web server of this machine."""
-    directory = tmp_path / "served"
-    directory.mkdir()
-    handler = type("Handler", (Handler,), {"asked": []})
-    with Server(("127.0.0.1", 0), partial(handler, directory=str(directory))) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        served = Served(f"http://127.0.0.1:{server.server_port}", directory)
-        served.asked = handler.asked
-        yield served
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def memory() -> Iterator[Served]:
-    """A directory in fsspec's memory."""
-    served = Served(f"memory://urls{next(_numbers)}")
-    yield served
-    if fsspec.filesystem("memory").exists(served.url):
-        served.remove()
-
-
-@pytest.fixture(params=["memory", "web"])
-def served(request: pytest.FixtureRequest) -> Served:
-    """Either."""
-    return request.getfixturevalue(request.param)
 
 
 def test_a_file_behind_a_url_is_opened_whatever_it_is_called(served: Served) -> None:

@@ -11,6 +11,8 @@ import tqdm.auto
 import tqdm.std
 
 from tfprof_widgets.capture.experiments.measure import Bounds
+from tfprof_widgets.capture.experiments.setups import Plan
+from tfprof_widgets.experiments import measuring
 from tfprof_widgets.experiments.measuring import progress_of
 from tfprof_widgets.profiles import progress
 from tfprof_widgets.profiles.progress import Progress
@@ -42,6 +44,24 @@ def test_an_experiment_that_met_its_bound_of_time_ends_complete(closed: list[tup
         for _ in range(n_done):
             bar.tell(1)
     assert closed == [(n_done, n_done)]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("ablate", "ablation"),
+        ("without_callbacks", "callbacks"),
+        ("input_only", "input"),
+        ("batch_sizes", "batch sizes"),
+    ],
+)
+def test_the_bar_of_an_experiment_says_what_is_measured(name: str, title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bar(what: str, **_: Any) -> Progress:
+        raise KeyError(what)
+
+    monkeypatch.setattr(measuring, "Progress", bar)
+    with pytest.raises(KeyError, match=f"^'{title}'$"):
+        measuring.measured(name, lambda _: Plan([], []), Bounds(2, 10, 3), (), 1, lambda _: "")
 
 
 def test_what_failed_ends_where_it_failed(closed: list[tuple[int, int]]) -> None:

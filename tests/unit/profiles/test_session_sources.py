@@ -1,93 +1,16 @@
-"""Sessions of TensorFlow 1 under the hook, run for real, and the metadata that a session returned."""
+"""Sessions of TensorFlow 1 under the hook, run for real."""
 
 from __future__ import annotations
 
-import json
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.warm_process import run_python
-from tfprof_widgets.errors import TraceError
+from tests.unit.profiles.sessions import run
 
 pytestmark = pytest.mark.tensorflow
-
-PRELUDE = """
-import gc, json, os, pathlib, signal, weakref
-import numpy as np
-import tensorflow as tf
-import tfprof_widgets as tfprof
-v1 = tf.compat.v1
-v1.disable_eager_execution()
-signal.signal(signal.SIGINT, signal.default_int_handler)
-out = {}
-
-def built(has_step=True, batch=16):
-    graph = tf.Graph()
-    with graph.as_default():
-        v1.set_random_seed(0)
-        n = tf.cast(tf.round(v1.random_uniform((), batch, batch + 0.4)), tf.int32)  # known when it runs, and not before
-        x = v1.random_normal((n, 8), name="x")
-        w, b = v1.get_variable("w", (8, 4)), v1.get_variable("b", (4,))
-        # Apart, so that the runtime does not fuse them: it tells no shape of what it fused away.
-        loss = tf.reduce_mean(tf.square(tf.matmul(x, w, name="product"))) + tf.reduce_sum(tf.square(b))
-        step = v1.train.get_or_create_global_step() if has_step else None
-        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
-    return graph, train
-
-def session(hook, **options):
-    return v1.train.MonitoredSession(v1.train.ChiefSessionCreator(**options), hooks=[hook])
-
-def trained(hook, n=12, **options):
-    graph, train = built(**options)
-    with graph.as_default(), session(hook) as running:
-        for _ in range(n):
-            running.run(train)
-    return hook
-
-def steps(profile):
-    return profile.run.results.op_graph.steps
-
-def same(a, b):
-    names = ("ops", "inputs", "shapes", "frames", "runs", "times", "memory")
-    return [name for name in names if not getattr(a, name).equals(getattr(b, name))]
-"""
-
-
-def run(body: str, *, may_fail: bool = False) -> dict[str, Any]:
-    """What `body` put into `out`, in a process of its own."""
-    program = PRELUDE + textwrap.dedent(body) + "\nprint('\\n@@' + json.dumps(out))\n"
-    done = run_python(program)
-    if may_fail:
-        return {"returncode": done.returncode}
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-    assert "incomplete shapes" not in done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.rpartition("@@")[2])
-    return found
-
-
-def test_steps_are_chosen_by_range_by_rule_by_number_and_by_time() -> None:
-    out = run(
-        """
-        out["range"] = steps(trained(tfprof.ProfilerHook(steps=range(5, 8))).profile)
-        out["rule"] = steps(trained(tfprof.ProfilerHook(steps=lambda step: step in (2, 9))).profile)
-        out["every"] = steps(trained(tfprof.ProfilerHook(save_steps=4)).profile)
-        out["seconds"] = steps(trained(tfprof.ProfilerHook(save_secs=1e-9), n=4).profile)
-        out["seldom"] = trained(tfprof.ProfilerHook(save_secs=1e9)).profile.run.own_notices
-        out["all"] = steps(trained(tfprof.ProfilerHook(), n=3).profile)
-        """
-    )
-    assert out == {
-        "range": [5, 6, 7],
-        "rule": [2, 9],
-        "every": [5, 9],
-        "seconds": [2, 3, 4],
-        "seldom": [],
-        "all": [1, 2, 3],
-    }
 
 
 def test_a_profile_knows_ops_stacks_variables_and_float_operations() -> None:
@@ -219,102 +142,6 @@ def test_it_can_be_read_while_the_session_runs() -> None:
     assert out == {"first": [1], "second": [1, 2], "kept": [1], "same": True}
 
 
-def test_bounds_end_the_profiling_and_are_told_of() -> None:
-    out = run(
-        """
-        few = trained(tfprof.ProfilerHook(max_steps=2)).profile
-        out["few"] = [steps(few), few.run.own_notices]
-        small = trained(tfprof.ProfilerHook(max_bytes=1)).profile
-        out["small"] = [steps(small), small.run.own_notices]
-        """
-    )
-    assert out["few"][0] == [1, 2]
-    assert "2 of 12 steps" in out["few"][1][0]
-    assert out["small"][0] == [1]
-    assert "1 of 12 steps" in out["small"][1][0]
-    assert "max_bytes=1" in out["small"][1][0]
-
-
-@pytest.mark.parametrize("has_step", [False, True])
-def test_runs_of_a_session_that_never_trains_are_counted_from_1(has_step: bool) -> None:
-    out = run(
-        f"""
-        for name, options in (("all", {{}}), ("range", dict(steps=range(2, 4))), ("every", dict(save_steps=2))):
-            graph, train = built(has_step={has_step})
-            hook = tfprof.ProfilerHook(**options)
-            with graph.as_default(), session(hook) as running:
-                for _ in range(5):
-                    running.run("Mean:0")
-            out[name] = steps(hook.profile)
-            out.setdefault("notices", []).extend(hook.profile.run.own_notices)
-        """
-    )
-    assert out == {"all": [1, 2, 3, 4, 5], "range": [2, 3], "every": [3, 5], "notices": []}
-
-
-def test_training_without_a_global_step_counts_runs() -> None:
-    out = run(
-        """
-        graph, train = built(has_step=False)
-        hook = tfprof.ProfilerHook(steps=range(2, 4))
-        with graph.as_default(), session(hook) as running:
-            for _ in range(5):
-                running.run(train)
-        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
-        """
-    )
-    assert out == {"steps": [2, 3], "notices": []}
-
-
-def test_runs_between_training_steps_are_left_out_and_shift_no_number(tmp_path: Path) -> None:
-    out = run(
-        f"""
-        asked = []
-        graph, train = built()
-        hook = tfprof.ProfilerHook(steps=lambda s: asked.append(s) or 20 <= s < 25, output_dir={str(tmp_path)!r})
-        with graph.as_default(), session(hook) as running:
-            for _ in range(30):
-                running.run(train)
-                running.run("Mean:0")
-        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
-        out["asked_once"] = sorted(asked) == sorted(set(asked))
-        graph = hook.profile.run.results.op_graph
-        named = graph.runs.assign(name=graph.ops.name.to_numpy()[graph.runs.op])
-        out["forward"] = named[named.name == "product"].n_runs.tolist()
-        out["updates"] = named[named.name.str.startswith("GradientDescent/")].step.nunique()
-        """
-    )
-    assert out["steps"] == [20, 21, 22, 23, 24]
-    assert out["asked_once"]
-    assert out["forward"] == [1] * 5
-    assert out["updates"] == 5
-    (notice,) = out["notices"]
-    assert notice.startswith("5 of 10 profiled runs did not advance the global step")
-    assert sorted(int(path.stem[13:]) for path in tmp_path.glob("run_metadata-*.pb")) == out["steps"]
-
-
-def test_runs_before_the_first_training_step_are_left_out_and_their_files_go(tmp_path: Path) -> None:
-    out = run(
-        f"""
-        graph, train = built()
-        hook = tfprof.ProfilerHook(output_dir={str(tmp_path)!r})
-        with graph.as_default(), session(hook) as running:
-            for fetch in ("Mean:0",) * 3 + (train,) * 2:
-                running.run(fetch)
-        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
-        variables = hook.profile.variables
-        out["n_params"] = int(variables[variables.trainable].n_params.sum())
-        """
-    )
-    assert out["steps"] == [1, 2]
-    assert out["n_params"] == 36
-    assert out["notices"][0].startswith("3 of 5 profiled runs did not advance the global step")
-    assert sorted(path.name for path in tmp_path.glob("run_metadata-*.pb")) == [
-        "run_metadata-1.pb",
-        "run_metadata-2.pb",
-    ]
-
-
 @pytest.mark.parametrize("ending", ["pass", "raise ValueError"])
 @pytest.mark.parametrize("chosen", ["range(2, 4)", "range(90, 94)"])
 def test_the_hook_does_not_keep_the_graph_alive(chosen: str, ending: str) -> None:
@@ -344,23 +171,6 @@ def test_the_hook_does_not_keep_the_graph_alive(chosen: str, ending: str) -> Non
         """
     )
     assert out == {"is_kept": False, "n_params": 36 if chosen == "range(2, 4)" else 0}
-
-
-def test_a_session_that_goes_on_from_a_checkpoint_goes_on_counting(tmp_path: Path) -> None:
-    out = run(
-        f"""
-        for _ in range(2):
-            hook = tfprof.ProfilerHook(steps=range(6, 9))
-            graph, train = built()
-            with graph.as_default(), v1.train.MonitoredTrainingSession(
-                checkpoint_dir={str(tmp_path)!r}, hooks=[hook], save_summaries_steps=None, save_summaries_secs=None
-            ) as running:
-                for _ in range(5):
-                    running.run(train)
-        out["steps"] = steps(hook.profile)
-        """
-    )
-    assert out["steps"] == [6, 7, 8]
 
 
 def test_a_hook_for_two_sessions_keeps_them_apart() -> None:
@@ -435,47 +245,6 @@ def test_the_files_give_the_profile_again(tmp_path: Path) -> None:
     assert out == {"different": [], "ops": True, "steps": True, "variables": True, "saved": []}
 
 
-def test_metadata_of_a_session_make_the_same_profile_as_messages_or_bytes() -> None:
-    out = run(
-        """
-        graph, train = built()
-        runs = {}
-        with graph.as_default(), v1.Session() as running:
-            running.run(v1.global_variables_initializer())
-            for step in (3, 4):
-                runs[step] = v1.RunMetadata()
-                running.run(train, options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), run_metadata=runs[step])
-        made = tfprof.from_run_metadata(runs, graph=graph)
-        out["steps"] = steps(made)
-        ops = made.run.results.op_graph.ops.set_index("name")
-        out["float_ops"] = int(ops.float_ops["Square"])
-        from tensorflow.python.profiler import tfprof_logger
-        whole = tfprof_logger.merge_default_with_oplog(built()[0], None, runs[3])
-        wanted = {entry.name: entry.float_ops for entry in whole.log_entries if entry.float_ops}
-        out["as_tfprof"] = ops.float_ops[ops.float_ops > 0].to_dict() == wanted
-        as_bytes = {step: one.SerializeToString() for step, one in runs.items()}
-        definition = graph.as_graph_def(add_shapes=True)
-        a = tfprof.from_run_metadata(as_bytes, graph=definition).run.results.op_graph
-        b = tfprof.from_run_metadata(runs, graph=definition.SerializeToString()).run.results.op_graph
-        out["different"] = same(a, b)
-        out["one"] = steps(tfprof.from_run_metadata(runs[3]))
-        from tensorflow.core.profiler import tfprof_log_pb2
-        log = tfprof_log_pb2.OpLogProto()
-        log.log_entries.add(name="product", float_ops=7, types=["mine"])
-        ops = tfprof.from_run_metadata(runs[3], graph=graph, op_log=log).run.results.op_graph.ops.set_index("name")
-        out["own"] = [int(ops.float_ops["product"]), "mine" in ops.op_types["product"], bool(ops.frame["product"] >= 0)]
-        """
-    )
-    assert out == {
-        "steps": [3, 4],
-        "float_ops": 16 * 4,
-        "different": [],
-        "one": [0],
-        "as_tfprof": True,
-        "own": [7, True, True],
-    }
-
-
 def test_the_tasks_of_a_distributed_session_stay_apart() -> None:
     out = run(
         """
@@ -524,15 +293,3 @@ def test_the_tasks_of_a_distributed_session_stay_apart() -> None:
 def test_arguments_that_mean_nothing_are_told_of(arguments: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         tfprof.ProfilerHook(**arguments)
-
-
-def test_what_is_no_metadata_is_told_of() -> None:
-    with pytest.raises(TypeError, match="run_metadata is a int"):
-        tfprof.from_run_metadata(3)
-    with pytest.raises(TypeError, match="graph is a str"):
-        tfprof.from_run_metadata(b"", graph="graph.pb")
-    with pytest.raises(TypeError, match="no number of a step"):
-        tfprof.from_run_metadata({"first": b""})
-    for content in (b"", b"\xff" * 40, b"{}"):
-        with pytest.raises(TraceError):
-            tfprof.from_run_metadata(content)

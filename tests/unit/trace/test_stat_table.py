@@ -70,6 +70,15 @@ def test_events_with_hundreds_of_stats_have_a_shape() -> None:
     assert len(table.shapes.n_stats) == 2
 
 
+def test_a_thue_morse_word_and_its_complement_are_two_shapes() -> None:
+    """Sums in which the powers of one odd number tell the places are the same for both."""
+    word = [place.bit_count() % 2 for place in range(4096)]
+    events = [[(key, 3, 7) for key in word], [(1 - key, 3, 7) for key in word]]
+    table = packed_stats(plain(events))
+    assert_holds(table, events)
+    assert len(table.shapes.n_stats) == 2
+
+
 def test_no_two_events_alike_have_a_shape_each() -> None:
     events = [[(i, 3, i), (j, 4, j)] for i in range(40) for j in range(40)]
     table = packed_stats(plain(events))

@@ -43,6 +43,7 @@ class SystemSampler:
         self._times: list[int] = []
         self._rows: list[array[float]] = []
         self._n_taken = 0
+        self._reader: MachineReader | None = None
         self._gpus: GpuReader | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,14 +51,15 @@ class SystemSampler:
     def start(self) -> None:
         """Begin sampling; a machine that cannot be read gives an empty table, never an error."""
         try:
-            reader, self._gpus = MachineReader(), GpuReader()
-            self._columns = (*reader.columns, *self._gpus.columns)
-            self._take(reader, self._gpus)
+            self._reader, self._gpus = MachineReader(), GpuReader()
+            self._columns = (*self._reader.columns, *self._gpus.columns)
+            self._take(self._reader, self._gpus)
         except Exception:  # the user's cell must run even where /proc is not readable
             _logger.warning("the system cannot be sampled", exc_info=True)
             self._close()
             return
-        self._thread = threading.Thread(target=self._run, args=(reader, self._gpus), name="tfprof-sampler", daemon=True)
+        arguments = (self._reader, self._gpus)
+        self._thread = threading.Thread(target=self._run, args=arguments, name="tfprof-sampler", daemon=True)
         self._thread.start()
 
     def stop(self) -> pd.DataFrame:
@@ -116,8 +118,9 @@ class SystemSampler:
         self._n_taken += 1
 
     def _close(self) -> None:
-        if self._gpus is not None:
-            self._gpus.close()
+        for open_one in (self._reader, self._gpus):
+            if open_one is not None:
+                open_one.close()
 
 
 def is_core(column: str) -> bool:

@@ -44,7 +44,7 @@ def read_chrome_trace(content: bytes, *, source: str = "") -> ChromeTrace:
     What this package wrote comes back as it was. Of other tools' files, processes become planes and threads lines;
     spans told by two events become one (those without an end last until the end of the trace); counters become events
     without duration on a line `Counters`, their values as stats; arrows become the stats `_p` and `_c`, of which
-    `flows` makes them again.
+    `flows` makes them again. TensorFlow's old timelines get the names of planes and ops that the analyses know.
 
     Args:
         content: of the file, unpacked.

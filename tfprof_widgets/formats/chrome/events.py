@@ -145,6 +145,8 @@ class Collector:
         duration = UNFINISHED
         if event.get("dur") is not None:
             duration = min(max(0, picoseconds(event, "dur")), LONGEST_PS)
+        if not self._is_own and event.get("cat") == "Op":
+            event = event | {"name": _op_name(event)}
         self._row(event, self._track(event), picoseconds(event, "ts"), duration, self._args(event))
 
     def _edge(self, event: dict[str, Any], phase: str) -> None:
@@ -228,6 +230,13 @@ class Collector:
         del args["$total_us"]
         self.found.n_occurrences[self.found.n_events] = count
         return min(max(0, total_ps), LONGEST_PS)
+
+
+def _op_name(event: dict[str, Any]) -> str:
+    """The name of an op; of TensorFlow's old timelines, which keep node and type in `args`, `node:type`."""
+    args = args_of(event)
+    node, op = args.get("name"), args.get("op")
+    return f"{node}:{op}" if type(node) is str and type(op) is str else text_of(event, "name")
 
 
 def _number(value: float | Real) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from .marker import Marker
 
 _MOST_PLANES = 2**15 - 1
 """The numbers of planes are kept in 16 bits."""
+_OLD_CPU = re.compile(r"/(?:device:CPU|cpu):\d+ Compute$", re.IGNORECASE)
+_OLD_GPU = re.compile(r"/(?:device:GPU|gpu):(\d+)(?:/stream:\S+)? Compute$", re.IGNORECASE)
+"""Processes of `tf.compat.v1`'s `timeline.Timeline`, which all name their device so."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def foreign_tracks(found: Collected) -> Tracks:
     if len(processes) > _MOST_PLANES:
         raise TraceError(f"it has {len(processes)} processes, more than {_MOST_PLANES}, the limit")
     number = {process: i for i, process in enumerate(processes)}
-    planes = tuple(Plane(_process_name(found, process), "") for process in processes)
+    planes = _planes([_process_name(found, process) for process in processes])
     tracks = sorted(found.tracks, key=lambda track: (number[track[0]], _line_place(found, track)))
     line_of_track = np.zeros(len(tracks), np.int32)
     line_of_track[[found.tracks[track] for track in tracks]] = np.arange(len(tracks))
@@ -61,6 +65,18 @@ def foreign_tracks(found: Collected) -> Tracks:
         Line(number[track[0]], _line_id(track, i), _thread_name(found, track), "") for i, track in enumerate(tracks)
     )
     return Tracks(planes, lines, line_of_track)
+
+
+def _planes(names: list[str]) -> tuple[Plane, ...]:
+    """One plane per process; the compute processes of old timelines as the host or the device they stand for."""
+    taken: set[str] = set()
+    planes: list[Plane] = []
+    for name in names:
+        gpu = _OLD_GPU.search(name)
+        known = "/host:CPU" if _OLD_CPU.search(name) else f"/device:GPU:{gpu[1]}" if gpu else name
+        planes.append(Plane(name if known in taken else known, ""))
+        taken.add(known)
+    return tuple(planes)
 
 
 def _process_name(found: Collected, process: Hashable) -> str:

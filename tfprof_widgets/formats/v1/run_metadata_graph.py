@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...trace.op_graph import TABLES, OpGraph, make_op_graph
-from .graph_def import GraphNode, GraphNodes, source_of
+from .graph_def import GraphNode, GraphNodes
 from .op_log import OpLog
 from .step_stats import RECEIVED, Execution, StepStats
 
@@ -129,7 +129,7 @@ class _Builder:
 def _learn(op: _Op, one: Execution) -> None:
     """Take edges and shapes from an execution where no graph tells them."""
     if one.inputs and not op.node.inputs:
-        op.node = replace(op.node, inputs=tuple(source_of(text) for text in one.inputs))
+        op.node = replace(op.node, inputs=one.inputs)
     if op.node.output_shapes is None and one.outputs and all(tensor.shape is not None for tensor in one.outputs):
         op.node = replace(op.node, output_shapes=tuple(tensor.shape or (1,) for tensor in one.outputs))
 

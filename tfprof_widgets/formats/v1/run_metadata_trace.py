@@ -67,7 +67,7 @@ def step_trace(stats: StepStats) -> Trace:
     # Ids of arrows must not meet those of another file that is merged with this one.
     base = zlib.crc32(f"{origin_ns} {len(timed)}".encode()) << 24
     rows = [
-        _Row(one, places[one.device], (one.start_ns - origin_ns) * 1000, max(one.duration_ns, 1) * 1000, base + i)
+        _Row(one, places[one.device], (one.start_ns - origin_ns) * 1000, one.duration_ns * 1000, base + i)
         for i, one in enumerate(timed)
     ]
     _add_steps(builder, rows)
@@ -87,10 +87,10 @@ def _add_counters(builder: TraceBuilder, stats: StepStats, host: str, origin_ns:
 
 
 def _add_steps(builder: TraceBuilder, rows: list[_Row]) -> None:
-    """Mark each step of each host."""
+    """Mark each step of each host; those below 0 are none."""
     spans: dict[tuple[int, str], list[int]] = {}
     for row in rows:
-        if row.place.is_derived:
+        if row.place.is_derived or row.one.step < 0:
             continue
         span = spans.setdefault((row.one.step, row.place.host), [row.start_ps, row.start_ps])
         span[0], span[1] = min(span[0], row.start_ps), max(span[1], row.start_ps + row.duration_ps)
@@ -122,9 +122,11 @@ def _add_rows(builder: TraceBuilder, rows: list[_Row], stats: StepStats) -> None
 
 def _stats(row: _Row, inputs: list[int], is_maker: bool) -> dict[str, Any]:
     one = row.one
-    stats: dict[str, Any] = {"group_id": one.step}
+    stats: dict[str, Any] = {"group_id": one.step} if one.step >= 0 else {}
     if row.place.is_stream:
-        stats |= {"tf_op": f"{one.name}:{one.op}", "correlation_id": row.flow, "kernel_details": one.label}
+        stats |= {"tf_op": f"{one.name}:{one.op}", "correlation_id": row.flow}
+        if one.label:
+            stats["kernel_details"] = one.label
     elif one.op == RECEIVED:
         stats |= {"sent_from": one.sent_from, "label": one.label}
     output_bytes = sum(tensor.requested_bytes for tensor in one.outputs)
@@ -155,7 +157,7 @@ def _flows(rows: list[_Row]) -> tuple[list[list[int]], set[int]]:
     makers: set[int] = set()
     for i, row in enumerate(rows):
         known = sources.get(row.one.step, {})
-        wanted = [_received_name(row.one)] if row.one.op == RECEIVED else [source_of(one)[0] for one in row.one.inputs]
+        wanted = [_received_name(row.one)] if row.one.op == RECEIVED else [name for name, _ in row.one.inputs]
         for name in dict.fromkeys(known_source(one, known) for one in wanted):
             source = known[name].source_of(executions[i]) if name in known else -1
             if source >= 0:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import EmptyTraceError, TraceError
 from ...trace.bounds import decoded
+from .graph_def import source_of
 from .step_stats_messages import step_message
 from .tensor_tracks import TensorLife
 
@@ -55,11 +56,13 @@ class Execution:
     step: int
     device: str
     node: str
-    """As the file has it; `name` is without what stands behind a colon."""
+    """What ran, as the file has it."""
+    name: str
+    """The name of the op."""
     op: str
     """The op's type, "" where the label does not tell it."""
-    inputs: tuple[str, ...]
-    """Tensors that it took, as the label names them."""
+    inputs: tuple[tuple[str, int], ...]
+    """`(op, its output)` of the tensors that it took; see `source_of`."""
     start_us: int
     end_rel_us: int
     start_ns: int
@@ -72,11 +75,6 @@ class Execution:
     persistent_bytes: int = 0
     outputs: tuple[Tensor, ...] = ()
     allocators: tuple[AllocatorUse, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The name of the op."""
-        return self.node.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +164,7 @@ def _sane(value: int) -> int:
 
 def _execution(step: int, device: str, node: Any) -> Execution:
     label = decoded(node.timeline_label)
-    name = decoded(node.node_name)
-    name, op, inputs, sent_from = _told(name, label, device)
+    name, op, inputs, sent_from = _told(decoded(node.node_name), label, device)
     start_us, end_us = _sane(node.all_start_micros), _sane(node.op_end_rel_micros)
     # Times in nanoseconds are there since TensorFlow 1.9; those of received tensors and kernels still are not.
     has_ns = node.all_start_nanos > 0
@@ -175,12 +172,13 @@ def _execution(step: int, device: str, node: Any) -> Execution:
         step=step,
         device=device,
         node=name,
+        name=name.partition(":")[0],
         op=op,
         inputs=inputs,
         start_us=start_us,
         end_rel_us=end_us,
         start_ns=node.all_start_nanos if has_ns else start_us * 1000,
-        duration_ns=max(0, node.op_end_rel_nanos if has_ns else end_us * 1000),
+        duration_ns=max(1, node.op_end_rel_nanos if has_ns else end_us * 1000),
         thread=node.thread_id,
         label=label,
         sent_from=sent_from,
@@ -191,7 +189,7 @@ def _execution(step: int, device: str, node: Any) -> Execution:
     )
 
 
-def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[str, ...], str]:
+def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[tuple[str, int], ...], str]:
     """Name, op type, inputs and the sending device that a name and a label tell."""
     if name == RECEIVED:
         transfer = _TRANSFER.search(label)
@@ -203,7 +201,7 @@ def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[str, ...]
     match = _LABEL.fullmatch(label)
     if match is None:
         return name, "", (), ""
-    return name, match[2], tuple(match[3].split(", ")) if match[3] else (), ""
+    return name, match[2], tuple(map(source_of, match[3].split(", "))) if match[3] else (), ""
 
 
 def is_kernel_device(device: str) -> bool:

@@ -14,6 +14,7 @@ from ...errors import TraceError
 from ...trace.bounds import clean_text
 from ..chrome.json_reader import Document
 from ..chrome.members import args_of, id_of, phase_of, picoseconds
+from .graph_def import source_of
 from .step_stats import RECEIVED, Execution
 
 _IS_TIMELINE = re.compile(rb'(?:CPU|GPU|cpu|gpu):\d+[^"\\\s]{0,60} Compute"|"Op (?:scheduling|execution) threads: ')
@@ -49,7 +50,7 @@ class TimelineFile:
     processes: dict[Any, str] = field(default_factory=dict)
     ops: list[tuple[tuple[Any, Any], Execution]] = field(default_factory=list)
     """Process and thread, and what an event tells of the execution: neither its step nor its device."""
-    arrows: dict[tuple[Any, Any, int], list[str]] = field(default_factory=dict)
+    arrows: dict[tuple[Any, Any, int], list[tuple[str, int]]] = field(default_factory=dict)
     """By process, thread and time the ops that an arrow leads from to what starts there."""
     objects: dict[tuple[Any, Any], TimelineObject] = field(default_factory=dict)
     made: list[TimelineObject] = field(default_factory=list)
@@ -94,7 +95,7 @@ def _add(found: TimelineFile, event: dict[str, Any]) -> None:
             found.counters.append((name, time_ns, _finite(value)))
     elif phase in "tf":
         key = id_of(event, "pid"), id_of(event, "tid"), picoseconds(event, "ts") // 1000
-        found.arrows.setdefault(key, []).append(clean_text(event.get("name", "")))
+        found.arrows.setdefault(key, []).append(source_of(clean_text(event.get("name", ""))))
     elif phase != "s":
         found.others[phase[:1]] += 1
 
@@ -105,19 +106,20 @@ def _op(event: dict[str, Any]) -> tuple[tuple[Any, Any], Execution]:
         raise NotATimelineError(f"a span of category {str(event.get('cat'))[:40]!r}")
     if len(args) > _MOST_INPUTS:
         raise TraceError(f"it has {len(args)} args, more than {_MOST_INPUTS}, the limit")
-    op = clean_text(args.get("op", ""))
+    node, op = clean_text(args["name"]), clean_text(args.get("op", ""))
     start_ns = picoseconds(event, "ts") // 1000
     duration_ns = max(0, picoseconds(event, "dur") // 1000) if event.get("dur") is not None else 0
     return (id_of(event, "pid"), id_of(event, "tid")), Execution(
         step=-1,
         device="",
-        node=clean_text(args["name"]),
+        node=node,
+        name=node.partition(":")[0],
         op="" if op == "unknown" else op,
-        inputs=tuple(clean_text(value) for name, value in args.items() if _INPUT.match(name)),
+        inputs=tuple(source_of(clean_text(value)) for name, value in args.items() if _INPUT.match(name)),
         start_us=start_ns // 1000,
         end_rel_us=duration_ns // 1000,
         start_ns=start_ns,
-        duration_ns=duration_ns,
+        duration_ns=max(1, duration_ns),
         sent_from="elsewhere" if op == RECEIVED else "",
     )
 

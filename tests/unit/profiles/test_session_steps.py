@@ -1,0 +1,145 @@
+"""Which runs of a session of TensorFlow 1 the hook profiles, and how it counts their steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.profiles.sessions import run
+
+pytestmark = pytest.mark.tensorflow
+
+
+def test_steps_are_chosen_by_range_by_rule_by_number_and_by_time() -> None:
+    out = run(
+        """
+        out["range"] = steps(trained(tfprof.ProfilerHook(steps=range(5, 8))).profile)
+        out["rule"] = steps(trained(tfprof.ProfilerHook(steps=lambda step: step in (2, 9))).profile)
+        out["every"] = steps(trained(tfprof.ProfilerHook(save_steps=4)).profile)
+        out["seconds"] = steps(trained(tfprof.ProfilerHook(save_secs=1e-9), n=4).profile)
+        out["seldom"] = trained(tfprof.ProfilerHook(save_secs=1e9)).profile.run.own_notices
+        out["all"] = steps(trained(tfprof.ProfilerHook(), n=3).profile)
+        """
+    )
+    assert out == {
+        "range": [5, 6, 7],
+        "rule": [2, 9],
+        "every": [5, 9],
+        "seconds": [2, 3, 4],
+        "seldom": [],
+        "all": [1, 2, 3],
+    }
+
+
+def test_bounds_end_the_profiling_and_are_told_of() -> None:
+    out = run(
+        """
+        few = trained(tfprof.ProfilerHook(max_steps=2)).profile
+        out["few"] = [steps(few), few.run.own_notices]
+        small = trained(tfprof.ProfilerHook(max_bytes=1)).profile
+        out["small"] = [steps(small), small.run.own_notices]
+        """
+    )
+    assert out["few"][0] == [1, 2]
+    assert "2 of 12 steps" in out["few"][1][0]
+    assert out["small"][0] == [1]
+    assert "1 of 12 steps" in out["small"][1][0]
+    assert "max_bytes=1" in out["small"][1][0]
+
+
+@pytest.mark.parametrize("has_step", [False, True])
+def test_runs_of_a_session_that_never_trains_are_counted_from_1(has_step: bool) -> None:
+    out = run(
+        f"""
+        for name, options in (("all", {{}}), ("range", dict(steps=range(2, 4))), ("every", dict(save_steps=2))):
+            graph, train = built(has_step={has_step})
+            hook = tfprof.ProfilerHook(**options)
+            with graph.as_default(), session(hook) as running:
+                for _ in range(5):
+                    running.run("Mean:0")
+            out[name] = steps(hook.profile)
+            out.setdefault("notices", []).extend(hook.profile.run.own_notices)
+        """
+    )
+    assert out == {"all": [1, 2, 3, 4, 5], "range": [2, 3], "every": [3, 5], "notices": []}
+
+
+def test_training_without_a_global_step_counts_runs() -> None:
+    out = run(
+        """
+        graph, train = built(has_step=False)
+        hook = tfprof.ProfilerHook(steps=range(2, 4))
+        with graph.as_default(), session(hook) as running:
+            for _ in range(5):
+                running.run(train)
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
+        """
+    )
+    assert out == {"steps": [2, 3], "notices": []}
+
+
+def test_runs_between_training_steps_are_left_out_and_shift_no_number(tmp_path: Path) -> None:
+    out = run(
+        f"""
+        asked = []
+        graph, train = built()
+        hook = tfprof.ProfilerHook(steps=lambda s: asked.append(s) or 20 <= s < 25, output_dir={str(tmp_path)!r})
+        with graph.as_default(), session(hook) as running:
+            for _ in range(30):
+                running.run(train)
+                running.run("Mean:0")
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
+        out["asked_once"] = sorted(asked) == sorted(set(asked))
+        graph = hook.profile.run.results.op_graph
+        named = graph.runs.assign(name=graph.ops.name.to_numpy()[graph.runs.op])
+        out["forward"] = named[named.name == "product"].n_runs.tolist()
+        out["updates"] = named[named.name.str.startswith("GradientDescent/")].step.nunique()
+        """
+    )
+    assert out["steps"] == [20, 21, 22, 23, 24]
+    assert out["asked_once"]
+    assert out["forward"] == [1] * 5
+    assert out["updates"] == 5
+    (notice,) = out["notices"]
+    assert notice.startswith("5 of 10 profiled runs did not advance the global step")
+    assert sorted(int(path.stem[13:]) for path in tmp_path.glob("run_metadata-*.pb")) == out["steps"]
+
+
+def test_runs_before_the_first_training_step_are_left_out_and_their_files_go(tmp_path: Path) -> None:
+    out = run(
+        f"""
+        graph, train = built()
+        hook = tfprof.ProfilerHook(output_dir={str(tmp_path)!r})
+        with graph.as_default(), session(hook) as running:
+            for fetch in ("Mean:0",) * 3 + (train,) * 2:
+                running.run(fetch)
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
+        variables = hook.profile.variables
+        out["n_params"] = int(variables[variables.trainable].n_params.sum())
+        """
+    )
+    assert out["steps"] == [1, 2]
+    assert out["n_params"] == 36
+    assert out["notices"][0].startswith("3 of 5 profiled runs did not advance the global step")
+    assert sorted(path.name for path in tmp_path.glob("run_metadata-*.pb")) == [
+        "run_metadata-1.pb",
+        "run_metadata-2.pb",
+    ]
+
+
+def test_a_session_that_goes_on_from_a_checkpoint_goes_on_counting(tmp_path: Path) -> None:
+    out = run(
+        f"""
+        for _ in range(2):
+            hook = tfprof.ProfilerHook(steps=range(6, 9))
+            graph, train = built()
+            with graph.as_default(), v1.train.MonitoredTrainingSession(
+                checkpoint_dir={str(tmp_path)!r}, hooks=[hook], save_summaries_steps=None, save_summaries_secs=None
+            ) as running:
+                for _ in range(5):
+                    running.run(train)
+        out["steps"] = steps(hook.profile)
+        """
+    )
+    assert out["steps"] == [6, 7, 8]
