@@ -174,6 +174,14 @@ describe("scope icicle", () => {
     expect(selection(page)).toEqual([]);
   });
 
+  it("tells a screen reader which scope's parts are shown, and where the path leads", async () => {
+    const { root } = await showWidget(scopeIcicle, scenePlaces());
+    cell(root, "sequential")?.click();
+    const labels = [...root.querySelectorAll("[aria-label]")].map((one) => one.getAttribute("aria-label"));
+    expect(labels).toContain("Scopes inside sequential: arrow keys move, Enter opens, Esc goes out");
+    expect(labels).toContain("From all ops to the scope shown");
+  });
+
   it("selects one op, and marks the op selected elsewhere", async () => {
     const { root, page } = await showWidget(scopeIcicle, scenePlaces());
     cell(root, "sequential")?.click();

@@ -19,6 +19,8 @@ export interface IcicleSource {
   /** The row on top where nothing was looked into. */
   readonly top: number;
   nameOf(row: number): string;
+  /** To a screen reader what lies inside a row, and what the row on top is. */
+  readonly spoken: { readonly parts: string; readonly shown: string };
   /** What is drawn now: the time of each row and op, and how a cell looks. */
   scene(): { readonly times: ScopeTimes; psOf(op: number): number; lookOf(cell: Cell): CellLook };
   /** About a row on top; `merged` says what was too narrow to draw. */
@@ -35,7 +37,7 @@ export interface IcicleSource {
 }
 
 export class IciclePlace {
-  readonly crumbs = h("nav.tfp-crumbs", { "aria-label": "From all ops to what is shown" });
+  readonly crumbs: HTMLElement;
   readonly say = h("span.tfp-say.q", { role: "status" });
   readonly legend = h("div.tfp-scope-legend");
   readonly element = h("div.tfp-icicle-place");
@@ -51,6 +53,7 @@ export class IciclePlace {
     readonly mostCrumbs: number,
     readonly signal: AbortSignal,
   ) {
+    this.crumbs = h("nav.tfp-crumbs", { "aria-label": `From all ops to ${source.spoken.shown}` });
     const onPick = (cell: Cell) => {
       this.#tip.hide();
       if (cell.kind === "op") source.onPick(cell.op);
@@ -89,7 +92,7 @@ export class IciclePlace {
     const looks = rects.map(({ cell }) => lookOf(cell));
     this.#icicle.show(rects, looks, this.#width, toTop);
     const keys = "arrow keys move, Enter opens, Esc goes out";
-    this.#icicle.element.setAttribute("aria-label", `Inside ${source.nameOf(zoom)}: ${keys}`);
+    this.#icicle.element.setAttribute("aria-label", `${source.spoken.parts} ${source.nameOf(zoom)}: ${keys}`);
     const path = this.#path.map((row) => ({ row, text: row === source.top ? "All ops" : source.nameOf(row) }));
     this.crumbs.replaceChildren(...crumbButtons(path, this.mostCrumbs, (row) => this.#open(row), this.signal));
     const entries = familyLegend(new Set(looks.map(({ family }) => family)));

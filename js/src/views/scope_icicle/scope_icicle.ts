@@ -26,6 +26,7 @@ const MOST_CRUMBS = 8;
 class ScopeIcicle implements IcicleSource {
   readonly #model: ScopeModel;
   readonly #place: IciclePlace;
+  readonly spoken = { parts: "Scopes inside", shown: "the scope shown" };
 
   constructor(readonly view: TraceView) {
     const { signal, link } = view;

@@ -16,6 +16,7 @@ const WIDE_PX = 16;
 export class IciclePane implements IcicleSource {
   readonly element: HTMLElement;
   readonly top = 0;
+  readonly spoken = { parts: "Inside", shown: "what is shown" };
   readonly #place: IciclePlace;
 
   constructor(
