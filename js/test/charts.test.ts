@@ -312,6 +312,17 @@ describe("memory timeline", () => {
     expect(root.querySelector('[aria-selected="true"]')?.getAttribute("data-op-name")).toBe("sequential/conv2d/Relu");
   });
 
+  it("shows in its own place what failed when another allocator was chosen", async () => {
+    const { root } = await show(memoryTimeline);
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    vi.spyOn(Element.prototype, "replaceChildren").mockImplementation(() => {
+      throw new Error("broken");
+    });
+    root.querySelector('[aria-label="Allocator"]')?.dispatchEvent(new Event("change"));
+    await settle();
+    expect(root.querySelector("[role=alert]")?.textContent).toContain("broken");
+  });
+
   it("describes the allocation under the pointer", async () => {
     const { root, plot } = await show(memoryTimeline);
     pointer(plot, "pointermove", WIDTH - 1);

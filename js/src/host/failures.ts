@@ -7,6 +7,16 @@ export function showFailures(signal: AbortSignal, show: (error: unknown) => void
   SHOWN.set(signal, show);
 }
 
+/** A life that ends with that of `signal` or before, and whose errors are shown in the same place. */
+export function within(signal: AbortSignal): AbortController {
+  const part = new AbortController();
+  if (signal.aborted) part.abort();
+  signal.addEventListener("abort", () => part.abort(), { once: true, signal: part.signal });
+  const show = SHOWN.get(signal);
+  if (show !== undefined) SHOWN.set(part.signal, show);
+  return part;
+}
+
 /** `fn` with its errors shown, those of its promise too; one whose signal is of no view is left as it is. */
 export function guarded<A extends unknown[]>(fn: (...args: A) => unknown, signal: AbortSignal): (...args: A) => void {
   const show = SHOWN.get(signal);

@@ -1,6 +1,6 @@
 /** A view of one trace -> the same view of the linked host: it follows, is built anew, or says that this host has none of it. */
 
-import { showFailures } from "../host/failures";
+import { within } from "../host/failures";
 import { OneHost } from "../host/one_host";
 import { hostsOf, shortHost } from "../model/hosts/hosts";
 import { button, emptyState, h } from "./dom";
@@ -16,7 +16,7 @@ export class Hosted {
   readonly #one: OneHost;
   readonly #of: OfHost;
   readonly #note = h("div.tfp-left-out.tfp-host-note", { role: "note" });
-  #built = new AbortController();
+  #built: AbortController | null = null;
   #isEmpty = false;
 
   constructor(
@@ -31,14 +31,12 @@ export class Hosted {
     link.on("host", () => this.#follow(), signal);
     link.on("time_range", () => this.#say(), signal);
     data.onTables(() => this.#one.tell(), signal, ["host_totals"]);
-    signal.addEventListener("abort", () => this.#built.abort(), { once: true });
   }
 
   async start(): Promise<void> {
     if (this.view.signal.aborted) return;
-    const built = new AbortController();
+    const built = within(this.view.signal);
     this.#built = built;
-    showFailures(built.signal, this.view.fail);
     const one = this.#one;
     const view: TraceView = {
       ...this.view,
@@ -72,7 +70,7 @@ export class Hosted {
 
   async #rebuild(): Promise<void> {
     const { root } = this.view;
-    this.#built.abort();
+    this.#built?.abort();
     const keep = keptControls(root);
     // The page must not jump.
     root.style.minHeight = `${root.offsetHeight}px`;

@@ -1,4 +1,5 @@
 /** Turns what has not arrived into a placeholder with its progress, and what never will into one line above the view. */
+import { within } from "../host/failures";
 import { NOT_HERE, waitingWords, windowNote } from "../model/time/left_out";
 import type { TraceView } from "./view";
 
@@ -10,8 +11,7 @@ export async function waitFor(view: TraceView, names: readonly string[]): Promis
   const { data, root, signal } = view;
   const missing = names.filter((name) => !data.isWhole(name));
   if (missing.length === 0 || (data.window && data.isOffline)) return;
-  const ended = new AbortController();
-  signal.addEventListener("abort", () => ended.abort(), { once: true });
+  const ended = within(signal);
   const bar = root.ownerDocument.createElement("progress");
   const words = root.ownerDocument.createElement("span");
   const box = root.ownerDocument.createElement("div");

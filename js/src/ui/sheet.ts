@@ -1,5 +1,6 @@
 /** Rows and columns -> a table of which only the rows in sight are in the page: heads that sort and resize, keys and marks. */
 
+import { within } from "../host/failures";
 import { cutNames } from "../model/text/cut";
 import { h, hasModifier, on, onKeys } from "./dom";
 import { type CellLook, fitted, type SheetColumn } from "./grid_column";
@@ -247,12 +248,11 @@ export class Sheet<R> {
 
   #beginResize(event: PointerEvent, edge: HTMLElement, id: string): void {
     const start = this.columnWidth(id) - event.clientX;
-    const dragged = new AbortController();
-    const signal = AbortSignal.any([dragged.signal, this.options.signal]);
+    const dragged = within(this.options.signal);
     edge.setPointerCapture?.(event.pointerId);
     const end = () => dragged.abort();
     const pointermove = (moved: PointerEvent) => this.#setWidth(id, start + moved.clientX);
-    on(edge, signal, { pointermove, pointerup: end, pointercancel: end });
+    on(edge, dragged.signal, { pointermove, pointerup: end, pointercancel: end });
   }
 
   /** null gives a column its own width again. */

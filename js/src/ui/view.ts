@@ -1,7 +1,7 @@
 /** Turns a build function into a widget module: root element, theme, shared models, and errors shown in their own place. */
 import type { AnyModel, Host, RenderProps, WidgetModule } from "../host/afm";
 import { connectData, type TraceData } from "../host/data";
-import { guarded, showFailures } from "../host/failures";
+import { guarded, showFailures, within } from "../host/failures";
 import { connectLink, type Link } from "../host/link";
 import { HostBar } from "./host_bar";
 import { Hosted } from "./hosted";
@@ -22,7 +22,7 @@ export interface View {
   onTheme(listener: () => void): void;
   /** Shows an error in the view's own place; the other views stay alive. */
   fail(error: unknown): void;
-  /** `fn` with its errors shown by `fail`, as those of all that listens until `signal` are. */
+  /** `fn` with its errors shown by `fail`: `on`, the link and the data do so with what they tell until `signal`. */
   guard<A extends unknown[]>(fn: (...args: A) => unknown): (...args: A) => void;
 }
 
@@ -118,10 +118,7 @@ export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
 
 function prepare(name: string, { model, el, host, signal: given }: RenderProps): View {
   // One of its own, which no other view has: errors are shown where what listens until it belongs.
-  const life = new AbortController();
-  const { signal } = life;
-  if (given?.aborted) life.abort();
-  given?.addEventListener("abort", () => life.abort(), { once: true });
+  const { signal } = within(given ?? new AbortController().signal);
   const root = el.ownerDocument.createElement("div");
   root.className = `tfp tfp-${name}`;
   root.dataset.tfprof = name;

@@ -1,6 +1,7 @@
 /** A host that the kernel opens in full -> its dashboard in place of that of all hosts, and the way back. */
 
 import type { AnyModel } from "../../host/afm";
+import { within } from "../../host/failures";
 import { hostsOf, shortHost } from "../../model/hosts/hosts";
 import { renderChild } from "../../ui/child";
 import { button, h } from "../../ui/dom";
@@ -15,8 +16,8 @@ export class OpenedHost {
   readonly element = h("div.tfp-opened", { hidden: true });
   /** What becomes of the request to open one. */
   readonly say = h("div.tfp-opening", { role: "status", hidden: true });
-  #drawn = new AbortController();
-  #asked = new AbortController();
+  #drawn: AbortController | null = null;
+  #asked: AbortController | null = null;
   #ref: unknown = null;
 
   constructor(
@@ -27,18 +28,14 @@ export class OpenedHost {
     const { model, signal, guard } = view;
     const update = guard(() => this.#update());
     model.on("change:opened", update);
-    signal.addEventListener("abort", () => {
-      model.off("change:opened", update);
-      this.#drawn.abort();
-      this.#asked.abort();
-    });
+    signal.addEventListener("abort", () => model.off("change:opened", update));
     this.#update();
   }
 
   /** Has the kernel read a host. Its answer is the dashboard, however long that takes. */
   async open(host: string): Promise<void> {
-    this.#asked.abort();
-    const asked = new AbortController();
+    this.#asked?.abort();
+    const asked = within(this.view.signal);
     this.#asked = asked;
     const say = (...words: (string | HTMLElement)[]) => {
       this.say.hidden = false;
@@ -79,12 +76,12 @@ export class OpenedHost {
     const ref = model.get("opened") ?? null;
     if (ref === this.#ref) return;
     this.#ref = ref;
-    this.#drawn.abort();
+    this.#drawn?.abort();
     this.element.replaceChildren();
     this.element.hidden = ref === null;
     this.place.hidden = ref !== null;
     if (ref === null) return;
-    this.#drawn = new AbortController();
+    this.#drawn = within(this.view.signal);
     this.say.hidden = true;
     void this.#show(model, this.#drawn.signal);
   }

@@ -16,7 +16,7 @@ import { rangeInPs } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import type { PipelineMeta } from "../../model/wire/meta";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
-import { button, emptyState, h, segmented } from "../../ui/dom";
+import { button, emptyState, h, on, segmented } from "../../ui/dom";
 import { Ledger } from "../../ui/ledger";
 import type { OfHost } from "../../ui/of_host";
 import { inFrame } from "../../ui/page";
@@ -92,7 +92,7 @@ class InputView {
   }
 
   #listen(select: HTMLSelectElement, onValue: (value: string) => void): void {
-    select.addEventListener("change", () => onValue(select.value), { signal: this.view.signal });
+    on(select, this.view.signal, { change: () => onValue(select.value) });
   }
 
   #choosePipeline(index: number): void {

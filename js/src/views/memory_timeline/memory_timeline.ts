@@ -7,7 +7,7 @@ import { formatBytes, formatCount, formatNumber } from "../../model/text/format"
 import { rangeInPs, stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, copyButton, emptyState, h } from "../../ui/dom";
+import { button, copyButton, emptyState, h, on } from "../../ui/dom";
 import type { OfHost } from "../../ui/of_host";
 import { MANY_ROWS, paced } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -67,15 +67,12 @@ class MemoryTimeline {
       this.#events = this.#read();
       update();
     }, signal);
-    view.root.addEventListener(
-      "keydown",
-      (event) => {
-        if (event.key !== "Escape" || this.#moment === null) return;
-        event.stopPropagation();
-        this.#choose(null);
-      },
-      { signal },
-    );
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || this.#moment === null) return;
+      event.stopPropagation();
+      this.#choose(null);
+    };
+    on(view.root, signal, { keydown });
   }
 
   async build(): Promise<void> {
@@ -114,16 +111,13 @@ class MemoryTimeline {
     meta.allocators.forEach((name, i) => {
       select.append(h("option", { value: i, selected: i === this.#allocator }, name || "unnamed allocator"));
     });
-    select.addEventListener(
-      "change",
-      () => {
-        this.#allocator = Number(select.value);
-        this.#events = this.#read();
-        this.#moment = null;
-        this.#update();
-      },
-      { signal: this.view.signal },
-    );
+    const change = () => {
+      this.#allocator = Number(select.value);
+      this.#events = this.#read();
+      this.#moment = null;
+      this.#update();
+    };
+    on(select, this.view.signal, { change });
     const space = h("span.sp");
     const { control, csvButton } = this.#panes;
     return h("div.bar", select, this.#say, space, this.#chart.legend, control, csvButton);

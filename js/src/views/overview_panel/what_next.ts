@@ -1,5 +1,6 @@
 /** The third column of the overview -> what to change and where to look, or the ops that cost most, of either side. */
 
+import { within } from "../../host/failures";
 import { largestPart } from "../../model/overview/advice";
 import { NOT_HERE } from "../../model/time/left_out";
 import { h, segmented } from "../../ui/dom";
@@ -42,8 +43,7 @@ export class WhatNext {
     const { data, signal } = this.view;
     const words = h("p.tfp-healthy", { role: "status" });
     this.#panes("What to change", [], words);
-    const ended = new AbortController();
-    signal.addEventListener("abort", () => ended.abort(), { once: true });
+    const ended = within(signal);
     const update = () => {
       if (this.#isHere) {
         ended.abort();

@@ -6,7 +6,7 @@ import { csvOf } from "../../model/text/csv";
 import { formatPercent } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
 import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, type Choice, download, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { button, type Choice, download, emptyState, h, noOps, on, segmented } from "../../ui/dom";
 import { follow } from "../../ui/following";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import { watchSize } from "../../ui/page";
@@ -108,7 +108,7 @@ class SourceView {
 
   #toolbar(): HTMLElement {
     const { signal, data } = this.view;
-    this.#select.addEventListener("change", () => this.#open(Number(this.#select.value)), { signal });
+    on(this.#select, signal, { change: () => this.#open(Number(this.#select.value)) });
     const setWhere = (where: Where) => {
       this.#model.where = where;
       this.#compute();

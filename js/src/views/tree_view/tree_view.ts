@@ -2,7 +2,7 @@
 
 import { Structure } from "../../model/graph/structure";
 import type { FigureKey } from "../../model/wire/structure_meta";
-import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { type Choice, emptyState, h, noOps, on, segmented } from "../../ui/dom";
 import { follow } from "../../ui/following";
 import { categorySwatch, legendEntry } from "../../ui/legend";
 import { OPS_OF_HOST } from "../../ui/of_host";
@@ -64,8 +64,7 @@ class TreeWidget {
     const { structure } = this.#model;
     const select = h("select", { "aria-label": "Figure" });
     for (const { key, text } of structure.figures) select.append(h("option", { value: key }, text));
-    const choose = () => this.#chooseFigure(select.value as FigureKey);
-    select.addEventListener("change", choose, { signal });
+    on(select, signal, { change: () => this.#chooseFigure(select.value as FigureKey) });
     const { n_ops, n_named } = structure.meta;
     const named = n_named < n_ops ? `${n_named.toLocaleString("en-US")} of ` : "";
     this.#count.textContent = `${named}${n_ops.toLocaleString("en-US")} ${n_ops === 1 ? "op" : "ops"}`;
