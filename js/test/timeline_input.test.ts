@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { BATCH, click, frame, LABEL, pointer, press, RULER_Y, show, usesFakePage, WIDTH } from "./shown_timeline";
 
 describe("pointer and keys on the timeline", () => {
@@ -29,6 +29,16 @@ describe("pointer and keys on the timeline", () => {
     const [t0, t1] = page.link.state.time_range as number[];
     expect(t0).toBe(200_000_000);
     expect(t1).toBeGreaterThan(500_000_000);
+  });
+
+  it.each(["pointermove", "wheel"])("shows in its own place what failed at a %s", async (type) => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const { root, area } = await show();
+    const get = () => {
+      throw new Error("broken");
+    };
+    area.dispatchEvent(Object.defineProperty(new WheelEvent(type), "clientX", { get }));
+    expect(root.querySelector("[role=alert]")?.textContent).toContain("The timeline view failed: broken");
   });
 
   it("clears one thing per Esc, then leaves", async () => {

@@ -47,10 +47,10 @@ function setAttributes(element: HTMLElement | SVGElement, attributes: Attributes
 
 type Handlers = { readonly [K in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[K]) => unknown };
 
-/** Listens to events of an element until the signal. */
-export function on(element: Element, signal: AbortSignal, handlers: Handlers): void {
+/** Listens to events until the signal, with errors shown where it belongs; `how` is as the page has it. */
+export function on(target: EventTarget, signal: AbortSignal, handlers: Handlers, how?: AddEventListenerOptions): void {
   for (const [name, handler] of Object.entries(handlers))
-    element.addEventListener(name, guarded(handler as (event: Event) => unknown, signal), { signal });
+    target.addEventListener(name, guarded(handler as (event: Event) => unknown, signal), { ...how, signal });
 }
 
 /** Whether a key that the page or the browser may mean is held, too. */

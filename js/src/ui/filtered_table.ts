@@ -2,7 +2,7 @@
 
 import { textFilter } from "../model/ops/ops";
 import { type CsvColumns, csvOf } from "../model/text/csv";
-import { button, type Child, download, h } from "./dom";
+import { button, type Child, download, h, on } from "./dom";
 import { Grid, type GridOptions } from "./grid";
 import { inFrame } from "./page";
 import type { View } from "./view";
@@ -41,7 +41,7 @@ export class FilteredTable<R> {
     this.#input = h("input", attributes);
     this.grid = new Grid<R>({ ...options, signal });
     const filter = inFrame(() => this.apply(), signal);
-    this.#input.addEventListener("input", filter, { signal });
+    on(this.#input, signal, { input: filter });
     const save = () => download(csv.file, csvOf(csv.columns, this.grid.shown()), "text/csv");
     const saver = button("CSV", save, signal, { title: "Save the rows shown, with full names and precision" });
     const space = h("span.sp");

@@ -1,6 +1,6 @@
 /** Pointer moves over a plot and words on top of it: labels with a halo, a tooltip, a click and a drag along x. */
 
-import { h } from "./dom";
+import { h, on } from "./dom";
 
 export interface PlotLabel {
   readonly x: number;
@@ -93,11 +93,13 @@ const DRAG_PX = 4;
 /** Tells clicks from drags; all x and y are px in `element`. A drag that Esc or the system ends counts for nothing. */
 export function watchPlot(element: HTMLElement, gestures: PlotGestures, signal: AbortSignal): void {
   const press = new Press(element, gestures);
-  element.addEventListener("pointerdown", (event) => press.begin(event), { signal });
-  element.addEventListener("pointermove", (event) => press.move(event), { signal });
-  element.addEventListener("pointerup", (event) => press.end(event), { signal });
-  element.addEventListener("pointercancel", () => press.cancel(), { signal });
-  element.addEventListener("pointerleave", () => press.leave(), { signal });
+  on(element, signal, {
+    pointerdown: (event) => press.begin(event),
+    pointermove: (event) => press.move(event),
+    pointerup: (event) => press.end(event),
+    pointercancel: () => press.cancel(),
+    pointerleave: () => press.leave(),
+  });
 }
 
 /** The pointer over a plot, from one press to the next. */

@@ -3,7 +3,7 @@
 import { topShares } from "../model/ops/top_shares";
 import { cutNames } from "../model/text/cut";
 import { formatCount, formatPercent, formatTime } from "../model/text/format";
-import { h } from "./dom";
+import { h, on } from "./dom";
 import { textWidth, watchSize } from "./page";
 
 export interface Segment {
@@ -72,7 +72,7 @@ export class ShareBar {
     signal: AbortSignal,
   ) {
     this.element = h("div.tfp-share", { role: "img" }, h("span.q.tfp-share-title", title), this.#track);
-    this.#track.addEventListener("click", (event) => this.#click(event), { signal });
+    on(this.#track, signal, { click: (event) => this.#click(event) });
     watchSize(
       this.#track,
       (width) => {

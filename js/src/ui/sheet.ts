@@ -81,7 +81,7 @@ export class Sheet<R> {
       this.#none,
     );
     this.#drawSoon = inFrame(() => this.draw(), signal);
-    this.element.addEventListener("scroll", this.#drawSoon, { signal, passive: true });
+    on(this.element, signal, { scroll: this.#drawSoon });
     onKeys(
       this.element,
       signal,

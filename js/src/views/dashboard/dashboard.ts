@@ -8,7 +8,7 @@ import { describeRange } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Table } from "../../model/wire/wire";
 import { renderChild } from "../../ui/child";
-import { button, h } from "../../ui/dom";
+import { button, h, on } from "../../ui/dom";
 import { HostBar } from "../../ui/host_bar";
 import { drawn, textFits } from "../../ui/page";
 import { TabBar } from "../../ui/tabs";
@@ -201,18 +201,15 @@ export const dashboard: TraceBuilder = {
     const body = h("div.tfp-body", ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
     if (view.hasHosts) body.prepend(...hostParts(view, body));
     view.root.append(body);
-    view.root.addEventListener(
-      "keydown",
-      (event) => {
-        if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
-        event.preventDefault();
-        clearRange(view);
-      },
-      { signal: view.signal },
-    );
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
+      event.preventDefault();
+      clearRange(view);
+    };
+    on(view.root, view.signal, { keydown });
     for (const name of [SHOW_VIEW, BRING_VIEW]) {
       const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
-      view.root.addEventListener(name, show, { signal: view.signal });
+      view.root.addEventListener(name, view.guard(show), { signal: view.signal });
     }
     const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
     tabs.choose(Math.max(0, wanted));

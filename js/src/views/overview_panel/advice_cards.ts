@@ -3,7 +3,7 @@
 import { evidenceFacts, fixLines, gainWords, isShown, timeRangeOf } from "../../model/overview/advice";
 import { formatCount } from "../../model/text/format";
 import type { AdviceMeta } from "../../model/wire/meta";
-import { button, copyButton, h } from "../../ui/dom";
+import { button, copyButton, h, on } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import type { TraceView } from "../../ui/view";
 import { BRING_VIEW, VIEW_TITLES } from "../../ui/view_links";
@@ -113,14 +113,14 @@ export class AdviceCards {
       details.setAttribute("aria-expanded", String(isShown));
       details.closest(".tfp-card")?.classList.toggle("open", isShown);
     };
-    const key = (event: KeyboardEvent) => {
+    const keydown = (event: KeyboardEvent) => {
       if (event.key !== "Escape" || more.hidden) return;
       event.preventDefault();
       event.stopPropagation();
       show(false);
       details.focus();
     };
-    for (const place of [details, more]) place.addEventListener("keydown", key, { signal });
+    for (const place of [details, more]) on(place, signal, { keydown });
     const copy = copyButton("Copy", () => one.fix, signal);
     copy.title = "Copy the whole fix";
     return h("div.fix", line, h("span.acts", one.fix && copy, details));

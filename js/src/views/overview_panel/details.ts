@@ -1,7 +1,7 @@
 /** What the overview knows beyond its header -> a button, and the facts in a box below it. */
 
 import { overviewFacts } from "../../model/overview/overview_facts";
-import { button, h, onKeys } from "../../ui/dom";
+import { button, h, on, onKeys } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
 
 export class Details {
@@ -27,7 +27,7 @@ export class Details {
     const close = (event: Event) => {
       if (!event.composedPath().includes(this.element)) this.#show(false);
     };
-    document.addEventListener("pointerdown", close, { signal });
+    on(document, signal, { pointerdown: close });
     onKeys(this.element, signal, ({ key }) => this.#key(key));
   }
 

@@ -1,7 +1,7 @@
 /** The text of a file and the heat of its lines -> numbered lines with bars; a click or Enter picks a line. */
 
 import type { FileHeat, LineHeat } from "../../model/ops/source_lines";
-import { h, onKeys } from "../../ui/dom";
+import { h, on, onKeys } from "../../ui/dom";
 import { costText, Gutter, type HeatScale, type LineSamples } from "./heat";
 
 /** A file of more lines is shown around its hot ones only. */
@@ -30,10 +30,12 @@ export class CodeList {
     readonly listeners: CodeListeners,
     signal: AbortSignal,
   ) {
-    this.element.addEventListener("click", (event) => this.#pick(event.target), { signal });
     onKeys(this.element, signal, (event) => this.#key(event));
-    this.element.addEventListener("pointerover", (event) => this.#hover(event.target), { signal });
-    this.element.addEventListener("pointerleave", () => listeners.onHover(null, null), { signal });
+    on(this.element, signal, {
+      click: (event) => this.#pick(event.target),
+      pointerover: (event) => this.#hover(event.target),
+      pointerleave: () => listeners.onHover(null, null),
+    });
   }
 
   /** Shows other text. */

@@ -4,7 +4,7 @@ import { RULER_TOP_PX } from "../../draw/frame";
 import { formatInstant, formatTime, plural } from "../../model/text/format";
 import { type Bookmark, nextBookmark, spanOf } from "../../model/time/bookmarks";
 import { fitRange, type Span, xAt } from "../../model/time/viewport";
-import { button, type Child, h } from "../../ui/dom";
+import { button, type Child, h, on } from "../../ui/dom";
 import type { Painter } from "./paint";
 import type { Popover } from "./popover";
 import type { TimelineState } from "./state";
@@ -30,7 +30,7 @@ export class Flags {
     readonly signal: AbortSignal,
   ) {
     this.element.style.top = `${RULER_TOP_PX}px`;
-    this.element.addEventListener("click", (event) => this.#onClick(event), { signal });
+    on(this.element, signal, { click: (event) => this.#onClick(event) });
   }
 
   /** Brings the flags to where the view has them. */
@@ -151,16 +151,12 @@ export class Flags {
       if (board.bookmarks[index] !== bookmark || input.value === bookmark.text) return;
       board.setBookmarks(board.bookmarks.with(index, { ...bookmark, text: input.value }));
     };
-    input.addEventListener("change", save, { signal: this.signal });
-    input.addEventListener(
-      "keydown",
-      (event) => {
-        if (event.key !== "Enter") return;
-        save();
-        this.popover.close();
-      },
-      { signal: this.signal },
-    );
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key !== "Enter") return;
+      save();
+      this.popover.close();
+    };
+    on(input, this.signal, { change: save, keydown });
     const at = timeText(bookmark);
     const go = button(at, () => this.goTo(index), this.signal, {
       class: "link",

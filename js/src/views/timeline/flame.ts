@@ -7,7 +7,7 @@ import { ROOT } from "../../model/events/flame";
 import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
 import type { Span } from "../../model/time/viewport";
-import { button, h, hasModifier, onKeys, segmented } from "../../ui/dom";
+import { button, h, hasModifier, on, onKeys, segmented } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./canvas_tip";
@@ -134,10 +134,12 @@ export class FlamePane {
       this.state.invalidate();
     };
     watchSize(this.#box, resize, signal);
-    this.#box.addEventListener("scroll", () => this.state.invalidate(), { signal });
-    this.#box.addEventListener("pointermove", (event) => this.#point(event), { signal });
-    this.#box.addEventListener("pointerleave", () => this.#unpoint(), { signal });
-    this.#box.addEventListener("click", (event) => this.#pick(this.#indexAt(event)), { signal });
+    on(this.#box, signal, {
+      scroll: () => this.state.invalidate(),
+      pointermove: (event) => this.#point(event),
+      pointerleave: () => this.#unpoint(),
+      click: (event) => this.#pick(this.#indexAt(event)),
+    });
     onKeys(this.#box, signal, (event) => this.#onKey(event));
   }
 

@@ -3,7 +3,7 @@
 import { TRACKS_TOP_PX } from "../../draw/frame";
 import { contentY, screenY } from "../../model/tracks/pinning";
 import { type Track, trackAt } from "../../model/tracks/tracks";
-import { h } from "../../ui/dom";
+import { h, on } from "../../ui/dom";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
 import { moveTrack, siblingsOf } from "./track_actions";
@@ -48,10 +48,8 @@ export function listenToLabelDrags(
     if (!done?.isDrag) return;
     if (event.type === "pointerup" && index >= 0) moveTrack(state, done.track, index);
   };
-  for (const place of places) place.addEventListener("pointerdown", onDown, { signal });
-  area.addEventListener("pointermove", onMove, { signal });
-  area.addEventListener("pointerup", onUp, { signal });
-  area.addEventListener("pointercancel", onUp, { signal });
+  for (const place of places) on(place, signal, { pointerdown: onDown });
+  on(area, signal, { pointermove: onMove, pointerup: onUp, pointercancel: onUp });
 }
 
 /** Where a track would go that is dropped at a height: its index among the others, and the height of the line. */

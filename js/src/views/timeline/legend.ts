@@ -3,7 +3,7 @@
 import { COLOR_CHOICES, type ColorBy, isColorBy, legendOf, type StepInView } from "../../colors/schemes";
 import { lowerBound } from "../../model/wire/bisect";
 import { CATEGORIES, FAMILIES } from "../../model/wire/categories";
-import { h } from "../../ui/dom";
+import { h, on } from "../../ui/dom";
 import type { TimelineState } from "./state";
 
 /** Colours come and go while the view moves: the strip follows when it rests. */
@@ -25,7 +25,7 @@ export class Legend {
   ) {
     this.#select = h("select", { "aria-label": "What the colours of the slices mean" });
     for (const { value, text } of COLOR_CHOICES) this.#select.append(h("option", { value }, text));
-    this.#select.addEventListener("change", () => this.#choose(), { signal });
+    on(this.#select, signal, { change: () => this.#choose() });
     const label = h("label", "Colour: ", this.#select);
     this.element = h("div.tl-foot", label, this.#entries, h("span.sp"), hint);
     signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });

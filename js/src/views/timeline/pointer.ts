@@ -1,6 +1,7 @@
 /** Turns mouse and pen into panning, zooming, brushing and selecting. */
 import { stepAt } from "../../model/time/steps";
 import { panBy, zoomAt } from "../../model/time/viewport";
+import { on } from "../../ui/dom";
 import { ordered, snappedTime } from "./cursor";
 import { edgeUnder, eventUnder, pieceUnder, timeUnder, type Zone, zoneAt } from "./hit";
 import type { Painter } from "./paint";
@@ -60,15 +61,15 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
     drag = null;
     if (!press.hasMoved && event.type === "pointerup") click(state, painter, places, press.x, press.y, event.shiftKey);
   };
-  area.addEventListener("pointerdown", onDown, { signal });
-  area.addEventListener("pointermove", onMove, { signal });
-  area.addEventListener("pointerup", onUp, { signal });
-  area.addEventListener("pointercancel", onUp, { signal });
-  area.addEventListener("pointerleave", () => places.onHover(-1, null), { signal });
-  area.addEventListener("wheel", (event) => onWheel(state, painter, places, event, at(event)), {
-    signal,
-    passive: false,
+  on(area, signal, {
+    pointerdown: onDown,
+    pointermove: onMove,
+    pointerup: onUp,
+    pointercancel: onUp,
+    pointerleave: () => places.onHover(-1, null),
   });
+  const wheel = (event: WheelEvent) => onWheel(state, painter, places, event, at(event));
+  on(area, signal, { wheel }, { passive: false });
 }
 
 function placeOn(canvas: HTMLCanvasElement, event: MouseEvent): { x: number; y: number } {

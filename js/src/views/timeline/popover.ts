@@ -1,5 +1,5 @@
 /** A panel that opens beside a button: one at a time, closed by Esc, by a press elsewhere or by its button; focus goes back. */
-import { type Child, h } from "../../ui/dom";
+import { type Child, h, on } from "../../ui/dom";
 
 /** What can have the focus; in a panel with a field to begin with, that. */
 const FIRST = "[data-first], button:not(:disabled), input, select, textarea";
@@ -16,9 +16,11 @@ export class Popover {
   ) {
     this.element.hidden = true;
     home.append(this.element);
-    this.element.addEventListener("keydown", (event) => this.#onKey(event), { signal });
-    home.ownerDocument.addEventListener("pointerdown", (event) => this.#onPress(event), { signal, capture: true });
-    this.element.addEventListener("focusout", (event) => this.#onLeave(event), { signal });
+    on(this.element, signal, {
+      keydown: (event) => this.#onKey(event),
+      focusout: (event) => this.#onLeave(event),
+    });
+    on(home.ownerDocument, signal, { pointerdown: (event) => this.#onPress(event) }, { capture: true });
   }
 
   get isOpen() {

@@ -2,7 +2,7 @@
 
 import { NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/search";
 import { formatCount, plural } from "../../model/text/format";
-import { button, h, toggle } from "../../ui/dom";
+import { button, h, on, toggle } from "../../ui/dom";
 import { PatternMatcher } from "./pattern";
 import type { TimelineState } from "./state";
 
@@ -60,9 +60,11 @@ export class SearchBox {
     this.#walk.hidden = true;
     const field = h("span.tl-field", this.#input, this.#whole, this.#regex);
     this.element = h("span.tl-find", { role: "search" }, this.#walk, field);
-    this.#input.addEventListener("input", () => this.#onInput(), { signal });
-    this.#input.addEventListener("change", () => this.#keep(), { signal });
-    this.#input.addEventListener("keydown", (event) => this.#onKey(event), { signal });
+    on(this.#input, signal, {
+      input: () => this.#onInput(),
+      change: () => this.#keep(),
+      keydown: (event) => this.#onKey(event),
+    });
     signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
     state.finding.onName = (name) => this.#findName(name);
   }

@@ -4,7 +4,7 @@ import { TRACKS_TOP_PX } from "../../draw/frame";
 import { formatCount, formatInstant } from "../../model/text/format";
 import { eventsWords } from "../../model/time/left_out";
 import { SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/time/shared_window";
-import { h } from "../../ui/dom";
+import { h, on } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
@@ -94,7 +94,7 @@ class Timeline {
       this.#panes.forgetColors();
       state.invalidate();
     });
-    this.#scroller.addEventListener("scroll", () => state.invalidate(), { signal });
+    on(this.#scroller, signal, { scroll: () => state.invalidate() });
     link.on("selection", () => state.readSelection(), signal);
     link.on("time_range", () => this.#onRange(), signal);
     link.on("step", () => this.#onStep(), signal);

@@ -5,7 +5,7 @@ import type { Span } from "../../model/time/viewport";
 import type { TrackKey } from "../../model/tracks/arrangement";
 import { pinning } from "../../model/tracks/pinning";
 import { type CounterTrack, firstTrackBelow, type Track } from "../../model/tracks/tracks";
-import { h, onKeys } from "../../ui/dom";
+import { h, on, onKeys } from "../../ui/dom";
 import { labelOf, nameTree } from "./label_elements";
 import { counterWords, planeInfo } from "./label_text";
 import type { TimelineState } from "./state";
@@ -50,9 +50,11 @@ export class TrackLabels {
     places.pinned.append(this.#pinnedInner);
     for (const place of Object.values(places)) {
       onKeys(place, signal, (event) => this.#onKey(event));
-      place.addEventListener("focusin", (event: FocusEvent) => this.#onFocus(event), { signal });
-      place.addEventListener("click", (event: MouseEvent) => this.#onClick(event), { signal });
-      place.addEventListener("contextmenu", (event: MouseEvent) => this.#onContextMenu(event), { signal });
+      on(place, signal, {
+        focusin: (event) => this.#onFocus(event),
+        click: (event) => this.#onClick(event),
+        contextmenu: (event) => this.#onContextMenu(event),
+      });
     }
     signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
   }

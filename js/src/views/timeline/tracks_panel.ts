@@ -2,7 +2,7 @@
 
 import { formatCount, plural } from "../../model/text/format";
 import { showAll, type TrackKey } from "../../model/tracks/arrangement";
-import { button, type Child, h } from "../../ui/dom";
+import { button, type Child, h, on } from "../../ui/dom";
 import type { Popover } from "./popover";
 import type { TimelineState } from "./state";
 
@@ -102,11 +102,10 @@ export class TracksPanel {
       spellcheck: "false",
     });
     input.value = this.state.tracks.filter;
-    input.addEventListener("input", () => this.setFilter(input.value), { signal: this.signal });
-    const onKey = (event: KeyboardEvent) => {
+    const keydown = (event: KeyboardEvent) => {
       if (event.key === "Enter") this.popover.close();
     };
-    input.addEventListener("keydown", onKey, { signal: this.signal });
+    on(input, this.signal, { input: () => this.setFilter(input.value), keydown });
     const count = h("span.q.tl-count", { role: "status" }, this.#count());
     return [h("div.tl-pophead", input, count), this.#hidden()];
   }

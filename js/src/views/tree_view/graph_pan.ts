@@ -31,7 +31,7 @@ export class GraphPan {
     readonly sheet: SVGGElement,
     signal: AbortSignal,
   ) {
-    drawing.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
+    on(drawing, signal, { wheel: (event) => this.#wheel(event) }, { passive: false });
     const end = () => {
       this.#from = null;
     };

@@ -3,7 +3,7 @@
 import { findNodes } from "../../model/graph/cost_tree";
 import { textFilter } from "../../model/ops/ops";
 import { formatCount } from "../../model/text/format";
-import { h, onKeys } from "../../ui/dom";
+import { h, on, onKeys } from "../../ui/dom";
 import { inFrame } from "../../ui/page";
 import type { TreeModel } from "./model";
 
@@ -28,7 +28,7 @@ export class SearchBox {
     signal: AbortSignal,
   ) {
     const search = inFrame(() => this.search(), signal);
-    this.#input.addEventListener("input", search, { signal });
+    on(this.#input, signal, { input: search });
     onKeys(this.#input, signal, (event) => this.#key(event));
   }
 

@@ -7,7 +7,7 @@ import { formatCount, formatMs, plural } from "../../model/text/format";
 import { median } from "../../model/time/statistics";
 import { niceTicks } from "../../model/time/step_bars";
 import { partOf } from "../../model/wire/bisect";
-import { h } from "../../ui/dom";
+import { h, on } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import { drawLabels, type PlotLabel } from "../../ui/plot";
 import { cellCard, rowOfCell } from "./cell_card";
@@ -50,7 +50,7 @@ export class HeatMap {
     /** Shows a card beside a box; null hides it. */
     readonly onHover: (card: Card | null, box: DOMRect | null) => void,
   ) {
-    const { signal, guard, onTheme } = model.view;
+    const { signal, onTheme } = model.view;
     this.of = model.hasOwn ? "own" : "step";
     this.#plot = h("div", {
       class: "plot tfp-plot",
@@ -61,10 +61,7 @@ export class HeatMap {
     });
     this.#plot.append(this.#canvas, this.#marks, this.#labels);
     this.element = h("div", { class: "tfp-host-heat" }, h("p", {}, this.#caption, this.#legend), this.#plot);
-    this.#redraw = inFrame(
-      guard(() => this.#paint()),
-      signal,
-    );
+    this.#redraw = inFrame(() => this.#paint(), signal);
     onTheme(this.#redraw);
     watchSize(
       this.#plot,
@@ -79,14 +76,13 @@ export class HeatMap {
   }
 
   #listen(): void {
-    const { signal, guard } = this.model.view;
-    const on = (name: string, listener: (event: PointerEvent & KeyboardEvent) => void) =>
-      this.#plot.addEventListener(name, guard(listener as (event: Event) => void), { signal });
-    on("pointermove", (event) => this.#point(this.#cellUnder(event)));
-    on("pointerleave", () => this.#point(null));
-    on("blur", () => this.#point(null));
-    on("click", (event) => this.#click(event));
-    on("keydown", (event) => this.#key(event));
+    on(this.#plot, this.model.view.signal, {
+      pointermove: (event) => this.#point(this.#cellUnder(event)),
+      pointerleave: () => this.#point(null),
+      blur: () => this.#point(null),
+      click: (event) => this.#click(event),
+      keydown: (event) => this.#key(event),
+    });
   }
 
   /** Takes what is to be coloured. */

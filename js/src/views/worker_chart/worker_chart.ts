@@ -3,7 +3,7 @@
 import type { WorkerRow } from "../../model/hosts/worker_steps";
 import { type CsvColumns, csvOf } from "../../model/text/csv";
 import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, type Choice, download, emptyState, h, segmented } from "../../ui/dom";
+import { button, type Choice, download, emptyState, h, on, segmented } from "../../ui/dom";
 import { paced } from "../../ui/page";
 import { createTip, type TipBox } from "../../ui/plot";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -39,7 +39,7 @@ class WorkerChart {
   #form: Form;
 
   constructor(readonly view: TraceView) {
-    const { signal, link, guard } = view;
+    const { signal, link } = view;
     const model = new WorkerModel(view);
     this.#model = model;
     const n = model.hosts.length;
@@ -48,10 +48,9 @@ class WorkerChart {
     if (this.#form === "heat") model.sortBy = model.hasOwn ? "own" : "step";
     const last = model.nSteps - 1;
     this.#slider = h("input", { type: "range", min: 0, max: last, step: 1, value: 0, "aria-label": "Step" });
-    const onSlide = guard(() => model.choose(Number(this.#slider.value)));
-    this.#slider.addEventListener("input", onSlide, { signal });
+    on(this.#slider, signal, { input: () => model.choose(Number(this.#slider.value)) });
     this.#mean = button("Mean", () => model.choose(null), signal, { title: "The mean of all usual steps" });
-    const onHost = guard((host: number, box: DOMRect | null) => this.#hoverHost(host, box));
+    const onHost = (host: number, box: DOMRect | null) => this.#hoverHost(host, box);
     this.#table = new HostTable(model, onHost, signal);
     this.#columns = new HostColumns(model, onHost, signal);
     this.#list = new StragglerList(model, signal);
@@ -59,24 +58,21 @@ class WorkerChart {
     this.#fill.append(this.#toolbar(last), this.#say, this.#place);
     this.#tip = createTip(this.#fill);
     view.root.append(this.#fill);
-    const update = paced(
-      guard(() => this.#update()),
-      signal,
-    );
+    const update = paced(() => this.#update(), signal);
     for (const field of ["step", "time_range", "host"] as const) link.on(field, update, signal);
     this.#update();
     this.#show(this.#form);
   }
 
   #toolbar(last: number): HTMLElement {
-    const { signal, guard } = this.view;
+    const { signal } = this.view;
     const many = this.#model.hosts.length > 1;
     const chart: Form = this.#model.hosts.length <= MOST_COLUMNS ? "columns" : "heat";
     const forms: Choice<Form>[] = [
       { value: chart, text: chart === "heat" ? "Heat map" : "Columns" },
       { value: "table", text: "Table" },
     ];
-    const show = guard((form: Form) => this.#show(form));
+    const show = (form: Form) => this.#show(form);
     return h(
       "div",
       { class: "bar" },
@@ -182,16 +178,12 @@ function select(
   text: string,
   choices: readonly (readonly [string, string])[],
   chosen: string,
-  { signal, guard }: TraceView,
+  { signal }: TraceView,
   onChange: (value: string) => void,
 ): HTMLElement {
   const options = choices.map(([value, name]) => h("option", { value, selected: value === chosen }, name));
   const box = h("select", { "aria-label": text }, ...options);
-  box.addEventListener(
-    "change",
-    guard(() => onChange(box.value)),
-    { signal },
-  );
+  on(box, signal, { change: () => onChange(box.value) });
   return h("label", { class: "tfp-choice" }, h("span", { class: "q" }, text), box);
 }
 
