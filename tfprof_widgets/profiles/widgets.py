@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -15,25 +14,26 @@ if TYPE_CHECKING:
     from ..views.widgets.data import TraceData
     from ..views.widgets.link import LinkModel
     from ..views.widgets.timeline import Timeline
-    from ..views.widgets.views import Dashboard, TreeView
+    from ..views.widgets.views import (
+        Dashboard,
+        HloTable,
+        InputGraph,
+        KernelTable,
+        LayerTable,
+        MemoryTimeline,
+        OpTable,
+        OverviewPanel,
+        ScopeIcicle,
+        SourceView,
+        StepChart,
+        TreeView,
+        WorkerChart,
+    )
     from .exports import Exports
     from .hosts import Hosts
     from .run import Run
 
 V = TypeVar("V", bound="View")
-
-
-def _plain(kind: str, told: str) -> Callable[[Widgets], View]:
-    """A method that gives the view of this class, which `views.py` has; imported when it is called."""
-
-    def give(widgets: Widgets) -> View:
-        from ..views.widgets import views
-
-        found: type[View] = getattr(views, kind)
-        return widgets._view(found)
-
-    give.__name__, give.__doc__ = re.sub("(?<!^)(?=[A-Z])", "_", kind).lower(), told
-    return give
 
 
 class Widgets:
@@ -125,17 +125,71 @@ class Widgets:
     def _keep_bookmarks(self, change: Mapping[str, Any]) -> None:
         self._run.bookmarks = change["new"]
 
-    memory_timeline = _plain("MemoryTimeline", "Memory in use and fragmentation against time.")
-    op_table = _plain("OpTable", "The op statistics.")
-    input_graph = _plain("InputGraph", "The input pipeline as a graph.")
-    step_chart = _plain("StepChart", "The time of every step.")
-    overview_panel = _plain("OverviewPanel", "Step time, verdict, breakdown and top ops.")
-    kernel_table = _plain("KernelTable", "The code that ran on GPUs, kernel by kernel.")
-    hlo_table = _plain("HloTable", "The ops of XLA programs.")
-    layer_table = _plain("LayerTable", "Forward, backward and optimizer time of each Keras layer.")
-    source_view = _plain("SourceView", "Your code with the time of each line.")
-    scope_icicle = _plain("ScopeIcicle", "Name scopes as a zoomable icicle.")
-    worker_chart = _plain("WorkerChart", "The breakdown of a step on each host.")
+    def memory_timeline(self) -> MemoryTimeline:
+        """Memory in use and fragmentation against time."""
+        from ..views.widgets.views import MemoryTimeline
+
+        return self._view(MemoryTimeline)
+
+    def op_table(self) -> OpTable:
+        """The op statistics."""
+        from ..views.widgets.views import OpTable
+
+        return self._view(OpTable)
+
+    def input_graph(self) -> InputGraph:
+        """The input pipeline as a graph."""
+        from ..views.widgets.views import InputGraph
+
+        return self._view(InputGraph)
+
+    def step_chart(self) -> StepChart:
+        """The time of every step."""
+        from ..views.widgets.views import StepChart
+
+        return self._view(StepChart)
+
+    def overview_panel(self) -> OverviewPanel:
+        """Step time, verdict, breakdown and top ops."""
+        from ..views.widgets.views import OverviewPanel
+
+        return self._view(OverviewPanel)
+
+    def kernel_table(self) -> KernelTable:
+        """The code that ran on GPUs, kernel by kernel."""
+        from ..views.widgets.views import KernelTable
+
+        return self._view(KernelTable)
+
+    def hlo_table(self) -> HloTable:
+        """The ops of XLA programs."""
+        from ..views.widgets.views import HloTable
+
+        return self._view(HloTable)
+
+    def layer_table(self) -> LayerTable:
+        """Forward, backward and optimizer time of each Keras layer."""
+        from ..views.widgets.views import LayerTable
+
+        return self._view(LayerTable)
+
+    def source_view(self) -> SourceView:
+        """Your code with the time of each line."""
+        from ..views.widgets.views import SourceView
+
+        return self._view(SourceView)
+
+    def scope_icicle(self) -> ScopeIcicle:
+        """Name scopes as a zoomable icicle."""
+        from ..views.widgets.views import ScopeIcicle
+
+        return self._view(ScopeIcicle)
+
+    def worker_chart(self) -> WorkerChart:
+        """The breakdown of a step on each host."""
+        from ..views.widgets.views import WorkerChart
+
+        return self._view(WorkerChart)
 
     def tree_view(self, view: Structure = "scope") -> TreeView:
         """The cost of the ops by structure, to look into.
