@@ -37,6 +37,7 @@ def run_python(
 
     TensorFlow, Keras and most of this package have been imported before. Nothing that a program does is seen by the next. It ends
     once its threads and what it registered for its end have run; with the variable TFPROF_WHOLE_END it also takes modules apart.
+    What it leaves in the directory for temporary files goes with it.
 
     Raises:
         TimeoutExpired: it took too long; it was ended.
@@ -44,10 +45,13 @@ def run_python(
     """
     for name in filter(_READ_EARLY.fullmatch, variables):
         raise ValueError(f"{name} is read when modules are imported, which was before: start a Python of your own.")
-    if sys.platform != "linux":  # elsewhere a fork of what TensorFlow has started is not safe
-        command = [sys.executable, "-X", "faulthandler", "-c", program]
+    with _scratch() as scratch:
+        variables = {"TMPDIR": scratch, **variables}
+        if sys.platform == "linux":
+            return _parent().run(program, cwd=cwd, timeout_s=timeout_s, variables=variables)
+        # elsewhere a fork of what TensorFlow has started is not safe
         return subprocess.run(
-            command,
+            [sys.executable, "-X", "faulthandler", "-c", program],
             cwd=cwd,
             env=_environment(variables),
             capture_output=True,
@@ -55,7 +59,6 @@ def run_python(
             timeout=timeout_s,
             check=False,
         )
-    return _parent().run(program, cwd=cwd, timeout_s=timeout_s, variables=variables)
 
 
 def run_file(path: Path, *arguments: str, timeout_s: float = 240, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -64,6 +67,11 @@ def run_file(path: Path, *arguments: str, timeout_s: float = 240, **variables: s
     program = f"import runpy, sys\nsys.argv, sys.path[0] = {argv!r}, {folder!r}\n"
     run = f"runpy.run_path({str(path)!r}, run_name='__main__')"
     return run_python(program + run, timeout_s=timeout_s, **variables)
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """For the temporary files of one program, which may still write some while they are removed."""
+    return tempfile.TemporaryDirectory(prefix="tfprof-tests-", ignore_cleanup_errors=True)
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -78,7 +86,8 @@ class Running:
         self._stdout, stdout = os.pipe()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by `close`
         self._files = stdin, stdout, self._stderr.fileno()
-        self._process = self._started(module, arguments, variables)
+        self._scratch = _scratch()
+        self._process = self._started(module, arguments, {"TMPDIR": self._scratch.name, **variables})
         os.close(stdin)
         os.close(stdout)
         self.pid = self._process.pid
@@ -128,6 +137,7 @@ class Running:
             self.kill()
         os.close(self._stdout)
         self._stderr.close()
+        self._scratch.cleanup()
 
 
 class _Forked:
@@ -271,6 +281,7 @@ def _begin(asked: dict[str, Any], files: list[int]) -> str:
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["environment"])
+    tempfile.tempdir = None  # that of the process which forks
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)

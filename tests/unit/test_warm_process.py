@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,25 @@ def test_a_program_sees_its_variables_and_nothing_of_the_one_before() -> None:
     assert (first.returncode, first.stdout) == (0, "here\n")
     second = run_python("import os, tensorflow as tf; print(hasattr(tf, 'left'), os.environ.get('OWN'))")
     assert second.stdout == "False None\n"
+
+
+MAKES_A_FOLDER = "import tempfile; print(tempfile.mkdtemp())"
+
+
+def test_the_temporary_files_of_a_program_go_with_it() -> None:
+    folder = run_python(MAKES_A_FOLDER).stdout.strip()
+    assert folder
+    assert not Path(folder).exists()
+
+
+def test_the_temporary_files_of_a_program_beside_the_caller_go_when_it_is_closed() -> None:
+    running = Running("timeit", "-n1", "-r1", MAKES_A_FOLDER)
+    folder = Path(running.read_line(60) or "")
+    try:
+        assert folder.is_dir()
+    finally:
+        running.close(60)
+    assert not folder.exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is forked")
