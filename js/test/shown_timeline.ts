@@ -117,6 +117,7 @@ export function usesFakePage() {
   });
   afterEach(() => {
     vi.unstubAllGlobals();
+    vi.restoreAllMocks();
     document.body.replaceChildren();
   });
 }
