@@ -109,7 +109,7 @@ class Selection:
 
     @cached_property
     def _op_totals(self) -> OpTotals:
-        return op_totals(self.ops, self.results.op_shares)
+        return op_totals(self.ops, self.results.op_shares) if self._is_part else self.results.op_totals
 
     @cached_property
     def layers(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int64
+from ..base.compute_units import UNIT_TEXTS
 from ..ops.kernel_details import Launch
 from ..ops.kernels import KernelKinds, Kernels, KernelTable, KernelTimes, kernel_table
 from .columns import PackedFrame, united, with_rest
@@ -22,16 +23,18 @@ OTHERS = "other kernels"
 _LAUNCH = {"grid": 3, "block": 3, "registers": 1, "static_shared_bytes": 1, "dynamic_shared_bytes": 1}
 """Fields of a `Launch` that tell kernels apart, and of how many numbers each is."""
 _LAUNCH_COLUMNS = [f"{name}_{axis}" for name, n in _LAUNCH.items() for axis in range(n)]
-_KEY = ["name", "op_name", *_LAUNCH_COLUMNS, "uses_tensor_core", "tensor_core_eligible"]
+_KEY = ["name", "op_name", *_LAUNCH_COLUMNS, "unit", "tensor_core_eligible"]
 _TIMES = {"count": "sum", "total_ns": "sum", "min_ns": "min", "max_ns": "max"}
 """What kernels have of `KernelTimes`, and how those of several are one."""
+
+_UNITS = {text: unit for unit, text in UNIT_TEXTS.items()}
 
 
 def summarize_kernels(kernels: Kernels) -> PackedFrame:
     """Keep the kernels that take most time."""
     frame = kernels.frame
     launches = [[*one.grid, *one.block, *one[2:5]] for one in kernels.launch]
-    told = frame[["name", "op_name", "op_type", "uses_tensor_core", "tensor_core_eligible", "occupancy_pct"]]
+    told = frame[["name", "op_name", "op_type", "unit", "tensor_core_eligible", "occupancy_pct"]]
     table = told.assign(
         **pd.DataFrame(launches, columns=_LAUNCH_COLUMNS, dtype=np.int64),
         count=frame["occurrences"],
@@ -49,6 +52,7 @@ def _others(more: pd.DataFrame) -> Mapping[str, object]:
         "name": OTHERS,
         "op_name": "",
         "op_type": "",
+        "unit": "",
         **dict(zip(_LAUNCH_COLUMNS, nothing, strict=True)),
         **{name: getattr(more[name], how)() for name, how in _TIMES.items()},
     }
@@ -73,7 +77,7 @@ def merge_kernels(every: pd.DataFrame) -> KernelTable:
             op_type=tuple(found["op_type"]),
             launch=tuple(launches),
             is_eligible=found["tensor_core_eligible"].to_numpy(np.bool_),
-            uses=found["uses_tensor_core"].to_numpy(np.bool_),
+            unit=np.array([_UNITS[text] for text in found["unit"]], np.uint8),
             times=KernelTimes(**{name: found[name].to_numpy() for name in _TIMES}),
         )
     )

@@ -17,7 +17,7 @@ from ..ops.op_shares import OpShares, dominant_ops
 from ..ops.ops import OpSums
 from .columns import OWNER, united
 from .merged_hlo import MergedHlo
-from .op_summary import SUMS
+from .op_summary import SUMS, UNIT_NS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,14 +50,14 @@ def merge_ops(every: Mapping[str, pd.DataFrame], hlo: MergedHlo) -> MergedOps:
     op = units["op"].to_numpy()
     units = units.assign(unit=np.where(op >= 0, number[op], unit_of_hlo[units["hlo"]]))
     variants, pairs, kinds = every["variants"], every["pairs"], every["kinds"]
-    sums = units.groupby("unit")[list(SUMS)].sum().reindex(np.arange(n + len(hlo.frame)), fill_value=0)
+    sums = units.groupby("unit")[[*SUMS, *UNIT_NS]].sum().reindex(np.arange(n + len(hlo.frame)), fill_value=0)
     executed = variants.assign(unit=number[variants["op"]]).groupby(["unit", "kernel"])["count"].sum()
     sums.loc[executed.index.unique("unit"), "count"] = executed.groupby("unit").max()
     return MergedOps(
         n_ordinary=n,
         shares=_shares(table, n, hlo, pairs.assign(unit=unit_of_hlo[pairs["hlo"]], op=number[pairs["op"]])),
         is_input=table["is_input"].to_numpy(np.bool_),
-        sums=OpSums(**{name: sums[name].to_numpy() for name in SUMS}),
+        sums=OpSums(**{name: sums[name].to_numpy() for name in SUMS}, unit_ns=sums[list(UNIT_NS)].to_numpy()),
         units=units,
         kinds=kinds.assign(unit=units["unit"].to_numpy()[kinds["unit"]]),
     )

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int64
+from ..base.compute_units import N_UNITS
 from ..base.matching import sum_by
 from ..base.table_types import text_column
 from ..ops.ops import op_sums
@@ -26,8 +27,10 @@ MAX_UNITS = 2_000
 """Of one host those with the most time of their own; that of the others is in one op a side, `OTHERS`."""
 OTHERS = "other ops"
 """Name and type of an op that has the executions and times of those left out; no op of TensorFlow has a space in its name."""
-SUMS = ("count", "n_done", "total_ps", "self_ps", "kernel_ns", "tensor_ns")
+SUMS = ("count", "n_done", "total_ps", "self_ps")
 """What is added up of each unit, see `OpSums`."""
+UNIT_NS = tuple(f"unit_{unit}_ns" for unit in range(N_UNITS))
+"""Likewise, the columns of `OpSums.unit_ns`."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,10 @@ def summarize_ops(results: Facts, units: KeptUnits) -> dict[str, PackedFrame]:
 
     Returns:
         `ops`, the framework ops: ordinary ones, which are units, then those that only compiled programs ran; `units` with
-        `SUMS`, each with its row of `ops` or of `hlo_ops` and -1 in place of the other; `variants`, how often each kernel of
-        an ordinary op of a device ran: the most frequent one of all hosts says how often the op was executed; `pairs`, the
-        HLO ops and the ops that they stand for, see `OpShares.ratio`; and `kinds`, the own time and the executions of each
-        unit by the kind of step, -1 for no step.
+        `SUMS` and `UNIT_NS`, each with its row of `ops` or of `hlo_ops` and -1 in place of the other; `variants`, how often
+        each kernel of an ordinary op of a device ran: the most frequent one of all hosts says how often the op was executed;
+        `pairs`, the HLO ops and the ops that they stand for, see `OpShares.ratio`; and `kinds`, the own time and the
+        executions of each unit by the kind of step, -1 for no step.
     """
     return {name: PackedFrame.of(frame) for name, frame in _tables(results, units)}
 
@@ -95,6 +98,7 @@ def _tables(results: Facts, units: KeptUnits) -> Iterator[tuple[str, pd.DataFram
     yield "ops", _ops(results, units, np.concatenate([units.ordinary, np.full(len(units.others), -1), compiled]))
     sums = op_sums(occurrences)
     added = pd.DataFrame({name: getattr(sums, name) for name in SUMS}).assign(place=units.place)
+    added[list(UNIT_NS)] = sums.unit_ns
     every = np.arange(n + n_hlo)
     added = added[units.place >= 0].groupby("place").sum().reindex(every, fill_value=0)
     yield "units", added.assign(op=np.where(every < n, every, -1), hlo=np.maximum(every - n, -1))

@@ -30,6 +30,11 @@ TABLES = read_tables("""
     avg_self_time_us        float  the mean of that
     self_time_ratio         float  part of the self time of its side
     cumulative_ratio        float  the same of all rows of its side up to this one
+*units:
+    tensor_16bit_ratio      float  part of its kernel time on Tensor Cores in 16 bits or fewer; NaN where nothing is known
+    tensor_tf32_ratio       float  the same on Tensor Cores in TF32
+    vector_16bit_ratio      float  the same on ordinary cores in 16 bits
+    vector_32bit_ratio      float  the same on ordinary cores in 32 bits or more
 ops: an op, those of devices before those of the host, most self time first
     rank                    int    the row, from 1
     device                  text   the side it ran on, `Device` or `Host`
@@ -40,6 +45,7 @@ ops: an op, those of devices before those of the host, most self time first
     flop_rate_gflops        float  arithmetic over total time; NaN where nothing is known
     memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
     tensor_core_ratio       float  part of its kernel time on Tensor Cores; NaN where nothing is known
+    *units
 op_statistics(by="type"): an op type, those of devices before those of the host, most self time first
     rank                    int    the row, from 1
     device                  text   the side it ran on, `Device` or `Host`
@@ -55,7 +61,8 @@ kernels: a kernel by name, launch and op, most total time first
     grid_dim                text   blocks of the grid, `x,y,z`
     occupancy_pct           float  warps that may be active, of the most that the device holds
     tensor_core_eligible    bool   whether Tensor Cores could serve its op, as told by the op's name
-    uses_tensor_core        bool   whether it runs on Tensor Cores, as told by its name
+    uses_tensor_core        bool   whether it runs on Tensor Cores
+    unit                    text   `16-bit Tensor Core`, `TF32 Tensor Core`, `16-bit vector`, `32-bit vector`; empty unknown
     op_name                 text   the framework op that launched it, empty where the trace names none
     occurrences             int    how often it was executed
     total_time_us           float  time of all executions, with what ran inside
@@ -89,6 +96,7 @@ layers: a Keras layer, or what is in none, by side, most self time first
     optimizer_time_us       float  the part that updates its variables
     other_time_us           float  the rest
     *costs
+    *units
     allocated_bytes         int    allocated during the capture; on its first row only
     peak_bytes              int    in use at the peak of the allocator whose peak is largest; on its first row only
 source_lines: a line of your code, or what no line is charged with, by side, most self time first

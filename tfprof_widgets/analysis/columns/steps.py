@@ -39,6 +39,10 @@ steps: a training step, by start
     source                  text   `marker` or `inferred`
     is_complete             bool   whether the capture holds all of it
     session                 int    of the profiler in which it ran
+    tensor_16bit_ratio      float  part of its kernel time on Tensor Cores in 16 bits or fewer; NaN where nothing is known
+    tensor_tf32_ratio       float  the same on Tensor Cores in TF32
+    vector_16bit_ratio      float  the same on ordinary cores in 16 bits
+    vector_32bit_ratio      float  the same on ordinary cores in 32 bits or more
 workers: a step that all hosts share, host by host; `step` counts these
     *steps
     own_step                int    the row of the steps table

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int32, SmallInt, small_int
+from ...trace.trace import Int32, SmallInt, UInt8, small_int
+from ..base.compute_units import ComputeUnit
 from ..hosts.communication import compute_communication, training_first
 from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
@@ -20,6 +21,7 @@ from ..layers.op_scopes import OpScopes, compute_op_scopes
 from ..memory.memory import MemoryProfile, compute_memory
 from ..ops.hlo_ops import HloOps, compute_hlo_ops
 from ..ops.host_totals import HostTotals, compute_host_totals
+from ..ops.kernel_units import kernel_units
 from ..ops.kernels import Kernels, compute_kernels
 from ..ops.op_occurrences import Occurrences, Units, op_occurrences
 from ..ops.op_shares import OpShares, compute_op_shares
@@ -28,6 +30,7 @@ from ..ops.tf_functions import compute_tf_functions
 from ..ops.unit_totals import UnitTotals, compute_unit_totals
 from ..steps.steps import TracedSteps, compute_steps
 from ..timeline.counters import Counters, compute_counters
+from ..xla.hlo_units import HloExecutions, hlo_executions
 from .totals import Totals
 
 
@@ -40,7 +43,19 @@ class Facts(Totals):
     @cached_property
     def steps(self) -> TracedSteps:
         """Steps with their breakdown, and the step of each event."""
-        return compute_steps(self.trace)
+        return compute_steps(self.trace, units=self.kernel_units)
+
+    @cached_property
+    def hlo_executions(self) -> HloExecutions:
+        """Which events run which op of an XLA program."""
+        return hlo_executions(self.trace)
+
+    @cached_property
+    def kernel_units(self) -> UInt8:
+        """For each event what its kernel computes on, a `ComputeUnit`."""
+        if not any(plane.is_device for plane in self.trace.planes):
+            return np.full(self.trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
+        return kernel_units(self.trace, self.hlo_executions)
 
     @cached_property
     def noted(self) -> dict[str, str]:
@@ -61,7 +76,9 @@ class Facts(Totals):
     @cached_property
     def occurrences(self) -> Occurrences:
         """Every execution of every op."""
-        return op_occurrences(self.trace, grouping=self.steps.grouping)
+        return op_occurrences(
+            self.trace, grouping=self.steps.grouping, hlo=self.hlo_executions, units=self.kernel_units
+        )
 
     @cached_property
     def event_unit(self) -> SmallInt:
@@ -144,7 +161,7 @@ class Facts(Totals):
     @cached_property
     def kernels(self) -> Kernels:
         """Code that ran on device streams."""
-        return compute_kernels(self.trace, self.occurrences, self.op_shares)
+        return compute_kernels(self.trace, self.occurrences, self.op_shares, self.kernel_units)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

@@ -16,7 +16,7 @@ from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Trace
 from ..base.events import compute_events
-from ..base.units import PS_PER_US
+from ..base.units import PS_PER_NS, PS_PER_US
 from ..hosts.environment import Environment
 from ..hosts.roles import HostFacts, not_training
 from ..hosts.stragglers import compute_stragglers
@@ -196,7 +196,8 @@ class Totals(ABC):
     def op_totals(self) -> OpTotals:
         """Time and executions of each framework op."""
         sums = self.op_sums
-        return OpTotals(self.op_shares.is_device, np.asarray(sums.self_ps / PS_PER_US, np.float64), sums.count)
+        self_us = np.asarray(sums.self_ps / PS_PER_US, np.float64)
+        return OpTotals(self.op_shares.is_device, self_us, sums.count, sums.unit_ns * PS_PER_NS / PS_PER_US)
 
     @cached_property
     def layers(self) -> Layers:

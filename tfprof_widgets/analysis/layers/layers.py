@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32, UInt8
+from ..base.compute_units import N_UNITS, unit_ratios
 from ..base.wording import plural
 from ..columns.registry import TABLES
 from ..memory.memory import MemoryProfile
@@ -48,7 +49,8 @@ class Layers:
         """One row per side and entry, `LAYER_COLUMNS`, first devices then host, then by self time falling.
 
         `device` is `Device` or `Host` as in `ops`. `forward_time_us` to `other_time_us` add up to `self_time_us`, and those of
-        all rows to the self time of all ops; `self_time_ratio` is of the side's total.
+        all rows to the self time of all ops; `self_time_ratio` is of the side's total. `tensor_16bit_ratio` to
+        `vector_32bit_ratio` divide the kernel time of its ops by what computes.
 
         Memory is of the entry as a whole and stands on its first row only, so that it adds up: `allocated_bytes` to all bytes
         allocated in the capture, `peak_bytes` to what was in use at the peak of the allocator whose peak is largest, of which
@@ -175,6 +177,9 @@ def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotal
     frame, row = side_table(entries, op_entry, phase, PHASES, totals)
     n = len(entries)
     n_ops = frame["n_ops"] = np.bincount(row, minlength=2 * n)
+    unit_us = np.zeros((2 * n, N_UNITS))
+    np.add.at(unit_us, row, totals.unit_us)
+    frame = frame.assign(**unit_ratios(unit_us))
     has_memory = (entries[["allocated_bytes", "peak_bytes"]] != 0).any(axis=1).to_numpy()
     keep = n_ops > 0
     keep[n:] |= has_memory & ~keep[:n]

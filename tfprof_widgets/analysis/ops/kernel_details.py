@@ -1,7 +1,6 @@
-"""Texts of the stat `kernel_details`, names of kernels and ops -> how a kernel was launched, and whether Tensor Cores serve it.
+"""Texts of the stat `kernel_details`, names of ops -> how a kernel was launched, and whether Tensor Cores could serve it.
 
     parse_launch("regs:32 static_shared:16 grid:1,2,3 block:4,5,6 occ_pct:62.5") -> Launch
-    uses_tensor_core("volta_h884gemm_128x64_nn") -> True
     is_eligible_op("dense/MatMul"), is_eligible_einsum("ab,bc->ac") -> True
 
 Source: semantics 6 (xprof/utils/kernel_stats_utils.cc).
@@ -12,35 +11,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-import numpy as np
-
-from ...trace.trace import Bool, Int64, Trace
-
-_NVIDIA = "Nvidia"
 _UINT32_MAX = 2**32 - 1
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]+)[ \t\n\v\f\r]*", re.ASCII)
 
-_TENSOR_CORE_KERNELS = (
-    "16816",
-    "c1688",
-    "conv1x1",
-    "conv2d_c1_k1",
-    "dgrad_1x1_stride_2x2",
-    "direct_group",
-    "first_layer_wgrad_kernel",
-    "h1688",
-    "h884",
-    "hmma",
-    "i16832",
-    "i8816",
-    "s884",
-    "s1688",
-    "xmma_gemm",
-    "xmma_implicit_gemm",
-    "xmma_sparse_conv",
-    "xmma_sparse_gemm",
-    "xmma_warp_specialized_implicit_gemm",
-)
 _ELIGIBLE_ENDS = (
     "Conv2D",
     "Conv2DBackpropFilter",
@@ -114,20 +87,6 @@ def _real(text: str, *, default: object) -> object:
 def _dimensions(text: str) -> tuple[int, int, int] | None:
     values = [_uint32(part) for part in text.split(",")]
     return tuple(values) if len(values) == 3 and None not in values else None  # type: ignore[return-value]
-
-
-def uses_tensor_core(kernel: str) -> bool:
-    """Whether a kernel of this name computes on Tensor Cores."""
-    return any(mark in kernel for mark in _TENSOR_CORE_KERNELS)
-
-
-def on_tensor_cores(trace: Trace, rows: Int64) -> Bool:
-    """Which kernels, events `rows` of the trace, compute on Tensor Cores: by name, on devices of Nvidia or of no known vendor."""
-    used, of_row = np.unique(trace.name_id[rows], return_inverse=True)
-    by_kernel = np.array([uses_tensor_core(trace.strings[i]) for i in used.tolist()], np.bool_)
-    by_device = np.array([plane.stats.get("device_vendor", _NVIDIA) == _NVIDIA for plane in trace.planes], np.bool_)
-    found: Bool = by_kernel[of_row] & by_device[trace.plane_id[rows]]
-    return found
 
 
 def is_eligible_op(op: str) -> bool:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Int32, Int64, Trace
+from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
+from ..base.compute_units import UNIT_TEXTS, ComputeUnit, on_tensor_cores
 from ..base.matching import dense_codes, sum_by
 from ..base.op_names import parse_op_names
 from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_NS
 from ..columns.registry import TABLES
 from ..steps.step_spans import on_stream
-from .kernel_details import Launch, is_eligible_einsum, is_eligible_op, on_tensor_cores, parse_launch
+from .kernel_details import Launch, is_eligible_einsum, is_eligible_op, parse_launch
 from .op_occurrences import Occurrences
 
 if TYPE_CHECKING:
@@ -61,38 +62,39 @@ class Kernels(KernelTable):
         return frame.assign(rank=np.arange(1, len(frame) + 1))[list(KERNEL_COLUMNS)]
 
 
-def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares) -> Kernels:
+def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares, units: UInt8) -> Kernels:
     """Add up the kernels of all devices.
 
     A kernel is an event of a device stream with `kernel_details` and some duration. Executions of one name, launch (block,
-    grid, registers, shared memory), op and Tensor Core flags are one row; its occupancy is that of the first of them. Times
+    grid, registers, shared memory), op, unit and eligibility are one row; its occupancy is that of the first of them. Times
     are whole nanoseconds, and the average is rounded down to one, as in XProf. `op_name` is the framework op with the
     largest share in the execution, `op_type` its type; both are empty where the trace names none (as in traces of 2020).
-    `tensor_core_eligible` says that Tensor Cores could serve the op, `uses_tensor_core` that this kernel runs on them, both
-    told by name (`op_type` tells more: the name of a Keras convolution ends with `convolution`).
+    `tensor_core_eligible` says that Tensor Cores could serve the op, as told by its name (`op_type` tells more: the name of a
+    Keras convolution ends with `convolution`), `uses_tensor_core` that this kernel runs on them, `unit` what it computes on.
 
     Args:
         trace: the trace.
         occurrences: the executions of the trace's ops.
         op_shares: which framework ops they stand for.
+        units: the result of `kernel_units(trace, ...)`.
 
     Returns:
         No rows for a trace in which nothing ran on a GPU.
 
     Differs from XProf: no row is cut off (D7). Devices of several hosts are added up like those of one. A device that does
-    not name its vendor, as in older traces, is read as one of Nvidia (XProf finds no Tensor Core use there); on those of
-    others no use is told. Under XLA a fusion goes by the framework op that it is most of, and an HLO op that names none by
-    the one that it works for, as in `ops` (XProf takes the last instruction of a fusion, and "").
+    not name its vendor, as in older traces, is read as one of Nvidia (XProf finds no Tensor Core use there). Tensor Core use
+    is told by more than a list of names (D13). Under XLA a fusion goes by the framework op that it is most of, and an HLO
+    op that names none by the one that it works for, as in `ops` (XProf takes the last instruction of a fusion, and "").
     """
     rows = _kernel_events(trace)
     details, launch_of = np.unique(trace.string_stat("kernel_details")[rows], return_inverse=True)
     launches = [parse_launch(trace.strings[i]) for i in details.tolist()]  # one a distinct text
     ops = _ops_of(trace, occurrences, op_shares, rows)
-    uses = on_tensor_cores(trace, rows)
-    is_eligible = ops.is_eligible | _is_annotation_eligible(trace, rows, uses)
+    unit = units[rows]
+    is_eligible = ops.is_eligible | _is_annotation_eligible(trace, rows, on_tensor_cores(unit))
 
     launch = _distinct(launches)[launch_of.reshape(-1)]
-    code, n = dense_codes(trace.name_id[rows], launch, ops.number, uses.astype(np.int8), is_eligible.astype(np.int8))
+    code, n = dense_codes(trace.name_id[rows], launch, ops.number, unit, is_eligible.astype(np.int8))
     _, first = np.unique(code, return_index=True)
     kinds = KernelKinds(
         name=tuple(trace.strings[i] for i in trace.name_id[rows[first]].tolist()),
@@ -100,7 +102,7 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares)
         op_type=tuple(ops.type[i] for i in ops.number[first].tolist()),
         launch=tuple(launches[i] for i in launch_of.reshape(-1)[first].tolist()),
         is_eligible=is_eligible[first],
-        uses=uses[first],
+        unit=unit[first],
         times=_times_of(code, trace.duration_ps[rows] // PS_PER_NS, n),
     )
     frame, order = kernel_table(kinds)
@@ -121,14 +123,14 @@ class KernelTimes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelKinds:
-    """Kernels that differ in name, launch, op or use of Tensor Cores, in any order; one entry per kernel."""
+    """Kernels that differ in name, launch, op, unit or eligibility, in any order; one entry per kernel."""
 
     name: tuple[str, ...]
     op_name: tuple[str, ...]
     op_type: tuple[str, ...]
     launch: tuple[Launch, ...]
     is_eligible: Bool
-    uses: Bool
+    unit: UInt8
     times: KernelTimes
 
 
@@ -142,7 +144,8 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
             "op_name": text_column(kinds.op_name),
             "op_type": text_column(kinds.op_type),
             "tensor_core_eligible": kinds.is_eligible,
-            "uses_tensor_core": kinds.uses,
+            "uses_tensor_core": on_tensor_cores(kinds.unit),
+            "unit": text_column(UNIT_TEXTS[ComputeUnit(one)] for one in kinds.unit.tolist()),
         }
     )
     frame = _with_times(_with_launches(frame, kinds.launch), kinds.times)
@@ -240,7 +243,7 @@ def _with_times(frame: pd.DataFrame, times: KernelTimes) -> pd.DataFrame:
 
 
 def _order(frame: pd.DataFrame) -> Int64:
-    """Rows by total time falling; equal ones by name, launch, Tensor Core use, eligibility and op (semantics 6.2)."""
-    columns = ["name", "launch", "uses_tensor_core", "tensor_core_eligible", "op_name"]
+    """Rows by total time falling; equal ones by name, launch, Tensor Core use, eligibility, op and unit (semantics 6.2)."""
+    columns = ["name", "launch", "uses_tensor_core", "tensor_core_eligible", "op_name", "unit"]
     keys = list(zip(-frame["total_ns"], *(frame[column] for column in columns), strict=True))
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from ...trace.trace import Bool, Int32, Int64, Trace
+from ..base.compute_units import N_UNITS
 from .host_totals import HostTotals
 from .op_occurrences import Occurrences
 from .op_shares import OpShares
 from .ops import OpSums, sums_of_units
 
 _OF_EXECUTIONS = (
-    *("op", "event", "line", "start_ps", "duration_ps", "span_ps", "parent", "variant", "kernel_use", "lane"),
+    *("op", "event", "line", "start_ps", "duration_ps", "span_ps", "parent", "variant", "kernel_unit", "lane"),
 )
 _OF_LANES = ("lane_line", "lane_is_device", "lane_first_ps", "lane_last_ps")
 """Columns of `Occurrences` with an entry per execution, and per lane."""
@@ -59,7 +60,6 @@ def host_sums(totals: HostTotals, host: str, shares: OpShares) -> OpSums:
         n_done=count.astype(np.float64),
         total_ps=placed(totals.total_ps),
         self_ps=placed(totals.self_ps),
-        kernel_ns=np.zeros(n_units),
-        tensor_ns=np.zeros(n_units),
+        unit_ns=np.zeros((n_units, N_UNITS)),
     )
     return sums_of_units(units, shares)

@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from ...trace.nesting import nest
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
+from ..base.compute_units import ComputeUnit
 from ..base.grouping import Grouping, group_events
 from ..base.op_names import parse_op_names
 from ..steps.step_spans import on_host, on_stream
 from ..xla.hlo_tpu import TpuExecutions
 from ..xla.hlo_units import HloExecutions, HloUnits, hlo_executions
 from .eager_calls import EAGER_SCOPE, eager_calls, op_type_of_call
-from .kernel_details import on_tensor_cores
+from .kernel_units import kernel_units
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,8 +61,8 @@ class Occurrences(Units):
     """The execution that directly encloses it (a row of this table), -1 for none."""
     variant: Int32
     """For each execution, which kernel of its op it is: on a device one op may run several kernels per execution."""
-    kernel_use: UInt8
-    """For each execution 1 where it is a kernel that the device described, 2 where that one computes on Tensor Cores."""
+    kernel_unit: UInt8
+    """For each execution the `ComputeUnit` of its kernel; unknown for what is none that the device described."""
 
     lane: Int32
     """For each execution what it keeps busy, a row of the table of lanes: a host thread or a whole device."""
@@ -85,7 +86,9 @@ class Occurrences(Units):
         return own
 
 
-def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurrences:
+def op_occurrences(
+    trace: Trace, *, grouping: Grouping | None = None, hlo: HloExecutions | None = None, units: UInt8 | None = None
+) -> Occurrences:
     """Find every execution of an op.
 
     An event that runs an HLO op (see `hlo_units.py`) is an execution of that. Any other event of a host is an execution
@@ -96,13 +99,16 @@ def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurre
     Args:
         trace: the trace.
         grouping: the result of `group_events(trace)`, for the eager flag, where the caller has it.
+        hlo: the result of `hlo_executions(trace)`, likewise.
+        units: the result of `kernel_units(trace, hlo)`, likewise.
 
     Differs from XProf: a child that ends with its parent, or outlives it, makes nothing vanish (D4); allocations are not
     executions (D5); HLO ops on a host count, and so do eager ops of which only the call was recorded, which with
     TensorFlow 2.21 is every one.
     """
     grouping = grouping or group_events(trace)
-    hlo = hlo_executions(trace)
+    hlo = hlo or hlo_executions(trace)
+    units = kernel_units(trace, hlo) if units is None else units
     (host, host_names, host_types), calls = _with_eager_calls(trace, _host_rows(trace, hlo), hlo)
     device, device_names, device_types = _device_rows(trace, hlo)
     n_host_ops, n_ops = len(host_names), len(host_names) + len(device_names)
@@ -133,7 +139,7 @@ def op_occurrences(trace: Trace, *, grouping: Grouping | None = None) -> Occurre
         is_eager=is_eager,
         variant=np.where(op < n_ops, trace.name_id[rows], 0).astype(np.int32),
         hlo=hlo.units,
-        kernel_use=_kernel_use(trace, rows),
+        kernel_unit=np.where(trace.has_stat("kernel_details")[rows], units[rows], ComputeUnit.UNKNOWN).astype(np.uint8),
         lane=lanes[0],
         lane_line=lanes[1],
         lane_is_device=lanes[2],
@@ -158,14 +164,6 @@ def _with_units(own: tuple[Int64, Int64], event: Int64, unit: Int64, *, is_sorte
     rows, units = np.concatenate([own[0], event]), np.concatenate([own[1], unit])
     order = np.argsort(rows, kind="stable") if is_sorted else np.arange(len(rows))
     return rows[order], units[order]
-
-
-def _kernel_use(trace: Trace, rows: Int64) -> UInt8:
-    use = np.zeros(len(rows), np.uint8)
-    if "kernel_details" in trace.string_ids:
-        is_kernel = trace.has_stat("kernel_details")[rows]
-        use[is_kernel] = 1 + on_tensor_cores(trace, rows[is_kernel])
-    return use
 
 
 def _lanes(trace: Trace, host: Int64, device: Int64, tpu: TpuExecutions) -> tuple[Int32, Int32, Bool, Int64, Int64]:

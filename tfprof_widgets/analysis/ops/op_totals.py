@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32, Int64, UInt8
+from ..base.compute_units import N_UNITS, UNIT_RATIOS, ComputeUnit
 from .op_shares import OpShares
 
 
@@ -19,6 +20,8 @@ class OpTotals:
     is_device: Bool
     self_us: Float64
     occurrences: Int64
+    unit_us: Float64
+    """Kernel time by `ComputeUnit`, shape (ops, `N_UNITS`)."""
 
 
 def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
@@ -30,7 +33,14 @@ def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
     # The last entry is what row -1 finds: an op that did not run.
     self_us = np.append(ops["total_self_time_us"].to_numpy(np.float64), 0.0)
     occurrences = np.append(ops["occurrences"].to_numpy(np.int64), 0)
-    return OpTotals(shares.is_device, self_us[row], occurrences[row])
+    parts = {name: ops[name].fillna(0).to_numpy(np.float64) for name in ("tensor_core_ratio", *UNIT_RATIOS)}
+    ratios = np.zeros((len(ops) + 1, N_UNITS))
+    for name, unit in UNIT_RATIOS.items():
+        ratios[:-1, unit] = parts[name]
+    ratios[:-1, ComputeUnit.TENSOR_OTHER] = (
+        parts["tensor_core_ratio"] - parts["tensor_16bit_ratio"] - parts["tensor_tf32_ratio"]
+    )
+    return OpTotals(shares.is_device, self_us[row], occurrences[row], ratios[row] * self_us[row, None])
 
 
 def side_table(

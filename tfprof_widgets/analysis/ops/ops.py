@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32, Int64
+from ..base.compute_units import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
 from ..base.matching import sum_by
 from ..base.table_types import text_column
 from ..base.units import PS_PER_US
@@ -22,6 +23,7 @@ from .op_shares import OpShares
 __all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "by_type", "op_occurrences"]
 
 OPS_COLUMNS = TABLES["ops"].names
+_RATES = OPS_COLUMNS[OPS_COLUMNS.index("eager") + 1 :]
 IDLE = "IDLE"
 """Type and name of the row that stands for the time in which a thread or device ran no op."""
 
@@ -50,8 +52,9 @@ def aggregate_ops(
         The columns `OPS_COLUMNS`, sorted by (`device` first devices then host, self time falling, name); `device` is
         `Device` or `Host`; ratios are of the side's total, with or without idle time. `flop_rate_gflops` and
         `memory_bandwidth_gibps` are over total time, for compiled ops only: from figures in the trace, else from our
-        estimates (`hlo_cost.py`); `tensor_core_ratio` is the part of an op's kernel time on Tensor Cores. All three are NaN
-        where nothing is known. An op that several HLO ops stand for was executed as often as the most frequent of them.
+        estimates (`hlo_cost.py`); `tensor_core_ratio` is the part of an op's kernel time on Tensor Cores, and four columns
+        divide that time by what computes, see `unit_ratios`. All are NaN where nothing is known. An op that several HLO ops
+        stand for was executed as often as the most frequent of them.
 
     Differs from XProf: nothing is cut off at 500 ops (D7).
     """
@@ -70,10 +73,8 @@ class OpSums:
     """Executions, of those that a range cuts the part within it."""
     total_ps: Int64 | Float64
     self_ps: Int64 | Float64
-    kernel_ns: Float64
-    """Time of kernels, of each in whole nanoseconds."""
-    tensor_ns: Float64
-    """The part of it on Tensor Cores."""
+    unit_ns: Float64
+    """Time of kernels by `ComputeUnit`, of each in whole nanoseconds."""
     flops: Float64 | None = None
     """Of all executions together, NaN where unknown; None where nothing is known of any."""
     n_bytes: Float64 | None = None
@@ -90,8 +91,8 @@ def op_sums(
         n_done=n_done_of(occurrences, total, counted),
         total_ps=sum_by(occurrences.op, total, n_units),
         self_ps=sum_by(occurrences.op, own, n_units),
-        kernel_ns=_kernel_ns(occurrences, total, at_least=1),
-        tensor_ns=_kernel_ns(occurrences, total, at_least=2),
+        # Of each kernel in whole nanoseconds, as in XProf (semantics 6.2).
+        unit_ns=time_by_unit(occurrences.op, occurrences.kernel_unit, total // 1000, n_units),
     )
     return units if shares is None else sums_of_units(units, shares)
 
@@ -112,8 +113,7 @@ def sums_of_units(units: OpSums, shares: OpShares) -> OpSums:
         n_done=np.asarray(shares.spread(units.n_done)),
         total_ps=shares.spread(units.total_ps),
         self_ps=shares.spread(units.self_ps),
-        kernel_ns=np.asarray(shares.spread(units.kernel_ns)),
-        tensor_ns=np.asarray(shares.spread(units.tensor_ns)),
+        unit_ns=np.asarray(shares.spread(units.unit_ns)),
         flops=known(shares.flops),
         n_bytes=known(shares.bytes_accessed),
     )
@@ -145,6 +145,7 @@ def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
             "self_ps": totals.self_ps,
             "eager": ops.is_eager,
             **rates_of(totals),
+            **unit_ratios(totals.unit_ns),
         }
     )
     return frame[totals.count > 0]
@@ -158,7 +159,8 @@ def rates_of(totals: OpSums) -> dict[str, Float64]:
     return {
         "flop_rate_gflops": flops / seconds / 1e9,
         "memory_bandwidth_gibps": n_bytes / seconds / 2**30,
-        "tensor_core_ratio": totals.tensor_ns / np.where(totals.kernel_ns > 0, totals.kernel_ns, np.nan),
+        "tensor_core_ratio": totals.unit_ns[:, on_tensor_cores(np.arange(N_UNITS))].sum(axis=1)
+        / np.where(totals.unit_ns.any(axis=1), totals.unit_ns.sum(axis=1), np.nan),
     }
 
 
@@ -167,12 +169,6 @@ def n_done_of(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
     lasts = occurrences.duration_ps > 0
     part = np.where(lasts, total / np.where(lasts, occurrences.duration_ps, 1), counted)
     return _sums(occurrences.op, part, len(occurrences.name))
-
-
-def _kernel_ns(occurrences: Occurrences, total: Int64, *, at_least: int) -> Float64:
-    """Time of kernels per unit, of each in whole nanoseconds as in XProf (semantics 6.2)."""
-    rows = np.flatnonzero(occurrences.kernel_use >= at_least)
-    return _sums(occurrences.op[rows], total[rows] // 1000, len(occurrences.name))
 
 
 def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
@@ -234,14 +230,14 @@ def idle_by_side(occurrences: Occurrences, time_range_ps: tuple[int, int] | None
 
 
 def _idle_row(side: str, ps: int) -> tuple[object, ...]:
-    return side, IDLE, IDLE, 0, ps, ps, False, np.nan, np.nan, np.nan
+    return side, IDLE, IDLE, 0, ps, ps, False, *[np.nan] * len(_RATES)
 
 
 def _idle_frame(rows: list[tuple[object, ...]]) -> pd.DataFrame:
-    columns = ["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager", *OPS_COLUMNS[-3:]]
+    columns = ["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager", *_RATES]
     frame = pd.DataFrame(rows, columns=columns)
     whole = {"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_}
-    return frame.astype(whole | dict.fromkeys(OPS_COLUMNS[-3:], np.float64))
+    return frame.astype(whole | dict.fromkeys(_RATES, np.float64))
 
 
 def _finish(frame: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from enum import IntEnum
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
+from ..base.compute_units import in_16_bits
 from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
 from ..base.grouping import Grouping
@@ -52,7 +53,6 @@ _PARSED_COPIES = {
     OpCategory.MEMCPY_DTOH: SpanType.DEVICE_TO_HOST,
     OpCategory.MEMCPY_DTOD: SpanType.DEVICE_TO_DEVICE,
 }
-_HALF = ("half", "fp16", "bf16", "bfloat16")
 
 
 def on_host(trace: Trace) -> Bool:
@@ -72,13 +72,18 @@ def sessions_with_device(trace: Trace) -> Bool:
     return found
 
 
-def classify(trace: Trace, grouping: Grouping) -> UInt8:
+def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     """The `SpanType` of every event, `NONE` for markers, wrappers, derived lines and other planes.
+
+    Args:
+        trace: the trace.
+        grouping: its groups.
+        units: for each event the `ComputeUnit` of its kernel.
 
     Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
     but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies,
-    not compute (D1); bfloat16 is 16-bit (D9). Collective ops of hosts, and tensors sent to other tasks, are communication:
-    there host compute as well.
+    not compute (D1); bfloat16 is 16-bit (D9), and not the name alone tells (D13). Collective ops of hosts, and tensors sent
+    to other tasks, are communication: there host compute as well.
     """
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
@@ -92,7 +97,9 @@ def classify(trace: Trace, grouping: Grouping) -> UInt8:
         has_correlation = trace.has_stat("correlation_id")
         launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
-        types[stream & has_correlation] = _device_types(trace)[stream & has_correlation]
+        kinds = by_name(trace, _device_types, np.uint8)[trace.name_id]
+        kinds[(kinds == SpanType.COMPUTE_32) & in_16_bits(units)] = SpanType.COMPUTE_16
+        types[stream & has_correlation] = kinds[stream & has_correlation]
     stage = _root_stages(trace, host)
     types[stage & (types == SpanType.HOST_COMPUTE)] = SpanType.WAIT_INPUT
     types[host_markers(trace, grouping) | (host & _is_named_marker(trace))] = SpanType.NONE
@@ -127,24 +134,12 @@ def _device_type(name: str, category: int) -> SpanType:
         return _COPIES[low[:9]]
     if low.startswith("nccl"):
         return SpanType.COLLECTIVES
-    return SpanType.COMPUTE_16 if any(word in name for word in _HALF) else SpanType.COMPUTE_32
+    return SpanType.COMPUTE_32
 
 
-def _device_types(trace: Trace) -> UInt8:
-    def of_names(names: list[str]) -> list[SpanType]:
-        categories = parse_op_names(names).category.tolist()
-        return [_device_type(name, category) for name, category in zip(names, categories, strict=True)]
-
-    types: UInt8 = by_name(trace, of_names, np.uint8)[trace.name_id]
-    shape = trace.string_stat("shape")
-    shaped = np.flatnonzero((shape >= 0) & (types >= SpanType.COMPUTE_32))
-    if len(shaped):
-        texts, place = np.unique(shape[shaped], return_inverse=True)
-        shapes = [trace.strings[text] for text in texts.tolist()]
-        is_half = np.array([any(word in text for word in ("half", "bf16", "bfloat16")) for text in shapes], np.bool_)
-        is_told = np.array([bool(text) for text in shapes], np.bool_)[place]
-        types[shaped[is_told]] = np.where(is_half[place[is_told]], SpanType.COMPUTE_16, SpanType.COMPUTE_32)
-    return types
+def _device_types(names: list[str]) -> list[SpanType]:
+    categories = parse_op_names(names).category.tolist()
+    return [_device_type(name, category) for name, category in zip(names, categories, strict=True)]
 
 
 def _root_stages(trace: Trace, host: Bool) -> Bool:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64, SmallInt, Trace, UInt8
+from ..base.compute_units import N_UNITS, ComputeUnit, time_by_unit, unit_ratios
 from ..base.grouping import Grouping, group_events
 from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
@@ -82,7 +83,7 @@ class Steps:
     frame: pd.DataFrame
     """One row per step, by start: `step` (0, 1, 2, ...: the row), `name` (`train 3`), `host`, `start_ms` (after the trace
     origin), `step_time_ms`, one `<category>_ms` column each, `source` (`marker` or `inferred`), `is_complete`, `session`,
-    `start_ps`, `duration_ps`. The categories add up to the step time."""
+    `start_ps`, `duration_ps`, and four shares of its kernel time (`unit_ratios`). The categories add up to the step time."""
     pieces: pd.DataFrame
     """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`,
     `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
@@ -120,7 +121,7 @@ class TracedSteps(Steps):
     grouping: Grouping
 
 
-def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> TracedSteps:
+def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt8 | None = None) -> TracedSteps:
     """Find the steps of a trace and break each down.
 
     A session with a TPU has that one's steps. Any other has the steps that were marked in it; else the functions that
@@ -130,6 +131,7 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> TracedSt
     Args:
         trace: the trace.
         grouping: the result of `group_events(trace)` where the caller has it.
+        units: for each event the `ComputeUnit` of its kernel; without it nothing is known of any.
 
     Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
     have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8). What a host
@@ -142,13 +144,17 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None) -> TracedSt
     table = table.joined(infer_steps(trace, sessions=_without_steps(trace, table)))
     table = table.joined(device_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.sorted()
-    types = classify(trace, grouping)
+    units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8) if units is None else units
+    types = classify(trace, grouping, units)
     pieces = _pieces(trace, types, table)
-    precision = _precision(trace, types, np.where(grouping.group_id >= 0, grouping.group_id, table.member))
+    group = np.where(grouping.group_id >= 0, grouping.group_id, table.member)
+    precision = _precision(trace, np.where(units < N_UNITS, types, SpanType.NONE).astype(np.uint8), group)
+    event_step = _event_step(trace, table)
+    by_unit = time_by_unit(event_step, units, trace.duration_ps, len(table.start_ps))
     return TracedSteps(
-        frame=_frame(trace, table, pieces),
+        frame=_frame(trace, table, pieces).assign(**unit_ratios(by_unit)),
         pieces=_piece_frame(pieces),
-        event_step=_event_step(trace, table),
+        event_step=event_step,
         is_work=np.asarray(table.member >= 0),
         span_type=types,
         grouping=grouping,

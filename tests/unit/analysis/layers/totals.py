@@ -6,10 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tfprof_widgets.analysis.base.compute_units import N_UNITS
 from tfprof_widgets.analysis.ops.op_totals import OpTotals
 
 
 def totals_of(self_us: Sequence[float], *, is_device: Sequence[bool] | None = None) -> OpTotals:
     """Ops that ran once each; on the host unless told otherwise."""
     sides = is_device if is_device is not None else [False] * len(self_us)
-    return OpTotals(np.array(sides, np.bool_), np.array(self_us, np.float64), np.ones(len(self_us), np.int64))
+    return OpTotals(
+        np.array(sides, np.bool_),
+        np.array(self_us, np.float64),
+        np.ones(len(self_us), np.int64),
+        np.zeros((len(self_us), N_UNITS)),
+    )

@@ -12,6 +12,7 @@ import pytest
 from tests.builders import Event, U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.unit.analysis.xprof_oracle import rows, xprof, xprof_all
+from tests.unit.analysis.xprof_reading import as_xprof
 from tfprof_widgets.analysis.ops.kernel_details import Launch, is_eligible_type, parse_launch
 from tfprof_widgets.analysis.ops.kernels import KERNEL_COLUMNS, Kernels
 from tfprof_widgets.analysis.results import Results
@@ -121,7 +122,7 @@ def kernels_of(xplane: bytes) -> Kernels:
 
 
 def assert_same_as_xprof(ours: Kernels, shown: list[dict[str, Any]]) -> None:
-    columns = [column for column in KERNEL_COLUMNS if column != "op_type"]
+    columns = [column for column in KERNEL_COLUMNS if column not in ("op_type", "unit")]
     assert list(ours.frame.columns) == list(KERNEL_COLUMNS)
     for column in columns:
         assert ours.frame[column].tolist() == [row[OF_XPROF.get(column, column)] for row in shown], column
@@ -131,7 +132,7 @@ def assert_same_as_xprof(ours: Kernels, shown: list[dict[str, Any]]) -> None:
 def test_kernels_equal_xprof_to_the_last_digit(drawing: str, theirs: dict[str, dict[str, Any]]) -> None:
     shown = rows(theirs[drawing]["kernel_stats"])
     assert shown
-    assert_same_as_xprof(kernels_of(DRAWN[drawing]), shown)
+    assert_same_as_xprof(as_xprof(read_xspace(DRAWN[drawing])).kernels, shown)
 
 
 def test_kernels_of_test_vector_6() -> None:

@@ -1,4 +1,4 @@
-"""Kernel statistics against XProf's kernel_stats, to the nanosecond that both count in, undoing exactly D7."""
+"""Kernel statistics against XProf's kernel_stats, to the nanosecond that both count in, undoing D7, D13 and shares of fusions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.builders import U, event, line, plane, space
 from tests.unit.analysis.parity.parity_case import GPU_KINDS, Case
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis.results import Results
+from tests.unit.analysis.xprof_reading import as_xprof, charged_to_roots
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Trace
 
@@ -44,7 +44,7 @@ def of_unknown_vendor(trace: Trace) -> Trace:
 
 def assert_same_kernels(trace: Trace, table: dict[str, Any]) -> None:
     theirs = rows(table)
-    ours = Results(of_unknown_vendor(trace)).kernels.frame
+    ours = charged_to_roots(as_xprof(of_unknown_vendor(trace))).kernels.frame
     assert len(theirs) == min(len(ours), N_SHOWN) > 0
     for want, got in zip(theirs, ours.head(N_SHOWN).to_dict("records"), strict=True):
         assert {name: got[name] for name in COLUMNS.values()} == {name: want[key] for key, name in COLUMNS.items()}

@@ -13,6 +13,7 @@ from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
 from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
 from tests.unit.analysis.parity.vector_traces import gpu_steps
 from tests.unit.analysis.xprof_oracle import rows, xprof
+from tests.unit.analysis.xprof_reading import device_executions
 from tfprof_widgets.analysis.overview.next_steps import SAYS_WHY_NOTHING_RUNS
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -49,7 +50,7 @@ def test_shares_of_host_and_device_are_those_of_xprof_after_counting_like_it(
     """D10: XProf divides counts, with those of D4 and D5, and calls the result time."""
     case = case_of(kind)
     n_host = sum(op.occurrences for op in case.quirky_ops[0].values())
-    n_device = int(case.results.ops.loc[case.results.ops["device"] == "Device", "occurrences"].sum())
+    n_device = device_executions(case.results)
     printed = case.theirs["overview_page"][0]["p"]
     assert printed["host_tf_op_percent"] == f"{n_host / (n_host + n_device):.1%}"
     overview = case.results.overview

@@ -21,7 +21,9 @@ from tests.unit.analysis.parity.parity_case import (
 )
 from tests.unit.analysis.steps.step_oracle import Span, time_by_priority
 from tests.unit.analysis.xprof_oracle import rows
+from tests.unit.analysis.xprof_reading import xprof_units
 from tfprof_widgets.analysis.base.grouping import group_events
+from tfprof_widgets.analysis.steps.steps import compute_steps
 from tfprof_widgets.trace.trace import Trace
 
 COLUMNS = {
@@ -193,7 +195,9 @@ def test_steps_of_an_h100_equal_xprof_after_undoing_d1_d3_and_d8(
 
 
 @pytest.mark.parametrize("kind", GPU_KINDS)
-def test_the_share_of_16_bit_compute_equals_xprof_after_undoing_d1(kind: str, case_of: Callable[[str], Case]) -> None:
+def test_the_share_of_16_bit_compute_equals_xprof_after_undoing_d1_and_d13(
+    kind: str, case_of: Callable[[str], Case]
+) -> None:
     case = case_of(kind)
     share: dict[bool, float] = {}
     for copies_are_compute in (True, False):
@@ -207,6 +211,6 @@ def test_the_share_of_16_bit_compute_equals_xprof_after_undoing_d1(kind: str, ca
         share[copies_are_compute] = total[150] / (total[140] + total[150])
     page = case.theirs["overview_page"]
     assert page[0]["p"]["device_compute_16bit_percent"] == f"{share[True]:.1%}"
-    overview = case.results.overview
-    assert overview.compute_16bit_ratio == share[False]
-    assert overview.compute_16bit_ratio + overview.compute_32bit_ratio == 1
+    steps = compute_steps(case.trace, units=xprof_units(case.trace))
+    assert steps.compute_16bit_ratio == share[False]
+    assert steps.compute_16bit_ratio + steps.compute_32bit_ratio == 1

@@ -1,0 +1,258 @@
+"""What kernels compute on: real names of Volta to Blackwell and of AMD, H100 captures to the digit of what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.builders import U, event, line, plane, space
+from tests.hlo_drawings import computation, instruction, metadata_plane, module
+from tfprof_widgets.analysis.base.compute_units import N_UNITS, UNIT_RATIOS, UNIT_TEXTS, ComputeUnit
+from tfprof_widgets.analysis.ops.kernel_units import unit_of_name
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.formats.hlo.messages import MESSAGES
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+
+TENSOR_16, TF32, OTHER = ComputeUnit.TENSOR_16, ComputeUnit.TENSOR_TF32, ComputeUnit.TENSOR_OTHER
+VECTOR_16, VECTOR_32, SILENT = ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32, ComputeUnit.UNKNOWN
+MANGLED = "_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS_10{type}ENS4_4warp11{math}INS7_"
+UMMA = (
+    "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::collective::CollectiveMma"
+    "<cutlass::gemm::MainloopSm100ArrayTmaUmmaWarpSpecialized<3, 8, 2>, {0}, {0}, cute::SM100_MMA_{1}_SS<{0}, {0}, float>>>>"
+)
+NAMES = {
+    "volta_h884gemm_64x128_ldg8_nn": TENSOR_16,
+    "volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1": TENSOR_16,
+    "volta_fp16_scudnn_fp16_128x64_relu_small_nn_v1": VECTOR_16,
+    "volta_sgemm_128x64_nn": SILENT,
+    "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn": TENSOR_16,
+    "turing_int8_i8816cudnn_int8_256x128_ldg16_relu": TENSOR_16,
+    "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn": TENSOR_16,
+    "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn": TENSOR_16,
+    "ampere_sgemm_128x64_nn": SILENT,
+    "cutlass_80_tensorop_s1688gemm_128x128_16x5_nt_align4": TF32,
+    "cutlass_80_tensorop_s1688bf16gemm_128x128_16x5_nt_align4": TENSOR_16,
+    "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_nn_align1": TENSOR_16,
+    "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1": OTHER,
+    "cutlass_80_simt_sgemm_128x64_8x5_nn_align1": SILENT,
+    "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x64x16_stage4_warpsize2x2x1_tensor16x8x8_kernel": TF32,
+    "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1_tensor16x8x8": (
+        TF32
+    ),
+    "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize32x32x8_stage3_warpsize1x2x1_g1_ffma_aligna4": (
+        SILENT
+    ),
+    "sm80_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize32x32x16_stage4_tensor8x8x4_kernel": OTHER,
+    "sm80_xmma_wgrad_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize256x64x32_kernel__5x_cudnn": TENSOR_16,
+    "sm90_xmma_dgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1": TENSOR_16,
+    "sm90_xmma_wgrad_image_first_layer_f16f16_f32_f32_nhwckrsc_nhwc_hmma_k64c4r7s7_stride2x2_tile16x64x64_tensor1688": (
+        TENSOR_16
+    ),
+    "sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize64x128x128_warpgroupsize1x1x1_kernel": TENSOR_16,
+    "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT": TENSOR_16,
+    "nvjet_sm90_hsh_128x256_64x4_1x4_h_bz_coopA_TNN": TENSOR_16,
+    "nvjet_sm90_sss_128x128_32x5_2x1_v_bz_TNN": TF32,
+    "nvjet_sm90_qqtst_128x128_128x6_2x1_v_bz_TNT": TENSOR_16,
+    "nvjet_sm100_tst_24x64_64x16_4x1_v_bz_splitK_TNN": TENSOR_16,
+    "cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_bf16_bf16_128x128x64_2x1x1_0_tnn_align8": TENSOR_16,
+    "cutlass3x_sm100_tensorop_s128x256x16gemm_bgrada_f16_f16_f32_f16_f16_128x256x64_0x0x1": TENSOR_16,
+    "cutlass3x_sm100_tensorop_s128x128x8tf32gemm_f32_f32_f32_f32_f32_128x128x32_0_tnn_align4_2sm": TF32,
+    UMMA.format("cutlass::bfloat16_t", "F16BF16"): TENSOR_16,
+    UMMA.format("float", "TF32"): TF32,
+    MANGLED.format(type="bfloat16_t", math="MmaTensorOp"): TENSOR_16,
+    MANGLED.format(type="tfloat32_t", math="MmaTensorOp"): TF32,
+    MANGLED.format(type="half_t", math="MmaSimt"): VECTOR_16,
+    "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_kernel0_0": TENSOR_16,
+    "fmha_cutlassF_bf16_aligned_64x128_rf_sm80": TENSOR_16,
+    "void cublasLt::splitKreduce_kernel<32, 16, int, float, __half, float, __half, false>": VECTOR_16,
+    "void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float, false>": SILENT,
+    "void cutlass__5x_cudnn::Kernel<cutlass__5x_cudnn::reduction::kernel::ReduceSplitK<bfloat16_t, 8>>": VECTOR_16,
+    "void gemvNSP_kernel<__half, __half, __half, float, 1, 32, 4, 1024>": VECTOR_16,
+    "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>": SILENT,
+    "void wgrad_alg0_engine<float, 128, 5, 5, 3, 3, 3, false, 512>": SILENT,
+    "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>": SILENT,
+    "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, true>": VECTOR_16,
+    "AddV2_GPU_DT_HALF_DT_HALF_kernel": VECTOR_16,
+    "AddV2_GPU_DT_FLOAT_DT_FLOAT_kernel": SILENT,
+    "loop_convert_fusion": SILENT,
+    "ncclDevKernel_AllReduce_Sum_f16_RING_LL": VECTOR_16,
+    "Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_MI32x32x8x1_SN": TENSOR_16,
+    "Cijk_Alik_Bljk_BBS_BH_MT256x128x32_MI16x16x16x1_SN": TENSOR_16,
+    "Cijk_Ailk_Bljk_SB_MT64x64x16_MI32x32x1x2_SN": OTHER,
+    "Cijk_Ailk_Bljk_SB_MT64x64x16_SE_K1": SILENT,
+    "igemm_fwd_gtcx2_nhwc_fp16_bx0_ex1_bt256x128x32_wt64x32x4": TENSOR_16,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_tells_what_its_kernel_computes_on(name: str) -> None:
+    assert unit_of_name(name) == NAMES[name]
+
+
+FOUND = {
+    "resnet_mixed": (4.3, 0, 34.8),
+    "resnet_xla": (37.2, 0, 82.1),
+    "transformer_xla": (55.2, 7.9, 72.8),
+    "lstm": (60.5, 60.5, 0),
+    "eager": (29.1, 29.1, 0),
+    "transformer_loop": (14.3, 14.3, 0),
+    "cnn_input": (10.5, 10.5, 0),
+}
+"""Per cent of the time of kernels on Tensor Cores, of that in TF32, and in 16 bits, from raw events."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_shares_of_an_h100_are_as_raw_events_have_them(name: str, capture_of: Callable[[str], Path]) -> None:
+    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
+    kernels = results.kernels.frame
+    share = kernels.groupby("unit")["total_time_us"].sum() / kernels["total_time_us"].sum() * 100
+    used = kernels.loc[kernels["uses_tensor_core"], "total_time_us"].sum() / kernels["total_time_us"].sum() * 100
+    on_tensor_cores, tf32, narrow = FOUND[name]
+    assert used == pytest.approx(on_tensor_cores, abs=0.051)
+    assert share.get("TF32 Tensor Core", 0) == pytest.approx(tf32, abs=0.051)
+    assert results.overview.compute_16bit_ratio * 100 == pytest.approx(narrow, abs=0.051)
+    assert set(share.index) <= {"32-bit vector", "16-bit vector", "TF32 Tensor Core", "16-bit Tensor Core"}
+
+
+@pytest.mark.parametrize("name", ["resnet_xla", "transformer_xla", "lstm"])
+def test_shares_of_ops_layers_and_steps_are_those_of_their_kernels(
+    name: str, capture_of: Callable[[str], Path]
+) -> None:
+    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
+    by_unit = results.kernels.frame.groupby("unit")["total_time_us"].sum()
+    known = [by_unit.get(UNIT_TEXTS[ComputeUnit(unit)], 0) for unit in range(N_UNITS)]
+    assert results.op_sums.unit_ns.sum(axis=0) / 1000 == pytest.approx(known, rel=1e-4)
+    assert results.op_totals.unit_us.sum(axis=0) == pytest.approx(known, rel=1e-4)
+    for frame in (results.ops, results.layers.frame):
+        ratios = frame.loc[frame["vector_32bit_ratio"].notna(), list(UNIT_RATIOS)]
+        assert len(ratios) > 5
+        assert ratios.sum(axis=1).to_numpy() == pytest.approx(1)
+    steps = results.steps.frame[list(UNIT_RATIOS)]
+    assert steps.sum(axis=1).to_numpy() == pytest.approx(1)
+    assert steps["tensor_tf32_ratio"].mean() == pytest.approx(FOUND[name][1] / 100, abs=0.005)
+
+
+F16, F32, F64, BF16, F8, TUPLE = 10, 11, 12, 16, 20, 13
+
+
+def array(kind: int) -> Any:
+    return MESSAGES["Shape"](element_type=kind, dimensions=(8, 8))
+
+
+def program(kind: int) -> bytes:
+    """A fusion that holds a product of some type, one that holds none, and one with two results."""
+    two = MESSAGES["Shape"](element_type=TUPLE, tuple_shapes=[array(kind), array(kind)])
+    return module(
+        "mod",
+        computation(
+            "product",
+            instruction("a", "parameter", shape=array(kind)),
+            instruction("m", "dot", reads="a a", shape=array(kind)),
+        ),
+        computation("sum", instruction("b", "parameter", shape=array(kind))),
+        computation(
+            "main",
+            instruction("x", "parameter", shape=array(kind)),
+            instruction("dot_fusion", "fusion", reads="x", calls="product", shape=array(kind)),
+            instruction("loop_fusion", "fusion", reads="x", calls="sum", shape=array(kind)),
+            instruction("two_fusion", "fusion", reads="x", calls="sum", shape=two),
+        ),
+    )
+
+
+def device(*kernels: Any, capability: tuple[int, int] = (9, 0), vendor: str = "Nvidia") -> Any:
+    stats = {"device_vendor": vendor, "compute_cap_major": U(capability[0]), "compute_cap_minor": U(capability[1])}
+    return plane("/device:GPU:0", line("Stream #7(Compute)", *kernels, id=7), **stats)
+
+
+def kernel(name: str, at: float, **stats: Any) -> Any:
+    return event(name, at, 5, kernel_details="regs:1", correlation_id=U(1), **stats)
+
+
+def of_program(name: str, at: float, op: str) -> Any:
+    return kernel(name, at, hlo_op=op, hlo_module="mod", program_id=U(1))
+
+
+def units_of(*planes: Any) -> dict[str, str]:
+    kernels = Results(read_xspace(space(*planes))).kernels.frame
+    return dict(zip(kernels["name"], kernels["unit"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "capability", "vendor", "unit"),
+    [
+        (BF16, (9, 0), "Nvidia", "16-bit Tensor Core"),
+        (BF16, (7, 5), "Nvidia", "16-bit vector"),
+        (F16, (7, 0), "Nvidia", "16-bit Tensor Core"),
+        (F16, (6, 0), "Nvidia", "16-bit vector"),
+        (F32, (8, 0), "Nvidia", "TF32 Tensor Core"),
+        (F32, (7, 5), "Nvidia", "32-bit vector"),
+        (F64, (9, 0), "Nvidia", "32-bit vector"),
+        (F8, (9, 0), "Nvidia", "16-bit Tensor Core"),
+        (BF16, (9, 4), "AMD", ""),
+    ],
+)
+def test_a_fusion_that_holds_a_product_has_its_type(
+    kind: int, capability: tuple[int, int], vendor: str, unit: str
+) -> None:
+    ran = of_program("gemm_fusion_dot", 0, "dot_fusion")
+    assert units_of(metadata_plane({1: program(kind)}), device(ran, capability=capability, vendor=vendor)) == {
+        "gemm_fusion_dot": unit
+    }
+
+
+def test_a_matrix_times_a_vector_is_none_for_tensor_cores_whatever_the_program_says() -> None:
+    ran = of_program("gemv_kernel", 0, "dot_fusion")
+    assert units_of(metadata_plane({1: program(BF16)}), device(ran)) == {"gemv_kernel": "16-bit vector"}
+
+
+@pytest.mark.parametrize(("kind", "unit"), [(BF16, "16-bit vector"), (F32, "32-bit vector")])
+def test_other_fusions_have_the_width_of_most_of_their_bytes(kind: int, unit: str) -> None:
+    ran = [of_program("loop_half", 0, "loop_fusion"), of_program("two_half", 10, "two_fusion")]
+    # Results of several arrays are of no type.
+    assert units_of(metadata_plane({1: program(kind)}), device(*ran)) == {
+        "loop_half": unit,
+        "two_half": "32-bit vector",
+    }
+
+
+@pytest.mark.parametrize(("half_bytes", "unit"), [(600, "16-bit vector"), (400, "32-bit vector")])
+def test_without_a_program_an_op_has_the_width_of_most_of_what_it_allocates(half_bytes: int, unit: str) -> None:
+    def allocation(at: float, dtype: int, size: int) -> Any:
+        return event("MemoryAllocation", at, 0, tf_op="net/relu:Relu", data_type=dtype, requested_bytes=size)
+
+    host = plane("/host:CPU", line("main", allocation(0, 19, half_bytes), allocation(1, 1, 500)))
+    ran = [kernel(name, 10 * i, tf_op="net/relu:Relu") for i, name in enumerate(("opaque", "init_device_workspace"))]
+    other = kernel("another_half", 30, tf_op="net/other:Relu")
+    assert units_of(host, device(*ran, other)) == {
+        "opaque": unit,
+        "init_device_workspace": "32-bit vector",
+        "another_half": "16-bit vector",
+    }
+
+
+def test_of_a_device_of_an_unknown_kind_nothing_is_said() -> None:
+    ran = [kernel("some_h884gemm", 0, tf_op="net/MatMul:MatMul"), kernel("half_kernel", 10, tf_op="net/add:AddV2")]
+    results = Results(read_xspace(space(device(*ran, vendor="Intel"))))
+    assert set(results.kernels.frame["unit"]) == {""}
+    assert not results.kernels.frame["uses_tensor_core"].any()
+    assert results.ops[["tensor_core_ratio", *UNIT_RATIOS]].isna().all(axis=None)
+    assert np.isnan(results.steps.compute_16bit_ratio)
+
+
+def test_matrix_cores_of_amd_are_told_by_names() -> None:
+    ran = [kernel("Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_MI32x32x8x1_SN", 0), kernel("plain", 10)]
+    assert [*units_of(device(*ran, vendor="AMD")).values()] == ["16-bit Tensor Core", "32-bit vector"]
+
+
+def test_filling_memory_is_no_arithmetic() -> None:
+    main = line("main", event("train", 0, 100, _r=1, step_num=1), event("cudaLaunchKernel", 1, 1, correlation_id=U(1)))
+    ran = [kernel("half_kernel", 10), event("Memset", 20, 30, correlation_id=U(1))]
+    results = Results(read_xspace(space(plane("/host:CPU", main), device(*ran))))
+    assert results.steps.compute_16bit_ratio == 1
+    assert results.steps.frame["device_compute_ms"].tolist() == [0.035]
+    assert results.steps.frame["vector_16bit_ratio"].tolist() == [1]

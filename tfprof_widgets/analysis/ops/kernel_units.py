@@ -1,0 +1,215 @@
+"""Names of kernels, the HLO that they run and what their ops allocate -> which units of a GPU compute, on how many bits.
+
+    unit_of_name("volta_h884gemm_128x64_nn") -> ComputeUnit.TENSOR_16
+    kernel_units(trace, hlo) -> one ComputeUnit per event
+
+Source: semantics 6.3.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...formats.hlo.modules import HloModules
+from ...trace.trace import Bool, Int64, Trace, UInt8
+from ..base.compute_units import ComputeUnit, on_tensor_cores
+from ..base.event_names import by_name
+from ..steps.step_spans import on_stream
+from ..xla.hlo_units import HloExecutions
+
+_NVIDIA, _AMD = "Nvidia", "AMD"
+_NO_TENSOR_CORE = re.compile(
+    r"ffma|simt|wgrad_alg0|gemv|winograd|splitkreduce|reducesplitk|nchwtonhwc|convertTensor|init_device_workspace", re.I
+)
+"""Kernels beside a product, or that make it on ordinary cores, whatever else their names say."""
+_NO_NUMBERS = re.compile(r"init_device_workspace")
+"""Kernels that write none of the numbers that their op allocates."""
+_NOT_COMPUTE = re.compile(r"mem(?:cpy|set)", re.I)
+_TENSOR_CORE = re.compile(
+    r"tensorop|[hsdicz](?:884|1688|8816|16816|16832)|16816|hmma|imma|dmma|wgmma|tma[gu]mma|tcgen05|flash|fmha|sdpa",
+    re.I,
+)
+"""From Volta's `h884` to Blackwell's `TmaUmma`; `sm100_tensorop` and `nvjet_sm100` need no rule of their own."""
+_MATRIX_CORE = re.compile(r"xdl|mfma|gtcx|_MI\d+x\d+|wmma")
+"""Of AMD: Tensile's kernels say the matrix instruction, those of MIOpen and Composable Kernel its name."""
+_NVJET = re.compile(r"nvjet(?:_sm\d+)?_([a-z])")
+_NVJET_TYPES = {"s": ComputeUnit.TENSOR_TF32, "d": ComputeUnit.TENSOR_OTHER}
+"""By the first letter; all others (`t` bfloat16, `h` float16, `q` and `r` FP8) are 16 bits or fewer."""
+_TYPE = r"(?:tf32|bf16|f16|f32|f64|e4m3|e5m2|[iu]\d+)"
+_XMMA_TYPES = re.compile(rf"_{_TYPE}{_TYPE}(?=_)")
+"""Of A and B, then of C and D, such as `_bf16bf16_bf16f32`; some name the inner type last, as `_f32f32_tf32f32`."""
+_SIXTEEN = re.compile(
+    r"half|fp16|bf16|float16|DF16|(?<![a-z])f16|fp8|e\dm\d|_(?:F8|B8|I8|[HB](?:HS|SS|HH|BS|BB|B|H)_)", re.I
+)
+_SIXTY_FOUR = re.compile(r"[dz](?:884|1688|16816)|dmma|f64|double", re.I)
+_THIRTY_TWO = re.compile(r"f32|tfloat32|s1688", re.I)
+_PRODUCTS = ("dot", "convolution")
+_F16, _F32, _F64, _BF16 = 10, 11, 12, 16
+_LEAST_CAPABILITY = {_F16: (7, 0), _BF16: (8, 0), _F32: (8, 0)}
+"""By type of HLO: from which compute capability on Tensor Cores multiply it (float32 as TF32)."""
+_DT_WIDE, _DT_SIXTEEN = (1, 2), (14, 19)
+"""TensorFlow's types: float and double, bfloat16 and half."""
+
+
+def unit_of_name(kernel: str) -> ComputeUnit:
+    """What the kernel of this name computes on; unknown where its name tells neither Tensor Cores nor 16 bits."""
+    if not _NO_TENSOR_CORE.search(kernel):
+        if "xmma_" in kernel:
+            return _xmma_unit(kernel)
+        if (jet := _NVJET.search(kernel)) is not None:
+            return _NVJET_TYPES.get(jet[1], ComputeUnit.TENSOR_16)
+        if _TENSOR_CORE.search(kernel) or "tfloat32_t" in kernel:
+            return _tensor_unit(kernel)
+        if _MATRIX_CORE.search(kernel):
+            return ComputeUnit.TENSOR_16 if _SIXTEEN.search(kernel) else ComputeUnit.TENSOR_OTHER
+    return ComputeUnit.VECTOR_16 if _SIXTEEN.search(kernel) else ComputeUnit.UNKNOWN
+
+
+def _xmma_unit(kernel: str) -> ComputeUnit:
+    """Kernels `xmma` of cuDNN and cuBLAS say the types of their operands."""
+    types = "".join(_XMMA_TYPES.findall(kernel))
+    if not types:
+        return _tensor_unit(kernel)
+    if "tf32" in types:
+        return ComputeUnit.TENSOR_TF32
+    if "f64" in types:
+        return ComputeUnit.TENSOR_OTHER
+    return ComputeUnit.TENSOR_16 if re.search(r"f16|e\dm\d|[iu]8", types) else ComputeUnit.VECTOR_32
+
+
+def _tensor_unit(kernel: str) -> ComputeUnit:
+    if _SIXTEEN.search(kernel):
+        return ComputeUnit.TENSOR_16
+    if _SIXTY_FOUR.search(kernel):
+        return ComputeUnit.TENSOR_OTHER
+    return ComputeUnit.TENSOR_TF32 if _THIRTY_TWO.search(kernel) else ComputeUnit.TENSOR_16
+
+
+def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
+    """The `ComputeUnit` of every event; unknown for what is no kernel, and on devices of an unknown kind.
+
+    A fusion of XLA that holds a product computes on Tensor Cores in the type of its operands: float32 as TF32, which XLA
+    uses unless it is told not to. Other kernels go by their names. What runs on ordinary cores has the width of most of
+    the bytes of its HLO instruction; without one, of what its op allocates; else the one that its name says.
+    """
+    units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
+    is_kernel = on_stream(trace) & (trace.has_stat("correlation_id") | trace.has_stat("kernel_details"))
+    is_kernel &= ~_named(trace, _NOT_COMPUTE) & _by_plane(trace, (_NVIDIA, _AMD))
+    rows = np.flatnonzero(is_kernel)
+    if not len(rows):
+        return units
+    found = by_name(trace, lambda names: [unit_of_name(name) for name in names], np.uint8)[trace.name_id[rows]]
+    instruction = _instructions(trace, rows, hlo)
+    made = _products(trace, rows, hlo.units.modules, np.where(_named(trace, _NO_TENSOR_CORE)[rows], -1, instruction))
+    is_product, is_amd = made != ComputeUnit.UNKNOWN, _by_plane(trace, (_AMD,))[rows]
+    found = np.where(is_product & ~is_amd, made, found)
+    # Whether matrix cores of AMD made a product only its kernel's name tells.
+    found[is_product & is_amd & ~on_tensor_cores(found)] = ComputeUnit.UNKNOWN
+    is_told = on_tensor_cores(found) | (is_product & is_amd)
+    width = np.where(found == ComputeUnit.VECTOR_16, found, ComputeUnit.VECTOR_32)
+    for told in (_allocated_widths(trace, rows), _hlo_widths(hlo.units.modules, instruction)):
+        width = np.where(told == ComputeUnit.UNKNOWN, width, told)
+    units[rows] = np.where(is_told, found, width)
+    return units
+
+
+def _named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
+    """For each event whether its name holds the pattern."""
+    found: Bool = by_name(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_)[trace.name_id]
+    return found
+
+
+def _by_plane(trace: Trace, vendors: tuple[str, ...]) -> Bool:
+    """For each event whether a device of these vendors ran it; one that names none, as in old traces, is of Nvidia."""
+    return trace.on_planes([plane.stats.get("device_vendor", _NVIDIA) in vendors for plane in trace.planes])
+
+
+def _instructions(trace: Trace, rows: Int64, hlo: HloExecutions) -> Int64:
+    """The HLO instruction that each of the events runs, -1 for none."""
+    unit = np.full(trace.n_events, -1, np.int64)
+    unit[hlo.stream_event] = hlo.stream_unit
+    found: Int64 = np.append(hlo.units.instruction, -1)[unit[rows]]
+    return found
+
+
+def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64) -> UInt8:
+    """What fusions that hold a product compute on, unknown for all others.
+
+    Custom calls are told by their names: beside the product they run kernels that pad, convert and reduce.
+    """
+    ran, place = np.unique(instruction, return_inverse=True)
+    types = np.array([_product_type(modules, row) for row in ran.tolist()], np.int64)[place]  # one turn an instruction
+    found = np.full(len(rows), ComputeUnit.UNKNOWN, np.uint8)
+    for plane in np.unique(trace.plane_id[rows[types >= 0]]).tolist():
+        stats = trace.planes[plane].stats
+        capability = tuple(int(stats.get(f"compute_cap_{part}", 0)) for part in ("major", "minor"))
+        own = (trace.plane_id[rows] == plane) & (types >= 0)
+        for dtype in np.unique(types[own]).tolist():
+            narrow = dtype not in (_F32, _F64)
+            if capability >= _LEAST_CAPABILITY.get(dtype, (7, 5)) and dtype != _F64:
+                unit = ComputeUnit.TENSOR_16 if narrow else ComputeUnit.TENSOR_TF32
+            else:
+                unit = ComputeUnit.VECTOR_16 if narrow else ComputeUnit.VECTOR_32
+            found[own & (types == dtype)] = unit
+    return found
+
+
+def _product_type(modules: HloModules, row: int) -> int:
+    """The HLO type of the first operand of the product in an instruction, or in what it calls; -1 without one."""
+    todo, seen = [row] if row >= 0 and modules.opcode[row] != "custom-call" else [], set()
+    while todo:
+        one = todo.pop()
+        if modules.opcode[one] in _PRODUCTS:
+            operand = modules.operand[modules.operand_offsets[one]]
+            return int(modules.dtype[operand]) if operand >= 0 else -1
+        for computation in modules.called[modules.called_offsets[one] : modules.called_offsets[one + 1]].tolist():
+            if computation not in seen:
+                seen.add(computation)
+                low, high = modules.instruction_offsets[computation : computation + 2].tolist()
+                todo += range(low, high)
+    return -1
+
+
+def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
+    """The width of most bytes that HLO instructions read and write; unknown for none.
+
+    A result of several arrays counts as one of no 16 bits, whatever they are.
+    """
+    if not modules.n_instructions:
+        return np.full(len(instruction), ComputeUnit.UNKNOWN, np.uint8)
+    owner = np.repeat(np.arange(modules.n_instructions), np.diff(modules.operand_offsets))
+    is_held = modules.operand >= 0
+    is_narrow = np.isin(modules.dtype, (_F16, _BF16))
+
+    def read_and_written(n_bytes: Int64) -> Int64:
+        read = np.bincount(owner[is_held], n_bytes[modules.operand[is_held]], minlength=len(n_bytes))
+        return n_bytes + read.astype(np.int64)
+
+    narrow = 2 * read_and_written(np.where(is_narrow, modules.n_bytes, 0)) > read_and_written(modules.n_bytes)
+    width = np.where(narrow, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
+    return np.append(width, ComputeUnit.UNKNOWN)[instruction].astype(np.uint8)
+
+
+def _allocated_widths(trace: Trace, rows: Int64) -> UInt8:
+    """The width of most bytes that the op of each kernel allocates; unknown where it allocates none."""
+    found = np.full(len(rows), ComputeUnit.UNKNOWN, np.uint8)
+    events = np.flatnonzero(trace.names_matching(("MemoryAllocation",)))
+    dtype = trace.int_stat("data_type", default=0)[events]
+    events, dtype = (one[np.isin(dtype, _DT_WIDE + _DT_SIXTEEN)] for one in (events, dtype))
+    if not len(events):
+        return found
+    texts = trace.string_stat("tf_op")
+    used, place = np.unique(np.concatenate([texts[events], texts[rows]]), return_inverse=True)
+    names = [trace.strings[i].partition(":")[0] if i >= 0 else "" for i in used.tolist()]
+    numbers: dict[str, int] = {}
+    op = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)[place.reshape(-1)]
+    size = trace.int_stat("requested_bytes", default=0)[events].astype(np.float64)
+    sign = np.where(np.isin(dtype, _DT_SIXTEEN), 1, -1)
+    more = np.bincount(op[: len(events)], sign * size, len(numbers))
+    is_known = (np.bincount(op[: len(events)], size, len(numbers)) > 0) & (np.array(list(numbers)) != "")
+    width = np.where(more > 0, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
+    found[:] = np.where(is_known, width, ComputeUnit.UNKNOWN)[op[len(events) :]]
+    found[_named(trace, _NO_NUMBERS)[rows]] = ComputeUnit.UNKNOWN
+    return found
