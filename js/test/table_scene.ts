@@ -22,6 +22,7 @@ export function kernelMeta(name: string, more: Partial<KernelMeta> = {}): Kernel
       tensor_core_eligible: false,
       could_use_tensor_core: false,
       uses_tensor_core: false,
+      unit: "",
       family: 2,
       ...more,
     },
@@ -66,8 +67,11 @@ export function i4(...values: number[]): Int32Array {
 function kernels(meta: TraceMeta, hostile: string): { list: KernelMeta[]; runs: Table } {
   const op = meta.names[meta.op_name[0]];
   const list = [
-    kernelMeta(hostile || "volta_sgemm_128x64_nn", { op_name: op, could_use_tensor_core: true }),
-    kernelMeta("volta_h884gemm", { op_name: op, could_use_tensor_core: true, uses_tensor_core: true }),
+    kernelMeta(hostile || "volta_sgemm_128x64_nn", { op_name: op, could_use_tensor_core: true, unit: "32-bit vector" }),
+    kernelMeta("volta_h884gemm", {
+      ...{ op_name: op, could_use_tensor_core: true, uses_tensor_core: true },
+      unit: "16-bit Tensor Core",
+    }),
     kernelMeta("void cudnn::pooling_fw<float>(float*)", { op_name: "pool", occupancy_pct: 0 }),
   ];
   const n = 12;

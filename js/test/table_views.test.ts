@@ -69,7 +69,7 @@ describe("kernel table", () => {
   it("names the finding: eligible for Tensor Cores and not used", async () => {
     const { root } = await show(kernelTable);
     expect(cells(root, "name")).toEqual(["volta_sgemm_128x64_nn", "volta_h884gemm", "pooling_fw<float>"]);
-    expect(cells(root, "tensor")).toEqual(["eligible, not used", "used", "–"]);
+    expect(cells(root, "tensor")).toEqual(["32-bit vector", "16-bit Tensor Core", "–"]);
     expect(root.querySelector(".tfp-tc-idle")?.getAttribute("title")).toContain("mixed_float16");
     expect(root.querySelector(".bar")?.textContent).toContain("On Tensor Cores: 44 % of the 3.60 ms that are eligible");
   });

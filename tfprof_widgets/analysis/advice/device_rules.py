@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.wording import number, percent, size
+from ..ops.kernels import beside_products
 from .advice import MEDIUM_GAIN, Advice, advise
 from .device_copies import copy_events, exposed_copies_ms
 from .host_rules import LARGER_BATCH, event_names, host_callback
@@ -153,8 +154,7 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     share = run.results.steps.compute_16bit_ratio
     if not share < FEW_16BIT:  # nan: the trace does not tell
         return
-    eligible = kernels[kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]]
-    part = _time_ratio(eligible, kernels)
+    part = _time_ratio(_off_tensor_cores(kernels), kernels)
     gain = (
         steps.ratio("device_compute")
         * (1 - share)
@@ -183,6 +183,11 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     )
 
 
+def _off_tensor_cores(kernels: pd.DataFrame) -> pd.DataFrame:
+    """Kernels of the ops that Tensor Cores could serve and do not."""
+    return kernels[kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"] & ~beside_products(kernels)]
+
+
 def _time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
     """Share of some kernels in the time of all; 0 where all are too short to be measured."""
     whole = float(kernels["total_time_us"].sum())
@@ -197,7 +202,7 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
     steps, kernels = run.steps, run.results.kernels.frame
     if not steps.has_device or kernels.empty or not run.results.steps.compute_16bit_ratio >= FEW_16BIT:
         return
-    unused = kernels[kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]]
+    unused = _off_tensor_cores(kernels)
     part = _time_ratio(unused, kernels)
     gain = steps.ratio("device_compute") * part * (1 - 1 / TENSOR_CORE_SPEEDUP)
     if gain < MEDIUM_GAIN:

@@ -155,6 +155,13 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
     return frame[list(KERNEL_COLUMNS)], order
 
 
+def beside_products(kernels: pd.DataFrame) -> Bool:
+    """Which rows of a table of kernels convert, pad or add up beside others of their op that run on Tensor Cores."""
+    served = kernels.groupby("op_name")["uses_tensor_core"].transform("any")
+    found: Bool = (served & ~kernels["uses_tensor_core"] & (kernels["op_name"] != "")).to_numpy(np.bool_)
+    return found
+
+
 def _kernel_events(trace: Trace) -> Int64:
     details = trace.string_stat("kernel_details")
     says_nothing = details == trace.string_ids.get("", -2)

@@ -168,17 +168,11 @@ def _kernels(results: AnyResults, room: Room) -> Iterator[Part]:
             "of all kernels (%)": lambda row: number(row["total_time_us"] / total_us * 100),
             "mean (us)": "avg_time_us",
             "count": "occurrences",
-            "Tensor Cores": _tensor_cores,
+            "computes on": lambda row: row["unit"] or "not known",
         },
         room=room,
         note="" if launched_by else "Which ops launched them is not in the trace.",
     )
-
-
-def _tensor_cores(row: Row) -> str:
-    if row["uses_tensor_core"]:
-        return "used"
-    return "could be used" if row["tensor_core_eligible"] else "no"
 
 
 def _programs(results: AnyResults, room: Room) -> Iterator[Part]:

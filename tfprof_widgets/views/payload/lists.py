@@ -13,7 +13,7 @@ from ...analysis.layers.layers import Layers
 from ...analysis.layers.scopes import Scopes
 from ...analysis.ops.hlo_ops import HloOps
 from ...analysis.ops.kernel_details import is_eligible_type
-from ...analysis.ops.kernels import Kernels, KernelTable
+from ...analysis.ops.kernels import Kernels, KernelTable, beside_products
 from ...analysis.ops.op_families import FAMILIES, families, hlo_families
 from ...analysis.results import AnyResults
 from ...trace.trace import Int64
@@ -64,17 +64,18 @@ def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
 def kernel_list(kernels: KernelTable, rows: slice) -> list[dict[str, Any]]:
     """One object per kernel: what it is and how it was launched; `family` colours it.
 
-    `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type. Where no execution is known,
-    as in a reduced profile, it has the totals of the whole capture as well.
+    `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type, and serve no other kernel of it.
+    Where no execution is known, as in a reduced profile, it has the totals of the whole capture as well.
     """
     left_out = _OF_A_RANGE if isinstance(kernels, Kernels) and len(kernels.run_event) else ["rank", "avg_time_us"]
     frame = kernels.frame.drop(columns=left_out).iloc[rows]
+    is_beside = beside_products(kernels.frame)[rows]
     # The op says more about a kernel than its name where the name is of no known family.
     runtime = FAMILIES.index("runtime")
     of_name = _families(frame["name"])
     of_op = _families(frame["op_name"] + ":" + frame["op_type"])
     family = np.where(of_name == runtime, of_op, of_name)
-    could_use = frame["tensor_core_eligible"] | frame["op_type"].map(is_eligible_type).astype(bool)
+    could_use = (frame["tensor_core_eligible"] | frame["op_type"].map(is_eligible_type).astype(bool)) & ~is_beside
     return records(frame.assign(family=family, could_use_tensor_core=could_use))
 
 

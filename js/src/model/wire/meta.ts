@@ -108,6 +108,8 @@ export interface KernelMeta {
   /** By the name or the type of the op. */
   could_use_tensor_core: boolean;
   uses_tensor_core: boolean;
+  /** What it computes on, such as "16-bit Tensor Core"; "" where nobody knows. */
+  unit: string;
   /** Index into FAMILIES. */
   family: number;
   /** Totals of the whole capture, where no execution is known. */

@@ -8,13 +8,10 @@ import type { GridColumn } from "../../ui/grid_column";
 import { formatMs } from "../../ui/op_columns";
 import { type KernelRow, type TensorCore, tensorCore } from "./rows";
 
-const MARKS: Readonly<Record<TensorCore, readonly [text: string, title: string]>> = {
-  used: ["used", "The name of this kernel says that it runs on Tensor Cores."],
-  idle: [
-    "eligible, not used",
-    "Tensor Cores could serve this op, but this kernel does not run on them: try mixed_float16 or TF32, and sizes that are multiples of 8.",
-  ],
-  none: ["–", "Tensor Cores serve matrix products and convolutions; this op is none."],
+const TITLES: Readonly<Record<TensorCore, string>> = {
+  used: "This kernel runs on Tensor Cores.",
+  idle: "Tensor Cores could serve this op, but this kernel does not run on them: try mixed_float16 or TF32, and sizes that are multiples of 8.",
+  none: "Tensor Cores serve matrix products and convolutions; this kernel makes none.",
 };
 /** Sorting by the column puts the finding first. */
 const ORDER: Readonly<Record<TensorCore, number>> = { idle: 2, used: 1, none: 0 };
@@ -80,13 +77,12 @@ function averagePs({ totalPs, occurrences }: KernelRow): number {
 }
 
 function tensorCoreColumn(): GridColumn<KernelRow> {
-  const tip = "Whether Tensor Cores serve the kernel, or could and do not";
+  const tip = "What the kernel computes on; coloured where Tensor Cores could serve its op and do not";
   const cell = (row: KernelRow) => {
     const kind = tensorCore(row);
-    const [text, title] = MARKS[kind];
-    return h("span", { class: `tfp-tc-${kind}`, title }, text);
+    return h("span", { class: `tfp-tc-${kind}`, title: TITLES[kind] }, row.unit || "–");
   };
-  return { id: "tensor", title: "Tensor Cores", tip, width: 116, value: (row) => ORDER[tensorCore(row)], cell };
+  return { id: "tensor", title: "Computes on", tip, width: 124, value: (row) => ORDER[tensorCore(row)], cell };
 }
 
 function launchColumns(): GridColumn<KernelRow>[] {
@@ -134,7 +130,8 @@ function occupancyColumn(): GridColumn<KernelRow> {
 /** The columns of `Profile.kernels`. */
 export const KERNEL_CSV: CsvColumns<KernelRow> = {
   ...fields<KernelRow>("rank", "name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"),
-  ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "op_name", "occurrences"),
+  ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "unit"),
+  ...fields<KernelRow>("op_name", "occurrences"),
   total_time_us: (row) => row.totalPs / 1e6,
   avg_time_us: (row) => averagePs(row) / 1e6,
   min_time_us: (row) => row.minPs / 1e6,

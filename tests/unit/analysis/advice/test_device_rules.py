@@ -47,7 +47,11 @@ PLANTED: dict[str, tuple[dict[str, Any], str, float]] = {
     ),
     "32 bits": ({"compute": [(SINGLE, 10, 980)], **VOLTA}, "low_precision_unused", 0.98 * 7 / 8),
     "products beside Tensor Cores": (
-        {"compute": [("half_gemm_by_hand", 10, 490), (HALF, 500, 490)], **VOLTA},
+        {
+            "compute": [("half_gemm_by_hand", 10, 490), (HALF, 500, 490)],
+            "ops": {"half_gemm_by_hand": "net/other/MatMul:MatMul"},
+            **VOLTA,
+        },
         "tensor_core_unused",
         0.49 * 7 / 8,
     ),
@@ -99,6 +103,12 @@ def test_python_after_the_step_owns_the_time_in_which_the_device_idles() -> None
     results = gpu_run([(HALF, 10, 8_000)], step_us=20_000, **VOLTA)
     assert rules(results.advice) == ["host_callback"]
     assert results.advice[0].gain_ratio == pytest.approx(0.59, abs=0.02)
+
+
+def test_what_runs_beside_a_product_on_tensor_cores_is_no_product_without_them() -> None:
+    results = gpu_run([("splitKreduce_kernel<half>", 10, 490), (HALF, 500, 490)], **VOLTA)
+    assert results.kernels.frame["tensor_core_eligible"].all()
+    assert "tensor_core_unused" not in rules(results.advice)
 
 
 def test_a_pascal_has_no_tensor_cores_to_use() -> None:

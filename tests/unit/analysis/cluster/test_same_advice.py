@@ -35,7 +35,6 @@ MORE_OF_THE_SAME = frozenset(
         *(
             "copies back",
             "32 bits",
-            "products beside Tensor Cores",
             "python",
             "a host with slow input",
             "short ops",
