@@ -303,3 +303,10 @@ def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> Non
     told = render_report(Subject(results=results))
     assert "**First to change:** nothing that would win much" in told
     assert "### 1. `memory_headroom`: severity low, gain not about step time" in told
+
+
+def test_an_h100_report_tells_precision_and_what_each_kernel_computes_on(capture_of: Callable[[str], Path]) -> None:
+    text = tfprof.load(capture_of("h100_lstm")).report()
+    assert "| Tensor Cores | 60.5 % of the time of kernels |" in text
+    assert "| 16-bit arithmetic | 0 % of device compute time |" in text
+    assert "| TF32 Tensor Core |" in text

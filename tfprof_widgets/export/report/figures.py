@@ -46,6 +46,10 @@ def _steps(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Waiting for input", f"{share(ratio['input'])} of the step"
     if not math.isnan(overview.compute_16bit_ratio):
         yield "16-bit arithmetic", f"{share(overview.compute_16bit_ratio)} of device compute time"
+    kernels = subject.results.kernels.frame
+    time_us = kernels.loc[kernels["unit"] != ""].groupby("uses_tensor_core")["total_time_us"].sum()
+    if time_us.sum() > 0:
+        yield "Tensor Cores", f"{share(time_us.get(True, 0.0) / time_us.sum())} of the time of kernels"
 
 
 def _machine(subject: Subject, room: Room) -> Iterator[tuple[str, str]]:
