@@ -8,6 +8,7 @@ Source: semantics 6.3.
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -49,6 +50,8 @@ _PRODUCTS = ("dot", "convolution")
 _F16, _F32, _F64, _BF16 = 10, 11, 12, 16
 _LEAST_CAPABILITY = {_F16: (7, 0), _BF16: (8, 0), _F32: (8, 0)}
 """By type of HLO: from which compute capability on Tensor Cores multiply it (float32 as TF32)."""
+_SHAPE_BYTES = {"half": 2, "bfloat16": 2, "float": 4, "double": 8}
+_SHAPE = re.compile(rf"\b({'|'.join(_SHAPE_BYTES)})\[([\d,]*)\]")
 _DT_WIDE, _DT_SIXTEEN = (1, 2), (14, 19)
 """TensorFlow's types: float and double, bfloat16 and half."""
 
@@ -92,7 +95,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
 
     A fusion of XLA that holds a product computes on Tensor Cores in the type of its operands: float32 as TF32, which XLA
     uses unless it is told not to. Other kernels go by their names. What runs on ordinary cores has the width of most of
-    the bytes of its HLO instruction; without one, of what its op allocates; else the one that its name says.
+    the bytes of its HLO instruction; without one, of what its op allocates, else reads; else the one that its name says.
     """
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
     is_kernel = on_stream(trace) & (trace.has_stat("correlation_id") | trace.has_stat("kernel_details"))
@@ -109,7 +112,8 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     found[is_product & is_amd & ~on_tensor_cores(found)] = ComputeUnit.UNKNOWN
     is_told = on_tensor_cores(found) | (is_product & is_amd)
     width = np.where(found == ComputeUnit.VECTOR_16, found, ComputeUnit.VECTOR_32)
-    for told in (_allocated_widths(trace, rows), _hlo_widths(hlo.units.modules, instruction)):
+    widths = _shape_widths(trace, rows), _allocated_widths(trace, rows), _hlo_widths(hlo.units.modules, instruction)
+    for told in widths:
         width = np.where(told == ComputeUnit.UNKNOWN, width, told)
     units[rows] = np.where(is_told, found, width)
     return units
@@ -190,6 +194,23 @@ def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
     narrow = 2 * read_and_written(np.where(is_narrow, modules.n_bytes, 0)) > read_and_written(modules.n_bytes)
     width = np.where(narrow, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
     return np.append(width, ComputeUnit.UNKNOWN)[instruction].astype(np.uint8)
+
+
+def _shape_widths(trace: Trace, rows: Int64) -> UInt8:
+    """The width of most bytes that the op of each kernel reads, by its stat `shape`; unknown where it reads no such numbers."""
+    texts, place = np.unique(trace.string_stat("shape")[rows], return_inverse=True)
+    return np.array([_width_of_shapes(trace.strings[i] if i >= 0 else "") for i in texts.tolist()], np.uint8)[place]
+
+
+def _width_of_shapes(text: str) -> ComputeUnit:
+    """`(half[4,384];float[])` -> 16 bits."""
+    n_bytes = {2: 0, 4: 0, 8: 0}
+    for kind, sizes in _SHAPE.findall(text):
+        width = _SHAPE_BYTES[kind]
+        n_bytes[width] += width * math.prod(int(size) for size in sizes.split(",") if size)
+    if not any(n_bytes.values()):
+        return ComputeUnit.UNKNOWN
+    return ComputeUnit.VECTOR_16 if n_bytes[2] > n_bytes[4] + n_bytes[8] else ComputeUnit.VECTOR_32
 
 
 def _allocated_widths(trace: Trace, rows: Int64) -> UInt8:

@@ -235,6 +235,27 @@ def test_without_a_program_an_op_has_the_width_of_most_of_what_it_allocates(half
     }
 
 
+@pytest.mark.parametrize(
+    ("shape", "unit"),
+    [
+        ("(half[8,8];float[])", "16-bit vector"),
+        ("(half[8];float[8])", "32-bit vector"),
+        ("(bfloat16[8])", "16-bit vector"),
+        ("(float[8])", "32-bit vector"),
+        ("(int32[8])", "16-bit vector"),
+        ("", "16-bit vector"),
+    ],
+)
+def test_in_old_traces_an_op_has_the_width_of_most_of_what_it_reads(shape: str, unit: str) -> None:
+    assert units_of(device(kernel("Conversion<half>", 0, shape=shape))) == {"Conversion<half>": unit}
+
+
+def test_the_v100_fills_and_converts_in_16_bits(v100_xplane: Path) -> None:
+    """Differs from XProf (D13), by whose rule it is 30.5 %."""
+    overview = Results(read_xspace(v100_xplane.read_bytes())).overview
+    assert overview.compute_16bit_ratio == pytest.approx(0.746819, abs=1e-6)
+
+
 def test_of_a_device_of_an_unknown_kind_nothing_is_said() -> None:
     ran = [kernel("some_h884gemm", 0, tf_op="net/MatMul:MatMul"), kernel("half_kernel", 10, tf_op="net/add:AddV2")]
     results = Results(read_xspace(space(device(*ran, vendor="Intel"))))
