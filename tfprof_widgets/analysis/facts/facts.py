@@ -10,6 +10,7 @@ import pandas as pd
 
 from ...trace.trace import Int32, SmallInt, UInt8, small_int
 from ..base.compute_units import ComputeUnit
+from ..base.launches import Launches, compute_launches
 from ..hosts.communication import compute_communication, training_first
 from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
@@ -67,6 +68,11 @@ class Facts(Totals):
     def environment(self) -> Environment:
         """Where the trace was recorded: hosts, devices, cores."""
         return compute_environment(self.trace, self.noted)
+
+    @cached_property
+    def launches(self) -> Launches:
+        """Each device event with the host's call that enqueued it."""
+        return compute_launches(self.trace)
 
     @property
     def units(self) -> Units:
