@@ -135,12 +135,12 @@ describe("shareTotals", () => {
 });
 
 describe("opTotals", () => {
-  it("counts an op of a device as often as the most frequent of its kernels", () => {
+  it("counts an op of a device once for all kernels of an execution", () => {
     const at = (start: number): Span => ({ op: 3, line: 0, start, duration: 5, children: [] });
     const table = toTable([at(0), at(10), at(20), at(30), at(40)]);
-    const kernels = { n: table.n, columns: { ...table.columns, variant: Int32Array.of(7, 9, 7, 9, 7) } };
-    expect(opTotals(kernels, undefined, N_OPS, null).occurrences[3]).toBe(3);
-    expect(opTotals(kernels, undefined, N_OPS, [8, 22]).occurrences[3]).toBe(1);
+    const kernels = { n: table.n, columns: { ...table.columns, execution: Int32Array.of(7, 7, 9, 9, 9) } };
+    expect(opTotals(kernels, undefined, N_OPS, null).occurrences[3]).toBe(2);
+    expect(opTotals(kernels, undefined, N_OPS, [8, 12]).occurrences[3]).toBe(1);
     expect(opTotals(table, undefined, N_OPS, null).occurrences[3]).toBe(5);
   });
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tfprof_widgets.analysis.base.op_names import OpCategory, parse_op_names
+from tfprof_widgets.analysis.base.op_names import COMPILATION, OpCategory, parse_op_names
 from tfprof_widgets.trace.trace import Trace
 
 _RUN = """
@@ -142,9 +142,11 @@ def _activities(trace: Trace, line: int) -> Iterator[tuple[int, int, str, str, b
 
 @cache
 def _parsed(text: str) -> tuple[int, str, str]:
-    """Category, name and type of one op name."""
-    parsed = parse_op_names([text])
-    return int(parsed.category[0]), parsed.name[0], parsed.type[0]
+    """Category, name and type of one op name; `Compiling IR:main_kernel_1` is an op to XProf (D15)."""
+    compiles = COMPILATION.match(text)
+    parsed = parse_op_names([f"compiling/{text[compiles.end() :]}" if compiles else text])
+    name = f"{compiles.group()}{parsed.name[0].removeprefix('compiling/')}" if compiles else parsed.name[0]
+    return int(parsed.category[0]), name, parsed.type[0]
 
 
 def _line_with_quirks(trace: Trace, line: int) -> LineTotals:

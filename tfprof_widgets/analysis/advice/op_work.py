@@ -72,7 +72,9 @@ def op_work(results: Facts, entry: Int32, n_steps: int) -> OpWork:
     occurrences, shares = results.occurrences, results.op_shares
     n = len(occurrences.name)
     rows = np.flatnonzero(entry[occurrences.event] >= 0)
-    own, op = occurrences.self_ps[rows] / PS_PER_MS, occurrences.op[rows]
+    execution, first_row, at = np.unique(occurrences.execution[rows], return_index=True, return_inverse=True)
+    own = np.bincount(at, occurrences.self_ps[rows] / PS_PER_MS, len(execution))
+    op = occurrences.op[rows[first_row]]
     order = np.lexsort((own, op))
     count = np.bincount(op, minlength=n)
     first = np.cumsum(count) - count

@@ -11,6 +11,8 @@ from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
 from ..base.matching import sum_by
 from ..base.units import PS_PER_MS
+from ..facts.facts import Facts
+from ..ops.eager_calls import eager_launches
 from ..steps.step_spans import on_host
 from .op_work import OpWork
 from .step_facts import StepFacts
@@ -51,8 +53,12 @@ class EagerWork:
         return self.calls_per_step >= MIN_CALLS and self.share >= MIN_EAGER
 
 
-def eager_work(trace: Trace, entry: Int32, steps: StepFacts, work: OpWork) -> EagerWork:
-    """Find it; `entry` is for each event its step among the counted ones, -1 for none."""
+def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> EagerWork:
+    """Find it; `entry` is for each event its step among the counted ones, -1 for none.
+
+    An op that a call enqueued on a device takes as long as its kernels do, and the call takes Python's time.
+    """
+    trace, occurrences = facts.trace, facts.occurrences
     is_call = by_name(trace, lambda names: [_is_op(name) for name in names], np.bool_)[trace.name_id]
     rows = np.flatnonzero(is_call & (entry >= 0))
     if not len(rows):
@@ -60,7 +66,10 @@ def eager_work(trace: Trace, entry: Int32, steps: StepFacts, work: OpWork) -> Ea
     calls = np.bincount(entry[rows], minlength=len(steps))
     name, count = np.unique(trace.name_id[rows], return_counts=True)
     usual = np.array([np.median(trace.duration_ps[rows[trace.name_id[rows] == one]]) for one in name]) / 1e9
-    op_ms = float((np.maximum(usual - CALL_MS, 0.0) * count).sum()) / max(len(steps), 1)
+    runs_here = ~np.isin(rows, eager_launches(trace, rows, facts.launches).call)
+    n_here = np.bincount(np.searchsorted(name, trace.name_id[rows[runs_here]]), minlength=len(name))
+    op_ms = float((np.maximum(usual - CALL_MS, 0.0) * n_here).sum()) / max(len(steps), 1)
+    op_ms += float(work.ms[occurrences.is_device & occurrences.is_eager].sum())
     called_ms = float((usual * count).sum()) / max(len(steps), 1)
     whole = float(work.ms[work.is_model | work.is_optimizer].sum())
     return EagerWork(float(np.median(calls)), op_ms, min(called_ms / whole, 1.0) if whole else 0.0)

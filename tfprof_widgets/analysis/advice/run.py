@@ -71,7 +71,7 @@ class Run:
     @cached_property
     def eager(self) -> EagerWork:
         """Whether the steps run op by op."""
-        return eager_work(self.trace, self.entry, self.steps, self.work)
+        return eager_work(self.facts, self.entry, self.steps, self.work)
 
     @cached_property
     def traced(self) -> TracedCalls:

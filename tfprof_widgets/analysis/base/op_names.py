@@ -52,6 +52,8 @@ _TF_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
 _REMOTE_CALL = "EagerService"
 """`EagerService:Enqueue` is work that another task handed to this one, around all that it leads to."""
+COMPILATION = re.compile(r"\w*Compiler::|XlaCompil|XlaAutotun|Compiling ")
+"""In front of the names of events in which a compiler works or tries kernels; `Compiling IR:main_kernel_1` is no op."""
 _TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")
 _MEMCPY = {
     "MEMCPYHTOD": (OpCategory.MEMCPY_HTOD, "MemcpyHToD"),
@@ -64,7 +66,7 @@ _MEMCPY = {
 def parse_op_names(strings: Sequence[str]) -> OpNames:
     """Parse each full name once; pass unique strings (a trace has a few thousand, whatever its number of events).
 
-    Differs from XProf: work handed over by another task is no op `EagerService`.
+    Differs from XProf: work handed over by another task is no op `EagerService`, and compiling is none (D15).
 
     CUPTI's own names `MemcpyH2D`, `MemcpyD2H` and `MemcpyD2D` are unknown here, as in XProf; `steps.py` gives them their
     meaning (D1).
@@ -86,7 +88,7 @@ def _parse(full: str) -> tuple[OpCategory, str, str]:
     if not colon:
         category, memcpy = _MEMCPY.get(full[:10].upper(), (OpCategory.UNKNOWN, ""))
         return category, memcpy, full
-    if name == _REMOTE_CALL:
+    if name == _REMOTE_CALL or COMPILATION.match(full):
         return OpCategory.UNKNOWN, "", full
     if name == "Iterator":
         return OpCategory.TFDATA, "Dataset", full

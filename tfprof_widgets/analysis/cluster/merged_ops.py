@@ -49,10 +49,8 @@ def merge_ops(every: Mapping[str, pd.DataFrame], hlo: MergedHlo) -> MergedOps:
     units = every["units"]
     op = units["op"].to_numpy()
     units = units.assign(unit=np.where(op >= 0, number[op], unit_of_hlo[units["hlo"]]))
-    variants, pairs, kinds = every["variants"], every["pairs"], every["kinds"]
+    pairs, kinds = every["pairs"], every["kinds"]
     sums = units.groupby("unit")[[*SUMS, *UNIT_NS]].sum().reindex(np.arange(n + len(hlo.frame)), fill_value=0)
-    executed = variants.assign(unit=number[variants["op"]]).groupby(["unit", "kernel"])["count"].sum()
-    sums.loc[executed.index.unique("unit"), "count"] = executed.groupby("unit").max()
     return MergedOps(
         n_ordinary=n,
         shares=_shares(table, n, hlo, pairs.assign(unit=unit_of_hlo[pairs["hlo"]], op=number[pairs["op"]])),

@@ -15,7 +15,6 @@ import pandas as pd
 from ...trace.trace import Int64
 from ..base.compute_units import N_UNITS
 from ..base.matching import sum_by
-from ..base.table_types import text_column
 from ..ops.ops import op_sums
 from .columns import PackedFrame
 from .step_summary import step_kinds
@@ -79,10 +78,9 @@ def summarize_ops(results: Facts, units: KeptUnits) -> dict[str, PackedFrame]:
 
     Returns:
         `ops`, the framework ops: ordinary ones, which are units, then those that only compiled programs ran; `units` with
-        `SUMS` and `UNIT_NS`, each with its row of `ops` or of `hlo_ops` and -1 in place of the other; `variants`, how often
-        each kernel of an ordinary op of a device ran: the most frequent one of all hosts says how often the op was executed;
-        `pairs`, the HLO ops and the ops that they stand for, see `OpShares.ratio`; and `kinds`, the own time and the
-        executions of each unit by the kind of step, -1 for no step.
+        `SUMS` and `UNIT_NS`, each with its row of `ops` or of `hlo_ops` and -1 in place of the other; `pairs`, the HLO ops
+        and the ops that they stand for, see `OpShares.ratio`; and `kinds`, the own time and the executions of each unit by
+        the kind of step, -1 for no step.
     """
     return {name: PackedFrame.of(frame) for name, frame in _tables(results, units)}
 
@@ -102,11 +100,11 @@ def _tables(results: Facts, units: KeptUnits) -> Iterator[tuple[str, pd.DataFram
     every = np.arange(n + n_hlo)
     added = added[units.place >= 0].groupby("place").sum().reindex(every, fill_value=0)
     yield "units", added.assign(op=np.where(every < n, every, -1), hlo=np.maximum(every - n, -1))
-    yield "variants", _variants(results, units)
     pairs = {"hlo": units.place[shares.unit[chosen]] - n, "op": place[shares.op[chosen]], "ratio": shares.ratio[chosen]}
     yield "pairs", pd.DataFrame(pairs)
     kind = np.append(step_kinds(results.steps), -1)[results.steps.event_step[occurrences.event]]
-    own = pd.DataFrame({"unit": units.place[occurrences.op], "kind": kind, "self_ps": occurrences.self_ps, "count": 1})
+    own = pd.DataFrame({"unit": units.place[occurrences.op], "kind": kind, "self_ps": occurrences.self_ps})
+    own["count"] = occurrences.is_first.astype(np.int64)
     yield "kinds", own.groupby(["unit", "kind"], as_index=False).sum()
 
 
@@ -127,13 +125,3 @@ def _ops(results: Facts, units: KeptUnits, listed: Int64) -> pd.DataFrame:
     is_device = frame["is_device"].to_numpy(np.bool_, copy=True)
     is_device[len(units.ordinary) : units.n_ordinary] = units.others
     return frame.assign(is_device=is_device, is_ordinary=np.arange(len(listed)) < units.n_ordinary)
-
-
-def _variants(results: Facts, units: KeptUnits) -> pd.DataFrame:
-    occurrences = results.occurrences
-    is_listed = np.zeros(len(occurrences.name), np.bool_)
-    is_listed[units.ordinary] = occurrences.is_device[units.ordinary]
-    rows = np.flatnonzero(is_listed[occurrences.op])
-    ran = pd.DataFrame({"op": units.place[occurrences.op[rows]], "kernel": occurrences.variant[rows]})
-    counted = ran.groupby(["op", "kernel"]).size().reset_index(name="count")
-    return counted.assign(kernel=text_column(results.trace.strings[i] for i in counted["kernel"].tolist()))

@@ -49,7 +49,7 @@ class Facts(Totals):
     @cached_property
     def hlo_executions(self) -> HloExecutions:
         """Which events run which op of an XLA program."""
-        return hlo_executions(self.trace)
+        return hlo_executions(self.trace, self.launches)
 
     @cached_property
     def kernel_units(self) -> UInt8:
@@ -83,7 +83,11 @@ class Facts(Totals):
     def occurrences(self) -> Occurrences:
         """Every execution of every op."""
         return op_occurrences(
-            self.trace, grouping=self.steps.grouping, hlo=self.hlo_executions, units=self.kernel_units
+            self.trace,
+            grouping=self.steps.grouping,
+            launches=self.launches,
+            hlo=self.hlo_executions,
+            units=self.kernel_units,
         )
 
     @cached_property

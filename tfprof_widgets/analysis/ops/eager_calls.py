@@ -1,7 +1,7 @@
 """Trace -> the eager calls that stand for an op, because the op itself left no event.
 
 TensorFlow 2.21 runs an eager op as a function of one op, and inside that the op is not recorded: all that is seen is
-`EagerLocalExecute: MatMul` within an `EagerExecute` that says it is no function.
+`EagerLocalExecute: MatMul` within an `EagerExecute` that says it is no function, and the kernels that it enqueued.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
+from ..base.launches import Launches
 from ..steps.step_spans import on_host
 
 EAGER_SCOPE = "eager/"
 """Such an op has a type and no name: it is called `eager/MatMul`, one op whatever lines call it."""
 
+_ANY_CALL = "EagerLocalExecute: "
 _CALL = re.compile(r"EagerLocalExecute: (?!.*(Iterator|Optional|Dataset))")
 """Eager calls but those that make and read data sets, which no `tf.function` of the user's would take in."""
 
@@ -39,6 +41,19 @@ def eager_calls(trace: Trace, is_recorded: Bool) -> Int64:
     is_function = np.append(trace.int_stat("is_func", default=1, signed_only=True), 1)
     call = nearest_marked(parent, trace.names_matching(["EagerExecute"]))
     return np.flatnonzero(is_call & (is_function[call] == 0))
+
+
+def eager_launches(trace: Trace, calls: Int64, launches: Launches) -> Launches:
+    """What these eager calls enqueued, each event of a device with the call of the op instead of that of the driver.
+
+    Such a call runs its op on the device; on the host it executes none.
+    """
+    if not len(calls) or not len(launches):
+        return Launches(launches.event[:0], launches.call[:0])
+    is_any = by_name(trace, lambda names: [name.startswith(_ANY_CALL) for name in names], np.bool_)[trace.name_id]
+    around = launches.inside(trace, np.asarray(is_any))
+    kept = np.isin(around, calls)
+    return Launches(launches.event[kept], around[kept])
 
 
 def op_type_of_call(name: str) -> str:

@@ -20,7 +20,7 @@ from ..xla.hlo_text import expression
 from ..xla.hlo_units import HloUnits
 from .op_occurrences import Occurrences
 from .op_shares import OpShares
-from .ops import n_done_of, overlaps, ranked
+from .ops import counts_of, n_done_of, overlaps, ranked
 
 HLO_OPS_COLUMNS = TABLES["hlo_ops"].names
 _TYPES: Types = TABLES["hlo_ops"].types
@@ -61,7 +61,7 @@ def compute_hlo_ops(
         return HloOps(typed_table([], _TYPES), np.full(n_units, -1, np.int32))
     total_ps, own_ps, counted = overlaps(occurrences, time_range_ps)
     frame = _told(units).assign(
-        occurrences=np.bincount(occurrences.op[counted], minlength=n_units)[n_ops:],
+        occurrences=counts_of(occurrences, counted)[n_ops:],
         n_done=n_done_of(occurrences, total_ps, counted)[n_ops:],
         total_ps=sum_by(occurrences.op, total_ps, n_units)[n_ops:],
         self_ps=sum_by(occurrences.op, own_ps, n_units)[n_ops:],

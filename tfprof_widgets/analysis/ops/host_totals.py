@@ -10,7 +10,6 @@ from ...trace.trace import Int64, Trace
 from ..base.hosts import host_of_plane, hosts_of
 from ..base.matching import sum_by
 from .op_occurrences import Occurrences
-from .ops import most_frequent
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +23,7 @@ class HostTotals:
     unit: Int64
     """Row of the table of units."""
     count: Int64
-    """Executions; on a device those of the most frequent kernel of the unit on this host, as `UnitTotals.count` has it of all
-    hosts: where hosts ran different kernels for one op their counts add up to more than that."""
+    """Executions."""
     total_ps: Int64
     self_ps: Int64
 
@@ -40,9 +38,7 @@ def compute_host_totals(trace: Trace, occurrences: Occurrences) -> HostTotals:
         return HostTotals(hosts, *(np.empty(0, np.int64) for _ in range(5)))
     # One entry per host and unit, whether it ran there or not: both are few beside executions.
     key = of_line[occurrences.line] * n_units + occurrences.op
-    is_device = occurrences.is_device[occurrences.op]
-    count = np.bincount(key[~is_device], minlength=n).astype(np.int64)
-    most_frequent(count, key[is_device], occurrences.variant[is_device])
+    count = np.bincount(key[occurrences.is_first], minlength=n).astype(np.int64)
     found = np.flatnonzero(count)
     return HostTotals(
         hosts=hosts,

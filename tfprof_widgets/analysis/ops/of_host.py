@@ -14,7 +14,7 @@ from .op_shares import OpShares
 from .ops import OpSums, sums_of_units
 
 _OF_EXECUTIONS = (
-    *("op", "event", "line", "start_ps", "duration_ps", "span_ps", "parent", "variant", "kernel_unit", "lane"),
+    *("op", "event", "line", "start_ps", "duration_ps", "span_ps", "parent", "execution", "kernel_unit", "lane"),
 )
 _OF_LANES = ("lane_line", "lane_is_device", "lane_first_ps", "lane_last_ps")
 """Columns of `Occurrences` with an entry per execution, and per lane."""

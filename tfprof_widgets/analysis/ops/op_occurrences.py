@@ -18,11 +18,13 @@ from ...trace.nesting import nest
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
 from ..base.compute_units import ComputeUnit
 from ..base.grouping import Grouping, group_events
+from ..base.launches import Launches, compute_launches, tried_kernels
 from ..base.op_names import parse_op_names
 from ..steps.step_spans import on_host, on_stream
 from ..xla.hlo_tpu import TpuExecutions
 from ..xla.hlo_units import HloExecutions, HloUnits, hlo_executions
-from .eager_calls import EAGER_SCOPE, eager_calls, op_type_of_call
+from .eager_calls import EAGER_SCOPE, eager_calls, eager_launches, op_type_of_call
+from .executions import device_executions
 from .kernel_units import kernel_units
 
 
@@ -47,11 +49,11 @@ class Units:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Occurrences(Units):
-    """Executions of units: `op` is a row of the table of units."""
+    """Executions of units, on streams of devices the kernels and copies of them: `op` is a row of the table of units."""
 
     op: Int32
     event: Int64
-    """The event of the trace that each execution is."""
+    """The event of the trace that each is."""
     line: Int32
     start_ps: Int64
     duration_ps: Int64
@@ -59,10 +61,10 @@ class Occurrences(Units):
     """`duration_ps`, cut where a later op of the line starts inside it and outlives it."""
     parent: Int64
     """The execution that directly encloses it (a row of this table), -1 for none."""
-    variant: Int32
-    """For each execution, which kernel of its op it is: on a device one op may run several kernels per execution."""
+    execution: Int32
+    """The execution that each row is, or of a device a part of: there one op may run several kernels per execution."""
     kernel_unit: UInt8
-    """For each execution the `ComputeUnit` of its kernel; unknown for what is none that the device described."""
+    """For each the `ComputeUnit` of its kernel; unknown for what is none that the device described."""
 
     lane: Int32
     """For each execution what it keeps busy, a row of the table of lanes: a host thread or a whole device."""
@@ -78,6 +80,13 @@ class Occurrences(Units):
         return len(self.op)
 
     @cached_property
+    def is_first(self) -> Bool:
+        """Whether it is the first of its execution; one in each."""
+        first = np.zeros(len(self), np.bool_)
+        first[np.unique(self.execution, return_index=True)[1]] = True
+        return first
+
+    @cached_property
     def self_ps(self) -> Int64:
         """`span_ps` less that of the direct children."""
         inner = self.parent >= 0
@@ -87,30 +96,42 @@ class Occurrences(Units):
 
 
 def op_occurrences(
-    trace: Trace, *, grouping: Grouping | None = None, hlo: HloExecutions | None = None, units: UInt8 | None = None
+    trace: Trace,
+    *,
+    grouping: Grouping | None = None,
+    launches: Launches | None = None,
+    hlo: HloExecutions | None = None,
+    units: UInt8 | None = None,
 ) -> Occurrences:
     """Find every execution of an op.
 
     An event that runs an HLO op (see `hlo_units.py`) is an execution of that. Any other event of a host is an execution
     when its name parses as an op (semantics 1.7), it carries `tf_op` and is no allocation, or it is the call of an eager op
-    that was not recorded itself (see `eager_calls.py`); any other one of a device when it carries `tf_op`. Executions nest
-    within their thread, and on a TensorCore; kernels of a GPU do not nest.
+    that was not recorded itself and enqueued nothing (see `eager_calls.py`); any other one of a device when it carries
+    `tf_op`, or such a call enqueued it. Executions nest within their thread, and on a TensorCore; kernels of a GPU do not
+    nest, and several may be one execution (see `executions.py`).
 
     Args:
         trace: the trace.
         grouping: the result of `group_events(trace)`, for the eager flag, where the caller has it.
-        hlo: the result of `hlo_executions(trace)`, likewise.
+        launches: the result of `compute_launches(trace)`, likewise.
+        hlo: the result of `hlo_executions(trace, launches)`, likewise.
         units: the result of `kernel_units(trace, hlo)`, likewise.
 
     Differs from XProf: a child that ends with its parent, or outlives it, makes nothing vanish (D4); allocations are not
     executions (D5); HLO ops on a host count, and so do eager ops of which only the call was recorded, which with
-    TensorFlow 2.21 is every one.
+    TensorFlow 2.21 is every one. An execution is a run of an op, not a kernel (D15).
     """
     grouping = grouping or group_events(trace)
-    hlo = hlo or hlo_executions(trace)
+    launches = launches or compute_launches(trace)
+    hlo = hlo or hlo_executions(trace, launches)
     units = kernel_units(trace, hlo) if units is None else units
-    (host, host_names, host_types), calls = _with_eager_calls(trace, _host_rows(trace, hlo), hlo)
-    device, device_names, device_types = _device_rows(trace, hlo)
+    recorded = _host_rows(trace, hlo)
+    calls = _eager_calls(trace, recorded, hlo)
+    enqueued = eager_launches(trace, calls, launches)
+    calls = np.setdiff1d(calls, enqueued.call)
+    host, host_names, host_types = _with_calls(trace, recorded, calls, calls)
+    device, device_names, device_types = _device_rows(trace, hlo, enqueued, tried_kernels(trace, launches))
     n_host_ops, n_ops = len(host_names), len(host_names) + len(device_names)
     host = _with_units(host, hlo.host_event, hlo.host_unit + n_ops, is_sorted=True)
     stream = _with_units(
@@ -120,8 +141,11 @@ def op_occurrences(
     op = np.concatenate([host[1], stream[1], hlo.tpu_unit + n_ops]).astype(np.int32)
     nesting = nest(trace.line_id[host[0]], trace.start_ps[host[0]], trace.duration_ps[host[0]])
     n_flat = len(host[0]) + len(stream[0])
+    execution = device_executions(trace, *stream, eager=enqueued, launches=launches, group=grouping.group_id)
+    n_of_streams = int(execution.max(initial=-1)) + 1
+    others = np.arange(n_of_streams, n_of_streams + len(rows) - len(execution))
     is_device = np.concatenate([np.arange(n_ops) >= n_host_ops, hlo.units.is_device])
-    is_eager = _eager(op, grouping.is_eager[rows] | np.isin(rows, calls), is_device)
+    is_eager = _eager(op, grouping.is_eager[rows] | np.isin(rows, calls) | (enqueued.call_of(rows) >= 0), is_device)
     lanes = _lanes(trace, host[0], np.concatenate([stream[0], hlo.tpu.event]), hlo.tpu)
     return Occurrences(
         op=op,
@@ -137,7 +161,7 @@ def op_occurrences(
         type=host_types + device_types + hlo.units.category,
         is_device=is_device,
         is_eager=is_eager,
-        variant=np.where(op < n_ops, trace.name_id[rows], 0).astype(np.int32),
+        execution=np.insert(others, len(host[0]), execution).astype(np.int32),
         hlo=hlo.units,
         kernel_unit=np.where(trace.has_stat("kernel_details")[rows], units[rows], ComputeUnit.UNKNOWN).astype(np.uint8),
         lane=lanes[0],
@@ -220,22 +244,24 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
     return _number(rows, code[rows], names, types)
 
 
-def _with_eager_calls(trace: Trace, ops: _Rows, hlo: HloExecutions) -> tuple[_Rows, Int64]:
-    """Ops of hosts and the eager calls that stand for one; and the events of these calls."""
+def _eager_calls(trace: Trace, ops: _Rows, hlo: HloExecutions) -> Int64:
+    """The eager calls that stand for an op."""
     is_recorded = np.zeros(trace.n_events, np.bool_)
     is_recorded[ops[0][0]] = True
     is_recorded[hlo.host_event] = True
-    calls = eager_calls(trace, is_recorded)
+    return eager_calls(trace, is_recorded)
+
+
+def _with_calls(trace: Trace, ops: _Rows, rows: Int64, calls: Int64) -> _Rows:
+    """Ops of one side and events that run what an eager call says, in their order; `calls` has the call of each of `rows`."""
     if not len(calls):
-        return ops, calls
+        return ops
     ids, called = np.unique(trace.name_id[calls], return_inverse=True)
     kinds = [op_type_of_call(trace.strings[i]) for i in ids.tolist()]
-    rows = np.concatenate([ops[0][0], calls])
+    rows = np.concatenate([ops[0][0], rows])
     code = np.concatenate([ops[0][1], called + len(ops[1])])
     order = np.argsort(rows, kind="stable")
-    return _number(
-        rows[order], code[order], [*ops[1], *(EAGER_SCOPE + kind for kind in kinds)], [*ops[2], *kinds]
-    ), calls
+    return _number(rows[order], code[order], [*ops[1], *(EAGER_SCOPE + kind for kind in kinds)], [*ops[2], *kinds])
 
 
 def _number(rows: Int64, code: Int64, names: list[str], types: list[str]) -> _Rows:
@@ -262,18 +288,23 @@ def _number(rows: Int64, code: Int64, names: list[str], types: list[str]) -> _Ro
     return (rows, op_of_code[code]), tuple(number), tuple(op_types)
 
 
-def _device_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
-    """Events of device streams that name the op they run for and are no HLO op."""
+def _device_rows(trace: Trace, hlo: HloExecutions, enqueued: Launches, tried: Int64) -> _Rows:
+    """Events of device streams that are no HLO op and name the op they run for, or that an eager call enqueued."""
     tf_op = trace.string_stat("tf_op")
-    candidate = on_stream(trace) & (tf_op >= 0)
+    candidate = on_stream(trace)
     candidate[hlo.stream_event] = False
+    candidate[tried] = False
     if hlo.tpu.planes:
         candidate &= ~np.isin(trace.plane_id, hlo.tpu.planes)
-    rows = np.flatnonzero(candidate)
+    rows = np.flatnonzero(candidate & (tf_op >= 0))
     keys, inverse = np.unique(tf_op[rows], return_inverse=True)
     parsed = parse_op_names([trace.strings[key] for key in keys.tolist()])
-    named = np.array([bool(name) for name in parsed.name], np.bool_)[inverse]
-    return _number(rows[named], inverse[named], list(parsed.name), [kind or "unknown" for kind in parsed.type])
+    is_named = np.array([bool(name) for name in parsed.name], np.bool_)[inverse]
+    names, types = list(parsed.name), [kind or "unknown" for kind in parsed.type]
+    ops = _number(rows[is_named], inverse[is_named], names, types)
+    is_called = candidate[enqueued.event]
+    is_called[np.isin(enqueued.event, ops[0][0])] = False
+    return _with_calls(trace, ops, enqueued.event[is_called], enqueued.call[is_called])
 
 
 def _first_lines(trace: Trace) -> Int64:

@@ -165,10 +165,10 @@ def rates_of(totals: OpSums) -> dict[str, Float64]:
 
 
 def n_done_of(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
-    """Executions per unit; of one that a range cuts the part within it."""
-    lasts = occurrences.duration_ps > 0
-    part = np.where(lasts, total / np.where(lasts, occurrences.duration_ps, 1), counted)
-    return _sums(occurrences.op, part, len(occurrences.name))
+    """Executions per unit; of one that a range cuts the part of its time within it."""
+    op, ran = _executions(occurrences, counted)
+    inside, whole = (_sums(occurrences.execution, ps, len(op)) for ps in (total, occurrences.duration_ps))
+    return _sums(op, np.divide(inside, whole, out=ran.astype(np.float64), where=whole > 0), len(occurrences.name))
 
 
 def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
@@ -197,21 +197,18 @@ def overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) ->
 
 
 def counts_of(occurrences: Occurrences, counted: Bool) -> Int64:
-    """Executions per op; on a device the largest count among its kernels (semantics 4.3)."""
-    n_ops = len(occurrences.name)
-    host = counted & ~occurrences.is_device[occurrences.op]
-    count = np.bincount(occurrences.op[host], minlength=n_ops).astype(np.int64)
-    device = counted & occurrences.is_device[occurrences.op]
-    most_frequent(count, occurrences.op[device].astype(np.int64), occurrences.variant[device])
-    return count
+    """Executions per op of which a part counts (semantics 4.2.5)."""
+    op, ran = _executions(occurrences, counted)
+    return np.bincount(op[ran], minlength=len(occurrences.name)).astype(np.int64)
 
 
-def most_frequent(count: Int64, row: Int64, variant: Int32) -> None:
-    """Raise `count` of each row to how often the most frequent variant of its executions ran."""
-    if len(row):
-        width = int(variant.max()) + 1
-        keys, n_runs = np.unique(row * width + variant, return_counts=True)
-        np.maximum.at(count, keys // width, n_runs)
+def _executions(occurrences: Occurrences, counted: Bool) -> tuple[Int32, Bool]:
+    """By number of execution the op, 0 for a number not given, and whether a part of it counts."""
+    op = np.zeros(int(occurrences.execution.max(initial=-1)) + 1, np.int32)
+    op[occurrences.execution] = occurrences.op
+    ran = np.zeros(len(op), np.bool_)
+    ran[occurrences.execution[counted]] = True
+    return op, ran
 
 
 def idle_by_side(occurrences: Occurrences, time_range_ps: tuple[int, int] | None = None) -> dict[str, int]:

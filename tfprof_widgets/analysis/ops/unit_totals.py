@@ -19,7 +19,7 @@ class UnitTotals:
     unit: Int64
     """Row of the table of units, ascending."""
     count: Int64
-    """Executions; on a device those of its most frequent kernel (semantics 4.3)."""
+    """Executions."""
     total_ps: Int64
     self_ps: Int64
 

@@ -16,6 +16,7 @@ from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
+from ..ops.ops import counts_of
 from ..steps.steps import Steps
 
 N_TOP_OPS = 10
@@ -81,7 +82,7 @@ def top_ops(occurrences: Occurrences, steps: Steps, averaged: Bool, shares: OpSh
     if n_averaged:
         inside = np.append(averaged, False)[steps.event_step[occurrences.event]]
     own = shares.spread(sum_by(occurrences.op[inside], occurrences.self_ps[inside], len(occurrences.name)))
-    count = shares.largest(np.bincount(occurrences.op[inside], minlength=len(occurrences.name)).astype(np.int64))
+    count = shares.largest(counts_of(occurrences, inside))
     return top_of(shares, own, count, n_averaged)
 
 

@@ -5,7 +5,6 @@ Source: semantics 2.5, 3.2, 3.3.
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
 from ..base.grouping import Grouping
 from ..base.matching import same_key
-from ..base.op_names import OpCategory, parse_op_names
+from ..base.op_names import COMPILATION, OpCategory, parse_op_names
 from .exchanges import is_collective, sends_to_other_tasks
 
 
@@ -40,7 +39,7 @@ class SpanType(IntEnum):
 
 
 _NOT_COMPUTE = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
-_COMPILE = re.compile(r"tf\.function-graph_building|\w*Compiler::|XlaCompil")
+_TRACE = "tf.function-graph_building"
 _MARKERS = ("train", "test", "TraceContext")
 _COPIES = {
     "memcpyh2d": SpanType.HOST_TO_DEVICE,
@@ -123,7 +122,7 @@ def _host_type(name: str, category: int) -> SpanType:
         return SpanType.COLLECTIVES
     if name.lower().startswith("iteratorgetnext"):
         return SpanType.WAIT_INPUT
-    return SpanType.COMPILE if _COMPILE.match(name) else SpanType.HOST_COMPUTE
+    return SpanType.COMPILE if name.startswith(_TRACE) or COMPILATION.match(name) else SpanType.HOST_COMPUTE
 
 
 def _device_type(name: str, category: int) -> SpanType:

@@ -48,13 +48,12 @@ def captured_times(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
 def captured_runs(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     """How often each op ran in each step: in all as often as `prof.ops` says, of a device and its host the larger number.
 
-    An op that several kernels or HLO ops stand for ran as often as the most frequent of these.
+    An op that several HLO ops stand for ran as often as the most frequent of these.
     """
     runs, shares = facts.occurrences, facts.op_shares
-    counts_variant = runs.is_device[runs.op]
-    unit, n_units = dense_codes(runs.op, np.where(counts_variant, runs.variant, 0))
+    unit, n_units = dense_codes(runs.op)
     first = first_of(unit, n_units)
-    count = np.bincount(unit, minlength=n_units)
+    count = np.bincount(unit[runs.is_first], minlength=n_units)
     group, share = all_matches(runs.op[first], shares.unit)
     op = of_framework_op[shares.op[share]]
     order = np.lexsort((-count[group], op))
@@ -75,7 +74,7 @@ def _by_step(facts: Facts, chosen: Int64, op: Int32, unit: Int64) -> dict[str, A
     return {
         "op": op[which],
         "step": _steps(facts)[first[at]],
-        "n_runs": np.bincount(code, minlength=n)[at],
+        "n_runs": np.bincount(code[runs.is_first], minlength=n)[at],
         "start_us": start_ps[at] / PS_PER_US,
         "end_us": end_ps[at] / PS_PER_US,
     }

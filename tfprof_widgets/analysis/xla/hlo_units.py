@@ -11,6 +11,7 @@ import numpy as np
 
 from ...formats.hlo.modules import NO_PROGRAM, HloModules, read_hlo_modules
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
+from ..base.launches import Launches, compute_launches, tried_kernels
 from ..base.matching import dense_codes, first_of
 from ..steps.step_spans import on_host, on_stream
 from .hlo_category import category_of, guessed_category
@@ -59,13 +60,17 @@ class HloExecutions:
     tpu_unit: Int64
 
 
-def hlo_executions(trace: Trace) -> HloExecutions:
+def hlo_executions(trace: Trace, launches: Launches | None = None) -> HloExecutions:
     """Find every execution of an HLO op.
 
     On a thread or a GPU stream an event is one when it carries `hlo_op`; of several parts between `::` the last counts.
     A thunk that lets other threads work on leaves a second event `end: <name>` when they are done; that one is no
     execution. What counts is the time on its own thread, as for any op: which threads worked until then, and how long, is
     nowhere in the trace.
+
+    Args:
+        trace: the trace.
+        launches: the result of `compute_launches(trace)`, where the caller has it: what a compiler enqueued executes nothing.
 
     Differs from XProf: ops on a host count too; an op whose instruction the trace does not hold is kept.
     """
@@ -75,6 +80,8 @@ def hlo_executions(trace: Trace) -> HloExecutions:
     host = keyed[on_host(trace)[keyed]] if len(keyed) else keyed
     tpu = tpu_executions(trace)
     stream = keyed[on_stream(trace)[keyed]] if len(keyed) else keyed
+    if len(stream):
+        stream = np.setdiff1d(stream, tried_kernels(trace, launches or compute_launches(trace)))
     if tpu.planes:
         stream = stream[~np.isin(trace.plane_id[stream], tpu.planes)]
     derived = np.array([line.is_derived for line in trace.lines], np.bool_)

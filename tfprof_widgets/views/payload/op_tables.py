@@ -43,8 +43,8 @@ def op_rates(results: AnyResults) -> dict[str, npt.NDArray[np.float64]] | None:
 def occurrence_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
     """Every execution of every unit, so that the browser can add up any time range; `line` is where its idle time counts.
 
-    `op` is the unit; the table `op_shares` says which framework ops that is. `variant` is there only where a device ran ops:
-    it numbers the kernels of each, of which the most frequent says how often the op was executed.
+    `op` is the unit; the table `op_shares` says which framework ops that is. `execution` is there only where some
+    execution has several rows, its kernels: it numbers the executions; -1 on hosts, where each row is one.
 
     Args:
         results: of the trace.
@@ -54,10 +54,9 @@ def occurrence_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32])
     occurrences = results.occurrences
     columns = columns_of(occurrences, rows, i4="op parent", f8="start_ps duration_ps span_ps")
     columns["line"] = (lines[occurrences.lane_line[occurrences.lane[rows]]], "i4")
-    if occurrences.is_device[: occurrences.n_ops].any():
-        op = occurrences.op[rows]
-        on_device = occurrences.is_device[op] & (op < occurrences.n_ops)
-        columns["variant"] = (np.where(on_device, occurrences.variant[rows], -1), "i4")
+    if not occurrences.is_first.all():
+        on_device = occurrences.is_device[occurrences.op[rows]]
+        columns["execution"] = (np.where(on_device, occurrences.execution[rows], -1), "i4")
     return Table(columns)
 
 

@@ -82,26 +82,19 @@ export function opTotals(occurrences: Table, lines: Table | undefined, nUnits: n
     }
   }
   if (lastLine >= 0) busy.set(lastLine, (busy.get(lastLine) ?? 0) + lastBusy);
-  countKernels(occurrences, counts, range);
+  countExecutions(occurrences, counts, range);
   return { totalPs, selfPs, occurrences: counts, idlePs: idle(lines ?? EMPTY_TABLE, busy, range) };
 }
 
-/** A device may run several kernels for one execution of an op: it was executed as often as the most frequent of them. */
-function countKernels(occurrences: Table, counts: Float64Array, range: RangePs): void {
-  if (occurrences.columns.variant === undefined) return;
-  const [op, variant, start, duration] = columns(occurrences, "op", "variant", "start_ps", "duration_ps");
-  let width = 1;
+/** A device may run several kernels for one execution of an op, which counts where any of them is in the range. */
+function countExecutions(occurrences: Table, counts: Float64Array, range: RangePs): void {
+  if (occurrences.columns.execution === undefined) return;
+  const [op, execution, start, duration] = columns(occurrences, "op", "execution", "start_ps", "duration_ps");
+  const counted = new Set<number>();
   for (let i = 0; i < occurrences.n; i++) {
-    width = Math.max(width, variant[i] + 1);
-    if (variant[i] >= 0) counts[op[i]] = 0;
-  }
-  const runs = new Map<number, number>();
-  for (let i = 0; i < occurrences.n; i++) {
-    if (variant[i] < 0 || !isInRange(start[i], duration[i], range)) continue;
-    const kernel = op[i] * width + variant[i];
-    const n = (runs.get(kernel) ?? 0) + 1;
-    runs.set(kernel, n);
-    counts[op[i]] = Math.max(counts[op[i]], n);
+    if (execution[i] < 0 || !isInRange(start[i], duration[i], range)) continue;
+    if (counted.has(execution[i])) counts[op[i]] -= 1;
+    else counted.add(execution[i]);
   }
 }
 

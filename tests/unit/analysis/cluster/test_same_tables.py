@@ -144,7 +144,7 @@ def test_the_tree_of_scopes_has_the_time_and_executions_of_the_files_read_whole(
         pd.testing.assert_series_equal(*sums, check_exact=False, rtol=1e-9, check_dtype=False)
 
 
-def test_devices_that_run_other_kernels_for_an_op_count_the_most_frequent_of_all(
+def test_executions_on_devices_that_run_other_kernels_for_an_op_add_up(
     both_of: Callable[[str], Both],
 ) -> None:
     results = both_of("devices").reduced
@@ -152,7 +152,7 @@ def test_devices_that_run_other_kernels_for_an_op_count_the_most_frequent_of_all
     on_each = results.host_totals.count[
         results.host_totals.unit == results.units.name.index("net/dense/MatMul", _first_device(results))
     ]
-    assert int(op["occurrences"].iloc[0]) == on_each.max() < on_each.sum()
+    assert int(op["occurrences"].iloc[0]) == on_each.sum() > on_each.max()
 
 
 def _first_device(results: AnyResults) -> int:

@@ -55,17 +55,20 @@ def test_a_call_inside_another_is_charged_once_as_a_python_function_that_calls_o
     assert results.overview.host_eager_ratio == 70 / 80
 
 
-def test_a_call_that_launches_a_kernel_is_one_op_of_the_host_and_one_of_the_device() -> None:
+@pytest.mark.parametrize(("tf_op", "name"), [({"tf_op": "MatMul:MatMul"}, "MatMul"), ({}, "eager/MatMul")])
+def test_a_call_that_launches_a_kernel_is_an_op_of_the_device_alone(tf_op: dict[str, str], name: str) -> None:
     host = line(
         "python",
         event("EagerExecute", 0, 40, is_func=0),
         event("EagerLocalExecute: MatMul", 5, 30),
         event("cuLaunchKernel", 10, 5, correlation_id=U(7)),
     )
-    stream = line("Stream #7(Compute)", event("gemm", 50, 20, correlation_id=U(7), tf_op="MatMul:MatMul"), id=7)
-    overview = Results(read_xspace(space(plane("/host:CPU", host), plane("/device:GPU:0", stream)))).overview
-    assert (overview.host_time_ratio, overview.device_time_ratio) == (30 / 50, 20 / 50)
-    assert (overview.host_eager_ratio, overview.device_eager_ratio) == (1, 1)
+    stream = line("Stream #7(Compute)", event("gemm", 50, 20, correlation_id=U(7), **tf_op), id=7)
+    results = Results(read_xspace(space(plane("/host:CPU", host), plane("/device:GPU:0", stream))))
+    assert results.ops[["device", "name", "occurrences", "total_time_us"]].to_numpy().tolist() == [
+        ["Device", name, 1, 20]
+    ]
+    assert (results.overview.host_time_ratio, results.overview.device_eager_ratio) == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,14 @@ from tfprof_widgets.trace.merging import merge_traces
 from tfprof_widgets.trace.trace import Trace
 
 
-def host(name: str, *kernels: str, n_ops: int = 2) -> Trace:
-    """A host that runs an op some times, nested in another, and on its device one op by several kernels."""
+def host(name: str, *executions: str, n_ops: int = 2) -> Trace:
+    """A host that runs an op some times, nested in another, and on its device one op by several kernels each."""
     thread = [event("net/outer:Sub", 0, 50)] + [event("net/op:MatMul", 1 + 10 * i, 5) for i in range(n_ops)]
-    stream = [event(kernel, 10 * i, 4, tf_op="net/op:MatMul") for i, kernel in enumerate(kernels)]
+    kernels = [(scope, kernel) for scope, one in enumerate(executions) for kernel in one.split()]
+    stream = [
+        event(kernel, 10 * i, 4, tf_op="net/op:MatMul", scope_range_id=scope)
+        for i, (scope, kernel) in enumerate(kernels)
+    ]
     planes = [plane("/host:CPU", line("python", *thread)), plane("/device:GPU:0", line("Stream #1", *stream))]
     return read_xspace(space(session(duration_us=1000), *planes, hostnames=[name]))
 
@@ -32,16 +36,16 @@ def rows(totals: HostTotals, results: Results) -> list[tuple[str, str, bool, int
     ]
 
 
-@pytest.mark.parametrize("kernels", [(), ("gemm",), ("gemm", "gemm", "reduce")], ids=["none", "one", "two"])
-def test_of_one_host_they_are_the_totals_of_all(kernels: tuple[str, ...]) -> None:
-    results = Results(host("a", *kernels))
+@pytest.mark.parametrize("executions", [(), ("gemm",), ("gemm", "gemm reduce")], ids=["none", "one", "two"])
+def test_of_one_host_they_are_the_totals_of_all(executions: tuple[str, ...]) -> None:
+    results = Results(host("a", *executions))
     of_host, of_all = results.host_totals, results.unit_totals
     for name in ("unit", "count", "total_ps", "self_ps"):
         np.testing.assert_array_equal(getattr(of_host, name), getattr(of_all, name))
 
 
 def test_of_several_hosts_each_has_its_own() -> None:
-    results = Results(merge_traces([host("b", "gemm", "gemm", "reduce"), host("a", n_ops=3)]))
+    results = Results(merge_traces([host("b", "gemm", "gemm reduce"), host("a", n_ops=3)]))
     assert rows(results.host_totals, results) == [
         ("b", "net/outer", False, 1, 50, 40),
         ("b", "net/op", False, 2, 10, 10),
@@ -51,12 +55,12 @@ def test_of_several_hosts_each_has_its_own() -> None:
     ]
 
 
-def test_the_most_frequent_kernel_of_each_host_counts_there() -> None:
-    results = Results(merge_traces([host("a", "gemm", "gemm"), host("b", "other", "other", "other")]))
+def test_executions_of_hosts_add_up() -> None:
+    results = Results(merge_traces([host("a", "gemm", "gemm"), host("b", "gemm other", "other", "other")]))
     on_device = results.occurrences.is_device[results.host_totals.unit]
     assert results.host_totals.count[on_device].tolist() == [2, 3]
     device_unit = results.occurrences.is_device[results.unit_totals.unit]
-    assert results.unit_totals.count[device_unit].tolist() == [3]
+    assert results.unit_totals.count[device_unit].tolist() == [5]
 
 
 def test_a_trace_without_ops_has_none_but_its_hosts() -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from tests.captures import committed
 from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows
+from tests.unit.analysis.xprof_reading import xprof_units
 from tests.unit.formats.full_protobuf import space_class
+from tfprof_widgets.analysis.base.matching import dense_codes
+from tfprof_widgets.analysis.ops.ops import Occurrences, aggregate_ops, op_occurrences
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Trace
@@ -37,6 +43,7 @@ KINDS = (*CPU_KINDS, *GPU_KINDS)
 UNMARKED_KINDS = ("keras_bare", "function_loop", "eager_loop")
 WITHOUT_ITERATIONS = f"{LOOPING_KIND}_without_iterations"
 """What the answers of XProf about `without_iterations` of that capture are called."""
+COMPILES, HIDDEN = b"Compiling IR", b"Compilinh IR"
 HostOps = tuple[dict[str, OpTotals], int]
 TOOLS = (
     "overview_page",
@@ -67,12 +74,41 @@ class Case:
 
     @cached_property
     def as_xprof_counts(self) -> Trace:
-        """The trace as if no event said which op of an XLA program it runs, nor which eager op it calls.
+        """The trace as if no event said which op of an XLA program it runs, nor which eager op it calls, nor that it compiles.
 
-        XProf counts neither on the host.
+        XProf counts neither of the first two on the host, and takes the third for an op (D15).
         """
         content = self.path.read_bytes()
-        return read_xspace(content.replace(b"hlo_op", b"hlo_oq").replace(b"EagerLocalExecute", b"EagerLocalExecutf"))
+        hidden = {b"EagerLocalExecute": b"EagerLocalExecutf", COMPILES: HIDDEN}
+        for told, other in (hidden if self.is_gpu else hidden | {b"hlo_op": b"hlo_oq"}).items():
+            content = content.replace(told, other)
+        return read_xspace(content)
+
+    @cached_property
+    def counted(self) -> Occurrences:
+        """The ops of that, with as many executions as XProf counts: those of the most frequent kernel of each (D15)."""
+        trace = self.as_xprof_counts
+        found = op_occurrences(trace, units=xprof_units(trace))
+        has_kernels = found.is_device[found.op] & (found.op < found.n_ops)
+        kernel, _ = dense_codes(found.op, np.where(has_kernels, trace.name_id[found.event], 0))
+        order = np.argsort(kernel, kind="stable")
+        number = np.empty(len(found), np.int64)
+        number[order] = np.arange(len(found)) - np.searchsorted(kernel[order], kernel[order])
+        execution = dense_codes(found.op, number)[0].astype(np.int32)
+        hidden, name = HIDDEN.decode(), COMPILES.decode()
+        return replace(found, execution=execution, name=tuple(one.replace(hidden, name) for one in found.name))
+
+    @cached_property
+    def as_xprof(self) -> Results:
+        """Our reading with these."""
+        results = Results(self.as_xprof_counts)
+        results.__dict__["occurrences"] = self.counted
+        return results
+
+    def our_ops(self, *, side: str, idle: bool = True) -> pd.DataFrame:
+        """The `ops` table of one side, counted like that."""
+        ops = aggregate_ops(self.counted, idle=idle)
+        return ops[ops["device"] == side]
 
     @cached_property
     def theirs(self) -> Mapping[str, Any]:

@@ -164,8 +164,10 @@ def test_tv6_a_kernel_launched_by_what_is_named_like_an_op_joins_no_group_but_th
     assert (ours["device_compute_ms"] == 0).all()
 
 
-def test_tv6_device_ops_equal_xprof(theirs: dict[str, dict[str, Any]]) -> None:
-    assert our_ops("gpu", "Device") == their_ops(theirs, "gpu", "Device") == {"m/foo": (2, 15, 15), IDLE: (0, 10, 10)}
+def test_tv6_device_ops_equal_xprof_but_for_executions(theirs: dict[str, dict[str, Any]]) -> None:
+    """D15: it ran in three steps, in one of them by another kernel."""
+    assert their_ops(theirs, "gpu", "Device") == {"m/foo": (2, 15, 15), IDLE: (0, 10, 10)}
+    assert our_ops("gpu", "Device") == {"m/foo": (3, 15, 15), IDLE: (0, 10, 10)}
 
 
 def test_tv6_d9_bfloat16_is_16_bit(theirs: dict[str, dict[str, Any]]) -> None:

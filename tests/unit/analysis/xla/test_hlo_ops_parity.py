@@ -35,7 +35,7 @@ class Case:
 
 @pytest.fixture(scope="module")
 def gpu(capture_of: Callable[[str], Path]) -> Case:
-    """A GPU that runs each op of a compiled Keras step up to three times, in two kernels each, and ops of TensorFlow."""
+    """A GPU that runs each op of a compiled Keras step up to three times, in a kernel each (D15), and ops of TensorFlow."""
     whole = read_xspace(capture_of("xla_fit").read_bytes())
     blob = max(whole.blobs, key=len)
     modules = read_hlo_modules(whole)
@@ -50,6 +50,7 @@ def gpu(capture_of: Callable[[str], Path]) -> Case:
             hlo_op=f"thunk::{name}" if k else name,
             hlo_module="m",
             program_id=1,
+            scope_range_id=10 * i + k,
         )
         for i, name in enumerate(names)
         for k in range(1 + i % 3)
