@@ -16,7 +16,7 @@ from tests.browser.full_run import PLAIN, write_run
 from tfprof_widgets.analysis.columns.registry import TABLES
 
 OF_A_PROFILE = (
-    *("events", "flows", "steps", "workers", "ops", "kernels", "hlo_ops", "layers", "source_lines", "scopes"),
+    *("events", "flows", "steps", "workers", "ops", "kernels", "copies", "hlo_ops", "layers", "source_lines", "scopes"),
     *("variables", "hosts", "stragglers", "communication", "advice_table", "counters", "system", "system_findings"),
     *("overview.breakdown", "overview.top_ops", "overview.tf_functions", "memory.summary"),
     *(f"input_pipeline.{name}" for name in ("categories", "ops", "steps", "hosts", "pipelines", "iterators")),

@@ -45,6 +45,7 @@ def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
         "steps": results.step_frame,
         "ops": results.ops,
         "kernels": results.kernels.frame,
+        "copies": results.copies,
         "hlo_ops": results.hlo_ops.frame,
         "layers": results.layers.frame,
         "source_lines": results.source_lines.frame,

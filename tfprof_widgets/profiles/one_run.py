@@ -111,6 +111,7 @@ class Profile:
         return Selection(self.run.results, None, ()).op_statistics(by=by, idle=idle)
 
     kernels = table_at("run.results.kernels.frame", "Empty when nothing ran on a GPU.")
+    copies = table_at("run.results.copies", "See `compute_copies`. Empty where no GPU copied anything.")
     hlo_ops = table_at("run.results.hlo_ops.frame", "Empty when no compiled program ran.")
     layers = table_at(
         "run.results.layers.frame",

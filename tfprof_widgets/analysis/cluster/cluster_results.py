@@ -46,6 +46,7 @@ from .host_summary import HostSummary
 from .left_out import left_out
 from .low_detail import merge_low_detail, pieces_of
 from .merged_advice import reduced_advice
+from .merged_copies import merge_copies
 from .merged_costs import total_costs
 from .merged_hlo import MergedHlo, merge_hlo
 from .merged_input import ReducedTfData, merge_tf_data
@@ -141,6 +142,11 @@ class ClusterResults(Totals):
     def kernels(self) -> KernelTable:
         """Code that ran on device streams."""
         return merge_kernels(self.every["kernels"])
+
+    @cached_property
+    def copies(self) -> pd.DataFrame:
+        """The `copies` table."""
+        return merge_copies(self.every["copies"])
 
     @cached_property
     def units(self) -> Units:

@@ -24,6 +24,7 @@ from .exchanges import summarize_communication
 from .host_advice import host_advice
 from .low_detail import low_detail
 from .memory_summary import summarize_memory
+from .merged_copies import summarize_copies
 from .merged_hlo import summarize_hlo
 from .merged_input import summarize_input
 from .merged_kernels import summarize_kernels
@@ -96,6 +97,7 @@ def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
         **summarize_ops(results, units),
         "hlo_ops": summarize_hlo(results.hlo_ops, units.hlo),
         "kernels": summarize_kernels(results.kernels),
+        "copies": summarize_copies(results.copies),
         **summarize_memory(results.memory, results.memory_by_op),
         **summarize_input(results.tf_data),
     }
@@ -108,6 +110,7 @@ def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
             "steps": len(results.steps.frame),
             "units": units.n_all,
             "kernels": len(results.kernels.frame),
+            "copies": len(results.copies),
             "memory_ops": len(results.memory_by_op.name),
             "pipelines": len(results.tf_data.pipelines),
         },

@@ -11,6 +11,8 @@ from ..base.wording import plural
 from . import memory_summary, merged_hlo
 from .exchanges import OTHERS as OTHER_EXCHANGES
 from .host_summary import HostSummary
+from .merged_copies import MAX_COPIES
+from .merged_copies import OTHERS as OTHER_COPIES
 from .merged_input import MAX_PIPELINES
 from .merged_kernels import MAX_KERNELS
 from .merged_kernels import OTHERS as OTHER_KERNELS
@@ -30,6 +32,8 @@ def _sentences(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Ite
     yield from _outlined_steps(summaries, sums)
     yield from _cut(summaries, "units", MAX_UNITS, "ran more ops", f"the {{}} {listed} {OTHER_OPS!r}")
     yield from _cut(summaries, "kernels", MAX_KERNELS, "ran more kernels", f"the {{}} {listed} {OTHER_KERNELS!r}")
+    told = "with the most exposed time are listed, the others are in the row"
+    yield from _cut(summaries, "copies", MAX_COPIES, "copied more tensors", f"the {{}} {told} {OTHER_COPIES!r}")
     told = "that allocated most are told apart, the bytes of the others are those of"
     told = f"the {{}} {told} {memory_summary.OTHERS!r}"
     yield from _cut(summaries, "memory_ops", memory_summary.MAX_OPS, "allocated memory for more ops", told)

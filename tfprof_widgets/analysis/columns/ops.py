@@ -52,6 +52,21 @@ op_statistics(by="type"): an op type, those of devices before those of the host,
     type                    text   such as `MatMul`
     n_ops                   int    how many ops of the type ran
     *self_times
+copies: the copies of one tensor, direction and kind of memory on GPUs, most exposed time first
+    direction               text   `host to device`, `device to host`, `device to device` or `host to host`
+    source                  text   memory read: `pageable`, `pinned`, `device`, ...; empty where the trace does not tell
+    destination             text   memory written, likewise
+    op                      text   that made the tensor, else the one that copies; empty where the trace names none
+    read_by                 text   the op that reads the tensor, empty where the trace does not tell
+    tensor                  text   TensorFlow's name of the edge between the two, empty where there is none
+    occurrences             int    copies
+    bytes                   int    of all of them, 0 where the trace does not tell
+    bytes_per_copy          float  the mean; NaN where the trace does not tell [bytes]
+    total_time_ms           float  on the device
+    gb_per_s                float  bytes over that time, 10^9 a second; NaN where the trace does not tell [GB/s]
+    hidden_time_ms          float  the part beside kernels of the same device
+    exposed_time_ms         float  the part in which no kernel ran there
+    round_trips             int    copies that bring back in a step what was copied to the host, or what was made of it there
 kernels: a kernel by name, launch and op, most total time first
     rank                    int    the row, from 1
     name                    text   its C++ signature

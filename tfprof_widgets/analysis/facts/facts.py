@@ -20,6 +20,7 @@ from ..input.tf_data import TfData, compute_tf_data
 from ..layers.layer_memory import OpMemory, memory_by_op
 from ..layers.op_scopes import OpScopes, compute_op_scopes
 from ..memory.memory import MemoryProfile, compute_memory
+from ..ops.copies import compute_copies
 from ..ops.hlo_ops import HloOps, compute_hlo_ops
 from ..ops.host_totals import HostTotals, compute_host_totals
 from ..ops.kernel_units import kernel_units
@@ -172,6 +173,11 @@ class Facts(Totals):
     def kernels(self) -> Kernels:
         """Code that ran on device streams."""
         return compute_kernels(self.trace, self.occurrences, self.op_shares, self.kernel_units)
+
+    @cached_property
+    def copies(self) -> pd.DataFrame:
+        """The `copies` table."""
+        return compute_copies(self.trace, self.steps, self.event_op, self.op_shares)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

@@ -96,6 +96,11 @@ class Totals(ABC):
 
     @property
     @abstractmethod
+    def copies(self) -> pd.DataFrame:
+        """The `copies` table."""
+
+    @property
+    @abstractmethod
     def memory(self) -> MemoryTables:
         """Memory by allocator."""
 

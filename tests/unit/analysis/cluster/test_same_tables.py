@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same, gains
+from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same, copies, gains
 from tests.unit.analysis.cluster.conftest import RUNS
+from tfprof_widgets.analysis.cluster import merged_copies
 from tfprof_widgets.analysis.memory.memory_growth import MemoryGrowth
-from tfprof_widgets.analysis.results import AnyResults
+from tfprof_widgets.analysis.results import AnyResults, Results
+from tfprof_widgets.opening.open import open_traces
 
 TABLES: dict[str, Callable[[AnyResults], pd.DataFrame]] = {
     "steps": lambda results: results.steps.frame,
@@ -80,6 +83,23 @@ def test_tables_are_those_of_the_files_read_whole(run: str, table: str, both_of:
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_that_is_compared_has_rows_in_some_run(table: str, both_of: Callable[[str], Both]) -> None:
     assert any(len(TABLES[table](both_of(run).whole)) for run in RUNS)
+
+
+def test_copies_and_executions_on_devices_of_hosts_add_up(
+    capture_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = copies(open_traces(capture_of("h100_lstm")).trace, ["b", "a"])
+    both = Both.of_traces(traces)
+    assert len(both.whole.copies) > 10
+    assert_same(both.reduced.copies, both.whole.copies)
+    counts = [one.ops.set_index(["device", "name"])["occurrences"] for one in (both.reduced, both.whole)]
+    pd.testing.assert_series_equal(*counts, check_like=True)
+    assert (both.whole.copies["occurrences"] == 2 * Results(traces[0]).copies["occurrences"]).all()
+    monkeypatch.setattr(merged_copies, "MAX_COPIES", 3)
+    cut = Both.of_traces(traces).reduced
+    assert len(cut.copies) == 4
+    assert cut.copies["bytes"].sum() == both.whole.copies["bytes"].sum()
+    assert merged_copies.OTHERS in cut.copies["op"].tolist()
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -1,0 +1,112 @@
+"""Copies between host and device: of what, between which memory, how fast, and what hid behind kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.builders import Event, U, event, line, plane, trace
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+
+TO_DEVICE, TO_HOST = "host to device", "device to host"
+
+
+def copies_of(path: Path) -> pd.DataFrame:
+    return Results(read_xspace(path.read_bytes())).copies
+
+
+def test_the_images_of_a_compiled_resnet_are_copied_from_pageable_memory_while_nothing_computes(
+    capture_of: Callable[[str], Path],
+) -> None:
+    copies = copies_of(capture_of("h100_resnet_xla"))
+    images = copies.iloc[0]
+    assert images[["direction", "source", "destination", "op", "occurrences"]].tolist() == [
+        *(TO_DEVICE, "pageable", "device", "IteratorGetNext", 10)
+    ]
+    assert images["read_by"] == "StatefulPartitionedCall"
+    assert images["bytes_per_copy"] == 39_321_600  # 128 images of 160 x 160 x 3 in 32 bits
+    assert images["gb_per_s"] == pytest.approx(8.0, abs=0.05)
+    assert images["hidden_time_ms"] == 0
+    to_device = copies[copies["direction"] == TO_DEVICE]
+    assert to_device["exposed_time_ms"].sum() / 10 == pytest.approx(4.95, abs=0.01)
+
+
+def test_pinned_memory_is_copied_six_times_as_fast(capture_of: Callable[[str], Path]) -> None:
+    images = copies_of(capture_of("h100_cnn_input")).iloc[0]
+    assert images[["direction", "source", "op", "occurrences"]].tolist() == [
+        *(TO_DEVICE, "pinned", "IteratorGetNext", 20)
+    ]
+    assert images["gb_per_s"] == pytest.approx(47.2, abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["h100_lstm", "h100_transformer_loop"])
+def test_what_an_op_on_the_host_reads_from_the_device_and_hands_back_makes_a_round_trip(
+    name: str, capture_of: Callable[[str], Path]
+) -> None:
+    copies = copies_of(capture_of(name)).set_index("op")
+    (op,) = copies.index[copies["round_trips"] > 0]
+    assert op.endswith("embedding_1/Reshape_1")  # of int32, which TensorFlow computes on the host
+    assert (copies.loc[op, "direction"], copies.loc[op, "round_trips"]) == (TO_DEVICE, 12)
+    assert copies.loc[copies["read_by"] == op, "direction"].tolist() == [TO_HOST]
+
+
+def test_copies_of_an_eager_loop_are_those_of_its_constants_and_of_its_results(
+    capture_of: Callable[[str], Path],
+) -> None:
+    copies = copies_of(capture_of("h100_eager"))
+    assert copies[["direction", "op", "occurrences", "bytes"]].to_numpy().tolist() == [
+        [TO_HOST, "", 12, 48],
+        [TO_DEVICE, "eager/_EagerConst", 4, 16],
+    ]
+
+
+def test_a_trace_of_2020_tells_sizes_but_not_the_kind_of_memory(capture_of: Callable[[str], Path]) -> None:
+    copies = copies_of(capture_of("v100"))
+    assert (copies["source"] == "").all()
+    assert copies["bytes"].sum() > 0
+    assert copies["occurrences"].sum() == 226
+
+
+def copy(name: str, at: float, us: float, call: int, **stats: Any) -> Event:
+    kinds = {"memcpy_details": f"kind_src:pinned kind_dst:device size:{2000 * call} dest:0 async:1"}
+    return event(name, at, us, correlation_id=U(call), **kinds | stats)
+
+
+def drawn(*streams: tuple[Event, ...], n_devices: int = 1) -> pd.DataFrame:
+    lines = [line(f"Stream #{k}", *events, id=k + 1) for k, events in enumerate(streams)]
+    devices = [plane(f"/device:GPU:{k}", *lines) for k in range(n_devices)]
+    steps = [event("train", at, 100, _r=1, step_num=at // 100, group_id=at // 100) for at in (0, 100)]
+    return Results(trace(plane("/host:CPU", line("python", *steps)), *devices)).copies
+
+
+def test_a_copy_is_hidden_while_a_kernel_runs_on_its_device_and_not_behind_copies_and_memsets() -> None:
+    kernels = (event("gemm", 12, 3, correlation_id=U(8)), event("gemm", 13, 4, correlation_id=U(9)))
+    others = (
+        event("Memset", 20, 5, correlation_id=U(7), Memset_details="kind:device"),
+        copy("MemcpyD2H", 10, 10, 2),
+    )
+    copies = drawn((copy("MemcpyH2D", 10, 10, 1), copy("MemcpyH2D", 20, 5, 3)), kernels, others, n_devices=2)
+    found = copies.set_index("direction")[["occurrences", "bytes", "hidden_time_ms", "exposed_time_ms", "gb_per_s"]]
+    assert found.loc[TO_DEVICE].tolist() == pytest.approx([4, 16_000, 0.010, 0.020, 16_000 / 30e3])
+    assert found.loc[TO_HOST].tolist() == pytest.approx([2, 8_000, 0.010, 0.010, 8_000 / 20e3])
+
+
+@pytest.mark.parametrize(("back_at", "n"), [(30, 1), (5, 0), (130, 0)], ids=["later", "before", "in the next step"])
+def test_a_round_trip_ends_in_its_step(back_at: int, n: int) -> None:
+    out = copy("MemcpyD2H", 10, 10, 1, **{"from": "net/a", "to": "net/on_host"}, group_id=0)
+    back = copy("MemcpyH2D", back_at, 5, 2, **{"from": "net/on_host", "to": "net/b"}, group_id=back_at // 100)
+    copies = drawn((out, back))
+    assert copies.set_index("direction")["round_trips"].to_dict() == {TO_HOST: 0, TO_DEVICE: n}
+
+
+def test_without_a_gpu_there_are_none_and_what_is_not_told_is_not_a_number() -> None:
+    assert drawn().empty
+    (row,) = drawn((event("MemcpyH2D", 0, 5, correlation_id=U(1)),)).to_dict("records")
+    assert (row["bytes"], row["source"], row["op"], row["read_by"], row["tensor"]) == (0, "", "", "", "")
+    assert pd.isna(row["gb_per_s"])
+    assert pd.isna(row["bytes_per_copy"])
