@@ -52,7 +52,7 @@ _TF_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
 _REMOTE_CALL = "EagerService"
 """`EagerService:Enqueue` is work that another task handed to this one, around all that it leads to."""
-COMPILATION = re.compile(r"\w*Compiler::|XlaCompil|XlaAutotun|Compiling ")
+COMPILATION = re.compile(r"\w*Compiler::|XlaCompil|XlaAutotun|cu(dnn|blas|blaslt)_autotun|Compiling ")
 """In front of the names of events in which a compiler works or tries kernels; `Compiling IR:main_kernel_1` is no op."""
 _TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")
 _MEMCPY = {

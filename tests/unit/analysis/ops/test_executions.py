@@ -113,9 +113,10 @@ def test_a_range_counts_an_execution_of_which_it_has_a_part() -> None:
     assert counts == [1, 2, 2]
 
 
-def test_kernels_that_a_compiler_tries_are_no_executions() -> None:
+@pytest.mark.parametrize("compiling", ["XlaCompile:", "XlaAutotunerMeasurement:", "cudnn_autotuning"])
+def test_kernels_that_a_compiler_tries_are_no_executions(compiling: str) -> None:
     host = (
-        event("XlaCompile:", 0, 20),
+        event(compiling, 0, 20),
         event("cuLaunchKernel", 5, 1, correlation_id=U(1)),
         event("cuLaunchKernel", 30, 1, correlation_id=U(2)),
     )
