@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.harness import CHROMIUM_ARGUMENTS, Notebook, Server, opened
+from tests.browser.harness import CHROMIUM_ARGUMENTS, Notebook, Server, opened, opened_in, page_of
+from tests.browser.listeners import WATCH_LISTENERS
 from tests.browser.widget_host import KernelSide, WidgetHost, widget_host
 from tools import chromium
 
@@ -37,7 +38,7 @@ def chromium_path() -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(chromium_path: Path) -> Iterator[Browser]:
     # Not for the session: Playwright's event loop stays the running one of this thread, and other tests have theirs.
     with sync_playwright() as playwright:
@@ -58,10 +59,11 @@ def notebook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server
         yield server
 
 
-@pytest.fixture
-def open_lab(browser: Browser, lab_server: Server) -> Open:
-    """`open_lab("name.ipynb")` opens a notebook of `lab_server.root` in JupyterLab."""
-    return partial(opened, browser, lab_server)
+@pytest.fixture(scope="package")
+def open_lab(browser: Browser, lab_server: Server) -> Iterator[Open]:
+    """`open_lab("name.ipynb")` opens a notebook of `lab_server.root` in a JupyterLab that shows one after the other."""
+    with page_of(browser, at_start=WATCH_LISTENERS) as page:
+        yield partial(opened_in, page, lab_server)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from typing import Any
 
 import nbformat
 from jupyter_client import BlockingKernelClient
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Route
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PYTHON_PATH = f"{ROOT}{os.pathsep}{Path(__file__).parent / 'quick_start'}"
@@ -44,6 +44,18 @@ SIZE_PX = (1400, 1000)
 NO_EVAL = "script-src 'self' 'unsafe-inline' blob:; worker-src 'self' blob:"
 """A Content-Security-Policy that refuses `eval` and `new Function`. JupyterLab itself needs them: there it is only reported
 who else uses them."""
+OPEN_NEXT = """async (path) => {
+    globalThis.tfprofManager = undefined;
+    globalThis.tfprofShowsNothing = false;
+    await (await window.jupyterapp.commands.execute("docmanager:open", { path })).context.ready;
+}"""
+CLOSE = """async () => {
+    const shown = window.jupyterapp.shell.currentWidget;
+    shown.context.model.dirty = false;  // nobody is asked whether to save it
+    await shown.context.sessionContext.shutdown();
+    shown.dispose();
+    globalThis.tfprofShowsNothing = true;
+}"""
 LAB_OPTIONS = {"lab": "LabApp", "notebook": "JupyterNotebookApp"}
 
 
@@ -130,9 +142,12 @@ class Notebook:
         self.errors: list[str] = []
         """Uncaught errors and `console.error` lines since the notebook was open."""
         page.on("console", self._on_console)
-        page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
+        page.on("pageerror", self._on_page_error)
         page.context.route("**/*", self._on_request)
         self._client: BlockingKernelClient | None = None
+
+    def _on_page_error(self, error: Error) -> None:
+        self.errors.append(f"uncaught: {error}")
 
     def _on_console(self, message: ConsoleMessage) -> None:
         source = message.location.get("url", "")
@@ -148,8 +163,11 @@ class Notebook:
             route.abort()
 
     def open(self) -> Notebook:
-        """Load the page and wait until the kernel is idle."""
-        self.page.goto(self.server.url(self.name))
+        """Load the page, unless it is a JupyterLab that shows nothing, and wait until the kernel is idle."""
+        if self.page.evaluate("globalThis.tfprofShowsNothing"):
+            self.page.evaluate(OPEN_NEXT, self.name)
+        else:
+            self.page.goto(self.server.url(self.name))
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=WAIT_S * 1000)
         self.page.wait_for_function("window.jupyterapp?.commands.hasCommand('notebook:run-all-cells')")
         self.wait_for_kernel("idle")
@@ -269,13 +287,18 @@ class Notebook:
         return path
 
     def close(self) -> None:
-        """Close the page and end the kernel."""
+        """Have the page show nothing, and end the kernel."""
         if self._client is not None:
             self._client.stop_channels()
-        self.page.context.close()
-        for session in self.server.api("sessions"):
-            if session["path"] == self.name:
-                self.server.api(f"sessions/{session['id']}", method="DELETE")
+        try:
+            self.page.evaluate(CLOSE)
+        finally:
+            self.page.remove_listener("console", self._on_console)
+            self.page.remove_listener("pageerror", self._on_page_error)
+            self.page.context.unroute("**/*", self._on_request)
+            for session in self.server.api("sessions"):
+                if session["path"] == self.name:
+                    self.server.api(f"sessions/{session['id']}", method="DELETE")
 
 
 @contextlib.contextmanager
@@ -286,10 +309,26 @@ def opened(
 
     `at_start` is a script that runs in the page before all others.
     """
+    with page_of(browser, size_px=size_px, at_start=at_start) as page, opened_in(page, server, name) as notebook:
+        yield notebook
+
+
+@contextlib.contextmanager
+def page_of(browser: Browser, *, size_px: tuple[int, int] = SIZE_PX, at_start: str = "") -> Iterator[Page]:
+    """An empty page in a fresh browser profile, in which the script `at_start` runs before all others."""
     context = browser.new_context(viewport={"width": size_px[0], "height": size_px[1]})
     if at_start:
         context.add_init_script(at_start)
-    notebook = Notebook(context.new_page(), server, name)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+@contextlib.contextmanager
+def opened_in(page: Page, server: Server, name: str) -> Iterator[Notebook]:
+    """The same in a page, which may have shown others; to load JupyterLab takes ten times as long as to open one in it."""
+    notebook = Notebook(page, server, name)
     try:
         yield notebook.open()
     except BaseException:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from tests.browser.harness import SCREENSHOTS, Notebook, Server, opened, poll, write_notebook
+from tests.browser.conftest import Open
+from tests.browser.harness import SCREENSHOTS, Notebook, Server, poll, write_notebook
 from tests.browser.linked_views import LinkedViews
 from tests.browser.test_accessibility import AUDIT, AXE
 
@@ -49,10 +50,10 @@ CLIPPED = """panel => [...panel.querySelectorAll(".tfp-card")].filter((card) => 
 
 
 @pytest.fixture(scope="module")
-def shown(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def shown(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     """A notebook in JupyterLab with the profile of the training."""
     write_notebook(lab_server.root / "advice.ipynb", *CELLS)
-    with opened(browser, lab_server, "advice.ipynb") as notebook:
+    with open_lab("advice.ipynb") as notebook:
         notebook.run_cell(MODEL, timeout_s=180)
         notebook.run_cell(FIT, timeout_s=180)
         notebook.view("timeline").locator("canvas").first.wait_for()

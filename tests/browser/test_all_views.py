@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Locator
 
+from tests.browser.conftest import Open
 from tests.browser.full_run import OTHER, PLAIN, write_run
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
-from tests.browser.listeners import COUNT_LISTENERS, PROBE, WATCH_LISTENERS
+from tests.browser.harness import Notebook, Server, poll, write_notebook
+from tests.browser.listeners import COUNT_LISTENERS, PROBE
 from tests.browser.tabs import TABS, open_tab
 
 CELLS = (
@@ -39,10 +40,10 @@ OF_OTHER = {"op": OTHER, "line": 3, "layer": "net/conv", "scope": "net/conv", "k
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     write_run(lab_server.root / "full_run", PLAIN)
     write_notebook(lab_server.root / "full.ipynb", *CELLS)
-    with opened(browser, lab_server, "full.ipynb", at_start=WATCH_LISTENERS) as notebook:
+    with open_lab("full.ipynb") as notebook:
         for cell in (LOAD, SHOW, PROBED):
             notebook.run_cell(cell)
         open_all(notebook)

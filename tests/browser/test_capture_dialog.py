@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Locator
 
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.conftest import Open
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.unit.capture.remote.processes import TrainingProcess
 from tests.unit.capture.remote.training import free_port
 
@@ -29,9 +30,9 @@ def worker() -> Iterator[TrainingProcess]:
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     write_notebook(lab_server.root / "dialog.ipynb", *CELLS)
-    with opened(browser, lab_server, "dialog.ipynb") as notebook:
+    with open_lab("dialog.ipynb") as notebook:
         notebook.run_cell(PREPARE)
         notebook.run_cell(SHOW)
         yield notebook

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 
+from tests.browser.conftest import Open
 from tests.browser.drawings import N_LARGE, N_NEEDLES, large_space
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.listeners import PROBE
 
 LOAD, PROBED, LEFT_OUT, SHOW_BUSY = range(4)
@@ -46,11 +46,11 @@ async ([id, drops]) => {
 
 
 @pytest.fixture(params=[False, True], ids=["binary", "buffers dropped"])
-def shown(request: pytest.FixtureRequest, browser: Browser, lab_server: Server) -> Iterator[tuple[Notebook, bool]]:
+def shown(request: pytest.FixtureRequest, open_lab: Open, lab_server: Server) -> Iterator[tuple[Notebook, bool]]:
     """The dashboard of the large trace, its kernel still busy, and whether binary buffers are lost on the way."""
     (lab_server.root / "large.xplane.pb").write_bytes(large_space())
     write_notebook(lab_server.root / "large.ipynb", *CELLS)
-    with opened(browser, lab_server, "large.ipynb") as notebook:
+    with open_lab("large.ipynb") as notebook:
         for cell in (LOAD, PROBED, LEFT_OUT):
             notebook.run_cell(cell)
         notebook.page.wait_for_function("globalThis.tfprofManager")

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Locator, Page
 
+from tests.browser.conftest import Open
 from tests.browser.drawings import CLOSING, MARKUP, hostile_space
 from tests.browser.full_run import HOSTILE, write_run
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.tabs import TABS, open_tab
 
 CELLS = (
@@ -20,6 +21,9 @@ CELLS = (
     "full = tfprof.load('hostile_run')\nfull.to_html('hostile_run.html')",
     "prof",
     "full.dashboard()",
+    "prof.scope_icicle()",
+    "prof.worker_chart()",
+    "prof.source_view()",
 )
 IS_MARKUP = """() => document.querySelectorAll('img[src="x"], [onerror]').length"""
 SHOWN = {
@@ -39,11 +43,11 @@ TEXTS = """root => [...root.querySelectorAll("*")].flatMap((element) =>
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     (lab_server.root / "hostile.xplane.pb").write_bytes(hostile_space())
     write_run(lab_server.root / "hostile_run", HOSTILE)
     write_notebook(lab_server.root / "hostile.ipynb", *CELLS)
-    with opened(browser, lab_server, "hostile.ipynb") as notebook:
+    with open_lab("hostile.ipynb") as notebook:
         for cell in (0, 1):
             notebook.run_cell(cell)
         notebook.view("timeline").locator("canvas").first.wait_for()
@@ -125,6 +129,27 @@ def test_exported_pages_show_the_names_as_text(full: Notebook, lab_server: Serve
         assert_shows(page.locator(f'[data-tfprof="{view}"]'), texts)
         assert_is_text(page)
     page.close()
+
+
+@pytest.fixture(scope="module")
+def alone(full: Notebook) -> Notebook:
+    """The same page with views of the first run outside of a dashboard; now the last ones shown."""
+    for cell in (3, 4, 5):
+        full.run_cell(cell)
+    return full
+
+
+def test_names_of_scopes_and_hosts_are_text_in_views_alone(alone: Notebook) -> None:
+    assert_shows(alone.view("worker_chart"), [MARKUP])
+    cells = alone.view("scope_icicle").locator(".cell")
+    poll(lambda: cells.count() > 3, "no cells of scopes")
+    for cell in cells.all():
+        cell.hover()
+    assert_is_text(alone.page)
+
+
+def test_a_loaded_trace_without_sources_says_why_and_what_to_do(alone: Notebook) -> None:
+    assert_shows(alone.view("source_view"), ["No source lines in this profile", "%%tfprofile"])
 
 
 def test_nothing_failed(notebook: Notebook) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 
+from tests.browser.conftest import Open
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 
 LOAD, SHOW = range(2)
 CELLS = (
@@ -34,7 +34,7 @@ prof = tfprof.load("late")
 """,
     "prof.overview_panel()",
 )
-WATCH = """
+WATCH = """() => {
 window.tfprofSizes = [];
 const watch = () => {
     for (const panel of document.querySelectorAll(".tfp-ov")) {
@@ -43,20 +43,21 @@ const watch = () => {
         window.tfprofSizes.push({ width: panel.clientWidth, height: panel.clientHeight, waits, cards });
     }
 };
-document.addEventListener("DOMContentLoaded", () => {
-    new MutationObserver(watch).observe(document.body, { subtree: true, childList: true, characterData: true });
-});
-"""
+window.tfprofObserver = new MutationObserver(watch);
+window.tfprofObserver.observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     write_run(lab_server.root / "late", PLAIN)
     write_notebook(lab_server.root / "late_advice.ipynb", *CELLS)
-    with opened(browser, lab_server, "late_advice.ipynb", at_start=WATCH) as notebook:
+    with open_lab("late_advice.ipynb") as notebook:
         notebook.run_cell(LOAD)
+        notebook.page.evaluate(WATCH)
         notebook.run_cell(SHOW)
         yield notebook
+        notebook.page.evaluate("window.tfprofObserver.disconnect()")
 
 
 def test_the_cards_come_after_the_overview_and_move_nothing(notebook: Notebook) -> None:

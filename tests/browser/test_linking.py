@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 
+from tests.browser.conftest import Open
 from tests.browser.drawings import FIRST, FIRST_EVENT, FIRST_MIDDLE_US, SECOND, SECOND_EVENT, STEP_US, linked_space
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.tabs import open_tab
 
 LOAD, SHOW, BUSY = range(3)
@@ -27,11 +27,11 @@ RULER_MIDDLE_PX = 37
 
 
 @pytest.fixture(scope="module")
-def shown(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def shown(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     """A notebook in JupyterLab with the dashboard of the drawn trace."""
     (lab_server.root / "linked.xplane.pb").write_bytes(linked_space())
     write_notebook(lab_server.root / "linked.ipynb", *CELLS)
-    with opened(browser, lab_server, "linked.ipynb") as notebook:
+    with open_lab("linked.ipynb") as notebook:
         for cell in (LOAD, SHOW):
             notebook.run_cell(cell)
         notebook.view("timeline").locator("canvas").first.wait_for()

@@ -98,3 +98,4 @@ def check_exported_page(notebook: Notebook) -> None:
     assert page.locator('[role="alert"]').all_inner_texts() == []
     assert failures == []
     assert notebook.refused == []
+    page.close()

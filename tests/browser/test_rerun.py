@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser
 
+from tests.browser.conftest import Open
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
-from tests.browser.listeners import COUNT_LISTENERS, PROBE, WATCH_LISTENERS
+from tests.browser.harness import Notebook, Server, poll, write_notebook
+from tests.browser.listeners import COUNT_LISTENERS, PROBE
 from tests.browser.tabs import open_tab
 
 N_WARM, N_RUNS = 4, 10
@@ -37,10 +37,10 @@ class Use:
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     write_run(lab_server.root / "rerun", PLAIN)
     write_notebook(lab_server.root / "rerun.ipynb", *CELLS)
-    with opened(browser, lab_server, "rerun.ipynb", at_start=WATCH_LISTENERS) as notebook:
+    with open_lab("rerun.ipynb") as notebook:
         notebook.run_cell(PREPARE)
         notebook.page.wait_for_function("globalThis.tfprofManager")
         yield notebook

@@ -14,6 +14,7 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Page, Route
 
 import tfprof_widgets as tfprof
+from tests.browser.conftest import Open
 from tests.browser.drawings import N_LARGE, large_space
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import ROOT, Server, opened, poll, write_notebook
@@ -24,11 +25,11 @@ LOADED = "[name for name in __import__('sys').modules if name.startswith('tfprof
 
 
 @pytest.fixture(scope="module")
-def saved(browser: Browser, lab_server: Server) -> str:
+def saved(open_lab: Open, lab_server: Server) -> str:
     """Name of a notebook that JupyterLab saved with its widgets; its kernel is gone."""
     write_run(lab_server.root / "saved_run", PLAIN)
     write_notebook(lab_server.root / "saved.ipynb", *CELLS)
-    with opened(browser, lab_server, "saved.ipynb") as notebook:
+    with open_lab("saved.ipynb") as notebook:
         notebook.run_all()
         notebook.view("timeline").locator("canvas").first.wait_for()
         notebook.save_with_widgets()

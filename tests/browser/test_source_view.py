@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Locator
 
-from tests.browser.drawings import MARKUP, hostile_space
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.conftest import Open
+from tests.browser.drawings import MARKUP
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 
 FIT = f"""%%tfprofile -o prof --view none
 model = keras.Sequential([
@@ -28,30 +29,14 @@ CELLS = (
     "prof.scope_icicle()",
     "prof.worker_chart()",
 )
-HOSTILE_CELLS = (
-    "import tfprof_widgets as tfprof\nprof = tfprof.load('places.xplane.pb')",
-    "prof.scope_icicle()",
-    "prof.worker_chart()",
-    "prof.source_view()",
-)
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     write_notebook(lab_server.root / "lines.ipynb", *CELLS)
-    with opened(browser, lab_server, "lines.ipynb") as notebook:
+    with open_lab("lines.ipynb") as notebook:
         notebook.run_all()
         notebook.view("worker_chart").wait_for()
-        yield notebook
-
-
-@pytest.fixture(scope="module")
-def hostile(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
-    (lab_server.root / "places.xplane.pb").write_bytes(hostile_space())
-    write_notebook(lab_server.root / "places.ipynb", *HOSTILE_CELLS)
-    with opened(browser, lab_server, "places.ipynb") as notebook:
-        notebook.run_all()
-        notebook.view("source_view").wait_for()
         yield notebook
 
 
@@ -120,20 +105,3 @@ def test_the_views_are_drawn_in_both_themes_and_nothing_failed(notebook: Noteboo
     assert notebook.page.locator('[role="alert"]').all_inner_texts() == []
     assert notebook.refused == []
     assert notebook.errors == []
-
-
-def test_hostile_names_of_scopes_and_hosts_are_text(hostile: Notebook) -> None:
-    assert MARKUP in hostile.view("worker_chart").inner_text()
-    cells = hostile.view("scope_icicle").locator(".cell")
-    assert cells.count() > 3
-    for cell in cells.all():
-        cell.hover()
-    assert hostile.page.evaluate("window.tfprofHacked") is None
-    assert hostile.page.evaluate("""() => document.querySelectorAll('img[src="x"], [onerror]').length""") == 0
-
-
-def test_a_loaded_trace_without_sources_says_why_and_what_to_do(hostile: Notebook) -> None:
-    text = hostile.view("source_view").inner_text()
-    assert "No source lines in this profile" in text
-    assert "%%tfprofile" in text
-    assert hostile.errors == []

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Locator
 
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
+from tests.browser.conftest import Open
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.builders import Event, event, line, plane, session, space
 
 N_STEPS, STEP_US, N_IDLE = 6, 1000, 20
@@ -64,12 +65,12 @@ def many_space() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def shown(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def shown(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     """A notebook with two timelines whose kernel sleeps."""
     (lab_server.root / "tracks.xplane.pb").write_bytes(tracks_space())
     (lab_server.root / "many.xplane.pb").write_bytes(many_space())
     write_notebook(lab_server.root / "tracks.ipynb", *CELLS)
-    with opened(browser, lab_server, "tracks.ipynb") as notebook:
+    with open_lab("tracks.ipynb") as notebook:
         for cell in (LOAD, SHOW, SHOW_MANY):
             notebook.run_cell(cell)
         for nth in (0, 1):
