@@ -48,7 +48,7 @@ def run_python(
     with _scratch() as scratch:
         variables = {"TMPDIR": scratch, **variables}
         if sys.platform == "linux":
-            return _parent().run(program, cwd=cwd, timeout_s=timeout_s, variables=variables)
+            return parent().run(program, cwd=cwd, timeout_s=timeout_s, variables=variables)
         # elsewhere a fork of what TensorFlow has started is not safe
         return subprocess.run(
             [sys.executable, "-X", "faulthandler", "-c", program],
@@ -105,7 +105,7 @@ class Running:
             f"import runpy, sys\nsys.argv[1:] = {list(arguments)!r}",
             f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)",
         )
-        return _parent().start("\n".join(lines), cwd=ROOT, variables=variables, files=self._files)
+        return parent().start("\n".join(lines), cwd=ROOT, variables=variables, files=self._files)
 
     def read_line(self, timeout_s: float) -> str | None:
         """What it writes until the end of a line or its own end, None where nothing comes in time."""
@@ -171,7 +171,8 @@ class _Forked:
 
 
 @cache
-def _parent() -> _Parent:
+def parent() -> _Parent:
+    """The one of this process."""
     return _Parent()
 
 
@@ -218,12 +219,24 @@ class _Parent:
                 texts.append(file.read().decode(errors="replace"))
             return subprocess.CompletedProcess(program, int(code), *texts)
 
-    def start(self, program: str, *, cwd: Path, variables: Mapping[str, str], files: tuple[int, int, int]) -> _Forked:
-        """A fork that runs the program with these files of this process as its input, output and errors."""
+    def start(
+        self,
+        program: str,
+        *,
+        cwd: Path,
+        variables: Mapping[str, str],
+        files: tuple[int, ...],
+        leads_group: bool = False,
+    ) -> _Forked:
+        """A fork that runs the program with these files of this process as its input, output and errors.
+
+        One that leads a process group is not ended with the parent's.
+        """
         asked = {
             "program": program,
             "cwd": str(cwd),
             "environment": _environment(variables),
+            "leads_group": leads_group,
             "files": [f"/proc/{os.getpid()}/fd/{file}" for file in files],
         }
         return _Forked(self, int(self.ask(asked)))
@@ -270,6 +283,8 @@ def _wait_for_program() -> str | None:
             answer = fork_alone()
             if answer == 0:
                 return _begin(asked, files)
+            if asked["leads_group"]:
+                os.setpgid(answer, answer)
             for file in files:
                 os.close(file)
         print(answer, flush=True)

@@ -178,13 +178,13 @@ class Notebook:
     def wait_for_kernel(self, status: str, *, timeout_s: float = WAIT_S) -> None:
         """Wait until the browser knows the kernel to be `idle` or `busy`."""
         session = "jupyterapp.shell.currentWidget?.context?.sessionContext?.session"
-        self.page.wait_for_function(f"{session}?.kernel?.status === {status!r}", timeout=timeout_s * 1000)
+        self.page.wait_for_function(f"{session}?.kernel?.status === {status!r}", timeout=timeout_s * 1000, polling=50)
 
     def run_all(self, *, timeout_s: float = 300) -> None:
         """Run every cell and wait for the last; a failing cell fails the test with its traceback."""
         finished = "jupyterapp.commands.execute('notebook:run-all-cells').then(ok => { window.tfprofRan = ok })"
         self.page.evaluate(f"window.tfprofRan = undefined; void {finished}")
-        self.page.wait_for_function("window.tfprofRan !== undefined", timeout=timeout_s * 1000)
+        self.page.wait_for_function("window.tfprofRan !== undefined", timeout=timeout_s * 1000, polling=100)
         failed = self.page.locator('.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"]')
         if not self.page.evaluate("window.tfprofRan"):
             raise AssertionError(f"a cell of {self.name} failed:\n" + "\n".join(failed.all_inner_texts()))

@@ -8,6 +8,8 @@ from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.launcher import launch_kernel
+from jupyter_client.provisioning import local_provisioner
 from nbclient import NotebookClient
 
 from tests.warm_process import run_python
@@ -128,7 +130,11 @@ def test_memory_is_not_recorded_when_the_extension_comes_later() -> None:
     check_late(json.loads(done.stdout), "not recorded: ")
 
 
-def test_memory_is_recorded_in_part_when_the_extension_comes_later_and_onednn_allocates(tmp_path: Path) -> None:
+def test_memory_is_recorded_in_part_when_the_extension_comes_later_and_onednn_allocates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whether oneDNN allocates is decided when TensorFlow is imported: this kernel imports its own.
+    monkeypatch.setattr(local_provisioner, "launch_kernel", launch_kernel)
     (found,) = lines(run({"late": START + "%load_ext tfprof_widgets" + TELL}, str(tmp_path))["late"])
     check_late(found, "recorded in part: ")
 

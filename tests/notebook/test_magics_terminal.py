@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.warm_process import run_python
 
 pytestmark = pytest.mark.tensorflow
 
@@ -46,14 +44,8 @@ print("@@" + json.dumps(out))
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    root = Path(__file__).resolve().parents[2]
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(root)}
     folder = tmp_path_factory.mktemp("terminal")
-    environment["IPYTHONDIR"] = str(folder)
-    command = [sys.executable, "-c", SESSION]
-    done = subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=240, check=False
-    )
+    done = run_python(SESSION, cwd=folder, IPYTHONDIR=str(folder))
     assert done.returncode == 0, done.stderr[-3000:]
     *shown, facts = done.stdout.split("@@")
     result: dict[str, Any] = json.loads(facts)
