@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/patience.ts"],
     environment: "node",
     css: false,
     // No test is about speed: on a loaded machine vitest's own 5 s would make one fail that is right.

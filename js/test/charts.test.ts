@@ -159,7 +159,7 @@ describe("step chart", () => {
   });
 
   it("draws more steps than pixels as one column a pixel, with whiskers", async () => {
-    const { bokeh } = await show(stepChart, { nSteps: 900 });
+    const { bokeh } = await show(stepChart, { nSteps: 450 });
     expect(bokeh.data("bars").x.length).toBe(WIDTH);
     expect(bokeh.data("whiskers").x.length).toBe(WIDTH);
   }, 30_000);

@@ -38,7 +38,7 @@ export async function encodePack(pack: Pack): Promise<Uint8Array> {
   raw.fill(0x20, 4, start);
   raw.set(json, 4);
   for (const part of parts) raw.set(part.bytes, start + part.offset);
-  return new Uint8Array(deflateSync(raw));
+  return new Uint8Array(deflateSync(raw, { level: 1 }));
 }
 
 function dtypeOf(values: TypedArray): Dtype {

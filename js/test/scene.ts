@@ -25,7 +25,17 @@ export interface SceneOptions {
   readonly mapNames?: string[];
 }
 
+const made = new Map<string, Pack>();
+
+/** The scene of these options, made once: its tables are for all tests, its meta object is for the caller. */
 export function makeScene(options: SceneOptions = {}): Pack {
+  const key = JSON.stringify(options);
+  const { meta, tables } = made.get(key) ?? newScene(options);
+  made.set(key, { meta, tables });
+  return { meta: structuredClone(meta), tables: { ...tables } };
+}
+
+function newScene(options: SceneOptions): Pack {
   if (options.isEmpty) return emptyScene();
   const isCpu = options.isCpu ?? false;
   const nSteps = options.nSteps ?? 40;
