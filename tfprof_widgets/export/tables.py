@@ -47,6 +47,7 @@ def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
         "kernels": results.kernels.frame,
         "copies": results.copies,
         "hlo_ops": results.hlo_ops.frame,
+        **({"program_memory": results.program_memory} if isinstance(results, Results) else {}),
         "layers": results.layers.frame,
         "source_lines": results.source_lines.frame,
         "scopes": results.scopes.frame,

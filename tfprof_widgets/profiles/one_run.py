@@ -113,6 +113,17 @@ class Profile:
     kernels = table_at("run.results.kernels.frame", "Empty when nothing ran on a GPU.")
     copies = table_at("run.results.copies", "See `compute_copies`. Empty where no GPU copied anything.")
     hlo_ops = table_at("run.results.hlo_ops.frame", "Empty when no compiled program ran.")
+
+    @property
+    def program_memory(self) -> pd.DataFrame:
+        """What XLA planned to keep in the memory of each program that ran, which allocations show as one buffer of an unknown op:
+        all that lives when the program holds most. Empty when no compiled program ran, or the trace does not hold its buffers.
+
+        Raises:
+            TfProfError: of a reduced profile, which has none of it.
+        """
+        return self.run.whole("memory of compiled programs").program_memory
+
     layers = table_at(
         "run.results.layers.frame",
         "Loss, optimizer, input and all else have rows of their own, so the shares of a side add up to 1. "

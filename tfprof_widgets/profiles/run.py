@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..analysis.failure.memory_failure import MemoryFailure
-    from ..analysis.results import AnyResults
+    from ..analysis.results import AnyResults, Results
     from ..analysis.steps.interference import CaptureSummary
     from ..capture.session.record import CaptureRecord
     from ..formats.saved import SavedProfile
@@ -107,6 +107,23 @@ class Run:
         failure = None if self.facts is None else self.facts.failure
         samples = self.samples(opened.trace.origin_ns)
         return Results(opened.trace, opened.source_map, samples, failure, opened.op_graph)
+
+    def whole(self, what: str) -> Results:
+        """The results with every single execution.
+
+        Args:
+            what: what needs them, for the message.
+
+        Raises:
+            TfProfError: it is a reduced profile, which has none.
+        """
+        from ..analysis.results import Results
+
+        if isinstance(self.results, Results):
+            return self.results
+        raise TfProfError(
+            f"a reduced profile has no {what}, as it has no single executions: open one of its hosts in full, prof.host(name)"
+        )
 
     @property
     def is_reduced(self) -> bool:

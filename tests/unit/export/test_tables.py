@@ -20,9 +20,9 @@ from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export.tables import INDEX, tables, write_tables
 
 NAMES = {
-    *("events", "flows", "steps", "ops", "kernels", "copies", "hlo_ops", "layers", "source_lines", "scopes", "workers"),
-    *("memory_summary", "memory_timeline", "memory_peak", "counters", "system", "system_findings", "advice"),
-    *("variables", "tree_scope", "tree_graph", "tree_op", "tree_code"),
+    *("events", "flows", "steps", "ops", "kernels", "copies", "hlo_ops", "program_memory", "layers", "source_lines"),
+    *("scopes", "workers", "memory_summary", "memory_timeline", "memory_peak", "counters", "system", "system_findings"),
+    *("advice", "variables", "tree_scope", "tree_graph", "tree_op", "tree_code"),
     *("input_categories", "input_ops", "input_pipelines", "input_iterators"),
 }
 

@@ -101,6 +101,19 @@ hlo_ops: an op of an XLA program, devices before the host, most self time first
     flop_rate_gflops        float  arithmetic over total time; NaN where nothing is known
     memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
     source                  text   `file:line` that made it, empty where nothing tells
+program_memory: a buffer of an XLA program that lives when the program holds most, by program, the largest first
+    program_id              int    of the program
+    module                  text   the program's name
+    kind                    text   `temporary`, `parameter`, `output`, `constant`; `unused` for what nothing lives in
+    bytes                   int    of the buffer
+    peak_ratio              float  part of all buffers of the program
+    name                    text   of the instruction that gives it
+    expression              text   the instruction as HLO text
+    op_name                 text   the framework op it was compiled from, empty without
+    op_type                 text   the type of that op, empty without
+    layer                   text   of the op, empty where nothing tells
+    file                    text   with the line that made the op, empty where nothing tells
+    line                    int    its number, 0 likewise
 layers: a Keras layer, or what is in none, by side, most self time first
     device                  text   the side it ran on, `Device` or `Host`
     layer                   text   its path in the model, or what the row stands for

@@ -30,6 +30,7 @@ from ..ops.op_shares import OpShares, compute_op_shares
 from ..ops.ops import OpSums, aggregate_ops, idle_by_side, op_sums
 from ..ops.tf_functions import compute_tf_functions
 from ..ops.unit_totals import UnitTotals, compute_unit_totals
+from ..source.program_memory import compute_program_memory
 from ..steps.steps import TracedSteps, compute_steps
 from ..timeline.counters import Counters, compute_counters
 from ..xla.hlo_units import HloExecutions, hlo_executions
@@ -168,6 +169,13 @@ class Facts(Totals):
     def hlo_ops(self) -> HloOps:
         """Ops of XLA programs."""
         return compute_hlo_ops(self.occurrences, self.op_shares)
+
+    @cached_property
+    def program_memory(self) -> pd.DataFrame:
+        """What holds the memory of compiled programs at their peak."""
+        return compute_program_memory(
+            self.trace, self.occurrences.hlo, self.op_shares, layers=self.layers, lines=self.source_lines
+        )
 
     @cached_property
     def kernels(self) -> Kernels:

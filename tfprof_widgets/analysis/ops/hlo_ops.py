@@ -90,7 +90,7 @@ def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
         flop_rate_gflops=frame["flops"].to_numpy(np.float64) * n_done / seconds / 1e9,
         memory_bandwidth_gibps=frame["bytes_accessed"].to_numpy(np.float64) * n_done / seconds / 2**30,
     )
-    order = np.lexsort((np.array(frame["name"].tolist(), dtype=str), -own, frame["device"] != "Device"))
+    order = np.lexsort((pd.factorize(frame["name"], sort=True)[0], -own, frame["device"] != "Device"))
     unit_row = np.full(n_ops + len(frame), -1, np.int32)
     unit_row[n_ops + order] = np.arange(len(order))
     return HloOps(frame=ranked(frame.iloc[order].reset_index(drop=True))[list(HLO_OPS_COLUMNS)], unit_row=unit_row)

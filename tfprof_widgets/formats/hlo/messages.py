@@ -10,8 +10,8 @@ from typing import Any
 from ...errors import TraceError
 from ..wire.messages import Messages
 
-# Text is declared as bytes: one name that is not UTF-8 must not cost the module. Literals, layouts of tiles, backend
-# configurations and buffer assignments are left out: they are the bulk of a module and say nothing about cost.
+# Text is declared as bytes: one name that is not UTF-8 must not cost the module. Literals, layouts of tiles and backend
+# configurations are left out: they are the bulk of a module and say nothing about cost. Buffers are read apart, when asked for.
 _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Layout": (("minor_to_major", 1, "int64 repeated"),),
     "Shape": (
@@ -83,6 +83,28 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("stack_frame_index", 17, "StackFrameIndex"),
     ),
     "Wrapped": (("hlo_module", 1, "Module"),),
+    "Place": (("shape_index", 3, "int64 repeated"), ("instruction_id", 4, "int64")),
+    "LogicalBuffer": (("id", 1, "int64"), ("size", 2, "int64"), ("defined_at", 3, "Place")),
+    "Assigned": (("logical_buffer_id", 1, "int64"),),
+    "Allocation": (
+        ("size", 2, "int64"),
+        ("is_thread_local", 3, "bool"),
+        ("is_entry_computation_parameter", 5, "bool"),
+        ("maybe_live_out", 7, "bool"),
+        ("assigned", 9, "Assigned repeated"),
+        ("is_constant", 12, "bool"),
+    ),
+    "HeapEvent": (("kind", 1, "int32"), ("buffer_id", 2, "int64"), ("share_with_canonical_id", 5, "int64")),
+    "HeapTrace": (("events", 1, "HeapEvent repeated"),),
+    "Buffers": (
+        ("logical_buffers", 1, "LogicalBuffer repeated"),
+        ("buffer_allocations", 3, "Allocation repeated"),
+        ("heap_simulator_traces", 4, "HeapTrace repeated"),
+    ),
+    "NamedInstruction": (("name", 1, "bytes"), ("id", 35, "int64")),
+    "NamedComputation": (("instructions", 2, "NamedInstruction repeated"),),
+    "NamedModule": (("computations", 3, "NamedComputation repeated"),),
+    "WithBuffers": (("hlo_module", 1, "NamedModule"), ("buffer_assignment", 3, "Buffers")),
     "Snapshot": (("hlo", 1, "Wrapped"),),
 }
 MESSAGES = Messages("tfprof_widgets.hlo", _SCHEMA)

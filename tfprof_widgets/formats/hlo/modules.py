@@ -149,9 +149,8 @@ def read_hlo_modules(trace: Trace, *, programs: Collection[int] | None = None) -
     columns = HloColumns()
     warnings: list[str] = []
     done: set[tuple[int, int]] = set()
-    for host, name, blob in _blobs(trace):
-        told = _PROGRAM.search(name)
-        program = signed_id(int(told[1])) if told and len(told[1]) <= 20 else None
+    for host, name, blob in module_blobs(trace):
+        program = program_of(name)
         if programs is not None and program is not None and program not in programs:
             continue
         try:
@@ -166,7 +165,13 @@ def read_hlo_modules(trace: Trace, *, programs: Collection[int] | None = None) -
     return HloModules(**columns.arrays(), warnings=tuple(warnings))
 
 
-def _blobs(trace: Trace) -> Iterator[tuple[str, str, int]]:
+def program_of(name: str) -> int | None:
+    """The program that the name of a module's metadata tells; None where it tells none."""
+    told = _PROGRAM.search(name)
+    return signed_id(int(told[1])) if told and len(told[1]) <= 20 else None
+
+
+def module_blobs(trace: Trace) -> Iterator[tuple[str, str, int]]:
     """Host, metadata name and blob of each module; several windows of one process bring the same ones."""
     keys = [trace.string_ids[name] for name in _STAT_NAMES if name in trace.string_ids]
     rows = np.flatnonzero(np.isin(trace.metadata_stat_key, keys) & (trace.metadata_stat_kind == StatKind.BYTES))
