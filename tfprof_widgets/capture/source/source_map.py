@@ -72,6 +72,10 @@ class SourceRecorder:
             return f"Source lines are unknown, as they could not be noted: {type(error).__name__}: {error}."
         return " ".join(text for text in (failure, notice) if text)
 
+    def postpone(self) -> None:
+        """Leave what `write` does to the next run, or to `finish`: all notes of one capture are of the same program."""
+        self._is_behind = True
+
     def finish(self, run_dir: Path) -> str:
         """Write the sidecar of the last run again where that was spared a look; returns what `write` does."""
         if not self._is_behind:
