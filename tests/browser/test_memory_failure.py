@@ -79,3 +79,12 @@ def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
 def test_hostile_names_are_text(page: Page) -> None:
     assert page.locator("img[src='x']").count() == 0
     assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_the_overview_says_what_happened_and_nothing_of_steps(page: Page) -> None:
+    told = page.locator('[data-tfprof="overview_panel"]')
+    expect(told).to_contain_text("Relu of layer model/wide asked for 512 MiB on GPU:0")
+    expect(told).to_contain_text("What to do")
+    for words in ("a step", "Top ops", "What to change", "Mark the steps"):
+        expect(told).not_to_contain_text(words)
+    expect(page.locator('[data-tfprof="step_chart"]')).to_be_hidden()

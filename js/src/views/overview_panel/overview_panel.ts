@@ -139,7 +139,9 @@ export const overviewPanel: TraceBuilder = {
   build(view) {
     const failure = view.data.meta.memory_failure;
     if (failure) {
-      view.root.append(h("div.tfp-ov-failed", new FailurePanel(view, failure, null).element));
+      const { element } = new FailurePanel(view, failure, null);
+      element.setAttribute("aria-label", "What happened"); // the memory view has the same under its own name
+      view.root.append(h("div.tfp-ov-failed", element));
       return;
     }
     view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
