@@ -43,7 +43,7 @@ def test_the_explanation_tells_the_request_the_holders_and_what_to_do(page: Page
     expect(told.get_by_role("img")).to_have_attribute("aria-label", "400 MiB of 1,000 MiB in use, 512 MiB requested")
     expect(told).to_contain_text("What to do")
     expect(told).to_contain_text("cuda_malloc_async")
-    expect(page.get_by_role("status").filter(has_text="Out of memory").first).to_be_visible()
+    assert page.get_by_role("status").filter(has_text="Out of memory").count() == 0, "the overview tells it, once"
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     told.screenshot(path=SCREENSHOTS / f"memory_failure_{page.viewport_size['width']}.png")  # type: ignore[index]
 
