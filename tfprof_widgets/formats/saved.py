@@ -156,7 +156,8 @@ def _capture(document: object) -> CaptureFacts | None:
 
 def _failure(known: dict[str, Any]) -> Failure:
     kind, text, file, code = texts([known[name] for name in ("kind", "text", "file", "code")])
-    if is_framework_path(file):  # earlier versions took Keras for the user's where it was not installed in `site-packages`
+    # Earlier versions took Keras for the user's where it lay outside of `site-packages`.
+    if is_framework_path(file):
         file = code = ""
     return Failure(
         kind=kind[:_MAX_TEXT],
