@@ -44,6 +44,7 @@ export function hloMeta(name: string, more: Partial<HloMeta> = {}): HloMeta {
       device: "Host",
       flops: 1e6,
       bytes_accessed: 2 ** 20,
+      is_users: false,
       source: "",
       family: 3,
       ...more,

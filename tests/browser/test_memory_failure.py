@@ -43,7 +43,7 @@ def test_the_explanation_tells_the_request_the_holders_and_what_to_do(page: Page
     expect(told.get_by_role("img")).to_have_attribute("aria-label", "400 MiB of 1,000 MiB in use, 512 MiB requested")
     expect(told).to_contain_text("What to do")
     expect(told).to_contain_text("cuda_malloc_async")
-    expect(page.get_by_role("status").filter(has_text="Out of memory").first).to_be_visible()
+    assert page.get_by_role("status").filter(has_text="Out of memory").count() == 0, "the overview tells it, once"
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     told.screenshot(path=SCREENSHOTS / f"memory_failure_{page.viewport_size['width']}.png")  # type: ignore[index]
 
@@ -79,3 +79,12 @@ def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
 def test_hostile_names_are_text(page: Page) -> None:
     assert page.locator("img[src='x']").count() == 0
     assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_the_overview_says_what_happened_and_nothing_of_steps(page: Page) -> None:
+    told = page.locator('[data-tfprof="overview_panel"]')
+    expect(told).to_contain_text("Relu of layer model/wide asked for 512 MiB on GPU:0")
+    expect(told).to_contain_text("What to do")
+    for words in ("a step", "Top ops", "What to change", "Mark the steps"):
+        expect(told).not_to_contain_text(words)
+    expect(page.locator('[data-tfprof="step_chart"]')).to_be_hidden()

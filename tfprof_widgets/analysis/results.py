@@ -32,7 +32,7 @@ class Results(Facts):
     @cached_property
     def overview(self) -> Overview:
         """Step time, verdict, environment."""
-        return compute_overview(self, advice=_advice_of(self))
+        return compute_overview(self, advice=_advice_of(self), failure=self.memory_failure)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -30,9 +30,12 @@ def summarize(
         notices: sentences that come first.
         spent: seconds to start and to stop the capture and bytes it wrote, where it was captured here.
     """
-    lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices), ""]
-    parts = (_failure, _head, _advice, _breakdown, _ops, _lines, _memory, _input)
-    for part in (tell(results) for tell in parts):
+    failure = results.memory_failure
+    known = "" if failure is None else failure.notice
+    lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices if notice != known), ""]
+    parts = (_head, _advice, _breakdown, _ops, _lines, _memory, _input)
+    measured = (tell(results) for tell in parts)
+    for part in measured if failure is None else (failure.text().splitlines(), _environment(results)):
         told = [*part]
         lines += [*told, ""] if told else []
     if spent is not None:
@@ -43,15 +46,8 @@ def summarize(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _failure(results: AnyResults) -> Iterator[str]:
-    failure = results.memory_failure
-    if failure is not None:
-        yield from failure.text().splitlines()
-
-
 def _head(results: AnyResults) -> Iterator[str]:
     overview = results.overview
-    environment = overview.environment
     if overview.n_steps:
         yield (
             f"{number(overview.step_time_avg_ms)} ± {number(overview.step_time_std_ms)} ms a step"
@@ -62,6 +58,11 @@ def _head(results: AnyResults) -> Iterator[str]:
     yield overview.verdict
     if overview.verdict_detail:
         yield f"  {overview.verdict_detail}"
+    yield from _environment(results)
+
+
+def _environment(results: AnyResults) -> Iterator[str]:
+    environment = results.overview.environment
     yield (
         f"  {environment.device_type}"
         + (f" × {environment.n_devices}" if environment.n_devices > 1 else "")

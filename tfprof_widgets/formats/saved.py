@@ -14,6 +14,7 @@ import pandas as pd
 from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, texts
 from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
+from ..trace.source_map import is_framework_path
 
 SAVED = "tfprof.profile.json"
 """Name of the file at the top of a directory that `Profile.save` wrote; TensorBoard and XProf ignore it."""
@@ -155,14 +156,18 @@ def _capture(document: object) -> CaptureFacts | None:
 
 def _failure(known: dict[str, Any]) -> Failure:
     kind, text, file, code = texts([known[name] for name in ("kind", "text", "file", "code")])
+    # Earlier versions took Keras for the user's where it lay outside of `site-packages`.
+    if is_framework_path(file):
+        file = code = ""
     return Failure(
         kind=kind[:_MAX_TEXT],
         text=text[:_MAX_TEXT],
         at_ns=_count(known["at_ns"]),
         file=file[:_MAX_TEXT],
-        line=_count(known["line"]),
+        line=_count(known["line"]) if file else 0,
         code=code[:_MAX_TEXT],
         batch_size=_count(known["batch_size"]),
+        selection=texts([known.get("selection", "")])[0][:_MAX_TEXT],
     )
 
 

@@ -18,6 +18,7 @@ from ..trace.source_map import (
     TEXT,
     SourceMap,
     empty_source_map,
+    is_framework_path,
     made_source_map,
     merge_source_maps,
     table_frame,
@@ -112,5 +113,16 @@ def _checked(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         rows = tables[name][column]
         limit: Any = rows.index if (name, column) == ("frames", "parent") else len(tables[target])
         tables[name][column] = rows.where((rows >= 0) & (rows < limit), -1)
+    if tables["roots"].empty:
+        _take_back_frameworks(tables)
     tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
     return tables
+
+
+def _take_back_frameworks(tables: dict[str, pd.DataFrame]) -> None:
+    """Where a capture knew no roots of libraries it took whatever lay outside of `site-packages` for the user's."""
+    files, frames, samples = tables["files"], tables["frames"], tables["samples"]
+    is_framework = np.array([is_framework_path(path) for path in files["file"]], np.bool_)
+    files["is_user"] &= ~is_framework
+    in_framework = np.append(np.append(is_framework, False)[frames["file"]], False)
+    tables["samples"] = samples[~in_framework[samples["frame"]]].reset_index(drop=True)

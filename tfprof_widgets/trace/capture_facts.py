@@ -26,6 +26,8 @@ class Failure:
     code: str = ""
     batch_size: int = 0
     """What the program trains with, where the call told it; 0 where it is not known."""
+    selection: str = ""
+    """Which steps the capture was to take, `steps=range(10, 20)`; "" for all, and where it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import pandas as pd
 
 MAX_RANK = 254
 """TensorFlow has no tensors of more dimensions."""
+_FRAMEWORK = re.compile(r"(?:^|/)(?:tensorflow/python|(?:tf_)?keras/src)/")
 _DIMENSION = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 
 INT, TEXT, FLAG = "int64", "text", "bool"
@@ -20,6 +21,7 @@ TABLES: dict[str, dict[str, str]] = {
     "ops": {"graph": INT, "op": TEXT, "type": TEXT, "frame": INT},
     "frames": {"parent": INT, "file": INT, "line": INT, "function": TEXT},
     "files": {"file": TEXT, "title": TEXT, "is_user": FLAG, "text": TEXT},
+    "roots": {"root": TEXT},
     "layers": {"layer": TEXT, "name": TEXT, "class_name": TEXT, "model": TEXT, "file": INT, "line": INT},
     "functions": {"graph": TEXT, "file": INT, "line": INT, "function": TEXT},
     "samples": {"time_ns": INT, "frame": INT},
@@ -90,6 +92,8 @@ class SourceMap:
     variables: pd.DataFrame = field(default_factory=lambda: table_frame("variables", {}))
     """Live variables: `name` (path of names), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in
     `layers`, "" where none holds it), `device`."""
+    roots: pd.DataFrame = field(default_factory=lambda: table_frame("roots", {}))
+    """`root`: folders and modules of libraries where the program ran; no rows where the capture did not note them."""
     recorders: tuple[str, ...] = ()
     """Which captures wrote it; maps of one capture hold the same graphs."""
     warnings: tuple[str, ...] = ()
@@ -101,6 +105,11 @@ class SourceMap:
 
     def __repr__(self) -> str:
         return f"SourceMap({len(self.ops)} ops, {len(self.frames)} frames, {len(self.files)} files)"
+
+
+def is_framework_path(path: str) -> bool:
+    """Whether a path by itself tells that it is of TensorFlow or Keras, wherever they lay."""
+    return _FRAMEWORK.search(path.replace("\\", "/")) is not None
 
 
 def parse_shapes(text: str) -> list[tuple[int, ...] | None]:

@@ -45,6 +45,11 @@ def test_the_lines_that_tell_of_the_allocation_are_kept_without_the_traceback_of
     assert found.text.splitlines() == [OOM, "[[{{node a/b}}]]"]
 
 
+def test_a_folder_of_the_traceback_may_be_called_oom() -> None:
+    frames = "\n".join(['  File "/home/me/oom/train.py", line 21, in <module>'] * 30)
+    assert read(ResourceExhaustedError(f"Detected at node a/b\n{frames}\n{OOM}")).text == OOM
+
+
 def test_an_unknown_message_keeps_its_first_line() -> None:
     assert read(ResourceExhaustedError("\nsomething is full\nand more")).text == "something is full"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tfprof_widgets.analysis.base.user_files import UserFiles
 from tfprof_widgets.capture.source import source_map as writer
 from tfprof_widgets.capture.source.source_graphs import FrameTable
 from tfprof_widgets.capture.source.source_map import SourceRecorder
@@ -46,3 +47,11 @@ def test_frames_below_the_same_callers_are_one_row() -> None:
     assert table.add(first, "b.py", 2, "f") == table.add(first, "b.py", 2, "f")
     assert table.add(-1, "b.py", 2, "f") != table.add(first, "b.py", 2, "f")
     assert table.frames["parent"] == [-1, 0, -1]
+
+
+def test_where_libraries_lie_is_noted_for_whoever_opens_the_trace_elsewhere(tmp_path: Path) -> None:
+    assert SourceRecorder().write(tmp_path) == ""
+    users = UserFiles.of_map(read_source_map(tmp_path))
+    assert not users.has(pytest.__file__)
+    assert not users.has(str(Path(pytest.__file__).parent.parent / "never_imported" / "net.py"))
+    assert users.has(str(tmp_path / "site-packages" / "train.py"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
+from tfprof_widgets.analysis.base.user_files import UserFiles
 from tfprof_widgets.analysis.ops.op_families import FAMILIES
 from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.views.payload.lists import hlo_list
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.wire import unpack
 
@@ -99,3 +102,10 @@ def test_kernels_of_device_ops_travel_so_that_executions_can_be_counted() -> Non
     _, tables = unpack(build_payload(drawn).overview)
     assert drawn.ops.set_index("name")["occurrences"]["net/MatMul"] == 3
     assert tables["occurrences"]["execution"].tolist() == [-1, 0, 0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(("root", "is_users"), [("/kit/keras", True), ("/home/me", False)])
+def test_whose_line_an_hlo_op_is_travels_as_the_capture_knew_it(results: Results, root: str, is_users: bool) -> None:
+    frame = results.hlo_ops.frame.assign(source="/home/me/site-packages-demo/net.py:7")
+    told = hlo_list(replace(results.hlo_ops, frame=frame), UserFiles({}, (root,)), slice(None))
+    assert {one["is_users"] for one in told} == {is_users}

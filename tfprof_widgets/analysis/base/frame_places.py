@@ -10,6 +10,7 @@ import numpy as np
 from ...formats.hlo.parts import Frames
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32
+from .user_files import UserFiles
 
 KERAS_OPTIMIZER = "Keras optimizer"
 KERAS_LOSS = "Keras loss/metrics"
@@ -30,9 +31,6 @@ _TRAINING = frozenset(("fit", "evaluate", "predict", "train_on_batch", "test_on_
 _MODEL = re.compile(r"/(tf_)?keras/(src/)?(models|engine)/(functional|sequential)\.py$")
 _LAYER = re.compile(r"/(tf_)?keras/(src/)?(layers|models|engine)/")
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/.]+)")
-
-
-_LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python\d[^/]*/|/tensorflow/python/|^<frozen ")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,12 +58,12 @@ class FrameTable:
         )
 
     @classmethod
-    def of_programs(cls, frames: Frames, user_files: frozenset[str]) -> tuple[FrameTable, Int32]:
+    def of_programs(cls, frames: Frames, user_files: UserFiles) -> tuple[FrameTable, Int32]:
         """Those of compiled programs, and the new row of each; -1 where callers go in a circle, as in a damaged file.
 
         Args:
             frames: the frames, in any order.
-            user_files: files known to be the user's; others are where their path is of no library.
+            user_files: which of their files are the user's.
         """
         n = len(frames.file)
         parent = [one if 0 <= one < n else -1 for one in frames.parent.tolist()]
@@ -81,13 +79,8 @@ class FrameTable:
             tuple(frames.file[row] for row in order),
             tuple(int(frames.line[row]) for row in order),
             tuple(frames.function[row] for row in order),
-            tuple(is_user_path(frames.file[row], user_files) for row in order),
+            tuple(user_files.has(frames.file[row]) for row in order),
         ), place
-
-
-def is_user_path(path: str, user_files: frozenset[str]) -> bool:
-    """Whether a file is the user's, by what is known or else by its path."""
-    return path in user_files or (bool(path) and not _LIBRARY.search(path.replace("\\", "/")))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

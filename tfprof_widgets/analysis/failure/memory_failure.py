@@ -10,11 +10,12 @@ import pandas as pd
 
 from ...trace.capture_facts import Failure
 from ..base.units import PS_PER_MS
-from ..base.wording import size
+from ..base.wording import number, size
 from ..facts.facts import Facts
+from ..layers.layers import layers_of
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
 from .holders import Holders, holders_at, lines_of, no_holders
-from .moment import Moment, find_moment
+from .moment import Moment, find_moment, seconds_since_capture
 from .request import FailedRequest, parse_failure
 from .words import Action, Setting, actions, failure_html, failure_lines, sentence
 
@@ -117,7 +118,7 @@ def compute_memory_failure(facts: Facts) -> MemoryFailure | None:
             names = tuple(name for name in names if "cpu" in name.lower())
         moment = find_moment(facts, request, failure.at_ns, allocators=names)
         if moment is None:
-            return failure_alone(failure, remedy=_remedy(facts, request), machine=_machine(facts, failure))
+            return _unrecorded(facts, failure, request)
         return _explained(facts, failure, request, moment)
     except Exception:  # the cell has failed already: what the message tells must be shown in any case
         _logger.exception("the failed allocation cannot be explained")
@@ -133,14 +134,27 @@ def failure_alone(failure: Failure, *, remedy: str = "", machine: str = "") -> M
         machine: what is known of the memory of the machine.
     """
     request = parse_failure(failure.text)
+    bare = _bare(failure, request, no_holders())
+    return _without_moment(bare, Setting(is_vague=request.is_vague, machine=machine), remedy, failure.batch_size)
+
+
+def _unrecorded(facts: Facts, failure: Failure, request: FailedRequest) -> MemoryFailure:
+    """What the message tells, and what the trace of another moment tells of the op that failed."""
+    layer, kind, line, code = _origin(facts, request.op)
+    bare = _bare(failure, request, no_holders())
+    bare = replace(bare, layer=layer, line=line or bare.line, code=code or bare.code)
+    setting = Setting(is_vague=request.is_vague, machine=_machine(facts, failure), is_bucket=kind != "layer")
+    return _without_moment(bare, setting, _remedy(facts, failure, request), failure.batch_size)
+
+
+def _without_moment(bare: MemoryFailure, setting: Setting, remedy: str, batch_size: int) -> MemoryFailure:
     estimate = Estimate(
-        batch_size=failure.batch_size or None,
+        batch_size=batch_size or None,
         fits=None,
         words="No batch size that fits is estimated: what held the memory is not known.",
     )
     why, _, code = remedy.rpartition("\n")
-    bare = replace(_bare(failure, request, no_holders()), remedy=why.replace("\n", " ") or remedy)
-    setting = Setting(is_vague=request.is_vague, machine=machine)
+    bare = replace(bare, remedy=why.replace("\n", " ") or remedy)
     return _in_words(bare, setting, no_holders(), estimate, remedy_code=code if why else "")
 
 
@@ -218,9 +232,9 @@ def _in_words(
 
 
 def _origin(facts: Facts, op: str) -> tuple[str, str, str, str]:
-    """Layer, kind of layer, line and text of the line of an op of the trace; each "" where it is not known."""
+    """Layer, kind of layer, line and text of the line of an op; each "" where it is not known."""
     if op not in facts.op_shares.name:
-        return "", "", "", ""
+        return _origin_by_name(facts, op)
     entry = int(facts.layers.op_entry[facts.op_shares.name.index(op)])
     layer, kind = (str(facts.layers.entries[name].iloc[entry]) for name in ("layer", "kind"))
     line, code = lines_of([op], facts)[0]
@@ -228,6 +242,14 @@ def _origin(facts: Facts, op: str) -> tuple[str, str, str, str]:
         layer = ""
     # The name of a bucket is no line; the line that the program was at says more.
     return layer, kind, line if code or line.rpartition(":")[2].isdigit() else "", code
+
+
+def _origin_by_name(facts: Facts, op: str) -> tuple[str, str, str, str]:
+    """The same of an op that did not run while the profiler did: its name tells the layer."""
+    if "/" not in op:
+        return "", "", "", ""
+    ((layer, kind),) = layers_of([op], [""], facts.op_scopes, shares=facts.op_shares, source_map=facts.source_map)
+    return ("" if kind == "other" else layer), kind, "", ""
 
 
 def _executed(failure: Failure) -> str:
@@ -254,14 +276,20 @@ def _machine(facts: Facts, failure: Failure) -> str:
     )
 
 
-def _remedy(facts: Facts, request: FailedRequest) -> str:
+def _remedy(facts: Facts, failure: Failure, request: FailedRequest) -> str:
     """Why the trace does not tell what lived, and on the last line what to do."""
     memory = facts.memory
     if memory.remedy:
         return memory.remedy
     if request.allocator and not any(name.endswith(request.allocator) for name in memory.allocators):
         return f"The allocator {request.allocator} reports nothing to TensorFlow's profiler."
+    told = "The capture did not record the moment of the failure"
+    if failure.selection:
+        return f"{told}, but {failure.selection}. Capture all steps:\nwith tfprof.profile() as prof: ..."
+    since_s = seconds_since_capture(facts, failure.at_ns)
+    if since_s <= 0:
+        return f"{told}: no allocation before it is in the trace."
     return (
-        "The capture did not record the moment of the failure: it had ended, or the step was not selected. "
-        "Capture without a selection of steps:\nwith tfprof.profile(max_seconds=600) as prof: ..."
+        f"{told}: it had ended {number(since_s)} s before. Raise the bounds at which it ends:\n"
+        "with tfprof.profile(max_seconds=600, max_bytes=2**30) as prof: ..."
     )

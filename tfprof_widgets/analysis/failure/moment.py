@@ -11,8 +11,8 @@ from ..base.units import PS_PER_NS
 from ..facts.facts import Facts
 from .request import FailedRequest
 
-_LATE_PS = 5_000_000_000_000
-"""Five seconds: the exception arrives later than its allocation failed, and clocks differ."""
+_LATE_S = 5.0
+"""The exception arrives later than its allocation failed, and clocks differ."""
 _GPU = re.compile(r"GPU:(\d+)")
 
 
@@ -46,7 +46,7 @@ def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators:
     """
     trace, memory = facts.trace, facts.memory
     at_ps = (at_ns - trace.origin_ns) * PS_PER_NS
-    if memory.is_empty or not _is_recorded(facts, at_ps):
+    if memory.is_empty or seconds_since_capture(facts, at_ns) > _LATE_S:
         return None
     allocator = _allocator(facts, request, allocators)
     if not allocator:
@@ -72,10 +72,10 @@ def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators:
     )
 
 
-def _is_recorded(facts: Facts, at_ps: int) -> bool:
-    """Whether a session of the profiler ran until the failure."""
+def seconds_since_capture(facts: Facts, at_ns: int) -> float:
+    """For how long no session of the profiler had run when the exception arrived; negative where one ran, 0 where unknown."""
     stops = [session.stop_ps for session in facts.trace.sessions]
-    return not stops or at_ps <= max(stops) + _LATE_PS
+    return ((at_ns - facts.trace.origin_ns) * PS_PER_NS - max(stops)) / 1e12 if stops else 0.0
 
 
 def _allocator(facts: Facts, request: FailedRequest, allocators: tuple[str, ...]) -> str:

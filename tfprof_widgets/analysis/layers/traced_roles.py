@@ -7,6 +7,7 @@ import numpy as np
 from ...trace.source_map import SourceMap
 from ...trace.trace import Int32, UInt8
 from ..base.frame_places import KERAS_LOSS, FrameTable, frame_places
+from ..base.user_files import UserFiles
 from ..ops.op_shares import OpShares
 from .layer_names import ROLES
 from .op_scopes import OpScopes
@@ -25,7 +26,7 @@ def traced_roles(scopes: OpScopes, shares: OpShares | None, source_map: SourceMa
     """
     role = np.zeros(len(scopes), np.uint8)
     if shares is not None and len(shares.frames.file):
-        table, row = FrameTable.of_programs(shares.frames, frozenset())
+        table, row = FrameTable.of_programs(shares.frames, UserFiles.of_map(source_map))
         frame = np.where(shares.frame >= 0, row[shares.frame], -1)
         role[: len(shares)] = _roles(table, frame.astype(np.int32))
     if source_map is not None and len(source_map.ops):

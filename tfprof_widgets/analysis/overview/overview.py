@@ -17,11 +17,11 @@ from ..advice.advice import Advice
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
 from ..facts.totals import Totals
+from ..failure.memory_failure import MemoryFailure
 from ..hosts.environment import Environment
 from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
-from ..steps.averaged_steps import last_step
 from ..steps.steps import STEP_CATEGORIES, Steps
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
@@ -79,25 +79,28 @@ class Overview:
     findings: tuple[str, ...]
     """What else is wrong beside what limits the steps: memory that is nearly full or fragmented."""
     environment: Environment
-    _found: Findings
+    _found: Findings | None
     _advice: Callable[[], Sequence[Advice]] = tuple
     """Gives the advice, which takes these figures as given: it is found when it is first asked for."""
 
     @cached_property
     def next_steps(self) -> tuple[str, ...]:
         """Sentences on where to look and what to change: the titles of the advice, then what none is about."""
-        return suggest_next_steps(self._found, self._advice())
+        return () if self._found is None else suggest_next_steps(self._found, self._advice())
 
     def __repr__(self) -> str:
         return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
 
 
-def compute_overview(facts: Facts, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
+def compute_overview(
+    facts: Facts, *, advice: Callable[[], Sequence[Advice]] = tuple, failure: MemoryFailure | None = None
+) -> Overview:
     """Sum a capture up.
 
     Args:
         facts: of the capture.
         advice: gives the advice on it, for `next_steps`; called when those are first asked for.
+        failure: the allocation that failed, which is all there is to say of such a capture.
 
     Differs from XProf: averages are over all complete steps but a first one that compiles or is an outlier, not over all
     but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
@@ -110,7 +113,7 @@ def compute_overview(facts: Facts, *, advice: Callable[[], Sequence[Advice]] = t
         top_ops=top_ops(occurrences, steps, averaged, shares),
         eager=_eager_in_steps(steps, occurrences, averaged, shares),
     )
-    return overview_of(facts, parts, advice=advice)
+    return overview_of(facts, parts, advice=advice, failure=failure)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +128,13 @@ class OverviewParts:
     """Eager share of the op time of `host` and `device` within them."""
 
 
-def overview_of(facts: Totals, parts: OverviewParts, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
+def overview_of(
+    facts: Totals,
+    parts: OverviewParts,
+    *,
+    advice: Callable[[], Sequence[Advice]] = tuple,
+    failure: MemoryFailure | None = None,
+) -> Overview:
     """Sum up what is known of executions, steps and memory; arguments as of `compute_overview`."""
     steps, environment = facts.steps, facts.environment
     averaged, left_out = facts.averaged_steps
@@ -145,9 +154,9 @@ def overview_of(facts: Totals, parts: OverviewParts, *, advice: Callable[[], Seq
         top_ops=parts.top_ops,
         memory=judge_memory(facts.memory.summary),
     )
-    sentence, detail = _without_usual_steps(environment.n_events, steps.frame, averaged, facts.failure is not None) or (
+    sentence, detail = _without_steps(environment.n_events, steps.frame, failure) or (
         verdict.sentence,
-        _detail(steps.frame, breakdown, verdict.limiter, left_out),
+        " ".join([*findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)]),
     )
     return Overview(
         n_steps=len(steps),
@@ -159,7 +168,7 @@ def overview_of(facts: Totals, parts: OverviewParts, *, advice: Callable[[], Seq
         breakdown=breakdown,
         limiter=verdict.limiter,
         verdict=sentence,
-        verdict_detail=" ".join([*findings.memory, detail]),
+        verdict_detail=detail,
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
         compute_16bit_ratio=findings.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
@@ -167,9 +176,9 @@ def overview_of(facts: Totals, parts: OverviewParts, *, advice: Callable[[], Seq
         **vars(parts.idle),
         top_ops=findings.top_ops,
         tf_functions=findings.tf_functions,
-        findings=tuple(findings.memory),
+        findings=() if failure is not None else tuple(findings.memory),
         environment=environment,
-        _found=findings,
+        _found=None if failure is not None else findings,
         _advice=advice,
     )
 
@@ -214,21 +223,16 @@ def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out
     return " ".join(sentences)
 
 
-def _without_usual_steps(
-    n_events: int, frame: pd.DataFrame, averaged: Bool, has_failed: bool
-) -> tuple[str, str] | None:
+def _without_steps(n_events: int, frame: pd.DataFrame, failure: MemoryFailure | None) -> tuple[str, str] | None:
     """Verdict and detail of a capture that has no step to judge; None where it has."""
+    if failure is not None:
+        return failure.sentence, " ".join(f"{action.words.rstrip('.:')}." for action in failure.actions[:1])
     if frame.empty and not n_events:
         return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
     if frame.empty:
         return (
-            "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats.",
+            "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats for a fair "
+            "share of it.",
             "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
         )
-    last = last_step(frame)
-    if not has_failed or not averaged[last]:
-        return None
-    return (
-        f"Out of memory in step {last}, and no other was complete.",
-        "The memory view tells what held it and what to do.",
-    )
+    return None

@@ -18,8 +18,8 @@ from ..base.frame_places import (
     FramePlaces,
     FrameTable,
     frame_places,
-    is_user_path,
 )
+from ..base.user_files import UserFiles
 from ..layers.layer_names import KnownLayers
 from ..layers.op_scopes import op_scopes
 from ..ops.eager_calls import EAGER_SCOPE
@@ -78,7 +78,7 @@ class _Charging:
         self.match = match_ops(shares.name, shares.type, self.scopes, source_map)
         self.frames = FrameTable.of_map(source_map)
         self.of_frame = frame_places(self.frames)
-        self.user_files = frozenset(source_map.files["file"][source_map.files["is_user"]])
+        self.user_files = UserFiles.of_map(source_map)
         self.program_frames, self.program_row = FrameTable.of_programs(shares.frames, self.user_files)
         self.of_program_frame = frame_places(self.program_frames)
         self.sampled = sampled_frames(trace, source_map)
@@ -162,7 +162,7 @@ class _Charging:
         path, line = self.shares.source_file[i], int(self.shares.source_line[i])
         if not path or line < 0:
             return None
-        lone = FrameTable((-1,), (path,), (line,), ("",), (is_user_path(path, self.user_files),))
+        lone = FrameTable((-1,), (path,), (line,), ("",), (self.user_files.has(path),))
         return 0, lone, frame_places(lone)
 
     def _by_name(self, i: int, *, is_backward: bool) -> tuple[Place, int]:

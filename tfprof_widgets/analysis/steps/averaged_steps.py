@@ -27,9 +27,11 @@ def choose_steps(
     Args:
         frame: the `steps` table.
         coordinators: hosts whose steps are not the training's (semantics 2.7).
-        has_failed: whether the last step ran out of memory: TensorFlow waits some 10 s for memory before it gives up. It is
-            left out unless it is the only one.
+        has_failed: whether memory ran out, and nobody asks how long a usual step takes. No step counts then: the last one
+            holds the 10 s for which TensorFlow waits for memory, and what came before may be building the model.
     """
+    if has_failed:
+        return np.zeros(len(frame), np.bool_), "No step is averaged, as memory ran out." if len(frame) else ""
     averaged = frame["is_complete"].to_numpy(np.bool_).copy()
     reasons = [plural(int((~averaged).sum()), "incomplete step")] if not averaged.all() else []
     coordinating = frame["host"].isin(list(coordinators)).to_numpy(np.bool_)
@@ -43,16 +45,8 @@ def choose_steps(
         for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
-    if has_failed and averaged.sum() > 1:
-        averaged[last_step(frame)] = False
-        reasons.append(f"step {last_step(frame)} (memory ran out)")
     reasons += _slow_first_steps(frame, averaged)
     return averaged, f"Left out of averages: {', '.join(reasons)}." if reasons else ""
-
-
-def last_step(frame: pd.DataFrame) -> int:
-    """The row of the `steps` table that ends last, of at least one."""
-    return int((frame["start_ps"] + frame["duration_ps"]).argmax())
 
 
 def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:

@@ -15,6 +15,8 @@ from .step_table import StepTable
 
 _PAUSE = 3.0
 """A repetition longer than this many medians may hold something that is not the loop's."""
+_FAIR_SHARE = 0.005
+"""Of the time captured; what repeats for less is no training. Of a second of data and models that nobody marked, 5 ms."""
 
 
 def infer_steps(trace: Trace, *, sessions: Bool) -> StepTable:
@@ -47,6 +49,18 @@ def infer_steps(trace: Trace, *, sessions: Bool) -> StepTable:
                 )
             )
     return table
+
+
+def with_fair_share(trace: Trace, table: StepTable) -> StepTable:
+    """Only the steps of sessions that they cover a fair share of, by their median: hundreds of checks whether a variable has
+    been made are no steps, even where a long one comes last."""
+    kept = np.zeros(len(table.start_ps), np.bool_)
+    for session in np.unique(table.session).tolist():  # bounded by the number of sessions
+        own, events = table.session == session, trace.session_id == session
+        captured_ps = trace.ends(np.flatnonzero(events)).max() - trace.start_ps[events].min()
+        usual_ps = np.median(table.end_ps[own] - table.start_ps[own])
+        kept[own] = usual_ps * own.sum() >= _FAIR_SHARE * captured_ps
+    return table if kept.all() else table.at(np.flatnonzero(kept))
 
 
 def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:

@@ -79,7 +79,10 @@ class StepTable:
     def sorted(self) -> StepTable:
         """By start, then session; steps of no duration are left out."""
         order = np.lexsort((self.session, self.start_ps))
-        order = order[self.end_ps[order] > self.start_ps[order]]
+        return self.at(order[self.end_ps[order] > self.start_ps[order]])
+
+    def at(self, order: Int64) -> StepTable:
+        """Only these steps, in this order."""
         place = np.full(len(self.start_ps) + 1, -1, small_int(len(order)))
         place[order] = np.arange(len(order))
         columns = {key: getattr(self, key)[order] for key in _ARRAYS}

@@ -22,7 +22,7 @@ from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..columns.steps import CATEGORIES
 from .exchange_pieces import exchange_pieces
-from .inferred_steps import infer_steps
+from .inferred_steps import infer_steps, with_fair_share
 from .launch_pieces import launch_pieces
 from .marked_steps import device_steps, marked_steps
 from .served_steps import served_steps
@@ -141,8 +141,10 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
     table = tpu_steps(trace, grouping)
     table = table.joined(marked_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.joined(served_steps(trace, grouping, sessions=_without_steps(trace, table)))
-    table = table.joined(infer_steps(trace, sessions=_without_steps(trace, table)))
-    table = table.joined(device_steps(trace, grouping, sessions=_without_steps(trace, table)))
+    loops = infer_steps(trace, sessions=_without_steps(trace, table))
+    table = table.joined(with_fair_share(trace, loops))
+    stretches = device_steps(trace, grouping, sessions=_without_steps(trace, table))
+    table = table.joined(with_fair_share(trace, stretches))
     table = table.sorted()
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8) if units is None else units
     types = classify(trace, grouping, units)

@@ -99,8 +99,8 @@ class WindowControl:
 
     def after_step(self, step: OpenStep, next_number: int) -> None:
         """Close the window where a bound waits for the end of this step, or the next one is not selected."""
-        window_id = step.window_id
-        if window_id is None or window_id != self.keeper.open_id:
+        window_id = self.keeper.open_id  # another one than that of its begin where a bound was met in vain meanwhile
+        if window_id is None or step.window_id is None:
             return
         is_last = self._selection is not None and step.is_selectable and not self._selection.continues(next_number)
         if is_last or self._pending is not None:
@@ -163,14 +163,18 @@ class WindowControl:
         with self._lock:
             if window_id is None or self.keeper.open_id != window_id:
                 return
-            window = self.keeper.close()
             pending, self._pending = self._pending, None
+            window = self.keeper.close(lambda n_bytes: pending == "bytes" and self._is_small(n_bytes))
             if window is None:
                 self.bound = ""
-            elif pending == "bytes" and self.keeper.n_bytes < WRONG_ESTIMATE_RATIO * self._options.bytes_bound:
-                # The program's own data had grown, not the profiler's: go on in a next window, with more patience.
+            elif pending == "bytes" and self._is_small(self.keeper.n_bytes):
+                # The program's own data had grown, not the profiler's: go on in a next window, with more patience. Within a
+                # step too: its marker is lost, but it may be the one that fails.
                 self._heap_ratio *= 2
-                if self._selection is None and not self._open_steps:
+                if self._selection is None or any(step.is_selectable for step in self._open_steps):
                     self._open_or_tell()
             elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:
                 self.bound = bound_text(pending or "bytes", self._options, self.keeper)
+
+    def _is_small(self, n_bytes: int) -> bool:
+        return n_bytes < WRONG_ESTIMATE_RATIO * self._options.bytes_bound

@@ -26,7 +26,8 @@ MAX_LINE = 500
 _TENSORFLOW_NAMES = frozenset(("ResourceExhaustedError", "XlaRuntimeError", "JaxRuntimeError"))
 _IS_MEMORY = re.compile(r"\bOOM\b|out of memory|\ballocat|\bmemory\b|RESOURCE_EXHAUSTED", re.IGNORECASE)
 _IS_TOLD = re.compile(r"\bOOM\b|out of memory|\ballocat|\{\{node |\[Op:|Dst tensor is not initialized", re.IGNORECASE)
-_IS_HINT = re.compile(r"^\s*Hint:")
+_IS_ASIDE = re.compile(r'^(?:Hint:|File ")')
+"""Advice, and lines of a traceback, whose folders may have any name."""
 _IS_OTHER = re.compile(r"no space left|too many open files|larger than max|disk|quota", re.IGNORECASE)
 """What else a ResourceExhaustedError may be about."""
 _IS_COPY = "Dst tensor is not initialized"
@@ -91,7 +92,7 @@ def _is_about_memory(error: BaseException) -> bool:
 
 def _told(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if _IS_TOLD.search(line) and not _IS_HINT.match(line)]
+    told = [line for line in lines if _IS_TOLD.search(line) and not _IS_ASIDE.match(line)]
     return "\n".join(line[:MAX_LINE] for line in (told or lines[:1])[:MAX_LINES])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -177,6 +178,9 @@ class Capture:
         # A marker must end on the thread that began it, so not under the shield.
         control.finish_thread()
         failure = failure or read_failure(error, batch_size=self.batch_size)
+        selection = self.options.selection()
+        if failure is not None and selection is not None:
+            failure = replace(failure, selection=selection.description)
         try:
             run_shielded(self._stopper(control, outcome, failure))
         except KeyboardInterrupt:

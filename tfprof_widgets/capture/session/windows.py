@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import CaptureError
@@ -76,8 +77,12 @@ class WindowKeeper:
         for notice in notices:
             self.tell(notice)
 
-    def close(self) -> Window | None:
-        """Stop the session and return its window; None when its files could not be written, which `notices` tell."""
+    def close(self, goes_on: Callable[[int], bool]) -> Window | None:
+        """Stop the session and return its window; None when its files could not be written, which `notices` tell.
+
+        Args:
+            goes_on: whether the next session begins at once, told the size of all files; what takes long is then left for later.
+        """
         if self.watch is not None:
             self.watch.cancel()
             self.watch = None
@@ -92,7 +97,9 @@ class WindowKeeper:
             return None
         # Before the folder moves. Its sidecar does not count: the bound is about what the profiler writes.
         n_bytes = sum(path.stat().st_size for path in run_dir.rglob("*") if path.is_file())
-        if notice := self._sources.write(run_dir):
+        if goes_on(self.n_bytes + n_bytes):
+            self._sources.postpone()
+        elif notice := self._sources.write(run_dir):
             self.tell(notice)
         stop_s = time.perf_counter() - begin_s
         window = Window(

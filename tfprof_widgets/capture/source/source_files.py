@@ -7,9 +7,10 @@ import linecache
 import os
 import re
 import sys
-import sysconfig
 from pathlib import Path
 from typing import Any
+
+from .library_roots import is_below, library_roots
 
 MAX_FILE_BYTES = 256 * 2**10
 """How much of one file is kept; a cell or module of a user is far smaller."""
@@ -18,28 +19,23 @@ MAX_READ_BYTES = 16 * 2**20
 MAX_TEXT_BYTES = 4 * 2**20
 """How much of all files together."""
 
-_LIBRARY_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _INPUT = re.compile(r"(?:^<|[\\/])ipython-input(?:-(\d{1,9})(?=-))?-")
 """Names of cells: `<ipython-input-7-0123abcd>` of older versions, `/tmp/ipython-input-1234.py` of Colab."""
 _GENERATED = ("<frozen ", "<__array_function__", "<decorator-gen", "__autograph_generated_file")
 
 
-@functools.lru_cache(maxsize=65536)
 def is_user_file(filename: str) -> bool:
     """Whether code of that file is the user's: a cell, a script or module outside installed packages and Python itself."""
-    if not filename or any(part in filename for part in (*_LIBRARY_PARTS, *_GENERATED)):
+    return _is_user_file(filename, library_roots())
+
+
+@functools.lru_cache(maxsize=65536)
+def _is_user_file(filename: str, roots: tuple[str, ...]) -> bool:
+    if not filename or any(part in filename for part in _GENERATED):
         return False
     if filename.startswith("<"):
         return filename in ("<stdin>", "<string>") or filename.startswith("<ipython-input")
-    return not filename.startswith(_library_roots())
-
-
-@functools.cache
-def _library_roots() -> tuple[str, ...]:
-    """Folders of Python itself and of this package."""
-    paths = sysconfig.get_paths()
-    roots = {paths[key] for key in ("stdlib", "platstdlib") if key in paths} | {str(Path(__file__).parents[2])}
-    return tuple(root.rstrip(os.sep) + os.sep for root in roots | {os.path.realpath(root) for root in roots})
+    return is_cell(filename) or not is_below(filename, roots)
 
 
 def text_of(filename: str) -> str:

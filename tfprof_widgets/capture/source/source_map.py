@@ -14,6 +14,7 @@ from ...formats.sidecar import SIDECAR, VERSION
 from ..machine.machine import machine_facts
 from .keras_layers import keras_layers
 from .layer_lines import creation_lines, live_layers
+from .library_roots import library_roots, look_for_libraries
 from .line_sampler import LineSampler
 from .live_variables import VariableTable
 from .source_files import MAX_FILE_BYTES, MAX_TEXT_BYTES, cut_text, is_user_file, text_of, title_of, user_texts
@@ -45,6 +46,7 @@ class SourceRecorder:
 
     def start(self) -> None:
         """Begin to sample the line that the thread executes which made the recorder."""
+        look_for_libraries()
         self._sampler.start()
 
     def stop(self) -> None:
@@ -69,6 +71,10 @@ class SourceRecorder:
             _logger.warning("source lines are not noted", exc_info=True)
             return f"Source lines are unknown, as they could not be noted: {type(error).__name__}: {error}."
         return " ".join(text for text in (failure, notice) if text)
+
+    def postpone(self) -> None:
+        """Leave what `write` does to the next run, or to `finish`: all notes of one capture are of the same program."""
+        self._is_behind = True
 
     def finish(self, run_dir: Path) -> str:
         """Write the sidecar of the last run again where that was spared a look; returns what `write` does."""
@@ -115,6 +121,7 @@ class SourceRecorder:
             self._layers[record.model, record.layer, record.name] = record._asdict() | {"file": row, "line": line}
 
     def _document(self) -> tuple[dict[str, Any], str]:
+        look_for_libraries()
         samples = self._sampler.columns(self._frames)
         facts = machine_facts()
         files, n_cut = self._files()
@@ -136,6 +143,7 @@ class SourceRecorder:
             "ops": self._graphs.ops,
             "frames": self._frames.frames,
             "files": files,
+            "roots": {"root": list(library_roots())},
             "layers": {key: [record[key] for record in self._layers.values()] for key in keys},
             "functions": self._graphs.functions,
             "samples": samples,

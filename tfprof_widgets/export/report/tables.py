@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ...analysis.base.wording import number, size
 from ...analysis.columns.steps import CATEGORIES
+from ...analysis.failure.memory_failure import MemoryFailure
 from ...analysis.results import AnyResults
 from .figures import share
 from .kernel_names import readable_kernel
@@ -17,6 +18,9 @@ from .subject import Room
 
 def report_tables(results: AnyResults, room: Room) -> list[Part]:
     """Those that have rows, in the order of the report; what matters least comes last."""
+    failure = results.memory_failure
+    if failure is not None:
+        return [part for part in _failed(failure, room) if part.rows]
     makers: tuple[Callable[[AnyResults, Room], Iterator[Part]], ...] = (
         _breakdown,
         _ops,
@@ -28,7 +32,6 @@ def report_tables(results: AnyResults, room: Room) -> list[Part]:
         _iterators,
         _kernels,
         _programs,
-        _failed,
         _memory,
         _holders,
         _python,
@@ -213,15 +216,12 @@ def _memory(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def _failed(results: AnyResults, room: Room) -> Iterator[Part]:
-    failure = results.memory_failure
-    if failure is None or not failure.is_recorded:
-        return
+def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:
     frames = {"op": failure.by_op, "layer": failure.by_layer, "line": failure.by_line}
     for name, frame in frames.items():
         shown = frame.assign(**{name: frame[name].map(file_name)}) if name == "line" else frame
         yield from part_of(
-            f"What held the memory when it ran out, by {name}",
+            f"By {name}, when it ran out",
             f"prof.memory_failure.by_{name}",
             shown,
             {

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...analysis.advice.advice import Advice
+from ...analysis.base.user_files import UserFiles
 from ...analysis.layers.layers import Layers
 from ...analysis.layers.scopes import Scopes
 from ...analysis.ops.hlo_ops import HloOps
@@ -85,13 +86,14 @@ def _families(names: pd.Series) -> Int64:
     return np.asarray(families(distinct.tolist()), np.int64)[codes]
 
 
-def hlo_list(hlo_ops: HloOps, rows: slice) -> list[dict[str, Any]]:
-    """One object per HLO op of a program: what it is, what one execution computes and moves, its colour."""
+def hlo_list(hlo_ops: HloOps, user_files: UserFiles, rows: slice) -> list[dict[str, Any]]:
+    """One object per HLO op of a program: what it is, what one execution computes and moves, whose line it is, its colour."""
     frame = hlo_ops.frame.iloc[rows]
     # An id is 64 bits, more than a number of JavaScript holds.
     ids = [str(value) for value in frame["program_id"].tolist()]
     family = hlo_families(frame["category"].tolist(), frame["op_type"].tolist()).astype(np.int64)
-    return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family))
+    is_users = [user_files.has(source.rpartition(":")[0]) for source in frame["source"]]
+    return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family, is_users=is_users))
 
 
 def pipeline_list(results: AnyResults) -> list[dict[str, Any]]:

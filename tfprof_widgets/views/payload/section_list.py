@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...analysis.base.hosts import hosts_of
+from ...analysis.base.user_files import UserFiles
 from ...analysis.results import AnyResults, Results
 from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows
@@ -59,7 +60,9 @@ def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:
     yield ListSection("source_lines", n_lines, listed(lambda rows: source()["source_lines"][rows]))
     yield ListSection("scopes", len(scopes.entries), listed(partial(scope_list, scopes)), 10_000)
     yield ListSection("kernels", len(kernels.frame), listed(partial(kernel_list, kernels)))
-    yield ListSection("hlo_ops", len(hlo_ops.frame), listed(partial(hlo_list, hlo_ops)))
+    yield ListSection(
+        "hlo_ops", len(hlo_ops.frame), listed(partial(hlo_list, hlo_ops, UserFiles.of_map(results.source_map)))
+    )
     yield ListSection("source_files", n_files, lambda begin, end: _files(source()["source_files"][begin:end]), 4)
 
 

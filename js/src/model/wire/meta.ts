@@ -135,6 +135,8 @@ export interface HloMeta {
   bytes_accessed: number | null;
   /** "file:line", "" unknown. */
   source: string;
+  /** Whether that file is the user's; Python knows where the libraries lay. */
+  is_users: boolean;
   /** Index into FAMILIES. */
   family: number;
 }

@@ -49,9 +49,13 @@ function rowsOf(meta: TraceMeta, name: "kernels" | "hlo_ops"): number {
 
 /** One line a notice; what comes before the first colon is the headline. */
 function notices(view: TraceView): HTMLElement[] {
-  const given = view.options.notices ?? view.data.meta.notices;
+  const { meta } = view.data;
+  const given = view.options.notices ?? meta.notices;
   const texts = Array.isArray(given) ? given.map(String) : [];
-  return texts.map((text) => {
+  // The overview tells of a failed allocation, and more of it.
+  const failed = meta.memory_failure?.sentence;
+  const shown = failed ? texts.filter((text) => !text.startsWith(failed)) : texts;
+  return shown.map((text) => {
     const colon = text.indexOf(": ");
     const parts = colon > 0 && colon < 80 ? [h("b", text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
     return h("div.note", { role: "status" }, ...parts);

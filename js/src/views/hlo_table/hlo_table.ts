@@ -56,7 +56,8 @@ class HloTable {
       manyPrograms: new Set(this.#hlos.map((hlo) => hlo.program)).size > 1,
       flops: this.#hlos.some((hlo) => (hlo.flops ?? 0) > 0),
       bytes: this.#hlos.some((hlo) => (hlo.bytes_accessed ?? 0) > 0),
-      source: this.#hlos.some((hlo) => isOwnSource(hlo.source)),
+      // XLA often knows only the line of TensorFlow that makes all ops.
+      source: this.#hlos.some((hlo) => hlo.is_users),
     };
     const grouping = () => this.#grouping;
     const bar = new ShareBar("By category", (key) => this.#pickCategory(key), signal);
@@ -135,11 +136,6 @@ class HloTable {
     const row = this.#categories.find((one) => one.key === key);
     if (row) this.#table.pick(row.hlos.flatMap((hlo) => this.#ops[hlo]));
   }
-}
-
-/** Whether a source is worth a column: XLA often knows only the line of TensorFlow that makes all ops. */
-function isOwnSource(source: string): boolean {
-  return source !== "" && !/[\\/]site-packages[\\/](tensorflow|keras)[\\/]/.test(source);
 }
 
 const SHARE_LOOK: ShareLook<HloRow> = {

@@ -8,12 +8,12 @@ import { rangeInPs, stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, copyButton, emptyState, h, on } from "../../ui/dom";
+import { FailurePanel } from "../../ui/failure_panel";
 import type { OfHost } from "../../ui/of_host";
 import { MANY_ROWS, paced } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { MemoryChart } from "./chart";
 import { growthWords, showFacts } from "./facts";
-import { FailurePanel } from "./failure";
 import { Panes } from "./panes";
 import { showSums } from "./sums";
 

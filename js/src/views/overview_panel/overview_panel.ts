@@ -16,6 +16,7 @@ import { keepTogether, stepLabel } from "../../model/time/span_text";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { copyButton, h } from "../../ui/dom";
+import { FailurePanel } from "../../ui/failure_panel";
 import { categorySwatch } from "../../ui/legend";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
@@ -136,6 +137,13 @@ function breakdown(view: TraceView): HTMLElement {
 export const overviewPanel: TraceBuilder = {
   name: "overview_panel",
   build(view) {
+    const failure = view.data.meta.memory_failure;
+    if (failure) {
+      const { element } = new FailurePanel(view, failure, null);
+      element.setAttribute("aria-label", "What happened"); // the memory view has the same under its own name
+      view.root.append(h("div.tfp-ov-failed", element));
+      return;
+    }
     view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
   },
   needs: ["steps"],

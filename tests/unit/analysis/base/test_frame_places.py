@@ -14,8 +14,8 @@ from tfprof_widgets.analysis.base.frame_places import (
     FrameTable,
     bucket_of_file,
     frame_places,
-    is_user_path,
 )
+from tfprof_widgets.analysis.base.user_files import UserFiles
 from tfprof_widgets.formats.hlo.parts import Frames
 
 LIB = "/venv/lib/python3.11/site-packages"
@@ -35,7 +35,7 @@ def standing_for(*stack: tuple[str, str]) -> tuple[str, str, bool]:
         tuple(path for path, _ in stack),
         (1,) * len(stack),
         tuple(function for _, function in stack),
-        tuple(is_user_path(path, frozenset()) for path, _ in stack),
+        tuple(UserFiles({}, ()).has(path) for path, _ in stack),
     )
     places = frame_places(table)
     user = int(places.user_frame[-1])
@@ -95,7 +95,7 @@ def test_frames_of_programs_come_in_any_order_and_circles_are_left_out() -> None
         line=np.arange(6, dtype=np.int32),
         function=("",) * 6,
     )
-    table, place = FrameTable.of_programs(frames, frozenset())
+    table, place = FrameTable.of_programs(frames, UserFiles({}, ()))
     assert sorted(table.path) == ["a.py", "b.py", "c.py"]
     assert table.path[table.parent[place[0]]] == "a.py"
     assert place[[1, 3, 4]].tolist() == [-1, -1, -1]

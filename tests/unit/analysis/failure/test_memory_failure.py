@@ -114,15 +114,21 @@ def test_a_message_that_nobody_knows_is_told_as_it_is() -> None:
 def test_a_capture_that_ended_before_says_so_and_how_to_record_the_moment() -> None:
     found = explained(failed(at_us=60e6))
     assert not found.is_recorded
-    assert found.sentence.startswith("Out of memory: model/wide/Relu asked for 512 MiB")
-    assert "did not record the moment" in found.actions[-1].words
-    assert "tfprof.profile" in found.actions[-1].code
+    assert found.sentence.startswith("Out of memory: Relu of layer model/wide asked for 512 MiB")
+    assert "had ended 59.9 s before" in found.actions[-1].words or "had ended 60.0 s before" in found.actions[-1].words
+    assert "max_seconds=600, max_bytes=2**30" in found.actions[-1].code
+
+
+def test_a_selection_of_steps_is_blamed_where_there_was_one() -> None:
+    found = explained(failed(at_us=60e6, selection="steps=range(10, 20)"))
+    assert "but steps=range(10, 20)" in found.actions[-1].words
+    assert found.actions[-1].code == "with tfprof.profile() as prof: ..."
 
 
 def test_where_no_memory_was_recorded_the_exact_line_to_record_it_is_given() -> None:
     bare = trace(session(), plane("/host:CPU", line("main", event("train", 0, 100, _r=1, step_num=1))))
     found = explained(failed(of=bare))
-    assert found.sentence.startswith("Out of memory: model/wide/Relu asked for 512 MiB on GPU:0")
+    assert found.sentence.startswith("Out of memory: Relu of layer model/wide asked for 512 MiB on GPU:0")
     assert 'os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"' in found.actions[-1].code
     assert len(found.by_op) == len(found.by_layer) == len(found.by_line) == 0
 
@@ -191,8 +197,8 @@ def test_the_profile_tells_it_first_in_its_notices_its_summary_and_its_report() 
     assert profile.notices[0].startswith("Out of memory: Relu of layer model/wide asked for 512 MiB on GPU:0")
     summary = profile.summary()
     assert "Held by layer: 3 of 3" in summary
-    assert summary.index("Out of memory") < summary.index("a step")
-    assert "What held the memory when it ran out, by layer" in profile.report()
+    assert "a step" not in summary
+    assert "By layer, when it ran out" in profile.report()
 
 
 def test_what_travels_to_the_browser_is_bounded_and_says_of_how_many() -> None:

@@ -67,14 +67,13 @@ def failed(*lengths_us: float) -> Overview:
     return Results(host(*steps_of(*lengths_us)), failure=failure).overview
 
 
-def test_a_last_step_that_ran_out_of_memory_is_left_out_and_named() -> None:
-    assert failed(10, 11, 900).is_averaged.tolist() == [True, True, False]
-    assert failed(10, 11, 900).left_out == "Left out of averages: step 2 (memory ran out)."
-
-
-def test_a_capture_of_nothing_but_the_step_that_ran_out_of_memory_says_so() -> None:
-    assert failed(900).verdict.startswith("Out of memory in step 0")
-    assert failed(900).step_time_avg_ms == 0.9
+@pytest.mark.parametrize("lengths_us", [(10, 11, 900), (900,)])
+def test_where_memory_ran_out_that_is_the_verdict_and_no_step_is_averaged(lengths_us: tuple[int, ...]) -> None:
+    overview = failed(*lengths_us)
+    assert overview.verdict.startswith("ResourceExhaustedError: OOM")
+    assert not overview.is_averaged.any()
+    assert overview.step_time_avg_ms == 0
+    assert overview.next_steps == ()
 
 
 def test_a_slow_step_in_the_middle_is_not_left_out() -> None:

@@ -123,6 +123,18 @@ def test_an_eager_loop_has_one_step_per_fetch_that_is_followed_by_work() -> None
     assert [start for start, _ in times_us(steps)] == [0, 10, 20]
 
 
+@pytest.mark.parametrize(("captured_us", "n_steps"), [(1000, 4), (100_000, 0)])
+def test_what_repeats_for_next_to_none_of_the_capture_is_no_loop(captured_us: float, n_steps: int) -> None:
+    building = event("tf.function-graph_building", 100, captured_us - 100)
+    steps = compute_steps(host(*(call(t, 8) for t in (0, 10, 20, 30)), building))
+    assert len(steps) == n_steps
+
+
+def test_one_long_repetition_does_not_make_steps_of_short_ones() -> None:
+    calls = [call(10 * i, 8) for i in range(10)]
+    assert len(compute_steps(host(*calls, call(100, 50_000)))) == 0
+
+
 def test_a_call_that_happens_once_is_no_loop() -> None:
     assert len(compute_steps(host(call(0, 5)))) == 0
 

@@ -1,11 +1,11 @@
 /** An allocation that failed -> what happened, the memory against the request, who held it, and what to do. */
 
-import { cutNames } from "../../model/text/cut";
-import { formatBytes, formatCount, formatPercent, plural } from "../../model/text/format";
-import type { FailureRow, FailureTable, MemoryFailureMeta } from "../../model/wire/meta";
-import { button, copyButton, h } from "../../ui/dom";
-import { textFits, watchSize } from "../../ui/page";
-import type { TraceView } from "../../ui/view";
+import { cutNames } from "../model/text/cut";
+import { formatBytes, formatCount, formatPercent, plural } from "../model/text/format";
+import type { FailureRow, FailureTable, MemoryFailureMeta } from "../model/wire/meta";
+import { button, copyButton, h } from "./dom";
+import { textFits, watchSize } from "./page";
+import type { TraceView } from "./view";
 
 /** Holders that have a segment of their own in the bar. */
 const N_SEGMENTS = 5;
