@@ -1,16 +1,15 @@
-"""Instructions of HLO modules -> estimated flops and bytes of one execution each.
+"""Instructions of HLO modules -> estimated flops of one execution each; their bytes are in `hlo_bytes.py`.
 
 These are our estimates from shapes, for traces that carry no figures of their own. They follow XLA's HloCostAnalysis where
 that is simple:
 
 - `dot`: 2 x elements of the result x elements summed over.
 - `convolution`: 2 x features in x features out x batch x the positions at which the window lies on data, per dimension.
+- calls of cuBLAS and cuDNN: as the `dot` and the `convolution` that they do; what else a custom call does is not known.
 - `reduce`: one flop per element that vanishes (for each part of a variadic one); `reduce-window`: one per element of the
   window but the first; both times the flops of the reducer.
 - element-wise opcodes: one flop per element of the result; those that XLA counts as transcendental (`exp`, `tanh`, ...): none.
 - `fusion`, `call`: the sum over the called computation. Everything else: none.
-- bytes: operands plus result; a slice reads what it gives, an update reads and writes what it changes; what only renames
-  (`bitcast`, `tuple`, `get-tuple-element`, `parameter`, `constant`) moves none. A fusion moves its operands and its result.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ import numpy as np
 from ...formats.hlo.modules import HloModules
 from ...formats.hlo.parts import Convolution, Dot, WindowDimension
 from ...trace.trace import Bool, Float64, Int64
+from .hlo_bytes import FREE, estimate_bytes
 from .hlo_category import ELEMENTWISE, TRANSCENDENTAL
 
-_FREE = ("bitcast", "constant", "get-tuple-element", "parameter", "tuple", "after-all", "opt-barrier", "add-dependency")
 _INLINE = ("fusion", "call", "async-start")
-_WORKLESS = (*_FREE, "broadcast", "iota", "reshape", "partition-id", "replica-id")
+_WORKLESS = (*FREE, "broadcast", "iota", "reshape", "partition-id", "replica-id")
 _MAX_POSITIONS = 10_000_000
 _MOST = 1e30
 
@@ -36,6 +35,7 @@ class HloCosts:
     """One entry per instruction, for one execution."""
 
     flops: Float64
+    """NaN where a call is made of which nobody knows what it computes."""
     bytes_accessed: Float64
     work: Float64
     """What a fused instruction costs in proportion to others of its fusion: its flops, at least one per element of its
@@ -49,14 +49,17 @@ def estimate_costs(modules: HloModules) -> HloCosts:
     simple = np.isin(opcode, list(ELEMENTWISE - TRANSCENDENTAL - {"constant", "map", "rng"}))
     flops[simple] = modules.n_elements[simple]
     for dot in modules.dots:
-        flops[dot.instruction] = 2.0 * modules.n_elements[dot.instruction] * _contracted(modules, dot.instruction, dot)
+        flops[dot.instruction] = 2.0 * dot.n_elements * _contracted(modules, dot.instruction, dot)
     for convolution in modules.convolutions:
         flops[convolution.instruction] = _convolution_flops(convolution)
-    in_elements, in_bytes = _operand_sizes(modules)
+    unknown = opcode == "custom-call"
+    unknown[[one.instruction for one in modules.dots + modules.convolutions]] = False
+    flops[unknown] = np.nan
+    in_elements = _first_elements(modules)
     _add_called(modules, opcode, flops, in_elements)
     np.clip(flops, 0.0, _MOST, out=flops)  # a damaged module must not make a share of infinity
-    work = _work(modules, opcode, flops, in_elements)
-    return HloCosts(flops=flops, bytes_accessed=_bytes(modules, opcode, in_bytes), work=work)
+    work = _work(modules, opcode, np.nan_to_num(flops), in_elements)
+    return HloCosts(flops=flops, bytes_accessed=estimate_bytes(modules), work=work)
 
 
 def _contracted(modules: HloModules, row: int, dot: Dot) -> float:
@@ -89,18 +92,13 @@ def _positions(side: WindowDimension) -> float:
     return float(np.count_nonzero(on_data))
 
 
-def _operand_sizes(modules: HloModules) -> tuple[Float64, Float64]:
-    """Elements of the first operand, and bytes of all, of each instruction."""
-    known = modules.operand >= 0
-    owner = np.repeat(np.arange(modules.n_instructions), np.diff(modules.operand_offsets))
-    n_bytes = np.bincount(
-        owner[known], weights=modules.n_bytes[modules.operand[known]], minlength=modules.n_instructions
-    )
+def _first_elements(modules: HloModules) -> Float64:
+    """Elements of the first operand of each instruction."""
     elements = np.zeros(modules.n_instructions)
     has = np.flatnonzero(np.diff(modules.operand_offsets) > 0)
     first = modules.operand[modules.operand_offsets[has]]
     elements[has] = np.where(first >= 0, modules.n_elements[first], 0) if len(first) else 0
-    return elements, n_bytes.astype(np.float64)
+    return elements
 
 
 def _add_called(modules: HloModules, opcode: Int64, flops: Float64, in_elements: Float64) -> None:
@@ -126,20 +124,6 @@ def _work(modules: HloModules, opcode: Int64, flops: Float64, in_elements: Float
     elements = np.where(np.isin(opcode, ["reduce", "reduce-window"]), in_elements, modules.n_elements)
     work: Float64 = np.where(_is(opcode, _WORKLESS), 0.0, np.maximum(flops, elements))
     return work
-
-
-def _bytes(modules: HloModules, opcode: Int64, in_bytes: Float64) -> Float64:
-    own = modules.n_bytes.astype(np.float64)
-    n_bytes = in_bytes + own
-    n_bytes[_is(opcode, ("slice", "dynamic-slice", "gather"))] = (
-        2 * own[_is(opcode, ("slice", "dynamic-slice", "gather"))]
-    )
-    for row in np.flatnonzero(opcode == "dynamic-update-slice").tolist():  # bounded by the size of the programs
-        operands = modules.operand[modules.operand_offsets[row] : modules.operand_offsets[row + 1]]
-        if len(operands) > 1 and operands[1] >= 0:
-            n_bytes[row] = 2 * float(modules.n_bytes[operands[1]])
-    n_bytes[_is(opcode, _FREE)] = 0.0
-    return n_bytes
 
 
 def _is(opcode: Int64, names: tuple[str, ...]) -> Bool:

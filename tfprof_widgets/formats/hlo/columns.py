@@ -11,6 +11,7 @@ import numpy as np
 
 from ...trace.bounds import decoded
 from .parts import Convolution, Dot, Frames, WindowDimension
+from .products import contracted, convolved, first_result, is_input_gradient
 from .shapes import MAX_SIZE, TUPLE, layout_of, size_of, tuple_text
 
 _PER_INSTRUCTION = (
@@ -95,11 +96,12 @@ class HloColumns:
              max(0, min(instruction.parameter_number, 2**31 - 1)) if opcode == "parameter" else -1,
              tuple_text(shape) if shape.element_type == TUPLE else "")
         )  # fmt: skip
-        if opcode == "dot":
-            self._dots.append(Dot(row, tuple(instruction.dot_dimensions.lhs_contracting)))
-        base = known.shape.get(next(iter(instruction.operand_ids), -1)) if opcode == "convolution" else None
-        if base is not None:
-            self._convolutions.append(_convolution(row, instruction, base.dimensions))
+        summed = contracted(instruction)
+        if summed is not None:
+            self._dots.append(Dot(row, summed, *size_of(first_result(shape))))
+        sides = convolved(instruction, [known.shape.get(id_) for id_ in instruction.operand_ids])
+        if sides is not None:
+            self._convolutions.append(_convolution(row, instruction, *sides))
 
     def _origin(self, metadata: Any, known: _Known) -> tuple[str, str, str, int, int]:
         """Name and type of the framework op, and file, line and frame that made it."""
@@ -151,9 +153,8 @@ def _window_elements(instruction: Any) -> int:
     return min(math.prod(sizes), MAX_SIZE)
 
 
-def _convolution(row: int, instruction: Any, base: Any) -> Convolution:
+def _convolution(row: int, instruction: Any, base: Any, output: Any) -> Convolution:
     numbers = instruction.convolution_dimensions
-    output = instruction.shape.dimensions
     sides = instruction.window.dimensions
     window = tuple(
         WindowDimension(
@@ -173,6 +174,8 @@ def _convolution(row: int, instruction: Any, base: Any) -> Convolution:
         input_features=_dim(base, numbers.input_feature) // max(instruction.feature_group_count, 1),
         output_features=_dim(output, numbers.output_feature),
         batch=_dim(base, numbers.input_batch) // max(instruction.batch_group_count, 1),
+        n_bytes=size_of(first_result(instruction.shape))[1],
+        reads_input=not is_input_gradient(instruction),
         is_base_dilated=any(side.base_dilation > 1 for side in sides),
         is_window_dilated=any(side.window_dilation > 1 for side in sides),
     )

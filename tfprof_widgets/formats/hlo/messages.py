@@ -10,8 +10,8 @@ from typing import Any
 from ...errors import TraceError
 from ..wire.messages import Messages
 
-# Text is declared as bytes: one name that is not UTF-8 must not cost the module. Literals, layouts of tiles and backend
-# configurations are left out: they are the bulk of a module and say nothing about cost. Buffers are read apart, when asked for.
+# Text is declared as bytes: one name that is not UTF-8 must not cost the module. Literals and layouts of tiles are left out:
+# they are the bulk of a module and say nothing about cost. Buffers are read apart, when asked for.
 _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Layout": (("minor_to_major", 1, "int64 repeated"),),
     "Shape": (
@@ -59,6 +59,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("id", 35, "int64"),
         ("operand_ids", 36, "int64 repeated"),
         ("called_computation_ids", 38, "int64 repeated"),
+        ("backend_config", 43, "bytes"),
         ("feature_group_count", 50, "int64"),
         ("batch_group_count", 58, "int64"),
     ),

@@ -34,11 +34,14 @@ class Frames:
 
 @dataclass(frozen=True)
 class Dot:
-    """What a `dot` sums over."""
+    """What a `dot`, or a call of cuBLAS, sums over."""
 
     instruction: int
     lhs_contracting: tuple[int, ...]
     """Dimensions of the first operand."""
+    n_elements: int
+    n_bytes: int
+    """Of the product: a call of cuBLAS has room to work in as a second result."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class WindowDimension:
 
 @dataclass(frozen=True)
 class Convolution:
-    """How a `convolution` slides its kernel."""
+    """How a `convolution`, or a call of cuDNN, slides its kernel. The gradients of one cost as many operations as it."""
 
     instruction: int
     window: tuple[WindowDimension, ...]
@@ -65,5 +68,9 @@ class Convolution:
     output_features: int
     batch: int
     """Of one group."""
+    n_bytes: int
+    """Of the result: a call of cuDNN has room to work in as a second one."""
+    reads_input: bool
+    """Whether its first operand is what the window slides over: not of a gradient of that."""
     is_base_dilated: bool
     is_window_dilated: bool

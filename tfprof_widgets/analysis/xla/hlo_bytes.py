@@ -1,0 +1,96 @@
+"""Instructions of HLO modules -> the bytes that one execution of each is estimated to move.
+
+Our estimates from shapes, for traces that carry no figures of their own; where XLA's HloCostAnalysis is simple they are its:
+
+- operands plus result, of a call of a library without the room that it works in. What only renames moves none.
+- a slice reads what it gives, an update reads and writes what it changes.
+- a fusion moves its operands and its result; of an operand that it only slices the slices, of a result that it only updates
+  what it changes.
+- a convolution whose stride is beyond its window reads what the window meets.
+
+What stays in a cache moves, too: a rate beyond that of the device's memory is one of its cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...formats.hlo.modules import HloModules
+from ...formats.hlo.parts import Convolution
+from ...trace.trace import Bool, Float64, Int64
+
+FREE = ("bitcast", "constant", "get-tuple-element", "parameter", "tuple", "after-all", "opt-barrier", "add-dependency")
+"""Opcodes that only rename."""
+_SLICES = ("slice", "dynamic-slice", "gather")
+
+
+def estimate_bytes(modules: HloModules) -> Float64:
+    """The bytes of every instruction of every module; see the module's docstring for the rules."""
+    opcode = np.array(modules.opcode, dtype=object)
+    own = modules.n_bytes.astype(np.float64)
+    for one in modules.dots + modules.convolutions:
+        own[one.instruction] = one.n_bytes
+    reader, _, operand = _reads(modules)
+    n_bytes = own + np.bincount(reader, weights=modules.n_bytes[operand], minlength=len(own))
+    for convolution in modules.convolutions:
+        n_bytes[convolution.instruction] -= _skipped_bytes(modules, convolution)
+    sliced, updated = np.isin(opcode, _SLICES), opcode == "dynamic-update-slice"
+    n_bytes[sliced] = 2 * own[sliced]
+    update = _operand(modules, np.flatnonzero(updated), 1)
+    own[updated] = np.where(update >= 0, modules.n_bytes[update], own[updated])
+    n_bytes[updated] = 2 * own[updated]
+    fused = np.flatnonzero((opcode == "fusion") & (np.diff(modules.called_offsets) == 1))
+    n_bytes[fused] -= _spared_bytes(modules, opcode, own)[modules.called[modules.called_offsets[fused]]]
+    n_bytes[np.isin(opcode, FREE)] = 0.0
+    return n_bytes
+
+
+def _skipped_bytes(modules: HloModules, convolution: Convolution) -> float:
+    """What a convolution does not read of its input: with a stride beyond the window some of it meets none."""
+    (data,) = _operand(modules, np.array([convolution.instruction]), 0).tolist()
+    if data < 0 or not convolution.reads_input:
+        return 0.0
+    met = 1.0
+    for side in convolution.window:
+        if side.size < side.stride and side.base_dilation == 1 and side.input_size > 0:
+            met *= min(side.size * side.output_size / side.input_size, 1.0)
+    return (1 - met) * float(modules.n_bytes[data])
+
+
+def _spared_bytes(modules: HloModules, opcode: Int64, written: Float64) -> Float64:
+    """Of the parameters and the result of each computation what it neither reads nor writes."""
+    n = modules.n_instructions
+    reader, is_first, operand = _reads(modules)
+    is_slice = is_first & np.isin(opcode, _SLICES)[reader]
+    is_update = is_first & (opcode == "dynamic-update-slice")[reader]
+    is_read_whole = np.bincount(operand[~(is_slice | is_update)], minlength=n) > 0
+    is_read_partly = np.bincount(operand[is_slice | is_update], minlength=n) > 0
+    slices = np.bincount(operand[is_slice], weights=written[reader[is_slice]], minlength=n)
+    spared: Float64 = np.where(is_read_partly & ~is_read_whole, np.maximum(modules.n_bytes - slices, 0), 0.0)
+    spared[opcode != "parameter"] = 0.0
+    results = np.unique(np.append(modules.root[modules.root >= 0], operand[_is_root_tuple(modules, opcode)[reader]]))
+    updates = results[opcode[results] == "dynamic-update-slice"]
+    spared[updates] = modules.n_bytes[updates].astype(np.float64) - written[updates]
+    return np.asarray(np.bincount(modules.computation, weights=spared, minlength=len(modules.root)), np.float64)
+
+
+def _is_root_tuple(modules: HloModules, opcode: Int64) -> Bool:
+    is_root: Bool = np.isin(np.arange(modules.n_instructions), modules.root)
+    return np.asarray(is_root & (opcode == "tuple"))
+
+
+def _reads(modules: HloModules) -> tuple[Int64, Bool, Int64]:
+    """Every pair of an instruction and an operand that the file holds: the one, whether the other is its first, the other."""
+    reader = np.repeat(np.arange(modules.n_instructions), np.diff(modules.operand_offsets))
+    is_first = np.arange(len(reader)) == modules.operand_offsets[reader]
+    held = modules.operand >= 0
+    return reader[held], is_first[held], modules.operand[held]
+
+
+def _operand(modules: HloModules, rows: Int64, slot: int) -> Int64:
+    """One operand of each of some instructions, -1 where it has none or the file does not hold it."""
+    at = modules.operand_offsets[rows] + slot
+    has = at < modules.operand_offsets[rows + 1]
+    found = np.full(len(rows), -1, np.int64)
+    found[has] = modules.operand[at[has]]
+    return found
