@@ -1,0 +1,84 @@
+"""The description of a device in a trace -> what it can compute and move a second at most.
+
+Rates of dense matrices, sums in 32 bits, at the highest clock that the device reports. Sources: Nvidia's architecture papers
+of Volta (V100), Turing (T4), GA100 and GA102, Ada, Hopper (H100), and the data sheet of B200. A device that the table does not
+have, or that does not describe itself, has no peaks: they are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...trace.trace import Trace
+from ..hosts.environment import is_accelerator
+
+_NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Of one device; NaN where nothing is known, or where it has no such units."""
+
+    tensor_16: float = _NAN
+    """Operations a second on Tensor Cores with operands of 16 bits."""
+    tensor_32: float = _NAN
+    """The same with operands of TF32."""
+    vector_16: float = _NAN
+    vector_32: float = _NAN
+    bytes_per_s: float = _NAN
+    """To and from the device's memory."""
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """Operations that a multiprocessor does in a cycle."""
+
+    tensor_16: float
+    tensor_32: float
+    vector_16: float
+    vector_32: float
+    tensor_clock: float = 1.0
+    """At which part of the highest clock the data sheet has its Tensor Cores work."""
+
+
+_ARCHITECTURES: dict[tuple[object, object], _Rates] = {
+    (7, 0): _Rates(1024, _NAN, 256, 128),
+    (7, 5): _Rates(1024, _NAN, 256, 128),
+    (8, 0): _Rates(2048, 1024, 512, 128),
+    (8, 6): _Rates(1024, 512, 256, 256),
+    (8, 9): _Rates(1024, 512, 256, 256),
+    # 1,830 of 1,980 MHz in an H100 SXM, 1,620 of 1,755 in a PCIe card.
+    (9, 0): _Rates(4096, 2048, 512, 256, 1830 / 1980),
+    (10, 0): _Rates(8192, 4096, 512, 256, 1855 / 1965),
+    (12, 0): _Rates(1024, 512, 256, 256),
+}
+"""By compute capability."""
+
+
+def peaks_of(stats: Mapping[str, object]) -> Peaks:
+    """The peaks of a device, of the stats of its plane."""
+    n_bytes = _number(stats, "memory_bandwidth")
+    rates = _ARCHITECTURES.get((stats.get("compute_cap_major"), stats.get("compute_cap_minor")))
+    cycles = _number(stats, "clock_rate") * 1e3 * _number(stats, "core_count")
+    if rates is None or stats.get("device_vendor", "Nvidia") != "Nvidia":
+        return Peaks(bytes_per_s=n_bytes)
+    # A GeForce adds up products of 16 bits in 32 bits at half the rate of the cards for data centres.
+    tensor = cycles * rates.tensor_clock * (0.5 if "GeForce" in str(stats.get("gpu_device_name", "")) else 1.0)
+    return Peaks(
+        tensor_16=tensor * rates.tensor_16,
+        tensor_32=tensor * rates.tensor_32,
+        vector_16=cycles * rates.vector_16,
+        vector_32=cycles * rates.vector_32,
+        bytes_per_s=n_bytes,
+    )
+
+
+def peaks_by_plane(trace: Trace) -> dict[int, Peaks]:
+    """The peaks of each device of a trace, by plane."""
+    return {number: peaks_of(plane.stats) for number, plane in enumerate(trace.planes) if is_accelerator(plane)}
+
+
+def _number(stats: Mapping[str, object], name: str) -> float:
+    value = stats.get(name)
+    return float(value) if isinstance(value, int | float) and value > 0 else _NAN
