@@ -34,7 +34,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "formats": ("wire", "sidecar", "saved", "hlo", "xspace", "chrome", "v1"),
     "analysis": (
         *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "source", "hosts", "system"),
-        *("timeline", "facts", "tree", "failure", "advice", "overview", "comparison", "cluster", "results"),
+        *("timeline", "roofline", "facts", "tree", "failure", "advice", "overview", "comparison", "cluster", "results"),
         *("selection", "experiments"),
     ),
     "opening": (),

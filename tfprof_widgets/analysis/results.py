@@ -18,6 +18,7 @@ from .failure.memory_failure import MemoryFailure, compute_memory_failure
 from .overview.overview import Overview, compute_overview
 from .tree.captured_graph import compute_op_graph
 from .tree.variables import compute_variables
+from .xla.command_buffers import graphs_switched_off
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Results(Facts):
         was asked for advice, rules that failed."""
         found = self.__dict__.get("_found_advice")
         told = self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
-        return (*told, *self.clock_notices, *(() if found is None else found.notices))
+        graphs = graphs_switched_off(self.trace).notice
+        return (*told, *((graphs,) if graphs else ()), *self.clock_notices, *(() if found is None else found.notices))
 
     @cached_property
     def op_graph(self) -> OpGraph:

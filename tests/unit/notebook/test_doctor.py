@@ -27,7 +27,7 @@ REPORT = DoctorReport(
     )
 )
 NAMES = ["python", "tensorflow", "keras", "tfprof_widgets", "ipywidgets", "anywidget", "bokeh"]
-NAMES += ["gpu", "cupti", "gpu_privileges", "gpu_sampling", "profiler_session", "cpu_memory"]
+NAMES += ["gpu", "cupti", "gpu_privileges", "gpu_sampling", "cuda_graphs", "profiler_session", "cpu_memory"]
 NAMES += ["disk", "cpu_sampling", "front_end", "page_widgets"]
 
 

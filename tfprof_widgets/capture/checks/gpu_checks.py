@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from .check import Check, ok, unknown, warning
 from .gpu_facts import GpuFacts
 
+KEEP_GRAPHS = "--xla_enable_command_buffers_during_profiling=true"
+_KEEPS_GRAPHS = re.compile(r"--xla_enable_command_buffers_during_profiling(?:=(?:true|1))?(?:\s|$)", re.I)
 _NOT_NEEDED = "not needed: there is no NVIDIA GPU"
 _SHOW_LOG = "python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"  # its log tells why"
 _UNLOCK = (
@@ -23,6 +26,7 @@ def gpu_checks(facts: GpuFacts) -> Iterator[Check]:
     yield cupti_check(facts)
     yield privileges_check(facts)
     yield sampling_check(facts)
+    yield cuda_graphs_check(facts)
 
 
 def devices_check(facts: GpuFacts) -> Check:
@@ -140,6 +144,16 @@ def sampling_check(facts: GpuFacts) -> Check:
     if "not installed" in facts.nvml_error:
         return warning(name, f"{facts.nvml_error}, so {lost}", "pip install nvidia-ml-py")
     return warning(name, f"{facts.nvml_error}, so {lost}", "nvidia-smi  # fails the same way; it tells more")
+
+
+def cuda_graphs_check(facts: GpuFacts) -> Check:
+    """Tell whether XLA keeps its CUDA graphs while a profiler runs."""
+    name = "cuda_graphs"
+    if not facts.driver_gpus:
+        return ok(name, _NOT_NEEDED)
+    if _KEEPS_GRAPHS.search(facts.xla_flags):
+        return ok(name, "XLA keeps them while a profiler runs")
+    return ok(name, f"XLA switches them off while a profiler runs; XLA_FLAGS={KEEP_GRAPHS} keeps them")
 
 
 def models_text(models: tuple[str, ...]) -> str:

@@ -35,6 +35,8 @@ class GpuFacts:
     seen_error: str = ""
     visible_devices: str | None = None
     """The environment variable CUDA_VISIBLE_DEVICES."""
+    xla_flags: str = ""
+    """The environment variable XLA_FLAGS."""
     tensorflow_version: str = ""
     build: BuildFacts = field(default_factory=BuildFacts)
     has_cuda_wheels: bool = False
@@ -62,6 +64,7 @@ def gather_gpu_facts() -> GpuFacts:
         n_used=n_used,
         seen_error=seen_error,
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        xla_flags=os.environ.get("XLA_FLAGS", ""),
         tensorflow_version=installed_version("tensorflow"),
         build=build,
         has_cuda_wheels=build.folder is not None and (build.folder.parent / "nvidia").is_dir(),

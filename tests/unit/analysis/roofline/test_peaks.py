@@ -49,7 +49,13 @@ def test_peaks_are_those_of_the_data_sheets(
 
 @pytest.mark.parametrize(
     "changed",
-    [{"compute_cap_major": 99}, {"device_vendor": "AMD"}, {"core_count": 0}, {"clock_rate": "fast"}, {"clock_rate": None}],
+    [
+        {"compute_cap_major": 99},
+        {"device_vendor": "AMD"},
+        {"core_count": 0},
+        {"clock_rate": "fast"},
+        {"clock_rate": None},
+    ],
 )
 def test_what_the_table_does_not_have_has_no_peaks(changed: dict[str, Any]) -> None:
     peaks = peaks_of(card("", (9, 0), 132, 1980, 3352) | changed)

@@ -38,7 +38,7 @@ NODE = replace(COLAB, driver_gpus=("NVIDIA H100",) * 4, is_admin_only=True, is_a
 
 def of(facts: GpuFacts) -> dict[str, Check]:
     checks = {check.name: check for check in gpu_checks(facts)}
-    assert list(checks) == ["gpu", "cupti", "gpu_privileges", "gpu_sampling"]
+    assert list(checks) == ["gpu", "cupti", "gpu_privileges", "gpu_sampling", "cuda_graphs"]
     for check in checks.values():
         assert (check.status == "ok") == (check.remedy == ""), check
         assert check.value, check
@@ -50,12 +50,12 @@ def statuses(facts: GpuFacts) -> list[str]:
 
 
 def test_a_machine_without_a_gpu_has_nothing_to_do() -> None:
-    assert statuses(NO_GPU) == ["ok"] * 4
+    assert statuses(NO_GPU) == ["ok"] * 5
     assert of(NO_GPU)["gpu"].value == "none: captures record the CPU"
 
 
 def test_a_gpu_that_is_set_up_has_nothing_to_do() -> None:
-    assert statuses(COLAB) == ["ok"] * 4
+    assert statuses(COLAB) == ["ok"] * 5
     assert of(COLAB)["gpu"].value == "Tesla T4, seen by TensorFlow"
 
 
@@ -102,7 +102,7 @@ def test_some_of_the_gpus_are_a_choice_where_somebody_made_one(changes: dict[str
 
 def test_a_gpu_of_another_maker_is_named() -> None:
     facts = replace(NO_GPU, seen=("/physical_device:GPU:0",), n_used=1, build=BuildFacts(is_cuda=False, is_rocm=True))
-    assert statuses(facts) == ["ok"] * 4
+    assert statuses(facts) == ["ok"] * 5
     assert of(facts)["gpu"].value.startswith("1 GPU in TensorFlow")
 
 
@@ -185,3 +185,18 @@ def test_texts_of_the_driver_are_understood() -> None:
 def test_root_in_a_container_is_no_administrator(effective: str, is_admin: bool) -> None:
     assert parse_is_admin(f"Name:\tpython\nCapEff:\t{effective}\n") is is_admin
     assert parse_is_admin("") is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "keeps"),
+    [
+        ("", False),
+        ("--xla_enable_command_buffers_during_profiling=true", True),
+        ("--xla_gpu_cuda_data_dir=/x --xla_enable_command_buffers_during_profiling", True),
+        ("--xla_enable_command_buffers_during_profiling=false", False),
+    ],
+)
+def test_doctor_tells_whether_cuda_graphs_survive_a_profiler(flags: str, keeps: bool) -> None:
+    value = of(replace(COLAB, xla_flags=flags))["cuda_graphs"].value
+    assert ("XLA keeps them" in value) == keeps
+    assert ("--xla_enable_command_buffers_during_profiling=true" in value) != keeps

@@ -1,0 +1,36 @@
+"""CUDA graphs that a profiler made XLA launch kernel by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.builders import event, line, plane, trace
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.xla.command_buffers import graphs_switched_off
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+
+OFF = "WARNING: CommandBuffer disabled when profiling"
+
+
+def test_calls_inside_a_graph_that_was_switched_off_are_counted_apart() -> None:
+    launches = [event("cuLaunchKernel", at, 1, correlation_id=at) for at in (2, 5, 20)]
+    drawn = trace(plane("/host:CPU", line("t", event(OFF, 0, 10), *launches)))
+    found = graphs_switched_off(drawn)
+    assert (found.n_graphs, found.n_calls, found.n_calls_in_all) == (1, 2, 3)
+    (notice,) = Results(drawn).notices
+    assert "2 of 3 calls" in notice
+    assert "XLA_FLAGS=--xla_enable_command_buffers_during_profiling=true" in notice
+
+
+def test_a_run_whose_graphs_stayed_is_told_nothing() -> None:
+    assert Results(trace(plane("/host:CPU", line("t", event("cuGraphLaunch", 0, 1, correlation_id=1))))).notices == ()
+
+
+@pytest.mark.parametrize(("name", "per_step"), [("h100_resnet_xla", 110), ("h100_transformer_xla", 1)])
+def test_an_h100_says_how_many_a_step(capture_of: Callable[[str], Path], name: str, per_step: int) -> None:
+    found = graphs_switched_off(read_xspace(capture_of(name).read_bytes()))
+    assert found.n_graphs == 10 * per_step
+    assert 0.6 < found.n_calls / found.n_calls_in_all < 1
