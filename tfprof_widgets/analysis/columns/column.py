@@ -29,6 +29,8 @@ _UNITS = {
     "ratio": "ratio, 1 is all",
     "gflops": "GFLOP/s",
     "gibps": "GiB/s",
+    "tflops": "TFLOP/s",
+    "gbps": "GB/s",
 }
 """By the last word of a column's name."""
 

@@ -114,6 +114,23 @@ program_memory: a buffer of an XLA program that lives when the program holds mos
     layer                   text   of the op, empty where nothing tells
     file                    text   with the line that made the op, empty where nothing tells
     line                    int    its number, 0 likewise
+roofline: an op that ran on a GPU, most time first
+    name                    text   of the HLO instruction, or of the op where no program was compiled
+    op_name                 text   the framework op that it is most of
+    layer                   text   the layer that it works for
+    unit                    text   what most of its kernel time is on, as in `kernels`; empty unknown
+    occurrences             int    how often it was executed
+    time_us                 float  time of its kernels, and of copies within memory, all executions
+    time_ratio              float  part of the time of all
+    flops                   float  float operations of all executions; NaN where nothing is known [float operations]
+    bytes                   float  that they read and write; NaN where nothing is known [bytes]
+    known_ratio             float  part of `time_us` in which both are known
+    flop_rate_tflops        float  float operations a second
+    bandwidth_gbps          float  bytes a second
+    intensity               float  float operations a byte
+    mfu_ratio               float  float operations as part of what its units could do; of a step, in all of its time
+    roof_ratio              float  time that the device needs at least, of the time taken; NaN where that is not known
+    bound                   text   `compute` or `memory`; `cache` where it moved more than the memory could; empty unknown
 layers: a Keras layer, or what is in none, by side, most self time first
     device                  text   the side it ran on, `Device` or `Host`
     layer                   text   its path in the model, or what the row stands for

@@ -30,6 +30,8 @@ from ..ops.op_shares import OpShares, compute_op_shares
 from ..ops.ops import OpSums, aggregate_ops, idle_by_side, op_sums
 from ..ops.tf_functions import compute_tf_functions
 from ..ops.unit_totals import UnitTotals, compute_unit_totals
+from ..roofline.graph_flops import graph_flops
+from ..roofline.roofline import Roofline, compute_roofline
 from ..source.program_memory import compute_program_memory
 from ..steps.steps import TracedSteps, compute_steps
 from ..timeline.counters import Counters, compute_counters
@@ -186,6 +188,19 @@ class Facts(Totals):
     def copies(self) -> pd.DataFrame:
         """The `copies` table."""
         return compute_copies(self.trace, self.steps, self.event_op, self.op_shares)
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """How near the work on GPUs comes to what they could do."""
+        return compute_roofline(
+            self.trace,
+            self.occurrences,
+            shares=self.op_shares,
+            layers=self.layers,
+            kernels=self.kernels,
+            steps=self.steps,
+            graph_flops=graph_flops(self.op_shares, self.op_scopes, self.source_map),
+        )
 
     @cached_property
     def op_scopes(self) -> OpScopes:

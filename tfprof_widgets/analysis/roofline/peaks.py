@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...trace.trace import Trace
+import numpy as np
+
+from ...trace.trace import Float64, Trace
+from ..base.compute_units import N_UNITS, ComputeUnit
 from ..hosts.environment import is_accelerator
 
 _NAN = float("nan")
@@ -74,9 +77,18 @@ def peaks_of(stats: Mapping[str, object]) -> Peaks:
     )
 
 
-def peaks_by_plane(trace: Trace) -> dict[int, Peaks]:
-    """The peaks of each device of a trace, by plane."""
-    return {number: peaks_of(plane.stats) for number, plane in enumerate(trace.planes) if is_accelerator(plane)}
+def peak_table(trace: Trace) -> Float64:
+    """For each plane operations a second by `ComputeUnit`, then, as the last column, bytes a second; NaN where not known."""
+    table = np.full((len(trace.planes), N_UNITS + 1), np.nan)
+    for number, plane in enumerate(trace.planes):
+        if is_accelerator(plane):
+            peaks = peaks_of(plane.stats)
+            table[number, ComputeUnit.TENSOR_16] = peaks.tensor_16
+            table[number, ComputeUnit.TENSOR_TF32] = peaks.tensor_32
+            table[number, ComputeUnit.VECTOR_16] = peaks.vector_16
+            table[number, ComputeUnit.VECTOR_32] = peaks.vector_32
+            table[number, -1] = peaks.bytes_per_s
+    return table
 
 
 def _number(stats: Mapping[str, object], name: str) -> float:

@@ -5,7 +5,8 @@ that is simple:
 
 - `dot`: 2 x elements of the result x elements summed over.
 - `convolution`: 2 x features in x features out x batch x the positions at which the window lies on data, per dimension.
-- calls of cuBLAS and cuDNN: as the `dot` and the `convolution` that they do; what else a custom call does is not known.
+- calls of cuBLAS and cuDNN: as the `dot` and the `convolution` that they do, which multiply padding as well; what else a
+  custom call does is not known.
 - `reduce`: one flop per element that vanishes (for each part of a variadic one); `reduce-window`: one per element of the
   window but the first; both times the flops of the reducer.
 - element-wise opcodes: one flop per element of the result; those that XLA counts as transcendental (`exp`, `tanh`, ...): none.
@@ -14,12 +15,13 @@ that is simple:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...formats.hlo.modules import HloModules
-from ...formats.hlo.parts import Convolution, Dot, WindowDimension
+from ...formats.hlo.parts import Dot, WindowDimension
 from ...trace.trace import Bool, Float64, Int64
 from .hlo_bytes import FREE, estimate_bytes
 from .hlo_category import ELEMENTWISE, TRANSCENDENTAL
@@ -51,7 +53,10 @@ def estimate_costs(modules: HloModules) -> HloCosts:
     for dot in modules.dots:
         flops[dot.instruction] = 2.0 * dot.n_elements * _contracted(modules, dot.instruction, dot)
     for convolution in modules.convolutions:
-        flops[convolution.instruction] = _convolution_flops(convolution)
+        multiplied = _positions if opcode[convolution.instruction] == "convolution" else _places
+        positions = math.prod(multiplied(side) for side in convolution.window)
+        features = float(convolution.input_features) * convolution.output_features
+        flops[convolution.instruction] = 2.0 * features * convolution.batch * positions
     unknown = opcode == "custom-call"
     unknown[[one.instruction for one in modules.dots + modules.convolutions]] = False
     flops[unknown] = np.nan
@@ -74,18 +79,15 @@ def _contracted(modules: HloModules, row: int, dot: Dot) -> float:
     return size
 
 
-def _convolution_flops(convolution: Convolution) -> float:
-    positions = 1.0
-    for side in convolution.window:
-        positions *= _positions(side)
-    features = float(convolution.input_features) * convolution.output_features
-    return 2.0 * features * convolution.batch * positions
+def _places(side: WindowDimension) -> float:
+    """How often an element of the window is multiplied, padding included."""
+    return float(max(side.size, 0)) * max(side.output_size, 0)
 
 
 def _positions(side: WindowDimension) -> float:
     """How often an element of the window meets an element of the input, over all places of the window."""
     if side.size * side.output_size > _MAX_POSITIONS or side.size <= 0 or side.output_size <= 0:
-        return float(max(side.size, 0)) * max(side.output_size, 0)  # padding left out: no real layer is as long
+        return _places(side)  # no real layer is as long
     place = np.arange(side.output_size)[:, None] * side.stride + np.arange(side.size) * side.window_dilation
     at = place - side.padding_low
     on_data = (at >= 0) & (at % side.base_dilation == 0) & (at // side.base_dilation < side.input_size)
@@ -109,13 +111,13 @@ def _add_called(modules: HloModules, opcode: Int64, flops: Float64, in_elements:
         called = modules.called[modules.called_offsets[row] : modules.called_offsets[row + 1]].tolist()
         inner = sum(float(flops[low[one] : high[one]].sum()) for one in called)
         kind = opcode[row]
+        n_parts = max((modules.operand_offsets[row + 1] - modules.operand_offsets[row]) // 2, 1)
         if kind in _INLINE:
             flops[row] = inner
         elif kind == "reduce":
-            n_parts = max((modules.operand_offsets[row + 1] - modules.operand_offsets[row]) // 2, 1)
             flops[row] = inner * max(in_elements[row] - modules.n_elements[row] / n_parts, 0.0)
         elif kind == "reduce-window":
-            flops[row] = inner * (modules.window_elements[row] - 1) * modules.n_elements[row]
+            flops[row] = inner * (modules.window_elements[row] - 1) * modules.n_elements[row] / n_parts
         elif kind == "map" or kind in ("all-reduce", "reduce-scatter", "select-and-scatter", "scatter"):
             flops[row] = inner * modules.n_elements[row]
 

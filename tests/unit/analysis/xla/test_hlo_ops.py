@@ -290,6 +290,28 @@ def test_a_convolution_by_cudnn_and_both_its_gradients_cost_the_same(
     assert costs(a, b, call) == (2 * 2 * 4 * 3 * 5, 4 * floats_moved)
 
 
+def test_cudnn_multiplies_padding_as_well() -> None:
+    """The product by hand, 2 x result x filter / features out: what a library does, and what its rate is told by."""
+    size = {"size": 3, "stride": 1, "padding_low": 1, "padding_high": 1}
+    more = {
+        "window": MESSAGES["Window"](dimensions=[MESSAGES["WindowDimension"](**size)]),
+        "convolution_dimensions": PLACES,
+    }
+    data, kernel = instruction("a", "parameter", (2, 5, 4)), instruction("b", "parameter", (3, 4, 7))
+    call = library_call("c", "__cudnn$convForward", (2, 5, 7), "a b", **more)
+    assert costs(data, kernel, call)[0] == 2 * (2 * 5 * 7) * (3 * 4 * 7) / 7
+
+
+def test_a_window_over_several_arrays_is_reduced_once() -> None:
+    """As a pooling that keeps where its maxima were: flops by element of one result, not of all."""
+    shape = MESSAGES["Shape"](
+        element_type=13, tuple_shapes=[MESSAGES["Shape"](element_type=F32, dimensions=[10]) for _ in range(2)]
+    )
+    window = MESSAGES["Window"](dimensions=[MESSAGES["WindowDimension"](size=3, stride=1)])
+    last = instruction("o", "reduce-window", reads="x x x x", calls="inner", shape=shape, window=window)
+    assert costs(X, last, inner=ADD)[0] == 2 * 10
+
+
 def test_figures_of_a_tpu_that_cannot_be_are_left_out() -> None:
     metadata = {"program_id": 0.5, "symbol_id": float("nan"), "flops": float("inf"), "bytes_accessed": -1}
     stats = {"device_offset_ps": 2**63 - 1, "device_duration_ps": -5}
