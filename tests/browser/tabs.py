@@ -14,6 +14,7 @@ TABS = {
     "memory_timeline": "Memory",
     "input_graph": "Input pipeline",
     "kernel_table": "Kernels",
+    "roofline_chart": "Roofline",
     "hlo_table": "HLO ops",
     "worker_chart": "Workers",
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..analysis.input.input_pipeline import InputPipeline
     from ..analysis.memory.memory import MemoryProfile
     from ..analysis.overview.overview import Overview
+    from ..analysis.roofline.roofline import RooflineRows
     from ..analysis.selection import OpRows
     from ..analysis.tree.tree_options import TreeView
     from ..capture.session.record import CaptureRecord
@@ -112,6 +113,31 @@ class Profile:
 
     kernels = table_at("run.results.kernels.frame", "Empty when nothing ran on a GPU.")
     copies = table_at("run.results.copies", "See `compute_copies`. Empty where no GPU copied anything.")
+
+    @property
+    def roofline(self) -> pd.DataFrame:
+        """Set against the peaks of its device, which `roof_ratio` is a part of. Float operations and bytes of compiled programs
+        are estimated from shapes, those of other ops are known where the capture noted their graph. Empty without a GPU.
+
+        Raises:
+            TfProfError: of a reduced profile, which has no single executions.
+        """
+        return self.run.whole("roofline").roofline.frame
+
+    def roofline_by(self, by: RooflineRows) -> pd.DataFrame:
+        """The columns of `roofline` for other rows than ops.
+
+        Args:
+            by: `"op"` as `roofline`; `"kernel"` for the rows of `kernels`; `"layer"`; or `"step"`, in their order, with the
+                float operations of a step over its whole time as `mfu_ratio`, NaN where those of less than 90 % of its time
+                on devices are known.
+
+        Raises:
+            ValueError: `by` is none of them.
+            TfProfError: of a reduced profile, which has no single executions.
+        """
+        return self.run.whole("roofline").roofline.by(by)
+
     hlo_ops = table_at("run.results.hlo_ops.frame", "Empty when no compiled program ran.")
 
     @property
@@ -267,6 +293,7 @@ class Profile:
     step_chart = method_of("_widgets", Widgets.step_chart)
     overview_panel = method_of("_widgets", Widgets.overview_panel)
     kernel_table = method_of("_widgets", Widgets.kernel_table)
+    roofline_chart = method_of("_widgets", Widgets.roofline_chart)
     hlo_table = method_of("_widgets", Widgets.hlo_table)
     layer_table = method_of("_widgets", Widgets.layer_table)
     source_view = method_of("_widgets", Widgets.source_view)

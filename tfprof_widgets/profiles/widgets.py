@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         MemoryTimeline,
         OpTable,
         OverviewPanel,
+        RooflineChart,
         ScopeIcicle,
         SourceView,
         StepChart,
@@ -160,6 +161,12 @@ class Widgets:
         from ..views.widgets.views import KernelTable
 
         return self._view(KernelTable)
+
+    def roofline_chart(self) -> RooflineChart:
+        """The ops of GPUs under what their device could do."""
+        from ..views.widgets.views import RooflineChart
+
+        return self._view(RooflineChart)
 
     def hlo_table(self) -> HloTable:
         """The ops of XLA programs."""

@@ -16,6 +16,7 @@ export const VIEW_TITLES: Readonly<Record<string, string>> = {
   memory_timeline: "Memory",
   input_graph: "Input pipeline",
   kernel_table: "Kernels",
+  roofline_chart: "Roofline",
   hlo_table: "HLO ops",
   worker_chart: "Workers",
 };
@@ -24,6 +25,7 @@ const TRAITS: Readonly<Record<string, string>> = {
   "op table": "op_table",
   "kernel table": "kernel_table",
   "HLO table": "hlo_table",
+  "roofline chart": "roofline_chart",
   "input graph": "input_graph",
   "memory timeline": "memory_timeline",
   "worker chart": "worker_chart",

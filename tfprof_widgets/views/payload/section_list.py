@@ -18,6 +18,7 @@ from .lists import advice_list, hlo_list, kernel_list, layer_list, pipeline_list
 from .names import Names, cut_texts
 from .op_tables import occurrence_table, op_line_table, op_place_table, op_rates, op_table
 from .plain import records
+from .roofline_meta import roofline_list
 from .run_tables import iterator_call_table, kernel_run_table, memory_table, piece_table, step_table, worker_step_table
 from .sections import Interval, LateSection, ListSection, TableSection
 from .source_meta import source_meta
@@ -39,6 +40,8 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection]:
     yield LateSection(
         "structure", lambda: [cut_texts(row, names.cut) for row in structure_list(results)], _QUICK_STRUCTURE_EVENTS
     )
+    if isinstance(results, Results) and not results.kernels.frame.empty:
+        yield LateSection("roofline", lambda: [cut_texts(row, names.cut) for row in roofline_list(results)])
 
 
 def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:

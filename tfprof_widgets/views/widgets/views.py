@@ -55,6 +55,12 @@ class KernelTable(View):
     entry = "kernel_table"
 
 
+class RooflineChart(View):
+    """Ops of GPUs by float operations a byte and a second, under what their device could do."""
+
+    entry = "roofline_chart"
+
+
 class HloTable(View):
     """Ops of XLA programs by self time, for the selected time range or the whole capture, with the op each was made from."""
 
@@ -139,6 +145,7 @@ class Dashboard(View):
     layer_table = _panel()
     tree_view = _panel()
     kernel_table = _panel()
+    roofline_chart = _panel()
     hlo_table = _panel()
     memory_timeline = _panel()
     input_graph = _panel()

@@ -1,4 +1,5 @@
 /** Types of a Pack's `meta` object: what views/payload/meta.py writes. Times are ps after the trace origin unless named otherwise. */
+import type { RooflineMeta } from "./roofline_meta";
 import type { StructureMeta } from "./structure_meta";
 
 export interface PlaneMeta {
@@ -312,6 +313,8 @@ export interface TraceMeta {
   advice_notices?: string[];
   /** One object: the ops of the program and their places; it comes when a view by structure asks for it. */
   structure?: StructureMeta[];
+  /** One object: what ran on GPUs and what those could do; none where no program tells it, not there where nothing ran. */
+  roofline?: RooflineMeta[];
   /** Those that hold the others up, worst first, at most so many of `n_stragglers`. */
   stragglers?: StragglerMeta[];
   n_stragglers?: number;

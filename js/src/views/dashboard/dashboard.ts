@@ -25,6 +25,8 @@ interface Tab {
   readonly trait: string;
   /** How many things the view lists. */
   readonly count?: (meta: TraceMeta) => number;
+  /** Whether there is anything for it to show; always when left out. */
+  readonly isThere?: (meta: TraceMeta) => boolean;
 }
 
 const TABS: readonly Tab[] = [
@@ -35,6 +37,7 @@ const TABS: readonly Tab[] = [
   { trait: "memory_timeline" },
   { trait: "input_graph" },
   { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels") },
+  { trait: "roofline_chart", isThere: (meta) => meta.sections?.roofline !== undefined || meta.roofline !== undefined },
   { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops") },
   { trait: "worker_chart", count: (meta) => meta.worker_hosts?.length ?? 0 },
 ];
@@ -63,25 +66,27 @@ function notices(view: TraceView): HTMLElement[] {
 }
 
 class Tabs {
-  readonly #tabs: TabBar;
+  readonly #bar: TabBar;
+  readonly #tabs: readonly Tab[];
   readonly #drawn = new Set<number>();
   #chosen = 0;
   #isHeld = true;
 
   constructor(readonly view: TraceView) {
     const { meta } = view.data;
-    const titles = TABS.map(({ trait, count }) => ({
+    this.#tabs = TABS.filter(({ isThere }) => isThere?.(meta) ?? true);
+    const titles = this.#tabs.map(({ trait, count }) => ({
       text: VIEW_TITLES[trait],
       note: count && formatCount(count(meta)),
     }));
-    this.#tabs = new TabBar("Views", titles, (chosen) => this.#onChoose(chosen), view.signal);
+    this.#bar = new TabBar("Views", titles, (chosen) => this.#onChoose(chosen), view.signal);
   }
 
   get bar(): HTMLElement {
-    return this.#tabs.bar;
+    return this.#bar.bar;
   }
   get panels(): readonly HTMLElement[] {
-    return this.#tabs.panels;
+    return this.#bar.panels;
   }
 
   /** Draws the tab that is open, and from now on each when it is opened. */
@@ -90,8 +95,13 @@ class Tabs {
     this.#draw();
   }
 
-  choose(chosen: number): void {
-    this.#tabs.choose(chosen);
+  /** Opens the tab of a trait, the first one where there is none. */
+  choose(trait: unknown): void {
+    this.#bar.choose(Math.max(0, this.#find(trait)));
+  }
+
+  #find(trait: unknown): number {
+    return this.#tabs.findIndex((tab) => tab.trait === trait);
   }
 
   #onChoose(chosen: number): void {
@@ -103,15 +113,15 @@ class Tabs {
     const chosen = this.#chosen;
     if (this.#isHeld || this.#drawn.has(chosen)) return;
     this.#drawn.add(chosen);
-    void renderChild(this.view, TABS[chosen].trait, this.panels[chosen]);
+    void renderChild(this.view, this.#tabs[chosen].trait, this.panels[chosen]);
   }
 
   /** Opens the tab of a trait, and where asked to moves there whoever came by keys. */
   show(trait: unknown, { moves }: { readonly moves: boolean }): void {
-    const wanted = TABS.findIndex((tab) => tab.trait === trait);
+    const wanted = this.#find(trait);
     if (wanted < 0) return;
-    this.choose(wanted);
-    if (moves) this.#tabs.focus(wanted);
+    this.#bar.choose(wanted);
+    if (moves) this.#bar.focus(wanted);
   }
 }
 
@@ -215,8 +225,7 @@ export const dashboard: TraceBuilder = {
       const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
       view.root.addEventListener(name, view.guard(show), { signal: view.signal });
     }
-    const wanted = TABS.findIndex((tab) => tab.trait === view.options.tab);
-    tabs.choose(Math.max(0, wanted));
+    tabs.choose(view.options.tab);
     const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];
     // The libraries of charts and tables take longer to start than the timeline takes to draw: it goes first.
     await Promise.race([Promise.all(first).then(drawn), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);

@@ -1,0 +1,101 @@
+"""The roofline of a drawn GPU: pointed at, clicked, walked through, selected elsewhere, and read by axe in both themes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import tfprof_widgets as tfprof
+from tests.browser.test_accessibility import AUDIT, AXE
+from tests.builders import space
+from tests.unit.analysis.roofline.test_roofline import GEMM, compiled, planes
+
+MATMUL, ADD = "net/dense/MatMul", "net/add/AddV2"
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    folder = tmp_path_factory.mktemp("roofline")
+    path: Path = folder / "gpu.xplane.pb"
+    kernels = [compiled("gemm", 0, 9, GEMM), compiled("sum", 20, 8), compiled("flat", 40, 5), compiled("who", 60, 5)]
+    path.write_bytes(space(*planes(*kernels)))
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(tfprof.load(path).to_html(folder / "page.html").as_uri())
+    page.get_by_role("tab", name="Roofline").click()
+    yield page
+    assert errors == []
+    assert page.locator('[role="alert"]').all_inner_texts() == []
+    context.close()
+
+
+@pytest.fixture(autouse=True)
+def at_first(page: Page) -> Iterator[None]:
+    yield
+    chart(page).locator(".tfp-plot").focus()
+    page.keyboard.press("Escape")
+    page.mouse.move(0, 0)
+
+
+def chart(page: Page) -> Locator:
+    return page.locator('[data-tfprof="roofline_chart"]')
+
+
+def circle(page: Page, op: str) -> Locator:
+    return chart(page).locator(f'circle[data-roofline-op="{op}"]')
+
+
+def test_it_says_what_is_shown_and_what_is_not(page: Page) -> None:
+    expect(chart(page)).to_contain_text("63 % of kernel time is shown")
+    expect(chart(page)).to_contain_text("1 op (19 %) without float operations")
+    expect(chart(page)).to_contain_text("of 1 op float operations or bytes are not known")
+    expect(chart(page)).to_contain_text("TF32 Tensor Core 495 TFLOP/s")
+    expect(chart(page)).to_contain_text("memory 3,352 GB/s")
+
+
+def test_a_click_selects_the_op_in_the_other_views(page: Page) -> None:
+    circle(page, ADD).click()
+    expect(circle(page, ADD)).to_have_attribute("aria-selected", "true")
+    expect(circle(page, MATMUL)).to_have_attribute("aria-selected", "false")
+    page.get_by_role("tab", name="Ops", exact=False).first.click()
+    row = page.locator(f'[data-tfprof="op_table"] [data-op-name="{ADD}"]')
+    expect(row).to_have_attribute("aria-selected", "true")
+    row.click()
+    page.locator(f'[data-tfprof="op_table"] [data-op-name="{MATMUL}"]').click()
+    page.get_by_role("tab", name="Roofline").click()
+    expect(circle(page, MATMUL)).to_have_attribute("aria-selected", "true")
+
+
+def test_a_pointer_is_told_what_an_op_reaches(page: Page) -> None:
+    circle(page, MATMUL).hover()
+    tip = chart(page).locator(".tfp-tip")
+    expect(tip).to_contain_text("gemm")
+    expect(tip).to_contain_text("48 % of its roof, TF32 Tensor Core 495 TFLOP/s")
+    box, plot = tip.bounding_box(), chart(page).locator(".tfp-plot").bounding_box()
+    assert box is not None
+    assert plot is not None
+    assert plot["x"] <= box["x"]
+    assert box["x"] + box["width"] <= plot["x"] + plot["width"]
+
+
+def test_keys_walk_through_the_ops_and_select(page: Page) -> None:
+    chart(page).locator(".tfp-plot").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(circle(page, MATMUL)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Escape")
+    expect(circle(page, MATMUL)).to_have_attribute("aria-selected", "false")
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed")
+def test_axe_finds_nothing_serious_in_either_theme(page: Page) -> None:
+    page.add_script_tag(path=AXE)
+    for _ in range(2):
+        assert page.evaluate(AUDIT, '[data-tfprof="roofline_chart"]') == []
+        page.locator(".tfp-theme-switch").click()
+        page.wait_for_timeout(400)
