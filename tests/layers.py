@@ -33,7 +33,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "trace": (),
     "formats": ("wire", "sidecar", "saved", "hlo", "xspace", "chrome", "v1"),
     "analysis": (
-        *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "source", "hosts", "system"),
+        *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "idle", "source", "hosts", "system"),
         *("timeline", "roofline", "facts", "tree", "failure", "advice", "overview", "comparison", "cluster", "results"),
         *("selection", "experiments"),
     ),

@@ -26,7 +26,7 @@ from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.analysis.hosts.stragglers import compute_stragglers
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import Selection
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.export.report.kernel_names import readable_kernel
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload.payload import build_payload

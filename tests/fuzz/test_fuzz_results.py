@@ -13,7 +13,7 @@ from tests.unit.views.received import receive
 from tfprof_widgets.analysis.ops.ops import aggregate_ops
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.selection import select
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.export.text import summarize
 from tfprof_widgets.formats.xspace.xspace import read_xspace

@@ -43,6 +43,8 @@ def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
         "events": results.events,
         "flows": flow_table(results.trace, results.flows),
         "steps": results.step_frame,
+        "step_guide": results.step_guide,
+        "idle": results.idle,
         "ops": results.ops,
         "kernels": results.kernels.frame,
         "copies": results.copies,

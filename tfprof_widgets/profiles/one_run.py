@@ -95,6 +95,14 @@ class Profile:
     steps = table_at(
         "run.results.step_frame", "The categories add up to the step time; see `Steps.frame`. Empty without steps."
     )
+    step_guide = table_at(
+        "run.results.step_guide", "They equal those of XProf's overview page once D1 to D12 are undone. Empty without steps."
+    )
+    idle = table_at(
+        "run.results.idle",
+        "Within steps the causes add up to what `steps` has of them, of several devices for each. Empty where nothing ran on a "
+        "device, and in a reduced profile, where `prof.host(name).idle` has those of one host.",
+    )
     ops = table_at("run.results.ops", "Idle time has no row, see `op_statistics`. Empty when no op ran.")
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:

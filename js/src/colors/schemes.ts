@@ -87,10 +87,13 @@ function hostCategory(ofName: number, isOp: boolean): number {
   return ofName === CATEGORY.other && isOp ? CATEGORY.host_compute : ofName;
 }
 
-const COMPILE = /xla.*compil|compil.*xla|XlaCompile|tracing|trace_?function|GraphConstructor|MLIR|LLVM/i;
+const COMPILE = /xla.*compil|compil.*xla|XlaCompile|Compiling IR|tracing|trace_?function|GraphConstructor|MLIR|LLVM/i;
 const LAUNCH =
   /^(cuLaunch|cudaLaunch|hipLaunch|hipModuleLaunch|cuMemcpy|cuMemset|cudaMemcpy|KernelLaunch|Launch(Kernel)?\b)/;
-const FROM_HOST = /memcpy.*(h2d|htod|hosttodevice)|infeed/i;
+const FROM_HOST = /memcpy.*(h2d|htod|hosttodevice)/i;
+const INFEED = /infeed/i;
+const SYNC = /(Stream|Event|Ctx|Device)Synchronize|Block\w*Until|OptionalHasValue/;
+const CHECKPOINT = /(:|: )(Save|Restore|MergeV2Checkpoints)\w*$/;
 const TO_HOST = /memcpy.*(d2h|dtoh|devicetohost)|outfeed/i;
 const BETWEEN = /memcpy.*(d2d|dtod|p2p|ptop|peer)/i;
 const COLLECTIVE = /all-?reduce|all-?gather|reduce-?scatter|collective|nccl|recvtensor/i;
@@ -102,7 +105,10 @@ export function nameCategories(names: readonly string[], family: ArrayLike<numbe
     if (parts[id] > 0) return parts[id] - 1;
     if (family[id] === FAMILY.tfdata) return CATEGORY.input;
     if (LAUNCH.test(name)) return CATEGORY.kernel_launch;
-    if (FROM_HOST.test(name)) return CATEGORY.input;
+    if (FROM_HOST.test(name)) return CATEGORY.copy_to_device;
+    if (INFEED.test(name)) return CATEGORY.input;
+    if (SYNC.test(name)) return CATEGORY.sync;
+    if (CHECKPOINT.test(name)) return CATEGORY.checkpoint;
     if (TO_HOST.test(name)) return CATEGORY.output;
     if (BETWEEN.test(name)) return CATEGORY.device_to_device;
     if (COMPILE.test(name)) return CATEGORY.compile;

@@ -13,7 +13,7 @@ from tests.unit.analysis.hosts.test_workers import gpu_host
 from tfprof_widgets.analysis.layers.layers import PHASES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.source.source_lines import LINE_PHASES, SourceLines
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.merging import merge_traces

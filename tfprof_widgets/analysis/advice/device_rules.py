@@ -12,7 +12,7 @@ import pandas as pd
 from ..base.wording import number, percent, size
 from ..ops.kernels import beside_products
 from .advice import MEDIUM_GAIN, Advice, advise
-from .device_copies import copy_events, exposed_copies_ms
+from .device_copies import copy_events
 from .host_rules import LARGER_BATCH, event_names, host_callback
 from .task_rules import task_communication
 
@@ -62,10 +62,11 @@ def device_idle(run: Run) -> Iterator[Advice]:
 def launch_bound(run: Run) -> Iterator[Advice]:
     """The device waits for kernels to be enqueued; `small_batch` where the kernels are too short to hide that.
 
-    Gain: the share of the step time in which the host enqueues kernels and the device does nothing.
+    Gain: the share of the step time in which the device does nothing until what it runs next is launched.
     """
     steps, kernels = run.steps, run.results.kernels.frame
-    launch = steps.part("kernel_launch", steps.ms("kernel_launch"))
+    waited = steps.wait_ms("kernel_launch")
+    launch = steps.part("kernel_launch", float(waited.mean()) if len(steps) else 0.0)
     if not steps.has_device or launch.ratio < MEDIUM_GAIN:
         return
     n = int(kernels["occurrences"].sum())
@@ -84,7 +85,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         )
         + "model.compile(..., jit_compile=True)  # fewer, larger kernels",
         # A whole step: single gaps between kernels are far shorter than what can be seen.
-        selection=steps.usual(steps.category_ms("kernel_launch"), view="timeline", op_names=run.of_kernels(kernels)),
+        selection=steps.usual(waited, view="timeline", op_names=run.of_kernels(kernels)),
         gain_ratio=launch.ratio,
     )
 
@@ -97,7 +98,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.has_device:
         return
-    copies = exposed_copies_ms(run, "h2d")
+    copies = steps.wait_ms("copy_to_device")
     part = steps.part("h2d", float(copies.mean()))
     if part.ratio < MEDIUM_GAIN:
         return
@@ -123,7 +124,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
             "# send less: uint8 images, indices instead of one-hot masks, and convert on the device\n"
             "x = tf.cast(x, tf.float32) / 255.0  # in the model, not in the map"
         ),
-        selection=steps.stretch(copies, "input", view="timeline", op_names=event_names(run, rows)),
+        selection=steps.stretch(copies, "copy_to_device", view="timeline", op_names=event_names(run, rows)),
         gain_ratio=part.ratio,
     )
 

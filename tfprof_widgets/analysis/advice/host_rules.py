@@ -12,7 +12,7 @@ from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import named, remark, statement
-from .device_copies import copy_events, exposed_copies_ms
+from .device_copies import copy_events
 from .input_rules import input_bound, works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_gaps import CodeLine, top_line
@@ -100,7 +100,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.has_device:
         return
-    copies = exposed_copies_ms(run, "d2h")
+    copies = steps.wait_ms("output")
     output = steps.part("output", float(copies.mean()))
     if output.ratio < MEDIUM_GAIN:
         return

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...trace.trace import Float64
 from ..input.input_usage import INPUT_HIGH, INPUT_MODERATE
-from .device_copies import exposed_copies_ms
 
 if TYPE_CHECKING:
     from .run import Run
@@ -44,7 +43,7 @@ def input_wait(run: Run) -> InputWait:
     steps = run.steps
     if not len(steps):
         return InputWait(np.zeros(0), 0.0, is_told=False, sets_the_pace=False)
-    wait = np.maximum(steps.category_ms("input") - exposed_copies_ms(run, "h2d"), 0.0)
+    wait = steps.wait_ms("input")
     ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
     is_usual = float(np.median(wait)) >= max(MIN_WAIT_MS, INPUT_MODERATE * steps.median_ms)
     is_repeated = int((wait >= LONG_WAIT_MS).sum()) >= 2

@@ -17,7 +17,6 @@ from .advice import MEDIUM_GAIN, Advice, advise
 from .code_places import noted_place, place_of
 from .code_text import remark
 from .conv_sizes import filter_sizes
-from .device_copies import exposed_copies_ms
 
 if TYPE_CHECKING:
     from .run import Run
@@ -216,7 +215,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     by_op = np.zeros(len(occurrences.name), np.float64)
     np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
     op_ms = min(float(by_op.sum()) / len(steps), steps.ms("host_compute"))
-    copies_ms = float(exposed_copies_ms(run, "d2h").mean())
+    copies_ms = float(steps.wait_ms("output").mean())
     gain = (op_ms + copies_ms) / steps.mean_ms
     if op_ms / steps.mean_ms < MEDIUM_GAIN:
         return

@@ -13,6 +13,8 @@ from ...trace.trace import Float64, Int64
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from ..facts.totals import Totals
+from ..steps.categories import GUIDE_CATEGORIES
+from ..steps.steps import guide_of
 from .advice import Highlight, ns_range, step_highlight
 
 VISIBLE = 0.02
@@ -24,9 +26,13 @@ class StepFacts:
     """The steps that averages are over; arrays have one entry for each of them, in order of time."""
 
     frame: pd.DataFrame
-    """Their rows of `Steps.frame`."""
+    """Their rows of `Steps.frame`, in the categories of the guide: what its thresholds are about."""
     pieces: pd.DataFrame
-    """Their pieces, as `Steps.pieces`; `step` is a row of the whole table."""
+    """Their pieces in these categories, as `Steps.pieces`; `step` is a row of the whole table."""
+    waits: pd.DataFrame
+    """Their rows of `Steps.frame` in `STEP_CATEGORIES`."""
+    wait_pieces: pd.DataFrame
+    """Their pieces in these."""
     n_all: int
     """How many steps there are, those left out too."""
     has_device: bool
@@ -68,8 +74,12 @@ class StepFacts:
         return float(np.median(self.time_ms)) if len(self) else 0.0
 
     def category_ms(self, name: str) -> Float64:
-        """What each spent in one of `STEP_CATEGORIES`."""
+        """What each spent in one of `GUIDE_CATEGORIES`."""
         return self.frame[f"{name}_ms"].to_numpy(np.float64)
+
+    def wait_ms(self, name: str) -> Float64:
+        """What each spent in one of `STEP_CATEGORIES`."""
+        return self.waits[f"{name}_ms"].to_numpy(np.float64)
 
     def ms(self, name: str) -> float:
         """The mean of that."""
@@ -101,7 +111,8 @@ class StepFacts:
     def stretch(self, values: Float64, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
         """Select the longest stretch of a category in the typical step; all of the step where it has none that can be seen."""
         step = self.usual(values, view=view, op_names=op_names)
-        own = self.pieces[(self.pieces["step"] == step.step) & (self.pieces["category"] == category)]
+        pieces = self.pieces if category in GUIDE_CATEGORIES else self.wait_pieces
+        own = pieces[(pieces["step"] == step.step) & (pieces["category"] == category)]
         longest_ps = int(own["duration_ps"].max()) if len(own) else 0
         if longest_ps < max(VISIBLE * int(self.frame["duration_ps"].iloc[self.typical(values)]), 1):
             return step
@@ -174,12 +185,18 @@ def step_facts(results: Totals, *, with_servers: bool = False) -> StepFacts:
         chosen = frame[is_averaged | (is_server & frame["is_complete"].to_numpy(np.bool_))]
     else:
         chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
-    pieces = results.steps.pieces
+    numbers = chosen["step"].to_numpy()
+    pieces, waits = (
+        one[np.isin(one["step"].to_numpy(), numbers)].reset_index(drop=True)
+        for one in (results.steps.guide_pieces, results.steps.pieces)
+    )
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
     kind = "TPU" if "TPU" in results.environment.device_type else "GPU"
     return StepFacts(
-        frame=chosen.reset_index(drop=True),
-        pieces=pieces[np.isin(pieces["step"].to_numpy(), chosen["step"].to_numpy())].reset_index(drop=True),
+        frame=guide_of(chosen).reset_index(drop=True),
+        pieces=pieces,
+        waits=chosen.reset_index(drop=True),
+        wait_pieces=waits,
         n_all=len(frame),
         has_device=has_device,
         device=kind if has_device else "CPU",

@@ -24,13 +24,17 @@ MIN_SHARE = 0.03
 _MOST_NAMED = 5
 _WORDS = {
     "input": "it waits for its input",
+    "copy_to_device": "it copies more to its device",
     "host_compute": "its ops on the CPU take longer",
+    "dispatch": "no op runs there: Python and dispatch, or waiting",
     "kernel_launch": "it launches kernels more slowly",
     "device_compute": "its device computes longer",
     "device_to_device": "copies between its devices take longer",
+    "sync": "it waits for its device",
     "output": "it copies more from its device",
     "compile": "it traces and compiles",
-    "other": "no op runs there: Python, or waiting",
+    "checkpoint": "it saves or restores weights",
+    "other": "nothing tells what it waits for",
 }
 _FIXES = {
     "input": """\
@@ -50,7 +54,7 @@ print([tf.config.experimental.get_device_details(device) for device in tf.config
 # shapes that change from batch to batch make a function trace and compile again
 dataset = dataset.batch(batch_size, drop_remainder=True)
 """,
-    "other": """\
+    "dispatch": """\
 # what only one host does (saving, logging, callbacks) holds all others up: do it rarely, or beside the training
 callbacks = [keras.callbacks.BackupAndRestore(backup_dir, save_freq=1000)]
 """,

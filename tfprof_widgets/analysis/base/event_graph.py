@@ -202,7 +202,7 @@ def _fetch_links(trace: Trace) -> list[tuple[Int64, Int64]]:
 def launch_links(trace: Trace) -> tuple[Int64, Int64]:
     """Kernel launches to the kernels they enqueue, by `correlation_id`; of equal keys the last launch wins."""
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)
-    rows = np.unique(trace.keyed_stats("correlation_id").event)
+    rows = _distinct(trace.keyed_stats("correlation_id").event)
     rows = rows[~_recognised(trace, rows)] if len(rows) else rows
     device = on_device[trace.plane_id[rows]]
     launch, kernel = rows[~device], rows[device]

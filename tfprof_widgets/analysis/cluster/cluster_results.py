@@ -22,11 +22,13 @@ from ...trace.trace import Int64, SmallInt, small_int
 from ..advice.advice import Advice
 from ..advice.engine import FoundAdvice
 from ..base.hosts import hosts_of
+from ..base.table_types import typed_table
 from ..facts.totals import Totals
 from ..hosts.communication import training_first
 from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, not_training
+from ..idle.idle_table import IDLE_TYPES
 from ..layers.layer_memory import OpMemory
 from ..layers.op_scopes import OpScopes, op_scopes
 from ..ops.hlo_ops import HloOps
@@ -44,7 +46,7 @@ from ..tree.variables import compute_variables
 from .columns import OWNER, Stack
 from .host_summary import HostSummary
 from .left_out import left_out
-from .low_detail import merge_low_detail, pieces_of
+from .low_detail import as_guide, merge_low_detail, pieces_of
 from .merged_advice import reduced_advice
 from .merged_copies import merge_copies
 from .merged_costs import total_costs
@@ -97,7 +99,8 @@ class ClusterResults(Totals):
         event_step: SmallInt = np.append(self.merged_steps.row, -1)[self.low_step].astype(small_int(len(frame)))
         return Steps(
             frame=frame,
-            pieces=pieces_of(self.trace, event_step),
+            pieces=(pieces := pieces_of(self.trace, event_step)),
+            guide_pieces=as_guide(pieces),
             event_step=event_step,
             compute_16bit_ps=self.sums["compute_16bit_ps"],
             compute_32bit_ps=self.sums["compute_32bit_ps"],
@@ -198,6 +201,11 @@ class ClusterResults(Totals):
         """The same with idle time."""
         idle = {side: self.sums[side] for side in ("Device", "Host") if side in self.sums}
         return ops_table(self.op_shares, self.op_sums, idle)
+
+    @property
+    def idle(self) -> pd.DataFrame:
+        """Empty: the gaps of a host's devices are there."""
+        return typed_table([], IDLE_TYPES)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

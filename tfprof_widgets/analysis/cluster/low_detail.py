@@ -20,7 +20,7 @@ from ...trace.merging import merge_traces
 from ...trace.stat_table import Stats, packed_stats
 from ...trace.string_table import StringTable
 from ...trace.trace import DERIVED_LINE_BASE, Bool, Int64, Line, Plane, SmallInt, Trace
-from ..steps.steps import CATEGORY_LABELS, STEP_CATEGORIES
+from ..steps.categories import CATEGORY_LABELS, GUIDE_CATEGORIES, STEP_CATEGORIES
 from .step_summary import MAX_STEPS
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ MAX_LONGEST = 32
 STEPS, STEP_TIME, LONGEST = "Steps", "Step time", "Longest events"
 """The lines of the trace. The first two are made of the steps, not of events, and are therefore derived."""
 _LINES = ((DERIVED_LINE_BASE, STEPS), (DERIVED_LINE_BASE + 1, STEP_TIME), (1, LONGEST))
+
+_GUIDE_OF = {"copy_to_device": "input", "dispatch": "other", "sync": "other", "checkpoint": "host_compute"}
+"""Categories that the guide has not, as it would most often charge their time."""
 
 
 def low_detail(results: Facts, pieces: pd.DataFrame) -> Trace:
@@ -186,3 +189,11 @@ def pieces_of(trace: Trace, event_step: SmallInt) -> pd.DataFrame:
             "category": pd.Categorical.from_codes(number[trace.name_id[events]], categories=categories),
         }
     )
+
+
+def as_guide(pieces: pd.DataFrame) -> pd.DataFrame:
+    """The same in the categories of the guide, as far as ours tell."""
+    guide = pd.Index(GUIDE_CATEGORIES, dtype=object)
+    code = np.array([GUIDE_CATEGORIES.index(_GUIDE_OF.get(name, name)) for name in STEP_CATEGORIES], np.int8)
+    codes = code[pieces["category"].cat.codes.to_numpy()]
+    return pieces.assign(category=pd.Categorical.from_codes(codes, categories=guide))

@@ -13,7 +13,8 @@ from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64
 from ..base.matching import dense_codes
 from ..steps.averaged_steps import choose_steps
-from ..steps.steps import STEP_CATEGORIES, Steps
+from ..steps.categories import STEP_CATEGORIES
+from ..steps.steps import Steps
 from .columns import PackedFrame
 
 MAX_STEPS = 2_000

@@ -29,13 +29,17 @@ steps: a training step, by start
     step_time_ms            float  how long it took; the categories add up to it
     device_compute_ms       float  kernels run
     device_to_device_ms     float  copies within and between devices
-    device_collectives_ms   float  devices exchange data, such as gradients
-    host_compute_ms         float  ops run on the host, none on a device
-    kernel_launch_ms        float  the device waits for the host to enqueue work
-    input_ms                float  waiting for data, or copying it to the device
-    output_ms               float  results are copied to the host
-    compile_ms              float  programs are compiled
-    other_ms                float  no op ran: Python, callbacks, scheduling
+    device_collectives_ms   float  devices or hosts exchange data, such as gradients, and compute nothing
+    copy_to_device_ms       float  a copy to the device runs, and no kernel
+    output_ms               float  a copy from the device runs, and no kernel
+    kernel_launch_ms        float  the device idles until what it runs next is launched: in that call or op, or on the way
+    dispatch_ms             float  Python, the eager runtime and the executor, between ops; the device idles
+    host_compute_ms         float  ops compute on the CPU; the device idles
+    input_ms                float  waiting for data
+    sync_ms                 float  the host waits for the device, which has nothing to do
+    compile_ms              float  functions are traced, programs compiled
+    checkpoint_ms           float  weights are saved or restored
+    other_ms                float  the device idles though work is queued, or nothing tells why
     source                  text   `marker` or `inferred`
     is_complete             bool   whether the capture holds all of it
     session                 int    of the profiler in which it ran
@@ -43,10 +47,40 @@ steps: a training step, by start
     tensor_tf32_ratio       float  the same on Tensor Cores in TF32
     vector_16bit_ratio      float  the same on ordinary cores in 16 bits
     vector_32bit_ratio      float  the same on ordinary cores in 32 bits or more
+idle: a gap in the work of a device, in a row for each thing that it waited for, by device, then time
+    gap                     int    its number
+    device                  text   with the host in front where there are several
+    step                    int    row of the steps table, -1 between steps
+    position                text   `before`, `between` or `after` the kernels of the step; `outside` of steps
+    start_ms                float  after the trace origin, when the device began to wait for that
+    duration_us             float  how long it waited for that
+    cause                   text   what it waited for, as the columns of the steps table are called
+    gap_us                  float  how long the whole gap is
+    kernel                  text   what the device runs next
+    op                      text   that it is part of, "" where the trace does not tell
+    layer                   text   of the op
+    phase                   text   of it: `forward`, `backward`, `optimizer`, `input`, `other`; `border` at the edges of a step
+    launch_us               float  how long the call took that launched it, NaN where the trace does not tell
+    queue_depth             int    kernels before it that had not ended when that call began, -1 where the trace does not tell
 workers: a step that all hosts share, host by host; `step` counts these
     *steps
     own_step                int    the row of the steps table
     bottleneck              text   the category of its step time that takes most
+step_guide: a training step in the nine categories of TensorFlow's guide, as XProf charges them
+    step                    int    the row
+    name                    text   of the mark, such as `train 3`
+    host                    text   on which it ran
+    start_ms                float  after the trace origin
+    step_time_ms            float  how long it took; the categories add up to it
+    input_ms                float  waiting for data, or copying it to the device
+    host_compute_ms         float  what the host recorded but launches: ops, and the runtime around them
+    kernel_launch_ms        float  the host enqueues work
+    device_compute_ms       float  kernels run
+    device_to_device_ms     float  copies within and between devices
+    device_collectives_ms   float  devices exchange data, such as gradients
+    output_ms               float  results are copied to the host
+    compile_ms              float  programs are compiled
+    other_ms                float  nothing was recorded: Python, callbacks, waiting
 overview.breakdown: a category of the step time
     category                text   as the columns of the steps table are called
     ms                      float  mean a step

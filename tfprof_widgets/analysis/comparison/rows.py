@@ -14,7 +14,7 @@ from ..base.matching import dense_codes
 from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..facts.facts import Facts
-from ..steps.steps import STEP_CATEGORIES
+from ..steps.categories import STEP_CATEGORIES
 from .name_pairs import Path
 from .op_sums import OpSums
 from .quantities import Quantities, numbered
@@ -23,7 +23,7 @@ from .run_cells import RunCells
 _SIDES = np.array(["Host", "Device"], np.object_)
 _ITERATOR, _FETCH = "Dataset", "IteratorGetNext"
 """The type of tf.data iterators among the ops, and what those of ops that fetch from them begin with."""
-_WAITING = ("input", "other", "output")
+_WAITING = ("input", "dispatch", "sync", "other", "output")
 """Categories in which a step waits: for data, or for nobody knows what."""
 PEAK = "peak_bytes"
 SCATTER = 0.13

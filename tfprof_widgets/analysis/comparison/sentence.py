@@ -30,14 +30,18 @@ others, or take from them."""
 _MOST_NAMED = 2
 _CATEGORIES = {
     "input": "input time, waiting for data,",
+    "copy_to_device": "the time of copies to the device",
     "host_compute": "the time of ops on the host",
+    "dispatch": "the time of Python and dispatch, between the ops,",
     "kernel_launch": "the time to launch kernels",
+    "sync": "the time to synchronise with the device",
     "device_compute": "the time of kernels",
     "device_to_device": "the time of copies between devices",
     "device_collectives": "the time of collective operations",
     "output": "output time, copying results back,",
     "compile": "compile time",
-    "other": "other time, between the ops,",
+    "checkpoint": "the time to save and restore weights",
+    "other": "other time, that nothing explains,",
 }
 _OF_OPS = ("host_compute", "device_compute")
 """What these categories consist of, ops and layers name better."""

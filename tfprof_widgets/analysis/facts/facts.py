@@ -15,6 +15,7 @@ from ..hosts.communication import compute_communication, training_first
 from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, host_facts, not_training
+from ..idle.idle_table import compute_idle
 from ..input.input_ops import enqueue_times
 from ..input.tf_data import TfData, compute_tf_data
 from ..layers.layer_memory import OpMemory, memory_by_op
@@ -201,6 +202,11 @@ class Facts(Totals):
             steps=self.steps,
             graph_flops=graph_flops(self.op_shares, self.op_scopes, self.source_map),
         )
+
+    @cached_property
+    def idle(self) -> pd.DataFrame:
+        """Gaps in the work of devices, and what they waited for."""
+        return compute_idle(self.trace, self.steps, self.op_shares, self.event_op, self.layers)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

@@ -17,6 +17,7 @@ from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Trace
 from ..base.events import compute_events
 from ..base.units import PS_PER_NS, PS_PER_US
+from ..columns.registry import TABLES
 from ..hosts.environment import Environment
 from ..hosts.roles import HostFacts, not_training
 from ..hosts.stragglers import compute_stragglers
@@ -35,11 +36,10 @@ from ..ops.op_totals import OpTotals
 from ..ops.ops import OpSums, ops_table
 from ..source.source_lines import SourceLines, compute_source_lines
 from ..steps.averaged_steps import choose_steps
-from ..steps.steps import Steps
+from ..steps.steps import Steps, guide_of
 from ..timeline.flows import Flows, compute_flows
 
 _MANY_EVENTS = 1_000_000
-_INTERNAL_STEP_COLUMNS = ["start_ps", "duration_ps"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,11 @@ class Totals(ABC):
 
     @property
     @abstractmethod
+    def idle(self) -> pd.DataFrame:
+        """Gaps in the work of devices, and what they waited for."""
+
+    @property
+    @abstractmethod
     def memory(self) -> MemoryTables:
         """Memory by allocator."""
 
@@ -142,7 +147,12 @@ class Totals(ABC):
     @cached_property
     def step_frame(self) -> pd.DataFrame:
         """The `steps` table as a user sees it."""
-        return self.steps.frame.drop(columns=_INTERNAL_STEP_COLUMNS)
+        return self.steps.frame[list(TABLES["steps"].names)]
+
+    @cached_property
+    def step_guide(self) -> pd.DataFrame:
+        """The steps in the categories of TensorFlow's guide."""
+        return guide_of(self.steps.frame)[list(TABLES["step_guide"].names)]
 
     @property
     def is_averaged(self) -> Bool:
@@ -186,7 +196,7 @@ class Totals(ABC):
     @cached_property
     def input_pipeline(self) -> InputPipeline:
         """The verdict on the input."""
-        steps = self.steps.frame.assign(is_averaged=self.is_averaged)
+        steps = guide_of(self.steps.frame).assign(is_averaged=self.is_averaged)
         return compute_input_pipeline(
             self.trace, steps=steps, ops=self.ops, tf_data=self.tf_data, enqueue_ps=self.enqueue_ps
         )

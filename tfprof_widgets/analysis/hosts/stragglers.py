@@ -18,7 +18,7 @@ from ...trace.trace import Bool, Float64, Int64
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 from ..steps.averaged_steps import MIN_STEPS
-from ..steps.steps import STEP_CATEGORIES
+from ..steps.categories import STEP_CATEGORIES
 from .others import median_of_others
 from .workers import EXCHANGE, Workers
 

@@ -15,7 +15,9 @@ import pandas as pd
 
 from ...trace.trace import Int64
 from ..base.wording import listed, plural
-from ..steps.steps import STEP_CATEGORIES, Steps
+from ..columns.registry import TABLES
+from ..steps.categories import STEP_CATEGORIES
+from ..steps.steps import Steps
 from .alignment import align_most
 from .clock_shifts import NO_SHIFTS, ClockShifts, clock_shifts
 from .roles import HostFacts, roles
@@ -134,7 +136,7 @@ def _frame(rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
         step=np.repeat(np.arange(n_steps), n_hosts),
         bottleneck=pd.Series([STEP_CATEGORIES[i] for i in most.tolist()], index=rows.index, dtype=object),
     )
-    return result.drop(columns=["start_ps", "duration_ps"]).reset_index(drop=True)
+    return result[list(TABLES["workers"].names)].reset_index(drop=True)
 
 
 def _note(

@@ -40,7 +40,7 @@ class Findings:
     """What the sentences are made from."""
 
     ratio: Mapping[str, float]
-    """Share of the step time of each of `STEP_CATEGORIES`; all 0 without steps."""
+    """Share of the step time of each of the categories that `judge` takes; all 0 without steps."""
     device: str
     """`GPU` or `TPU` where the steps ran anything on one, else empty."""
     compute_16bit_ratio: float
@@ -61,7 +61,8 @@ def suggest_next_steps(found: Findings, advice: Sequence[Advice] = ()) -> tuple[
 
 
 def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
-    copies, host, other = (found.ratio.get(name, 0.0) for name in ("device_to_device", "host_compute", "other"))
+    names = ("device_to_device", "host_compute", "dispatch", "other")
+    copies, host, dispatch, other = (found.ratio.get(name, 0.0) for name in names)
     if copies >= _COPIES:
         yield (
             f"Copies between devices ({percent(copies)} of a step): see the timeline for what is copied; keep the variables of "
@@ -72,10 +73,16 @@ def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
             f"Ops on the CPU ({percent(host)} of a step): see the op table, side host; ops without a {found.device} kernel, or "
             "placed on the CPU by hand, make the device wait."
         )
-    if other >= OTHER_HIGH and not rules & SAYS_WHY_NOTHING_RUNS:
-        what = "Nothing runs, neither on the device nor on the host" if found.device else "No op runs"
+    if found.device and other >= OTHER_HIGH and not rules & SAYS_WHY_NOTHING_RUNS:
         yield (
-            f"{what} ({percent(other)} of a step): see the gaps in the timeline; that is Python, a lock or waiting. Put the "
+            f"The {found.device} idles and nothing on the host tells why ({percent(other)} of a step): see the gaps in the "
+            "timeline; streams that wait for each other do that."
+        )
+    python = dispatch if found.device else other
+    if python >= OTHER_HIGH and not rules & SAYS_WHY_NOTHING_RUNS:
+        what = f"The {found.device} waits for Python and dispatch" if found.device else "No op runs"
+        yield (
+            f"{what} ({percent(python)} of a step): see the gaps in the timeline; that is Python, a lock or waiting. Put the "
             "whole step into one tf.function and take logging and printing out of the loop."
         )
 

@@ -22,7 +22,8 @@ from ..hosts.environment import Environment
 from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
-from ..steps.steps import STEP_CATEGORIES, Steps
+from ..steps.categories import GUIDE_CATEGORIES, STEP_CATEGORIES
+from ..steps.steps import Steps, guide_of
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
 from .top_ops import OpTime, compute_op_time, top_ops
@@ -140,13 +141,14 @@ def overview_of(
     averaged, left_out = facts.averaged_steps
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
-    breakdown = _breakdown(chosen, times["step_time_avg_ms"])
+    breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
     has_device = bool(chosen["device_compute_ms"].sum() > 0)
     device = "TPU" if "TPU" in environment.device_type else "GPU"
-    category_ms = dict(zip(breakdown["category"], breakdown["ms"], strict=True))
+    judged = breakdown if has_device else _breakdown(guide_of(chosen), times["step_time_avg_ms"], GUIDE_CATEGORIES)
+    category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
     verdict = judge(category_ms, times["step_time_avg_ms"], has_device=has_device, device=device)
     findings = Findings(
-        ratio=dict(zip(breakdown["category"], breakdown["ratio"], strict=True)),
+        ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
         device=device if has_device else "",
         compute_16bit_ratio=steps.compute_16bit_ratio,
         eager=parts.eager,
@@ -156,7 +158,7 @@ def overview_of(
     )
     sentence, detail = _without_steps(environment.n_events, steps.frame, failure) or (
         verdict.sentence,
-        " ".join([*findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)]),
+        " ".join([*findings.memory, _detail(steps.frame, judged, verdict.limiter, left_out)]),
     )
     return Overview(
         n_steps=len(steps),
@@ -202,16 +204,17 @@ def _eager_in_steps(steps: Steps, occurrences: Occurrences, averaged: Bool, shar
     return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
 
 
-def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:
-    columns = chosen[[f"{category}_ms" for category in STEP_CATEGORIES]]
-    ms = columns.mean().to_numpy() if len(columns) else np.zeros(len(STEP_CATEGORIES))
-    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else np.zeros(len(STEP_CATEGORIES))
-    ratio = ms / average if average else np.zeros(len(STEP_CATEGORIES))
-    return pd.DataFrame({"category": list(STEP_CATEGORIES), "ms": ms, "std_ms": std, "ratio": ratio})
+def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str]) -> pd.DataFrame:
+    columns = chosen[[f"{category}_ms" for category in categories]]
+    ms = columns.mean().to_numpy() if len(columns) else np.zeros(len(categories))
+    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else np.zeros(len(categories))
+    ratio = ms / average if average else np.zeros(len(categories))
+    return pd.DataFrame({"category": list(categories), "ms": ms, "std_ms": std, "ratio": ratio})
 
 
 def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:
-    rest = breakdown[(breakdown["category"] != limiter) & (breakdown["ratio"] >= 0.01)]
+    told = "other" if limiter not in set(breakdown["category"]) else limiter
+    rest = breakdown[(breakdown["category"] != told) & (breakdown["ratio"] >= 0.01)]
     rest = rest.sort_values("ratio", ascending=False, kind="stable").head(3)
     figures = zip(rest["category"].tolist(), rest["ms"].tolist(), rest["ratio"].tolist(), strict=True)
     parts = [f"{name.replace('_', ' ')} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in figures]

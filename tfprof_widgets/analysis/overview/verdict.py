@@ -13,7 +13,7 @@ from ..input.input_usage import INPUT_HIGH, INPUT_MODERATE
 
 OUTPUT_HIGH = 0.20
 OTHER_HIGH = 0.15
-"""Also for kernel launch, collectives and compilation."""
+"""Also for all that XProf has no threshold for, but computing on the host."""
 HOST_HIGH = 0.20
 """Ops on the CPU, where a device waits for them; XProf has no threshold for this."""
 
@@ -28,28 +28,32 @@ class Verdict:
 
 
 _HIGH = {
-    "compile": OTHER_HIGH,
-    "kernel_launch": OTHER_HIGH,
-    "device_collectives": OTHER_HIGH,
-    "other": OTHER_HIGH,
+    **dict.fromkeys(
+        ("compile", "kernel_launch", "device_collectives", "dispatch", "sync", "checkpoint", "other"), OTHER_HIGH
+    ),
+    "copy_to_device": OTHER_HIGH,
     "output": OUTPUT_HIGH,
     "host_compute": HOST_HIGH,
 }
 _SENTENCES = {
     "input": "Input-bound: the {who} waits {part} of {whole} ms a step for data ({share}).",
     "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms a step ({share}).",
-    "kernel_launch": "Launch-bound: the host spends {part} of {whole} ms a step enqueuing kernels ({share}).",
+    "copy_to_device": "Copy-bound: the {device} waits {part} of {whole} ms a step for copies from the host ({share}).",
+    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms a step for Python and dispatch, between ops ({share}).",
+    "kernel_launch": "Launch-bound: the {device} idles {part} of {whole} ms a step until kernels are launched ({share}).",
+    "sync": "Host-bound: in {part} of {whole} ms a step the host waits for a {device} that has nothing to do ({share}).",
+    "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms a step ({share}).",
     "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms a step ({share}).",
     "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
     "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
 }
 _OTHER = {
-    True: "Host-bound: the {device} idles and no op runs in {part} of {whole} ms a step ({share}): Python, or waiting.",
+    True: "Stalled: the {device} idles in {part} of {whole} ms a step ({share}), and nothing on the host tells why.",
     False: "Python-bound: no op runs in {part} of {whole} ms a step ({share}): Python, or waiting.",
 }
 _COMPUTE = {
     True: "Compute-bound: the {device} computes in {part} of {whole} ms a step ({share}).",
-    False: "Compute-bound: the CPU runs ops in {part} of {whole} ms a step ({share}).",
+    False: "Compute-bound: the CPU runs ops, and the runtime around them, in {part} of {whole} ms a step ({share}).",
 }
 
 
@@ -63,7 +67,8 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
     larger one, as does the advice, whose first piece is about what could win most.
 
     Args:
-        ms: average milliseconds a step of each of `STEP_CATEGORIES`.
+        ms: average milliseconds a step of each of `STEP_CATEGORIES`; where there is no device of each of `GUIDE_CATEGORIES`, as
+            ops that cost little leave no event there: the runtime around them is computing as well.
         step_ms: average step time.
         has_device: whether the steps ran anything on a device.
         device: what to call it.
@@ -72,7 +77,7 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
         return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
     share = {category: part / step_ms for category, part in ms.items()}
     compute = "device_compute" if has_device else "host_compute"
-    much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share[name] >= limit}
+    much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share.get(name, 0.0) >= limit}
     waits = share["input"] >= INPUT_MODERATE
     if waits:
         much["input"] = share["input"]
@@ -85,4 +90,7 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
         text = text if is_strong else f"Moderately {text[0].lower()}{text[1:]}"
     peers = f"{device}s" if has_device else "hosts"
     words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
-    return Verdict(limiter, text.format(who=device if has_device else "model", device=device, **words))
+    is_python = limiter == "other" and not has_device
+    return Verdict(
+        "dispatch" if is_python else limiter, text.format(who=device if has_device else "model", device=device, **words)
+    )

@@ -29,7 +29,7 @@ def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, 
     if not launches.any():
         none = np.empty(0, np.int64)
         return none, none, none
-    on_cpu = (types == SpanType.HOST_COMPUTE) & (member >= 0) & _is_op(trace) & ~_launches_below(trace)
+    on_cpu = (types == SpanType.HOST_COMPUTE) & (member >= 0) & _is_op(trace) & ~launches_below(trace)
     event, start, end = innermost(trace, launches | on_cpu)
     kept = launches[event]
     return event[kept], start[kept], end[kept]
@@ -41,7 +41,7 @@ def _is_op(trace: Trace) -> Bool:
     return found
 
 
-def _launches_below(trace: Trace) -> Bool:
+def launches_below(trace: Trace) -> Bool:
     """For each event whether it is, or encloses on its thread, a call of the device's driver."""
     found = on_host(trace) & trace.has_stat("correlation_id")
     at = np.flatnonzero(found)

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...trace.trace import Int64, UInt8
 
-_N_TYPES = 12
-_HIGHEST_BIT = np.array([max(mask.bit_length() - 1, 0) for mask in range(2**_N_TYPES)], np.uint8)
+_N_TYPES = 24
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Pieces:
     start_ps: Int64
     end_ps: Int64
     span_type: UInt8
-    """A `SpanType`; `OTHER` where nothing ran."""
+    """A `SpanType` or a `Part`; 0 where nothing ran."""
 
     def total_ps(self, n_steps: int) -> Int64:
         """Time of each step in each type, shape (n_steps, number of types)."""
@@ -41,7 +40,7 @@ def resolve(
         step: index of the step each span belongs to.
         start_ps: start of each span.
         end_ps: end of each span.
-        span_type: a `SpanType` from 1 to 11 for each span.
+        span_type: a `SpanType` from 1 to 11, or a `Part`, for each span.
         step_start_ps: start of each step.
         step_end_ps: end of each step.
     """
@@ -56,7 +55,8 @@ def resolve(
     order = np.lexsort((at, owner))
     at, owner, present = at[order], owner[order], np.cumsum(change[order])
     inside = (owner[1:] == owner[:-1]) & (at[1:] > at[:-1])
-    winner = _HIGHEST_BIT[present[:-1][inside]]
+    _, n_bits = np.frexp(present[:-1][inside])
+    winner = np.maximum(n_bits - 1, 0).astype(np.uint8)
     return _merge(owner[:-1][inside], at[:-1][inside], at[1:][inside], winner)
 
 

@@ -1,7 +1,6 @@
 """Trace -> its training steps: when each ran, what its time was made of, and which events belong to it.
 
     compute_steps(trace) -> TracedSteps           # .frame, .pieces, .event_step, .grouping
-    STEP_CATEGORIES                         # the names behind the *_ms columns, in the order in which they are stacked
 
 Marked steps follow XProf (semantics 2.5, 2.6, 3); sessions without markers get inferred ones (`inferred_steps.py`).
 """
@@ -21,57 +20,17 @@ from ..base.grouping import Grouping, group_events
 from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..columns.steps import CATEGORIES
+from .categories import CATEGORY_CODE, GUIDE_CATEGORIES, GUIDE_CODE, GUIDE_PREFIX, STEP_CATEGORIES
+from .composition import compose_steps
 from .exchange_pieces import exchange_pieces
+from .guide_pieces import guide_pieces
 from .inferred_steps import infer_steps, with_fair_share
-from .launch_pieces import launch_pieces
 from .marked_steps import device_steps, marked_steps
 from .served_steps import served_steps
 from .step_pieces import Pieces, resolve
-from .step_spans import SpanType, classify, on_stream, sessions_with_device
+from .step_spans import SpanType, classify, on_stream
 from .step_table import StepTable
 from .tpu_steps import tpu_pieces, tpu_steps
-
-STEP_CATEGORIES = (
-    "input",
-    "host_compute",
-    "kernel_launch",
-    "device_compute",
-    "device_to_device",
-    "device_collectives",
-    "output",
-    "compile",
-    "other",
-)
-"""What step time is made of; the code of a category is its place here. Also the order of a stack, from the bottom: input
-first, because only the lowest layer has a common baseline."""
-CATEGORY_LABELS = (
-    "Input",
-    "Host compute",
-    "Kernel launch",
-    "Device compute",
-    "Device to device",
-    "Communication",
-    "Output",
-    "Compilation",
-    "Other",
-)
-"""What a screen calls the categories; the same as in `js/src/model/wire/categories.ts`."""
-
-_CATEGORY_OF_TYPE = {
-    SpanType.OTHER: "other",
-    SpanType.HOST_COMPUTE: "host_compute",
-    SpanType.COMPILE: "compile",
-    SpanType.HOST_TO_HOST: "other",
-    SpanType.HOST_TO_DEVICE: "input",
-    SpanType.KERNEL_LAUNCH: "kernel_launch",
-    SpanType.COLLECTIVES: "device_collectives",
-    SpanType.WAIT_INPUT: "input",
-    SpanType.DEVICE_TO_DEVICE: "device_to_device",
-    SpanType.DEVICE_TO_HOST: "output",
-    SpanType.COMPUTE_32: "device_compute",
-    SpanType.COMPUTE_16: "device_compute",
-}
-_CATEGORY_CODE = np.array([STEP_CATEGORIES.index(_CATEGORY_OF_TYPE[SpanType(kind)]) for kind in range(12)], np.uint8)
 
 _PIECE_EVENTS = 2**18
 
@@ -83,10 +42,13 @@ class Steps:
     frame: pd.DataFrame
     """One row per step, by start: `step` (0, 1, 2, ...: the row), `name` (`train 3`), `host`, `start_ms` (after the trace
     origin), `step_time_ms`, one `<category>_ms` column each, `source` (`marker` or `inferred`), `is_complete`, `session`,
-    `start_ps`, `duration_ps`, and four shares of its kernel time (`unit_ratios`). The categories add up to the step time."""
+    `start_ps`, `duration_ps`, four shares of its kernel time (`unit_ratios`), and in `guide_<category>_ms` the categories of
+    `GUIDE_CATEGORIES`. Those of either kind add up to the step time."""
     pieces: pd.DataFrame
     """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`,
     `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
+    guide_pieces: pd.DataFrame
+    """The same in `GUIDE_CATEGORIES`."""
     event_step: SmallInt
     """For each event the row of its step: the one whose group it is in, else the one during which it starts; -1 for none."""
     compute_16bit_ps: int
@@ -148,14 +110,17 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
     table = table.sorted()
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8) if units is None else units
     types = classify(trace, grouping, units)
-    pieces = _pieces(trace, types, table)
+    spans = {"tpu": tpu_pieces(trace, table, types), "waits": exchange_pieces(trace, types, table)}
+    pieces = compose_steps(trace, types, table, **spans)
+    guide = guide_pieces(trace, types, table, **spans)
     group = np.where(grouping.group_id >= 0, grouping.group_id, table.member)
     precision = _precision(trace, np.where(units < N_UNITS, types, SpanType.NONE).astype(np.uint8), group)
     event_step = _event_step(trace, table)
     by_unit = time_by_unit(event_step, units, trace.duration_ps, len(table.start_ps))
     return TracedSteps(
-        frame=_frame(trace, table, pieces).assign(**unit_ratios(by_unit)),
-        pieces=_piece_frame(pieces),
+        frame=_frame(trace, table, pieces, guide).assign(**unit_ratios(by_unit)),
+        pieces=_piece_frame(pieces, CATEGORY_CODE, STEP_CATEGORIES),
+        guide_pieces=_piece_frame(guide, GUIDE_CODE, GUIDE_CATEGORIES),
         event_step=event_step,
         is_work=np.asarray(table.member >= 0),
         span_type=types,
@@ -165,60 +130,26 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
     )
 
 
+def table_of(steps: TracedSteps) -> StepTable:
+    """What the steps were made from, as far as what is told of them holds it."""
+    frame, n = steps.frame, len(steps.frame)
+    return StepTable(
+        session=frame["session"].to_numpy(np.int64),
+        start_ps=frame["start_ps"].to_numpy(np.int64),
+        end_ps=(frame["start_ps"] + frame["duration_ps"]).to_numpy(np.int64),
+        name=tuple(frame["name"]),
+        is_inferred=(frame["source"] == "inferred").to_numpy(np.bool_),
+        is_complete=frame["is_complete"].to_numpy(np.bool_),
+        is_tiling=np.zeros(n, np.bool_),
+        member=np.where(steps.is_work, steps.event_step, -1).astype(steps.event_step.dtype),
+    )
+
+
 def _without_steps(trace: Trace, table: StepTable) -> Bool:
     """For each session whether it has events but no steps yet."""
     found = np.bincount(trace.session_id, minlength=max(len(trace.sessions), 1)) > 0
     found[table.session] = False
     return found
-
-
-def _pieces(trace: Trace, types: UInt8, table: StepTable) -> Pieces:
-    rows = _outermost_spans(trace, types, table.member)
-    rows = rows[types[rows] != SpanType.KERNEL_LAUNCH]
-    rows = rows[(types[rows] != SpanType.COLLECTIVES) | on_stream(trace)[rows]]
-    step = table.member[rows]
-    if table.is_tiling.any() and sessions_with_device(trace).any():
-        by_time_rows, by_time = _device_spans_by_time(trace, types, table)
-        kept = ~(table.is_tiling[step] & on_stream(trace)[rows])
-        rows, step = np.concatenate([rows[kept], by_time_rows]), np.concatenate([step[kept], by_time])
-    launch, launch_start, launch_end = launch_pieces(trace, types, table.member)
-    tpu = tpu_pieces(trace, table, types)
-    waits = exchange_pieces(trace, types, table)
-    return resolve(
-        np.concatenate([step, table.member[launch], tpu[0], waits[0]]).astype(np.int64),
-        np.concatenate([trace.start_ps[rows], launch_start, tpu[1], waits[1]]),
-        np.concatenate([trace.ends(rows), launch_end, tpu[2], waits[2]]),
-        np.concatenate([types[rows], types[launch], tpu[3], waits[3]]),
-        step_start_ps=table.start_ps,
-        step_end_ps=table.end_ps,
-    )
-
-
-def _outermost_spans(trace: Trace, types: UInt8, member: SmallInt) -> Int64:
-    """Events with a type and a step, less those inside an event of the same type and step, which add nothing."""
-    counted = (types != SpanType.NONE) & (member >= 0) & (trace.duration_ps > 0)
-    rows = np.flatnonzero(counted)
-    parent = trace.nesting.parent[rows]
-    repeated = (parent >= 0) & counted[parent] & (types[parent] == types[rows]) & (member[parent] == member[rows])
-    outermost: Int64 = rows[~repeated]
-    return outermost
-
-
-def _device_spans_by_time(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:
-    """Device work paired with every tiling step of its session that it overlaps.
-
-    A step inferred from the host ends where the next begins, while its kernels may still be queued: the device is then busy
-    during the next step, and is shown so.
-    """
-    device = np.flatnonzero(on_stream(trace) & (types != SpanType.NONE) & (trace.duration_ps > 0))
-    rows, steps = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for session in np.unique(table.session[table.is_tiling]).tolist():  # bounded by the number of sessions
-        tiles = np.flatnonzero(table.is_tiling & (table.session == session))
-        own = device[trace.session_id[device] == session]
-        span, step = table.during(tiles, trace.start_ps[own], trace.ends(own))
-        rows.append(own[span])
-        steps.append(step)
-    return np.concatenate(rows), np.concatenate(steps)
 
 
 def _precision(trace: Trace, types: UInt8, group: SmallInt) -> tuple[int, int]:
@@ -235,21 +166,28 @@ def _precision(trace: Trace, types: UInt8, group: SmallInt) -> tuple[int, int]:
     return int(total[SpanType.COMPUTE_16]), int(total[SpanType.COMPUTE_32])
 
 
-def _frame(trace: Trace, table: StepTable, pieces: Pieces) -> pd.DataFrame:
-    n_steps = len(table.start_ps)
-    by_type = pieces.total_ps(n_steps)
-    by_category = by_type @ (_CATEGORY_CODE[:, None] == np.arange(len(STEP_CATEGORIES))).astype(np.int64)
+def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces) -> pd.DataFrame:
     hosts = [session.host for session in trace.sessions] or [""]
-    return step_columns(
+    frame = step_columns(
         name=table.name,
         host=[hosts[i] for i in table.session.tolist()],
         start_ps=table.start_ps,
         duration_ps=table.end_ps - table.start_ps,
-        category_ms=by_category / PS_PER_MS,
+        category_ms=_category_ms(pieces, CATEGORY_CODE, STEP_CATEGORIES, len(table.start_ps)),
         is_inferred=table.is_inferred,
         is_complete=table.is_complete,
         session=table.session,
     )
+    of_guide = _category_ms(guide, GUIDE_CODE, GUIDE_CATEGORIES, len(table.start_ps))
+    names = [f"{GUIDE_PREFIX}{kind}_ms" for kind in GUIDE_CATEGORIES]
+    return frame.join(pd.DataFrame(of_guide, columns=names, index=frame.index))
+
+
+def _category_ms(pieces: Pieces, code: UInt8, categories: Sequence[str], n_steps: int) -> Float64:
+    """Time of each step in each category, shape (steps, categories)."""
+    by_type = pieces.total_ps(n_steps)[:, : len(code)]
+    of_category: Float64 = by_type @ (code[:, None] == np.arange(len(categories))).astype(np.int64) / PS_PER_MS
+    return of_category
 
 
 def step_columns(
@@ -282,8 +220,14 @@ def step_columns(
     return pd.DataFrame(columns)
 
 
-def _piece_frame(pieces: Pieces) -> pd.DataFrame:
-    category = _CATEGORY_CODE[pieces.span_type]
+def guide_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """`Steps.frame` with the guide's categories in place of ours."""
+    own = [f"{kind}_ms" for kind in STEP_CATEGORIES]
+    return frame.drop(columns=own).rename(columns=lambda name: name.removeprefix(GUIDE_PREFIX))
+
+
+def _piece_frame(pieces: Pieces, code: UInt8, categories: tuple[str, ...]) -> pd.DataFrame:
+    category = code[pieces.span_type]
     first = np.append(True, (pieces.step[1:] != pieces.step[:-1]) | (category[1:] != category[:-1]))[: len(category)]
     first = np.flatnonzero(first)
     last = np.append(first[1:], len(category))[: len(first)] - 1
@@ -293,7 +237,7 @@ def _piece_frame(pieces: Pieces) -> pd.DataFrame:
             "start_ps": pieces.start_ps[first],
             "duration_ps": pieces.end_ps[last] - pieces.start_ps[first],
             "category": pd.Categorical.from_codes(
-                category[first].astype(np.int8), categories=pd.Index(STEP_CATEGORIES, dtype=object)
+                category[first].astype(np.int8), categories=pd.Index(categories, dtype=object)
             ),
         }
     )

@@ -12,7 +12,7 @@ from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
 from ...analysis.layers.scopes import Scopes
 from ...analysis.results import AnyResults, Results
-from ...analysis.steps.steps import STEP_CATEGORIES
+from ...analysis.steps.categories import STEP_CATEGORIES
 from ...trace.trace import Plane, Trace
 from .counters import counter_meta
 from .memory_failure_meta import memory_failure_meta

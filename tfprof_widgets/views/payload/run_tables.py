@@ -9,7 +9,7 @@ from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
 from ...analysis.ops.kernels import Kernels
 from ...analysis.results import AnyResults, Results
-from ...analysis.steps.steps import STEP_CATEGORIES
+from ...analysis.steps.categories import STEP_CATEGORIES
 from ...trace.dtypes import dtype_name
 from ...trace.trace import Trace
 from .names import Names

@@ -13,7 +13,7 @@ import json
 from functools import cache
 from typing import Any
 
-from ...analysis.steps.steps import STEP_CATEGORIES
+from ...analysis.steps.categories import STEP_CATEGORIES
 
 MEMORY_LAYERS = ("stack", "heap", "free")
 """The order of the memory stack, from the bottom."""

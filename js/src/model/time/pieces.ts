@@ -1,9 +1,9 @@
 /** Turns step pieces (or any coloured intervals in the order of time) into runs of pixels of one category. */
 import { gallop, upperBound } from "../wire/bisect";
+import { CATEGORIES } from "../wire/categories";
 import type { Steps } from "./steps";
 import type { Span } from "./viewport";
 
-const N_CATEGORIES = 9;
 const MAX_LOOKS = 32;
 
 /** Reused between frames: run k is [x0[k], x1[k]) in category[k]. */
@@ -12,7 +12,7 @@ export class RunBuffer {
   x0: Float32Array;
   x1: Float32Array;
   category: Uint8Array;
-  readonly weight = new Float64Array(N_CATEGORIES);
+  readonly weight = new Float64Array(CATEGORIES.length);
 
   constructor(width = 2048) {
     this.x0 = new Float32Array(Math.ceil(width) * 2 + 8);

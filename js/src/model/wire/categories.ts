@@ -3,25 +3,33 @@
 /** Step-time categories in the order of their ids. */
 export const CATEGORIES = [
   "input",
+  "copy_to_device",
   "host_compute",
+  "dispatch",
   "kernel_launch",
+  "sync",
   "device_compute",
   "device_to_device",
   "device_collectives",
   "output",
   "compile",
+  "checkpoint",
   "other",
 ] as const;
 
 export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
   input: "Input",
+  copy_to_device: "Copy to device",
   host_compute: "Host compute",
+  dispatch: "Python and dispatch",
   kernel_launch: "Kernel launch",
+  sync: "Synchronising",
   device_compute: "Device compute",
   device_to_device: "Device to device",
   device_collectives: "Communication",
   output: "Output",
   compile: "Compilation",
+  checkpoint: "Checkpoint",
   other: "Other",
 };
 

@@ -36,7 +36,9 @@ def test_each_host_has_its_steps_their_parts_and_its_longest_events(both_of: Cal
     found = lines_of(both_of("stragglers").reduced.trace, "worker0003")
     assert list(found) == ["Steps", "Step time", "Longest events"]
     assert found["Steps"] == [f"train {i}" for i in range(12)]
-    assert set(found["Step time"]) == {"Host compute", "Communication", "Other", "Input"} & set(found["Step time"])
+    assert set(found["Step time"]) == {"Host compute", "Communication", "Python and dispatch", "Input"} & set(
+        found["Step time"]
+    )
     assert len(found["Longest events"]) == MAX_LONGEST
     assert set(found["Longest events"]) <= {
         "dense/MatMul:MatMul",

@@ -24,7 +24,7 @@ from tfprof_widgets.analysis.cluster import step_summary as steps_of
 from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
 from tfprof_widgets.analysis.cluster.host_summary import HostSummary, summarize_host
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Trace
 

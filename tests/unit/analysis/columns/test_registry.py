@@ -10,7 +10,7 @@ from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.analysis.columns.steps import CATEGORIES
 from tfprof_widgets.analysis.input.input_pipeline import InputPipeline
 from tfprof_widgets.analysis.memory.memory import MemoryProfile
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 
 WRITTEN = """
 *times:

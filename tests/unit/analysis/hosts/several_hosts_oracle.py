@@ -10,6 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from tfprof_widgets.analysis.facts.facts import Facts
+from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES
+
 TOOLS = ("overview_page", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "pod_viewer")
 _RUN = """
 import json, sys
@@ -48,3 +53,11 @@ def pod_steps(reading: Mapping[str, Any]) -> list[dict[str, dict[str, Any]]]:
     """Per aligned step the record of each host, by the host's name."""
     steps = reading["pod_viewer"]["podStatsSequence"]["podStatsMap"]
     return [{record["hostName"]: record for record in step["podStatsPerCore"].values()} for step in steps]
+
+
+def in_guide(results: Facts) -> pd.DataFrame:
+    """The steps of workers in the categories of the guide: D14 undone."""
+    frame, guide = results.workers.frame, results.step_guide
+    columns = [f"{name}_ms" for name in GUIDE_CATEGORIES]
+    own = guide.loc[frame["own_step"], columns].reset_index(drop=True)
+    return frame[["step", "host", "step_time_ms"]].join(own)

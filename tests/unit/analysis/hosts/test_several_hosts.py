@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space
-from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps, xprof_of_runs
+from tests.unit.analysis.hosts.several_hosts_oracle import in_guide, pod_steps, xprof_of_runs
 from tests.unit.analysis.hosts.test_workers import CATEGORIES, picoseconds
 from tests.unit.analysis.xprof_oracle import rows
 from tfprof_widgets.analysis.results import Results
@@ -104,7 +104,7 @@ def read() -> Read:
 @pytest.mark.parametrize("name", CPU_RUNS)
 def test_aligned_steps_of_hosts_are_those_of_the_pod_viewer(name: str, read: Read) -> None:
     results, theirs = read(CPU_RUNS, name)
-    frame, steps = results.workers.frame, pod_steps(theirs)
+    frame, steps = in_guide(results), pod_steps(theirs)
     assert results.workers.n_steps == len(steps) > 0
     assert sum(len(step) for step in steps) == len(frame)
     for _, ours in frame.iterrows():

@@ -25,7 +25,7 @@ from tfprof_widgets.analysis.hosts.others import median_of_others
 from tfprof_widgets.analysis.hosts.stragglers import STRAGGLER_COLUMNS, compute_stragglers
 from tfprof_widgets.analysis.hosts.workers import Workers
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.trace.trace import Float64
 from tfprof_widgets.views.payload.meta import straggler_meta, worker_meta
 

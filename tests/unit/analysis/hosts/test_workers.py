@@ -9,11 +9,11 @@ import pytest
 
 from tests.builders import U, event, line, plane, session, space
 from tests.unit.analysis.hosts.pod_oracle import CATEGORIES, NAMES, pod_records
-from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps
+from tests.unit.analysis.hosts.several_hosts_oracle import in_guide, pod_steps
 from tests.unit.analysis.parity.parity_case import MARKED_KINDS, Case
 from tfprof_widgets.analysis.facts.facts import Facts
 from tfprof_widgets.analysis.hosts.workers import Workers
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.merging import merge_traces
 
@@ -42,9 +42,12 @@ def gpu_host(name: str, n_steps: int, start_us: float, kernel_us: float = 5) -> 
     return space(session(), plane("/host:CPU", line("main", *host)), plane("/device:GPU:0", stream), hostnames=[name])
 
 
+def facts_of(*files: bytes) -> Facts:
+    return Facts(merge_traces([read_xspace(content) for content in files]))
+
+
 def workers_of(*files: bytes) -> Workers:
-    trace = merge_traces([read_xspace(content) for content in files])
-    return Facts(trace).workers
+    return facts_of(*files).workers
 
 
 def rows(workers: Workers, *columns: str) -> list[tuple[object, ...]]:
@@ -67,8 +70,8 @@ def test_hosts_that_started_at_different_steps_are_aligned_by_time() -> None:
 
 def test_the_columns_are_those_of_the_steps() -> None:
     trace = read_xspace(cpu_host("a", 3, 0))
-    steps, frame = Facts(trace).steps, Facts(trace).workers.frame
-    public = steps.frame.drop(columns=["start_ps", "duration_ps"])
+    frame = Facts(trace).workers.frame
+    public = Facts(trace).step_frame
     pd.testing.assert_frame_equal(frame[public.columns], public)
     assert frame.columns[len(public.columns) :].tolist() == ["own_step", "bottleneck"]
 
@@ -104,7 +107,7 @@ def test_steps_that_never_overlap_go_one_by_one() -> None:
 
 def test_the_bottleneck_is_the_largest_category() -> None:
     workers = workers_of(cpu_host("a", 2, 0), cpu_host("b", 2, 0, op_us=1))
-    assert rows(workers, "host", "bottleneck")[:2] == [("a", "host_compute"), ("b", "other")]
+    assert rows(workers, "host", "bottleneck")[:2] == [("a", "host_compute"), ("b", "dispatch")]
 
 
 def test_a_trace_without_steps_has_no_workers() -> None:
@@ -124,7 +127,7 @@ def test_a_trace_without_steps_has_no_workers() -> None:
     ids=["shifted", "apart", "three", "one"],
 )
 def test_the_pod_viewer_shows_the_same_on_hosts_without_devices(files: dict[str, bytes]) -> None:
-    assert_same_as_pod_viewer(workers_of(*files.values()).frame, pod_records(files))
+    assert_same_as_pod_viewer(in_guide(facts_of(*files.values())), pod_records(files))
 
 
 def assert_same_as_pod_viewer(frame: pd.DataFrame, theirs: list[dict[str, dict[str, object]]]) -> None:
@@ -135,9 +138,9 @@ def assert_same_as_pod_viewer(frame: pd.DataFrame, theirs: list[dict[str, dict[s
         assert picoseconds(ours, ["step_time"]) == round(record["totalDurationUs"] * 1e6)
         for id_, names in CATEGORIES.items():
             assert picoseconds(ours, names) == round(record["stepBreakdownUs"][id_] * 1e6), (ours["step"], names)
-        largest = sorted((ours[f"{name}_ms"] for name in STEP_CATEGORIES), reverse=True)
-        if largest[0] > largest[1]:  # of equals XProf takes another
-            assert NAMES[ours["bottleneck"]] == record["bottleneck"]
+        largest = sorted(GUIDE_CATEGORIES, key=lambda name: ours[f"{name}_ms"])
+        if ours[f"{largest[-1]}_ms"] > ours[f"{largest[-2]}_ms"]:  # of equals XProf takes another
+            assert NAMES[largest[-1]] == record["bottleneck"]
 
 
 def picoseconds(row: pd.Series, names: list[str]) -> int:
@@ -164,4 +167,4 @@ def test_the_pod_viewer_leaves_a_coordinator_out_as_well() -> None:
 @pytest.mark.parametrize("kind", MARKED_KINDS)
 def test_the_pod_viewer_shows_the_same_of_a_real_capture(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
-    assert_same_as_pod_viewer(case.results.workers.frame, pod_steps(case.theirs))
+    assert_same_as_pod_viewer(in_guide(case.results), pod_steps(case.theirs))

@@ -16,7 +16,7 @@ from tfprof_widgets.analysis.memory.memory_findings import judge_memory
 from tfprof_widgets.analysis.ops.tf_functions import compute_tf_functions
 from tfprof_widgets.analysis.overview.next_steps import Findings, suggest_next_steps
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 NO_FUNCTIONS = compute_tf_functions(read_xspace(space(plane("/host:CPU"))))
@@ -63,7 +63,12 @@ def test_where_nothing_is_wrong_nothing_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("category", "limit", "word"),
-    [("device_to_device", 0.05, "timeline"), ("host_compute", 0.05, "op table"), ("other", 0.15, "timeline")],
+    [
+        ("device_to_device", 0.05, "timeline"),
+        ("host_compute", 0.05, "op table"),
+        ("dispatch", 0.15, "timeline"),
+        ("other", 0.15, "timeline"),
+    ],
 )
 def test_a_part_of_the_step_that_no_advice_is_about_gets_a_sentence(category: str, limit: float, word: str) -> None:
     assert said(**{category: limit - 0.001}) == ()
@@ -81,7 +86,8 @@ def test_a_part_that_advice_is_about_is_left_to_it(category: str) -> None:
     ("rule", "changes"),
     [
         ("host_fallback", {"host_compute": 0.3}),
-        ("host_callback", {"other": 0.3}),
+        ("host_callback", {"dispatch": 0.3}),
+        ("device_idle", {"dispatch": 0.3}),
         ("device_idle", {"other": 0.3}),
         ("low_precision_unused", {"compute_16bit_ratio": 0.0}),
         ("eager_hot_loop", {"eager": {"host": 0.5, "device": 0.0}}),
@@ -197,7 +203,7 @@ def nearly_full() -> bytes:
 
 def test_short_memory_stands_beside_the_verdict() -> None:
     overview = Results(read_xspace(nearly_full())).overview
-    assert overview.limiter == "other"
+    assert overview.limiter == "dispatch"
     assert overview.findings == ("GPU_0_bfc is nearly full: 98 bytes of 100 bytes in use at the peak.",)
     assert overview.verdict_detail.startswith(overview.findings[0])
     assert any("memory timeline" in sentence for sentence in overview.next_steps)
@@ -220,11 +226,9 @@ def test_a_real_gpu_step_is_told_what_its_verdict_names_first(v100_xplane: Path)
     results = Results(read_xspace(v100_xplane.read_bytes()))
     overview = results.overview
     assert "advice" not in results.__dict__  # nobody asked for it
-    assert overview.verdict.startswith("Moderately launch-bound: the host spends 3.21 of 21.3 ms a step")
+    assert overview.verdict.startswith("Moderately input-bound: the GPU waits 1.63 of 21.3 ms a step")
     assert overview.next_steps[: len(results.advice)] == tuple(one.title for one in results.advice)
-    assert overview.next_steps[0].startswith(
-        "The GPU waits 3.21 of 21.3 ms a step (15 %) for the host to enqueue kernels"
-    )
+    assert "The GPU waits 1.22 of 21.3 ms a step (6 %) for the host to enqueue kernels" in overview.next_steps[1]
     assert overview.next_steps[-1] == "Computing (70 % of a step): see the op table and the kernel table."
 
 

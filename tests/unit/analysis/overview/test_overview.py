@@ -15,7 +15,7 @@ from tfprof_widgets.analysis.overview.overview import Overview
 from tfprof_widgets.analysis.overview.top_ops import N_TOP_OPS
 from tfprof_widgets.analysis.overview.verdict import judge
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES, STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.capture_facts import Failure
 from tfprof_widgets.trace.merging import merge_traces
@@ -221,15 +221,18 @@ def shares(**percent_of_step: float) -> dict[str, float]:
         (shares(input=19.9), "input", "Moderately input-bound: the GPU waits 19.9 of 100 ms"),
         (shares(input=5), "input", "Moderately input-bound"),
         (shares(input=4.9), "device_compute", "Compute-bound: the GPU computes in 95.1 of 100 ms a step (95 %)."),
-        (shares(input=25, other=60), "other", "Host-bound: the GPU idles"),
+        (shares(input=25, dispatch=60), "dispatch", "Host-bound: the GPU waits 60.0 of 100 ms a step for Python"),
         (shares(input=25, other=20), "input", "Input-bound"),
         (
             shares(input=11, kernel_launch=15),
             "kernel_launch",
-            "Moderately launch-bound: the host spends 15.0 of 100 ms",
+            "Moderately launch-bound: the GPU idles 15.0 of 100 ms a step until",
         ),
         (shares(input=16, kernel_launch=15), "input", "Moderately input-bound"),
-        (shares(other=40), "other", "Host-bound: the GPU idles"),
+        (shares(other=40), "other", "Stalled: the GPU idles in 40.0 of 100 ms"),
+        (shares(copy_to_device=40), "copy_to_device", "Copy-bound: the GPU waits 40.0 of 100 ms a step for copies"),
+        (shares(sync=40), "sync", "Host-bound: in 40.0 of 100 ms a step the host waits"),
+        (shares(checkpoint=40), "checkpoint", "Checkpoint-bound: saving and restoring"),
         (shares(other=20), "device_compute", "Compute-bound"),
         (shares(kernel_launch=45, other=20), "kernel_launch", "Launch-bound"),
         (shares(device_collectives=50), "device_collectives", "Communication-bound"),
@@ -249,13 +252,15 @@ def test_the_verdict_names_what_limits_a_step(ms: dict[str, float], limiter: str
 
 
 def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
-    ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 7.61, "other": 0.64}
+    ms = dict.fromkeys(GUIDE_CATEGORIES, 0.0) | {"host_compute": 7.61, "other": 0.64}
     assert (
         judge(ms, 8.25, has_device=False).sentence
-        == "Compute-bound: the CPU runs ops in 7.61 of 8.25 ms a step (92 %)."
+        == "Compute-bound: the CPU runs ops, and the runtime around them, in 7.61 of 8.25 ms a step (92 %)."
     )
     ms |= {"host_compute": 3.0, "other": 5.25}
-    assert judge(ms, 8.25, has_device=False).sentence.startswith("Python-bound: no op runs in 5.25 of 8.25 ms")
+    verdict = judge(ms, 8.25, has_device=False)
+    assert verdict.sentence.startswith("Python-bound: no op runs in 5.25 of 8.25 ms")
+    assert verdict.limiter == "dispatch"
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_gpu_that_waits_for_data_does_so_for_an_unknown_reason_in_xprof(case_o
     page = case.theirs["overview_page"]
     assert page[1]["p"]["infeed_time_ms_avg"] == "0.0"
     assert page[3]["p"]["statement"].startswith("Your program is POTENTIALLY input-bound because 91.5% of the total")
-    step = case.results.steps.frame.iloc[1]
+    step = case.results.step_guide.iloc[1]
     columns = ("device_compute_ms", "input_ms", "kernel_launch_ms", "host_compute_ms", "output_ms", "other_ms")
     assert [step[name] for name in columns] == [4.093676, 40.761586, 1.278189, 1.35758, 0.0032, 0.617137]
     assert case.results.input_pipeline.verdict.startswith("Input-bound: the model waits 43.5 of 51.6 ms a step")

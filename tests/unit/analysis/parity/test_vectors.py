@@ -18,7 +18,7 @@ from tests.unit.analysis.xprof_oracle import preprocessed, rows, xprof, xprof_al
 from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
 from tfprof_widgets.analysis.overview.overview import Overview
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import Steps
+from tfprof_widgets.analysis.steps.steps import Steps, guide_of
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 VECTORS = {
@@ -104,7 +104,7 @@ def test_tv5_d3_all_steps_are_kept(
     vector = f"{n_steps} steps"
     shown = their_steps(theirs, vector)
     assert [row["stepnum"] for row in shown] == [f"train {first_shown + i}" for i in range(n_shown)]
-    ours = our_steps(vector).frame
+    ours = guide_of(our_steps(vector).frame)
     assert ours["name"].tolist() == [f"train {100 + i}" for i in range(n_steps)]
     assert (ours["step_time_ms"] == 0.009).all()
     assert (ours["host_compute_ms"] == 0.004).all()
@@ -130,7 +130,7 @@ def test_tv6_d1_host_and_device_events_together_break_a_gpu_step_down(theirs: di
         0
     }
 
-    ours = our_steps("gpu").frame
+    ours = guide_of(our_steps("gpu").frame)
     assert ours["step_time_ms"].tolist() == [0.009] * 3
     assert ours["device_compute_ms"].tolist() == [0.005] * 3
     assert ours["kernel_launch_ms"].tolist() == [0.002] * 3
@@ -139,7 +139,7 @@ def test_tv6_d1_host_and_device_events_together_break_a_gpu_step_down(theirs: di
 
 
 def test_tv6_d1_the_pieces_of_a_gpu_step_lie_in_the_order_of_time() -> None:
-    pieces = our_steps("gpu").pieces
+    pieces = our_steps("gpu").guide_pieces
     first = pieces[pieces["step"] == 0]
     assert list(zip(first["start_ps"] // 10**5, first["duration_ps"] // 10**5, first["category"], strict=True)) == [
         (0, 10, "other"),
@@ -159,7 +159,7 @@ def test_tv6_a_kernel_launched_by_what_is_named_like_an_op_joins_no_group_but_th
     theirs: dict[str, dict[str, Any]],
 ) -> None:
     assert their_steps(theirs, "gpu, launched by an op") == []
-    ours = our_steps("gpu, launched by an op").frame
+    ours = guide_of(our_steps("gpu, launched by an op").frame)
     assert ours["name"].tolist() == ["train 100", "train 101", "train 102"]
     assert (ours["device_compute_ms"] == 0).all()
 
@@ -255,7 +255,7 @@ def test_tv8_input_time_divides_into_the_categories_of_xprof() -> None:
 def test_tv9_the_outermost_stage_of_an_input_pipeline_is_waiting_for_input(theirs: dict[str, dict[str, Any]]) -> None:
     (shown,) = their_steps(theirs, "stages")
     names = {"hostComputeTimeMs": "host_compute_ms", "infeedTimeMs": "input_ms", "otherTimeMs": "other_ms"}
-    (ours,) = our_steps("stages").frame.to_dict("records")
+    (ours,) = guide_of(our_steps("stages").frame).to_dict("records")
     assert {name: round(1e9 * ours[name]) for name in names.values()} == {
         name: round(1e9 * shown[key]) for key, name in names.items()
     }

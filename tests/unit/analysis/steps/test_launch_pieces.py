@@ -1,4 +1,4 @@
-"""What of an executor thread's time is launching kernels and what is computing on the CPU."""
+"""What of an executor thread's time the guide takes for launching kernels and what for computing on the CPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pandas as pd
 
 from tests.builders import Event, U, event, line, plane, trace
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, compute_steps
+from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES
+from tfprof_widgets.analysis.steps.steps import compute_steps, guide_of
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 PROCESS = "ExecutorState::Process"
@@ -19,7 +20,7 @@ def step(*inside: Event, kernel_us: tuple[float, float] = (90, 5)) -> pd.Series:
     """A step of 100 us, whose executor runs from 10 to 80 us; the kernel that its first launch started runs at `kernel_us`."""
     main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), *inside)
     stream = line("Stream #1(Compute)", event("kern", *kernel_us, correlation_id=U(1), tf_op="m:MatMul"))
-    frame = compute_steps(trace(plane("/host:CPU", main), plane("/device:GPU:0", stream))).frame
+    frame = guide_of(compute_steps(trace(plane("/host:CPU", main), plane("/device:GPU:0", stream))).frame)
     assert len(frame) == 1
     return frame.iloc[0]
 
@@ -63,22 +64,20 @@ def test_the_device_comes_first() -> None:
 
 def test_without_a_device_nothing_is_launched() -> None:
     main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), event("m:Range", 50, 8))
-    row = compute_steps(trace(plane("/host:CPU", main))).frame.iloc[0]
+    row = guide_of(compute_steps(trace(plane("/host:CPU", main))).frame).iloc[0]
     assert us(row, "kernel_launch", "host_compute", "other") == (0, 70, 30)
 
 
 def test_a_real_gpu_step_has_launches_input_and_host_compute_that_add_up(v100_xplane: Path) -> None:
     results = Results(read_xspace(v100_xplane.read_bytes()))
-    row = results.steps.frame.iloc[0]
+    row = results.step_guide.iloc[0]
     assert min(us(row, "kernel_launch", "input", "host_compute", "device_compute")) > 0
-    assert results.steps.pieces["duration_ps"].sum() == row["duration_ps"] == 21_310_352_000
-    assert sum(round(row[f"{name}_ms"] * 1e9) for name in STEP_CATEGORIES) == row["duration_ps"]
-    breakdown = results.overview.breakdown.set_index("category")["ms"]
-    assert (breakdown[["kernel_launch", "input", "host_compute"]] > 0).all()
-    assert round(breakdown.sum() * 1e9) == row["duration_ps"]
+    assert results.steps.guide_pieces["duration_ps"].sum() == 21_310_352_000
+    assert sum(round(row[f"{name}_ms"] * 1e9) for name in GUIDE_CATEGORIES) == 21_310_352_000
+    assert round(results.overview.breakdown["ms"].sum() * 1e9) == 21_310_352_000
 
 
 def test_the_parts_of_every_captured_step_add_up_to_the_picosecond(capture_of: Callable[[str], Path]) -> None:
-    frame = compute_steps(read_xspace(capture_of("keras_fit").read_bytes())).frame
-    parts = sum((frame[f"{name}_ms"] * 1e9).round() for name in STEP_CATEGORIES)
+    frame = guide_of(compute_steps(read_xspace(capture_of("keras_fit").read_bytes())).frame)
+    parts = sum((frame[f"{name}_ms"] * 1e9).round() for name in GUIDE_CATEGORIES)
     assert (parts == frame["duration_ps"]).all()

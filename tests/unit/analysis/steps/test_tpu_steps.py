@@ -12,7 +12,8 @@ from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis.ops.op_occurrences import op_occurrences
 from tfprof_widgets.analysis.overview.idle import compute_idle
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import STEP_CATEGORIES, Steps, compute_steps
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.steps import Steps, compute_steps
 from tfprof_widgets.analysis.steps.tpu_categories import tpu_span_types
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 

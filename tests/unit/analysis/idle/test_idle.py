@@ -1,0 +1,227 @@
+"""Gaps in the work of devices: where they lie, what they waited for, what they come before; on drawn and on real captures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import Event, U, event, line, plane, trace
+from tfprof_widgets.analysis.base.event_graph import launch_links
+from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis.idle.queue import kernel_events, queue_depths
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Trace
+
+DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
+KERNELS_WITHOUT_GAP = ("device_compute", "device_to_device", "device_collectives")
+
+
+def launch(start_us: float, duration_us: float, correlation: int) -> Event:
+    return event("cuLaunchKernel", start_us, duration_us, correlation_id=U(correlation))
+
+
+def ran(start_us: float, duration_us: float, correlation: int, op: str = "m/dense/MatMul:MatMul") -> Event:
+    return event("kern", start_us, duration_us, correlation_id=U(correlation), tf_op=op, kernel_details=DETAILS)
+
+
+def copied(start_us: float, duration_us: float, correlation: int) -> Event:
+    return event("MemcpyH2D", start_us, duration_us, correlation_id=U(correlation))
+
+
+def idle_of(main: tuple[Event, ...], *streams: tuple[Event, ...]) -> pd.DataFrame:
+    devices = [plane(f"/device:GPU:{i}", line("Stream #1", *events)) for i, events in enumerate(streams)]
+    return Results(trace(plane("/host:CPU", line("main", *main)), *devices)).idle
+
+
+def train(start_us: float, duration_us: float, step: int = 0) -> Event:
+    return event("train", start_us, duration_us, _r=1, step_num=step)
+
+
+def rows(frame: pd.DataFrame, *columns: str) -> list[tuple[object, ...]]:
+    return list(frame[list(columns)].itertuples(index=False, name=None))
+
+
+TWO_KERNELS = (
+    (train(0, 100), launch(10, 5, 1), launch(50, 10, 2)),
+    (ran(15, 20, 1), ran(60, 20, 2, "gradient_tape/m/dense/MatMul:MatMul")),
+)
+
+
+def test_a_gap_lies_before_between_or_after_the_kernels_of_its_step() -> None:
+    found = rows(idle_of(*TWO_KERNELS), "gap", "position", "cause", "start_ms", "duration_us", "gap_us")
+    assert found == [
+        (0, "before", "dispatch", 0, 10, 15),
+        (0, "before", "kernel_launch", 0.01, 5, 15),
+        (1, "between", "dispatch", 0.035, 15, 25),
+        (1, "between", "kernel_launch", 0.05, 10, 25),
+        (2, "after", "dispatch", 0.08, 20, 20),
+    ]
+
+
+def test_a_gap_is_told_by_the_kernel_after_it() -> None:
+    frame = idle_of(*TWO_KERNELS).drop_duplicates("gap")
+    assert rows(frame, "kernel", "op", "phase") == [
+        ("kern", "m/dense/MatMul", "border"),
+        ("kern", "gradient_tape/m/dense/MatMul", "backward"),
+        ("", "", "border"),
+    ]
+    assert rows(frame, "launch_us", "queue_depth")[:2] == [(5, 0), (10, 0)]
+    assert np.isnan(frame["launch_us"].iloc[2])
+    assert frame["queue_depth"].iloc[2] == -1
+
+
+def test_a_copy_is_a_cause_and_ends_no_gap() -> None:
+    frame = idle_of((train(0, 100), launch(10, 5, 1), launch(15, 5, 2)), (copied(15, 30, 1), ran(50, 50, 2)))
+    assert rows(frame, "gap", "position", "cause", "duration_us") == [
+        (0, "before", "copy_to_device", 30),
+        (0, "before", "dispatch", 10),
+        (0, "before", "kernel_launch", 5),
+        (0, "before", "other", 5),
+    ]
+
+
+def test_between_steps_a_gap_is_in_no_step() -> None:
+    main = (train(0, 40, 0), launch(10, 5, 1), train(60, 40, 1), launch(70, 5, 2))
+    frame = idle_of(main, (ran(15, 25, 1), ran(75, 25, 2)))
+    assert rows(frame, "step", "position", "duration_us")[2:] == [
+        (-1, "outside", 20),
+        (1, "before", 10),
+        (1, "before", 5),
+    ]
+
+
+def test_each_device_has_its_own_gaps() -> None:
+    main = (train(0, 100), launch(10, 5, 1), launch(50, 10, 2))
+    frame = idle_of(main, (ran(15, 85, 1),), (ran(60, 40, 2),))
+    assert rows(frame, "device", "gap", "duration_us") == [
+        ("/device:GPU:0", 0, 10),
+        ("/device:GPU:0", 0, 5),
+        ("/device:GPU:1", 1, 45),  # the thread that launches for it launches for the other one meanwhile
+        ("/device:GPU:1", 1, 15),
+    ]
+
+
+def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> None:
+    calls = (launch(0, 1, 1), launch(2, 1, 2), launch(4, 1, 3), launch(40, 1, 4))
+    whole = trace(
+        plane("/host:CPU", line("main", *calls)),
+        plane("/device:GPU:0", line("Stream #1", *(ran(3 + 10 * i, 10, i + 1) for i in range(4)))),
+    )
+    call, event_ = launch_links(whole)
+    order = np.argsort(whole.start_ps[event_])
+    assert queue_depths(whole, event_[order], call[order]).tolist() == [0, 1, 2, 0]
+
+
+def test_where_nothing_ran_on_a_device_there_is_no_gap() -> None:
+    frame = Results(trace(plane("/host:CPU", line("main", train(0, 100))))).idle
+    assert len(frame) == 0
+    assert tuple(frame.columns) == TABLES["idle"].names
+
+
+@pytest.fixture(scope="module")
+def results_of(capture_of: Callable[[str], Path]) -> Callable[[str], Results]:
+    return cache(lambda name: Results(read_xspace(capture_of(f"h100_{name}").read_bytes())))
+
+
+def in_averaged_steps(results: Results) -> pd.DataFrame:
+    frame = results.idle
+    return frame[np.append(results.is_averaged, False)[frame["step"]]]
+
+
+GPU = ("cnn_input", "transformer_loop", "transformer_xla", "resnet_xla", "resnet_mixed", "lstm", "eager", "oom")
+
+
+@pytest.mark.parametrize("name", GPU)
+def test_the_causes_of_one_device_add_up_to_the_categories_of_the_steps(
+    name: str, results_of: Callable[[str], Results]
+) -> None:
+    results = results_of(name)
+    frame = results.idle
+    told = frame[frame["step"] >= 0].groupby("cause")["duration_us"].sum()
+    for category in STEP_CATEGORIES:
+        of_steps = results.steps.frame[f"{category}_ms"].sum() * 1000
+        expected = 0 if category in KERNELS_WITHOUT_GAP else of_steps
+        assert told.get(category, 0.0) == pytest.approx(expected, abs=1e-6), category
+    assert frame.groupby("gap")["duration_us"].sum().to_numpy() == pytest.approx(
+        frame.drop_duplicates("gap")["gap_us"].to_numpy()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "between", "after"),
+    [
+        ("transformer_loop", 7, 78, 2),
+        ("lstm", 6, 67, 10),
+        ("resnet_mixed", 5, 32, 1),
+        ("resnet_xla", 40, 12, 5),  # 13 where copies within the device are gaps
+        ("transformer_xla", 17, 5, 5),
+    ],
+)
+def test_the_idle_time_of_a_step_is_as_by_hand(
+    name: str, before: int, between: int, after: int, results_of: Callable[[str], Results]
+) -> None:
+    results = results_of(name)
+    whole = results.steps.frame["step_time_ms"][results.is_averaged].sum() * 1000
+    share = in_averaged_steps(results).groupby("position")["duration_us"].sum() / whole * 100
+    assert share.reindex(["before", "between", "after"]).tolist() == pytest.approx([before, between, after], abs=1)
+
+
+def starved(trace_: Trace) -> float:
+    calls, launched = launch_links(trace_)
+    is_kernel = np.isin(launched, kernel_events(trace_))
+    return float((queue_depths(trace_, launched[is_kernel], calls[is_kernel]) == 0).mean())
+
+
+@pytest.mark.parametrize(
+    ("name", "percent"),
+    [("transformer_loop", 62), ("lstm", 59), ("resnet_mixed", 20), ("resnet_xla", 10.5), ("transformer_xla", 0.7)],
+)
+def test_so_many_kernels_find_their_device_idle(
+    name: str, percent: float, results_of: Callable[[str], Results]
+) -> None:
+    assert 100 * starved(results_of(name).trace) == pytest.approx(percent, abs=0.6 if percent > 11 else 0.06)
+
+
+@pytest.mark.parametrize(("name", "percent"), [("resnet_mixed", 72), ("transformer_loop", 59)])
+def test_most_idle_time_lies_before_kernels_of_the_optimizer(
+    name: str, percent: float, results_of: Callable[[str], Results]
+) -> None:
+    frame = in_averaged_steps(results_of(name))
+    share = frame.loc[frame["phase"] == "optimizer", "duration_us"].sum() / frame["duration_us"].sum()
+    assert 100 * share == pytest.approx(percent, abs=3.5)
+
+
+def test_the_fifth_step_of_a_resnet_has_the_gaps_found_by_hand(results_of: Callable[[str], Results]) -> None:
+    frame = results_of("resnet_xla").idle
+    frame = frame[frame["step"] == 5]
+    ms = frame.groupby(["position", "cause"])["duration_us"].sum() / 1000
+    assert ms["before"].sum() == pytest.approx(13.02, abs=0.01)
+    assert ms["before", "copy_to_device"] == pytest.approx(4.87, abs=0.01)
+    assert ms["before", "dispatch"] == pytest.approx(3.45 + 0.97 + 3.66, abs=0.5)
+    assert ms["between"].sum() == pytest.approx(3.1, abs=0.05)
+    assert ms["after"].sum() == pytest.approx(0.96, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "limiter"),
+    [
+        ("cnn_input", "input"),
+        ("transformer_loop", "kernel_launch"),
+        ("transformer_xla", "device_compute"),
+        ("resnet_xla", "dispatch"),
+        ("resnet_mixed", "device_compute"),
+        ("lstm", "dispatch"),
+        ("eager", "dispatch"),
+    ],
+)
+def test_the_verdict_on_a_capture_is_what_its_device_waits_for_most(
+    name: str, limiter: str, results_of: Callable[[str], Results]
+) -> None:
+    assert results_of(name).overview.limiter == limiter

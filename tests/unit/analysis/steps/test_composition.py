@@ -1,0 +1,181 @@
+"""What steps are made of at every instant, and that it is charged to what made the device wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.builders import Event, Line, U, event, line, plane, trace
+from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.steps import compute_steps
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+
+PROCESS = "ExecutorState::Process"
+
+
+def step(*executor: Event, kernels: tuple[Event, ...], main: tuple[Event, ...] = ()) -> pd.Series:
+    """A step of 100 us; `executor` is on a thread of its own, to which the step leads from its first microsecond on."""
+    call = event("call", 0, 100, _pt=1, _p=5)
+    host = line("main", event("train", 0, 100, _r=1, step_num=0), call, *main)
+    other = line("executor", event(PROCESS, 1, 99, _ct=1, _c=5), *executor)
+    return of(host, other, line("Stream #1", *kernels))
+
+
+def of(*lines: Line) -> pd.Series:
+    frame = compute_steps(trace(plane("/host:CPU", *lines[:-1]), plane("/device:GPU:0", lines[-1]))).frame
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+def us(row: pd.Series) -> dict[str, float]:
+    """The categories that take any time."""
+    return {name: round(row[f"{name}_ms"] * 1000, 6) for name in STEP_CATEGORIES if row[f"{name}_ms"]}
+
+
+def launch(start_us: float, duration_us: float, correlation: int, name: str = "cuLaunchKernel") -> Event:
+    return event(name, start_us, duration_us, correlation_id=U(correlation))
+
+
+def ran(start_us: float, duration_us: float, correlation: int, name: str = "kern") -> Event:
+    return event(name, start_us, duration_us, correlation_id=U(correlation))
+
+
+def test_until_the_call_that_launches_returns_its_thread_tells_what_the_device_waits_for() -> None:
+    row = step(event("m:StringToNumber", 10, 20), launch(40, 10, 1), kernels=(ran(55, 45, 1),))
+    # The executor before and after the op; the op; the call, and 5 us until the kernel begins.
+    assert us(row) == {"dispatch": 20, "host_compute": 20, "kernel_launch": 15, "device_compute": 45}
+
+
+def test_an_op_that_launches_is_launching() -> None:
+    row = step(event("m:MatMul", 10, 40), launch(40, 10, 1), kernels=(ran(50, 50, 1),))
+    assert us(row) == {"dispatch": 10, "kernel_launch": 40, "device_compute": 50}
+
+
+def test_what_was_launched_before_the_device_fell_idle_blames_nobody() -> None:
+    row = step(launch(1, 4, 1), launch(5, 5, 2), kernels=(ran(5, 45, 1), ran(60, 40, 2)))
+    assert us(row) == {"dispatch": 1, "kernel_launch": 4, "device_compute": 85, "other": 10}
+
+
+def test_a_copy_that_runs_on_the_device_comes_before_what_the_host_does() -> None:
+    row = step(launch(10, 40, 1, "MemcpyH2D"), launch(60, 10, 2), kernels=(ran(20, 35, 1, "MemcpyH2D"), ran(70, 30, 2)))
+    assert us(row) == {"copy_to_device": 35, "dispatch": 15, "kernel_launch": 20, "device_compute": 30}
+
+
+def test_a_copy_beside_a_kernel_costs_nothing() -> None:
+    row = step(launch(1, 4, 1), launch(5, 5, 2), kernels=(ran(5, 95, 1), ran(10, 20, 2, "MemcpyH2D")))
+    assert us(row) == {"dispatch": 1, "kernel_launch": 4, "device_compute": 95}
+
+
+def test_waiting_for_data_rules_over_the_executor_but_not_over_the_call_that_launches() -> None:
+    fetch = event("IteratorGetNext:IteratorGetNext", 10, 50)
+    row = step(launch(40, 30, 1), kernels=(ran(70, 30, 1),), main=(fetch,))
+    assert us(row) == {"dispatch": 10, "input": 30, "kernel_launch": 30, "device_compute": 30}
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("cuStreamSynchronize", "sync"),
+        ("EagerLocalExecute: OptionalHasValue", "sync"),
+        ("save/SaveV2:SaveV2", "checkpoint"),
+        ("EagerLocalExecute: RestoreV2", "checkpoint"),
+        ("Compiling IR:main_kernel_1", "compile"),
+        ("XlaCompile:#module=m#", "compile"),
+        ("tf.function-graph_building", "compile"),
+        ("IteratorGetNextOp::DoCompute", "input"),
+        ("m/a:Where", "host_compute"),
+        ("m/a:_Send", "dispatch"),
+    ],
+)
+def test_what_the_thread_that_launches_does_is_what_it_is(name: str, category: str) -> None:
+    row = step(event(name, 10, 50), launch(70, 5, 1), kernels=(ran(75, 25, 1),))
+    expected = {"dispatch": 20.0, "kernel_launch": 5, "device_compute": 25}
+    assert us(row) == {**expected, category: 50 + expected.get(category, 0)}
+
+
+def test_compilers_on_threads_of_their_own_are_what_a_step_waits_for() -> None:
+    compiler = line("llvm-worker-1", event("Compiling IR:main_kernel", 20, 40))
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), launch(70, 10, 1))
+    assert us(of(main, compiler, line("Stream #1", ran(80, 20, 1)))) == {
+        "dispatch": 30,
+        "compile": 40,
+        "kernel_launch": 10,
+        "device_compute": 20,
+    }
+
+
+def test_without_a_device_ops_compute_and_all_else_is_dispatch() -> None:
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), event("m:Range", 50, 8))
+    row = compute_steps(trace(plane("/host:CPU", main))).frame.iloc[0]
+    assert us(row) == {"host_compute": 8, "dispatch": 92}
+
+
+def test_without_a_device_the_kernel_of_an_eager_call_computes() -> None:
+    main = line(
+        "main",
+        event("train", 0, 100, _r=1, step_num=0),
+        event("EagerExecute", 10, 40, is_func=0),
+        event("EagerLocalExecute: MatMul", 12, 36),
+        event("KernelAndDeviceFunc::Run", 20, 25),
+        event("EagerExecute", 50, 40, is_func=1),
+        event("KernelAndDeviceFunc::Run", 60, 25),
+    )
+    row = compute_steps(trace(plane("/host:CPU", main))).frame.iloc[0]
+    assert us(row) == {"host_compute": 25, "dispatch": 75}
+
+
+GPU = ("cnn_input", "transformer_loop", "transformer_xla", "resnet_xla", "resnet_mixed", "lstm", "eager", "oom")
+CPU = ("keras_fit", "eager_loop", "xla_fit", "tfrecord_fit", "lstm_fit", "function_loop")
+
+
+@pytest.fixture(scope="module")
+def steps_of(capture_of: Callable[[str], Path]) -> Callable[[str], pd.DataFrame]:
+    known: dict[str, pd.DataFrame] = {}
+
+    def find(name: str) -> pd.DataFrame:
+        if name not in known:
+            known[name] = compute_steps(read_xspace(capture_of(name).read_bytes())).frame
+        return known[name]
+
+    return find
+
+
+@pytest.mark.parametrize("name", [*(f"h100_{one}" for one in GPU), *CPU, "v100"])
+def test_the_parts_of_every_step_add_up_to_the_picosecond(name: str, steps_of: Callable[[str], pd.DataFrame]) -> None:
+    frame = steps_of(name)
+    parts = sum((frame[f"{category}_ms"] * 1e9).round() for category in STEP_CATEGORIES)
+    assert len(frame) > 0
+    assert (parts == frame["duration_ps"]).all()
+
+
+def test_the_fifth_step_of_a_resnet_is_split_as_by_hand(steps_of: Callable[[str], pd.DataFrame]) -> None:
+    row = steps_of("h100_resnet_xla").iloc[5]
+    assert row["step_time_ms"] == pytest.approx(31.94, abs=0.005)
+    assert row["device_compute_ms"] + row["device_to_device_ms"] == pytest.approx(14.82, abs=0.01)
+    assert row["copy_to_device_ms"] == pytest.approx(4.87, abs=0.01)
+    # Until the executor runs 3.45 ms; from there to the copy, and from its end to the first kernel, 0.97 and 3.66.
+    assert row["dispatch_ms"] == pytest.approx(3.45 + 0.97 + 3.66 + 0.96, rel=0.05)
+    assert row["host_compute_ms"] == 0
+    assert row["kernel_launch_ms"] < 0.05 * row["step_time_ms"]
+
+
+def test_the_sixth_step_of_an_eager_loop_is_python_and_the_runtime(steps_of: Callable[[str], pd.DataFrame]) -> None:
+    row = steps_of("h100_eager").iloc[6]
+    assert row["step_time_ms"] == pytest.approx(4.64, abs=0.005)
+    assert row["device_compute_ms"] == pytest.approx(0.047, abs=0.001)
+    assert row["dispatch_ms"] > 0.9 * row["step_time_ms"]
+    assert row["host_compute_ms"] == 0
+
+
+def test_ops_compute_on_no_cpu_of_the_captures(steps_of: Callable[[str], pd.DataFrame]) -> None:
+    for name in GPU[:-1]:
+        assert (steps_of(f"h100_{name}")["host_compute_ms"] < 0.001).all(), name
+
+
+def test_the_first_step_of_an_eager_loop_compiles(steps_of: Callable[[str], pd.DataFrame]) -> None:
+    frame = steps_of("h100_eager")
+    assert frame["compile_ms"].iloc[0] > 80
+    assert (frame["compile_ms"].iloc[1:] == 0).all()
