@@ -7,7 +7,7 @@ import type { Steps } from "../src/model/time/steps";
 import { moveTo, newArrangement } from "../src/model/tracks/arrangement";
 import { hostSource, setHostOpen } from "../src/model/tracks/host_tracks";
 import { layoutTracks, reveal, type TrackSource, trackAt, yOfRow } from "../src/model/tracks/tracks";
-import { FAMILIES } from "../src/model/wire/categories";
+import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
 import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
 
 /** So many hosts with one thread each, every second one with a device, too. */
@@ -158,10 +158,11 @@ describe("events that are parts of steps", () => {
   it("have the colours of the categories, whatever else the colours mean", () => {
     const names = ["Input", "Communication", "MatMul"];
     const events = { name: [0, 1, 2], op: [-1, -1, -1], step: [0, 0, 0] };
-    expect([...namedParts(names)]).toEqual([1, 6, 0]);
+    const communication = CATEGORIES.indexOf("device_collectives");
+    expect([...namedParts(names)]).toEqual([1, communication + 1, 0]);
     const scheme = newColorScheme("family", events, new Uint8Array(3).fill(2), [], namedParts(names));
     expect([0, 1, 2].map((p) => scheme.source[scheme.of(p, false)])).toEqual([
-      ...[FAMILIES.length, FAMILIES.length + 5, 2],
+      ...[FAMILIES.length, FAMILIES.length + communication, 2],
     ]);
   });
 });

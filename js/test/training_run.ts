@@ -1,4 +1,6 @@
 /** A training run out of nothing -> its events, steps, sessions and allocations, as plain rows. */
+import { CATEGORIES } from "../src/model/wire/categories";
+
 export const MS = 1e9;
 
 export interface RunOptions {
@@ -155,14 +157,14 @@ export class TrainingRun {
     this.#memory(i, launchAt + 0.55);
     const kernel = hasDevice ? 0.9 : 0;
     const pieces: [number, number][] = [
-      [7, compile],
-      [0, input],
-      [1, hasDevice ? 0.6 : compute],
-      [2, kernel],
-      [3, hasDevice ? compute : 0],
-      [6, 0.1],
+      [CATEGORIES.indexOf("compile"), compile],
+      [CATEGORIES.indexOf("input"), input],
+      [CATEGORIES.indexOf("host_compute"), hasDevice ? 0.6 : compute],
+      [CATEGORIES.indexOf("kernel_launch"), kernel],
+      [CATEGORIES.indexOf("device_compute"), hasDevice ? compute : 0],
+      [CATEGORIES.indexOf("output"), 0.1],
     ];
-    pieces.push([8, total - pieces.reduce((sum, [, ms]) => sum + ms, 0)]);
+    pieces.push([CATEGORIES.indexOf("other"), total - pieces.reduce((sum, [, ms]) => sum + ms, 0)]);
     this.steps.push({ start: at * MS, duration: total * MS, pieces });
     this.#session(i, at, total);
     return at + total;

@@ -96,7 +96,8 @@ class Profile:
         "run.results.step_frame", "The categories add up to the step time; see `Steps.frame`. Empty without steps."
     )
     step_guide = table_at(
-        "run.results.step_guide", "They equal those of XProf's overview page once D1 to D12 are undone. Empty without steps."
+        "run.results.step_guide",
+        "They equal those of XProf's overview page once D1 to D12 are undone. Empty without steps.",
     )
     idle = table_at(
         "run.results.idle",
