@@ -6,6 +6,7 @@ import { layoutPieces, RunBuffer } from "../model/time/pieces";
 import type { Steps } from "../model/time/steps";
 import { type Span, tickStep, xAt } from "../model/time/viewport";
 import { lowerBound, upperBound } from "../model/wire/bisect";
+import { CATEGORIES } from "../model/wire/categories";
 import {
   type Frame,
   fillRect,
@@ -39,7 +40,7 @@ export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: s
     fillRect(ctx, runs.x0[k], 2, runs.x1[k] - runs.x0[k], 10, palette.categories[runs.category[k]]);
   }
   const peak = busy.reduce((a, b) => Math.max(a, b), 1e-9);
-  ctx.fillStyle = busyLabel === "device" ? palette.categories[3] : palette.edges[7];
+  ctx.fillStyle = busyLabel === "device" ? palette.categories[CATEGORIES.indexOf("device_compute")] : palette.edges[7];
   const columns = Math.floor(width);
   for (let x = 0, from = 0, last = 0; x <= columns; x++) {
     const height = x < columns ? Math.ceil(((busy[Math.floor((x / columns) * busy.length)] ?? 0) / peak) * 11) : 0;
