@@ -52,6 +52,14 @@ describe("slices", () => {
     expect(texts(calls).filter((t) => t.startsWith("idle 1"))).toHaveLength(2);
   });
 
+  it("says beside the name of a device what it waits for, in words where they fit", () => {
+    const { ctx, calls } = recorder();
+    drawTracks(frame(ctx, { view: { t0: steps.start[12], t1: steps.end[12] }, tracksBottom: 1000 }));
+    expect(texts(calls)).toContain("Input");
+    expect(texts(calls)).not.toContain("Device compute");
+    expect(calls.some((c) => c.name === "fillRect" && c.fillStyle === "input")).toBe(true);
+  });
+
   it("draws a whole capture with rectangles in proportion to pixels", () => {
     const { ctx, calls } = recorder();
     drawTracks(frame(ctx, { view: { t0: 0, t1: meta.duration_ps }, tracksBottom: 1000 }));

@@ -2,6 +2,7 @@
 
 import type { HostStrip } from "../model/hosts/host_strips";
 import { layoutPieces } from "../model/time/pieces";
+import type { Steps } from "../model/time/steps";
 import { xAt } from "../model/time/viewport";
 import { firstWhere, lowerBound } from "../model/wire/bisect";
 import { CATEGORIES, CATEGORY_LABELS } from "../model/wire/categories";
@@ -12,14 +13,29 @@ export const STRIP_PX = 14;
 /** From this width on a piece is pale with an edge, as slices are, and from the second on it has its name. */
 const WIDE_PX = 3;
 const NAMED_PX = 34;
+const COMPUTE = CATEGORIES.indexOf("device_compute");
 /** Steps closer together are not told apart. */
 const STEP_PX = 6;
 
 export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {
-  const { ctx, runs, palette, view, width, shownCategories } = frame;
-  layoutPieces(strip.piece, view, width, runs);
+  layoutPieces(strip.piece, frame.view, frame.width, frame.runs);
+  drawRuns(frame, y, -1);
+  drawStepEdges(frame, strip, y);
+  drawNames(frame, y, -1);
+}
+
+/** What a device waits for at each moment of a step in which it does not compute. */
+export function drawWaits(frame: Frame, piece: Steps["piece"], y: number) {
+  layoutPieces(piece, frame.view, frame.width, frame.runs);
+  drawRuns(frame, y, COMPUTE);
+  drawNames(frame, y, COMPUTE);
+}
+
+/** Draws the runs of all categories but one. */
+function drawRuns({ ctx, runs, palette, shownCategories }: Frame, y: number, but: number) {
   for (let k = 0; k < runs.n; k++) {
     const category = runs.category[k];
+    if (category === but) continue;
     const [x0, x1] = [runs.x0[k], runs.x1[k]];
     shownCategories[category] = 1;
     if (x1 - x0 < WIDE_PX) fillRect(ctx, x0, y + TOP_PX, x1 - x0, STRIP_PX, palette.categories[category]);
@@ -28,8 +44,6 @@ export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {
       fillRect(ctx, x0, y + TOP_PX, 1, STRIP_PX, palette.categories[category]);
     }
   }
-  drawStepEdges(frame, strip, y);
-  drawNames(frame, y);
 }
 
 /** A gap before each step, so that two are two. */
@@ -42,13 +56,13 @@ function drawStepEdges({ ctx, allSteps, palette, view, width }: Frame, { rows }:
   }
 }
 
-function drawNames({ ctx, runs, palette, width }: Frame, y: number) {
+function drawNames({ ctx, runs, palette, width }: Frame, y: number, but: number) {
   ctx.fillStyle = palette.ink;
   ctx.textAlign = "left";
   for (let k = 0; k < runs.n; k++) {
     const x0 = Math.max(0, runs.x0[k]);
     const room = Math.min(width, runs.x1[k]) - x0 - 8;
-    if (room < NAMED_PX - 8) continue;
+    if (room < NAMED_PX - 8 || runs.category[k] === but) continue;
     const text = CATEGORY_LABELS[CATEGORIES[runs.category[k]]];
     if (ctx.measureText(text).width <= room) ctx.fillText(text, x0 + 4, y + TOP_PX + STRIP_PX / 2 + 0.5);
   }
