@@ -29,7 +29,7 @@ function drawn(nHosts: number, more: Partial<TraceMeta> = {}, chosen = ""): Trac
   const firstRow = Uint32Array.from({ length: lines.length + 1 }, (_, line) => line);
   const rows = { firstRow, isFilled: new Uint8Array(lines.length), n: lines.length } as unknown as Rows;
   const hosts = Array.from({ length: nHosts }, (_, host) => `worker${host}`);
-  const meta = { planes, lines, hosts, ...more } as unknown as TraceMeta;
+  const meta = { planes, lines, hosts, step_names: [], ...more } as unknown as TraceMeta;
   const lineNames = lines.map(({ name }) => name);
   return { meta, rows, work: () => 5, lineNames, counterNames: [], hosts: hostSource(meta, chosen) };
 }

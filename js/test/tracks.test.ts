@@ -4,12 +4,14 @@ import { shortName } from "../src/model/text/labels";
 import { moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
 import { contentY, pinning, screenY } from "../src/model/tracks/pinning";
 import {
+  GROUP_PX,
   layoutTracks,
   lineLabels,
   reveal,
   type Track,
   type TrackSource,
   trackAt,
+  WAITS_PX,
   yOfRow,
 } from "../src/model/tracks/tracks";
 import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
@@ -29,9 +31,27 @@ function drawn(planes: Record<string, [string, number, number][]>, counters: str
   }
   const nRows = firstRow[firstRow.length - 1];
   const rows = { firstRow: Uint32Array.from(firstRow), isFilled: new Uint8Array(nRows), n: nRows } as unknown as Rows;
-  const meta = { planes: metas, lines } as unknown as TraceMeta;
+  const meta = { planes: metas, lines, step_names: [] } as unknown as TraceMeta;
   return { meta, rows, work: (l) => lines[l].busy_ps, lineNames: lineLabels(meta), counterNames: counters };
 }
+
+describe("the row for what a device waits for", () => {
+  const heights = (source: TrackSource) =>
+    layoutTracks(source, newArrangement()).tracks.flatMap((track) => (track.kind === "plane" ? [track.height] : []));
+  const withSteps = (source: TrackSource) => ({ ...source, meta: { ...source.meta, step_names: ["0"] } });
+  const cpu = { "/host:CPU": [["python", 900, 2]] } as Record<string, [string, number, number][]>;
+  const one = drawn({ ...cpu, "/device:GPU:0": [["Stream", 9, 1]] });
+
+  it("is below the head of the only device of a host with steps", () => {
+    expect(heights(withSteps(one)).sort()).toEqual([GROUP_PX, GROUP_PX + WAITS_PX]);
+  });
+
+  it("is not there without steps, nor where several devices share them", () => {
+    expect(new Set(heights(one))).toEqual(new Set([GROUP_PX]));
+    const two = drawn({ ...cpu, "/device:GPU:0": [["Stream", 9, 1]], "/device:GPU:1": [["Stream", 9, 1]] });
+    expect(new Set(heights(withSteps(two)))).toEqual(new Set([GROUP_PX]));
+  });
+});
 
 const threads = (n: number): [string, number, number][] =>
   Array.from({ length: n }, (_, k) => [`worker/${k}`, 1000 - k, 2]);

@@ -37,7 +37,8 @@ function drawRuns({ ctx, runs, palette, shownCategories }: Frame, y: number, but
     const category = runs.category[k];
     if (category === but) continue;
     const [x0, x1] = [runs.x0[k], runs.x1[k]];
-    shownCategories[category] = 1;
+    // The legend has room for few: waits are named in their row, and in the list of what a step is made of.
+    if (but < 0) shownCategories[category] = 1;
     if (x1 - x0 < WIDE_PX) fillRect(ctx, x0, y + TOP_PX, x1 - x0, STRIP_PX, palette.categories[category]);
     else {
       fillRect(ctx, x0, y + TOP_PX, x1 - x0, STRIP_PX, palette.categoryFills[category]);

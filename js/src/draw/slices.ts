@@ -2,9 +2,17 @@
 import { type SliceBuffer, visibleFrom } from "../model/events/lod";
 import { hostsOf } from "../model/hosts/hosts";
 import { xAt } from "../model/time/viewport";
-import { type CounterTrack, firstTrackBelow, type HostTrack, ROW_PX, SLICE_PX } from "../model/tracks/tracks";
+import {
+  type CounterTrack,
+  firstTrackBelow,
+  GROUP_PX,
+  type HostTrack,
+  hasWaits,
+  ROW_PX,
+  SLICE_PX,
+} from "../model/tracks/tracks";
 import { drawCounter } from "./counter";
-import { type Frame, fillRect, setFont, TRACKS_TOP_PX } from "./frame";
+import { type Frame, fillRect, fillText, setFont, TRACKS_TOP_PX } from "./frame";
 import { drawIdleGaps } from "./gaps";
 import { drawHostStrip, drawWaits } from "./host_strip";
 
@@ -28,7 +36,7 @@ export function drawTracks(frame: Frame) {
     if (y > tracksBottom) break;
     if (track.kind === "counter") drawCounterTrack(frame, track, y);
     if (track.kind === "host") drawHost(frame, track, y);
-    if (track.kind === "plane") drawDeviceWaits(frame, track.plane, y);
+    if (track.kind === "plane") drawDeviceWaits(frame, track.plane, y + GROUP_PX);
     if (track.kind !== "line") continue;
     const colorAt = meta.planes[meta.lines[track.line].plane].kind === "device" ? onDevice : onHost;
     for (let band = 0; band < track.bands.length; band++) {
@@ -53,15 +61,12 @@ function drawHost(frame: Frame, track: HostTrack, y: number) {
   fillRect(ctx, -labelWidth, y + track.height - 1, labelWidth + width, 1, palette.rule);
 }
 
-/** Beside the name of a device what it waits for; of several devices of a host nobody knows which one does. */
+/** Below the head of a device. */
 function drawDeviceWaits(frame: Frame, plane: number, y: number) {
-  const { host, kind } = frame.meta.planes[plane];
-  const hasEvents = (own: number) => frame.meta.lines.some((line) => line.plane === own && line.n_events > 0);
-  const isOther = (own: number) => frame.meta.planes[own].kind === "device" && frame.meta.planes[own].host === host;
-  if (kind !== "device" || [...frame.meta.planes.keys()].some((own) => own !== plane && isOther(own) && hasEvents(own)))
-    return;
-  const strip = frame.strips[hostsOf(frame.meta).indexOf(host)];
-  drawWaits(frame, (strip ?? frame.allSteps).piece, y);
+  const { allSteps, ctx, labelWidth, meta, palette, strips } = frame;
+  if (!hasWaits(meta, plane)) return;
+  fillText(ctx, "waits for", 15 - labelWidth, y + SLICE_PX / 2 + 2, palette.ink2);
+  drawWaits(frame, (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece, y);
 }
 
 /** A counter with its hairline, its top at `y`. */

@@ -29,7 +29,7 @@ CATEGORY_LABELS = (
     "Input",
     "Copy to device",
     "Host compute",
-    "Python and dispatch",
+    "Python, dispatch",
     "Kernel launch",
     "Synchronising",
     "Device compute",

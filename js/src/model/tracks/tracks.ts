@@ -13,6 +13,8 @@ export const ROW_PX = 15;
 export const SLICE_PX = 14;
 const COUNTER_TRACK_PX = 34;
 export const GROUP_PX = 18;
+/** Of the row below the head of a device, for what it waits for. */
+export const WAITS_PX = 18;
 const FOLD_PX = 17;
 const LINE_PAD_PX = 3;
 /** Bands shown of a line until the reader opens it. */
@@ -29,6 +31,14 @@ export const COUNTER_GROUP = -1;
 
 export function layoutTracks(source: TrackSource, state: Arrangement): TrackLayout {
   return new Layouter(source, state).layout();
+}
+
+/** Whether the parts of steps tell what a device waits for: of several devices of a host nobody knows which one does. */
+export function hasWaits({ planes, lines, step_names }: TraceMeta, plane: number): boolean {
+  const { host, kind } = planes[plane];
+  if (kind !== "device" || step_names.length === 0) return false;
+  const isOther = (own: number) => own !== plane && planes[own].kind === "device" && planes[own].host === host;
+  return !lines.some((line) => line.n_events > 0 && isOther(line.plane));
 }
 
 /** What is known of a track before its place. */
@@ -170,7 +180,8 @@ class Layouter {
     if (isPlaneHidden || (visible.length === 0 && (this.#words.length > 0 || nHidden === 0))) return;
     const isFiltered = this.#words.length > 0;
     const isOpen = isFiltered || !state.closedPlanes.has(plane);
-    this.#push({ kind: "plane", plane, key: keyOf("plane", plane), height: GROUP_PX, isOpen, lines, nHidden });
+    const height = GROUP_PX + (hasWaits(this.source.meta, plane) ? WAITS_PX : 0);
+    this.#push({ kind: "plane", plane, key: keyOf("plane", plane), height, isOpen, lines, nHidden });
     if (isOpen) this.#pushLines(plane, lines);
   }
 

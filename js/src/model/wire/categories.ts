@@ -21,7 +21,7 @@ export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
   input: "Input",
   copy_to_device: "Copy to device",
   host_compute: "Host compute",
-  dispatch: "Python and dispatch",
+  dispatch: "Python, dispatch",
   kernel_launch: "Kernel launch",
   sync: "Synchronising",
   device_compute: "Device compute",

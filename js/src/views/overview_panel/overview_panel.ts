@@ -98,6 +98,9 @@ function deviceName(environment: Readonly<Record<string, unknown>>): string {
   return /\b(GPU|TPU)\b/.exec(String(environment.device_type ?? ""))?.[1] ?? "device";
 }
 
+/** Categories that the guide to the profiler has not: each has a line only where it takes time. */
+const BEYOND_THE_GUIDE: readonly string[] = ["copy_to_device", "dispatch", "sync", "checkpoint"];
+
 function breakdown(view: TraceView): HTMLElement {
   const { data, signal } = view;
   const { overview } = data.meta;
@@ -114,7 +117,8 @@ function breakdown(view: TraceView): HTMLElement {
   const most = Math.max(...overview.breakdown.map((part) => part.ms));
   const compiling = compilingStep(steps);
   const list = h("dl");
-  for (const { category, ms, ratio } of overview.breakdown) {
+  const parts = overview.breakdown.filter(({ category, ms }) => ms > 0 || !BEYOND_THE_GUIDE.includes(category));
+  for (const { category, ms, ratio } of parts) {
     const values =
       category === "compile" && ms === 0 && compiling >= 0
         ? [h("dd.wide", `in step ${stepLabel(data.meta.step_names, compiling)}`)]

@@ -3,7 +3,14 @@
 import { roleOf } from "../../model/hosts/hosts";
 import { formatMs, plural } from "../../model/text/format";
 import { formatValue } from "../../model/tracks/counters";
-import { type CounterTrack, type HostTrack, type LineTrack, ROW_PX, type Track } from "../../model/tracks/tracks";
+import {
+  type CounterTrack,
+  GROUP_PX,
+  type HostTrack,
+  type LineTrack,
+  ROW_PX,
+  type Track,
+} from "../../model/tracks/tracks";
 import { h } from "../../ui/dom";
 import { foldInfo, foldName, planeName } from "./label_text";
 import type { TimelineState } from "./state";
@@ -26,7 +33,8 @@ export function labelOf(state: TimelineState, track: Track): HTMLElement {
   element.setAttribute("aria-level", String(level));
   if (open !== null) element.setAttribute("aria-expanded", String(open));
   element.style.top = `${track.y}px`;
-  element.style.height = `${track.height - 1}px`;
+  // Below the head of a device the canvas shows what it waits for.
+  element.style.height = `${(track.kind === "plane" ? GROUP_PX : track.height) - 1}px`;
   const menu = { type: "button", class: "tl-more", tabindex: -1, "aria-label": `Menu of ${element.dataset.name}` };
   element.append(h("button", menu, "⋯"));
   return element;

@@ -36,7 +36,7 @@ def test_each_host_has_its_steps_their_parts_and_its_longest_events(both_of: Cal
     found = lines_of(both_of("stragglers").reduced.trace, "worker0003")
     assert list(found) == ["Steps", "Step time", "Longest events"]
     assert found["Steps"] == [f"train {i}" for i in range(12)]
-    assert set(found["Step time"]) == {"Host compute", "Communication", "Python and dispatch", "Input"} & set(
+    assert set(found["Step time"]) == {"Host compute", "Communication", "Python, dispatch", "Input"} & set(
         found["Step time"]
     )
     assert len(found["Longest events"]) == MAX_LONGEST
