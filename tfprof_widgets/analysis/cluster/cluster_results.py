@@ -23,12 +23,12 @@ from ..advice.advice import Advice
 from ..advice.engine import FoundAdvice
 from ..base.hosts import hosts_of
 from ..base.table_types import typed_table
+from ..columns.registry import TABLES
 from ..facts.totals import Totals
 from ..hosts.communication import training_first
 from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, not_training
-from ..idle.idle_table import IDLE_TYPES
 from ..layers.layer_memory import OpMemory
 from ..layers.op_scopes import OpScopes, op_scopes
 from ..ops.hlo_ops import HloOps
@@ -205,7 +205,12 @@ class ClusterResults(Totals):
     @property
     def idle(self) -> pd.DataFrame:
         """Empty: the gaps of a host's devices are there."""
-        return typed_table([], IDLE_TYPES)
+        return typed_table([], TABLES["idle"].types)
+
+    @property
+    def launches(self) -> pd.DataFrame:
+        """Empty, likewise."""
+        return typed_table([], TABLES["launches"].types)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

@@ -61,7 +61,16 @@ idle: a gap in the work of a device, in a row for each thing that it waited for,
     layer                   text   of the op
     phase                   text   of it: `forward`, `backward`, `optimizer`, `input`, `other`; `border` at the edges of a step
     launch_us               float  how long the call took that launched it, NaN where the trace does not tell
-    queue_depth             int    kernels before it that had not ended when that call began, -1 where the trace does not tell
+    queue_depth             float  kernels that the device had left when that call began, NaN where the trace does not tell
+launches: a kernel as in the kernels table, in its order
+    rank                    int    the row there, from 1
+    name                    text   its C++ signature
+    op_name                 text   the framework op that launched it, empty where the trace names none
+    occurrences             int    how often it was executed
+    calls                   int    how often the trace holds the call that launched it
+    launch_us               float  mean time of these calls, NaN without
+    queue_depth             float  kernels that the device had left when such a call began, on average
+    starved_ratio           float  part of the calls that found the device without any
 workers: a step that all hosts share, host by host; `step` counts these
     *steps
     own_step                int    the row of the steps table

@@ -16,6 +16,7 @@ from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, host_facts, not_training
 from ..idle.idle_table import compute_idle
+from ..idle.launches import compute_launches
 from ..input.input_ops import enqueue_times
 from ..input.tf_data import TfData, compute_tf_data
 from ..layers.layer_memory import OpMemory, memory_by_op
@@ -207,6 +208,11 @@ class Facts(Totals):
     def idle(self) -> pd.DataFrame:
         """Gaps in the work of devices, and what they waited for."""
         return compute_idle(self.trace, self.steps, self.op_shares, self.event_op, self.layers)
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        """How kernels were launched."""
+        return compute_launches(self.trace, self.kernels)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

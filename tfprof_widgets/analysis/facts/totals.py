@@ -106,6 +106,11 @@ class Totals(ABC):
 
     @property
     @abstractmethod
+    def launches(self) -> pd.DataFrame:
+        """How kernels were launched."""
+
+    @property
+    @abstractmethod
     def memory(self) -> MemoryTables:
         """Memory by allocator."""
 

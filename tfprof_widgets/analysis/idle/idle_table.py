@@ -21,10 +21,9 @@ from ..ops.op_shares import OpShares
 from ..steps.categories import STEP_CATEGORIES
 from ..steps.composition import host_work
 from ..steps.exchange_pieces import exchange_pieces
-from ..steps.idle_parts import Launches
 from ..steps.steps import TracedSteps, table_of
 from .gaps import POSITIONS, Gaps, find_gaps
-from .queue import queue_depths
+from .launch_queue import launch_calls
 
 IDLE_TYPES = TABLES["idle"].types
 
@@ -79,19 +78,11 @@ def _phases(gaps: Gaps, layers: Layers, op: Int64) -> tuple[tuple[str, ...], Int
     return names, phase
 
 
-def _launch(trace: Trace, kernel: Int64) -> tuple[Float64, Int64]:
-    """How long the call took that launched each of some kernels (NaN where the trace does not tell), and how many kernels of
-    its device were neither done nor begun after it when that call began (-1)."""
-    chosen, place = np.unique(kernel, return_inverse=True)
-    is_some = chosen >= 0
-    launches = Launches.of(trace, chosen[is_some])
-    call = np.full(len(chosen), -1, np.int64)
-    call[np.searchsorted(chosen, launches.event)] = launches.call
-    launch_us, depth = np.full(len(chosen), np.nan), np.full(len(chosen), -1, np.int64)
-    known = call >= 0
-    launch_us[known] = trace.duration_ps[call[known]] / PS_PER_US
-    depth[known] = queue_depths(trace, chosen[known], call[known])
-    return launch_us[place], depth[place]
+def _launch(trace: Trace, kernel: Int64) -> tuple[Float64, Float64]:
+    """How long the calls took that launched some kernels, and their queue depth; NaN unknown."""
+    call_ps, queued = launch_calls(trace, np.maximum(kernel, 0))
+    is_known = (kernel >= 0) & (call_ps >= 0)
+    return np.where(is_known, call_ps / PS_PER_US, np.nan), np.where(is_known, queued, np.nan)
 
 
 def _texts(labels: Sequence[str], codes: Int64) -> pd.Series:

@@ -11,13 +11,11 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis.base.event_graph import launch_links
 from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.idle.queue import kernel_events, queue_depths
+from tfprof_widgets.analysis.idle.launch_queue import kernel_events, launch_calls
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 KERNELS_WITHOUT_GAP = ("device_compute", "device_to_device", "device_collectives")
@@ -73,8 +71,7 @@ def test_a_gap_is_told_by_the_kernel_after_it() -> None:
         ("", "", "border"),
     ]
     assert rows(frame, "launch_us", "queue_depth")[:2] == [(5, 0), (10, 0)]
-    assert np.isnan(frame["launch_us"].iloc[2])
-    assert frame["queue_depth"].iloc[2] == -1
+    assert frame[["launch_us", "queue_depth"]].iloc[2].isna().all()
 
 
 def test_a_copy_is_a_cause_and_ends_no_gap() -> None:
@@ -114,15 +111,25 @@ def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> 
         plane("/host:CPU", line("main", *calls)),
         plane("/device:GPU:0", line("Stream #1", *(ran(3 + 10 * i, 10, i + 1) for i in range(4)))),
     )
-    call, event_ = launch_links(whole)
-    order = np.argsort(whole.start_ps[event_])
-    assert queue_depths(whole, event_[order], call[order]).tolist() == [0, 1, 2, 0]
+    call_ps, queued = launch_calls(whole, kernel_events(whole))
+    assert queued.tolist() == [0, 1, 2, 0]
+    assert call_ps.tolist() == [10**6] * 4
+
+
+def test_a_kernel_is_told_how_it_was_launched() -> None:
+    calls = (launch(0, 1, 1), launch(2, 3, 2))
+    stream = line("Stream #1", ran(3, 10, 1), ran(13, 10, 2), ran(50, 10, 9))
+    frame = Results(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).launches
+    assert rows(frame, "rank", "name", "occurrences", "calls", "launch_us", "queue_depth", "starved_ratio") == [
+        (1, "kern", 3, 2, 2, 0.5, 0.5)
+    ]
 
 
 def test_where_nothing_ran_on_a_device_there_is_no_gap() -> None:
-    frame = Results(trace(plane("/host:CPU", line("main", train(0, 100))))).idle
-    assert len(frame) == 0
-    assert tuple(frame.columns) == TABLES["idle"].names
+    results = Results(trace(plane("/host:CPU", line("main", train(0, 100)))))
+    for name, frame in (("idle", results.idle), ("launches", results.launches)):
+        assert len(frame) == 0
+        assert tuple(frame.columns) == TABLES[name].names
 
 
 @pytest.fixture(scope="module")
@@ -173,12 +180,6 @@ def test_the_idle_time_of_a_step_is_as_by_hand(
     assert share.reindex(["before", "between", "after"]).tolist() == pytest.approx([before, between, after], abs=1)
 
 
-def starved(trace_: Trace) -> float:
-    calls, launched = launch_links(trace_)
-    is_kernel = np.isin(launched, kernel_events(trace_))
-    return float((queue_depths(trace_, launched[is_kernel], calls[is_kernel]) == 0).mean())
-
-
 @pytest.mark.parametrize(
     ("name", "percent"),
     [("transformer_loop", 62), ("lstm", 59), ("resnet_mixed", 20), ("resnet_xla", 10.5), ("transformer_xla", 0.7)],
@@ -186,7 +187,10 @@ def starved(trace_: Trace) -> float:
 def test_so_many_kernels_find_their_device_idle(
     name: str, percent: float, results_of: Callable[[str], Results]
 ) -> None:
-    assert 100 * starved(results_of(name).trace) == pytest.approx(percent, abs=0.6 if percent > 11 else 0.06)
+    launches = results_of(name).launches
+    assert launches["calls"].tolist() == launches["occurrences"].tolist()
+    ratio = (launches["starved_ratio"] * launches["calls"]).sum() / launches["calls"].sum()
+    assert 100 * ratio == pytest.approx(percent, abs=0.6 if percent > 11 else 0.06)
 
 
 @pytest.mark.parametrize(("name", "percent"), [("resnet_mixed", 72), ("transformer_loop", 59)])
