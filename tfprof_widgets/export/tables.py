@@ -45,7 +45,7 @@ def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
         "steps": results.step_frame,
         "step_guide": results.step_guide,
         "idle": results.idle,
-        "launches": results.launches,
+        "kernel_launches": results.kernel_launches,
         "ops": results.ops,
         "kernels": results.kernels.frame,
         "copies": results.copies,

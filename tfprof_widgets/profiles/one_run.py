@@ -104,7 +104,7 @@ class Profile:
         "Within steps the causes add up to what `steps` has of them, of several devices for each. Empty where nothing ran on a "
         "device, and in a reduced profile, where `prof.host(name).idle` has those of one host.",
     )
-    launches = table_at("run.results.launches", "Empty where `idle` is.")
+    kernel_launches = table_at("run.results.kernel_launches", "Empty where `idle` is.")
     ops = table_at("run.results.ops", "Idle time has no row, see `op_statistics`. Empty when no op ran.")
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:

@@ -208,9 +208,9 @@ class ClusterResults(Totals):
         return typed_table([], TABLES["idle"].types)
 
     @property
-    def launches(self) -> pd.DataFrame:
+    def kernel_launches(self) -> pd.DataFrame:
         """Empty, likewise."""
-        return typed_table([], TABLES["launches"].types)
+        return typed_table([], TABLES["kernel_launches"].types)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

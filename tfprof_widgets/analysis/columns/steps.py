@@ -62,7 +62,7 @@ idle: a gap in the work of a device, in a row for each thing that it waited for,
     phase                   text   of it: `forward`, `backward`, `optimizer`, `input`, `other`; `border` at the edges of a step
     launch_us               float  how long the call took that launched it, NaN where the trace does not tell
     queue_depth             float  kernels that the device had left when that call began, NaN where the trace does not tell
-launches: a kernel as in the kernels table, in its order
+kernel_launches: a kernel as in the kernels table, in its order
     rank                    int    the row there, from 1
     name                    text   its C++ signature
     op_name                 text   the framework op that launched it, empty where the trace names none

@@ -16,7 +16,7 @@ from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, host_facts, not_training
 from ..idle.idle_table import compute_idle
-from ..idle.launches import compute_launches
+from ..idle.kernel_launches import compute_kernel_launches
 from ..input.input_ops import enqueue_times
 from ..input.tf_data import TfData, compute_tf_data
 from ..layers.layer_memory import OpMemory, memory_by_op
@@ -210,9 +210,9 @@ class Facts(Totals):
         return compute_idle(self.trace, self.steps, self.op_shares, self.event_op, self.layers)
 
     @cached_property
-    def launches(self) -> pd.DataFrame:
+    def kernel_launches(self) -> pd.DataFrame:
         """How kernels were launched."""
-        return compute_launches(self.trace, self.kernels)
+        return compute_kernel_launches(self.trace, self.kernels)
 
     @cached_property
     def op_scopes(self) -> OpScopes:

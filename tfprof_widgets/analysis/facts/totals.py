@@ -106,7 +106,7 @@ class Totals(ABC):
 
     @property
     @abstractmethod
-    def launches(self) -> pd.DataFrame:
+    def kernel_launches(self) -> pd.DataFrame:
         """How kernels were launched."""
 
     @property

@@ -13,7 +13,7 @@ from ...trace.trace import Bool, Int64, Trace, UInt8
 from ..base.matching import dense_codes, sum_by
 from ..steps.categories import CATEGORY_CODE, PART_OF_TYPE, STEP_CATEGORIES, Part
 from ..steps.composition import charged_pieces
-from ..steps.idle_parts import HostWork, Launches, overlaps
+from ..steps.idle_parts import DeviceWork, HostWork, overlaps
 from ..steps.member_spans import device_events
 from ..steps.step_pieces import Pieces, resolve
 from ..steps.step_table import StepTable
@@ -73,7 +73,7 @@ def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> G
 
 def _of_device(trace: Trace, types: UInt8, table: StepTable, work: HostWork, events: Int64) -> Gaps:
     """The gaps of one device in one session, of what it ran there."""
-    launches, session = Launches.of(trace, events), int(trace.session_id[events[0]])
+    launches, session = DeviceWork.of(trace, events), int(trace.session_id[events[0]])
     events = launches.event
     step, low, high = _windows(table, session, int(trace.start_ps[events[0]]), int(trace.ends(events).max()))
     one = np.zeros(len(step), np.int64)

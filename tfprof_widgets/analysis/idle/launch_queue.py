@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...trace.trace import Int64, Trace
-from ..base.event_graph import launch_links
+from ..base.launches import compute_launches
 from ..base.matching import dense_codes
 from ..steps.step_spans import on_stream
 
@@ -32,10 +32,7 @@ def launch_calls(trace: Trace, event: Int64) -> tuple[Int64, Int64]:
         when that call began: of one that is 0 the device had run dry, and waited for the call. Both are -1 where the trace
         does not tell.
     """
-    calls, launched = launch_links(trace)
-    call = np.full(trace.n_events, -1, np.int64)
-    call[launched] = calls
-    call = call[event]
+    call = compute_launches(trace).call_of(event)
     kernels = kernel_events(trace)
     both = np.concatenate([kernels, event])
     owner, n = dense_codes(trace.plane_id[both], trace.session_id[both])

@@ -10,7 +10,7 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace, UInt8
 from .categories import PART_OF_TYPE, Part
 from .host_parts import host_parts
-from .idle_parts import HostWork, Launches, charge
+from .idle_parts import DeviceWork, HostWork, charge
 from .member_spans import device_events, outermost_spans, spans_by_time
 from .step_pieces import Pieces, resolve
 from .step_spans import SpanType
@@ -43,14 +43,14 @@ def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, w
         step_start_ps=table.start_ps,
         step_end_ps=table.end_ps,
     )
-    launches = Launches.of(trace, device_events(trace, types))
+    launches = DeviceWork.of(trace, device_events(trace, types))
     every = np.arange(len(table.start_ps))
     work = host_work(trace, types, table, waits)
     return charged_pieces(trace, working, work, launches, session=table.session, step=every)
 
 
 def charged_pieces(
-    trace: Trace, working: Pieces, work: HostWork, launches: Launches, *, session: Int64, step: Int64
+    trace: Trace, working: Pieces, work: HostWork, launches: DeviceWork, *, session: Int64, step: Int64
 ) -> Pieces:
     """What devices did in some windows of time -> the same, with what each waited for where they did nothing.
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64, Trace, UInt8
-from ..base.event_graph import launch_links
 from ..base.innermost import innermost
+from ..base.launches import compute_launches
 from .categories import OWN, Part
 from .host_parts import NONE
 from .step_pieces import Pieces, resolve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Launches:
+class DeviceWork:
     """Events of devices by start, with the calls that launched them."""
 
     event: Int64
@@ -28,13 +28,10 @@ class Launches:
     """For each the row of its call, -1 where the trace does not tell."""
 
     @classmethod
-    def of(cls, trace: Trace, event: Int64) -> Launches:
+    def of(cls, trace: Trace, event: Int64) -> DeviceWork:
         """Find the calls of some events of devices."""
         event = event[np.argsort(trace.start_ps[event], kind="stable")]
-        calls, kernels = launch_links(trace)
-        call = np.full(trace.n_events, -1, np.int64)
-        call[kernels] = calls
-        return cls(event, call[event])
+        return cls(event, compute_launches(trace).call_of(event))
 
     def after(self, trace: Trace, session: Int64, end_ps: Int64) -> Int64:
         """For each moment of a session which of these is the first to start then or later; -1 for none."""
@@ -67,7 +64,7 @@ class HostWork:
 
 
 def charge(
-    trace: Trace, work: HostWork, launches: Launches, following: Int64, *, step: Int64, start_ps: Int64, end_ps: Int64
+    trace: Trace, work: HostWork, launches: DeviceWork, following: Int64, *, step: Int64, start_ps: Int64, end_ps: Int64
 ) -> Pieces:
     """Charge stretches of idle time to what made them wait.
 

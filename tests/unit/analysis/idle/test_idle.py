@@ -119,7 +119,7 @@ def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> 
 def test_a_kernel_is_told_how_it_was_launched() -> None:
     calls = (launch(0, 1, 1), launch(2, 3, 2))
     stream = line("Stream #1", ran(3, 10, 1), ran(13, 10, 2), ran(50, 10, 9))
-    frame = Results(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).launches
+    frame = Results(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
     assert rows(frame, "rank", "name", "occurrences", "calls", "launch_us", "queue_depth", "starved_ratio") == [
         (1, "kern", 3, 2, 2, 0.5, 0.5)
     ]
@@ -127,7 +127,7 @@ def test_a_kernel_is_told_how_it_was_launched() -> None:
 
 def test_where_nothing_ran_on_a_device_there_is_no_gap() -> None:
     results = Results(trace(plane("/host:CPU", line("main", train(0, 100)))))
-    for name, frame in (("idle", results.idle), ("launches", results.launches)):
+    for name, frame in (("idle", results.idle), ("kernel_launches", results.kernel_launches)):
         assert len(frame) == 0
         assert tuple(frame.columns) == TABLES[name].names
 
@@ -187,7 +187,7 @@ def test_the_idle_time_of_a_step_is_as_by_hand(
 def test_so_many_kernels_find_their_device_idle(
     name: str, percent: float, results_of: Callable[[str], Results]
 ) -> None:
-    launches = results_of(name).launches
+    launches = results_of(name).kernel_launches
     assert launches["calls"].tolist() == launches["occurrences"].tolist()
     ratio = (launches["starved_ratio"] * launches["calls"]).sum() / launches["calls"].sum()
     assert 100 * ratio == pytest.approx(percent, abs=0.6 if percent > 11 else 0.06)

@@ -147,7 +147,7 @@ def steps_of(capture_of: Callable[[str], Path]) -> Callable[[str], pd.DataFrame]
 def test_the_parts_of_every_step_add_up_to_the_picosecond(name: str, steps_of: Callable[[str], pd.DataFrame]) -> None:
     frame = steps_of(name)
     parts = sum((frame[f"{category}_ms"] * 1e9).round() for category in STEP_CATEGORIES)
-    assert len(frame) > 0
+    assert (len(frame) > 0) == (name != "h100_oom")
     assert (parts == frame["duration_ps"]).all()
 
 

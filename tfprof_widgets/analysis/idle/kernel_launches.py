@@ -15,7 +15,7 @@ from ..ops.kernels import Kernels
 from .launch_queue import launch_calls
 
 
-def compute_launches(trace: Trace, kernels: Kernels) -> pd.DataFrame:
+def compute_kernel_launches(trace: Trace, kernels: Kernels) -> pd.DataFrame:
     """One row per row of `kernels`, in the same order; means are over the executions whose call is known."""
     frame, n = kernels.frame, len(kernels.frame)
     call_ps, queued = launch_calls(trace, kernels.run_event)
@@ -29,4 +29,4 @@ def compute_launches(trace: Trace, kernels: Kernels) -> pd.DataFrame:
         queue_depth=np.bincount(row, queued, n) * share,
         starved_ratio=np.bincount(row, queued == 0, n) * share,
     )
-    return told[list(TABLES["launches"].names)]
+    return told[list(TABLES["kernel_launches"].names)]
