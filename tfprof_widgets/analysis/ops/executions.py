@@ -26,7 +26,7 @@ def device_executions(
     Args:
         trace: the trace.
         rows: the events.
-        op: what each runs; different ops are different executions.
+        op: what each runs; different ops, and different devices, are different executions.
         eager: those that the call of an eager op enqueued; one call is one execution.
         launches: the calls of the driver that enqueued device events.
         group: for each event of the trace the step that it belongs to.
@@ -41,7 +41,7 @@ def device_executions(
     loose = np.flatnonzero(kind == _OF_RUN)
     if len(loose):
         number[loose] = _runs(trace, rows[loose], op[loose], launches.call_of(rows[loose]), group)
-    return dense_codes(op, trace.session_id[rows], kind, number)[0]
+    return dense_codes(op, trace.session_id[rows], trace.plane_id[rows], kind, number)[0]
 
 
 def _runs(trace: Trace, rows: Int64, op: Int64, call: Int64, group: SmallInt) -> Int64:
