@@ -1,0 +1,57 @@
+"""notebooks/gpu.ipynb runs as it is committed, on a machine with a GPU and on one without.
+
+Without one its tables about a GPU are empty. No duration is asserted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.notebook.committed import check_no_complaint, check_no_outputs, executed, text_of
+
+NOTEBOOK = "gpu"
+N_STEPS = 10
+FACTS = """
+import json as _json
+print(_json.dumps({
+    "has_gpu": HAS_GPU,
+    "n_steps": [len(before.steps), len(after.steps)],
+    "n_rows": {name: len(getattr(before, name)) for name in ("idle", "copies", "kernels", "roofline")},
+    "n_hlo": [len(before.hlo_ops), len(after.hlo_ops)],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
+
+
+@pytest.fixture(scope="module")
+def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text_of(notebook.cells[-1], "stdout"))
+    return found
+
+
+def test_committed_notebook_has_no_outputs() -> None:
+    check_no_outputs(NOTEBOOK)
+
+
+@pytest.mark.tensorflow
+def test_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
+    check_no_complaint(notebook)
+
+
+@pytest.mark.tensorflow
+def test_both_runs_have_their_steps_and_only_the_second_is_compiled(facts: dict[str, Any]) -> None:
+    assert facts["n_steps"] == [N_STEPS, N_STEPS]
+    assert facts["n_hlo"][0] == 0 < facts["n_hlo"][1]
+
+
+@pytest.mark.tensorflow
+def test_tables_about_a_gpu_have_rows_where_one_is(facts: dict[str, Any]) -> None:
+    assert [n > 0 for n in facts["n_rows"].values()] == [facts["has_gpu"]] * 4
