@@ -217,7 +217,11 @@ def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out
     rest = breakdown[(breakdown["category"] != told) & (breakdown["ratio"] >= 0.01)]
     rest = rest.sort_values("ratio", ascending=False, kind="stable").head(3)
     figures = zip(rest["category"].tolist(), rest["ms"].tolist(), rest["ratio"].tolist(), strict=True)
-    parts = [f"{name.replace('_', ' ')} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in figures]
+    # Without a device the categories are the guide's, whose `other` is what nothing was recorded of.
+    words = {} if "dispatch" in set(breakdown["category"]) else {"other": "Python or waiting"}
+    parts = [
+        f"{words.get(name, name.replace('_', ' '))} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in figures
+    ]
     sentences = [f"Then {', '.join(parts)}."] if parts else []
     if left_out:
         sentences.append(left_out)

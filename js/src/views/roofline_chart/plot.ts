@@ -147,7 +147,10 @@ export class Plot {
 
   /** Beside the circle, within the plot. */
   #tell(place: Place | null): void {
-    if (place === null || this.#scene === null) return this.#tip.hide();
+    if (place === null || this.#scene === null) {
+      this.#tip.hide();
+      return;
+    }
     const tip = placeTip(this.#scene, place, this.#opsOf(place));
     const height = (tip.lines.length + 1) * TIP_LINE_PX + TIP_LINE_PX;
     const top = Math.max(0, Math.min(place.y - height / 2, this.#scene.height - height));
