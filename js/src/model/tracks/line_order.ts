@@ -56,14 +56,14 @@ export function splitLines(
   return { shown, folded };
 }
 
-/** Some planes: hosts before devices before the rest; within a kind as in the trace, but those that did next to nothing last. */
+/** Some planes: devices, for which the rest is there, before hosts before all else; within a kind as in the trace, but those that did next to nothing last. */
 export function planeOrder(
   meta: TraceMeta,
   own: readonly number[],
   planes: readonly (readonly number[])[],
   work: (line: number) => number,
 ): number[] {
-  const kinds = ["host", "device", "other"];
+  const kinds = ["device", "host", "other"];
   const busyOf = (plane: number) => planes[plane].reduce((sum, l) => sum + (meta.lines[l].is_derived ? 0 : work(l)), 0);
   const busy = new Map(own.map((plane) => [plane, busyOf(plane)]));
   const most = kinds.map((kind) =>
