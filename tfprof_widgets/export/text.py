@@ -76,7 +76,9 @@ def _advice(results: AnyResults) -> Iterator[str]:
         return
     yield f"What to change: {min(_N_ADVICE, len(advice))} of {len(advice)}"
     for one in advice[:_N_ADVICE]:
-        gain = f"wins at most {percent(one.gain_ratio)} of a step" if one.gain_ratio > 0 else "not about the step time"
+        gain = (
+            f"wins {one.bound} {percent(one.gain_ratio)} of a step" if one.gain_ratio > 0 else "not about the step time"
+        )
         yield f"  {one.severity}, {gain}"
         yield from textwrap.wrap(
             head(one.title, _MOST_CHARACTERS), _WIDTH, initial_indent="    ", subsequent_indent="    "

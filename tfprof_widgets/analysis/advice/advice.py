@@ -1,4 +1,4 @@
-"""What a rule found -> `Advice`: why, how sure, what to write, what to look at, and the most that it could win."""
+"""What a rule found -> `Advice`: why, how sure, what to write, what to look at, and how much it could win."""
 
 from __future__ import annotations
 
@@ -47,23 +47,32 @@ class Advice:
     title: str
     """One sentence with the numbers."""
     evidence: Mapping[str, float | str]
-    """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`."""
+    """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`. `estimate` says how `gain_ratio`
+    was estimated, `at_least` what the fix wins besides, where it is no upper bound."""
     fix: str
     """Code to paste, with the user's own names where they are known; remarks in it are comments."""
     selection: Highlight
     gain_ratio: float
-    """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time.
+    """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time. With an `estimate`
+    among the evidence about as much, with `at_least` more than that.
 
     Of a run of several hosts it is a share of the step time of all of them, in a reduced profile as in one read whole: on the
     average of the hosts, each counted by the time of its steps, and 0 for those on which the rule found nothing. It is no more
     than the host where it costs most could win, and no sum. What hosts that wait for each other wait for one of them is not in
     it: `straggler` tells that.
 
-    An estimate from this capture: a bound of what these steps could have saved. What a fix wins is measured in another run, on
+    It is told from this capture: a bound of what these steps could have saved. What a fix wins is measured in another run, on
     a machine that other programs may slow down more or less by then, so it may come out above the bound.
     """
     stage: str = ""
     """Of `input_bound` one of `STAGES`; else empty."""
+
+    @property
+    def bound(self) -> Literal["at most", "at least", "about"]:
+        """How to read the gain: as a bound, or an estimate."""
+        if "at_least" in self.evidence:
+            return "at least"
+        return "about" if "estimate" in self.evidence else "at most"
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"evidence": dict(self.evidence)}

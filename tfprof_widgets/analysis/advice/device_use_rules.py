@@ -12,13 +12,9 @@ from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from ..steps.step_spans import SpanType
-from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise
-from .device_rules import collective_bound, device_idle, h2d_bound, launch_bound
-from .function_rules import compilation, eager_hot_loop, retracing
-from .host_rules import LARGER_BATCH, checkpoint_stall, host_callback, output_bound, small_batch
-from .input_rules import input_bound
-from .op_rules import host_fallback
-from .task_rules import task_communication
+from .advice import MEDIUM_GAIN, Advice, advise
+from .host_rules import LARGER_BATCH
+from .launch_rules import COMPILED
 
 if TYPE_CHECKING:
     from ...trace.trace import Float64
@@ -29,27 +25,17 @@ LOW = 0.5
 tensorflow/core/profiler/internal/advisor/accelerator_utilization_checker.h."""
 UNEVEN = 0.5
 """A device that computes for less than this part of what the busiest of its kind does has not its part of the work."""
-_REASONS = (
-    *(input_bound, host_callback, output_bound, checkpoint_stall, small_batch, retracing, eager_hot_loop, compilation),
-    *(host_fallback, device_idle, launch_bound, h2d_bound, collective_bound, task_communication),
-)
-"""Rules on what keeps a device from computing."""
 _COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
 
 
 def low_utilisation(run: Run) -> Iterator[Advice]:
-    """The devices compute for less than half of the step, and most of the rest has no other advice.
+    """The devices compute for less than half of the step, and no other rule says why.
 
-    Gain: the share of the step time in which no device computes, less what other advice on that could win.
+    Gain: the share of the step time in which no device computes.
     """
     steps = run.steps
-    if not steps.has_device or uneven(run) is not None:
-        return
     busy = steps.ratio("device_compute")
-    if busy >= LOW:
-        return
-    gain = 1 - busy - sum(one.gain_ratio for rule in _REASONS for one in rule(run))
-    if gain < HIGH_GAIN:
+    if not steps.has_device or busy >= LOW or uneven(run) is not None:
         return
     busy_ms = steps.ms("device_compute")
     yield advise(
@@ -57,13 +43,9 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
         f"The {steps.device} computes for {number(busy_ms)} of {number(steps.mean_ms)} ms a step: its utilisation is "
         f"{percent(busy)}.",
         evidence={"busy_ms": busy_ms, "step_time_ms": steps.mean_ms, "utilisation_ratio": busy},
-        fix=(
-            LARGER_BATCH
-            + "# ops that run one after the other as one: fewer, larger kernels\n"
-            + "model.compile(..., jit_compile=True)"
-        ),
+        fix=LARGER_BATCH + (f"# ops that run one after the other as one\n{COMPILED}" if run.can_be_compiled else ""),
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
-        gain_ratio=gain,
+        gain_ratio=1 - busy,
     )
 
 

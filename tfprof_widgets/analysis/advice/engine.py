@@ -12,22 +12,18 @@ from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 from ..facts.totals import Totals
 from .advice import Advice, ranked
-from .device_rules import (
-    collective_bound,
-    device_idle,
-    h2d_bound,
-    launch_bound,
-    low_precision_unused,
-    tensor_core_unused,
-)
+from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, host_callback, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
+from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
-from .op_form_rules import layout_conversion, unfused_norm
+from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, useless_bias
 from .op_rules import host_fallback, inefficient_op
+from .precision_rules import low_precision_unused, tensor_core_unused
 from .run import Run
+from .silence import without_explained
 from .task_rules import task_communication, uneven_tasks
 from .worker_rules import host_communication, straggler
 
@@ -37,13 +33,14 @@ Rule = Callable[[Run], Iterator[Advice]]
 
 CLUSTER_RULES: tuple[Rule, ...] = (
     *(straggler, host_communication),
-    *(launch_bound, low_precision_unused, tensor_core_unused, collective_bound, layout_conversion, unfused_norm),
-    memory_headroom,
+    *(low_precision_unused, tensor_core_unused, collective_bound),
+    *(layout_conversion, unfused_norm, unfused_attention, memory_headroom),
 )
 """Those that need no events: the tables of all hosts are enough."""
 HOST_RULES: tuple[Rule, ...] = (
     *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, compilation, inefficient_op, host_fallback),
+    *(idle_border, unfused_optimizer, launch_bound, few_blocks, useless_bias),
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
 )
 """Those that a host's own events answer; of what tasks are to each other `host_communication` and `straggler` tell."""
@@ -79,7 +76,7 @@ def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAd
         except Exception as error:
             logger.exception("the advice rule %s failed", rule.__name__)
             failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
-    return FoundAdvice(ranked(iter(found)), tuple(_failure(rules, why) for why, rules in failed.items()))
+    return FoundAdvice(ranked(without_explained(found)), tuple(_failure(rules, why) for why, rules in failed.items()))
 
 
 def _failure(rules: list[str], why: str) -> str:

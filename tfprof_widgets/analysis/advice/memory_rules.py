@@ -13,8 +13,11 @@ from .code_text import remark
 if TYPE_CHECKING:
     from .run import Run
 
-ROOM_FACTOR = 2
-"""A batch at least twice as large must fit: what is less is not worth trying."""
+ROOM_FACTORS = (4, 2)
+"""By how much one would try a larger batch: the larger that fits."""
+FULL_USE, WAITS = 0.5, 0.2
+"""A device that computes from the one share of a step on, or waits less than the other for Python and launches, gains little by
+a larger batch."""
 _OF_DEVICE = "GPU_"
 
 
@@ -42,34 +45,38 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
 
 
 def memory_headroom(run: Run) -> Iterator[Advice]:
-    """A larger batch fits into the memory of the device.
+    """A larger batch fits into the memory of a device that waits for what is the same for any batch.
 
-    The factor takes all memory for the batch's: weights and optimizer state stay, so that more may fit. The allocator of a CPU is
-    no bound: it may take what the machine has.
+    What was in use before the capture (weights, state of the optimizer) stays as it is; all else is taken to grow with the batch.
+    The allocator of a CPU is no bound: it may take what the machine has.
     """
-    summary = run.results.memory.summary
-    own = summary[summary["allocator"].str.contains(_OF_DEVICE, regex=False) & (summary["capacity_bytes"] > 0)]
-    if own.empty or not run.steps.has_device:
+    steps, memory = run.steps, run.results.memory
+    own = memory.summary
+    own = own[own["allocator"].str.contains(_OF_DEVICE, regex=False) & (own["capacity_bytes"] > 0)]
+    waited_ms = sum(float(steps.wait_ms(name).sum()) for name in ("dispatch", "kernel_launch", "sync"))
+    if own.empty or not steps.has_device or steps.ratio("device_compute") >= FULL_USE:
         return
-    ratio = own["peak_bytes"] / own["capacity_bytes"]
-    row = own.iloc[int(ratio.to_numpy().argmax())]
-    used = float(ratio.max())
-    factor = int(NEARLY_FULL / used) if used > 0 else 0
-    if factor < ROOM_FACTOR:
+    row = own.iloc[int((own["peak_bytes"] / own["capacity_bytes"]).to_numpy().argmax())]
+    name, peak, capacity = str(row["allocator"]), float(row["peak_bytes"]), float(row["capacity_bytes"])
+    by_op = run.results.memory_by_op
+    fixed = min(float(by_op.before_capture_bytes) if by_op.allocator == name else 0.0, peak)
+    fitting = [factor for factor in ROOM_FACTORS if fixed + factor * (peak - fixed) <= NEARLY_FULL * capacity]
+    if not fitting or waited_ms < WAITS * float(steps.time_ms.sum()):
         return
     yield advise(
         "memory_headroom",
-        f"{row['allocator']} has room: {size(row['peak_bytes'])} of {size(row['capacity_bytes'])} in use at the peak, so a batch "
-        f"{factor} times as large fits.",
+        f"{name} has room: {size(peak)} of {size(capacity)} in use at the peak, {size(fixed)} of that whatever the batch, so one "
+        f"{fitting[0]} times as large fits.",
         evidence={
-            "peak_bytes": float(row["peak_bytes"]),
-            "capacity_bytes": float(row["capacity_bytes"]),
-            "used_ratio": used,
-            "batch_factor": factor,
-            "allocator": str(row["allocator"]),
+            "peak_bytes": peak,
+            "fixed_bytes": fixed,
+            "capacity_bytes": capacity,
+            "used_ratio": peak / capacity,
+            "batch_factor": fitting[0],
+            "allocator": name,
         },
-        fix=f"dataset = dataset.unbatch().batch({factor} * batch_size).prefetch(tf.data.AUTOTUNE)",
-        selection=_at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
+        fix=f"dataset = dataset.batch({fitting[0]} * batch_size).prefetch(tf.data.AUTOTUNE)  # where batch_size is set",
+        selection=_at_peak(run, name, float(row["peak_at_ms"])),
     )
 
 

@@ -1,4 +1,4 @@
-"""Ops in a form that the device likes less -> advice: data in another layout than its kernels want, norms op by op."""
+"""Ops in a form that the device likes less -> advice: another layout than its kernels want, norms and attention op by op."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.wording import plural
+from ..layers.op_scopes import without_number
+from ..layers.scope_words import FUNCTIONS, OPS
 from .advice import MEDIUM_GAIN, Advice, advise
+from .launch_rules import COMPILED
 from .op_rules import costliest, side_ops
 
 if TYPE_CHECKING:
-    from ...trace.trace import Bool
+    from ...trace.trace import Bool, Int32
     from .run import Run
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|LayoutOptimizer", re.IGNORECASE)
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds."""
-_NORM = re.compile(r"batch_?norm", re.IGNORECASE)
+_NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
+_ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
+_FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
+_PRODUCTS = ("Einsum", "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+FEW_16BIT = 0.10
+"""Up to this share of the compute time in 16 bits, mixed precision is not in use."""
 SEPARATE_PASSES, FUSED_PASSES = 5, 2
 """Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
 
@@ -42,7 +51,9 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
         f"Converting images between channels first and channels last takes {part}.",
         evidence=part.evidence,
         fix=(
-            'keras.mixed_precision.set_global_policy("mixed_float16")  # Tensor Cores want channels last, as Keras has them\n'
+            'keras.backend.set_image_data_format("channels_last")  # from the input on: Tensor Cores want it'
+            if run.results.steps.compute_16bit_ratio >= FEW_16BIT
+            else 'keras.mixed_precision.set_global_policy("mixed_float16")  # Tensor Cores want channels last, as in Keras\n'
             "# in 32 bits without Tensor Cores, GPUs want channels first, from the input on:\n"
             'keras.backend.set_image_data_format("channels_first")'
         ),
@@ -54,13 +65,13 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
 
 
 def unfused_norm(run: Run) -> Iterator[Advice]:
-    """Batch normalisation in separate ops, on a device or in a graph of TensorFlow 1.
+    """Batch normalisation in separate ops, on a device or in a graph of TensorFlow 1; not where XLA compiled it.
 
     Gain: of the share of the step time of these ops, what one kernel for all of them would not read again. Keras on a CPU has
     no other form, so it has no such advice.
     """
     steps, results = run.steps, run.results
-    if not steps.mean_ms or not (steps.has_device or results.stored_graph is not None):
+    if not steps.mean_ms or not (steps.has_device or results.stored_graph is not None) or run.starves:
         return
     chosen = _separate_norms(run)
     ops = side_ops(run)
@@ -68,31 +79,132 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     gain = norm.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
     if gain < MEDIUM_GAIN:
         return
-    names = costliest(run, chosen & ops.side)
+    is_compilable = steps.has_device and run.can_be_compiled
+    bound = "at_least" if is_compilable else "estimate"  # XLA fuses other ops as well
     yield advise(
         "unfused_norm",
         f"Batch normalisation in separate ops takes {norm}; one kernel can do it.",
-        evidence=norm.evidence,
-        fix=(
-            "model.compile(..., jit_compile=True)  # XLA makes one kernel of them\n"
-            "# a graph of TensorFlow 1:\n"
-            "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)"
-        ),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
+        evidence=norm.evidence | {bound: f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain"},
+        fix=(COMPILED if is_compilable else "")
+        + "# a graph of TensorFlow 1:\n"
+        + "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)",
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
         gain_ratio=gain,
     )
 
 
 def _separate_norms(run: Run) -> Bool:
-    """For each framework op whether it is part of a batch normalisation of which no op is a fused one."""
+    """For each framework op whether it is part of a batch normalisation of which no op is a fused or a compiled one."""
     shares = run.results.op_shares
-    scopes = [_norm_of(scope) for scope in run.results.op_scopes.scope]
-    fused = {scope for scope, kind in zip(scopes, shares.type, strict=True) if "FusedBatchNorm" in kind}
-    with_root = {scope for scope, kind in zip(scopes, shares.type, strict=True) if kind == "Rsqrt"}
-    return np.array([scope in with_root and scope not in fused for scope in scopes], np.bool_)
+    norms = _norms(run)
+    fused = {norm for norm, kind in zip(norms, shares.type, strict=True) if "FusedBatchNorm" in kind}
+    fused |= {norm for norm, name in zip(norms, shares.name, strict=True) if name in run.compiled}
+    with_root = {norm for norm, kind in zip(norms, shares.type, strict=True) if kind in ("Rsqrt", "RsqrtGrad")} - {""}
+    return np.array([norm in with_root and norm not in fused for norm in norms], np.bool_)
 
 
-def _norm_of(scope: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts of a scope up to the normalisation; none for one without."""
-    found = [i for i, part in enumerate(scope) if _NORM.search(part)]
-    return scope[: found[0] + 1] if found else ()
+def _norms(run: Run) -> list[str]:
+    """For each framework op the batch normalisation that it is part of: by the class of its layer, and of a layer whose class
+    is not known by names of scopes; "" for none."""
+    entries, scopes = run.results.layers.entries, run.results.op_scopes.scope
+    rows = run.results.layers.op_entry.tolist()
+    layers, classes, kinds = (entries[name].tolist() for name in ("layer", "class_name", "kind"))
+    found = []
+    for row, scope in zip(rows, scopes, strict=True):  # one turn per op
+        if classes[row]:
+            found.append(layers[row] if _NORM.search(classes[row]) else "")
+        else:
+            at = (
+                next((i for i, part in enumerate(scope) if _NORM.search(part)), -1) if kinds[row] != "optimizer" else -1
+            )
+            found.append("/".join(scope[: at + 1]))
+    return found
+
+
+def useless_bias(run: Run) -> Iterator[Advice]:
+    """A convolution adds a bias that the batch normalisation after it subtracts again; XLA makes little of that.
+
+    Gain: the share of the step time of adding these biases and of their gradients.
+    """
+    steps, results = run.steps, run.results
+    if not steps.has_device or run.starves or run.is_compiled:
+        return
+    types, entry = np.array(results.op_shares.type, np.object_), results.layers.op_entry
+    biased = np.unique(entry[_before_norms(run, (types == "BiasAdd") & ~results.op_scopes.is_backward)])
+    is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
+    biased = biased[is_layer[biased]]
+    chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
+    ops = side_ops(run)
+    part = steps.part("bias", ops.ratio(chosen) * steps.mean_ms)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    yield advise(
+        "useless_bias",
+        f"The bias of {plural(len(biased), 'layer')} takes {part}, and the batch normalisation after it subtracts it again.",
+        evidence=part.evidence | {"n_layers": len(biased)},
+        fix=(
+            "x = keras.layers.Conv2D(filters, 3, use_bias=False)(x)\n"
+            "x = keras.layers.BatchNormalization()(x)  # its beta is the bias\n"
+            "# a model of keras.applications is built with it: copy the function that makes its blocks"
+        ),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
+        gain_ratio=part.ratio,
+    )
+
+
+def _before_norms(run: Run, chosen: Bool) -> Int32:
+    """Those of some framework ops that a device runs right before a batch normalisation; of parallel branches before theirs."""
+    runs = run.facts.occurrences
+    rows = np.flatnonzero(runs.is_device[runs.op])
+    rows = rows[np.lexsort((runs.start_ps[rows], runs.lane[rows]))]
+    op = run.results.op_shares.dominant[runs.op[rows]]
+    op = op[np.flatnonzero(np.diff(op, prepend=-1))]
+    is_norm = np.array([bool(norm) for norm in _norms(run)], np.bool_)
+    n_norms = np.cumsum(np.append(0, is_norm[op]))
+    at = np.flatnonzero(chosen[op])
+    stretch = np.cumsum(np.diff(at, prepend=-2) > 1) - 1
+    length = np.bincount(stretch)[stretch]
+    end = at[np.append(np.flatnonzero(np.diff(stretch)), len(at) - 1)][stretch] + 1 if len(at) else at
+    is_followed = n_norms[np.minimum(end + length, len(op))] - n_norms[end] == length
+    found: Int32 = op[at[is_followed]]
+    return found
+
+
+def unfused_attention(run: Run) -> Iterator[Advice]:
+    """Attention writes its scores to memory and reads them again, kernel by kernel.
+
+    Gain: of the share of the step time of its ops, all but the products: a fused kernel keeps the scores on the chip.
+    """
+    steps, results = run.steps, run.results
+    kernels = results.kernels.frame
+    if not steps.has_device or run.starves or any(_FUSED_ATTENTION.search(name) for name in set(kernels["name"])):
+        return
+    scopes = results.op_scopes
+    chosen = np.array([_is_attention(scope) for scope in scopes.scope], np.bool_) & ~scopes.is_optimizer
+    types = np.array(results.op_shares.type, np.object_)
+    if not (chosen & (types == "Softmax")).any():
+        return
+    ops = side_ops(run)
+    part = steps.part("attention", ops.ratio(chosen) * steps.mean_ms)
+    gain = ops.ratio(chosen & ~np.isin(types, _PRODUCTS))
+    if gain < MEDIUM_GAIN:
+        return
+    yield advise(
+        "unfused_attention",
+        f"Attention takes {part} in separate kernels that write its scores to memory and read them again.",
+        evidence=part.evidence | {"estimate": "all but the products of queries, keys and values"},
+        fix=(
+            "# Keras has fused attention on JAX, with mixed_bfloat16 or mixed_float16; on TensorFlow it has none\n"
+            'import os; os.environ["KERAS_BACKEND"] = "jax"  # before Keras is imported\n'
+            "keras.config.enable_flash_attention()"
+        ),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
+        gain_ratio=gain,
+    )
+
+
+def _is_attention(scope: tuple[str, ...]) -> bool:
+    """Whether a scope is an attention's own, and not that of a layer in it that projects queries, keys, values or results."""
+    at = next((i for i, part in enumerate(scope) if _ATTENTION.search(part)), len(scope))
+    inner = [without_number(part) for part in scope[at + 1 :]]
+    return at < len(scope) and all(part in FUNCTIONS or part in OPS for part in inner)

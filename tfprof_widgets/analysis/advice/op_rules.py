@@ -54,8 +54,14 @@ def side_ops(run: Run) -> SideOps:
     shares, steps = run.results.op_shares, run.steps
     side = shares.is_device == steps.has_device
     counted = side & ~run.results.op_scopes.is_input
+    is_kernel = run.results.op_sums.unit_ns.any(axis=1)
+    if steps.has_device and is_kernel.any():  # what only copies computes nothing
+        counted &= is_kernel
     us = run.results.op_totals.self_us
-    ratio = steps.ratio("device_compute" if steps.has_device else "host_compute")
+    ratio = steps.ratio("host_compute")
+    if steps.has_device:  # kernels may run in the step after that which launched them: the mean is over all steps
+        every = run.results.steps.frame
+        ratio = float(every["device_compute_ms"][every["is_complete"]].mean()) / steps.mean_ms if steps.mean_ms else 0.0
     return SideOps(us, counted, float(us[counted].sum()), ratio)
 
 
@@ -208,13 +214,14 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
     if not len(rows):
         return
-    host = steps.pieces[steps.pieces["category"] == "host_compute"]
+    host = steps.wait_pieces[steps.wait_pieces["category"] == "host_compute"]
     low, start = host["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
     computing = Stretches.of(low, low + host["duration_ps"].to_numpy(np.int64))
     waited = computing.within(start, start + occurrences.duration_ps[rows])
     by_op = np.zeros(len(occurrences.name), np.float64)
     np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
-    op_ms = min(float(by_op.sum()) / len(steps), steps.ms("host_compute"))
+    host_ms = steps.wait_ms("host_compute")
+    op_ms = min(float(by_op.sum()) / len(steps), float(host_ms.mean()))
     copies_ms = float(steps.wait_ms("output").mean())
     gain = (op_ms + copies_ms) / steps.mean_ms
     if op_ms / steps.mean_ms < MEDIUM_GAIN:
@@ -241,7 +248,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             "    y = tf.cast(x, tf.float32)  # float32 and int32 have kernels where float64, strings and int64 have none"
         ),
         selection=steps.stretch(
-            steps.category_ms("host_compute"),
+            host_ms,
             "host_compute",
             view="timeline",
             op_names=run.known(*(occurrences.name[i] for i in order)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,12 +12,15 @@ import pandas as pd
 from ...trace.trace import Int32, Trace
 from ..facts.facts import Facts
 from ..facts.totals import Totals
+from .device_waits import DeviceWaits, device_waits
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
 from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
 from .python_gaps import PythonGap, python_gap
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
+
+_NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +91,41 @@ class Run:
     def wait(self) -> InputWait:
         """Waiting for data."""
         return input_wait(self)
+
+    @cached_property
+    def waits(self) -> DeviceWaits:
+        """What devices wait for between kernels and at the borders of steps."""
+        return device_waits(self)
+
+    @cached_property
+    def compiled(self) -> frozenset[str]:
+        """The ops of devices that XLA compiled."""
+        frame = self.results.hlo_ops.frame
+        return frozenset(frame["op_name"][frame["device"] == "Device"])
+
+    @cached_property
+    def is_compiled(self) -> bool:
+        """Whether XLA compiled most of what devices compute."""
+        hlo, kernels = self.results.hlo_ops.frame, self.results.kernels.frame
+        own_us = float(hlo["total_self_time_us"][hlo["device"] == "Device"].sum())
+        return bool(own_us > 0 and own_us >= 0.5 * float(kernels["total_time_us"].sum()))
+
+    @cached_property
+    def can_be_compiled(self) -> bool:
+        """Whether XLA compiled little, and could: it has no program for recurrent networks of cuDNN, Python and text."""
+        scopes = self.results.op_scopes
+        own = zip(scopes.type, scopes.is_input.tolist(), strict=True)
+        return not self.is_compiled and not any(_NOT_IN_XLA.match(kind) for kind, is_input in own if not is_input)
+
+    @cached_property
+    def starves(self) -> bool:
+        """Whether a device waits longer for launches and for data than it computes: it then computes what is ready at once, and
+        faster kernels would only wait longer."""
+        steps = self.steps
+        if not steps.has_device or not len(steps):
+            return False
+        waited_ms = sum(float(steps.wait_ms(name).mean()) for name in ("input", "kernel_launch"))
+        return waited_ms > steps.ms("device_compute")
 
     @cached_property
     def gap(self) -> PythonGap:

@@ -20,7 +20,6 @@ from .verdict import OTHER_HIGH
 _COPIES = 0.05
 _HOST = 0.05
 _MUCH_COMPUTE = 0.50
-_FEW_16BIT = 0.10
 _MUCH_EAGER = 0.10
 _N_NAMED = 3
 _MOST_CHARACTERS = 80
@@ -30,7 +29,10 @@ _COMPUTE_VIEWS = {
     "": "the op table",
 }
 SAYS_WHY_NOTHING_RUNS = frozenset(
-    ("host_callback", "device_idle", "small_batch", "eager_hot_loop", "retracing", "checkpoint_stall")
+    (
+        *("host_callback", "device_idle", "small_batch", "eager_hot_loop", "retracing", "checkpoint_stall"),
+        *("idle_border", "unfused_optimizer", "launch_bound"),
+    )
 )
 """Rules that explain time in which no op runs."""
 
@@ -43,8 +45,6 @@ class Findings:
     """Share of the step time of each of the categories that `judge` takes; all 0 without steps."""
     device: str
     """`GPU` or `TPU` where the steps ran anything on one, else empty."""
-    compute_16bit_ratio: float
-    """NaN where no device computed."""
     eager: Mapping[str, float]
     """Eager share of the op time within the steps, of `host` and `device`."""
     tf_functions: pd.DataFrame
@@ -56,7 +56,7 @@ class Findings:
 def suggest_next_steps(found: Findings, advice: Sequence[Advice] = ()) -> tuple[str, ...]:
     """The sentences: the titles of the advice, then what it leaves out."""
     rules = frozenset(one.rule for one in advice)
-    rest = (*_of_step(found, rules), *_of_compute(found, rules), *_of_calls(found, rules), *_of_memory(found, rules))
+    rest = (*_of_step(found, rules), *_of_compute(found), *_of_calls(found, rules), *_of_memory(found, rules))
     return (*(one.title for one in advice), *rest)
 
 
@@ -87,7 +87,7 @@ def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
         )
 
 
-def _of_compute(found: Findings, rules: frozenset[str]) -> Iterator[str]:
+def _of_compute(found: Findings) -> Iterator[str]:
     share = found.ratio.get("device_compute" if found.device else "host_compute", 0.0)
     if share >= _MUCH_COMPUTE:
         # An iterator's time is waiting as much as work, and has a sentence of its own.
@@ -96,11 +96,6 @@ def _of_compute(found: Findings, rules: frozenset[str]) -> Iterator[str]:
         top = zip(own["name"].head(1).tolist(), own["self_time_ratio"].head(1).tolist(), strict=True)
         named = [f"; {_end_of(name)} alone takes {percent(ratio)} of the op time" for name, ratio in top]
         yield f"Computing ({percent(share)} of a step): see {_COMPUTE_VIEWS[found.device]}{''.join(named)}."
-    if found.compute_16bit_ratio < _FEW_16BIT and "low_precision_unused" not in rules:  # False for NaN
-        yield (
-            f"Only {percent(found.compute_16bit_ratio)} of device compute is 16-bit: if accuracy allows, "
-            "keras.mixed_precision.set_global_policy('mixed_float16') lets the device compute faster."
-        )
 
 
 def _end_of(name: str) -> str:

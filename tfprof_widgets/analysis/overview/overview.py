@@ -150,7 +150,6 @@ def overview_of(
     findings = Findings(
         ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
         device=device if has_device else "",
-        compute_16bit_ratio=steps.compute_16bit_ratio,
         eager=parts.eager,
         tf_functions=facts.tf_functions,
         top_ops=parts.top_ops,
@@ -172,7 +171,7 @@ def overview_of(
         verdict=sentence,
         verdict_detail=detail,
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
-        compute_16bit_ratio=findings.compute_16bit_ratio,
+        compute_16bit_ratio=steps.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
         **vars(parts.op_time),  # host and device have the same names there
         **vars(parts.idle),

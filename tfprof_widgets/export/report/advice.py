@@ -35,7 +35,7 @@ def advice_section(subject: Subject, room: Room) -> Iterator[str]:
     shown = advice[: room.advice]
     yield (
         f"{len(shown)} of {len(advice)} piece{'' if len(advice) == 1 else 's'} of advice (all: `prof.advice`), the largest "
-        "possible gain first. A gain is an upper bound of what the fix wins by itself; two do not add up. Apply one, capture "
+        "possible gain first. A gain is what the fix wins by itself; two do not add up. Apply one, capture "
         "again, and compare: "
         "`print(tfprof.diff(before, after).verdict)`."
     )
@@ -52,7 +52,7 @@ def _without(subject: Subject) -> str:
 
 
 def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
-    gain = f"at most {share(one.gain_ratio)} of the step time" if one.gain_ratio > 0 else "not about step time"
+    gain = f"{one.bound} {share(one.gain_ratio)} of the step time" if one.gain_ratio > 0 else "not about step time"
     stage = f", `{one.stage}`" if one.stage else ""
     yield f"### {rank}. `{one.rule}`{stage}: severity {one.severity}, gain {gain}"
     yield sentence(one.title, room.sentence)

@@ -89,7 +89,7 @@ def _head(subject: Subject, room: Room) -> Iterator[str]:
         yield "**First to change:** nothing that would win much; what advice there is, is of low severity."
     elif advice:
         first = advice[0]
-        gain = f" (at most {share(first.gain_ratio)} of the step time)" if first.gain_ratio > 0 else ""
+        gain = f" ({first.bound} {share(first.gain_ratio)} of the step time)" if first.gain_ratio > 0 else ""
         yield f"**First to change{gain}:** {sentence(first.title, room.sentence)}"
     notices = [notice for notice in subject.notices if failure is None or notice != failure.notice]
     shown = notices[: room.sentences]

@@ -7,9 +7,12 @@ import { formatShare } from "./overview";
 
 const MOST_CHARACTERS = 240;
 
-/** "wins at most" and "33 % of a step"; nothing to read down where it is not about time. */
-export function gainWords(ratio: number): readonly [string, string] {
-  return ratio > 0 ? ["wins at most", `${formatShare(ratio)} % of a step`] : ["not about", "the step time"];
+/** "wins at most" and "33 % of a step", or "at least", or "about" an estimate; nothing to read down where it is not about time. */
+export function gainWords({ gain_ratio, evidence }: AdviceMeta): readonly [string, string] {
+  if (gain_ratio <= 0) return ["not about", "the step time"];
+  const names = evidence.map(([name]) => name);
+  const bound = names.includes("at_least") ? "at least" : names.includes("estimate") ? "about" : "at most";
+  return [`wins ${bound}`, `${formatShare(gain_ratio)} % of a step`];
 }
 
 export interface EvidenceFact {

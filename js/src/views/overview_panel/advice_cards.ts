@@ -74,7 +74,7 @@ export class AdviceCards {
 
   #card(one: AdviceMeta, index: number, id: string): HTMLElement {
     const { signal } = this.view;
-    const [head, gain] = gainWords(one.gain_ratio);
+    const [head, gain] = gainWords(one);
     const bars = Array.from({ length: 3 }, (_, i) => h("i", { class: i < BARS[one.severity] ? "on" : "off" }));
     const facts = h(
       "div.gain",

@@ -8,9 +8,19 @@ from tests.cluster import Cluster
 from tests.unit.analysis.advice.gpu_drawings import STEP_US as GPU_STEP_US
 from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
 from tests.unit.analysis.advice.task_drawings import gpus, worker_and_servers
-from tests.unit.analysis.advice.test_device_rules import GIGABYTE, HALF, PLANTED, SINGLE, VOLTA
+from tests.unit.analysis.advice.test_device_rules import (
+    GIGABYTE,
+    HALF,
+    PLANTED,
+    ROOM,
+    SINGLE,
+    VOLTA,
+    attention_run,
+    bias_run,
+)
 from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
+from tests.unit.analysis.parity.vector_traces import tpu_steps
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.merging import merge_traces
@@ -87,13 +97,22 @@ CAUSES: dict[str, Callable[[], Results]] = {
         ("net/dense/MatMul:MatMul", 0, 60_000), ("net/py/PyFunc:PyFunc", 60_000, 39_000)
     ),
     "a heavy loss": lambda: run((_LAYER, 0, 40_000), (_LOSS, 40_000, 59_000)),
-    "room": lambda: gpu_run([(HALF, 10, 980)], memory=[memory_event(10, 1, 3 * GIGABYTE, 3 * GIGABYTE)], **VOLTA),
+    "room": lambda: gpu_run([(HALF, 10, 390)], memory=[ROOM], **VOLTA),
+    "few blocks": lambda: gpu_run([(HALF, 10, 980)], core_count=80, **VOLTA),
+    "short kernels of the optimizer": lambda: gpu_run(
+        [(HALF, 95 + 100 * i, 5) for i in range(9)],
+        launches=[("cuLaunchKernel", 85 + 100 * i, 9) for i in range(9)],
+        op="adam/mul:Mul",
+    ),
+    "a bias before a norm": lambda: bias_run("net/batch_norm/Mean:Mean"),
+    "attention in parts": lambda: attention_run("softmax_warp_forward"),
     "free memory in pieces": lambda: gpu_run(
         [(HALF, 10, 980)], memory=[memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)], **VOLTA
     ),
     "a leak": _leak,
     "tensors of other tasks": lambda: worker_and_servers(wait_us=400),
     "one parameter server does it all": lambda: worker_and_servers(server_us=(700, 100, 100)),
+    "a TPU that idles": lambda: Results(read_xspace(tpu_steps())),
     "a busy host": lambda: gpus(200),
     "one of two GPUs": lambda: gpus(800, 100),
     "images turned around": lambda: gpu_run([("nchwToNhwcKernel<half>", 10, 290), (HALF, 300, 690)], **VOLTA),

@@ -25,6 +25,7 @@ def gpu_run(
     op: str = "net/dense/MatMul:MatMul",
     ops: Mapping[str, str] | None = None,
     memory: Sequence[Event] = (),
+    kernel_stats: Mapping[str, Any] | None = None,
     **stats: Any,
 ) -> Results:
     """Steps that begin every `step_us` and are marked but for their last hundredth.
@@ -38,6 +39,7 @@ def gpu_run(
         op: the op that kernels are of.
         ops: the op that some kernels are of, by name of the kernel.
         memory: memory events, at any time.
+        kernel_stats: of each kernel, besides its own.
         stats: of the device's plane.
     """
     main, driver, stream = list(memory), [], []
@@ -49,17 +51,19 @@ def gpu_run(
             driver.append(event(name, at + start, us, correlation_id=U(100 * i + k + 1), _c=1, _ct=0))
         for k, (name, start, us) in enumerate(compute):
             of = (ops or {}).get(name, op)
-            stream.append(_on_stream(name, at + start, us, 100 * i + min(k, len(launches) - 1) + 1, of))
+            stream.append(
+                _on_stream(name, at + start, us, 100 * i + min(k, len(launches) - 1) + 1, of, kernel_stats or {})
+            )
     planes: list[Plane] = [plane("/host:CPU", line("main", *main, *driver))]
     planes += [plane("/device:GPU:0", line("Stream #1", *stream), **stats), session(duration_us=n_steps * step_us)]
     return Results(trace(*planes))
 
 
-def _on_stream(name: str, at: float, us: float, correlation: int, op: str) -> Event:
+def _on_stream(name: str, at: float, us: float, correlation: int, op: str, stats: Mapping[str, Any]) -> Event:
     if name.startswith("Memcpy"):
         details = "kind_src:pageable kind_dst:device size:4000000 dest:0 async:1"
         return event(name, at, us, correlation_id=U(correlation), memcpy_details=details)
-    return event(name, at, us, correlation_id=U(correlation), tf_op=op, kernel_details=DETAILS)
+    return event(name, at, us, correlation_id=U(correlation), tf_op=op, kernel_details=DETAILS, **stats)
 
 
 def memory_event(at_us: float, address: int, size: int, in_use: int, **changes: Any) -> Event:

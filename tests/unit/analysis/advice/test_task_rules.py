@@ -80,7 +80,7 @@ def test_a_gpu_that_computes_more_than_half_of_the_step_has_no_low_utilisation()
 
 def test_a_low_utilisation_that_another_rule_explains_is_told_once() -> None:
     results = gpu_run([(HALF, 10, 190)], **VOLTA)
-    assert [one.rule for one in results.advice] == ["device_idle"]
+    assert [one.rule for one in results.advice] == ["idle_border"]
 
 
 def test_an_op_on_the_cpu_amid_the_step_of_a_gpu_is_told_of_an_old_file_too() -> None:

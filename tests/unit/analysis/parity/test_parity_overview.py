@@ -12,7 +12,6 @@ import pytest
 from tests.builders import U, event, line, plane, space
 from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
 from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
-from tests.unit.analysis.parity.vector_traces import gpu_steps
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tests.unit.analysis.xprof_reading import device_executions
 from tfprof_widgets.analysis.overview.next_steps import SAYS_WHY_NOTHING_RUNS
@@ -121,16 +120,6 @@ def test_precision_and_eager_share_of_a_device_equal_xprof() -> None:
     assert printed["device_compute_16bit_percent"] == f"{overview.compute_16bit_ratio:.1%}"
     assert printed["device_compute_32bit_percent"] == f"{overview.compute_32bit_ratio:.1%}"
     assert printed["device_op_time_eager_percent"] == f"{overview.device_eager_ratio:.1%}" != "0.0%"
-
-
-@pytest.mark.parametrize(("half", "is_told"), [("x", True), ("half", False)])
-def test_little_16_bit_compute_is_told_where_xprof_tells_it(half: str, is_told: bool) -> None:
-    content = gpu_steps(half=half)
-    theirs = xprof(content, "overview_page")["overview_page"][3]["p"]["precision_statement"]
-    assert theirs.startswith("Only 0.0% of device computation is 16 bit") == is_told
-    words = ("16-bit", "in 32 bits")
-    ours = [one for one in Results(read_xspace(content)).overview.next_steps if any(word in one for word in words)]
-    assert len(ours) == is_told
 
 
 @pytest.mark.parametrize("kind", MARKED_KINDS)

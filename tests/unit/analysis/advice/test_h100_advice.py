@@ -1,0 +1,59 @@
+"""Real captures of an H100 -> every piece of advice on them, in order, and what must not be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analysis.advice.selected import why_nothing_is_seen
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+
+EXPECTED = {
+    # rule, gain and words of the title, of each in order
+    "cnn_input": [("input_bound", 0.83, "for data (83 %) in MapAndBatch")],
+    "transformer_loop": [
+        ("unfused_optimizer", 0.77, "before the 1,411 kernels of the optimizer"),
+        ("idle_border", 0.09, "2.71 of 30.4 ms"),
+        ("memory_headroom", 0, "4 times as large fits"),
+    ],
+    "transformer_xla": [("idle_border", 0.21, "4.58 of 21.8 ms"), ("unfused_attention", 0.08, "4.29 of 21.8 ms")],
+    "resnet_xla": [
+        ("idle_border", 0.29, "9.97 of 34.0 ms"),
+        ("h2d_bound", 0.15, "most of it 37.5 MiB a step at 7.96 GB/s from pageable memory"),
+        ("memory_headroom", 0, "4 times as large fits"),
+    ],
+    "resnet_mixed": [
+        ("unfused_optimizer", 0.25, "91 % of that before the 4,711 kernels of the optimizer"),
+        ("unfused_norm", 0.23, "95.0 of 246 ms"),
+        ("useless_bias", 0.11, "53 layers takes 26.2 of 246 ms"),
+    ],
+    "lstm": [
+        ("small_batch", 0.65, "832 a step of 3.81 us"),
+        ("idle_border", 0.15, "2.80 of 18.8 ms"),
+        ("few_blocks", 0.12, "93 % of the kernel time runs fewer blocks than the GPU has multiprocessors (132)"),
+        ("memory_headroom", 0, "4 times as large fits"),
+    ],
+    "eager": [("eager_hot_loop", 0.95, "18.0 ops one by one"), ("compilation", 0, "of step 0")],
+}
+COMPILED = ("resnet_xla", "transformer_xla")
+NOT_IN_XLA = "lstm"
+"""XLA has no program for cuDNN's recurrent networks."""
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_piece_of_advice_is_true_and_the_first_is_what_matters_most(
+    name: str, capture_of: Callable[[str], Path]
+) -> None:
+    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
+    told = results.advice
+    assert [one.rule for one in told] == [rule for rule, _, _ in EXPECTED[name]]
+    for one, (_, gain, words) in zip(told, EXPECTED[name], strict=True):
+        assert one.gain_ratio == pytest.approx(gain, abs=0.006), one
+        assert words in one.title
+        assert why_nothing_is_seen(results, one) == "", one.rule
+        compile(one.fix, one.rule, "exec")
+        assert "jit_compile=True" not in one.fix or name not in (*COMPILED, NOT_IN_XLA)
+        assert one.bound != "at most" or "jit_compile=True" not in one.fix  # 86 % were measured of the ResNet50

@@ -1,0 +1,204 @@
+"""A device that waits for Python, the runtime or the driver between its kernels and at the borders of steps -> advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...trace.trace import Int64
+from ..base.wording import number, percent
+from ..layers.layers import OPTIMIZER
+from .advice import MEDIUM_GAIN, Advice, advise
+from .host_rules import LARGER_BATCH, host_callback
+
+if TYPE_CHECKING:
+    from .run import Run
+    from .step_facts import StepPart
+
+LAUNCH_US = 10.0
+"""What the host takes to enqueue a kernel: 5 to 10 us. Kernels that are shorter on average can never hide it, and a larger batch
+makes them longer; longer ones that the device waits for have a busy host beside them."""
+MOST = 0.5
+"""From this share on something is most of a whole."""
+COMPILED = """\
+@tf.function(jit_compile=True)  # the whole step, with the optimizer: fewer, larger kernels
+def train_step(batch): ...
+# Keras: model.compile(..., jit_compile=True)
+"""
+"""A fix that several rules propose for what XLA did not compile."""
+_KERAS_STEPS = ("one_step_on_", "multi_step_on_", "train_function", "OptionalHasValue")
+_GAPS_ALONE = "these are the gaps alone; fewer kernels take less time as well"
+
+
+def idle_border(run: Run) -> Iterator[Advice]:
+    """The device idles between the last kernel of a step and the first of the next one.
+
+    Gain: the share of the step time in which it waits there for Python, the runtime and for being waited for; less what a
+    callback explains. Several steps in one call have one such border.
+    """
+    steps = run.steps
+    if not steps.has_device:
+        return
+    waited = run.waits.border_ms
+    owned = float(run.gap.ms.mean()) if next(host_callback(run), None) is not None else 0.0
+    border = steps.part("border", float(waited.mean()) - owned if len(steps) else 0.0)
+    if border.ratio < MEDIUM_GAIN:
+        return
+    is_keras = any(word in text for text in run.trace.strings for word in _KERAS_STEPS)
+    yield advise(
+        "idle_border",
+        f"The {steps.device} idles {border} between the last kernel of a step and the first of the next, for Python, the "
+        "runtime and waiting for results.",
+        evidence=border.evidence,
+        fix=(
+            "model.compile(..., steps_per_execution=32)  # one call of Python, and one wait for its result, for 32 steps"
+            if is_keras
+            else "if step % 100 == 0:\n"
+            "    print(float(loss))  # fetching a result waits for the device: not in every step\n"
+            "# or several steps in one call\n"
+            "@tf.function\n"
+            "def train(iterator):\n"
+            "    for _ in tf.range(32):\n"
+            "        train_step(next(iterator))"
+        ),
+        selection=steps.usual(waited, view="timeline"),
+        gain_ratio=border.ratio,
+    )
+
+
+def unfused_optimizer(run: Run) -> Iterator[Advice]:
+    """The device waits for launches, mostly of the many short kernels of the optimizer.
+
+    Gain: the share of the step time in all gaps between kernels, where the step can be compiled as a whole; else in those
+    before kernels of the optimizer.
+    """
+    steps, launch = run.steps, _launch(run)
+    if launch is None or not _is_of_optimizer(run):
+        return
+    share = run.waits.before("phase", "optimizer")
+    kernels = run.results.kernels.frame[_of_optimizer(run)]
+    n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
+    yield advise(
+        "unfused_optimizer",
+        f"The {steps.device} waits {launch} for kernels to be launched, {percent(share)} of that before the "
+        f"{number(n)} kernels of the optimizer.",
+        evidence=launch.evidence
+        | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
+        | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {}),
+        fix=(COMPILED if run.can_be_compiled else "")
+        + "# or, of Adam, one kernel a variable instead of a dozen\n"
+        + "tf.raw_ops.ResourceApplyAdam(..., var=variable.handle, m=m.handle, v=v.handle, grad=gradient)",
+        selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
+        gain_ratio=launch.ratio if run.can_be_compiled else launch.ratio * share,
+    )
+
+
+def launch_bound(run: Run) -> Iterator[Advice]:
+    """The device waits for kernels to be launched; `small_batch` where the kernels are too short to hide that.
+
+    Gain: the share of the step time in which it waits for what runs next to be launched, but for Python before the first kernel.
+    """
+    steps, kernels = run.steps, run.results.kernels.frame
+    launch = _launch(run)
+    if launch is None or _is_of_optimizer(run):
+        return
+    n = int(kernels["occurrences"].sum())
+    average_us = float(kernels["total_time_us"].sum()) / n if n else 0.0
+    is_small = bool(n) and average_us < LAUNCH_US
+    per_step = n / max(steps.n_all, 1)
+    phases = {f"{name}_wait_ms": run.waits.before("phase", name) * launch.ms for name in _PHASES}
+    layer = next(iter(run.waits.most("layer")), "")
+    yield advise(
+        "small_batch" if is_small else "launch_bound",
+        f"The {steps.device} waits {launch} for the host to enqueue kernels: {number(per_step)} a step of "
+        f"{number(average_us)} us on average.",
+        evidence=launch.evidence
+        | {"avg_kernel_us": average_us, "kernels_per_step": per_step}
+        | phases
+        | ({"longest_before": layer} if layer else {})
+        | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {}),
+        fix=(COMPILED if run.can_be_compiled else "")
+        + (
+            LARGER_BATCH
+            if is_small
+            else 'import os; os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before TensorFlow is imported\n'
+        ),
+        # A whole step: single gaps between kernels are far shorter than what can be seen.
+        selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
+        gain_ratio=launch.ratio,
+    )
+
+
+_PHASES = ("forward", "backward", "optimizer")
+
+
+def few_blocks(run: Run) -> Iterator[Advice]:
+    """Most of the kernel time has fewer blocks than the GPU has multiprocessors, of which the others idle.
+
+    Gain: of the share of computing, that of the multiprocessors without a block in such kernels, without those of the optimizer,
+    which no batch changes.
+    """
+    steps, kernels = run.steps, run.results.kernels.frame
+    counts = [plane.stats.get("core_count") for plane in run.trace.planes if plane.is_device]
+    n_sms = min((count for count in counts if isinstance(count, int)), default=0)
+    if not steps.has_device or n_sms <= 0 or kernels.empty:
+        return
+    us, all_us = kernels["total_time_us"].to_numpy(np.float64), float(kernels["total_time_us"].sum())
+    blocks = _blocks(kernels)
+    is_few = (blocks > 0) & (blocks < n_sms)
+    grows = ~_of_optimizer(run)
+    share = float(us[is_few].sum()) / all_us if all_us else 0.0
+    empty = float((us * (1 - blocks / n_sms))[is_few & grows].sum()) / all_us if all_us else 0.0
+    gain = steps.ratio("device_compute") * empty
+    if share < MOST or gain < MEDIUM_GAIN:
+        return
+    chosen = kernels[is_few & grows]
+    yield advise(
+        "few_blocks",
+        f"{percent(share)} of the kernel time runs fewer blocks than the {steps.device} has multiprocessors ({n_sms}): the "
+        "others idle, and a larger batch costs such kernels little more.",
+        evidence={
+            "few_blocks_ratio": share,
+            "multiprocessors": n_sms,
+            "device_compute_ms": steps.ms("device_compute"),
+            "step_time_ms": steps.mean_ms,
+            "estimate": "of the kernel time per sample the part of the multiprocessors that have no block",
+        },
+        fix=LARGER_BATCH,
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(chosen)
+        ),
+        gain_ratio=gain,
+    )
+
+
+def _blocks(kernels: pd.DataFrame) -> Int64:
+    """Of each kernel how many blocks a launch has."""
+    distinct = {
+        text: int(np.prod([int(n) for n in text.split(",")])) if text else 0 for text in set(kernels["grid_dim"])
+    }
+    return kernels["grid_dim"].map(distinct).to_numpy(np.int64)
+
+
+def _launch(run: Run) -> StepPart | None:
+    """What a device waits for launches, where that is worth a word."""
+    steps = run.steps
+    if not steps.has_device or not len(steps):
+        return None
+    launch = steps.part("launch_wait", float(run.waits.launching_ms.mean()))
+    return launch if launch.ratio >= MEDIUM_GAIN else None
+
+
+def _is_of_optimizer(run: Run) -> bool:
+    """Whether most waits for launches lie before kernels of an optimizer that XLA did not compile."""
+    return not run.is_compiled and run.waits.before("phase", "optimizer") >= MOST
+
+
+def _of_optimizer(run: Run) -> np.ndarray:
+    """For each kernel whether it is of the optimizer."""
+    shares, phase = run.results.op_shares, run.results.layers.op_phase
+    names = {name for name, one in zip(shares.name, phase.tolist(), strict=True) if one == OPTIMIZER}
+    return run.results.kernels.frame["op_name"].isin(names).to_numpy(np.bool_)
