@@ -44,7 +44,7 @@ function shown(source: TrackSource, state = newArrangement()): string[] {
 
 describe("hosts as the outer tracks", () => {
   it("are open where they are few, without the head of an only plane", () => {
-    expect(shown(drawn(2))).toEqual(["- worker0", "python", "- worker1", "host", "python", "device", "Stream"]);
+    expect(shown(drawn(2))).toEqual(["- worker0", "python", "- worker1", "device", "Stream", "host", "python"]);
   });
 
   it("are one line each where they are many, those that hold the others up and the chief first", () => {
@@ -66,7 +66,7 @@ describe("hosts as the outer tracks", () => {
     const state = newArrangement();
     moveTo(state, "root", ["h0", "h1", "h2"], "h2", 0);
     expect(shown(drawn(9, {}, "worker5"), state).slice(0, 7)).toEqual([
-      ...["- worker5", "host", "python", "device", "Stream"],
+      ...["- worker5", "device", "Stream", "host", "python"],
       ...["+ worker2", "+ worker0"],
     ]);
   });

@@ -85,19 +85,19 @@ const shown = (state = newArrangement(), source = run) => names(source, layoutTr
 describe("tracks", () => {
   it("gives the first screen to the threads that work in the first window, however busy others are elsewhere", () => {
     const source = { ...run, work: (line: number) => (run.meta.lines[line].name === "tf_Compute" ? 300 : 0) };
-    expect(shown(newArrangement(), source).slice(0, 3)).toEqual(["plane 5", "tf_Compute", "fold 4"]);
+    expect(shown(newArrangement(), source).slice(3, 6)).toEqual(["plane 5", "tf_Compute", "fold 4"]);
   });
 
-  it("puts the busiest threads first and folds the idle ones with their number", () => {
+  it("puts devices before hosts, the busiest threads first, and folds the idle ones with their number", () => {
     expect(shown()).toEqual([
+      "plane 2",
+      "Stream #13",
+      "Steps",
       "plane 5",
       "python",
       "tf_data",
       "tf_Compute",
       "fold 2",
-      "plane 2",
-      "Stream #13",
-      "Steps",
       "group 2",
       "GPU_0_bfc in use",
       "Prefetch buffer",
