@@ -65,7 +65,7 @@ def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str)
 def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:
     """What a page says of its limits, and how to get one that has none."""
     if embedded.n_left_out:
-        yield (
-            f"To stay small, this page holds {embedded.n_events:,} of {n_events:,} events{subject} in full and a sample of the "
-            'others; prof.to_html(path, embed="full") keeps all.'
-        )
+        held = f"holds {embedded.n_events:,} of {n_events:,} events{subject} in full and a sample of the others"
+        if embedded.n_events >= n_events:
+            held = f"leaves out some of what its events{subject} carry"
+        yield f'To stay small, this page {held}; prof.to_html(path, embed="full") keeps all.'
