@@ -66,6 +66,7 @@ export class GraphCanvas {
       boxes.findIndex(({ id }) => id === before),
     );
     this.#boxes = boxes;
+    this.#tip.hide();
     this.#placed = placed;
     this.#pan.setSize(placed.width, placed.height);
   }
