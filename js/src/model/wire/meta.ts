@@ -1,6 +1,7 @@
 /** Types of a Pack's `meta` object: what views/payload/meta.py writes. Times are ps after the trace origin unless named otherwise. */
-import type { RooflineMeta } from "./roofline_meta";
+
 import type { HloGraphMeta } from "./hlo_graph_meta";
+import type { RooflineMeta } from "./roofline_meta";
 import type { StructureMeta } from "./structure_meta";
 
 export interface PlaneMeta {
