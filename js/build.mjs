@@ -28,6 +28,30 @@ function sourceHash() {
   return hash.digest("hex");
 }
 
+/**
+ * The layout library comes as one bundle, whose lists of exports keep alive all that they list: 7 KB that nothing uses.
+ * `F(N,{a:()=>x});` fills such a list, and `{a:y}=N` reads it.
+ */
+const withoutLists = {
+  name: "without-lists",
+  setup({ onLoad }) {
+    onLoad({ filter: /dagre\.esm\.js$/ }, ({ path }) => {
+      let text = readFileSync(path, "utf8");
+      for (const [call, list, entries] of text.matchAll(/\b\w+\((\w+),\{((?:\w+:\(\)=>[\w$]+,?)+)\}\);/g)) {
+        const of = new Map(entries.split(",").map((entry) => entry.split(":()=>")));
+        const read = new RegExp(`\\{([\\w$:,]+)\\}=${list}\\b`, "g");
+        text = text
+          .replace(call, () => `/* @__PURE__ */${call}`)
+          .replace(read, (_, names) => {
+            const pairs = names.split(",").map((pair) => pair.split(":"));
+            return ` ${pairs.map(([name, own]) => `${own}=${of.get(name)}`).join(",")}`;
+          });
+      }
+      return { contents: text };
+    });
+  },
+};
+
 /** Name of a built file -> its text. */
 async function build() {
   const { outputFiles } = await esbuild.build({
@@ -42,6 +66,7 @@ async function build() {
     legalComments: "inline",
     charset: "utf8",
     logLevel: "warning",
+    plugins: [withoutLists],
   });
   const built = outputFiles.map(({ path, text }) => [basename(path), text]);
   return new Map([...built, ["source.sha256", `${sourceHash()}\n`]]);

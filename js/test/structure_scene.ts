@@ -4,7 +4,7 @@ import type { StructureMeta } from "../src/model/wire/structure_meta";
 import type { Pack } from "../src/model/wire/wire";
 import { makeScene, type SceneOptions } from "./scene";
 
-const coded = (texts: readonly string[]) => {
+export const coded = (texts: readonly string[]) => {
   const known = [...new Set(texts)];
   return { texts: known, codes: texts.map((text) => known.indexOf(text)) };
 };

@@ -160,6 +160,7 @@ class Profile:
         """
         return self.run.whole("memory of compiled programs").program_memory
 
+    hlo_graph = method_of("run", Run.hlo_graph)
     layers = table_at(
         "run.results.layers.frame",
         "Loss, optimizer, input and all else have rows of their own, so the shares of a side add up to 1. "

@@ -125,6 +125,24 @@ class Run:
             f"a reduced profile has no {what}, as it has no single executions: open one of its hosts in full, prof.host(name)"
         )
 
+    def hlo_graph(self, name: str) -> pd.DataFrame:
+        """What an HLO op is made of: the instructions of a fusion, its parameters under the names of the operands outside; of any
+        other op its operands, its readers, and theirs.
+
+        Args:
+            name: as in `hlo_ops`; of several programs' ops of a name the first there.
+
+        Returns:
+            One row per instruction, what is read first: `name`, `opcode`, `shape`, `op_name`, `work_ratio` of the estimated
+            work of the fusion (NaN around an op), and the names that it `reads`.
+
+        Raises:
+            TfProfError: no such HLO op ran, or the trace does not hold its program, as a reduced profile does not.
+        """
+        from ..analysis.ops.hlo_ops import hlo_op_graph
+
+        return hlo_op_graph(self.results.hlo_ops, self.results.units.hlo, name).frame
+
     @property
     def is_reduced(self) -> bool:
         """Whether the hosts were too many to keep all their events: tables are of the whole capture, the timeline has each

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int32
+from ...errors import TfProfError
+from ...trace.trace import Int32, Int64
 from ..base.framework_names import framework_op
 from ..base.matching import sum_by
 from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
+from ..xla.hlo_graph import HloGraph, HloGraphs
 from ..xla.hlo_text import expression
 from ..xla.hlo_units import HloUnits
 from .op_occurrences import Occurrences
@@ -94,6 +96,28 @@ def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
     unit_row = np.full(n_ops + len(frame), -1, np.int32)
     unit_row[n_ops + order] = np.arange(len(order))
     return HloOps(frame=ranked(frame.iloc[order].reset_index(drop=True))[list(HLO_OPS_COLUMNS)], unit_row=unit_row)
+
+
+def instructions_of(hlo_ops: HloOps, units: HloUnits) -> Int64:
+    """For each row of the `hlo_ops` table its instruction, a row of the modules; -1 where the trace does not hold it."""
+    found = np.full(len(units), -1, np.int64)
+    found[hlo_ops.unit_row[len(hlo_ops.unit_row) - len(units) :]] = units.instruction
+    return found
+
+
+def hlo_op_graph(hlo_ops: HloOps, units: HloUnits, name: str) -> HloGraph:
+    """The whole graph of the HLO op of a name that comes first in the table.
+
+    Raises:
+        TfProfError: no HLO op of that name ran, or the trace does not hold its program.
+    """
+    rows = np.flatnonzero(hlo_ops.frame["name"] == name)
+    if not len(rows):
+        raise TfProfError(f"no HLO op named {name!r} ran: see hlo_ops for those that did")
+    known = [row for row in instructions_of(hlo_ops, units)[rows].tolist() if row >= 0]
+    if not known:
+        raise TfProfError(f"what {name!r} is made of is not known, as the trace does not hold its program")
+    return HloGraphs(units.modules).of(known[0], most=units.modules.n_instructions)
 
 
 def _told(units: HloUnits) -> pd.DataFrame:

@@ -6,10 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import cached_property
 
-import numpy as np
-
 from ...formats.hlo.modules import HloModules
-from ...trace.trace import Int64
 
 _INLINE = ("fusion", "call", "async-start")
 _MAX_VISITED = 500
@@ -40,32 +37,21 @@ class Neighbours:
         return -1
 
     @cached_property
-    def _read_by(self) -> tuple[Int64, Int64]:
-        """Positions in the operand table by the instruction they read, and where each instruction's begin."""
-        operand = self._modules.operand
-        order = np.argsort(operand, kind="stable")
-        return order, np.searchsorted(operand[order], np.arange(self._modules.n_instructions + 1))
-
-    @cached_property
     def _caller(self) -> dict[int, int]:
         """For each computation the last instruction that inlines it."""
         modules = self._modules
         found = {}
         for row, opcode in enumerate(modules.opcode):  # bounded by the size of the programs
             if opcode in _INLINE:
-                for computation in modules.called[
-                    modules.called_offsets[row] : modules.called_offsets[row + 1]
-                ].tolist():
+                for computation in modules.callees(row):
                     found[computation] = row
         return found
 
     def _readers(self, row: int) -> list[int]:
         """Instructions that read a result; of a fusion the ones inside it that do, and behind its root those after it."""
-        modules, (order, offsets) = self._modules, self._read_by
+        modules = self._modules
         found = []
-        for position in order[offsets[row] : offsets[row + 1]].tolist():
-            reader = int(modules.operand_offsets.searchsorted(position, side="right")) - 1
-            number = position - int(modules.operand_offsets[reader])
+        for reader, number in modules.readers(row):
             found += self._parameters(reader, number) or [reader]
         computation = int(modules.computation[row])
         if row == modules.root[computation] and computation in self._caller:
@@ -78,7 +64,7 @@ class Neighbours:
         if modules.opcode[row] not in _INLINE:
             return []
         found = []
-        for computation in modules.called[modules.called_offsets[row] : modules.called_offsets[row + 1]].tolist():
+        for computation in modules.callees(row):
             low, high = modules.instruction_offsets[computation : computation + 2].tolist()
             found += [inner for inner in range(low, high) if modules.parameter[inner] == number]
         return found
@@ -86,12 +72,11 @@ class Neighbours:
     def _sources(self, row: int) -> list[int]:
         """Instructions whose result one reads; of a fusion its root."""
         modules = self._modules
-        operands = modules.operand[modules.operand_offsets[row] : modules.operand_offsets[row + 1]].tolist()
         found = []
-        for one in operands:
+        for one in modules.operands(row):
             if one < 0:
                 continue
-            called = modules.called[modules.called_offsets[one] : modules.called_offsets[one + 1]].tolist()
-            inner = [int(modules.root[computation]) for computation in called] if modules.opcode[one] in _INLINE else []
+            called = modules.callees(one) if modules.opcode[one] in _INLINE else []
+            inner = [int(modules.root[computation]) for computation in called]
             found += [root for root in inner if root >= 0] or [one]
         return found

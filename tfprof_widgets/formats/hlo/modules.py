@@ -123,6 +123,29 @@ class HloModules:
             found.setdefault((NO_PROGRAM, name), row)
         return found
 
+    @cached_property
+    def _read_by(self) -> tuple[Int64, Int64]:
+        """Positions in the operand table by the instruction they read, and where each instruction's begin."""
+        order = np.argsort(self.operand, kind="stable")
+        return order, np.searchsorted(self.operand[order], np.arange(self.n_instructions + 1))
+
+    def readers(self, row: int) -> list[tuple[int, int]]:
+        """The instructions that read the result of one, and as which of their operands, in the order of the file."""
+        order, offsets = self._read_by
+        found = order[offsets[row] : offsets[row + 1]]
+        owners = np.searchsorted(self.operand_offsets, found, side="right") - 1
+        return list(zip(owners.tolist(), (found - self.operand_offsets[owners]).tolist(), strict=True))
+
+    def operands(self, row: int) -> list[int]:
+        """The instructions whose results one reads, in their order; -1 where the file does not hold it."""
+        found: list[int] = self.operand[self.operand_offsets[row] : self.operand_offsets[row + 1]].tolist()
+        return found
+
+    def callees(self, row: int) -> list[int]:
+        """The computations that an instruction calls."""
+        found: list[int] = self.called[self.called_offsets[row] : self.called_offsets[row + 1]].tolist()
+        return found
+
     def find(self, program_id: int, module_name: str, name: str) -> int:
         """The row of an instruction, -1 when the trace holds no such one; the module of that name is preferred."""
         keys = (

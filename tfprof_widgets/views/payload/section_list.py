@@ -14,6 +14,7 @@ from ...analysis.base.user_files import UserFiles
 from ...analysis.results import AnyResults, Results
 from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows
+from .hlo_graph_list import hlo_graph_list
 from .lists import advice_list, hlo_list, kernel_list, layer_list, pipeline_list, scope_list
 from .names import Names, cut_texts
 from .op_tables import occurrence_table, op_line_table, op_place_table, op_rates, op_table
@@ -42,6 +43,7 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection]:
     )
     if isinstance(results, Results) and not results.kernels.frame.empty:
         yield LateSection("roofline", lambda: [cut_texts(row, names.cut) for row in roofline_list(results)])
+    yield LateSection("hlo_graphs", lambda: [cut_texts(row, names.cut) for row in hlo_graph_list(results)])
 
 
 def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ def structure_list(results: AnyResults) -> list[dict[str, Any]]:
 def _packed(shown: ShownStructure, *, is_stored: bool) -> dict[str, Any]:
     ops = shown.ops
     figures = {key: _numbers(ops[key]) for key in (*FIGURES, *COUNTS) if len(ops) and ops[key].to_numpy().any()}
-    types, devices, shapes = (_coded(ops[key]) for key in ("type", "device", "shape"))
-    files = _coded(shown.frames["file"])
+    types, devices, shapes = (coded(ops[key]) for key in ("type", "device", "shape"))
+    files = coded(shown.frames["file"])
     return {
         "names": ops["name"].tolist(),
         "types": types,
@@ -72,9 +73,9 @@ def _why_no_edges(*, is_stored: bool) -> str:
     )
 
 
-def _coded(texts: pd.Series) -> dict[str, Any]:
+def coded(texts: pd.Series | Sequence[str]) -> dict[str, Any]:
     """Texts that repeat -> each once, and its number for each row."""
-    codes, known = pd.factorize(texts)
+    codes, known = pd.factorize(np.asarray(texts, object))
     return {"texts": [str(text) for text in known], "codes": codes.tolist()}
 
 

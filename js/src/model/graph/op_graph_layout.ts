@@ -1,6 +1,6 @@
 /** The boxes and arrows of a cut graph -> where they are, sources on the left, open scopes around what is inside them. */
 
-import { layout as dagreLayout, graphlib } from "@dagrejs/dagre";
+import { layout as dagreLayout, Graph } from "@dagrejs/dagre";
 import type { GraphArrow, GraphBox, OpGraphCut } from "./op_graph";
 
 export interface PlacedBox {
@@ -197,7 +197,7 @@ function layered(
   sizes: ReadonlyMap<number, { width: number; height: number }>,
   edges: readonly { from: number; to: number; arrows: readonly GraphArrow[] }[],
 ) {
-  const graph = new graphlib.Graph();
+  const graph = new Graph();
   graph.setGraph({ rankdir: "LR", nodesep: GAP.y, ranksep: GAP.x, edgesep: 8, marginx: 0, marginy: 0 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of ids) graph.setNode(String(id), { ...sizes.get(id) });

@@ -1,6 +1,6 @@
 /** The iterators of a pipeline -> places of boxes and arrows, sources on the left, the root on the right. */
 
-import { layout as dagreLayout, graphlib } from "@dagrejs/dagre";
+import { layout as dagreLayout, Graph } from "@dagrejs/dagre";
 
 export interface PlacedNode {
   /** Top left corner, px. */
@@ -32,7 +32,7 @@ export function placeGraph(parents: readonly number[], size: GraphSize): Placed 
   const nColumns = depth.reduce((most, value) => Math.max(most, value + 1), 1);
   const room = (size.width - (nColumns - 1) * size.gap - 4) / nColumns;
   const nodeWidth = Math.max(size.minNodeWidth, Math.min(size.maxNodeWidth, room));
-  const graph = new graphlib.Graph();
+  const graph = new Graph();
   graph.setGraph({ rankdir: "LR", nodesep: size.rowGap, ranksep: size.gap, marginx: 2, marginy: 2 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const i of parents.keys()) graph.setNode(String(i), { width: nodeWidth, height: size.nodeHeight });

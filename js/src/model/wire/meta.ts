@@ -1,4 +1,6 @@
 /** Types of a Pack's `meta` object: what views/payload/meta.py writes. Times are ps after the trace origin unless named otherwise. */
+
+import type { HloGraphMeta } from "./hlo_graph_meta";
 import type { RooflineMeta } from "./roofline_meta";
 import type { StructureMeta } from "./structure_meta";
 
@@ -315,6 +317,8 @@ export interface TraceMeta {
   structure?: StructureMeta[];
   /** One object: what ran on GPUs and what those could do; none where no program tells it, not there where nothing ran. */
   roofline?: RooflineMeta[];
+  /** Graphs of the HLO ops that cost most; they come when a view by structure asks for them. */
+  hlo_graphs?: HloGraphMeta[];
   /** Those that hold the others up, worst first, at most so many of `n_stragglers`. */
   stragglers?: StragglerMeta[];
   n_stragglers?: number;

@@ -12,7 +12,7 @@ import { FAMILIES } from "../../model/wire/categories";
 import type { FigureKey } from "../../model/wire/structure_meta";
 import type { TraceView } from "../../ui/view";
 
-export type ViewKind = TreeKind | "graph";
+export type ViewKind = TreeKind | "graph" | "hlo";
 
 /** What a pane of nodes tells of. */
 export interface NodeListeners {
@@ -67,9 +67,9 @@ export class TreeModel {
     this.compute();
   }
 
-  /** The graph is drawn by scope. */
+  /** Graphs are drawn by scope. */
   get treeKind(): TreeKind {
-    return this.kind === "graph" ? "scope" : this.kind;
+    return this.kind === "graph" || this.kind === "hlo" ? "scope" : this.kind;
   }
   get tree(): ScopeTree {
     return this.structure.tree(this.treeKind);

@@ -1,6 +1,7 @@
 /** The ops of a profile by name scope, graph, type and call -> where the cost goes, in the figure that the reader chooses. */
 
 import { Structure } from "../../model/graph/structure";
+import type { HloGraphMeta } from "../../model/wire/hlo_graph_meta";
 import type { FigureKey } from "../../model/wire/structure_meta";
 import { type Choice, emptyState, h, noOps, on, segmented } from "../../ui/dom";
 import { follow } from "../../ui/following";
@@ -9,6 +10,7 @@ import { OPS_OF_HOST } from "../../ui/of_host";
 import { toggleSelection } from "../../ui/selecting";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { GraphPane } from "./graph_pane";
+import { HloPane } from "./hlo_pane";
 import { IciclePane } from "./icicle_pane";
 import { type NodeListeners, TreeModel, type ViewKind } from "./model";
 import { SearchBox } from "./search_box";
@@ -19,9 +21,11 @@ const KINDS: readonly Choice<ViewKind>[] = [
   { value: "graph", text: "Graph" },
   { value: "op", text: "Op type" },
   { value: "code", text: "Code" },
+  { value: "hlo", text: "HLO" },
 ];
 
 const CAPTURE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
+const COMPILED = 'model.compile(optimizer="adam", loss=loss, jit_compile=True)';
 const WITH_GRAPH = 'tfprof.load("profile_100", graph="graph.pb")';
 
 class TreeWidget {
@@ -32,8 +36,10 @@ class TreeWidget {
   readonly #search: SearchBox;
   readonly #place = h("div.tfp-tree-place");
   readonly #count = h("span.q");
+  readonly #figures = h("select", { "aria-label": "Figure" });
   readonly #sides = sidesLegend();
   #graph: GraphPane | null = null;
+  #hlo: HloPane | null = null;
 
   constructor(
     readonly view: TraceView,
@@ -62,7 +68,7 @@ class TreeWidget {
   #toolbar(): HTMLElement {
     const { signal } = this.view;
     const { structure } = this.#model;
-    const select = h("select", { "aria-label": "Figure" });
+    const select = this.#figures;
     for (const { key, text } of structure.figures) select.append(h("option", { value: key }, text));
     on(select, signal, { change: () => this.#chooseFigure(select.value as FigureKey) });
     const { n_ops, n_named } = structure.meta;
@@ -95,13 +101,21 @@ class TreeWidget {
     else if (kind === "graph") {
       this.#graph ??= new GraphPane(this.#model, this.#listeners, this.view.signal);
       this.#place.replaceChildren(this.#graph.element);
+    } else if (kind === "hlo") {
+      this.#hlo ??= new HloPane(this.view, this.#hlos);
+      this.#place.replaceChildren(this.#hlo.element);
     } else {
       const panes = kind === "op" ? [this.#table.element] : [this.#icicle.element, this.#table.element];
       this.#place.replaceChildren(...panes);
     }
     this.#place.dataset.kind = kind;
+    this.#figures.hidden = kind === "hlo";
     this.#showSides();
     this.#search.search();
+  }
+
+  get #hlos(): readonly HloGraphMeta[] {
+    return this.view.data.meta.hlo_graphs ?? [];
   }
 
   #whyEmpty(kind: ViewKind): HTMLElement | null {
@@ -115,6 +129,12 @@ class TreeWidget {
     if (kind === "graph" && meta.no_edges) {
       const reason = `What feeds what is unknown because ${meta.no_edges}`;
       return emptyState("No graph of ops in this profile", reason, isStored ? WITH_GRAPH : CAPTURE, signal);
+    }
+    if (kind === "hlo" && this.#hlos.length === 0) {
+      if (this.view.data.nRows("hlo_ops") === 0)
+        return emptyState("No XLA program in this capture", "XLA compiled nothing that ran here:", COMPILED, signal);
+      const reason = "What its XLA programs are made of is unknown: the trace does not hold them.";
+      return emptyState("No HLO in this capture", reason, "", signal);
     }
     return null;
   }
@@ -132,13 +152,14 @@ class TreeWidget {
     const { figure, kind, structure } = this.#model;
     const keys = ["accelerator_micros", "cpu_micros"] as const;
     const hasBoth = keys.every((key) => structure.figures.some((known) => known.key === key));
-    this.#sides.hidden = figure.key !== "micros" || kind === "graph" || !hasBoth;
+    this.#sides.hidden = figure.key !== "micros" || kind === "graph" || kind === "hlo" || !hasBoth;
   }
 
   #draw(): void {
     const { kind } = this.#model;
     if (this.#whyEmpty(kind) !== null) return;
     if (kind === "graph") this.#graph?.draw();
+    else if (kind === "hlo") this.#hlo?.follow();
     else {
       if (kind !== "op") this.#icicle.draw();
       this.#table.draw();
@@ -157,10 +178,9 @@ class TreeWidget {
     if (!this.#model.select(link.selection)) return;
     const { kind } = this.#model;
     if (this.#whyEmpty(kind) !== null) return;
-    if (kind === "graph") {
-      this.#graph?.update();
-      return;
-    }
+    if (kind === "graph") this.#graph?.update();
+    if (kind === "hlo") this.#hlo?.follow();
+    if (kind === "graph" || kind === "hlo") return;
     if (kind !== "op") this.#icicle.draw();
     this.#table.update();
     this.#revealSelected();
@@ -177,6 +197,7 @@ class TreeWidget {
 
   #goTo(node: number): void {
     if (this.#model.kind === "graph") this.#graph?.reveal(node);
+    else if (this.#model.kind === "hlo") this.view.link.setSelection(this.#model.opsToSelect(node));
     else {
       if (this.#model.kind !== "op") {
         this.#icicle.reveal(node);
@@ -191,6 +212,7 @@ class TreeWidget {
     const { hover } = this.view.link;
     const { kind } = this.#model;
     if (kind === "graph") this.#graph?.setHover(hover);
+    else if (kind === "hlo") this.#hlo?.setHover(hover);
     else {
       this.#icicle.setHover(hover);
       this.#table.setHover(hover);
@@ -213,7 +235,7 @@ export const treeView: TraceBuilder = {
     } else if (meta === undefined || meta.names.length === 0) view.root.append(noOps(view.signal));
     else new TreeWidget(view, new Structure(meta));
   },
-  needs: ["structure", "steps"],
+  needs: ["structure", "hlo_graphs", "steps"],
   forRange: ["occurrences"],
   ofHost: OPS_OF_HOST,
 };
