@@ -39,7 +39,7 @@ def within_01(ratios: pd.Series) -> bool:
 def test_steps(prof: tfprof.Profile) -> None:
     assert set(prof.steps["source"]) <= {"marker", "inferred"}
     parts = [name for name in prof.steps if name.endswith("_ms") and name not in ("start_ms", "step_time_ms")]
-    assert len(parts) == 9
+    assert len(parts) == 13
     assert prof.steps[parts].sum(axis=1).to_numpy() == pytest.approx(prof.steps["step_time_ms"].to_numpy())
 
 
