@@ -74,7 +74,7 @@ def test_copies_are_copies() -> None:
         )
     )
     steps = prof.steps.iloc[0]
-    assert (steps["input_ms"], steps["output_ms"]) == (0.007, 0.003)
+    assert (steps["copy_to_device_ms"], steps["output_ms"]) == (0.007, 0.003)
     assert "x" in set(graph.ops["name"])
 
 

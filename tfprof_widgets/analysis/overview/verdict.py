@@ -53,7 +53,7 @@ _OTHER = {
 }
 _COMPUTE = {
     True: "Compute-bound: the {device} computes in {part} of {whole} ms a step ({share}).",
-    False: "Compute-bound: the CPU runs ops, and the runtime around them, in {part} of {whole} ms a step ({share}).",
+    False: "Compute-bound: ops on the CPU, with the runtime around them, take {part} of {whole} ms a step ({share}).",
 }
 
 

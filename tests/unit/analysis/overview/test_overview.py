@@ -255,7 +255,7 @@ def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
     ms = dict.fromkeys(GUIDE_CATEGORIES, 0.0) | {"host_compute": 7.61, "other": 0.64}
     assert (
         judge(ms, 8.25, has_device=False).sentence
-        == "Compute-bound: the CPU runs ops, and the runtime around them, in 7.61 of 8.25 ms a step (92 %)."
+        == "Compute-bound: ops on the CPU, with the runtime around them, take 7.61 of 8.25 ms a step (92 %)."
     )
     ms |= {"host_compute": 3.0, "other": 5.25}
     verdict = judge(ms, 8.25, has_device=False)
