@@ -35,9 +35,12 @@ MARKED_KINDS = (
 LOOPING_KIND = "lstm_fit"
 """A marked capture in which XProf sees no step, because a loop of TensorFlow runs inside."""
 CPU_KINDS = (*MARKED_KINDS, LOOPING_KIND)
-H100_KINDS = ("h100_eager", "h100_lstm", "h100_cnn_input", "h100_resnet_xla", "h100_transformer_xla")
-"""Captures by this package: ops run one by one, a recurrent net, a net that waits for one sequential `map`, and two that XLA
-compiled."""
+H100_KINDS = (
+    *("h100_eager", "h100_lstm", "h100_cnn_input", "h100_resnet_mixed", "h100_resnet_xla", "h100_transformer_xla"),
+    *("h100_transformer_loop", "h100_oom"),
+)
+"""Captures by this package: ops run one by one, a recurrent net, a net that waits for one sequential `map`, a ResNet with and
+without XLA, a transformer with and without, and one that ran out of memory before its first step."""
 GPU_KINDS = ("v100", *H100_KINDS)
 KINDS = (*CPU_KINDS, *GPU_KINDS)
 UNMARKED_KINDS = ("keras_bare", "function_loop", "eager_loop")

@@ -106,7 +106,8 @@ def test_ops_untouched_by_the_quirks_equal_xprof_directly(kind: str, case_of: Ca
             assert ours.loc[name, "total_self_time_us"] == row["total_self_time"]
             assert ours.loc[name, "occurrences"] == row["occurrences"]
             assert ours.loc[name, "eager"] == (row["eager"] == "Eager")
-    assert compared >= (1 if kind == "h100_eager" else 5)  # without a graph, XProf counts little but allocations
+    # Without a graph, and where every op runs on the device, XProf counts little but allocations.
+    assert compared >= {"h100_eager": 1, "h100_transformer_loop": 2}.get(kind, 5)
 
 
 @every_kind

@@ -110,7 +110,7 @@ def test_where_nobody_marked_a_step_xprof_has_none(kind: str, case_of: Callable[
     assert set(case.results.steps.frame["source"]) == {"inferred"}
 
 
-@pytest.mark.parametrize("kind", [*CPU_KINDS, *H100_KINDS])
+@pytest.mark.parametrize("kind", [kind for kind in (*CPU_KINDS, *H100_KINDS) if kind != "h100_oom"])
 def test_the_categories_of_every_step_add_up_to_its_time(kind: str, case_of: Callable[[str], Case]) -> None:
     steps = case_of(kind).results.steps
     assert len(steps.frame) > 5
