@@ -92,10 +92,11 @@ def _windows(table: StepTable, session: int, first_ps: int, last_ps: int) -> tup
     """
     steps = np.flatnonzero(table.session == session)
     steps = steps[np.argsort(table.start_ps[steps], kind="stable")]
-    reach = np.maximum.accumulate(np.append(first_ps, table.end_ps[steps]))
-    low, high = np.maximum(table.start_ps[steps], np.append(0, reach[1:-1])[: len(steps)]), table.end_ps[steps]
-    between = reach, np.append(table.start_ps[steps], last_ps)
-    step = np.append(steps, np.full(len(reach), -1))
+    begins, high = table.start_ps[steps], table.end_ps[steps]
+    reach = np.maximum.accumulate(high)
+    low = np.append(begins[:1], np.maximum(begins[1:], reach[:-1]))
+    between = np.maximum(first_ps, np.append(first_ps, reach)), np.minimum(last_ps, np.append(begins, last_ps))
+    step = np.append(steps, np.full(len(reach) + 1, -1))
     start, end = np.append(low, between[0]), np.append(high, between[1])
     order = np.argsort(start, kind="stable")
     order = order[end[order] > start[order]]

@@ -105,6 +105,23 @@ def test_each_device_has_its_own_gaps() -> None:
     ]
 
 
+def test_a_device_that_begins_late_waits_in_the_steps_before() -> None:
+    main = (train(0, 40, 0), train(40, 40, 1), train(80, 40, 2), launch(90, 5, 1))
+    frame = idle_of(main, (ran(95, 5, 1),))
+    assert rows(frame.drop_duplicates("gap"), "step", "start_ms", "gap_us") == [
+        (0, 0, 40),
+        (1, 0.04, 40),
+        (2, 0.08, 15),
+        (2, 0.1, 20),
+    ]
+
+
+def test_after_the_last_work_of_a_device_nothing_lies_between_steps() -> None:
+    main = (train(0, 40, 0), launch(10, 5, 1), train(60, 40, 1))
+    frame = idle_of(main, (ran(15, 5, 1),))
+    assert "outside" not in set(frame["position"])
+
+
 def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> None:
     calls = (launch(0, 1, 1), launch(2, 1, 2), launch(4, 1, 3), launch(40, 1, 4))
     whole = trace(
