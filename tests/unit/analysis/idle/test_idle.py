@@ -133,6 +133,13 @@ def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> 
     assert call_ps.tolist() == [10**6] * 4
 
 
+def test_where_no_kernel_is_described_nobody_knows_the_queue() -> None:
+    kernels = tuple(event("kern", at, 20, correlation_id=U(i)) for i, at in ((1, 15), (2, 60)))
+    frame = idle_of((train(0, 100), launch(10, 5, 1), launch(12, 3, 2)), kernels).drop_duplicates("gap")
+    assert frame["launch_us"].tolist()[:2] == [5, 3]
+    assert frame["queue_depth"].isna().all()
+
+
 def test_a_kernel_is_told_how_it_was_launched() -> None:
     calls = (launch(0, 1, 1), launch(2, 3, 2))
     stream = line("Stream #1", ran(3, 10, 1), ran(13, 10, 2), ran(50, 10, 9))
