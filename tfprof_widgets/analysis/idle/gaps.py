@@ -59,11 +59,10 @@ def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> G
         table: its steps.
         work: what hosts did, see `host_work`.
     """
-    events = device_events(trace, types)
-    owner, n = dense_codes(trace.plane_id[events], trace.session_id[events])
-    found = [
-        _of_device(trace, types, table, work, events[owner == k]) for k in range(n)
-    ]  # bounded by devices and sessions
+    every = DeviceWork.of(trace, device_events(trace, types))
+    owner, n = dense_codes(trace.plane_id[every.event], trace.session_id[every.event])
+    launches = (DeviceWork(every.event[owner == k], every.call[owner == k]) for k in range(n))
+    found = [_of_device(trace, types, table, work, one) for one in launches]  # bounded by devices and sessions
     none = np.empty(0, np.int64)
     columns = {one.name: [none, *(getattr(gaps, one.name) for gaps in found)] for one in fields(Gaps)}
     first = np.cumsum([0, *(int(gaps.gap.max(initial=-1)) + 1 for gaps in found)])
@@ -71,10 +70,9 @@ def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> G
     return Gaps(**{name: np.concatenate(column) for name, column in columns.items()})
 
 
-def _of_device(trace: Trace, types: UInt8, table: StepTable, work: HostWork, events: Int64) -> Gaps:
+def _of_device(trace: Trace, types: UInt8, table: StepTable, work: HostWork, launches: DeviceWork) -> Gaps:
     """The gaps of one device in one session, of what it ran there."""
-    launches, session = DeviceWork.of(trace, events), int(trace.session_id[events[0]])
-    events = launches.event
+    events, session = launches.event, int(trace.session_id[launches.event[0]])
     step, low, high = _windows(table, session, int(trace.start_ps[events[0]]), int(trace.ends(events).max()))
     one = np.zeros(len(step), np.int64)
     window, span = overlaps(one, low, high, np.zeros(len(events), np.int64), trace.start_ps[events], trace.ends(events))
