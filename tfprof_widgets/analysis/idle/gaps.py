@@ -73,6 +73,7 @@ def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> G
 def _of_device(trace: Trace, types: UInt8, table: StepTable, work: HostWork, launches: DeviceWork) -> Gaps:
     """The gaps of one device in one session, of what it ran there."""
     events, session = launches.event, int(trace.session_id[launches.event[0]])
+    work = work.of_session(session, table.session)
     step, low, high = _windows(table, session, int(trace.start_ps[events[0]]), int(trace.ends(events).max()))
     one = np.zeros(len(step), np.int64)
     window, span = overlaps(one, low, high, np.zeros(len(events), np.int64), trace.start_ps[events], trace.ends(events))
