@@ -66,9 +66,10 @@ class HostWork:
     def of_session(self, session: int, session_of_step: Int64) -> HostWork:
         """What of it was done in one session, of which there may be hundreds."""
         own, steps = self.session == session, session_of_step[self.of_steps.step] == session
-        columns = (getattr(self, one)[own] for one in ("session", "line", "start_ps", "end_ps", "part"))
         of_steps = Pieces(*(getattr(self.of_steps, one.name)[steps] for one in fields(Pieces)))
-        return HostWork(*columns, of_steps)
+        return HostWork(
+            self.session[own], self.line[own], self.start_ps[own], self.end_ps[own], self.part[own], of_steps
+        )
 
 
 def charge(
