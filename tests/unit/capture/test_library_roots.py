@@ -115,3 +115,23 @@ def test_what_begins_with_the_name_of_a_root_is_not_in_it() -> None:
     assert is_below("/kit/six.py", roots)
     assert not is_below("/usr/lib/site-packages-demo/a.py", roots)
     assert not is_below("/kit/six.pyx", roots)
+
+
+def test_what_else_lies_on_the_path_harms_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path / "sound", "sound")
+    damaged = installed(tmp_path / "damaged", "damaged")
+    (damaged.parent.parent / "damaged-1.0.dist-info" / "RECORD").write_bytes(b"\xff\xfe,,\n")
+    gone = tmp_path / "gone"
+    looked = Path.glob
+
+    def glob(self: Path, pattern: str) -> Iterator[Path]:
+        if self == gone:
+            raise OSError(107, "Transport endpoint is not connected")
+        return iter(looked(self, pattern))
+
+    monkeypatch.setattr(Path, "glob", glob)
+    odd: list[object] = [b"bytes", Path("here"), 5, [], str(gone), str(tmp_path / "damaged"), str(tmp_path / "sound")]
+    monkeypatch.setattr(sys, "path", [*odd, *sys.path])
+    look_for_libraries()
+    assert not is_user_file(str(tmp_path / "sound" / "sound" / "__init__.py"))
+    assert is_user_file(str(tmp_path / "gone" / "work.py"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...trace.source_map import SourceMap, is_framework_path
 
 _LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python\d[^/]*/")
-_GENERATED = re.compile(r"^<(?!ipython-input|stdin>|string>)")
+_GENERATED = re.compile(r"^<(?!ipython-input|stdin>|string>)|__autograph_generated_file")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
@@ -35,7 +35,7 @@ class UserFiles:
         if path in self.noted:
             return self.noted[path]
         path = path.replace("\\", "/")
-        if not path or _GENERATED.match(path):
+        if not path or _GENERATED.search(path):
             return False
         if self.roots and _ABSOLUTE.match(path):
             return not any(path == root or path.startswith(f"{root}/") for root in self.roots)

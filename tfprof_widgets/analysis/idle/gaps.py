@@ -59,11 +59,10 @@ def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> G
         table: its steps.
         work: what hosts did, see `host_work`.
     """
-    events = device_events(trace, types)
-    owner, n = dense_codes(trace.plane_id[events], trace.session_id[events])
-    found = [
-        _of_device(trace, types, table, work, events[owner == k]) for k in range(n)
-    ]  # bounded by devices and sessions
+    every = DeviceWork.of(trace, device_events(trace, types))
+    owner, n = dense_codes(trace.plane_id[every.event], trace.session_id[every.event])
+    launches = (DeviceWork(every.event[owner == k], every.call[owner == k]) for k in range(n))
+    found = [_of_device(trace, types, table, work, one) for one in launches]  # bounded by devices and sessions
     none = np.empty(0, np.int64)
     columns = {one.name: [none, *(getattr(gaps, one.name) for gaps in found)] for one in fields(Gaps)}
     first = np.cumsum([0, *(int(gaps.gap.max(initial=-1)) + 1 for gaps in found)])
@@ -71,10 +70,10 @@ def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> G
     return Gaps(**{name: np.concatenate(column) for name, column in columns.items()})
 
 
-def _of_device(trace: Trace, types: UInt8, table: StepTable, work: HostWork, events: Int64) -> Gaps:
+def _of_device(trace: Trace, types: UInt8, table: StepTable, work: HostWork, launches: DeviceWork) -> Gaps:
     """The gaps of one device in one session, of what it ran there."""
-    launches, session = DeviceWork.of(trace, events), int(trace.session_id[events[0]])
-    events = launches.event
+    events, session = launches.event, int(trace.session_id[launches.event[0]])
+    work = work.of_session(session, table.session)
     step, low, high = _windows(table, session, int(trace.start_ps[events[0]]), int(trace.ends(events).max()))
     one = np.zeros(len(step), np.int64)
     window, span = overlaps(one, low, high, np.zeros(len(events), np.int64), trace.start_ps[events], trace.ends(events))
@@ -92,10 +91,11 @@ def _windows(table: StepTable, session: int, first_ps: int, last_ps: int) -> tup
     """
     steps = np.flatnonzero(table.session == session)
     steps = steps[np.argsort(table.start_ps[steps], kind="stable")]
-    reach = np.maximum.accumulate(np.append(first_ps, table.end_ps[steps]))
-    low, high = np.maximum(table.start_ps[steps], np.append(0, reach[1:-1])[: len(steps)]), table.end_ps[steps]
-    between = reach, np.append(table.start_ps[steps], last_ps)
-    step = np.append(steps, np.full(len(reach), -1))
+    begins, high = table.start_ps[steps], table.end_ps[steps]
+    reach = np.maximum.accumulate(high)
+    low = np.append(begins[:1], np.maximum(begins[1:], reach[:-1]))
+    between = np.maximum(first_ps, np.append(first_ps, reach)), np.minimum(last_ps, np.append(begins, last_ps))
+    step = np.append(steps, np.full(len(reach) + 1, -1))
     start, end = np.append(low, between[0]), np.append(high, between[1])
     order = np.argsort(start, kind="stable")
     order = order[end[order] > start[order]]

@@ -82,7 +82,7 @@ def _launch(trace: Trace, kernel: Int64) -> tuple[Float64, Float64]:
     """How long the calls took that launched some kernels, and their queue depth; NaN unknown."""
     call_ps, queued = launch_calls(trace, np.maximum(kernel, 0))
     is_known = (kernel >= 0) & (call_ps >= 0)
-    return np.where(is_known, call_ps / PS_PER_US, np.nan), np.where(is_known, queued, np.nan)
+    return np.where(is_known, call_ps / PS_PER_US, np.nan), np.where(is_known & (queued >= 0), queued, np.nan)
 
 
 def _texts(labels: Sequence[str], codes: Int64) -> pd.Series:

@@ -30,7 +30,7 @@ def launch_calls(trace: Trace, event: Int64) -> tuple[Int64, Int64]:
     Returns:
         For each how long the call took that launched it, and how many kernels that ran before it on its device had not ended
         when that call began: of one that is 0 the device had run dry, and waited for the call. Both are -1 where the trace
-        does not tell.
+        does not tell, the second also for a device of which it describes no kernel.
     """
     call = compute_launches(trace).call_of(event)
     kernels = kernel_events(trace)
@@ -44,5 +44,6 @@ def launch_calls(trace: Trace, event: Int64) -> tuple[Int64, Int64]:
         )
         n_before = np.searchsorted(np.sort(trace.start_ps[own]), trace.start_ps[event[wanted]])
         n_done = np.searchsorted(np.sort(trace.ends(own)), trace.start_ps[call[wanted]], side="right")
-        call_ps[wanted], queued[wanted] = trace.duration_ps[call[wanted]], np.maximum(n_before - n_done, 0)
+        call_ps[wanted] = trace.duration_ps[call[wanted]]
+        queued[wanted] = np.maximum(n_before - n_done, 0) if len(own) else -1
     return call_ps, queued

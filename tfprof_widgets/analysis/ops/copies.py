@@ -29,7 +29,7 @@ _DIRECTIONS = {
     SpanType.HOST_TO_HOST: "host to host",
 }
 _KIND = re.compile(r"kind_(src|dst):(\w+)")
-_SIZE = re.compile(r"\bsize:([0-9]{1,18})\b")
+_SIZE = re.compile(r"\bsize:([0-9]{1,15})\b")
 _NO_TENSOR = "copy"
 """What TensorFlow calls the edge of a copy that Python asked for."""
 COPY_SUMS = ("occurrences", "bytes", "total_time_ms", "hidden_time_ms", "exposed_time_ms", "round_trips")

@@ -42,12 +42,14 @@ _TYPE = r"(?:tf32|bf16|f16|f32|f64|e4m3|e5m2|[iu]\d+)"
 _XMMA_TYPES = re.compile(rf"_{_TYPE}{_TYPE}(?=_)")
 """Of A and B, then of C and D, such as `_bf16bf16_bf16f32`; some name the inner type last, as `_f32f32_tf32f32`."""
 _SIXTEEN = re.compile(
-    r"half|fp16|bf16|float16|DF16|(?<![a-z])f16|fp8|e\dm\d|_(?:F8|B8|I8|[HB](?:HS|SS|HH|BS|BB|B|H)_)", re.I
+    r"half(?!_?pixel)|fp16|bf16|float16|DF16|(?<![a-z])f16|fp8|e\dm\d|_(?:F8|B8|I8|[HB](?:HS|SS|HH|BS|BB|B|H)_)", re.I
 )
 _SIXTY_FOUR = re.compile(r"[dz](?:884|1688|16816)|dmma|f64|double", re.I)
 _THIRTY_TWO = re.compile(r"f32|tfloat32|s1688", re.I)
 _PRODUCTS = ("dot", "convolution")
 _F16, _F32, _F64, _BF16 = 10, 11, 12, 16
+_WIDE = (4, 5, 8, 9, _F64, 15, 18)
+"""Types of HLO of 32 bits or more that no Tensor Core multiplies for XLA: integers, float64 and complex numbers."""
 _LEAST_CAPABILITY = {_F16: (7, 0), _BF16: (8, 0), _F32: (8, 0)}
 """By type of HLO: from which compute capability on Tensor Cores multiply it (float32 as TF32)."""
 _SHAPE_BYTES = {"half": 2, "bfloat16": 2, "float": 4, "double": 8}
@@ -79,7 +81,7 @@ def _xmma_unit(kernel: str) -> ComputeUnit:
         return ComputeUnit.TENSOR_TF32
     if "f64" in types:
         return ComputeUnit.TENSOR_OTHER
-    return ComputeUnit.TENSOR_16 if re.search(r"f16|e\dm\d|[iu]8", types) else ComputeUnit.VECTOR_32
+    return ComputeUnit.TENSOR_16 if re.search(r"f16|e\dm\d|[iu][48]", types) else ComputeUnit.VECTOR_32
 
 
 def _tensor_unit(kernel: str) -> ComputeUnit:
@@ -148,11 +150,12 @@ def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64
     found = np.full(len(rows), ComputeUnit.UNKNOWN, np.uint8)
     for plane in np.unique(trace.plane_id[rows[types >= 0]]).tolist():
         stats = trace.planes[plane].stats
-        capability = tuple(int(stats.get(f"compute_cap_{part}", 0)) for part in ("major", "minor"))
+        told = (stats.get(f"compute_cap_{part}", 0) for part in ("major", "minor"))
+        capability = tuple(part if isinstance(part, int) else 0 for part in told)
         own = (trace.plane_id[rows] == plane) & (types >= 0)
         for dtype in np.unique(types[own]).tolist():
-            narrow = dtype not in (_F32, _F64)
-            if capability >= _LEAST_CAPABILITY.get(dtype, (7, 5)) and dtype != _F64:
+            narrow = dtype not in (_F32, *_WIDE)
+            if capability >= _LEAST_CAPABILITY.get(dtype, (7, 5)) and dtype not in _WIDE:
                 unit = ComputeUnit.TENSOR_16 if narrow else ComputeUnit.TENSOR_TF32
             else:
                 unit = ComputeUnit.VECTOR_16 if narrow else ComputeUnit.VECTOR_32
@@ -166,7 +169,7 @@ def _product_type(modules: HloModules, row: int) -> int:
     while todo:
         one = todo.pop()
         if modules.opcode[one] in _PRODUCTS:
-            operand = modules.operand[modules.operand_offsets[one]]
+            operand = next(iter(modules.operands(one)), -1)
             return int(modules.dtype[operand]) if operand >= 0 else -1
         for computation in modules.called[modules.called_offsets[one] : modules.called_offsets[one + 1]].tolist():
             if computation not in seen:
@@ -207,7 +210,7 @@ def _width_of_shapes(text: str) -> ComputeUnit:
     n_bytes = {2: 0, 4: 0, 8: 0}
     for kind, sizes in _SHAPE.findall(text):
         width = _SHAPE_BYTES[kind]
-        n_bytes[width] += width * math.prod(int(size) for size in sizes.split(",") if size)
+        n_bytes[width] += width * math.prod(int(size[:18]) for size in sizes.split(",") if size)
     if not any(n_bytes.values()):
         return ComputeUnit.UNKNOWN
     return ComputeUnit.VECTOR_16 if n_bytes[2] > n_bytes[4] + n_bytes[8] else ComputeUnit.VECTOR_32

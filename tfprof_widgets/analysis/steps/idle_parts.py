@@ -5,12 +5,12 @@ Source: semantics 3.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from ...trace.stat_shapes import ranges
-from ...trace.trace import Int64, Trace, UInt8
+from ...trace.trace import Int64, SmallInt, Trace, UInt8
 from ..base.innermost import innermost
 from ..base.launches import compute_launches
 from .categories import OWN, Part
@@ -48,6 +48,7 @@ class DeviceWork:
 class HostWork:
     """What hosts did: on each thread, and for each step."""
 
+    session: SmallInt
     line: Int64
     start_ps: Int64
     end_ps: Int64
@@ -60,7 +61,15 @@ class HostWork:
     def of(cls, trace: Trace, parts: UInt8, of_steps: Pieces) -> HostWork:
         """Tell from the parts of host events what each thread does at every instant."""
         event, start, end = innermost(trace, parts != NONE)
-        return cls(trace.line_id[event].astype(np.int64), start, end, parts[event], of_steps)
+        return cls(trace.session_id[event], trace.line_id[event].astype(np.int64), start, end, parts[event], of_steps)
+
+    def of_session(self, session: int, session_of_step: Int64) -> HostWork:
+        """What of it was done in one session, of which there may be hundreds."""
+        own, steps = self.session == session, session_of_step[self.of_steps.step] == session
+        of_steps = Pieces(*(getattr(self.of_steps, one.name)[steps] for one in fields(Pieces)))
+        return HostWork(
+            self.session[own], self.line[own], self.start_ps[own], self.end_ps[own], self.part[own], of_steps
+        )
 
 
 def charge(

@@ -81,7 +81,8 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
 
     Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
     but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies,
-    not compute (D1); bfloat16 is 16-bit (D9), and not the name alone tells (D13). Collective ops of hosts, and tensors sent
+    not compute (D1); bfloat16 is 16-bit (D9), and not the name alone tells (D13). What a device
+    describes as its kernel or copy is one, also where nothing tells of its call. Collective ops of hosts, and tensors sent
     to other tasks, are communication: there host compute as well.
     """
     host, stream = on_host(trace), on_stream(trace)
@@ -98,7 +99,8 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
         kinds = by_name(trace, _device_types, np.uint8)[trace.name_id]
         kinds[(kinds == SpanType.COMPUTE_32) & in_16_bits(units)] = SpanType.COMPUTE_16
-        types[stream & has_correlation] = kinds[stream & has_correlation]
+        ran = stream & (has_correlation | trace.has_stat("kernel_details") | trace.has_stat("memcpy_details"))
+        types[ran] = kinds[ran]
     stage = _root_stages(trace, host)
     types[stage & (types == SpanType.HOST_COMPUTE)] = SpanType.WAIT_INPUT
     types[host_markers(trace, grouping) | (host & _is_named_marker(trace))] = SpanType.NONE

@@ -29,7 +29,9 @@ def library_roots() -> tuple[str, ...]:
     An editable install is none of them: its folder is where the user works. They are looked for once, as they are asked for
     with every frame, and again after `look_for_libraries()`.
     """
-    return _library_roots(tuple(sys.path), tuple(_folder_of(name) for name in FRAMEWORKS))
+    # Import takes no notice of what else programs put there.
+    search_path = tuple(entry for entry in sys.path if isinstance(entry, str))
+    return _library_roots(search_path, tuple(_folder_of(name) for name in FRAMEWORKS))
 
 
 def look_for_libraries() -> None:
@@ -64,12 +66,15 @@ def _folder_of(name: str) -> str:
 
 def _installed_in(entry: str) -> Iterator[str]:
     """What installed distributions put into a folder: packages and modules, not all that lies there."""
-    if not any(Path(entry).glob("*.dist-info")):
+    try:
+        if not any(Path(entry).glob("*.dist-info")):
+            return
+        for one in distributions(path=[entry]):
+            for name in _top_level(one):
+                if (root := Path(entry, name)).exists():
+                    yield str(root)
+    except (OSError, ValueError):  # a folder of a server that is gone, a list of files that is damaged
         return
-    for one in distributions(path=[entry]):
-        for name in _top_level(one):
-            if (root := Path(entry, name)).exists():
-                yield str(root)
 
 
 def _top_level(installed: Distribution) -> set[str]:

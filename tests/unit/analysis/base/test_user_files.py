@@ -30,6 +30,7 @@ KNOWN = UserFiles.of_map(
         ("/home/me/lib/python3.12/site-packages/mine.py", True),
         ("/odd/generated.py", False),
         ("<frozen runpy>", False),
+        ("/tmp/__autograph_generated_file5x_a.py", False),
         ("<ipython-input-3-abc>", True),
         ("third_party/tensorflow/python/ops/nn.py", False),
         ("", False),
@@ -48,6 +49,7 @@ def test_the_roots_that_the_capture_noted_decide(path: str, is_users: bool) -> N
         ("/usr/local/lib/python3.12/dist-packages/einops/layers.py", False),
         ("/kit/keras/src/layers/layer.py", False),
         ("/tmp/ipykernel_1/2.py", True),
+        ("/tmp/__autograph_generated_file5x_a.py", False),
     ],
 )
 def test_without_them_the_path_tells_as_much_as_it_can(path: str, is_users: bool) -> None:

@@ -10,12 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import Event, U, event, line, plane, trace
+from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
 from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis.idle import gaps
 from tfprof_widgets.analysis.idle.launch_queue import kernel_events, launch_calls
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
+from tfprof_widgets.analysis.steps.composition import charged_pieces
+from tfprof_widgets.analysis.steps.idle_parts import DeviceWork, HostWork
+from tfprof_widgets.analysis.steps.step_pieces import Pieces
 from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.trace.trace import Int64, Trace
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 KERNELS_WITHOUT_GAP = ("device_compute", "device_to_device", "device_collectives")
@@ -105,6 +111,42 @@ def test_each_device_has_its_own_gaps() -> None:
     ]
 
 
+def test_a_device_that_begins_late_waits_in_the_steps_before() -> None:
+    main = (train(0, 40, 0), train(40, 40, 1), train(80, 40, 2), launch(90, 5, 1))
+    frame = idle_of(main, (ran(95, 5, 1),))
+    assert rows(frame.drop_duplicates("gap"), "step", "start_ms", "gap_us") == [
+        (0, 0, 40),
+        (1, 0.04, 40),
+        (2, 0.08, 15),
+        (2, 0.1, 20),
+    ]
+
+
+def test_after_the_last_work_of_a_device_nothing_lies_between_steps() -> None:
+    main = (train(0, 40, 0), launch(10, 5, 1), train(60, 40, 1))
+    frame = idle_of(main, (ran(15, 5, 1),))
+    assert "outside" not in set(frame["position"])
+
+
+def test_each_of_many_windows_costs_what_its_own_events_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    main, stream = TWO_KERNELS
+    planes = plane("/host:CPU", line("main", *main)), plane("/device:GPU:0", line("Stream #1", *stream))
+    windows = [
+        read_xspace(space(session(start_ns=EPOCH_NS + 10**6 * i, duration_us=100), *planes), host="h") for i in range(5)
+    ]
+    looked_at = []
+
+    def charged(whole: Trace, working: Pieces, work: HostWork, launches: DeviceWork, **more: Int64) -> Pieces:
+        looked_at.append((len(work.line), len(work.of_steps.step)))
+        return charged_pieces(whole, working, work, launches, **more)
+
+    monkeypatch.setattr(gaps, "charged_pieces", charged)
+    alone = Results(windows[0]).idle
+    frame = Results(merge_traces(windows)).idle
+    assert rows(frame, "step", "duration_us") == [(i, us) for i in range(5) for us in alone["duration_us"]]
+    assert looked_at == [looked_at[0]] * 6
+
+
 def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> None:
     calls = (launch(0, 1, 1), launch(2, 1, 2), launch(4, 1, 3), launch(40, 1, 4))
     whole = trace(
@@ -114,6 +156,13 @@ def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> 
     call_ps, queued = launch_calls(whole, kernel_events(whole))
     assert queued.tolist() == [0, 1, 2, 0]
     assert call_ps.tolist() == [10**6] * 4
+
+
+def test_where_no_kernel_is_described_nobody_knows_the_queue() -> None:
+    kernels = tuple(event("kern", at, 20, correlation_id=U(i)) for i, at in ((1, 15), (2, 60)))
+    frame = idle_of((train(0, 100), launch(10, 5, 1), launch(12, 3, 2)), kernels).drop_duplicates("gap")
+    assert frame["launch_us"].tolist()[:2] == [5, 3]
+    assert frame["queue_depth"].isna().all()
 
 
 def test_a_kernel_is_told_how_it_was_launched() -> None:

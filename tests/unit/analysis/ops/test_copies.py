@@ -104,6 +104,12 @@ def test_a_round_trip_ends_in_its_step(back_at: int, n: int) -> None:
     assert copies.set_index("direction")["round_trips"].to_dict() == {TO_HOST: 0, TO_DEVICE: n}
 
 
+def test_sizes_that_no_memory_has_add_up_to_none_below_0() -> None:
+    huge = {"memcpy_details": f"size:{'9' * 18}"}
+    copies = drawn(tuple(copy("MemcpyH2D", at, 1, 1, **huge) for at in range(0, 40, 2)))
+    assert copies["bytes"].tolist() == [0]
+
+
 def test_without_a_gpu_there_are_none_and_what_is_not_told_is_not_a_number() -> None:
     assert drawn().empty
     (row,) = drawn((event("MemcpyH2D", 0, 5, correlation_id=U(1)),)).to_dict("records")

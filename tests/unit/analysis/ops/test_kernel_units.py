@@ -70,6 +70,8 @@ NAMES = {
     "fmha_cutlassF_bf16_aligned_64x128_rf_sm80": TENSOR_16,
     "void cublasLt::splitKreduce_kernel<32, 16, int, float, __half, float, __half, false>": VECTOR_16,
     "void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float, false>": SILENT,
+    "sm80_xmma_gemm_i4i4_i4i32_f32_tn_n_tilesize128x128x64_stage3_warpsize2x2x1_kernel": TENSOR_16,
+    "void tensorflow::ResizeKernel<float, tensorflow::HalfPixelScaler>(float const*, int)": SILENT,
     "void cutlass__5x_cudnn::Kernel<cutlass__5x_cudnn::reduction::kernel::ReduceSplitK<bfloat16_t, 8>>": VECTOR_16,
     "void gemvNSP_kernel<__half, __half, __half, float, 1, 32, 4, 1024>": VECTOR_16,
     "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>": SILENT,
@@ -136,7 +138,7 @@ def test_shares_of_ops_layers_and_steps_are_those_of_their_kernels(
     assert steps["tensor_tf32_ratio"].mean() == pytest.approx(FOUND[name][1] / 100, abs=0.005)
 
 
-F16, F32, F64, BF16, F8, TUPLE = 10, 11, 12, 16, 20, 13
+S32, F16, F32, F64, C64, BF16, F8, TUPLE = 4, 10, 11, 12, 15, 16, 20, 13
 
 
 def array(kind: int) -> Any:
@@ -193,6 +195,8 @@ def units_of(*planes: Any) -> dict[str, str]:
         (F32, (7, 5), "Nvidia", "32-bit vector"),
         (F64, (9, 0), "Nvidia", "32-bit vector"),
         (F8, (9, 0), "Nvidia", "16-bit Tensor Core"),
+        (S32, (9, 0), "Nvidia", "32-bit vector"),
+        (C64, (9, 0), "Nvidia", "32-bit vector"),
         (BF16, (9, 4), "AMD", ""),
     ],
 )
@@ -203,6 +207,20 @@ def test_a_fusion_that_holds_a_product_has_its_type(
     assert units_of(metadata_plane({1: program(kind)}), device(ran, capability=capability, vendor=vendor)) == {
         "gemm_fusion_dot": unit
     }
+
+
+def test_a_product_without_operands_on_a_device_that_says_nonsense_of_itself_is_no_product() -> None:
+    empty = module("mod", computation("main", instruction("x", "parameter"), instruction("m", "dot")))
+    ran = of_program("fusion", 0, "m")
+    gpu = plane("/device:GPU:0", line("Stream #1", ran), compute_cap_major="x", compute_cap_minor=0.5)
+    assert units_of(metadata_plane({1: empty}), gpu) == {"fusion": "32-bit vector"}
+    gpu = plane("/device:GPU:0", line("Stream #1", of_program("f", 0, "dot_fusion")), compute_cap_major="x")
+    assert units_of(metadata_plane({1: program(F32)}), gpu) == {"f": "32-bit vector"}
+
+
+def test_a_size_of_thousands_of_digits_is_read_as_a_large_one() -> None:
+    ran = kernel("kern", 0, shape=f"half[{'9' * 6000}]")
+    assert units_of(device(ran)) == {"kern": "16-bit vector"}
 
 
 def test_a_matrix_times_a_vector_is_none_for_tensor_cores_whatever_the_program_says() -> None:

@@ -64,6 +64,13 @@ def test_a_copy_that_runs_on_the_device_comes_before_what_the_host_does() -> Non
     assert us(row) == {"copy_to_device": 35, "dispatch": 15, "kernel_launch": 20, "device_compute": 30}
 
 
+def test_work_that_the_device_describes_counts_where_nothing_tells_of_its_call() -> None:
+    kernel = event("kern", 20, 30, kernel_details="grid:1,1,1 block:1,1,1")
+    copied = event("MemcpyH2D", 60, 10, memcpy_details="size:4")
+    row = of(line("main", event("train", 0, 100, _r=1, step_num=0)), line("Stream #1", kernel, copied))
+    assert us(row) == {"dispatch": 60, "copy_to_device": 10, "device_compute": 30}
+
+
 def test_a_copy_beside_a_kernel_costs_nothing() -> None:
     row = step(launch(1, 4, 1), launch(5, 5, 2), kernels=(ran(5, 95, 1), ran(10, 20, 2, "MemcpyH2D")))
     assert us(row) == {"dispatch": 1, "kernel_launch": 4, "device_compute": 95}
