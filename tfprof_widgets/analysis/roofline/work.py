@@ -57,6 +57,7 @@ def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Flo
     # An op is judged by its mean: single executions of one that its memory just suffices for may be faster.
     taken, computing, moving = (np.bincount(op, values)[op] for values in (ps, peak_ps, moving_ps))
     is_cached, is_beyond = moving > taken, computing > taken
+    own_flops[is_beyond] = peak_ps[is_beyond] = np.nan
     least_ps = np.where(is_cached | is_beyond, np.nan, np.maximum(peak_ps, moving_ps))
     columns = {
         "ps": ps,

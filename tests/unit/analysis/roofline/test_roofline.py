@@ -122,8 +122,8 @@ def test_an_op_is_judged_by_its_mean() -> None:
 
 def test_what_computed_more_than_its_units_could_is_not_judged() -> None:
     found = row(drawn(compiled("gemm", 0, us(GEMM_FLOPS, TF32) / 2, GEMM)), "gemm")
-    assert found["bound"] == ""
-    assert math.isnan(found["roof_ratio"])
+    assert (found["bound"], found["known_ratio"]) == ("", 0)
+    assert all(math.isnan(found[name]) for name in ("roof_ratio", "mfu_ratio", "flops"))
 
 
 def test_a_call_of_something_unknown_and_an_op_without_a_program_are_not_known() -> None:
