@@ -86,7 +86,9 @@ def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Flo
 
 def _multiplies_8_bits(trace: Trace) -> Bool:
     """For each event whether its name tells of a product of 8 bits, up to twice as fast as the units of 16 that it counts for."""
-    found: Bool = by_name(trace, lambda names: [bool(_EIGHT_BITS.search(name)) for name in names], np.bool_)[trace.name_id]
+    found: Bool = by_name(trace, lambda names: [bool(_EIGHT_BITS.search(name)) for name in names], np.bool_)[
+        trace.name_id
+    ]
     return found
 
 
