@@ -127,7 +127,8 @@ class Profile:
     @property
     def roofline(self) -> pd.DataFrame:
         """Set against the peaks of its device, which `roof_ratio` is a part of. Float operations and bytes of compiled programs
-        are estimated from shapes, those of other ops are known where the capture noted their graph. Empty without a GPU.
+        are estimated from shapes, those of other ops are known where the capture noted their graph. Empty without a GPU, and
+        where the trace names no op.
 
         Raises:
             TfProfError: of a reduced profile, which has no single executions.
@@ -139,8 +140,8 @@ class Profile:
 
         Args:
             by: `"op"` as `roofline`; `"kernel"` for the rows of `kernels`; `"layer"`; or `"step"`, in their order, with the
-                float operations of a step over its whole time as `mfu_ratio`, NaN where those of less than 90 % of its time
-                on devices are known.
+                float operations of a step over its whole time as `mfu_ratio`, NaN where those and the peaks for
+                them are known of less than 90 % of its time on devices.
 
         Raises:
             ValueError: `by` is none of them.

@@ -137,11 +137,12 @@ class Run:
             work of the fusion (NaN around an op), and the names that it `reads`.
 
         Raises:
-            TfProfError: no such HLO op ran, or the trace does not hold its program, as a reduced profile does not.
+            TfProfError: no such HLO op ran, or the trace does not hold its program; or of a reduced profile, which holds none.
         """
         from ..analysis.ops.hlo_ops import hlo_op_graph
 
-        return hlo_op_graph(self.results.hlo_ops, self.results.units.hlo, name).frame
+        results = self.whole("compiled programs")
+        return hlo_op_graph(results.hlo_ops, results.units.hlo, name).frame
 
     @property
     def is_reduced(self) -> bool:

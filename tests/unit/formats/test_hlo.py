@@ -160,6 +160,12 @@ def test_calls_go_only_to_earlier_computations_so_that_no_cycle_exists() -> None
     assert np.diff(modules.called_offsets).tolist() == [0, 1]
 
 
+def test_no_instruction_reads_itself_so_that_no_cycle_exists() -> None:
+    blob = module("m", computation("main", instruction("a", "add", reads="a"), instruction("b", "add", reads="a b")))
+    modules = read_hlo_modules(trace(metadata_plane({1: blob})))
+    assert modules.operand.tolist() == [-1, 0, -1]
+
+
 def test_a_stack_frame_index_gives_the_whole_traceback() -> None:
     frames = MESSAGES["StackFrameIndex"](
         file_names=[b"train.py", b"keras.py"],

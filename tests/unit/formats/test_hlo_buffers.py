@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import trace
+from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.hlo.buffers import LiveBuffer, live_buffers
@@ -74,6 +74,15 @@ def test_parameters_outputs_and_constants_are_told_apart_and_stacks_of_threads_l
 @pytest.mark.parametrize("events", [((FREE, 1),), ((SHARE, 1, 1), (FREE, 1), (FREE, 1)), ((ALLOC, 99), (SHARE, 2, 98))])
 def test_events_of_a_damaged_heap_do_no_harm(events: tuple[tuple[int, ...], ...]) -> None:
     assert all(size >= 0 for size in live(program(*events, planned=10)).values())
+
+
+def test_sizes_that_no_machine_has_are_shares_of_a_whole_all_the_same() -> None:
+    """Of a damaged plan: their sum is beyond 64 bits."""
+    most = 2**63 - 1
+    ran = event("a", 0, 1, hlo_op="a", hlo_module="m", program_id=1)
+    blob = program(planned=most, is_constant=most, maybe_live_out=most)
+    table = Results(trace(metadata_plane({1: blob}), plane("/host:CPU", line("t", ran)))).program_memory
+    assert table["peak_ratio"].tolist() == pytest.approx([1 / 3] * 3)
 
 
 def test_a_program_without_a_plan_has_no_buffers() -> None:

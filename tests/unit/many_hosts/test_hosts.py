@@ -139,6 +139,13 @@ def test_a_reduced_profile_says_so(run: Path, reduced: tfprof.Profile) -> None:
     assert repr(prof).startswith("<Profile ")
 
 
+@pytest.mark.parametrize("member", ["roofline", "program_memory", "hlo_graph"])
+def test_what_needs_single_executions_says_which_profile_has_it(member: str, reduced: tfprof.Profile) -> None:
+    with pytest.raises(tfprof.TfProfError, match=r"open one of its hosts in full, prof\.host\(name\)"):
+        found = getattr(reduced, member)
+        found("fusion")
+
+
 def test_a_reduced_profile_is_saved_with_the_files_of_all_hosts(reduced: tfprof.Profile, tmp_path: Path) -> None:
     again = tfprof.load(reduced.save(tmp_path / "saved"))
     assert again.is_reduced

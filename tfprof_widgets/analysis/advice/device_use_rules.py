@@ -12,6 +12,7 @@ from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from ..steps.step_spans import SpanType
+from ..xla.command_buffers import graphs_switched_off
 from .advice import MEDIUM_GAIN, Advice, advise
 from .host_rules import LARGER_BATCH
 from .launch_rules import COMPILED
@@ -29,20 +30,26 @@ _COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
 
 
 def low_utilisation(run: Run) -> Iterator[Advice]:
-    """The devices compute for less than half of the step, and no other rule says why.
+    """The devices compute for less than half of the step, and no other rule says why; nor does a profiler that had XLA launch
+    kernels one by one.
 
     Gain: the share of the step time in which no device computes.
     """
     steps = run.steps
     busy = steps.ratio("device_compute")
-    if not steps.has_device or busy >= LOW or uneven(run) is not None:
+    if not steps.has_device or busy >= LOW or uneven(run) is not None or graphs_switched_off(run.trace).n_graphs:
         return
     busy_ms = steps.ms("device_compute")
     yield advise(
         "low_utilisation",
         f"The {steps.device} computes for {number(busy_ms)} of {number(steps.mean_ms)} ms a step: its utilisation is "
         f"{percent(busy)}.",
-        evidence={"busy_ms": busy_ms, "step_time_ms": steps.mean_ms, "utilisation_ratio": busy},
+        evidence={
+            "busy_ms": busy_ms,
+            "step_time_ms": steps.mean_ms,
+            "utilisation_ratio": busy,
+            "estimate": "all of the time in which it does not compute",
+        },
         fix=LARGER_BATCH + (f"# ops that run one after the other as one\n{COMPILED}" if run.can_be_compiled else ""),
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=1 - busy,

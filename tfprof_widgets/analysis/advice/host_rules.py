@@ -40,6 +40,12 @@ QUICK = 0.25
 the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
 LARGER_BATCH = "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)  # where batch_size is set\n"
 """A fix that several rules propose."""
+STEPS_IN_ONE_CALL = """\
+@tf.function
+def train(iterator):
+    for _ in tf.range(32):
+        train_step(next(iterator))"""
+"""Another, of loops that are not those of Keras."""
 
 
 def host_callback(run: Run) -> Iterator[Advice]:
@@ -265,7 +271,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
         fix=(
             LARGER_BATCH
             + "# with the same batch: several steps in one call of Python\n"
-            + "model.compile(..., steps_per_execution=32)"
+            + ("model.compile(..., steps_per_execution=32)" if run.is_keras_loop else STEPS_IN_ONE_CALL)
         ),
         selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=gain,

@@ -12,7 +12,7 @@ from ...trace.trace import Int64
 from ..base.wording import number, percent
 from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
-from .host_rules import LARGER_BATCH, host_callback
+from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL, host_callback
 
 if TYPE_CHECKING:
     from .run import Run
@@ -29,8 +29,8 @@ def train_step(batch): ...
 # Keras: model.compile(..., jit_compile=True)
 """
 """A fix that several rules propose for what XLA did not compile."""
-_KERAS_STEPS = ("one_step_on_", "multi_step_on_", "train_function", "OptionalHasValue")
 _GAPS_ALONE = "these are the gaps alone; fewer kernels take less time as well"
+_GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these take it in little more time as well"
 
 
 def idle_border(run: Run) -> Iterator[Advice]:
@@ -47,7 +47,6 @@ def idle_border(run: Run) -> Iterator[Advice]:
     border = steps.part("border", float(waited.mean()) - owned if len(steps) else 0.0)
     if border.ratio < MEDIUM_GAIN:
         return
-    is_keras = any(word in text for text in run.trace.strings for word in _KERAS_STEPS)
     yield advise(
         "idle_border",
         f"The {steps.device} idles {border} between the last kernel of a step and the first of the next, for Python, the "
@@ -55,14 +54,10 @@ def idle_border(run: Run) -> Iterator[Advice]:
         evidence=border.evidence,
         fix=(
             "model.compile(..., steps_per_execution=32)  # one call of Python, and one wait for its result, for 32 steps"
-            if is_keras
+            if run.is_keras_loop
             else "if step % 100 == 0:\n"
             "    print(float(loss))  # fetching a result waits for the device: not in every step\n"
-            "# or several steps in one call\n"
-            "@tf.function\n"
-            "def train(iterator):\n"
-            "    for _ in tf.range(32):\n"
-            "        train_step(next(iterator))"
+            f"# or several steps in one call\n{STEPS_IN_ONE_CALL}"
         ),
         selection=steps.usual(waited, view="timeline"),
         gain_ratio=border.ratio,
@@ -119,7 +114,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}
         | phases
         | ({"longest_before": layer} if layer else {})
-        | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {}),
+        | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
         fix=(COMPILED if run.can_be_compiled else "")
         + (
             LARGER_BATCH

@@ -23,7 +23,7 @@ TENSOR_CORE_SPEEDUP = 8.0
 HALF_SPEEDUP = 2.0
 """Of products in 16 bits over TF32 on the same Tensor Cores, and of what memory limits: half the bytes."""
 _WITHOUT_TENSOR_CORES = ("Fermi", "Kepler", "Maxwell", "Pascal")
-_TF32 = "TF32 Tensor Core"
+_TF32, _TENSOR_16 = "TF32 Tensor Core", "16-bit Tensor Core"
 _NEVER = re.compile(r"gemv|depthwise|dwconv", re.IGNORECASE)
 """Kernels of products for which Tensor Cores have no instruction."""
 
@@ -44,6 +44,8 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         return
     tf32 = time_ratio(kernels[kernels["unit"] == _TF32], kernels)
     slow = time_ratio(kernels[_without_tensor_cores(kernels)], kernels)
+    if time_ratio(kernels[kernels["unit"] == _TENSOR_16], kernels) > tf32 + slow:  # mixed precision is in use
+        return
     rest = 1 - tf32 - slow
     if rest > 0.5 and not run.is_compiled:
         return

@@ -20,7 +20,9 @@ from .python_gaps import PythonGap, python_gap
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
 
-_NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex")
+_NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective")
+_KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
+"""Functions of `fit`, `evaluate` and `predict`, which take `steps_per_execution`; `train_on_batch` calls `one_step_on_data`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,10 +114,16 @@ class Run:
 
     @cached_property
     def can_be_compiled(self) -> bool:
-        """Whether XLA compiled little, and could: it has no program for recurrent networks of cuDNN, Python and text."""
+        """Whether XLA compiled little, and could: it has no program for recurrent networks of cuDNN, Python, text and what
+        devices exchange."""
         scopes = self.results.op_scopes
         own = zip(scopes.type, scopes.is_input.tolist(), strict=True)
         return not self.is_compiled and not any(_NOT_IN_XLA.match(kind) for kind, is_input in own if not is_input)
+
+    @cached_property
+    def is_keras_loop(self) -> bool:
+        """Whether Keras calls the steps, as `fit` does."""
+        return any(word in text for text in self.trace.strings for word in _KERAS_STEPS)
 
     @cached_property
     def starves(self) -> bool:

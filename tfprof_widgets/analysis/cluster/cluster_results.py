@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import ClassVar
 from weakref import ref
@@ -43,6 +43,7 @@ from ..steps.steps import Steps
 from ..timeline.counters import Counters
 from ..tree.captured_graph import compute_captured_graph
 from ..tree.variables import compute_variables
+from ..xla.command_buffers import GraphsSwitchedOff
 from .columns import OWNER, Stack
 from .host_summary import HostSummary
 from .left_out import left_out
@@ -285,9 +286,12 @@ class ClusterResults(Totals):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the hosts did not travel, clocks that disagree, and which rules of the advice failed."""
+        """What of the hosts did not travel, CUDA graphs that a profiler switched off, clocks that disagree, and which rules of
+        the advice failed."""
         found = self.__dict__.get("_found_advice")
-        return (*left_out(self.summaries, self.sums), *self.clock_notices, *(() if found is None else found.notices))
+        graphs = GraphsSwitchedOff(**{one.name: self.sums[one.name] for one in fields(GraphsSwitchedOff)}).notice
+        told = (*left_out(self.summaries, self.sums), *((graphs,) if graphs else ()), *self.clock_notices)
+        return told if found is None else (*told, *found.notices)
 
     @property
     def _host_names(self) -> list[str]:

@@ -19,6 +19,7 @@ from ..advice.engine import FoundAdvice
 from ..hosts.roles import HostFacts
 from ..ops.ops import idle_by_side
 from ..overview.idle import idle_times
+from ..xla.command_buffers import graphs_switched_off
 from .columns import PackedFrame, interned
 from .exchanges import summarize_communication
 from .host_advice import host_advice
@@ -118,6 +119,7 @@ def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
             **n_pieces,
             **idle_times(trace, results.occurrences),
             **idle_by_side(results.occurrences),
+            **vars(graphs_switched_off(trace)),
             "n_events": trace.n_events,
             "n_threads": results.environment.n_threads,
             "n_active_devices": results.environment.n_active_devices,

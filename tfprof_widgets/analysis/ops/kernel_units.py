@@ -14,7 +14,7 @@ import re
 import numpy as np
 
 from ...formats.hlo.modules import HloModules
-from ...trace.trace import Bool, Int64, Trace, UInt8
+from ...trace.trace import Bool, Float64, Int64, Trace, UInt8
 from ..base.compute_units import ComputeUnit, on_tensor_cores
 from ..base.event_names import by_name
 from ..steps.step_spans import on_stream
@@ -169,9 +169,9 @@ def _product_type(modules: HloModules, row: int) -> int:
     while todo:
         one = todo.pop()
         if modules.opcode[one] in _PRODUCTS:
-            operand = next(iter(modules.operands(one)), -1)
-            return int(modules.dtype[operand]) if operand >= 0 else -1
-        for computation in modules.called[modules.called_offsets[one] : modules.called_offsets[one + 1]].tolist():
+            first = next(iter(modules.operands(one)), -1)
+            return int(modules.dtype[first]) if first >= 0 else -1
+        for computation in modules.callees(one):
             if computation not in seen:
                 seen.add(computation)
                 low, high = modules.instruction_offsets[computation : computation + 2].tolist()
@@ -190,9 +190,8 @@ def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
     is_held = modules.operand >= 0
     is_narrow = np.isin(modules.dtype, (_F16, _BF16))
 
-    def read_and_written(n_bytes: Int64) -> Int64:
-        read = np.bincount(owner[is_held], n_bytes[modules.operand[is_held]], minlength=len(n_bytes))
-        return n_bytes + read.astype(np.int64)
+    def read_and_written(n_bytes: Int64) -> Float64:
+        return n_bytes + np.bincount(owner[is_held], n_bytes[modules.operand[is_held]], minlength=len(n_bytes))
 
     narrow = 2 * read_and_written(np.where(is_narrow, modules.n_bytes, 0)) > read_and_written(modules.n_bytes)
     width = np.where(narrow, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)

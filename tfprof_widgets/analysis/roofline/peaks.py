@@ -7,6 +7,7 @@ have, or that does not describe itself, has no peaks: they are NaN.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -57,6 +58,10 @@ _ARCHITECTURES: dict[tuple[object, object], _Rates] = {
     (12, 0): _Rates(1024, 512, 256, 256),
 }
 """By compute capability."""
+_HALF_RATE = re.compile(r"GeForce|\bL[24]0\b")
+"""Cards that add up products of 16 bits in 32 bits at half the rate of others of their architecture."""
+_UNLIKE_OTHERS = re.compile(r"\bH20\b")
+"""Cards whose Tensor Cores are slower than those of their architecture, by what the data sheet does not derive from clocks."""
 
 
 def peaks_of(stats: Mapping[str, object]) -> Peaks:
@@ -64,10 +69,10 @@ def peaks_of(stats: Mapping[str, object]) -> Peaks:
     n_bytes = _number(stats, "memory_bandwidth")
     rates = _ARCHITECTURES.get((stats.get("compute_cap_major"), stats.get("compute_cap_minor")))
     cycles = _number(stats, "clock_rate") * 1e3 * _number(stats, "core_count")
-    if rates is None or stats.get("device_vendor", "Nvidia") != "Nvidia":
+    name = str(stats.get("gpu_device_name", ""))
+    if rates is None or _UNLIKE_OTHERS.search(name) or stats.get("device_vendor", "Nvidia") != "Nvidia":
         return Peaks(bytes_per_s=n_bytes)
-    # A GeForce adds up products of 16 bits in 32 bits at half the rate of the cards for data centres.
-    tensor = cycles * rates.tensor_clock * (0.5 if "GeForce" in str(stats.get("gpu_device_name", "")) else 1.0)
+    tensor = cycles * rates.tensor_clock * (0.5 if _HALF_RATE.search(name) else 1.0)
     return Peaks(
         tensor_16=tensor * rates.tensor_16,
         tensor_32=tensor * rates.tensor_32,

@@ -29,7 +29,7 @@ RooflineRows = Literal["op", "kernel", "layer", "step"]
 COLUMNS = TABLES["roofline"].names
 _PS_PER_S = 1e12
 _MOSTLY = 0.9
-"""Of the time on devices, for how much the float operations must be known to tell a step's share of the peak."""
+"""Of the time on devices, for how much float operations and peaks must be known to tell a step's share of the peak."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +107,7 @@ class Roofline:
         steps = self.steps.frame if len(self.work) else self.steps.frame.iloc[:0]
         sums = _sums(self.work, self.steps.event_step[self.work["event"]]).reindex(steps.index, fill_value=0.0)
         frame = _table(sums, name=steps["name"])
-        is_known = sums["flops_ps"].to_numpy() >= _MOSTLY * sums["ps"].to_numpy()
+        is_known = sums["peaked_ps"].to_numpy() >= _MOSTLY * sums["ps"].to_numpy()
         peak = np.array([self.peak_of_host.get(host, np.nan) for host in steps["host"].tolist()], np.float64)
         share = sums["flops"].to_numpy() / (steps["duration_ps"].to_numpy() / _PS_PER_S * peak)
         return frame.assign(mfu_ratio=np.where(is_known, share, np.nan))

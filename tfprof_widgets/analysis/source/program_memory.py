@@ -49,7 +49,7 @@ def compute_program_memory(
     of_devices_last = np.argsort(shares.is_device, kind="stable").tolist()
     number = {shares.name[op]: op for op in of_devices_last}
     op = np.array([number.get(name, -1) if name else -1 for name, _ in ops], np.int64)
-    whole = found.groupby("program_id")["n_bytes"].transform("sum")
+    whole = found["n_bytes"].astype(np.float64).groupby(found["program_id"]).transform("sum")
     table = pd.DataFrame(
         {
             "program_id": found["program_id"],

@@ -3,7 +3,7 @@
 Our estimates from shapes, for traces that carry no figures of their own; where XLA's HloCostAnalysis is simple they are its:
 
 - operands plus result, of a call of a library without the room that it works in. What only renames moves none.
-- a slice reads what it gives, an update reads and writes what it changes.
+- a slice reads what it gives, an update reads and writes what it changes; a scatter reads what it adds to as well.
 - a fusion moves its operands and its result; of an operand that it only slices the slices, of a result that it only updates
   what it changes.
 - a convolution whose stride is beyond its window reads what the window meets.
@@ -34,15 +34,22 @@ def estimate_bytes(modules: HloModules) -> Float64:
     n_bytes = own + np.bincount(reader, weights=modules.n_bytes[operand], minlength=len(own))
     for convolution in modules.convolutions:
         n_bytes[convolution.instruction] -= _skipped_bytes(modules, convolution)
-    sliced, updated = np.isin(opcode, _SLICES), opcode == "dynamic-update-slice"
+    sliced, updated, added = np.isin(opcode, _SLICES), opcode == "dynamic-update-slice", _is_scatter(modules, opcode)
     n_bytes[sliced] = 2 * own[sliced]
-    update = _operand(modules, np.flatnonzero(updated), 1)
-    own[updated] = np.where(update >= 0, modules.n_bytes[update], own[updated])
+    for rows, slot in ((np.flatnonzero(updated), 1), (np.flatnonzero(added), 2)):
+        update = _operand(modules, rows, slot)
+        own[rows] = np.where(update >= 0, np.minimum(modules.n_bytes[update], own[rows]), own[rows])
     n_bytes[updated] = 2 * own[updated]
+    n_bytes[added] -= 2 * (modules.n_bytes[added] - own[added])
     fused = np.flatnonzero((opcode == "fusion") & (np.diff(modules.called_offsets) == 1))
     n_bytes[fused] -= _spared_bytes(modules, opcode, own)[modules.called[modules.called_offsets[fused]]]
     n_bytes[np.isin(opcode, FREE)] = 0.0
-    return n_bytes
+    return np.maximum(n_bytes, 0.0)  # of a damaged module a parameter may be larger than what stands for it
+
+
+def _is_scatter(modules: HloModules, opcode: Int64) -> Bool:
+    """Which add one array to parts of another."""
+    return np.asarray((opcode == "scatter") & (np.diff(modules.operand_offsets) == 3))
 
 
 def _skipped_bytes(modules: HloModules, convolution: Convolution) -> float:
@@ -61,15 +68,17 @@ def _spared_bytes(modules: HloModules, opcode: Int64, written: Float64) -> Float
     """Of the parameters and the result of each computation what it neither reads nor writes."""
     n = modules.n_instructions
     reader, is_first, operand = _reads(modules)
-    is_slice = is_first & np.isin(opcode, _SLICES)[reader]
-    is_update = is_first & (opcode == "dynamic-update-slice")[reader]
+    added = _is_scatter(modules, opcode)
+    updated = (opcode == "dynamic-update-slice") | added
+    is_slice = is_first & (np.isin(opcode, _SLICES) | added)[reader]
+    is_update = is_first & updated[reader]
     is_read_whole = np.bincount(operand[~(is_slice | is_update)], minlength=n) > 0
     is_read_partly = np.bincount(operand[is_slice | is_update], minlength=n) > 0
     slices = np.bincount(operand[is_slice], weights=written[reader[is_slice]], minlength=n)
     spared: Float64 = np.where(is_read_partly & ~is_read_whole, np.maximum(modules.n_bytes - slices, 0), 0.0)
     spared[opcode != "parameter"] = 0.0
     results = np.unique(np.append(modules.root[modules.root >= 0], operand[_is_root_tuple(modules, opcode)[reader]]))
-    updates = results[opcode[results] == "dynamic-update-slice"]
+    updates = results[updated[results]]
     spared[updates] = modules.n_bytes[updates].astype(np.float64) - written[updates]
     return np.asarray(np.bincount(modules.computation, weights=spared, minlength=len(modules.root)), np.float64)
 

@@ -8,7 +8,7 @@ that is simple:
 - calls of cuBLAS and cuDNN: as the `dot` and the `convolution` that they do, which multiply padding as well; what else a
   custom call does is not known.
 - `reduce`: one flop per element that vanishes (for each part of a variadic one); `reduce-window`: one per element of the
-  window but the first; both times the flops of the reducer.
+  window but the first; `scatter`: one per element that it adds; all times the flops of the reducer.
 - element-wise opcodes: one flop per element of the result; those that XLA counts as transcendental (`exp`, `tanh`, ...): none.
 - `fusion`, `call`: the sum over the called computation. Everything else: none.
 """
@@ -118,7 +118,10 @@ def _add_called(modules: HloModules, opcode: Int64, flops: Float64, in_elements:
             flops[row] = inner * max(in_elements[row] - modules.n_elements[row] / n_parts, 0.0)
         elif kind == "reduce-window":
             flops[row] = inner * (modules.window_elements[row] - 1) * modules.n_elements[row] / n_parts
-        elif kind == "map" or kind in ("all-reduce", "reduce-scatter", "select-and-scatter", "scatter"):
+        elif kind == "scatter":  # one a value that it adds, as the last operand has them
+            added = next(reversed(modules.operands(row)), -1)
+            flops[row] = inner * modules.n_elements[row if added < 0 else added]
+        elif kind == "map" or kind in ("all-reduce", "reduce-scatter", "select-and-scatter"):
             flops[row] = inner * modules.n_elements[row]
 
 

@@ -78,7 +78,7 @@ def _of_module(program: int, module: Any) -> Iterator[LiveBuffer]:
             n_live += sizes[buffer_id]
             yield live(buffer_id, "temporary", sizes[buffer_id])
     if n_planned > n_live:
-        yield LiveBuffer(program, "", (), "unused" if n_live else "temporary", n_planned - n_live)
+        yield LiveBuffer(program, "", (), "unused" if n_live else "temporary", min(n_planned - n_live, MAX_SIZE))
 
 
 def _kind(allocation: Any) -> str:

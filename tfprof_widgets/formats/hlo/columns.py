@@ -80,11 +80,11 @@ class HloColumns:
     def _add_instruction(self, instruction: Any, computation: int, known: _Known) -> None:
         row = len(self._rows)
         shape, opcode = instruction.shape, _text(instruction.opcode)
-        known.row[instruction.id], known.shape[instruction.id] = row, shape
         dims = shape.dimensions
         self._dims += dims
         self._layout += layout_of(shape)
-        operands = [known.row.get(id_, -1) for id_ in instruction.operand_ids]
+        operands = [known.row.get(id_, -1) for id_ in instruction.operand_ids]  # before it is known: none reads itself
+        known.row[instruction.id], known.shape[instruction.id] = row, shape
         called = [known.computation[id_] for id_ in instruction.called_computation_ids if id_ in known.computation]
         self._operands += operands
         self._called += called

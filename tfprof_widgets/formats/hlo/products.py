@@ -32,7 +32,14 @@ def contracted(instruction: Any) -> tuple[int, ...] | None:
         config = json.loads(instruction.backend_config)
         gemm = config.get("gemm_backend_config", config)
         return tuple(int(dim) for dim in gemm["dot_dimension_numbers"]["lhs_contracting_dimensions"])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # of another version, or damaged
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):  # of another version, or damaged
         return None
 
 

@@ -149,7 +149,7 @@ def test_launches_that_only_a_profiler_makes_are_no_fault() -> None:
     drawn = PLANTED["launches of short kernels"][0]
     graphs = ("WARNING: CommandBuffer disabled when profiling", 1, 985)
     assert "small_batch" in rules(gpu_run(**drawn).advice)
-    assert not {"small_batch", "launch_bound"} & {*rules(gpu_run(**drawn, host=[graphs]).advice)}
+    assert not {"small_batch", "launch_bound", "low_utilisation"} & {*rules(gpu_run(**drawn, host=[graphs]).advice)}
 
 
 def test_what_xla_compiled_is_not_to_be_compiled() -> None:
@@ -159,6 +159,40 @@ def test_what_xla_compiled_is_not_to_be_compiled() -> None:
         found = gpu_run(kernels, launches=launches, op="adam/mul:Mul", kernel_stats=stats, **VOLTA).advice
         assert found[0].rule == rule
         assert any("jit_compile=True" in one.fix for one in found) == (not stats)
+
+
+@pytest.mark.parametrize("kind", ["CudnnRNNV3", "NcclAllReduce", "CollectiveReduceV2"])
+def test_a_larger_batch_wins_more_than_the_gaps_of_what_xla_has_no_program_for(kind: str) -> None:
+    kernels = [(f"k{i}", 100 * i + 95, 5.0) for i in range(9)]
+    launches = [("cuLaunchKernel", 100 * i + 85, 9) for i in range(9)]
+    found = gpu_run(kernels, launches=launches, ops={"k3": f"net/other:{kind}"}, **VOLTA).advice
+    assert (found[0].rule, found[0].bound) == ("small_batch", "about")
+    assert "jit_compile" not in found[0].fix
+
+
+LOOPS = {
+    "__inference_multi_step_on_iterator_2305": "steps_per_execution",
+    "__inference_one_step_on_data_2305": "def train(iterator)",  # train_on_batch, which takes one step
+    "while/cond/OptionalHasValue:OptionalHasValue": "def train(iterator)",
+}
+
+
+@pytest.mark.parametrize("ran", LOOPS)
+def test_only_where_keras_calls_the_steps_it_can_be_told_to_call_several_at_once(ran: str) -> None:
+    (border,) = gpu_run([(HALF, 10, 490)], host=[(ran, 1, 2)], **VOLTA).advice
+    assert border.rule == "idle_border"
+    assert LOOPS[ran] in border.fix
+    assert sum(fix in border.fix for fix in {*LOOPS.values()}) == 1
+
+
+def test_where_products_are_made_in_16_bits_none_is_told_to_make_them_so() -> None:
+    """Of a network whose optimizer takes most of the time."""
+    ops = {"update": "net/relu/Relu:Relu"}
+    drawn = {"ops": ops, "kernel_stats": {"hlo_op": "fusion.1", "hlo_module": "step"}}
+    named = {True: HALF, False: TF32}
+    for is_half, name in named.items():
+        found = gpu_run([(name, 10, 60), ("update", 70, 920)], **drawn, **AMPERE).advice
+        assert ("low_precision_unused" in rules(found)) != is_half
 
 
 def test_kernels_of_fewer_blocks_than_multiprocessors_are_told() -> None:

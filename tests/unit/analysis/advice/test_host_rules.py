@@ -218,6 +218,7 @@ def test_steps_of_short_ops_are_a_small_batch() -> None:
     assert (advice.rule, advice.severity) == ("small_batch", "high")
     assert advice.evidence["ops_per_step"] == 45
     assert "8 * batch_size" in advice.fix
+    assert "steps_per_execution" not in advice.fix  # Keras does not call these steps
 
 
 def test_one_long_op_among_short_ones_is_work_enough() -> None:

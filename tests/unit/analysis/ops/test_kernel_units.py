@@ -223,6 +223,26 @@ def test_a_size_of_thousands_of_digits_is_read_as_a_large_one() -> None:
     assert units_of(device(ran)) == {"kern": "16-bit vector"}
 
 
+def test_a_product_of_a_damaged_module_has_no_type() -> None:
+    """It reads nothing, and one whose sizes are beyond what 64 bits count."""
+    most = MESSAGES["Shape"](element_type=BF16, dimensions=[2**61])
+    drawn = module(
+        "mod",
+        computation("product", instruction("m", "dot")),
+        computation(
+            "main",
+            instruction("x", "parameter", shape=most),
+            instruction("sum", "add", reads="x x", shape=most),
+            instruction("dot_fusion", "fusion", calls="product"),
+        ),
+    )
+    ran = [of_program("gemm_fusion_dot", 0, "dot_fusion"), of_program("sum", 10, "sum")]
+    assert units_of(metadata_plane({1: drawn}), device(*ran)) == {
+        "gemm_fusion_dot": "32-bit vector",
+        "sum": "16-bit vector",
+    }
+
+
 def test_a_matrix_times_a_vector_is_none_for_tensor_cores_whatever_the_program_says() -> None:
     ran = of_program("gemv_kernel", 0, "dot_fusion")
     assert units_of(metadata_plane({1: program(BF16)}), device(ran)) == {"gemv_kernel": "16-bit vector"}

@@ -32,6 +32,8 @@ def card(name: str, capability: tuple[int, int], cores: int, mhz: int, gb_per_s:
         (card("Tesla V100-SXM2-16GB", (7, 0), 80, 1530, 898), 125, math.nan, 15.7),
         (card("Tesla T4", (7, 5), 40, 1590, 320), 65, math.nan, 8.1),
         (card("NVIDIA L4", (8, 9), 58, 2040, 300), 121, 60.5, 30.3),
+        (card("NVIDIA L40", (8, 9), 142, 2490, 864), 181, 90.5, 90.5),
+        (card("NVIDIA L40S", (8, 9), 142, 2520, 864), 366, 183, 91.6),
         (card("NVIDIA A10", (8, 6), 72, 1695, 600), 125, 62.5, 31.2),
         (card("NVIDIA GeForce RTX 4090", (8, 9), 128, 2520, 1008), 165, 82.6, 82.6),
         (card("NVIDIA B200", (10, 0), 148, 1965, 7672), 2250, 1125, 74.5),
@@ -52,6 +54,7 @@ def test_peaks_are_those_of_the_data_sheets(
     [
         {"compute_cap_major": 99},
         {"device_vendor": "AMD"},
+        {"gpu_device_name": "NVIDIA H20"},
         {"core_count": 0},
         {"clock_rate": "fast"},
         {"clock_rate": None},

@@ -47,6 +47,7 @@ PROGRAM = module(
         instruction("who", "custom-call", (1_000_000,), reads="v", op="net/who/Who:Who"),
     ),
 )
+FP8 = "nvjet_sm90_qqtst_128x128_128x6_1x2_h_bz_coopA_TNT"
 GEMM = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n"
 REDUCE = "void cublasLt::splitKreduce_kernel<32, 16>"
 
@@ -122,8 +123,8 @@ def test_an_op_is_judged_by_its_mean() -> None:
 
 def test_what_computed_more_than_its_units_could_is_not_judged() -> None:
     found = row(drawn(compiled("gemm", 0, us(GEMM_FLOPS, TF32) / 2, GEMM)), "gemm")
-    assert found["bound"] == ""
-    assert math.isnan(found["roof_ratio"])
+    assert (found["bound"], found["known_ratio"]) == ("", 0)
+    assert all(math.isnan(found[name]) for name in ("roof_ratio", "mfu_ratio", "flops"))
 
 
 def test_a_call_of_something_unknown_and_an_op_without_a_program_are_not_known() -> None:
@@ -159,6 +160,15 @@ def test_a_device_that_nobody_knows_has_rates_without_a_roof() -> None:
     assert found["bound"] == ""
     assert math.isnan(found["roof_ratio"])
     assert math.isnan(found["mfu_ratio"])
+
+
+def test_a_product_of_8_bits_has_rates_without_a_roof() -> None:
+    """It may be twice as fast as one of 16; the kernel beside it, which adds up its parts, says nothing of its peak."""
+    results = drawn(compiled("gemm", 0, 10, FP8, scope=5), compiled("gemm", 20, 10, REDUCE, scope=5))
+    found = row(results, "gemm")
+    assert (found["flops"], found["bound"]) == (GEMM_FLOPS, "")
+    assert math.isnan(found["mfu_ratio"])
+    assert results.roofline.by("step")["mfu_ratio"].isna().all()
 
 
 def test_layers_have_their_share_of_what_their_ops_do() -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.builders import event, line, plane, trace
+from tests.unit.analysis.cluster.comparison import Both
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.xla.command_buffers import graphs_switched_off
 from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.merging import with_host
 
 OFF = "WARNING: CommandBuffer disabled when profiling"
 
@@ -23,6 +25,13 @@ def test_calls_inside_a_graph_that_was_switched_off_are_counted_apart() -> None:
     (notice,) = Results(drawn).notices
     assert "2 of 3 calls" in notice
     assert "XLA_FLAGS=--xla_enable_command_buffers_during_profiling=true" in notice
+
+
+def test_a_run_of_many_hosts_is_told_the_sum_of_them() -> None:
+    launches = [event("cuLaunchKernel", at, 1, correlation_id=at) for at in (2, 5, 20)]
+    drawn = trace(plane("/host:CPU", line("t", event(OFF, 0, 10), *launches)))
+    reduced = Both.of_traces([with_host(drawn, host) for host in ("a", "b")]).reduced
+    assert [notice for notice in reduced.notices if "2 CUDA graphs kernel by kernel: 4 of 6 calls" in notice]
 
 
 def test_a_run_whose_graphs_stayed_is_told_nothing() -> None:

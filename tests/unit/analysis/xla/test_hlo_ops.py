@@ -235,6 +235,35 @@ def test_a_fusion_moves_the_slices_that_it_reads_and_what_it_changes() -> None:
     assert costs(X, y, more, inner=read_too)[1] == 1600.0
 
 
+TABLE = (
+    instruction("table", "parameter", (1000, 20)),
+    instruction("at", "parameter", (3, 1)),
+    instruction("rows", "parameter", (3, 20)),
+)
+
+
+def test_a_scatter_moves_what_it_adds_and_not_the_table() -> None:
+    """The gradient of an embedding: 240 bytes read with 12 of indices, 240 of the table read and written."""
+    alone = instruction("o", "scatter", (1000, 20), reads="table at rows", calls="inner")
+    assert costs(*TABLE, alone, inner=ADD) == (60, 3 * 240 + 12)
+    outer = [instruction(f"of_{one.name}", "parameter", one.dims) for one in TABLE]
+    fusion = instruction("o", "fusion", (1000, 20), reads="of_table of_at of_rows", calls="fused")
+    drawn = module(
+        "m",
+        computation("add", *ADD),
+        computation("fused", *TABLE, instruction("sum", "scatter", (1000, 20), reads="table at rows", calls="add")),
+        computation("main", *outer, fusion),
+    )
+    found = estimate_costs(read_hlo_modules(trace(metadata_plane({1: drawn}))))
+    assert (found.flops[-1], found.bytes_accessed[-1]) == (60, 3 * 240 + 12)
+
+
+def test_no_op_of_a_damaged_module_moves_less_than_nothing() -> None:
+    """A fusion slices a parameter that is larger than the operand it stands for."""
+    inner = (instruction("p", "parameter", (10**9,)), instruction("s", "slice", (8,), reads="p"))
+    assert costs(X, instruction("o", "fusion", reads="x", calls="inner"), inner=inner)[1] == 0
+
+
 def library_call(name: str, target: str, product: tuple[int, ...], reads: str, **more: Any) -> Instruction:
     """A custom call of two results: a product, and room to work in."""
     array, room = (
@@ -254,7 +283,10 @@ def test_a_call_of_cublas_costs_what_its_product_costs(config: dict[str, Any]) -
     assert costs(left, right, call) == (2 * 3 * 4 * 5 * 6, 4 * (3 * 4 * 5 + 3 * 5 * 6 + 3 * 4 * 6))
 
 
-@pytest.mark.parametrize("config", [b"", b"[]", b"{", b'{"dot_dimension_numbers": 3}', b"[" * 100_000])
+ENDLESS = b'{"dot_dimension_numbers": {"lhs_contracting_dimensions": [1e999]}}'
+
+
+@pytest.mark.parametrize("config", [b"", b"[]", b"{", b'{"dot_dimension_numbers": 3}', b"[" * 100_000, ENDLESS])
 def test_a_call_that_does_not_say_what_it_sums_over_has_no_figure(config: bytes) -> None:
     flops, _ = costs(X, library_call("c", "__cublas$gemm", (10, 10), "x x", backend_config=config))
     assert np.isnan(flops)
