@@ -112,4 +112,4 @@ def test_a_part_of_a_step_tells_what_it_is_and_a_click_chooses_the_step(page: Pa
 
 def test_the_legend_names_the_parts_of_steps(page: Page) -> None:
     shown = timeline(page).locator(".tl-colors [role=listitem]").all_inner_texts()
-    assert shown[:3] == ["Input", "Host compute", "Communication"]
+    assert shown[:3] == ["Input", "Host compute", "Python, dispatch"]

@@ -25,7 +25,8 @@ def test_samples_are_of_the_line_that_runs() -> None:
     assert n > 20
     columns = sampler.columns(table)
     assert set(table.files) == {__file__}
-    assert {"spin", "<lambda>"} >= set(table.frames["function"])
+    own = "test_samples_are_of_the_line_that_runs"  # it runs for an instant before and after
+    assert {"spin"} <= set(table.frames["function"]) <= {"spin", "<lambda>", own}
     assert columns["time_ns"] == sorted(columns["time_ns"])
     assert len(columns["frame"]) == n
     sampler.start()
