@@ -14,10 +14,11 @@ from ..steps.step_spans import on_stream
 
 
 def kernel_events(trace: Trace) -> Int64:
-    """The kernels that ran on streams of devices, without copies and what fills memory; rows of the trace."""
+    """The kernels, and CUDA graphs, that ran on streams of devices, without copies and what fills memory; rows of the trace."""
     details = trace.string_stat("kernel_details")
     says_nothing = details == trace.string_ids.get("", -2)
-    return np.flatnonzero(on_stream(trace) & (details >= 0) & ~says_nothing & (trace.duration_ps > 0))
+    is_kernel = ((details >= 0) & ~says_nothing) | trace.has_stat("cuda_graph_exec_id")
+    return np.flatnonzero(on_stream(trace) & is_kernel & (trace.duration_ps > 0))
 
 
 def launch_calls(trace: Trace, event: Int64) -> tuple[Int64, Int64]:

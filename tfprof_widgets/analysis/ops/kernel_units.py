@@ -102,6 +102,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
     is_kernel = on_stream(trace) & (trace.has_stat("correlation_id") | trace.has_stat("kernel_details"))
     is_kernel &= ~_named(trace, _NOT_COMPUTE) & _by_plane(trace, (_NVIDIA, _AMD))
+    is_kernel &= ~trace.has_stat("cuda_graph_exec_id")  # a whole CUDA graph, of whose kernels nothing is told
     rows = np.flatnonzero(is_kernel)
     if not len(rows):
         return units

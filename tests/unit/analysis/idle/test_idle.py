@@ -158,6 +158,14 @@ def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> 
     assert call_ps.tolist() == [10**6] * 4
 
 
+def test_a_cuda_graph_that_runs_keeps_the_queue_from_running_dry() -> None:
+    calls = (launch(0, 1, 1), launch(20, 1, 2))
+    graph = event("CudaGraph", 2, 50, correlation_id=U(1), cuda_graph_exec_id=U(7))
+    stream = line("Stream #1", graph, ran(55, 10, 2))
+    frame = Results(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
+    assert rows(frame, "name", "queue_depth", "starved_ratio") == [("kern", 1, 0)]
+
+
 def test_where_no_kernel_is_described_nobody_knows_the_queue() -> None:
     kernels = tuple(event("kern", at, 20, correlation_id=U(i)) for i, at in ((1, 15), (2, 60)))
     frame = idle_of((train(0, 100), launch(10, 5, 1), launch(12, 3, 2)), kernels).drop_duplicates("gap")

@@ -218,6 +218,13 @@ def test_a_product_without_operands_on_a_device_that_says_nonsense_of_itself_is_
     assert units_of(metadata_plane({1: program(F32)}), gpu) == {"f": "32-bit vector"}
 
 
+def test_of_a_cuda_graph_as_a_whole_nobody_knows_what_it_computes_on() -> None:
+    graph = event("CudaGraph", 10, 80, correlation_id=U(2), cuda_graph_exec_id=U(7))
+    main = plane("/host:CPU", line("main", event("train", 0, 100, _r=1, step_num=0)))
+    (step,) = Results(read_xspace(space(main, device(kernel("nvjet_tst", 2), graph)))).steps.frame.itertuples()
+    assert (step.tensor_16bit_ratio, step.vector_32bit_ratio) == (1, 0)
+
+
 def test_a_size_of_thousands_of_digits_is_read_as_a_large_one() -> None:
     ran = kernel("kern", 0, shape=f"half[{'9' * 6000}]")
     assert units_of(device(ran)) == {"kern": "16-bit vector"}
