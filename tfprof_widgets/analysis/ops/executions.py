@@ -41,7 +41,10 @@ def device_executions(
     loose = np.flatnonzero(kind == _OF_RUN)
     if len(loose):
         number[loose] = _runs(trace, rows[loose], op[loose], launches.call_of(rows[loose]), group)
-    return dense_codes(op, trace.session_id[rows], trace.plane_id[rows], kind, number)[0]
+    # A kernel of a CUDA graph may have the annotation under which the graph was made, the same each time it is launched.
+    graph, call = (int_stat_at(trace, key, rows) for key in ("cuda_graph_id", "correlation_id"))
+    launch = np.where(graph != 0, call, 0)
+    return dense_codes(op, trace.session_id[rows], trace.plane_id[rows], kind, number, launch)[0]
 
 
 def _runs(trace: Trace, rows: Int64, op: Int64, call: Int64, group: SmallInt) -> Int64:

@@ -62,6 +62,18 @@ def test_a_custom_call_of_several_kernels_moves_its_bytes_once(capture_of: Calla
     assert calls["memory_bandwidth_gibps"].tolist() == pytest.approx(gibps.tolist())
 
 
+def test_each_launch_of_a_cuda_graph_executes_its_ops_anew() -> None:
+    def ran(at: float, launch: int) -> Event:
+        told = {"tf_op": "net/dense:MatMul", "scope_range_id": 5, "cuda_graph_id": U(9), "correlation_id": U(launch)}
+        return event("gemm", at, 5, kernel_details="regs:1", **told)
+
+    stream = line(
+        "Stream #1", *(ran(at + part, launch) for launch, at in enumerate((0, 100, 200), 1) for part in (0, 6))
+    )
+    results = Results(trace(plane("/host:CPU", line("main")), plane("/device:GPU:0", stream)))
+    assert results.ops[["name", "occurrences", "avg_time_us"]].to_numpy().tolist() == [["net/dense", 3, 10]]
+
+
 def test_kernels_of_eager_ops_know_them_and_their_calls_run_nothing_on_the_host(
     capture_of: Callable[[str], Path],
 ) -> None:
