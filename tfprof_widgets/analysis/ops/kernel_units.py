@@ -192,7 +192,8 @@ def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
     is_narrow = np.isin(modules.dtype, (_F16, _BF16))
 
     def read_and_written(n_bytes: Int64) -> Float64:
-        return n_bytes + np.bincount(owner[is_held], n_bytes[modules.operand[is_held]], minlength=len(n_bytes))
+        read = np.bincount(owner[is_held], n_bytes[modules.operand[is_held]], minlength=len(n_bytes))
+        return np.add(n_bytes, read, dtype=np.float64)
 
     narrow = 2 * read_and_written(np.where(is_narrow, modules.n_bytes, 0)) > read_and_written(modules.n_bytes)
     width = np.where(narrow, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
