@@ -33,7 +33,7 @@ steps: a training step, by start
     copy_to_device_ms       float  a copy to the device runs, and no kernel
     output_ms               float  a copy from the device runs, and no kernel
     kernel_launch_ms        float  the device idles until what it runs next is launched: in that call or op, or on the way
-    dispatch_ms             float  Python, the eager runtime and the executor, between ops; the device idles
+    dispatch_ms             float  Python, the eager runtime and the executor, before and between ops; the device idles
     host_compute_ms         float  ops compute on the CPU; the device idles
     input_ms                float  waiting for data
     sync_ms                 float  the host waits for the device, which has nothing to do

@@ -39,7 +39,7 @@ _SENTENCES = {
     "input": "Input-bound: the {who} waits {part} of {whole} ms a step for data ({share}).",
     "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms a step ({share}).",
     "copy_to_device": "Copy-bound: the {device} waits {part} of {whole} ms a step for copies from the host ({share}).",
-    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms a step for Python and dispatch, between ops ({share}).",
+    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms a step for Python and dispatch ({share}).",
     "kernel_launch": "Launch-bound: the {device} idles {part} of {whole} ms a step until kernels are launched ({share}).",
     "sync": "Host-bound: in {part} of {whole} ms a step the host waits for a {device} that has nothing to do ({share}).",
     "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms a step ({share}).",
