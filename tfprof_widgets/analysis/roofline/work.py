@@ -31,7 +31,8 @@ def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Flo
         occurrences: the executions.
         flops: for each unit of `occurrences` the float operations of one execution, NaN where not known.
         n_bytes: the bytes, likewise.
-        span_type: for each event its `SpanType`: copies from and to a host are bound by neither roof, and left out.
+        span_type: for each event its `SpanType`: copies from and to a host, and what devices exchange, are bound by neither
+            roof, and left out.
 
     Returns:
         `op` (row of the table of units) and `event`, and sums that are 0 where nothing is known: `ps`; `runs`, the part of
@@ -43,7 +44,7 @@ def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Flo
         `UNIT_PS` by `ComputeUnit`.
     """
     is_gpu = trace.on_planes([plane.name.startswith("/device:GPU:") for plane in trace.planes])
-    is_work = is_gpu & ~np.isin(span_type, (SpanType.HOST_TO_DEVICE, SpanType.DEVICE_TO_HOST))
+    is_work = is_gpu & ~np.isin(span_type, (SpanType.HOST_TO_DEVICE, SpanType.DEVICE_TO_HOST, SpanType.COLLECTIVES))
     rows = np.flatnonzero(is_work[occurrences.event])
     op, execution = occurrences.op[rows].astype(np.int64), occurrences.execution[rows]
     ps = occurrences.duration_ps[rows].astype(np.float64)

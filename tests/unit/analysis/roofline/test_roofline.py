@@ -154,6 +154,12 @@ def test_copies_from_and_to_the_host_are_bound_by_neither_roof() -> None:
     assert frame["time_ratio"].tolist() == [1]
 
 
+def test_what_devices_exchange_is_bound_by_neither_roof() -> None:
+    exchanged = compiled("sum", 0, 50, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+    frame = drawn(exchanged, compiled("gemm", 100, 10, GEMM)).roofline.frame
+    assert frame["name"].tolist() == ["gemm"]
+
+
 def test_a_device_that_nobody_knows_has_rates_without_a_roof() -> None:
     found = row(drawn(compiled("gemm", 0, 10, GEMM), device_vendor="Nvidia"), "gemm")
     assert found["flop_rate_tflops"] == pytest.approx(GEMM_FLOPS / 10e-6 / 1e12)
