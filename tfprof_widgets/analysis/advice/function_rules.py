@@ -142,9 +142,15 @@ def compilation(run: Run) -> Iterator[Advice]:
             "step_time_ms": steps.median_ms,
         },
         fix=(
-            "model.fit(dataset.take(2))  # or call the step twice: trace and compile first\n"
+            "model.fit(dataset.take(2))  # trace and compile first\n"
             "with tfprof.profile() as prof:  # then capture what later steps take\n"
             "    model.fit(dataset)"
+            if run.is_keras_loop
+            else "for batch in dataset.take(2):\n"
+            "    train_step(batch)  # trace and compile first\n"
+            "with tfprof.profile() as prof:  # then capture what later steps take\n"
+            "    for batch in tfprof.trace_steps(dataset):\n"
+            "        train_step(batch)"
         ),
         selection=step_highlight(all_steps, at, view="step_chart"),
         gain_ratio=gain,
