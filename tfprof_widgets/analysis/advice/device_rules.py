@@ -29,10 +29,11 @@ def device_idle(run: Run) -> Iterator[Advice]:
         f"The {steps.device} idles and no op runs in {idle}.",
         evidence=idle.evidence,
         fix=(
-            "# the whole step in one function, so that the device never waits for Python\n"
+            "model.compile(..., steps_per_execution=32)  # one call of Python for 32 steps"
+            if run.is_keras_loop
+            else "# the whole step in one function, so that the device never waits for Python\n"
             "@tf.function\n"
-            "def train_step(batch): ...\n"
-            "# Keras: model.compile(..., steps_per_execution=32)"
+            "def train_step(batch): ..."
         ),
         selection=steps.stretch(steps.category_ms("other"), "other", view="timeline"),
         gain_ratio=idle.ratio,

@@ -15,7 +15,7 @@ from ..steps.step_spans import SpanType
 from ..xla.command_buffers import graphs_switched_off
 from .advice import MEDIUM_GAIN, Advice, advise
 from .host_rules import LARGER_BATCH
-from .launch_rules import COMPILED
+from .launch_rules import compiled
 
 if TYPE_CHECKING:
     from ...trace.trace import Float64
@@ -50,7 +50,8 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
             "utilisation_ratio": busy,
             "estimate": "all of the time in which it does not compute",
         },
-        fix=LARGER_BATCH + (f"# ops that run one after the other as one\n{COMPILED}" if run.can_be_compiled else ""),
+        fix=LARGER_BATCH
+        + (f"# ops that run one after the other as one\n{compiled(run)}" if run.can_be_compiled else ""),
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=1 - busy,
     )

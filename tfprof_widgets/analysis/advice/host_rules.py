@@ -115,11 +115,12 @@ def output_bound(run: Run) -> Iterator[Advice]:
         f"Copies back to the host take {output}, {number(n)} copies a step.",
         evidence=output.evidence | {"copies_per_step": n},
         fix=(
-            "# fetch results every hundredth step; until then they stay on the device\n"
+            "model.compile(..., steps_per_execution=32)  # metrics are fetched once for 32 steps"
+            if run.is_keras_loop
+            else "# fetch results every hundredth step; until then they stay on the device\n"
             "loss = train_step(batch)\n"
             "if step % 100 == 0:\n"
-            "    print(float(loss))\n"
-            "# Keras: model.compile(..., steps_per_execution=32)"
+            "    print(float(loss))"
         ),
         selection=steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
         gain_ratio=output.ratio,

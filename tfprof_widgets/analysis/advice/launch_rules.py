@@ -23,14 +23,18 @@ LAUNCH_US = 10.0
 makes them longer; longer ones that the device waits for have a busy host beside them."""
 MOST = 0.5
 """From this share on something is most of a whole."""
-COMPILED = """\
-@tf.function(jit_compile=True)  # the whole step, with the optimizer: fewer, larger kernels
-def train_step(batch): ...
-# Keras: model.compile(..., jit_compile=True)
-"""
-"""A fix that several rules propose for what XLA did not compile."""
 _GAPS_ALONE = "these are the gaps alone; fewer kernels take less time as well"
 _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these take it in little more time as well"
+
+
+def compiled(run: Run) -> str:
+    """A fix that several rules propose for what XLA did not compile."""
+    if run.is_keras_loop:
+        return "model.compile(..., jit_compile=True)  # the whole step, with the optimizer: fewer, larger kernels\n"
+    return (
+        "@tf.function(jit_compile=True)  # the whole step, with the optimizer: fewer, larger kernels\n"
+        "def train_step(batch): ...\n"
+    )
 
 
 def idle_border(run: Run) -> Iterator[Advice]:
@@ -83,7 +87,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
         evidence=launch.evidence
         | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
         | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {}),
-        fix=(COMPILED if run.can_be_compiled else "")
+        fix=(compiled(run) if run.can_be_compiled else "")
         + "# or, of Adam, one kernel a variable instead of a dozen\n"
         + "tf.raw_ops.ResourceApplyAdam(..., var=variable.handle, m=m.handle, v=v.handle, grad=gradient)",
         selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
@@ -115,7 +119,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         | phases
         | ({"longest_before": layer} if layer else {})
         | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
-        fix=(COMPILED if run.can_be_compiled else "")
+        fix=(compiled(run) if run.can_be_compiled else "")
         + (
             LARGER_BATCH
             if is_small

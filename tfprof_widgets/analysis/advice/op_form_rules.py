@@ -12,7 +12,7 @@ from ..base.wording import plural
 from ..layers.op_scopes import without_number
 from ..layers.scope_words import FUNCTIONS, OPS
 from .advice import MEDIUM_GAIN, Advice, advise
-from .launch_rules import COMPILED
+from .launch_rules import compiled
 from .op_rules import costliest, side_ops
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
         "unfused_norm",
         f"Batch normalisation in separate ops takes {norm}; one kernel can do it.",
         evidence=norm.evidence | {bound: f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain"},
-        fix=(COMPILED if is_compilable else "")
+        fix=(compiled(run) if is_compilable else "")
         + "# a graph of TensorFlow 1:\n"
         + "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)",
         selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),

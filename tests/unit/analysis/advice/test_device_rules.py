@@ -185,6 +185,24 @@ def test_only_where_keras_calls_the_steps_it_can_be_told_to_call_several_at_once
     assert sum(fix in border.fix for fix in {*LOOPS.values()}) == 1
 
 
+FIXES = {
+    "launches of long kernels": "jit_compile=True",
+    "launches of short kernels": "jit_compile=True",
+    "copies back": "steps_per_execution=32",
+}
+
+
+@pytest.mark.parametrize("cause", FIXES)
+def test_the_methods_of_keras_are_told_where_keras_calls_the_steps_and_only_there(cause: str) -> None:
+    drawn = PLANTED[cause][0]
+    own = gpu_run(**drawn).advice[0]
+    of_keras = gpu_run(**drawn, host=[("__inference_multi_step_on_iterator_2305", 1, 2)]).advice[0]
+    assert own.rule == of_keras.rule
+    assert f"model.compile(..., {FIXES[cause]})" in of_keras.fix
+    assert "model.compile" not in own.fix
+    assert "def train_step" not in of_keras.fix
+
+
 def test_where_products_are_made_in_16_bits_none_is_told_to_make_them_so() -> None:
     """Of a network whose optimizer takes most of the time."""
     ops = {"update": "net/relu/Relu:Relu"}
