@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.trace import Bool, Float64
+from ...trace.trace import Bool, Float64, Int64
 from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
@@ -214,10 +214,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
     if not len(rows):
         return
-    host = steps.wait_pieces[steps.wait_pieces["category"] == "host_compute"]
-    low, start = host["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
-    computing = Stretches.of(low, low + host["duration_ps"].to_numpy(np.int64))
-    waited = computing.within(start, start + occurrences.duration_ps[rows])
+    waited = _in_host_compute(run, rows)
     by_op = np.zeros(len(occurrences.name), np.float64)
     np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
     host_ms = steps.wait_ms("host_compute")
@@ -255,3 +252,19 @@ def host_fallback(run: Run) -> Iterator[Advice]:
         ),
         gain_ratio=gain,
     )
+
+
+def _in_host_compute(run: Run, rows: Int64) -> Int64:
+    """Of each of some executions in steps how long, in ps, its own host computes while its device does not."""
+    steps, occurrences = run.steps, run.facts.occurrences
+    pieces = steps.wait_pieces[steps.wait_pieces["category"] == "host_compute"]
+    host = steps.frame["host"].to_numpy(object)
+    of_piece = host[np.searchsorted(steps.row, pieces["step"].to_numpy(np.int64))]
+    of_row = host[run.entry[occurrences.event[rows]]]
+    low, start = pieces["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
+    high, end = low + pieces["duration_ps"].to_numpy(np.int64), start + occurrences.duration_ps[rows]
+    found = np.zeros(len(rows), np.int64)
+    for one in set(host.tolist()):  # one turn a host
+        own, mine = of_piece == one, of_row == one
+        found[mine] = Stretches.of(low[own], high[own]).within(start[mine], end[mine])
+    return found

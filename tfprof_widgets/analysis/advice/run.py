@@ -123,7 +123,9 @@ class Run:
     @cached_property
     def is_keras_loop(self) -> bool:
         """Whether Keras calls the steps, as `fit` does."""
-        return any(word in text for text in self.trace.strings for word in _KERAS_STEPS)
+        # Of hosts that were read elsewhere the trace has few names, but all functions.
+        texts = (*self.trace.strings, *self.results.tf_functions["function"])
+        return any(word in text for text in texts for word in _KERAS_STEPS)
 
     @cached_property
     def starves(self) -> bool:
