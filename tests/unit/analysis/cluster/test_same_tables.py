@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same, copies, gains
 from tests.unit.analysis.cluster.conftest import RUNS
+from tfprof_widgets.analysis.advice.run import Run
 from tfprof_widgets.analysis.cluster import merged_copies
 from tfprof_widgets.analysis.memory.memory_growth import MemoryGrowth
 from tfprof_widgets.analysis.results import AnyResults, Results
@@ -191,3 +192,9 @@ def test_the_advice_is_that_of_the_files_read_whole(run: str, both_of: Callable[
     both = both_of(run)
     # Which steps are usual is judged on each host by itself, so that of a real one the gain may differ a little.
     assert gains(both.reduced.advice) == pytest.approx(gains(both.whole.advice), abs=0.03)
+
+
+@pytest.mark.parametrize("run", ["keras_fit", "stragglers"])
+def test_whether_keras_calls_the_steps_is_known_both_ways(run: str, both_of: Callable[[str], Both]) -> None:
+    both = both_of(run)
+    assert [Run(one).is_keras_loop for one in (both.reduced, both.whole)] == [run == "keras_fit"] * 2
