@@ -27,8 +27,8 @@ _SYNC = re.compile(r"(cu|cuda|hip)\w*Synchronize|Block\w*Until\w+|MemcpyD2H\b|Ea
 _CHECKPOINT = re.compile(r"(.*:|EagerLocalExecute: )(Save(V2|Slices)?|Restore(V2|Slice)?|MergeV2Checkpoints)\Z")
 _HAND_OVER = re.compile(r".*:_?(Host)?(Send|Recv)\Z")
 """Ops that compute nothing."""
-_CPU_WORK = ("ParallelFor",)
-"""What threads of a CPU run for an op, under names of their own."""
+_CPU_WORK = ("ParallelFor", "ThunkExecutor::Execute", "CpuExecutable::ExecuteAsyncOnStream")
+"""What threads of a CPU run for an op or a program of XLA, under names of their own."""
 
 
 def host_parts(trace: Trace, types: UInt8) -> UInt8:
