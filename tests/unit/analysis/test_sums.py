@@ -94,6 +94,9 @@ def test_of_any_step_layers_lines_and_scopes_hold_the_time_of_its_ops(
     kind: str, case_of: Callable[[str], Case]
 ) -> None:
     results = case_of(kind).results
+    if kind == "h100_oom":
+        assert len(results.steps) == 0, "it failed before its first step"
+        return
     for step in (0, len(results.steps) // 2):
         part = select(results, time_range_ns=None, step=step, ops=None)
         whole = part.ops["total_self_time_us"].sum()
