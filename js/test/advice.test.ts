@@ -76,11 +76,10 @@ describe("words of an advice", () => {
     ]);
   });
 
-  it("say what it wins at most, at least or about, and nothing of the kind where it is not about time", () => {
+  it("say what it wins at most or about, and nothing of the kind where it is not about time", () => {
     const words = (given: Partial<AdviceMeta>) => gainWords(adviceOf("a", given)).join(" ");
     expect(words({})).toBe("wins at most 33 % of a step");
     expect(words({ evidence: [["estimate", "half of it"]] })).toBe("wins about 33 % of a step");
-    expect(words({ evidence: [["at_least", "and more"]] })).toBe("wins at least 33 % of a step");
     expect(words({ gain_ratio: 0 })).toBe("not about the step time");
   });
 

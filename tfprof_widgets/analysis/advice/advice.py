@@ -48,13 +48,13 @@ class Advice:
     """One sentence with the numbers."""
     evidence: Mapping[str, float | str]
     """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`. `estimate` says how `gain_ratio`
-    was estimated, `at_least` what the fix wins besides, where it is no upper bound."""
+    was estimated, where it is no upper bound."""
     fix: str
     """Code to paste, with the user's own names where they are known; remarks in it are comments."""
     selection: Highlight
     gain_ratio: float
     """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time. With an `estimate`
-    among the evidence about as much, with `at_least` more than that.
+    among the evidence about as much, or more.
 
     Of a run of several hosts it is a share of the step time of all of them, in a reduced profile as in one read whole: on the
     average of the hosts, each counted by the time of its steps, and 0 for those on which the rule found nothing. It is no more
@@ -68,10 +68,8 @@ class Advice:
     """Of `input_bound` one of `STAGES`; else empty."""
 
     @property
-    def bound(self) -> Literal["at most", "at least", "about"]:
+    def bound(self) -> Literal["at most", "about"]:
         """How to read the gain: as a bound, or an estimate."""
-        if "at_least" in self.evidence:
-            return "at least"
         return "about" if "estimate" in self.evidence else "at most"
 
     def __getstate__(self) -> dict[str, Any]:

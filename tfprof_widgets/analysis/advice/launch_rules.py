@@ -23,7 +23,7 @@ LAUNCH_US = 10.0
 makes them longer; longer ones that the device waits for have a busy host beside them."""
 MOST = 0.5
 """From this share on something is most of a whole."""
-_GAPS_ALONE = "these are the gaps alone; fewer kernels take less time as well"
+_GAPS_ALONE = "the gaps alone; a compiled step keeps some of them, but its fewer kernels take less time as well"
 _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these take it in little more time as well"
 
 
@@ -86,7 +86,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
         f"{number(n)} kernels of the optimizer.",
         evidence=launch.evidence
         | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
-        | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {}),
+        | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {}),
         fix=(compiled(run) if run.can_be_compiled else "")
         + "# or, of Adam, one kernel a variable instead of a dozen\n"
         + "tf.raw_ops.ResourceApplyAdam(..., var=variable.handle, m=m.handle, v=v.handle, grad=gradient)",
@@ -118,7 +118,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}
         | phases
         | ({"longest_before": layer} if layer else {})
-        | ({"at_least": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
+        | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
         fix=(compiled(run) if run.can_be_compiled else "")
         + (
             LARGER_BATCH

@@ -7,11 +7,10 @@ import { formatShare } from "./overview";
 
 const MOST_CHARACTERS = 240;
 
-/** "wins at most" and "33 % of a step", or "at least", or "about" an estimate; nothing to read down where it is not about time. */
+/** "wins at most" and "33 % of a step", or "about" of an estimate; nothing to read down where it is not about time. */
 export function gainWords({ gain_ratio, evidence }: AdviceMeta): readonly [string, string] {
   if (gain_ratio <= 0) return ["not about", "the step time"];
-  const names = evidence.map(([name]) => name);
-  const bound = names.includes("at_least") ? "at least" : names.includes("estimate") ? "about" : "at most";
+  const bound = evidence.some(([name]) => name === "estimate") ? "about" : "at most";
   return [`wins ${bound}`, `${formatShare(gain_ratio)} % of a step`];
 }
 

@@ -175,7 +175,7 @@ export interface AdviceMeta {
   evidence: [name: string, value: number | string | null][];
   /** Code to paste. */
   fix: string;
-  /** The share of a step that it could win at most; at least, or about, where `at_least` or `estimate` says how; 0: not about time. */
+  /** The share of a step that it could win at most; about, where `estimate` says how; 0: not about time. */
   gain_ratio: number;
   /** What to select for it: names of ops, ns after the trace origin ([] the whole capture), a row of `steps` or -1. */
   op_names: string[];
