@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -146,7 +147,6 @@ def op_occurrences(
     others = np.arange(n_of_streams, n_of_streams + len(rows) - len(execution))
     is_device = np.concatenate([np.arange(n_ops) >= n_host_ops, hlo.units.is_device])
     is_eager = _eager(op, grouping.is_eager[rows] | np.isin(rows, calls) | (enqueued.call_of(rows) >= 0), is_device)
-    lanes = _lanes(trace, host[0], np.concatenate([stream[0], hlo.tpu.event]), hlo.tpu)
     return Occurrences(
         op=op,
         event=rows,
@@ -164,11 +164,7 @@ def op_occurrences(
         execution=np.insert(others, len(host[0]), execution).astype(np.int32),
         hlo=hlo.units,
         kernel_unit=np.where(trace.has_stat("kernel_details")[rows], units[rows], ComputeUnit.UNKNOWN).astype(np.uint8),
-        lane=lanes[0],
-        lane_line=lanes[1],
-        lane_is_device=lanes[2],
-        lane_first_ps=lanes[3],
-        lane_last_ps=lanes[4],
+        **_lanes(trace, host[0], np.concatenate([stream[0], hlo.tpu.event]), hlo.tpu),
     )
 
 
@@ -190,8 +186,8 @@ def _with_units(own: tuple[Int64, Int64], event: Int64, unit: Int64, *, is_sorte
     return rows[order], units[order]
 
 
-def _lanes(trace: Trace, host: Int64, device: Int64, tpu: TpuExecutions) -> tuple[Int32, Int32, Bool, Int64, Int64]:
-    """The lane of each execution, host then device, and line, side, first and last instant of each lane."""
+def _lanes(trace: Trace, host: Int64, device: Int64, tpu: TpuExecutions) -> dict[str, Any]:
+    """The columns of `Occurrences` on lanes, of executions on hosts, then on devices."""
     is_active = on_host(trace) & trace.has_stat("tf_op")
     is_active[host] = True
     active = np.flatnonzero(is_active)
@@ -202,13 +198,13 @@ def _lanes(trace: Trace, host: Int64, device: Int64, tpu: TpuExecutions) -> tupl
     device_own = np.searchsorted(planes, trace.plane_id[device]) + len(threads)
     cores = np.searchsorted(planes, np.array(tpu.planes, np.int64))
     device_first[cores], device_last[cores] = tpu.first_ps, tpu.last_ps
-    return (
-        np.concatenate([own, device_own]).astype(np.int32),
-        np.concatenate([threads, _first_lines(trace)[planes]]).astype(np.int32),
-        np.arange(len(threads) + len(planes)) >= len(threads),
-        np.concatenate([first, device_first]),
-        np.concatenate([last, device_last]),
-    )
+    return {
+        "lane": np.concatenate([own, device_own]).astype(np.int32),
+        "lane_line": np.concatenate([threads, _first_lines(trace)[planes]]).astype(np.int32),
+        "lane_is_device": np.arange(len(threads) + len(planes)) >= len(threads),
+        "lane_first_ps": np.concatenate([first, device_first]),
+        "lane_last_ps": np.concatenate([last, device_last]),
+    }
 
 
 _Rows = tuple[tuple[Int64, Int64], tuple[str, ...], tuple[str, ...]]
