@@ -211,13 +211,16 @@ def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str]) 
     return pd.DataFrame({"category": list(categories), "ms": ms, "std_ms": std, "ratio": ratio})
 
 
+_GUIDE_WORDS = {"other": "Python or waiting", "host_compute": "ops and the runtime around them"}
+
+
 def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:
     told = "other" if limiter not in set(breakdown["category"]) else limiter
     rest = breakdown[(breakdown["category"] != told) & (breakdown["ratio"] >= 0.01)]
     rest = rest.sort_values("ratio", ascending=False, kind="stable").head(3)
     figures = zip(rest["category"].tolist(), rest["ms"].tolist(), rest["ratio"].tolist(), strict=True)
-    # Without a device the categories are the guide's, whose `other` is what nothing was recorded of.
-    words = {} if "dispatch" in set(breakdown["category"]) else {"other": "Python or waiting"}
+    # Without a device the categories are the guide's, whose host compute holds the runtime, too.
+    words = {} if "dispatch" in set(breakdown["category"]) else _GUIDE_WORDS
     parts = [
         f"{words.get(name, name.replace('_', ' '))} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in figures
     ]
