@@ -32,8 +32,9 @@ def nested_fit(directory: str) -> None:
     model.compile(keras.optimizers.Adam(clipnorm=1.0), "mse", metrics=["mae"])
     data = np.random.default_rng(0).random((32 * 10, 8, 4), np.float32)
     model.fit([data, data], data[:, 0, 0], batch_size=32, verbose=0)
-    with tfprof.profile(logdir=directory):
+    with tfprof.profile(logdir=directory) as prof:
         model.fit([data, data], data[:, 0, 0], batch_size=32, verbose=0)
+    prof.run.write_program()
 
 
 def two_optimizers(directory: str) -> None:
@@ -69,5 +70,6 @@ def two_optimizers(directory: str) -> None:
     model.compile()
     data = np.random.default_rng(0).random((32 * 10, 8), np.float32)
     model.fit(data, batch_size=32, verbose=0)
-    with tfprof.profile(logdir=directory):
+    with tfprof.profile(logdir=directory) as prof:
         model.fit(data, batch_size=32, verbose=0)
+    prof.run.write_program()

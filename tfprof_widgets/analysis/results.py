@@ -77,7 +77,7 @@ def _advice_of(results: Results) -> Callable[[], tuple[Advice, ...]]:
     """Gives the advice of results without keeping them: an overview that did would never be freed with them."""
     known, made_of = (
         ref(results),
-        (results.trace, results.source_map, results.system, results.failure, results.stored_graph),
+        (results.trace, results.sources, results.system, results.failure, results.stored_graph),
     )
 
     def advice() -> tuple[Advice, ...]:

@@ -1,7 +1,9 @@
-"""The sidecar of a run directory -> the `SourceMap` in it."""
+"""The sidecar of a run directory -> the `SourceMap` in it, and back."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,16 @@ def parse_source_map(content: bytes) -> SourceMap:
     except (TypeError, ValueError, OverflowError, KeyError) as error:
         raise TraceError(f"a table of it is broken: {type(error).__name__}: {error}") from error
     return made_source_map(_checked(tables), (recorder,), tuple(notices))
+
+
+def sidecar_bytes(source_map: SourceMap) -> bytes:
+    """The bytes of a sidecar that holds the map of one capture."""
+    tables = {
+        name: {key: getattr(source_map, name)[key].tolist() for key in columns} for name, columns in TABLES.items()
+    }
+    about = {"version": VERSION, "recorder": "".join(source_map.recorders), "notices": list(source_map.warnings)}
+    text = json.dumps(about | tables, separators=(",", ":"))
+    return gzip.compress(text.encode("utf-8", "replace"), compresslevel=5, mtime=0)
 
 
 def _table(found: dict[str, Any], name: str) -> pd.DataFrame:

@@ -158,6 +158,7 @@ class Exports:
         """
         from ..export.run_dir import save_runs
 
+        self._run.write_program()
         return save_runs(Path(directory).expanduser(), self._run.opened, self._saved_now())
 
     def tree_text(self, /, view: TreeView = "scope", **options: Any) -> str:

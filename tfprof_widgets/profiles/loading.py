@@ -148,7 +148,8 @@ def profile(
         system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second, a number for
             another rate, 5 to 20 Hz, False for not at all. At 10 Hz it takes 0.1 to 0.5 % of one core.
         logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile. Beside each trace
-            lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they are in.
+            lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they are in: from
+            when a view or table first needs them, at the latest when Python exits.
         max_seconds: how long sessions may run in all (60 s by default), and
         max_bytes: about how much they may write (32 MiB by default), before the capture stops itself and says so.
         every_seconds: capture one step as often as this.

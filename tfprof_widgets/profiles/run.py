@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..analysis.results import AnyResults, Results
     from ..analysis.steps.interference import CaptureSummary
     from ..capture.session.record import CaptureRecord
+    from ..capture.source.captured_program import CapturedProgram
     from ..formats.saved import SavedProfile
     from ..opening.many_hosts import ReducedHosts
     from ..opening.opened import Opened
@@ -106,7 +107,12 @@ class Run:
         opened = self.opened
         failure = None if self.facts is None else self.facts.failure
         samples = self.samples(opened.trace.origin_ns)
-        return Results(opened.trace, opened.source_map, samples, failure, opened.op_graph)
+        return Results(opened.trace, self._program or opened.source_map, samples, failure, opened.op_graph)
+
+    @property
+    def _program(self) -> CapturedProgram | None:
+        """What is held of the program; None of a trace that was loaded, beside which it was written."""
+        return None if self.record is None else self.record.program
 
     def whole(self, what: str) -> Results:
         """The results with every single execution.
@@ -186,7 +192,13 @@ class Run:
             **(vars(cost) | {"n_events": cost.n_events or 0}),
             windows=() if record is None else record.windows,
             step_times=None if record is None else record.step_times,
+            held_bytes=0 if self._program is None else self._program.held_bytes,
         )
+
+    def write_program(self) -> None:
+        """Write what is known of the program beside the traces, from where it is loaded and saved."""
+        if self._program is not None:
+            self._program.write()
 
     @property
     def cost(self) -> CaptureCost | None:
@@ -249,6 +261,7 @@ class Run:
     def notices(self) -> tuple[str, ...]:
         """What a reader must know first, such as a capture cut short or a damaged trace; one sentence each."""
         told = self.own_notices + (self.record.notices if self.record is not None else ())
+        told += self._program.notices if self._program is not None else ()
         try:
             told += self._capture_notices()
             told += tuple(text for text in (self.saved.notices if self.saved is not None else ()) if text not in told)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -61,6 +61,17 @@ REFERENCES = {
 """Columns that are rows of another table; -1 for none."""
 
 
+class Sources(Protocol):
+    """What is known of the program of a trace: read already, or to be read when it is first asked for."""
+
+    @property
+    def facts(self) -> pd.DataFrame:
+        """As of a `SourceMap`; known at once."""
+
+    def read(self) -> SourceMap:
+        """The whole of it, which may take a second or two the first time."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SourceMap:
     """What a capture noted of the program that it captured. All tables may be empty."""
@@ -102,6 +113,10 @@ class SourceMap:
     def is_empty(self) -> bool:
         """Whether nothing is known, as of traces that other tools captured."""
         return not (len(self.ops) or len(self.layers) or len(self.samples) or len(self.variables))
+
+    def read(self) -> SourceMap:
+        """Itself: it is a `Sources` that was read."""
+        return self
 
     def __repr__(self) -> str:
         return f"SourceMap({len(self.ops)} ops, {len(self.frames)} frames, {len(self.files)} files)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from tfprof_widgets.capture.source.layer_calls import UNKNOWN, Wanted, calls_of, simple
@@ -14,7 +13,7 @@ def layer(name: str, class_name: str = "Dense", **values: Any) -> LayerFacts:
 
 
 def lines(text: str, *layers: LayerFacts, **more: str) -> dict[str, int]:
-    found = creation_lines(layers, {"a.py": text, **more}, deadline_s=float("inf"))
+    found = creation_lines(layers, {"a.py": text, **more})
     return {name: line for name, (_, line) in found.items()}
 
 
@@ -50,18 +49,18 @@ def test_equal_calls_are_told_apart_by_order() -> None:
 
 
 def test_the_newest_text_is_the_newest_layers() -> None:
-    found = creation_lines([layer("dense_2")], {"old": "Dense(n)\n", "new": "\nDense(n)\n"}, deadline_s=float("inf"))
+    found = creation_lines([layer("dense_2")], {"old": "Dense(n)\n", "new": "\nDense(n)\n"})
     assert found == {"dense_2": ("new", 2)}
 
 
 def test_of_equal_calls_those_beside_calls_that_made_the_same_model_are_taken() -> None:
     text = "def one():\n  Dense(8)\n  Dense(10)\ndef two():\n  Dense(16)\n  Dense(10)\ndef three():\n  Dense(10)\n"
     made = [layer("dense", units=8), layer("dense_1", units=10)]
-    found = creation_lines(made, {"a": text}, model_of={"dense": "m", "dense_1": "m"}, deadline_s=float("inf"))
+    found = creation_lines(made, {"a": text}, model_of={"dense": "m", "dense_1": "m"})
     assert found == {"dense": ("a", 2), "dense_1": ("a", 3)}
     made = [layer("dense_2", units=16), layer("dense_3", units=10)]
     texts = {"a": text, "b": "Dense(10)\n"}
-    found = creation_lines(made, texts, model_of={"dense_2": "m", "dense_3": "m"}, deadline_s=float("inf"))
+    found = creation_lines(made, texts, model_of={"dense_2": "m", "dense_3": "m"})
     assert found == {"dense_2": ("a", 5), "dense_3": ("a", 6)}
 
 
@@ -69,7 +68,7 @@ def test_of_more_calls_than_layers_the_nearest_are_taken() -> None:
     text = "Dense(10)\n\nDense(8)\nDense(10)\nDense(10)\nDense(9)\n\n\n\nDense(10)\n"
     made = [layer("dense", units=8), layer("dense_1", units=10), layer("dense_2", units=10), layer("dense_3", units=9)]
     model_of = dict.fromkeys(("dense", "dense_1", "dense_2", "dense_3"), "m")
-    found = creation_lines(made, {"a": text}, model_of=model_of, deadline_s=float("inf"))
+    found = creation_lines(made, {"a": text}, model_of=model_of)
     assert {name: line for name, (_, line) in found.items()} == {"dense": 3, "dense_1": 4, "dense_2": 5, "dense_3": 6}
 
 
@@ -77,7 +76,7 @@ def test_calls_told_by_order_tell_of_their_neighbours() -> None:
     text = "def a():\n  Dense(8)\ndef b():\n  Dense(8)\n  Dense(1)\ndef c():\n  Dense(1)\n"
     made = [layer("dense", units=8), layer("dense_1", units=8), layer("dense_2", units=1)]
     model_of = {"dense": "a", "dense_1": "b", "dense_2": "b"}
-    found = creation_lines(made, {"a": text}, model_of=model_of, deadline_s=float("inf"))
+    found = creation_lines(made, {"a": text}, model_of=model_of)
     assert {name: line for name, (_, line) in found.items()} == {"dense": 2, "dense_1": 4, "dense_2": 5}
 
 
@@ -85,7 +84,7 @@ def test_layers_of_one_model_are_put_together_even_where_none_is_sure() -> None:
     text = "Dense(8)\ndef b():\n  Dense(8)\n  Dense(1)\ndef c():\n  Dense(1)\n"
     model_of = {"dense": "m", "dense_1": "m"}
     made = [layer("dense", units=8), layer("dense_1", units=1)]
-    found = creation_lines(made, {"a": text}, model_of=model_of, deadline_s=float("inf"))
+    found = creation_lines(made, {"a": text}, model_of=model_of)
     assert {name: line for name, (_, line) in found.items()} == {"dense": 3, "dense_1": 4}
 
 
@@ -134,12 +133,8 @@ def test_arguments_that_are_not_written_out_fit_anything() -> None:
     assert lines("Dense(*args, **kwargs)\n", layer("any", units=3)) == {"any": 1}
 
 
-def test_no_text_is_read_after_the_deadline() -> None:
-    assert creation_lines([layer("dense")], {"a.py": "Dense(1)\n"}, deadline_s=time.thread_time() - 1) == {}
-
-
 def test_a_model_of_a_library_is_at_the_line_that_asked_for_it() -> None:
     text = "x = 1\nbase = keras.applications.MobileNetV2(weights=None)\nnet = keras.Sequential([base])\n"
     names = ["mobilenetv2_1.00_224", "sequential_3", "other"]
-    found = creation_lines([], {"a.py": text}, models=names, deadline_s=float("inf"))
+    found = creation_lines([], {"a.py": text}, models=names)
     assert found == {"mobilenetv2_1.00_224": ("a.py", 2), "sequential_3": ("a.py", 3)}

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from tfprof_widgets.capture.machine.machine import machine_facts
-from tfprof_widgets.capture.source.source_map import SourceRecorder
+from tfprof_widgets.capture.source.captured_program import CapturedProgram
 from tfprof_widgets.formats.sidecar import read_source_map
 
 
@@ -31,8 +31,9 @@ def test_a_version_that_is_no_text_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert "keras" not in machine_facts()
 
 
-def test_the_facts_are_kept_beside_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SourceRecorder, "_look", lambda _: "")  # a look for graphs imports TensorFlow
-    SourceRecorder().write(tmp_path)
+def test_the_facts_are_kept_beside_the_trace(tmp_path: Path) -> None:
+    program = CapturedProgram()
+    program.end([tmp_path], writes=False)
+    program.write()
     facts = read_source_map(tmp_path).facts
     assert dict(zip(facts["name"], facts["value"], strict=True))["python"] == platform.python_version()

@@ -67,7 +67,7 @@ class Facts(Totals):
     @cached_property
     def noted(self) -> dict[str, str]:
         """What the capture noted of the machine and of versions, by name; empty where nobody did."""
-        noted = None if self.source_map is None else self.source_map.facts
+        noted = None if self.sources is None else self.sources.facts
         return {} if noted is None else dict(zip(noted["name"], noted["value"], strict=True))
 
     @cached_property

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...trace.capture_facts import Failure
 from ...trace.op_graph import OpGraph
-from ...trace.source_map import SourceMap
+from ...trace.source_map import SourceMap, Sources
 from ...trace.trace import Bool, Trace
 from ..base.events import compute_events
 from ..base.units import PS_PER_NS, PS_PER_US
@@ -50,14 +50,19 @@ class Totals(ABC):
     """Whether the events of each host were read elsewhere and only their sums are here."""
 
     trace: Trace
-    source_map: SourceMap | None = None
-    """Which source line and which layer made each graph op; None where nobody recorded it."""
+    sources: Sources | None = None
+    """What is known of the program, read when it is first needed; None where nobody recorded it."""
     system: pd.DataFrame | None = None
     """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
     failure: Failure | None = None
     """The allocation whose failure ended the profiled code; None where it ended otherwise."""
     stored_graph: OpGraph | None = None
     """The ops and their costs as files of TensorFlow's first profiler hold them; None for traces, which they are computed of."""
+
+    @cached_property
+    def source_map(self) -> SourceMap | None:
+        """Which source line and which layer made each graph op; None where nobody did. The first call may take seconds."""
+        return None if self.sources is None else self.sources.read()
 
     @property
     @abstractmethod

@@ -85,6 +85,8 @@ class CaptureSummary(CaptureFacts):
     """The sessions of the profiler, a `Window` each, in time order; none for a profile that was loaded."""
     step_times: pd.DataFrame | None = field(default=None, repr=False, compare=False)
     """How long each marked step took, the columns of `CaptureRecord.step_times`; None for a profile that was loaded."""
+    held_bytes: int = field(default=0, compare=False)
+    """Memory of functions of the program that are gone but for this profile, until its lines or layers are asked for."""
 
     @property
     def sentence(self) -> str:
@@ -95,7 +97,10 @@ class CaptureSummary(CaptureFacts):
             else "What the capture cost a step is not known: no step was marked."
         )
         spent = f"Starting took {number(self.start_s * 1e3)} ms, stopping {number(self.stop_s * 1e3)} ms"
-        return f"{told} {spent}, for {plural(self.n_events, 'event')} in {size(self.n_bytes)}."
+        spent += f", for {plural(self.n_events, 'event')} in {size(self.n_bytes)}."
+        if self.held_bytes:
+            spent += f" Until its lines are read it holds {size(self.held_bytes)} of functions that are gone otherwise."
+        return f"{told} {spent}"
 
 
 def step_sentence(interference: Interference, detail: str) -> str:

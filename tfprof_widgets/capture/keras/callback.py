@@ -78,7 +78,8 @@ def _callback_class() -> type:
                 capture = Capture(self._options, end_if_over=_weakly(self._finish_if_over))
                 capture.start()
                 self._capture, self._caller = capture, _Caller()
-                capture.batch_size = batch_size_of(self._caller.arguments)
+                capture.program.batch_size = batch_size_of(self._caller.arguments)
+                capture.program.see(self.model)
                 self.marks = StepMarks(capture)
             self._depth += 1
             super()._begin(kind)

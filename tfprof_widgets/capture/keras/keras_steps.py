@@ -121,7 +121,7 @@ class StepMarks:
             self._step.confirm()
 
     def _failed(self, error: BaseException) -> None:
-        self.failure = read_failure(error, batch_size=self._capture.batch_size)
+        self.failure = read_failure(error, batch_size=self._capture.program.batch_size)
 
     def _computed(self) -> None:
         self._confirm()

@@ -92,9 +92,14 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
             bound = signature.bind(self, *args, **kwargs)
         except TypeError:
             return original(self, *args, **kwargs)  # its own message is the one the user knows
-        capture.batch_size = batch_size_of(bound.arguments) or capture.batch_size
+        program = capture.program
+        program.batch_size = batch_size_of(bound.arguments) or program.batch_size
+        program.see(self)
         marker = make_step_marker(capture)
         with marker_placed_in(bound.arguments, marker):
-            return original(*bound.args, **bound.kwargs)
+            try:
+                return original(*bound.args, **bound.kwargs)
+            finally:
+                program.note_models()
 
     return method

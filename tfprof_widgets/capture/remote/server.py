@@ -168,6 +168,8 @@ def _response(request: Any, record: CaptureRecord) -> bytes:
     """The trace in the field where the caller looks for it: TensorFlow's client, which does not ask for the XSpace itself,
     saves what comes as the data of a tool. Nothing is written to a path that a request names."""
     response = MESSAGES["ProfileResponse"](empty_trace=not record.run_dirs)
+    if SOURCES_TOOL in request.tools and record.program is not None:
+        record.program.write()
     for run in record.run_dirs[:1]:
         content = next(run.glob("*.xplane.pb")).read_bytes()
         if request.emit_xspace:

@@ -164,7 +164,7 @@ class WindowControl:
             if window_id is None or self.keeper.open_id != window_id:
                 return
             pending, self._pending = self._pending, None
-            window = self.keeper.close(lambda n_bytes: pending == "bytes" and self._is_small(n_bytes))
+            window = self.keeper.close()
             if window is None:
                 self.bound = ""
             elif pending == "bytes" and self._is_small(self.keeper.n_bytes):

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...trace.capture_facts import CaptureCost, CaptureFacts
 from ..machine.sampler import DEFAULT_HZ, MAX_HZ, MIN_HZ
+from ..source.captured_program import CapturedProgram
 from .detail import DETAILS, Detail
 from .overhead import no_step_times
 from .selection import Selection, Steps, make_selection, require_positive
@@ -148,3 +149,5 @@ class CaptureRecord(CaptureFacts):
     step. Steps of validation are among them, and steps of several batches (`steps_per_execution`) are one row. At most
     100,000 rows; of more steps they are an even spread, and `notices` say so.
     """
+    program: CapturedProgram | None = field(default=None, repr=False)
+    """What is held of the program until its lines and layers are asked for."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ...errors import CaptureError
 from ...trace.capture_facts import CaptureCost, Failure
 from ..machine.sampler import SystemSampler, no_samples
-from ..source.source_map import SourceRecorder
+from ..source.captured_program import CapturedProgram
 from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
@@ -80,17 +80,9 @@ class Capture:
         self._sampler = SystemSampler(interval_s=1 / rate_hz) if rate_hz else None
         self._control: WindowControl | None = None
         self._record: CaptureRecord | None = None
-        self._sources = SourceRecorder()
+        self.program = CapturedProgram()
+        """What is held of the program that it captures."""
         self._cleanups: list[weakref.finalize[..., Any]] = []
-
-    @property
-    def batch_size(self) -> int:
-        """How many samples are in a batch of what Keras trains with, where a call has told it; else 0."""
-        return self._sources.batch_size
-
-    @batch_size.setter
-    def batch_size(self, size: int) -> None:
-        self._sources.batch_size = size
 
     @property
     def is_running(self) -> bool:
@@ -141,9 +133,9 @@ class Capture:
         scratch = make_scratch(self.options.bytes_bound)
         self._cleanups = [
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
-            weakref.finalize(self, _abandon, self._patch, self._sampler, self._sources),
+            weakref.finalize(self, _abandon, self._patch, self._sampler, self.program),
         ]
-        control = WindowControl(self.options, WindowKeeper(self.options, scratch, self._sources))
+        control = WindowControl(self.options, WindowKeeper(self.options, scratch, self.program))
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -177,7 +169,7 @@ class Capture:
             raise CaptureError("The capture was not started: call `start()` first.")
         # A marker must end on the thread that began it, so not under the shield.
         control.finish_thread()
-        failure = failure or read_failure(error, batch_size=self.batch_size)
+        failure = failure or read_failure(error, batch_size=self.program.batch_size)
         selection = self.options.selection()
         if failure is not None and selection is not None:
             failure = replace(failure, selection=selection.description)
@@ -209,8 +201,7 @@ class Capture:
     def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
         keeper = control.keeper
         windows = tuple(keeper.windows)
-        if windows and (notice := self._sources.finish(windows[-1].run_dir)):
-            keeper.tell(notice)
+        self.program.end([window.run_dir for window in windows], writes=self.options.logdir is not None)
         system = no_samples() if self._sampler is None else self._sampler.stop()
         told = (control.step_times.notice, "" if self._sampler is None else self._sampler.notice)
         record = CaptureRecord(
@@ -233,6 +224,7 @@ class Capture:
             n_steps=control.n_steps,
             pauses_ns=tuple(window.pause_ns for window in windows),
             failure=failure,
+            program=self.program,
         )
         # From here on the files belong to the record: a profile may outlive the capture.
         for cleanup in self._cleanups:
@@ -279,6 +271,7 @@ class Capture:
         if n_batches is not None:
             step.n_batches = n_batches
         if control.finish(step):
+            self.program.hold()
             if step.is_selectable:
                 self.next_number = step.number + step.n_batches
             control.after_step(step, self.next_number)
@@ -298,10 +291,10 @@ def stop_active() -> Path | None:
     return record.run_dirs[0] if record.run_dirs else None
 
 
-def _abandon(patch: Patch | None, sampler: SystemSampler | None, sources: SourceRecorder) -> None:
+def _abandon(patch: Patch | None, sampler: SystemSampler | None, program: CapturedProgram) -> None:
     """Take back what a capture left in the process whose owner is gone without `stop()`."""
     if patch is not None:
         patch.remove()
     if sampler is not None:
         sampler.stop()
-    sources.stop()
+    program.stop()

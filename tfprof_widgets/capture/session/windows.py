@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import CaptureError
-from ..source.source_map import SourceRecorder
+from ..source.captured_program import CapturedProgram
 from .bounds import BoundWatch
 from .record import CaptureOptions, Window
 from .scratch import free_text, place_run
@@ -20,12 +19,12 @@ WARM_UP_STEPS = 2
 class WindowKeeper:
     """The windows of one capture. Not thread-safe: `Capture` calls it under its lock."""
 
-    def __init__(self, options: CaptureOptions, scratch: Path, sources: SourceRecorder) -> None:
+    def __init__(self, options: CaptureOptions, scratch: Path, program: CapturedProgram) -> None:
         # Absolute from the start: the program may change its directory meanwhile.
         self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
         self.scratch = scratch
         """The private folder of the capture."""
-        self._sources = sources
+        self._program = program
         self._detail = options.detail
         self.n_opened = 0
         """How many sessions have been begun."""
@@ -73,21 +72,18 @@ class WindowKeeper:
         self._start_s = time.perf_counter() - begin_s
         self._start_ns = time.time_ns()
         self.open_id = self.n_opened
-        self._sources.start()
+        self._program.start()
         for notice in notices:
             self.tell(notice)
 
-    def close(self, goes_on: Callable[[int], bool]) -> Window | None:
-        """Stop the session and return its window; None when its files could not be written, which `notices` tell.
-
-        Args:
-            goes_on: whether the next session begins at once, told the size of all files; what takes long is then left for later.
-        """
+    def close(self) -> Window | None:
+        """Stop the session and return its window; None when its files could not be written, which `notices` tell."""
         if self.watch is not None:
             self.watch.cancel()
             self.watch = None
         self.open_id = None
-        self._sources.stop()
+        self._program.stop()
+        self._program.hold()
         stop_ns = time.time_ns()
         begin_s = time.perf_counter()
         try:
@@ -95,12 +91,7 @@ class WindowKeeper:
         except CaptureError as error:
             self.fail(error)
             return None
-        # Before the folder moves. Its sidecar does not count: the bound is about what the profiler writes.
         n_bytes = sum(path.stat().st_size for path in run_dir.rglob("*") if path.is_file())
-        if goes_on(self.n_bytes + n_bytes):
-            self._sources.postpone()
-        elif notice := self._sources.write(run_dir):
-            self.tell(notice)
         stop_s = time.perf_counter() - begin_s
         window = Window(
             run_dir=self._keep(run_dir),

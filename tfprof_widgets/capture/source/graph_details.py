@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Any
 
 from .columns import Columns
@@ -11,7 +10,9 @@ from .graph_flops import StaticShapes, count_float_ops, without_deprecations
 
 MAX_EDGES = 400_000
 """How many edges are noted; a graph op has about two."""
-_READS = frozenset(("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VariableV2", "Variable"))
+VARIABLE_READS = frozenset(
+    ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VariableV2", "Variable")
+)
 """Types of ops that stand for a variable: in functions those that read it, in graphs of sessions those that hold it."""
 _MAX_CALLS = 100
 """How many functions within functions a captured tensor is followed through; it may go in a circle."""
@@ -28,13 +29,10 @@ class GraphDetails:
         self.failure = ""
         """What went wrong, as a sentence; "" when all went well."""
         self.n_edges_missed = 0
-        self.n_counted = 0
-        self.n_to_count = 0
-        """Of how many ops float operations were counted, of how many they could be but for the time."""
         self.forget()
 
     def begin(self, graphs: list[Any], of_handle: dict[int, int]) -> None:
-        """Start a look: `of_handle` is the row of the variable by the `id` of its handle."""
+        """Begin: `of_handle` is the row of the variable by the `id` of its handle."""
         self.forget()
         self._of_handle |= of_handle
         for graph in graphs:
@@ -62,7 +60,7 @@ class GraphDetails:
             0,
             ";".join(map(self._shapes.text, inputs)),
             ";".join(map(self._shapes.text, operation.outputs)),
-            self._variable(operation) if operation.type in _READS else -1,
+            self._variable(operation) if operation.type in VARIABLE_READS else -1,
         )
         for slot, (source, output) in enumerate(sources):
             if source < 0:  # an argument of the function
@@ -74,18 +72,14 @@ class GraphDetails:
         if is_counted:
             self._uncounted.append((operation, at))
 
-    def count(self, deadline_s: float, batch_size: int) -> None:
-        """Count the float operations of what was noted in this look, until `time.thread_time()` is `deadline_s`."""
-        self.n_to_count += len(self._uncounted)
+    def count(self, batch_size: int) -> None:
+        """Count the float operations of what was noted."""
         with without_deprecations():
             for operation, at in self._uncounted:
-                if time.thread_time() > deadline_s:
-                    return
                 self.details["float_ops"][at] = count_float_ops(operation, self._shapes, batch_size)
-                self.n_counted += 1
 
     def forget(self) -> None:
-        """Let go of what only one look needs, as it holds TensorFlow's objects or their ids."""
+        """Let go of what holds TensorFlow's objects or their ids."""
         self._shapes = StaticShapes()
         self._uncounted: list[tuple[Any, int]] = []
         self._outer: dict[int, Any] = {}

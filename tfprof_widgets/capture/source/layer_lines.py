@@ -10,14 +10,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .keras_layers import alive, keras_class, own_values, shown_name
 from .layer_calls import UNKNOWN, Call, Wanted, calls_of, makes, plain, simple
-from .source_graphs import plain_function
+from .live_objects import plain_function
 
 MAX_LAYERS = 5_000
 
@@ -98,7 +97,6 @@ def creation_lines(
     *,
     models: Sequence[str] = (),
     model_of: Mapping[str, str] | None = None,
-    deadline_s: float,
 ) -> dict[str, tuple[str, int]]:
     """Find where layers were made.
 
@@ -108,7 +106,6 @@ def creation_lines(
         models: names of the live models. A function or class of nearly that name made one: `ResNet50()` the model `resnet50`
             with all its layers.
         model_of: name of a layer -> name of the model that it is in, as far as known.
-        deadline_s: no further text is read once `time.thread_time()` is there.
 
     Returns:
         Name of a layer or model -> file and line of the call that made it; without those for which there is none. Where several
@@ -119,8 +116,6 @@ def creation_lines(
     wanted = Wanted({layer.class_name for layer in layers}, {plain(name) for name in models})
     calls: dict[str, list[Call]] = {}
     for file, text in texts.items():
-        if time.thread_time() > deadline_s:
-            break
         for name, call in calls_of(text, file, wanted):
             calls.setdefault(name, []).append(call)
     fitting = [(layer, _best(calls.get(layer.class_name, []), layer)) for layer in layers]

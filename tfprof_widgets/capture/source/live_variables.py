@@ -78,9 +78,27 @@ def variable_classes() -> tuple[type | None, type | None]:
     return (base if isinstance(base, type) else None), (keras_base if isinstance(keras_base, type) else None)
 
 
+def holders(objects: list[Any]) -> list[Any]:
+    """Layers, models and optimizers: what keeps a list of weights."""
+    return [thing for thing in objects if any(name in own_values(thing) for name in _WEIGHTS)]
+
+
+def own_weights(layer: Any) -> Iterator[Any]:
+    """TensorFlow's variables in the lists that a layer or optimizer keeps itself."""
+    own = own_values(layer)
+    for key in _WEIGHTS:
+        yield from map(_inner, listed(own.get(key)))
+
+
+def serial_number(variable: Any) -> int:
+    """A number that grows from each variable to the next, 0 where it is not known: TensorFlow ends their unique names with it."""
+    digits = str(own_values(variable).get("_unique_id", "")).rpartition("_")[2]
+    return int(digits) if digits.isdecimal() and len(digits) < 19 else 0
+
+
 def _weights(objects: list[Any]) -> Iterator[tuple[str, Any]]:
     """The weights of all live layers, each with the path of its layer, models before what is no part of another."""
-    layers = [thing for thing in objects if any(name in own_values(thing) for name in _WEIGHTS)]
+    layers = holders(objects)
     inner = {id(part) for layer in layers for part in parts_of(layer) if part is not layer}
     # A sequential model keeps a functional one of the same layers, which nobody else knows.
     inner |= {id(own_values(layer).get("_functional")) for layer in layers}

@@ -38,18 +38,27 @@ def _is_user_file(filename: str, roots: tuple[str, ...]) -> bool:
     return is_cell(filename) or not is_below(filename, roots)
 
 
-def text_of(filename: str) -> str:
-    """The text of a file or of a notebook's cell, "" where it is not known."""
+def text_of(filename: str, until_ns: int) -> str:
+    """The text of a file or of a notebook's cell as it was until a Unix time, "" where it is not known."""
     try:
         path = Path(filename)
         if path.exists():
             # Nothing to wait for, as `python /dev/stdin` is, and nothing that is no source.
             if not path.is_file() or path.stat().st_size > MAX_READ_BYTES:
                 return ""
+            if path.stat().st_mtime_ns > until_ns:  # what ran is known only where Python happens to have kept it
+                return _kept_text(filename, until_ns)
             linecache.checkcache(filename)  # `%autoreload` runs a new text under the old name
         return "".join(linecache.getlines(filename))
     except Exception:  # linecache calls loaders of foreign packages; no text is no reason to fail
         return ""
+
+
+def _kept_text(filename: str, until_ns: int) -> str:
+    entry = linecache.cache.get(filename, ())
+    if len(entry) < 3 or entry[1] is None or entry[1] * 1e9 > until_ns:
+        return ""
+    return "".join(entry[2])
 
 
 def cut_text(text: str, room_bytes: int) -> str:
@@ -100,8 +109,8 @@ def _shell() -> Any:
         return None
 
 
-def user_texts() -> dict[str, str]:
-    """All texts of the user that the process knows: the cells that ran, the main script, imported modules."""
+def user_texts(until_ns: int) -> dict[str, str]:
+    """All texts of the user that the process knows: the cells that ran, the main script, imported modules; as `text_of`."""
     names = [name for name in list(linecache.cache) if is_user_file(name)]
     for module in list(sys.modules.values()):
         try:
@@ -113,7 +122,7 @@ def user_texts() -> dict[str, str]:
     texts: dict[str, str] = {}
     room = MAX_TEXT_BYTES
     for name in dict.fromkeys(names):
-        text = text_of(name)
+        text = text_of(name, until_ns)
         if text and len(text) <= min(room, MAX_FILE_BYTES):
             texts[name] = text
             room -= len(text)

@@ -112,7 +112,7 @@ def _missing(subject: Subject) -> Iterator[str]:
 def environment_section(subject: Subject, room: Room) -> str:
     """On what and with which versions, as far as it was noted."""
     environment = subject.results.overview.environment
-    noted = subject.results.source_map.facts if subject.results.source_map is not None else None
+    noted = subject.results.sources.facts if subject.results.sources is not None else None
     facts = {} if noted is None else dict(zip(noted["name"], noted["value"], strict=True))
     versions = {
         "TensorFlow": environment.tensorflow_version,

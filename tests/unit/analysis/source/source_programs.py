@@ -19,7 +19,9 @@ def captured():
     capture = Capture(CaptureOptions(logdir=sys.argv[1], system=False), patch=KerasPatch())
     capture.start()
     yield
-    print(capture.stop().notices)
+    program = capture.stop().program
+    program.write()
+    print(program.notices)
 images, labels = np.random.rand(640, 28, 28, 1).astype("f4"), np.random.randint(0, 10, 640)
 """
 

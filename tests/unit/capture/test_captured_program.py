@@ -1,0 +1,259 @@
+"""What a capture holds until its lines are asked for: what became of the program meanwhile changes nothing, or is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.capture.scenario import run_scenario
+from tests.warm_process import run_python
+
+pytestmark = pytest.mark.tensorflow
+
+PROGRAM = """
+from tensorflow.python.eager.polymorphic_function.atomic_function import RUNTIME_FUNCTION_REFS
+
+def of_graph(source_map, name):
+    graphs = source_map.functions.index[source_map.functions["graph"] == name]
+    return source_map.ops[source_map.ops["graph"].isin(graphs)]
+
+def lines(source_map, type_):
+    '''The lines of the innermost frames of all ops of a type.'''
+    frames = source_map.ops["frame"][source_map.ops["type"] == type_]
+    return source_map.frames["line"][frames[frames >= 0]].tolist()
+
+def names():
+    return {name.decode() for _, name in RUNTIME_FUNCTION_REFS}
+"""
+
+
+def test_a_function_that_is_gone_is_read_as_one_that_lives() -> None:
+    out = run_scenario(
+        PROGRAM
+        + """
+found = {}
+for is_kept in (True, False):
+    weight = tf.ones((4, 4))
+    @tf.function
+    def inner(x):
+        return tf.nn.relu(x)
+    @tf.function
+    def outer(x):
+        x = tf.cond(tf.reduce_sum(x) > 0, lambda: inner(tf.matmul(x, weight)), lambda: x)
+        return tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.tanh(x)), (0, x))[1]
+    capture = started()
+    outer(tf.ones((2, 4)))
+    program = capture.stop().program
+    if not is_kept:
+        del outer, inner
+        gc.collect()
+        out["held"] = program.held_bytes
+    one = found[is_kept] = program.read()
+    out["after"] = program.held_bytes
+alive, dead = found[True], found[False]
+# What the function does not need is not in its definition.
+out["ops"] = [sorted(set(zip(one.ops["op"], one.ops["type"])) - {("cond/MatMul/b", "Const"), ("cond/input_0", "Const")})
+              for one in (alive, dead)]
+out["lines"] = [[lines(one, type_) for type_ in ("MatMul", "Relu", "Tanh")] for one in (alive, dead)]
+out["shapes"] = [sorted(one.details["output_shapes"][one.ops["type"].isin(["Tanh", "Relu"])]) for one in (alive, dead)]
+out["flops"] = [int(one.details["float_ops"].sum()) for one in (alive, dead)]
+out["graphs"] = [len(one.functions) for one in (alive, dead)]
+"""
+    )
+    assert out["held"] > 1000
+    assert out["after"] == 0
+    for name in ("ops", "lines", "shapes", "flops", "graphs"):
+        alive, dead = out[name]
+        assert alive == dead, name
+    assert all(out["lines"][0])
+
+
+def test_only_what_ran_is_read() -> None:
+    out = run_scenario(
+        PROGRAM
+        + """
+@tf.function
+def early(x):
+    return tf.sin(x)
+@tf.function
+def ran(x):
+    return tf.cos(x)
+early(tf.ones(3))
+program = (capture := started()) and [ran(tf.ones(3)), ran(tf.ones(4))] and capture.stop().program
+@tf.function
+def ran(x):
+    return tf.tan(x)
+ran(tf.ones(3))
+out["graphs"] = program.read().functions["graph"].tolist()
+out["types"] = sorted(set(program.read().ops["type"]))
+"""
+    )
+    assert out["graphs"] == ["ran", "ran"], "two shapes"
+    assert "Cos" in out["types"]
+    assert not {"Sin", "Tan"} & set(out["types"])
+
+
+@pytest.mark.parametrize("how", ["del made", "del made; keras.backend.clear_session()"])
+def test_a_model_that_is_gone_keeps_its_layers_and_one_of_the_same_names_does_not_take_its_place(how: str) -> None:
+    out = run_scenario(
+        PROGRAM
+        + f"""
+import functools
+def build(kind, size):
+    net = keras.Sequential([keras.Input((4,)), kind(size, name="first"), keras.layers.Dense(1, name="last")], name="net")
+    net.compile("sgd", "mse")
+    return net
+made = build(keras.layers.Dense, 6)
+capture = started()
+made.fit(*arrays(4), **FIT)
+program = capture.stop().program
+{how}
+gc.collect()
+made = build(functools.partial(keras.layers.Dense, use_bias=False), 9)
+made.fit(*arrays(4), **FIT)
+one = program.read()
+out["layers"] = one.layers[one.layers["model"] == "net"][["layer", "class_name"]].to_numpy().tolist()
+out["shapes"] = one.variables.set_index("name")["shape"].to_dict()
+out["lines"] = len(lines(one, "MatMul"))
+out["notices"] = one.warnings
+"""
+    )
+    assert [path for path in out["layers"] if "input" not in path[0]] == [
+        ["net", "Sequential"],
+        ["net/first", "Dense"],
+        ["net/last", "Dense"],
+    ]
+    assert out["shapes"].get("net/first/kernel") == "4x6", out["shapes"]
+    assert "net/first/bias" in out["shapes"], "the later model has none"
+    assert out["lines"] > 0
+
+
+def test_what_reads_which_variable_is_told_or_said_to_be_unknown() -> None:
+    out = run_scenario(
+        PROGRAM
+        + """
+for name in ("alive", "dead"):
+    made = model()
+    capture = started()
+    made.fit(*arrays(2), **FIT)
+    program = capture.stop().program
+    if name == "dead":
+        del made
+        keras.backend.clear_session()
+        gc.collect()
+    one = program.read()
+    reads = one.details[one.details["op"].isin(one.ops.index[one.ops["type"] == "ReadVariableOp"])]
+    out[name] = [bool((reads["variable"] >= 0).any()), one.warnings]
+"""
+    )
+    assert out["alive"] == [True, []]
+    is_known, notices = out["dead"]
+    assert is_known or "which variables they use is not known" in notices[0]
+
+
+def test_what_is_held_goes_when_it_is_read_or_when_the_record_goes() -> None:
+    out = run_scenario(
+        PROGRAM
+        + """
+def captured():
+    function = tf.function(lambda x: tf.sin(x) + 1)
+    capture = started()
+    function(tf.ones(3))
+    record = capture.stop()
+    name = function.get_concrete_function(tf.ones(3)).name.decode()
+    del function, capture
+    gc.collect()
+    return record, name
+record, name = captured()
+out["read"] = [name in names(), record.program.read() is not None and name in names()]
+record, name = captured()
+out["gone"] = [name in names()]
+del record
+gc.collect()
+out["gone"].append(name in names())
+kept = tf.function(lambda x: tf.cos(x))
+capture = started()
+kept(tf.ones(3))
+capture.stop().program.read()
+out["works"] = float(kept(tf.zeros(3))[0])
+"""
+    )
+    assert out == {"read": [True, False], "gone": [True, False], "works": 1.0}
+
+
+def test_a_fork_does_not_read_the_program_of_its_parent() -> None:
+    out = run_scenario(
+        """
+made = model()
+capture = started()
+made.fit(*arrays(2), **FIT)
+program = capture.stop().program
+receiver, sender = os.pipe()
+gc.collect()
+gc.disable()  # TensorFlow's objects must not be freed in a fork: its threads, for which they wait, are not there
+if not os.fork():
+    one = program.read()
+    os.write(sender, json.dumps([one.is_empty, one.warnings]).encode())
+    os._exit(0)
+os.wait()
+out["child"] = json.loads(os.read(receiver, 10_000))
+out["parent"] = len(program.read().ops)
+"""
+    )
+    is_empty, (warning,) = out["child"]
+    assert is_empty
+    assert "fork" in warning
+    assert out["parent"] > 0
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise RuntimeError"])
+def test_a_log_directory_has_the_lines_when_the_process_ends_and_nobody_asked(tmp_path: Path, end: str) -> None:
+    run_python(
+        f"""
+import sys
+import numpy as np, keras, tfprof_widgets as tfprof
+def main():
+    made = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    made.compile("sgd", "mse")
+    with tfprof.profile(logdir={str(tmp_path)!r}):
+        made.fit(np.ones((32, 4)), np.ones((32, 1)), verbose=0)
+main()
+from pathlib import Path
+assert not list(Path({str(tmp_path)!r}).rglob("tfprof.sources*"))
+{end}
+"""
+    )
+    out = run_scenario(
+        f"""
+import tfprof_widgets as tfprof
+prof = tfprof.load({str(tmp_path)!r})
+out["lines"] = prof.source_lines["line"].tolist()
+out["layers"] = prof.layers["layer"].tolist()
+"""
+    )
+    assert out["lines"]
+    assert any("dense" in layer for layer in out["layers"])
+
+
+def test_a_stop_leaves_no_thread_and_no_file_behind() -> None:
+    out = run_scenario(
+        """
+from tfprof_widgets.capture.session.scratch import SHARED_MEMORY
+import tempfile
+def files():
+    return {str(path) for place in (SHARED_MEMORY, pathlib.Path(tempfile.gettempdir())) for path in place.glob("tfprof-*")}
+made = model()
+made.fit(*arrays(2), **FIT)
+before, threads = files(), set(threading.enumerate())
+capture = started()
+made.fit(*arrays(2), **FIT)
+record = capture.stop()
+out["threads"] = [thread.name for thread in set(threading.enumerate()) - threads]
+record.program.read()
+del record, capture
+gc.collect()
+out["files"] = sorted(files() - before)
+"""
+    )
+    assert out == {"threads": [], "files": []}

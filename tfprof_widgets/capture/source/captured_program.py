@@ -1,0 +1,156 @@
+"""A running program -> `CapturedProgram`: what is held of it at the end of a capture, and the `SourceMap` read of that later."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...formats.sidecar import SIDECAR, sidecar_bytes
+from ...trace.source_map import SourceMap, empty_source_map, table_frame
+from ..machine.machine import machine_facts
+from .held_functions import HeldFunctions, mentioned_functions, newest_number
+from .library_roots import look_for_libraries
+from .line_sampler import LineSampler
+from .noted_models import NotedModels
+from .program_reader import ProgramReader
+from .whole_file import write_whole
+
+_logger = logging.getLogger(__name__)
+
+
+class CapturedProgram:
+    """The program of one capture. Until it is read it holds the functions of TensorFlow's runtime by name, and texts and numbers
+    of the models; it never raises, as the user's cell and its trace must survive whatever TensorFlow's insides have become.
+    """
+
+    def __init__(self) -> None:
+        self.batch_size = 0
+        """How many samples are in a batch of what Keras trains with, where a call has told it."""
+        self.facts = table_frame("facts", {})
+        """What the program ran on, as in a `SourceMap`; no rows before the end of the capture."""
+        self.run_dirs: tuple[Path, ...] = ()
+        self._id = uuid.uuid4().hex
+        self._functions = HeldFunctions()
+        self._models = NotedModels()
+        self._sampler = LineSampler()
+        self._newest_number = 0
+        self._ended_ns = 0
+        self._notices: list[str] = []
+        self._map: SourceMap | None = None
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._at_exit: Callable[[], None] | None = None
+        weakref.finalize(self, self._functions.release).atexit = False
+
+    # ---- while the capture runs ---------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to sample the line that the thread executes which made this object."""
+        look_for_libraries()
+        self._sampler.start()
+
+    def stop(self) -> None:
+        """End the sampling; it may begin again."""
+        self._sampler.stop()
+
+    def see(self, model: Any) -> None:
+        """Take a Keras model that begins to train."""
+        self._models.see(model)
+
+    def hold(self) -> None:
+        """Hold the functions made since the last call, which costs nothing where none were."""
+        self._functions.hold()
+
+    def note_models(self) -> None:
+        """Note the models that trained: they may be gone when somebody asks."""
+        try:
+            self._models.note_seen()
+        except Exception as error:
+            self._fail("Layers are not known in full", error)
+
+    def end(self, run_dirs: Sequence[Path], *, writes: bool) -> None:
+        """The capture is over: hold what there is.
+
+        Args:
+            run_dirs: of its traces.
+            writes: whether they are to keep what is read of the program, at the latest when the process exits.
+        """
+        self._functions.hold()
+        self.note_models()
+        self._ended_ns, self._newest_number = time.time_ns(), newest_number()
+        facts = machine_facts()
+        self.facts = table_frame("facts", {"name": list(facts), "value": list(facts.values())})
+        self.run_dirs = tuple(run_dirs)
+        if writes and run_dirs:
+            # It holds this object: a profile that is gone before anybody asked leaves its lines all the same.
+            self._at_exit = atexit.register(self.write)
+
+    # ---- afterwards ---------------------------------------------------------------------------------------------------
+
+    @property
+    def held_bytes(self) -> int:
+        """How much memory is held for it that nothing else needs: functions that are gone but for this; 0 once it was read."""
+        return self._functions.n_bytes
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What is not known of the program, as far as it was read or written."""
+        known = () if self._map is None else self._map.warnings
+        return tuple(dict.fromkeys((*known, *self._notices)))
+
+    def read(self) -> SourceMap:
+        """Read it, once, and let go of what was held: lines, layers, edges, shapes and float operations of what is in the trace.
+
+        What is gone since the capture is left out: variables, and layers of models that no Keras call of the capture trained.
+        """
+        with self._lock:
+            if self._map is None:
+                self._map = self._read()
+                self._functions.release()
+                self._models, self._sampler = NotedModels(), LineSampler()
+                if self._at_exit is not None:
+                    self.write()
+            return self._map
+
+    def _read(self) -> SourceMap:
+        if os.getpid() != self._pid:
+            text = "Source lines are unknown: this process is a fork of the one that captured, whose program it does not have."
+            return empty_source_map(warnings=(text,))
+        try:
+            files = [file for run_dir in self.run_dirs for file in run_dir.glob("*.xplane.pb")]
+            reader = ProgramReader(self._models, until_ns=self._ended_ns)
+            reader.add_samples(self._sampler)
+            reader.add_program(
+                self._functions.names, mentioned_functions(files), self._newest_number, batch_size=self.batch_size
+            )
+            return reader.source_map(self._id, self.facts, self._notices)
+        except Exception as error:
+            self._fail("Source lines are unknown, as they could not be noted", error)
+            return empty_source_map(warnings=tuple(self._notices))
+
+    def write(self) -> None:
+        """Write what is read of it beside its traces, where that is not done yet."""
+        if self._at_exit is not None:
+            atexit.unregister(self._at_exit)
+            self._at_exit = None
+        missing = [run_dir for run_dir in self.run_dirs if run_dir.is_dir() and not (run_dir / SIDECAR).exists()]
+        if not missing or os.getpid() != self._pid:
+            return
+        content = sidecar_bytes(self.read())
+        try:
+            for run_dir in missing:
+                write_whole(run_dir / SIDECAR, content)
+        except OSError as error:
+            self._fail(f"Source lines are not kept in {missing[0]}", error)
+
+    def _fail(self, what: str, error: Exception) -> None:
+        _logger.warning("%s", what, exc_info=True)
+        self._notices.append(f"{what}: {type(error).__name__}: {error}.")
