@@ -209,7 +209,8 @@ def test_samples_are_put_on_the_clock_of_a_trace() -> None:
 
 
 def test_cpu_memory_recording_is_asked_for_and_a_users_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(BFC_VARIABLE, raising=False)
+    monkeypatch.setenv(BFC_VARIABLE, "")  # so that it is undone what the function itself sets
+    monkeypatch.delenv(BFC_VARIABLE)
     assert enable_cpu_memory_recording()
     assert os.environ[BFC_VARIABLE] == "true"
     monkeypatch.setenv(BFC_VARIABLE, "false")
