@@ -94,12 +94,11 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *args, **kwargs)  # its own message is the one the user knows
         program = capture.program
         program.batch_size = batch_size_of(bound.arguments) or program.batch_size
-        program.see(self)
         marker = make_step_marker(capture)
         with marker_placed_in(bound.arguments, marker):
             try:
                 return original(*bound.args, **bound.kwargs)
             finally:
-                program.note_models()
+                program.see(self)
 
     return method

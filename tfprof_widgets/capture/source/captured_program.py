@@ -62,19 +62,15 @@ class CapturedProgram:
         self._sampler.stop()
 
     def see(self, model: Any) -> None:
-        """Take a Keras model that begins to train."""
-        self._models.see(model)
+        """Take a Keras model that was trained: it may be gone when somebody asks."""
+        try:
+            self._models.see(model)
+        except Exception as error:
+            self._fail("Layers are not known in full", error)
 
     def hold(self) -> None:
         """Hold the functions made since the last call, which costs nothing where none were."""
         self._functions.hold()
-
-    def note_models(self) -> None:
-        """Note the models that trained: they may be gone when somebody asks."""
-        try:
-            self._models.note_seen()
-        except Exception as error:
-            self._fail("Layers are not known in full", error)
 
     def end(self, run_dirs: Sequence[Path], *, writes: bool) -> None:
         """The capture is over: hold what there is.
@@ -84,7 +80,10 @@ class CapturedProgram:
             writes: whether they are to keep what is read of the program, at the latest when the process exits.
         """
         self._functions.hold()
-        self.note_models()
+        try:
+            self._models.note_seen()
+        except Exception as error:
+            self._fail("Layers are not known in full", error)
         self._ended_ns, self._newest_number = time.time_ns(), newest_number()
         facts = machine_facts()
         self.facts = table_frame("facts", {"name": list(facts), "value": list(facts.values())})

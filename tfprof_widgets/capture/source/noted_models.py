@@ -25,18 +25,21 @@ class NotedModels:
         self._seen: list[weakref.ref[Any]] = []
 
     def see(self, model: Any) -> None:
-        """Take a model that trains: it is noted when the call ends, as it may go with it, and at the end of the capture."""
-        with contextlib.suppress(TypeError):  # a class without room for weak references
-            if not any(reference() is model for reference in self._seen):
+        """Take a model that was trained, and note it the first time: it may be gone at the end of the capture."""
+        if not any(reference() is model for reference in self._seen):
+            with contextlib.suppress(TypeError):  # a class without room for weak references
                 self._seen.append(weakref.ref(model))
+            self._note_model(model)
 
     def note_seen(self) -> None:
-        """Note those of the models taken that are alive."""
+        """Note those of the models taken that are alive as they are now."""
         for reference in self._seen:
             if (model := reference()) is not None:
-                parts = [layer for layer, _ in below(model)]
-                own = own_values(model)
-                self.note([*parts, own.get("_optimizer") or own.get("optimizer")])
+                self._note_model(model)
+
+    def _note_model(self, model: Any) -> None:
+        own = own_values(model)
+        self.note([*(layer for layer, _ in below(model)), own.get("_optimizer") or own.get("optimizer")])
 
     def note(self, objects: list[Any]) -> dict[int, int]:
         """Note the layers, optimizers and variables among `objects`; the row of each variable by the `id` of its handle."""
