@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import CaptureError
 from .detail import LOUD_NOTICE, Detail, mute_thread_pools, profiler_options
+from .log_lines import without_profiler_lines
 from .scratch import free_text
 
 _logger = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ def import_tensorflow() -> Any:
     return tensorflow
 
 
+@without_profiler_lines()
 def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     """Start TensorFlow's profiler, to write below `logdir`.
 
@@ -76,6 +78,7 @@ def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     return tuple(notices)
 
 
+@without_profiler_lines()
 def stop_session(logdir: Path) -> Path:
     """Stop TensorFlow's profiler and return the run directory that it wrote below `logdir`.
 
