@@ -18,8 +18,10 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from ..errors import TfProfError
+from ..profiles.feedback import READING
 from ..profiles.loading import capturing
 from ..profiles.one_run import Profile
+from ..profiles.status_line import StatusLine, status_line
 from ..profiles.two_runs import diff
 from ..views.widgets.shell import kernel_shell
 from .cell import CellCode, compile_cell, compile_statement
@@ -98,13 +100,14 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         capture_options = self._capture_options(arguments)
         before = self._compared(arguments)
         code = self._compile(line, cell, statement)
-        deliver = functools.partial(self._deliver, arguments, before)
-        with capturing(capture_options, on_failure=deliver, title=arguments.out or "profile") as profile:
-            value = code.run(self.shell.user_ns, None if cell is not None else local_ns)
-        if cell is not None and value is not None:
-            # As IPython does for a cell without a magic: prints `Out[n]`, sets `_`. After the capture, not within.
-            sys.displayhook(value)
-        deliver(profile)
+        with status_line() as status:
+            deliver = functools.partial(self._deliver, arguments, before, status)
+            with capturing(capture_options, status, on_failure=deliver, title=arguments.out or "profile") as profile:
+                value = code.run(self.shell.user_ns, None if cell is not None else local_ns)
+            if cell is not None and value is not None:
+                # As IPython does for a cell without a magic: prints `Out[n]`, sets `_`. After the capture, not within.
+                sys.displayhook(value)
+            deliver(profile)
         return value if cell is None else None
 
     def _compile(self, line: str, cell: str | None, statement: str) -> CellCode:
@@ -120,13 +123,13 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         except TfProfError as error:
             raise UsageError(str(error)) from None
 
-    def _deliver(self, arguments: Namespace, before: Profile | None, profile: Profile) -> None:
+    def _deliver(self, arguments: Namespace, before: Profile | None, line: StatusLine, profile: Profile) -> None:
         if arguments.out:
             self.shell.user_ns[arguments.out] = profile
         if before is None:
-            show(profile, arguments.view)
+            show(profile, arguments.view, line)
         else:
-            show_changes(before, profile)
+            show_changes(before, profile, line)
 
     def _compared(self, arguments: Namespace) -> Profile | None:
         """The profile to compare with, looked up before the code runs and may assign the name anew."""
@@ -216,10 +219,14 @@ def parse_steps(text: str) -> range:
     return range(first, stop, int(match.group(3) or 1))
 
 
-def show(profile: Profile, view: str) -> None:
-    """Display a profile, or one view of it; in a terminal always its text. Never raises: the user's cell has run."""
+def show(profile: Profile, view: str, line: StatusLine) -> None:
+    """Display a profile, or one view of it, in the line's place; in a terminal always its text.
+
+    Never raises: the user's cell has run.
+    """
     if view == "none":
         return
+    line.begin(READING)
     views = {
         "timeline": profile.timeline,
         "memory": profile.memory_timeline,
@@ -227,24 +234,28 @@ def show(profile: Profile, view: str) -> None:
         "input": profile.input_graph,
     }
     try:
-        display(views[view]() if view in views and kernel_shell() is not None else profile)
+        line.display(views[view]() if view in views and kernel_shell() is not None else profile)
     except Exception as error:  # a display that fails must not make the user's finished training a failed cell
         if not isinstance(error, TfProfError):
             logger.exception("the profile cannot be displayed")
-        display({"text/plain": f"tfprof: the profile cannot be displayed: {error}"}, raw=True)
+        line.display({"text/plain": f"tfprof: the profile cannot be displayed: {error}"}, raw=True)
 
 
-def show_changes(before: Profile, profile: Profile) -> None:
-    """Display what changed, or the profile where they cannot be compared. Never raises: the user's cell has run."""
+def show_changes(before: Profile, profile: Profile, line: StatusLine) -> None:
+    """Display what changed, or the profile where they cannot be compared, in the line's place.
+
+    Never raises: the user's cell has run.
+    """
+    line.begin(READING)
     try:
         changes = diff(before, profile)
         str(changes)  # computes what is displayed: here a failure is caught
-        display(changes)
+        line.display(changes)
     except Exception as error:  # a display that fails must not make the user's finished training a failed cell
         if not isinstance(error, TfProfError):
             logger.exception("the profiles cannot be compared")
-        display({"text/plain": f"tfprof: the profiles cannot be compared: {error}"}, raw=True)
-        show(profile, VIEWS[0])
+        line.display({"text/plain": f"tfprof: the profiles cannot be compared: {error}"}, raw=True)
+        show(profile, VIEWS[0], line)
 
 
 def check(*, runs_code: bool) -> None:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CaptureError
 from ..views.widgets.shell import kernel_shell
+from .feedback import following, record_text
 from .one_run import Profile
 from .progress import Progress
+from .status_line import StatusLine, status_line
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -174,15 +176,18 @@ def profile(
         max_seconds=max_seconds,
         max_bytes=max_bytes,
     )
-    with capturing(options, on_failure=_show) as captured:
+    with status_line() as line, capturing(options, line, on_failure=lambda got: _show(got, line)) as captured:
         yield captured
 
 
 @contextlib.contextmanager
 def capturing(
-    options: CaptureOptions, *, on_failure: Callable[[Profile], None], title: str = "profile"
+    options: CaptureOptions, line: StatusLine, *, on_failure: Callable[[Profile], None], title: str = "profile"
 ) -> Iterator[Profile]:
-    """Capture a block with these options; `on_failure` gets the filled profile before the block's exception goes on."""
+    """Capture a block with these options; `on_failure` gets the filled profile before the block's exception goes on.
+
+    The line tells meanwhile how far it is. It is left to whoever has it, who can display the profile in its place.
+    """
     from ..capture.keras.patch import KerasPatch
     from ..capture.session.session import Capture
 
@@ -190,17 +195,20 @@ def capturing(
     capture = Capture(options, patch=KerasPatch())
     capture.start()
     try:
-        yield captured
+        with following(capture, line):
+            yield captured
     except BaseException as error:
         with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
             interrupted = isinstance(error, KeyboardInterrupt)
             captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
+            line.rest = record_text(capture.record)
             on_failure(captured)
         raise
     try:
         capture.stop()
     finally:  # also when Ctrl-C came while files were written: they are complete
         captured.take(capture.record)
+        line.rest = record_text(capture.record)
 
 
 def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
@@ -244,9 +252,7 @@ def _profile_of(record: CaptureRecord) -> Profile:
     return captured
 
 
-def _show(captured: Profile) -> None:
+def _show(captured: Profile, line: StatusLine) -> None:
     """Display a profile in a notebook; elsewhere nobody asked for output."""
     if kernel_shell() is not None:
-        from IPython.display import display
-
-        display(captured)
+        line.display(captured)

@@ -13,7 +13,10 @@ _SLOW_S = 1.0
 
 def is_watched() -> bool:
     """Whether a person sees a progress bar: in a notebook, or at a terminal."""
-    return kernel_shell() is not None or sys.stderr.isatty()
+    try:
+        return kernel_shell() is not None or sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is no standard error, or it is closed
+        return False
 
 
 class Progress:

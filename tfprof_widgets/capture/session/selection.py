@@ -20,6 +20,7 @@ class Selection:
         rule: whether the step of this number is wanted; None where every number is.
         every_seconds: after how long the next window may open.
         description: how the user spelled it, for messages: `steps=range(10, 20)`.
+        ends: the least and the greatest number that may be wanted, where the rule tells them.
         clock: tells the time in s.
     """
 
@@ -29,9 +30,10 @@ class Selection:
         *,
         every_seconds: float | None = None,
         description: str = "",
+        ends: tuple[int, int] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.rule, self.description = rule, description
+        self.rule, self.description, self.ends = rule, description, ends
         self._every_seconds, self._clock = every_seconds, clock
         self._due_s = clock()
         self._asked: tuple[int, bool] | None = None
@@ -87,8 +89,9 @@ def make_selection(
         return None
     rules: list[StepRule] = []
     words: list[str] = []
+    ends = None
     if steps is not None:
-        rule, word = _step_rule(steps)
+        rule, word, ends = _step_rule(steps)
         rules.append(rule)
         words.append(word)
     if every is not None:
@@ -99,12 +102,13 @@ def make_selection(
         require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 30.0")
         words.append(f"every_seconds={every_seconds}")
     combined = (lambda number: all(rule(number) for rule in rules)) if rules else None
-    return Selection(combined, every_seconds=every_seconds, description=", ".join(words))
+    return Selection(combined, every_seconds=every_seconds, description=", ".join(words), ends=ends)
 
 
-def _step_rule(steps: Steps) -> tuple[StepRule, str]:
+def _step_rule(steps: Steps) -> tuple[StepRule, str, tuple[int, int] | None]:
+    """The rule, its words, and the least and the greatest number that it takes, where it tells them."""
     if callable(steps):
-        return steps, f"steps={getattr(steps, '__name__', 'a callable')}"
+        return steps, f"steps={getattr(steps, '__name__', 'a callable')}", None
     numbers: range | frozenset[int]
     try:
         if isinstance(steps, (str, bytes)):
@@ -118,9 +122,11 @@ def _step_rule(steps: Steps) -> tuple[StepRule, str]:
     word = f"steps={steps!r}" if isinstance(steps, range) else f"steps={sorted(numbers)}"
     if not numbers:
         raise ValueError(f"{word} selects no step; give a range such as range(10, 20).")
-    if min(numbers) < 0:
+    ordered = numbers if isinstance(numbers, range) else sorted(numbers)
+    first, last = sorted((ordered[0], ordered[-1]))
+    if first < 0:
         raise ValueError(f"{word} names a negative step; steps count from 0 over the whole capture.")
-    return numbers.__contains__, word
+    return numbers.__contains__, word, (first, last)
 
 
 def require_positive(name: str, value: object, kind: type[Real | Integral], *, give: str) -> None:

@@ -22,6 +22,7 @@ from .notices import closing_notices
 from .record import CaptureOptions, CaptureRecord, Outcome, Window
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
+from .standing import Standing, standing_of
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
 
@@ -88,6 +89,15 @@ class Capture:
     def is_running(self) -> bool:
         """Whether it has started and not stopped; between its windows too."""
         return self._control is not None and self._record is None
+
+    @property
+    def standing(self) -> Standing:
+        """How far it is; to be looked at from any thread.
+
+        Raises:
+            CaptureError: it has not started.
+        """
+        return standing_of(self._running_control(), self.next_number)
 
     @property
     def record(self) -> CaptureRecord:
