@@ -1,0 +1,261 @@
+"""The line that tells how far a capture is: its words, the thread behind it, and how it shares a terminal with the program."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tfprof_widgets.capture.session.standing import Standing
+from tfprof_widgets.profiles import feedback, status_line
+from tfprof_widgets.profiles.feedback import following, record_text, standing_text
+from tfprof_widgets.profiles.status_line import StatusLine, TerminalLine
+
+
+@pytest.mark.parametrize(
+    ("standing", "text"),
+    [
+        (Standing("recording", 1200, 8.21, 11.3 * 2**20), "tfprof: recording, step 1,200, 8.2 s, 11.3 MiB"),
+        (Standing("recording", None, 0.0, None), "tfprof: recording"),
+        (Standing("waiting for step 10", 3, 0.0, 0), "tfprof: waiting for step 10, at step 3"),
+        (Standing("paused", 30, 2.0, 2**20), "tfprof: paused, step 30, 2.0 s, 1.00 MiB"),
+    ],
+)
+def test_the_words_of_a_running_capture(standing: Standing, text: str) -> None:
+    assert standing_text(standing) == text
+
+
+def record(n_steps: int, n_windows: int) -> Any:
+    window = SimpleNamespace(n_steps=n_steps, start_ns=0, stop_ns=1_070_000_000)
+    cost = SimpleNamespace(n_bytes=3 * 2**20)
+    return SimpleNamespace(windows=(window,) * n_windows, cost=cost, notices=("No step met every=9.",))
+
+
+def test_the_words_of_one_that_ended() -> None:
+    assert record_text(record(20, 2)) == "tfprof: recorded 40 steps, 2.14 s, 3.00 MiB"
+    assert record_text(record(0, 1)) == "tfprof: recorded 1.07 s, 3.00 MiB"
+    assert record_text(record(0, 0)) == "tfprof: nothing was captured. No step met every=9."
+
+
+class Heard(StatusLine):
+    """A line that keeps what it is told."""
+
+    is_seen = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def begin(self, text: str) -> None:
+        self.texts.append(text)
+
+    def say(self, text: str) -> None:
+        self.texts.append(text)
+
+
+class Capturing:
+    """A capture that goes on and on."""
+
+    n_asked = 0
+
+    @property
+    def standing(self) -> Standing:
+        self.n_asked += 1
+        return Standing("recording", self.n_asked, 0.0, None)
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feedback, "TICK_S", 0.01)
+
+
+def wait_for(what: Any) -> None:
+    end = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_thread_tells_until_the_block_ends_and_is_gone_then() -> None:
+    capture: Any = Capturing()
+    before = threading.active_count()
+    line = Heard()
+    with following(capture, line):
+        wait_for(lambda: len(line.texts) > 3)
+    assert threading.active_count() == before
+    assert line.texts[:3] == [f"tfprof: recording, step {n}" for n in (1, 2, 3)]
+    assert line.texts[-1] == "tfprof: reading"
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_block_that_fails_ends_the_thread_too() -> None:
+    before = threading.active_count()
+    line, capture = Heard(), Capturing()
+    with pytest.raises(KeyboardInterrupt), following(capture, line):  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+    assert (threading.active_count(), line.texts[-1]) == (before, "tfprof: reading")
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_line_that_fails_disturbs_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken(Heard):
+        def say(self, text: str) -> None:
+            super().say(text)
+            raise OSError("the front end is gone")
+
+    line, capture = Broken(), Capturing()
+    with following(capture, line):  # type: ignore[arg-type]
+        wait_for(lambda: len(line.texts) > 1)
+        time.sleep(0.05)
+    assert len(line.texts) == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_where_nobody_looks_there_is_no_thread_and_nothing_is_asked() -> None:
+    capture = Capturing()
+    before = threading.active_count()
+    with following(capture, StatusLine()):  # type: ignore[arg-type]
+        assert threading.active_count() == before
+    assert capture.n_asked == 0
+
+
+class Terminal:
+    """What is on the screen of a terminal, to which any number of streams write."""
+
+    def __init__(self) -> None:
+        self.lines = [""]
+        self._column = 0
+
+    def take(self, text: str) -> None:
+        for letter in text:
+            if letter == "\n":
+                self.lines.append("")
+                self._column = 0
+            elif letter == "\r":
+                self._column = 0
+            else:
+                line = self.lines[-1].ljust(self._column)
+                self.lines[-1] = line[: self._column] + letter + line[self._column + 1 :]
+                self._column += 1
+
+    @property
+    def screen(self) -> list[str]:
+        return [line.rstrip() for line in self.lines]
+
+
+class Stream(io.StringIO):
+    """A stream to it."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self._terminal.take(text)
+        return len(text)
+
+
+@pytest.fixture
+def terminal() -> Terminal:
+    return Terminal()
+
+
+@contextlib.contextmanager
+def written_to(terminal: Terminal) -> Iterator[None]:
+    with contextlib.redirect_stdout(Stream(terminal)), contextlib.redirect_stderr(Stream(terminal)):
+        yield
+
+
+def test_a_terminal_has_one_line_that_is_rewritten_and_taken_away(terminal: Terminal) -> None:
+    with written_to(terminal), status_line.status_line() as line:
+        line.begin("tfprof: recording, step 1,000")
+        assert terminal.screen == ["tfprof: recording, step 1,000"]
+        line.say("tfprof: reading")
+        assert terminal.screen == ["tfprof: reading"]
+    assert terminal.screen == [""]
+
+
+def test_streams_write_afterwards_as_before(terminal: Terminal) -> None:
+    with written_to(terminal):
+        with TerminalLine() as line:
+            line.begin("tfprof: recording")
+            assert "write" in vars(sys.stdout)
+        assert "write" not in vars(sys.stdout)
+        assert "write" not in vars(sys.stderr)
+
+
+def test_what_the_program_prints_is_whole_and_above_the_line(terminal: Terminal) -> None:
+    with written_to(terminal), TerminalLine() as line:
+        line.begin("tfprof: recording")
+        print("loss", 0.5)
+        print("warning", file=sys.stderr)
+        assert terminal.screen == ["loss 0.5", "warning", ""]
+        line.say("tfprof: reading")
+        assert terminal.screen == ["loss 0.5", "warning", "tfprof: reading"]
+    assert terminal.screen == ["loss 0.5", "warning", ""]
+
+
+def test_a_line_that_the_program_has_begun_is_left_alone(terminal: Terminal) -> None:
+    with written_to(terminal), TerminalLine() as line:
+        line.begin("tfprof: recording")
+        print("\r 3/40 [=>...]", end="")
+        line.say("tfprof: recording, step 3")
+        assert terminal.screen == [" 3/40 [=>...]"]
+        print("\r40/40 [=====]")
+        line.say("tfprof: reading")
+        assert terminal.screen == ["40/40 [=====]", "tfprof: reading"]
+
+
+def test_what_is_written_past_python_takes_its_place(terminal: Terminal) -> None:
+    with written_to(terminal), TerminalLine() as line:
+        line.begin("tfprof: recording")
+        terminal.take("I0000 profiler_session.cc:117] Profiler session initializing.\n")
+    assert terminal.screen == ["I0000 profiler_session.cc:117] Profiler session initializing.", ""]
+
+
+def test_a_narrow_terminal_has_no_second_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "12")
+    with written_to(terminal), TerminalLine() as line:
+        line.begin("tfprof: recording, step 12")
+        assert terminal.screen == ["tfprof: rec"]
+
+
+def test_a_stream_of_the_programs_own_keeps_the_way_it_writes(terminal: Terminal) -> None:
+    def write(text: str) -> int:
+        terminal.take(text.upper())
+        return len(text)
+
+    with written_to(terminal):
+        own: Any = sys.stdout
+        own.write = write
+        with TerminalLine() as line:
+            line.begin("tfprof: recording")
+            print("loud")
+            assert terminal.screen == ["LOUD", ""]
+        assert own.write is write
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO()])
+def test_without_a_terminal_there_is_nothing_to_see(monkeypatch: pytest.MonkeyPatch, stream: Any) -> None:
+    monkeypatch.setattr(status_line, "kernel_shell", lambda: None)
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert not status_line.status_line().is_seen
+
+
+def test_a_closed_standard_error_is_watched_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(status_line, "kernel_shell", lambda: None)
+    monkeypatch.setattr(sys, "stderr", closed)
+    assert not status_line.status_line().is_seen
