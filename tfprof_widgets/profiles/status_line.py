@@ -70,13 +70,17 @@ class CellLine(StatusLine):
         self._takes_all = takes_all
         self._publisher = kernel_shell().display_pub
         self._display_id = ""
+        """Empty while the line is not shown."""
+        self._is_hooked = False
         self._said = ""
 
     def begin(self, text: str) -> None:
         """Have the line say this; it is shown anew where the cell has cleared its output."""
         if not self._display_id:
             self._display_id = uuid.uuid4().hex
-            self._publisher.register_hook(self._see)
+            if not self._is_hooked:
+                self._publisher.register_hook(self._see)
+                self._is_hooked = True
             self._publish(text, self._display_id, update=False)
         else:
             self.say(text)
@@ -94,18 +98,18 @@ class CellLine(StatusLine):
     def _see(self, message: dict[str, Any]) -> dict[str, Any]:
         """A message on its way from the thread of the cell to the front end."""
         if message["msg_type"] == "clear_output" and not is_in_output_widget():
-            self._forget()
+            self._display_id = ""
         return message
 
-    def _forget(self) -> None:
-        self._display_id = ""
+    def _leave(self) -> None:
+        self._display_id, self._is_hooked = "", False
         self._publisher.unregister_hook(self._see)
 
     def display(self, thing: object, **options: Any) -> None:
         """Display something in the place of the line."""
         if self._display_id and self._takes_all:
             super().display(thing, display_id=self._display_id, update=True, **options)
-            self._forget()
+            self._leave()
         else:
             super().display(thing, **options)
             self.end()
@@ -114,7 +118,7 @@ class CellLine(StatusLine):
         """Leave the `rest` in the line's place."""
         if self._display_id:
             self.say(self.rest)
-            self._forget()
+        self._leave()
 
 
 class TerminalLine(StatusLine):

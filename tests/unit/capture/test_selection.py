@@ -56,6 +56,12 @@ def test_every_seconds_opens_when_the_time_has_come() -> None:
     assert windows(selection, 6) == [[0], [2], [5]]
 
 
+def test_a_range_to_the_end_of_all_time_is_taken_as_it_is() -> None:
+    selection = made(steps=range(2, 10**12))
+    assert selection.ends == (2, 10**12 - 1)
+    assert windows(selection, 4) == [[2, 3]]
+
+
 def test_numbers_from_numpy_are_numbers() -> None:
     assert windows(made(every=np.int64(3)), 7) == [[0], [3], [6]]
     assert windows(made(steps=np.array([2, 3, 5])), 7) == [[2, 3], [5]]
