@@ -125,6 +125,8 @@ class _Requests:
             if active_capture() is not None:
                 context.abort(codes.ALREADY_EXISTS, "a capture of its own runs in this process right now")
             record = _captured(request, context)
+            if SOURCES_TOOL in request.tools and record.program is not None:
+                record.program.write()  # before the next capture, which would see the program wait for it
         except CaptureError as error:
             context.abort(codes.INTERNAL, str(error))
         finally:
@@ -168,8 +170,6 @@ def _response(request: Any, record: CaptureRecord) -> bytes:
     """The trace in the field where the caller looks for it: TensorFlow's client, which does not ask for the XSpace itself,
     saves what comes as the data of a tool. Nothing is written to a path that a request names."""
     response = MESSAGES["ProfileResponse"](empty_trace=not record.run_dirs)
-    if SOURCES_TOOL in request.tools and record.program is not None:
-        record.program.write()
     for run in record.run_dirs[:1]:
         content = next(run.glob("*.xplane.pb")).read_bytes()
         if request.emit_xspace:
