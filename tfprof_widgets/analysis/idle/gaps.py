@@ -5,18 +5,19 @@ Source: semantics 3.7, 3.8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.matching import dense_codes, sum_by
+from ..base.matching import dense_codes
 from ..steps.categories import CATEGORY_CODE, PART_OF_TYPE, STEP_CATEGORIES, Part
-from ..steps.composition import charged_pieces
-from ..steps.idle_parts import DeviceWork, HostWork, overlaps
+from ..steps.idle_parts import DeviceWork, HostWork, overlaps, waits_of
 from ..steps.member_spans import device_events
 from ..steps.step_pieces import Pieces, resolve
 from ..steps.step_table import StepTable
+from .causes import Causes, causes_of
 
 POSITIONS = ("before", "between", "after", "outside")
 _BEFORE, _BETWEEN, _AFTER, _OUTSIDE = range(len(POSITIONS))
@@ -59,32 +60,40 @@ def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> G
         table: its steps.
         work: what hosts did, see `host_work`.
     """
-    every = DeviceWork.of(trace, device_events(trace, types))
-    owner, n = dense_codes(trace.plane_id[every.event], trace.session_id[every.event])
-    launches = (DeviceWork(every.event[owner == k], every.call[owner == k]) for k in range(n))
-    found = [_of_device(trace, types, table, work, one) for one in launches]  # bounded by devices and sessions
-    none = np.empty(0, np.int64)
-    columns = {one.name: [none, *(getattr(gaps, one.name) for gaps in found)] for one in fields(Gaps)}
-    first = np.cumsum([0, *(int(gaps.gap.max(initial=-1)) + 1 for gaps in found)])
-    columns["gap"] = [none, *(gaps.gap + k for gaps, k in zip(found, first.tolist(), strict=False))]
-    return Gaps(**{name: np.concatenate(column) for name, column in columns.items()})
+    events = device_events(trace, types)
+    device, n = dense_codes(trace.plane_id[events], trace.session_id[events])
+    launches = DeviceWork.of(trace, events, device)
+    start, end, parts = trace.start_ps[launches.event], trace.ends(launches.event), PART_OF_TYPE[types[launches.event]]
+    windows = _windows(trace, table, launches, n)
+    pair, span = overlaps(windows.device, windows.start_ps, windows.end_ps, launches.owner, start, end)
+    limits = {"step_start_ps": windows.start_ps, "step_end_ps": windows.end_ps}
+    pieces = resolve(pair, start[span], end[span], parts[span], **limits)
+    return _gaps(trace, pieces, windows, launches, launches.where(_is_kernel(parts)), work)
 
 
-def _of_device(trace: Trace, types: UInt8, table: StepTable, work: HostWork, launches: DeviceWork) -> Gaps:
-    """The gaps of one device in one session, of what it ran there."""
-    events, session = launches.event, int(trace.session_id[launches.event[0]])
-    work = work.of_session(session, table.session)
-    step, low, high = _windows(table, session, int(trace.start_ps[events[0]]), int(trace.ends(events).max()))
-    one = np.zeros(len(step), np.int64)
-    window, span = overlaps(one, low, high, np.zeros(len(events), np.int64), trace.start_ps[events], trace.ends(events))
-    rows, limits = events[span], {"step_start_ps": low, "step_end_ps": high}
-    working = resolve(window, trace.start_ps[rows], trace.ends(rows), PART_OF_TYPE[types[rows]], **limits)
-    pieces = charged_pieces(trace, working, work, launches, session=one + session, step=step)
-    kernels = events[_is_kernel(PART_OF_TYPE[types[events]])]
-    return _gaps(trace, pieces, kernels, step, int(trace.plane_id[events[0]]))
+class _Windows(NamedTuple):
+    """Time in steps and between them, by device, then start."""
+
+    device: Int64
+    """The owner of its work."""
+    step: Int64
+    """-1 between steps."""
+    start_ps: Int64
+    end_ps: Int64
 
 
-def _windows(table: StepTable, session: int, first_ps: int, last_ps: int) -> tuple[Int64, Int64, Int64]:
+def _windows(trace: Trace, table: StepTable, launches: DeviceWork, n: int) -> _Windows:
+    """The windows of `n` devices, each in one session."""
+    found = [_Windows(*(np.empty(0, np.int64),) * 4)]
+    for device in range(n):  # bounded by devices and sessions
+        events = launches.event[slice(*np.searchsorted(launches.owner, [device, device + 1]))]
+        session, first_ps, last_ps = trace.session_id[events[0]], trace.start_ps[events[0]], trace.ends(events).max()
+        step, start, end = _of_session(table, int(session), int(first_ps), int(last_ps))
+        found.append(_Windows(np.full(len(step), device), step, start, end))
+    return _Windows(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _of_session(table: StepTable, session: int, first_ps: int, last_ps: int) -> tuple[Int64, Int64, Int64]:
     """Step, start and end of the steps of a session, and with step -1 of what of a span of time lies between them.
 
     Where steps overlap, the time of both is of the first.
@@ -107,15 +116,18 @@ def _is_kernel(parts: UInt8) -> Bool:
     return np.asarray(parts >= Part.DEVICE_TO_DEVICE)
 
 
-def _gaps(trace: Trace, pieces: Pieces, kernels: Int64, step: Int64, plane: int) -> Gaps:
+def _gaps(
+    trace: Trace, pieces: Pieces, windows: _Windows, launches: DeviceWork, kernels: DeviceWork, work: HostWork
+) -> Gaps:
     """Put pieces of windows together to gaps.
 
     Args:
         trace: the trace.
-        pieces: of windows that are of `step`.
-        kernels: what ends gaps, by start.
-        step: of each window.
-        plane: of the device.
+        pieces: of `windows`.
+        windows: of all devices.
+        launches: what the devices ran.
+        kernels: what of it ends gaps.
+        work: what hosts did.
     """
     window = pieces.step
     is_busy = _is_kernel(pieces.span_type)
@@ -124,25 +136,46 @@ def _gaps(trace: Trace, pieces: Pieces, kernels: Int64, step: Int64, plane: int)
     gap = np.cumsum(begins)[rows] - 1
     first = rows[np.flatnonzero(np.diff(gap, prepend=-1))]
     last = rows[np.flatnonzero(np.diff(gap, append=len(rows) + 1))]
-    start, end = pieces.start_ps[first], pieces.end_ps[last]
+    start, end, of_window = pieces.start_ps[first], pieces.end_ps[last], window[first]
+    step, device = windows.step[of_window], windows.device[of_window]
     n_before = np.cumsum(is_busy)
-    n_busy = np.bincount(window, is_busy, minlength=len(step)).astype(np.int64)
-    done = np.append(0, np.cumsum(n_busy))[window[first]]
-    is_before, is_after = n_before[first] == done, n_before[first] == done + n_busy[window[first]]
+    n_busy = np.bincount(window, is_busy, minlength=len(windows.step)).astype(np.int64)
+    done = np.append(0, np.cumsum(n_busy))[of_window]
+    is_before, is_after = n_before[first] == done, n_before[first] == done + n_busy[of_window]
     position = np.where(is_before, _BEFORE, np.where(is_after, _AFTER, _BETWEEN))
-    position[step[window[first]] < 0] = _OUTSIDE
-    at = np.searchsorted(trace.start_ps[kernels], end)
-    code = gap * len(STEP_CATEGORIES) + CATEGORY_CODE[pieces.span_type[rows]].astype(np.int64)
-    key, begin, of_key = np.unique(code, return_index=True, return_inverse=True)
-    own = key // len(STEP_CATEGORIES)
+    position[step < 0] = _OUTSIDE
+    plane = trace.plane_id[launches.event[np.searchsorted(launches.owner, device)]]
+    causes = _causes(trace, pieces, rows, windows, launches, work)
+    code = gap[causes.wait] * len(STEP_CATEGORIES) + causes.cause
+    order = np.lexsort((causes.start_ps, code))
+    begin = np.flatnonzero(np.diff(code[order], prepend=-1))
+    own = code[order][begin] // len(STEP_CATEGORIES)
     return Gaps(
         gap=own,
-        plane=np.full(len(key), plane, np.int64),
-        step=step[window[first]][own],
+        plane=plane.astype(np.int64)[own],
+        step=step[own],
         position=position[own],
-        cause=key % len(STEP_CATEGORIES),
-        start_ps=pieces.start_ps[rows[begin]],
-        duration_ps=sum_by(of_key, (pieces.end_ps - pieces.start_ps)[rows], len(key)),
+        cause=causes.cause[order][begin],
+        start_ps=causes.start_ps[order][begin],
+        duration_ps=np.add.reduceat(causes.duration_ps[order], begin),
         gap_ps=(end - start)[own],
-        kernel=np.append(kernels, -1)[at][own],
+        kernel=np.append(kernels.event, -1)[kernels.after(trace, device, end)][own],
+    )
+
+
+def _causes(
+    trace: Trace, pieces: Pieces, rows: Int64, windows: _Windows, launches: DeviceWork, work: HostWork
+) -> Causes:
+    """What some pieces of gaps are charged to; the `wait` of each is a number of these pieces."""
+    window, start, end = pieces.step[rows], pieces.start_ps[rows], pieces.end_ps[rows]
+    idle, copy = (np.flatnonzero((pieces.span_type[rows] == Part.OTHER) == is_idle) for is_idle in (True, False))
+    following = launches.after(trace, windows.device[window[idle]], end[idle])
+    step = windows.step[window[idle]]
+    waits = waits_of(trace, launches, following, step=step, start_ps=start[idle], end_ps=end[idle])
+    told = causes_of(work, waits)
+    return Causes(
+        wait=np.append(copy, idle[waits.stretch[told.wait]]),
+        cause=np.append(CATEGORY_CODE[pieces.span_type[rows[copy]]], told.cause),
+        start_ps=np.append(start[copy], told.start_ps),
+        duration_ps=np.append((end - start)[copy], told.duration_ps),
     )

@@ -10,9 +10,9 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace, UInt8
 from .categories import PART_OF_TYPE, Part
 from .host_parts import host_parts
-from .idle_parts import DeviceWork, HostWork, charge
+from .idle_parts import DeviceWork, HostWork, charge, waits_of
 from .member_spans import device_events, outermost_spans, spans_by_time
-from .step_pieces import Pieces, resolve
+from .step_pieces import Pieces, merged, resolve
 from .step_spans import SpanType
 from .step_table import StepTable
 from .tpu_categories import on_core_line
@@ -43,31 +43,17 @@ def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, w
         step_start_ps=table.start_ps,
         step_end_ps=table.end_ps,
     )
-    launches = DeviceWork.of(trace, device_events(trace, types))
-    every = np.arange(len(table.start_ps))
-    work = host_work(trace, types, table, waits)
-    return charged_pieces(trace, working, work, launches, session=table.session, step=every)
-
-
-def charged_pieces(
-    trace: Trace, working: Pieces, work: HostWork, launches: DeviceWork, *, session: Int64, step: Int64
-) -> Pieces:
-    """What devices did in some windows of time -> the same, with what each waited for where they did nothing.
-
-    Args:
-        trace: the trace.
-        working: pieces whose `step` is the number of their window, `Part.OTHER` where no device did anything.
-        work: what hosts did.
-        launches: what the devices ran.
-        session: of each window.
-        step: for each window the step of `work` that it is of, -1 for none.
-    """
+    events = device_events(trace, types)
+    launches = DeviceWork.of(trace, events, trace.session_id[events])
     idle = working.span_type == Part.OTHER
-    window, start, end = working.step[idle], working.start_ps[idle], working.end_ps[idle]
-    following = launches.after(trace, session[window], end)
-    charged = charge(trace, work, launches, following, step=step[window], start_ps=start, end_ps=end)
+    step, start, end = working.step[idle], working.start_ps[idle], working.end_ps[idle]
+    following = launches.after(trace, table.session[step], end)
+    stretches = waits_of(trace, launches, following, step=step, start_ps=start, end_ps=end)
+    charged = charge(host_work(trace, types, table, waits), stretches)
+    own = stretches.stretch[charged.step]
+    charged = merged(own, charged.start_ps, charged.end_ps, charged.span_type)
     every = (
-        np.concatenate([working.step[~idle], window[charged.step]]),
+        np.concatenate([working.step[~idle], step[charged.step]]),
         np.concatenate([working.start_ps[~idle], charged.start_ps]),
         np.concatenate([working.end_ps[~idle], charged.end_ps]),
         np.concatenate([working.span_type[~idle], charged.span_type]),

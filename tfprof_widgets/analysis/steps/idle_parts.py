@@ -5,12 +5,12 @@ Source: semantics 3.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...trace.stat_shapes import ranges
-from ...trace.trace import Int64, SmallInt, Trace, UInt8
+from ...trace.trace import Bool, Int64, SmallInt, Trace, UInt8
 from ..base.innermost import innermost
 from ..base.launches import compute_launches
 from .categories import OWN, Part
@@ -20,35 +20,38 @@ from .step_pieces import Pieces, resolve
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeviceWork:
-    """Events of devices by start, with the calls that launched them."""
+    """Events of devices by owner, then start, with the calls that launched them."""
 
+    owner: Int64
+    """Among whose events is told what runs next: the number of a session, or of a device in one."""
     event: Int64
     """Rows of the trace."""
     call: Int64
     """For each the row of its call, -1 where the trace does not tell."""
 
     @classmethod
-    def of(cls, trace: Trace, event: Int64) -> DeviceWork:
+    def of(cls, trace: Trace, event: Int64, owner: SmallInt | Int64) -> DeviceWork:
         """Find the calls of some events of devices."""
-        event = event[np.argsort(trace.start_ps[event], kind="stable")]
-        return cls(event, compute_launches(trace).call_of(event))
+        order = np.lexsort((trace.start_ps[event], owner))
+        event = event[order]
+        return cls(owner[order].astype(np.int64), event, compute_launches(trace).call_of(event))
 
-    def after(self, trace: Trace, session: Int64, end_ps: Int64) -> Int64:
-        """For each moment of a session which of these is the first to start then or later; -1 for none."""
-        found = np.full(len(end_ps), -1, np.int64)
-        own = trace.session_id[self.event]
-        for one in np.unique(session).tolist():  # bounded by the number of sessions
-            place, wanted = np.flatnonzero(own == one), np.flatnonzero(session == one)
-            at = np.searchsorted(trace.start_ps[self.event[place]], end_ps[wanted])
-            found[wanted] = np.append(place, -1)[at]
-        return found
+    def where(self, chosen: Bool) -> DeviceWork:
+        """Some of them."""
+        return DeviceWork(self.owner[chosen], self.event[chosen], self.call[chosen])
+
+    def after(self, trace: Trace, owner: Int64, end_ps: Int64) -> Int64:
+        """For each moment of an owner which of these is the first to start then or later; -1 for none."""
+        times, rank = np.unique(np.concatenate([trace.start_ps[self.event], end_ps]), return_inverse=True)
+        start, end = np.split(rank, [len(self.event)])
+        at = np.searchsorted(self.owner * len(times) + start, owner * len(times) + end)
+        return np.where(np.append(self.owner, -1)[at] == owner, at, -1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HostWork:
     """What hosts did: on each thread, and for each step."""
 
-    session: SmallInt
     line: Int64
     start_ps: Int64
     end_ps: Int64
@@ -61,67 +64,91 @@ class HostWork:
     def of(cls, trace: Trace, parts: UInt8, of_steps: Pieces) -> HostWork:
         """Tell from the parts of host events what each thread does at every instant."""
         event, start, end = innermost(trace, parts != NONE)
-        return cls(trace.session_id[event], trace.line_id[event].astype(np.int64), start, end, parts[event], of_steps)
-
-    def of_session(self, session: int, session_of_step: Int64) -> HostWork:
-        """What of it was done in one session, of which there may be hundreds."""
-        own, steps = self.session == session, session_of_step[self.of_steps.step] == session
-        of_steps = Pieces(*(getattr(self.of_steps, one.name)[steps] for one in fields(Pieces)))
-        return HostWork(
-            self.session[own], self.line[own], self.start_ps[own], self.end_ps[own], self.part[own], of_steps
-        )
+        return cls(trace.line_id[event].astype(np.int64), start, end, parts[event], of_steps)
 
 
-def charge(
-    trace: Trace, work: HostWork, launches: DeviceWork, following: Int64, *, step: Int64, start_ps: Int64, end_ps: Int64
-) -> Pieces:
-    """Charge stretches of idle time to what made them wait.
+@dataclass(frozen=True, eq=False, repr=False)
+class Waits:
+    """Parts of stretches of idle time, by stretch, then time, and what counts in each."""
+
+    stretch: Int64
+    line: Int64
+    """The thread that is about to launch what runs next; -1 where the trace does not tell, and after its call."""
+    part: UInt8
+    """What counts where no host tells more: after the call that it came too late, or that nothing is to blame."""
+    step: Int64
+    """In whose `HostWork.of_steps` the time lies, -1 for none."""
+    start_ps: Int64
+    end_ps: Int64
+
+
+def waits_of(
+    trace: Trace, launches: DeviceWork, following: Int64, *, step: Int64, start_ps: Int64, end_ps: Int64
+) -> Waits:
+    """Tell of stretches of idle time what counts in them.
 
     Until the call returned that launched what runs next, what counts is what its thread did; after it, that the call came
     too late. Of what was launched before the device fell idle nothing on the host is to blame.
 
     Args:
         trace: the trace.
-        work: what the hosts did.
         launches: what devices ran.
         following: for each stretch which of `launches` ends it, -1 for none.
-        step: for each stretch the step in whose `work.of_steps` it lies, -1 for none.
+        step: for each stretch the step that it lies in, -1 for none.
         start_ps: of the stretches.
         end_ps: of the stretches.
-
-    Returns:
-        Pieces whose `step` is the number of the stretch.
     """
     call = np.append(launches.call, -1)[following]
     known = np.flatnonzero(call >= 0)
-    called = np.clip(trace.ends(call[known]), start_ps[known], end_ps[known])
-    is_late = called > start_ps[known]
-    own, of_own = overlaps(
-        work.line, work.start_ps, work.end_ps, trace.line_id[call[known]].astype(np.int64), start_ps[known], called
+    called, line, part = start_ps.copy(), np.full(len(call), -1, np.int64), np.full(len(call), Part.OTHER, np.uint8)
+    called[known] = np.clip(trace.ends(call[known]), start_ps[known], end_ps[known])
+    line[known] = trace.line_id[call[known]]
+    part[known] = np.where(called[known] > start_ps[known], Part.LATENCY, Part.QUEUED)
+    stretch, is_after = np.repeat(np.arange(len(call)), 2), np.tile([False, True], len(call))
+    start = np.where(is_after, called[stretch], start_ps[stretch])
+    end = np.where(is_after, end_ps[stretch], called[stretch])
+    kept = np.flatnonzero(start < end)
+    stretch, is_after = stretch[kept], is_after[kept]
+    return Waits(
+        stretch=stretch,
+        line=np.where(is_after, -1, line[stretch]),
+        part=np.where(is_after, part[stretch], np.uint8(Part.OTHER)),
+        step=step[stretch],
+        start_ps=start[kept],
+        end_ps=end[kept],
     )
+
+
+def charge(work: HostWork, waits: Waits) -> Pieces:
+    """Charge waits to what the hosts did; the `step` of the pieces is the number of the wait."""
+    own, of_own = overlaps(work.line, work.start_ps, work.end_ps, waits.line, waits.start_ps, waits.end_ps)
     fallback = work.of_steps
-    there, of_there = overlaps(fallback.step, fallback.start_ps, fallback.end_ps, step, start_ps, end_ps)
-    latest = np.append(called, 0)[of_own]
+    there, of_there = overlaps(
+        fallback.step, fallback.start_ps, fallback.end_ps, waits.step, waits.start_ps, waits.end_ps
+    )
+    told = np.flatnonzero(waits.part != Part.OTHER)
     return resolve(
-        np.concatenate([known[of_own], of_there, known]),
-        np.concatenate([work.start_ps[own], fallback.start_ps[there], called]),
-        np.concatenate([np.minimum(work.end_ps[own], latest), fallback.end_ps[there], end_ps[known]]),
-        np.concatenate(
-            [
-                OWN[work.part[own]],
-                fallback.span_type[there],
-                np.where(is_late, Part.LATENCY, Part.QUEUED).astype(np.uint8),
-            ]
-        ),
-        step_start_ps=start_ps,
-        step_end_ps=end_ps,
+        np.concatenate([of_own, of_there, told]),
+        np.concatenate([work.start_ps[own], fallback.start_ps[there], waits.start_ps[told]]),
+        np.concatenate([work.end_ps[own], fallback.end_ps[there], waits.end_ps[told]]),
+        np.concatenate([OWN[work.part[own]], fallback.span_type[there], waits.part[told]]),
+        step_start_ps=waits.start_ps,
+        step_end_ps=waits.end_ps,
     )
 
 
 def overlaps(
     owner: Int64, start_ps: Int64, end_ps: Int64, of_owner: Int64, low_ps: Int64, high_ps: Int64
 ) -> tuple[Int64, Int64]:
-    """Every pair of a stretch and a span of the same owner that overlap.
+    """Every pair of a stretch and a span of the same owner that overlap; arguments as of `overlapping`."""
+    first, count = overlapping(owner, start_ps, end_ps, of_owner, low_ps, high_ps)
+    return ranges(first, count), np.repeat(np.arange(len(low_ps)), count)
+
+
+def overlapping(
+    owner: Int64, start_ps: Int64, end_ps: Int64, of_owner: Int64, low_ps: Int64, high_ps: Int64
+) -> tuple[Int64, Int64]:
+    """For each span the first stretch of the same owner that it overlaps, and how many it does.
 
     Args:
         owner: of each stretch.
@@ -135,5 +162,4 @@ def overlaps(
     start, end, low, high = np.split(rank, np.cumsum([len(start_ps), len(end_ps), len(low_ps)]))
     first = np.searchsorted(owner * len(times) + end, of_owner * len(times) + low, side="right")
     count = np.searchsorted(owner * len(times) + start, of_owner * len(times) + high, side="left") - first
-    count = np.maximum(count, 0)
-    return ranges(first, count), np.repeat(np.arange(len(low_ps)), count)
+    return first, np.maximum(count, 0)

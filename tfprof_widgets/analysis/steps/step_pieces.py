@@ -57,7 +57,7 @@ def resolve(
     inside = (owner[1:] == owner[:-1]) & (at[1:] > at[:-1])
     _, n_bits = np.frexp(present[:-1][inside])
     winner = np.maximum(n_bits - 1, 0).astype(np.uint8)
-    return _merge(owner[:-1][inside], at[:-1][inside], at[1:][inside], winner)
+    return merged(owner[:-1][inside], at[:-1][inside], at[1:][inside], winner)
 
 
 def _unite(step: Int64, start: Int64, end: Int64, kind: Int64) -> tuple[Int64, Int64, Int64, Int64]:
@@ -75,7 +75,7 @@ def _unite(step: Int64, start: Int64, end: Int64, kind: Int64) -> tuple[Int64, I
     return step[rows], start[rows], times[reach[last] % len(times)], kind[rows]
 
 
-def _merge(step: Int64, start: Int64, end: Int64, kind: UInt8) -> Pieces:
+def merged(step: Int64, start: Int64, end: Int64, kind: UInt8) -> Pieces:
     """Join neighbours of one step and type."""
     if not len(step):
         return Pieces(step, start, end, kind)

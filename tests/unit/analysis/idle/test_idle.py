@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +13,15 @@ import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
 from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.idle import gaps
+from tfprof_widgets.analysis.idle import causes
 from tfprof_widgets.analysis.idle.launch_queue import kernel_events, launch_calls
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.analysis.steps.composition import charged_pieces
-from tfprof_widgets.analysis.steps.idle_parts import DeviceWork, HostWork
-from tfprof_widgets.analysis.steps.step_pieces import Pieces
+from tfprof_widgets.analysis.steps.categories import CATEGORY_CODE, STEP_CATEGORIES, Part
+from tfprof_widgets.analysis.steps.idle_parts import HostWork, Waits, charge
+from tfprof_widgets.analysis.steps.step_pieces import Pieces, resolve
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Int64, Trace
+from tfprof_widgets.trace.trace import Int64, UInt8
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 KERNELS_WITHOUT_GAP = ("device_compute", "device_to_device", "device_collectives")
@@ -128,23 +128,72 @@ def test_after_the_last_work_of_a_device_nothing_lies_between_steps() -> None:
     assert "outside" not in set(frame["position"])
 
 
-def test_each_of_many_windows_costs_what_its_own_events_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many spans of time each look at what hosts did takes in."""
+    found: list[int] = []
+
+    def counted(step: Int64, *spans: Any, **limits: Any) -> Pieces:
+        found.append(len(step) + len(limits["step_start_ps"]))
+        return resolve(step, *spans, **limits)
+
+    monkeypatch.setattr(causes, "resolve", counted)
+    return found
+
+
+def test_each_of_many_windows_costs_what_its_own_events_cost(looked_at: list[int]) -> None:
     main, stream = TWO_KERNELS
     planes = plane("/host:CPU", line("main", *main)), plane("/device:GPU:0", line("Stream #1", *stream))
     windows = [
         read_xspace(space(session(start_ns=EPOCH_NS + 10**6 * i, duration_us=100), *planes), host="h") for i in range(5)
     ]
-    looked_at = []
-
-    def charged(whole: Trace, working: Pieces, work: HostWork, launches: DeviceWork, **more: Int64) -> Pieces:
-        looked_at.append((len(work.line), len(work.of_steps.step)))
-        return charged_pieces(whole, working, work, launches, **more)
-
-    monkeypatch.setattr(gaps, "charged_pieces", charged)
     alone = Results(windows[0]).idle
+    of_one = sum(looked_at)
     frame = Results(merge_traces(windows)).idle
     assert rows(frame, "step", "duration_us") == [(i, us) for i in range(5) for us in alone["duration_us"]]
-    assert looked_at == [looked_at[0]] * 6
+    assert sum(looked_at) == 6 * of_one
+
+
+@pytest.mark.parametrize("has_own_thread", [False, True])
+def test_what_hosts_do_costs_as_much_for_many_devices_as_for_one(has_own_thread: bool, looked_at: list[int]) -> None:
+    ops = [event("MatMul:MatMul" if i % 2 else "SaveV2:SaveV2", 10 * i, 9) for i in range(200)]
+
+    def cost(n: int) -> int:
+        calls = [launch(2000 + 5 * i, 2, i + 1) for i in range(n)]
+        threads = [line(f"thread {i}", call) for i, call in enumerate(calls)] if has_own_thread else []
+        main = line("main", train(0, 2300), *ops, *(() if has_own_thread else calls))
+        streams = [(ran(2200, 50, i + 1),) for i in range(n)]
+        devices = [plane(f"/device:GPU:{i}", line("Stream #1", *events)) for i, events in enumerate(streams)]
+        looked_at.clear()
+        frame = Results(trace(plane("/host:CPU", main, *threads), *devices)).idle
+        assert frame.groupby("device")["duration_us"].sum().tolist() == [2250] * n
+        return sum(looked_at)
+
+    assert cost(16) < cost(1) + 15 * 20
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_waits_at_once_are_charged_as_each_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    hosts = (Part.OTHER, Part.DISPATCH, Part.HOST_COMPUTE, Part.KERNEL_LAUNCH, Part.SYNC, Part.COMPILE, Part.INPUT)
+
+    def tiles(n_owners: int) -> tuple[Int64, Int64, Int64, UInt8]:
+        owner = np.repeat(np.arange(n_owners), 30)
+        edges = np.sort(rng.integers(0, 200, (n_owners, 60)), axis=1).reshape(-1, 2)
+        kept = edges[:, 1] > edges[:, 0]
+        return owner[kept], edges[kept, 0], edges[kept, 1], rng.choice(hosts, int(kept.sum())).astype(np.uint8)
+
+    work = HostWork(*tiles(3), Pieces(*tiles(2)))
+    start, n = rng.integers(0, 190, 40), 40
+    line_id, step = rng.integers(-1, 4, n), rng.integers(-1, 2, n)
+    part = np.where(line_id < 0, rng.choice([Part.OTHER, Part.LATENCY, Part.QUEUED], n), Part.OTHER).astype(np.uint8)
+    waits = Waits(np.arange(n), line_id, part, step, start, start + rng.integers(1, 60, n))
+    pieces = charge(work, waits)
+    expected = pd.DataFrame({"wait": pieces.step, "cause": CATEGORY_CODE[pieces.span_type], "start": pieces.start_ps})
+    expected["ps"] = pieces.end_ps - pieces.start_ps
+    sums = expected.groupby(["wait", "cause"], as_index=False).agg({"start": "min", "ps": "sum"})
+    found = sorted(zip(*(column.tolist() for column in causes.causes_of(work, waits)), strict=True))
+    assert found == list(sums.itertuples(index=False, name=None))
 
 
 def test_the_queue_is_what_ran_before_and_was_not_done_when_the_call_began() -> None:
