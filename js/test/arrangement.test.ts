@@ -156,6 +156,12 @@ describe("colours", () => {
     expect(CATEGORIES[own.of(3, true)]).toBe("output");
   });
 
+  it("mean a copy by any name that CUPTI gives copies", () => {
+    const copies = ["MemcpyH2D", "MemcpyD2H", "MemcpyD2D", "MemcpyP2P", "MemcpyOther"];
+    const words = [...nameCategories(copies, new Uint8Array(5).fill(7))].map((category) => CATEGORIES[category]);
+    expect(words).toEqual(["copy_to_device", "output", "device_to_device", "device_to_device", "device_to_device"]);
+  });
+
   it("differ between neighbouring steps and set events of no step apart", () => {
     const own = scheme("step");
     expect(own.of(0, false)).not.toBe(own.of(1, false));

@@ -95,7 +95,7 @@ const INFEED = /infeed/i;
 const SYNC = /(Stream|Event|Ctx|Device)Synchronize|Block\w*Until|OptionalHasValue/;
 const CHECKPOINT = /(:|: )(Save|Restore|MergeV2Checkpoints)\w*$/;
 const TO_HOST = /memcpy.*(d2h|dtoh|devicetohost)|outfeed/i;
-const BETWEEN = /memcpy.*(d2d|dtod|p2p|ptop|peer)/i;
+const BETWEEN = /memcpy.*(d2d|dtod|p2p|ptop|peer|other)/i;
 const COLLECTIVE = /all-?reduce|all-?gather|reduce-?scatter|collective|nccl|recvtensor/i;
 
 /** By name id the step-time category that the name of a host event says; "other" where it says none. */

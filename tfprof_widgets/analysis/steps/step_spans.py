@@ -5,6 +5,7 @@ Source: semantics 2.5, 3.2, 3.3.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 import numpy as np
@@ -46,7 +47,11 @@ _COPIES = {
     "memcpyd2h": SpanType.DEVICE_TO_HOST,
     "memcpyd2d": SpanType.DEVICE_TO_DEVICE,
     "memcpyp2p": SpanType.DEVICE_TO_DEVICE,
+    "memcpyoth": SpanType.DEVICE_TO_DEVICE,
 }
+_OF_HOST = re.compile(r"kind_(src|dst):(?:pageable|pinned)\b")
+_OTHER_COPIES = {"src": SpanType.HOST_TO_DEVICE, "dst": SpanType.DEVICE_TO_HOST, "srcdst": SpanType.HOST_TO_HOST}
+"""By which ends of a copy lie in memory of the host."""
 _PARSED_COPIES = {
     OpCategory.MEMCPY_HTOD: SpanType.HOST_TO_DEVICE,
     OpCategory.MEMCPY_DTOH: SpanType.DEVICE_TO_HOST,
@@ -80,8 +85,8 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
         units: for each event the `ComputeUnit` of its kernel.
 
     Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
-    but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D` and `MemcpyP2P` are copies,
-    not compute (D1); bfloat16 is 16-bit (D9), and not the name alone tells (D13). What a device
+    but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D`, `MemcpyP2P` and
+    `MemcpyOther` are copies, not compute (D1); bfloat16 is 16-bit (D9), and not the name alone tells (D13). What a device
     describes as its kernel or copy is one, also where nothing tells of its call. Collective ops of hosts, and tensors sent
     to other tasks, are communication: there host compute as well.
     """
@@ -98,6 +103,8 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
         launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
         kinds = by_name(trace, _device_types, np.uint8)[trace.name_id]
+        other = np.flatnonzero(stream & trace.names_matching(("MemcpyOther",)))
+        kinds[other] = _other_copies(trace, other)
         kinds[(kinds == SpanType.COMPUTE_32) & in_16_bits(units)] = SpanType.COMPUTE_16
         ran = stream & (has_correlation | trace.has_stat("kernel_details") | trace.has_stat("memcpy_details"))
         types[ran] = kinds[ran]
@@ -141,6 +148,13 @@ def _device_type(name: str, category: int) -> SpanType:
 def _device_types(names: list[str]) -> list[SpanType]:
     categories = parse_op_names(names).category.tolist()
     return [_device_type(name, category) for name, category in zip(names, categories, strict=True)]
+
+
+def _other_copies(trace: Trace, rows: Int64) -> UInt8:
+    """Which way copies go whose name does not tell, by the memory of their ends: within devices where that does not, either."""
+    texts, place = np.unique(trace.string_stat("memcpy_details")[rows], return_inverse=True)
+    ends = ("".join(_OF_HOST.findall(trace.strings[text] if text >= 0 else "")) for text in texts.tolist())
+    return np.array([_OTHER_COPIES.get(one, SpanType.DEVICE_TO_DEVICE) for one in ends], np.uint8)[place]
 
 
 def _root_stages(trace: Trace, host: Bool) -> Bool:

@@ -71,6 +71,28 @@ def test_work_that_the_device_describes_counts_where_nothing_tells_of_its_call()
     assert us(row) == {"dispatch": 60, "copy_to_device": 10, "device_compute": 30}
 
 
+@pytest.mark.parametrize(
+    ("details", "category"),
+    [
+        ("kind_src:array kind_dst:device size:4 dest:0 async:1", "device_to_device"),
+        ("kind_src:pinned kind_dst:array size:4 dest:0 async:1", "copy_to_device"),
+        ("kind_src:array kind_dst:pageable size:4 dest:0 async:1", "output"),
+        ("size:4 dest:0 async:1", "device_to_device"),
+    ],
+)
+def test_a_copy_whose_name_does_not_tell_its_direction_is_told_by_its_memory(details: str, category: str) -> None:
+    copied = event("MemcpyOther", 20, 30, correlation_id=U(1), memcpy_details=details)
+    row = of(line("main", event("train", 0, 100, _r=1, step_num=0)), line("Stream #1", copied))
+    assert us(row) == {"dispatch": 70, category: 30}
+
+
+def test_a_copy_within_the_host_is_no_work_of_the_device() -> None:
+    details = "kind_src:pinned kind_dst:pageable size:4 dest:0 async:1"
+    copied = event("MemcpyOther", 20, 30, correlation_id=U(1), memcpy_details=details)
+    row = of(line("main", event("train", 0, 100, _r=1, step_num=0)), line("Stream #1", copied))
+    assert us(row) == {"dispatch": 100}
+
+
 def test_a_copy_beside_a_kernel_costs_nothing() -> None:
     row = step(launch(1, 4, 1), launch(5, 5, 2), kernels=(ran(5, 95, 1), ran(10, 20, 2, "MemcpyH2D")))
     assert us(row) == {"dispatch": 1, "kernel_launch": 4, "device_compute": 95}
