@@ -37,7 +37,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
     """
     steps = run.steps
     busy = steps.ratio("device_compute")
-    if not steps.has_device or busy >= LOW or uneven(run) is not None or graphs_switched_off(run.trace).n_graphs:
+    if not steps.device_computes or busy >= LOW or uneven(run) is not None or graphs_switched_off(run.trace).n_graphs:
         return
     busy_ms = steps.ms("device_compute")
     yield advise(

@@ -44,7 +44,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
     callback explains. Several steps in one call have one such border.
     """
     steps = run.steps
-    if not steps.has_device:
+    if not steps.device_computes:
         return
     waited = run.waits.border_ms
     owned = float(run.gap.ms.mean()) if next(host_callback(run), None) is not None else 0.0
@@ -185,7 +185,7 @@ def _blocks(kernels: pd.DataFrame) -> Int64:
 def _launch(run: Run) -> StepPart | None:
     """What a device waits for launches, where that is worth a word."""
     steps = run.steps
-    if not steps.has_device or not len(steps):
+    if not steps.device_computes:
         return None
     launch = steps.part("launch_wait", float(run.waits.launching_ms.mean()))
     return launch if launch.ratio >= MEDIUM_GAIN else None

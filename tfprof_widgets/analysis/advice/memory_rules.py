@@ -54,7 +54,7 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
     own = memory.summary
     own = own[own["allocator"].str.contains(_OF_DEVICE, regex=False) & (own["capacity_bytes"] > 0)]
     waited_ms = sum(float(steps.wait_ms(name).sum()) for name in ("dispatch", "kernel_launch", "sync"))
-    if own.empty or not steps.has_device or steps.ratio("device_compute") >= FULL_USE:
+    if own.empty or not steps.device_computes or steps.ratio("device_compute") >= FULL_USE:
         return
     row = own.iloc[int((own["peak_bytes"] / own["capacity_bytes"]).to_numpy().argmax())]
     name, peak, capacity = str(row["allocator"]), float(row["peak_bytes"]), float(row["capacity_bytes"])

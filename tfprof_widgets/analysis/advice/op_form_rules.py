@@ -71,7 +71,7 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     no other form, so it has no such advice.
     """
     steps, results = run.steps, run.results
-    if not steps.mean_ms or not (steps.has_device or results.stored_graph is not None) or run.starves:
+    if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
         return
     chosen = _separate_norms(run)
     ops = side_ops(run)
@@ -79,7 +79,7 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     gain = norm.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
     if gain < MEDIUM_GAIN:
         return
-    is_compilable = steps.has_device and run.can_be_compiled
+    is_compilable = steps.device_computes and run.can_be_compiled
     yield advise(
         "unfused_norm",
         f"Batch normalisation in separate ops takes {norm}; one kernel can do it.",
@@ -126,7 +126,7 @@ def useless_bias(run: Run) -> Iterator[Advice]:
     Gain: the share of the step time of adding these biases and of their gradients.
     """
     steps, results = run.steps, run.results
-    if not steps.has_device or run.starves or run.is_compiled:
+    if not steps.device_computes or run.starves or run.is_compiled:
         return
     types, entry = np.array(results.op_shares.type, np.object_), results.layers.op_entry
     biased = np.unique(entry[_before_norms(run, (types == "BiasAdd") & ~results.op_scopes.is_backward)])
@@ -176,7 +176,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     """
     steps, results = run.steps, run.results
     kernels = results.kernels.frame
-    if not steps.has_device or run.starves or any(_FUSED_ATTENTION.search(name) for name in set(kernels["name"])):
+    if not steps.device_computes or run.starves or any(_FUSED_ATTENTION.search(name) for name in set(kernels["name"])):
         return
     scopes = results.op_scopes
     chosen = np.array([_is_attention(scope) for scope in scopes.scope], np.bool_) & ~scopes.is_optimizer

@@ -50,16 +50,16 @@ class SideOps:
 
 
 def side_ops(run: Run) -> SideOps:
-    """Those of the device where there is one, else of the host; without those of the input."""
+    """Those of the device where one computes, else of the host; without those of the input."""
     shares, steps = run.results.op_shares, run.steps
-    side = shares.is_device == steps.has_device
+    side = shares.is_device == steps.device_computes
     counted = side & ~run.results.op_scopes.is_input
     is_kernel = run.results.op_sums.unit_ns.any(axis=1)
-    if steps.has_device and is_kernel.any():  # what only copies computes nothing
+    if steps.device_computes and is_kernel.any():  # what only copies computes nothing
         counted &= is_kernel
     us = run.results.op_totals.self_us
     ratio = steps.ratio("host_compute")
-    if steps.has_device:  # kernels may run in the step after that which launched them: the mean is over all steps
+    if steps.device_computes:  # kernels may run in the step after that which launched them: the mean is over all steps
         every = run.results.steps.frame
         ratio = float(every["device_compute_ms"][every["is_complete"]].mean()) / steps.mean_ms if steps.mean_ms else 0.0
     return SideOps(us, counted, float(us[counted].sum()), ratio)

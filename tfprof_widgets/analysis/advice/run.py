@@ -132,7 +132,7 @@ class Run:
         """Whether a device waits longer for launches and for data than it computes: it then computes what is ready at once, and
         faster kernels would only wait longer."""
         steps = self.steps
-        if not steps.has_device or not len(steps):
+        if not steps.has_device:
             return False
         waited_ms = sum(float(steps.wait_ms(name).mean()) for name in ("input", "kernel_launch"))
         return waited_ms > steps.ms("device_compute")

@@ -14,7 +14,7 @@ from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from ..facts.totals import Totals
 from ..steps.categories import GUIDE_CATEGORIES
-from ..steps.steps import guide_of
+from ..steps.steps import guide_of, ran_on_device
 from .advice import Highlight, ns_range, step_highlight
 
 VISIBLE = 0.02
@@ -36,11 +36,17 @@ class StepFacts:
     n_all: int
     """How many steps there are, those left out too."""
     has_device: bool
+    """Whether they ran anything on a device, if only copies."""
     device: str
     """`GPU` or `TPU`, `CPU` where the steps ran nothing on a device."""
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    @cached_property
+    def device_computes(self) -> bool:
+        """Whether a device computed in any of them."""
+        return bool((self.wait_ms("device_compute") > 0).any())
 
     @cached_property
     def row(self) -> Int64:
@@ -190,7 +196,7 @@ def step_facts(results: Totals, *, with_servers: bool = False) -> StepFacts:
         one[np.isin(one["step"].to_numpy(), numbers)].reset_index(drop=True)
         for one in (results.steps.guide_pieces, results.steps.pieces)
     )
-    has_device = bool(chosen["device_compute_ms"].sum() > 0)
+    has_device = ran_on_device(chosen)
     kind = "TPU" if "TPU" in results.environment.device_type else "GPU"
     return StepFacts(
         frame=guide_of(chosen).reset_index(drop=True),

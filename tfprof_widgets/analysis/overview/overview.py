@@ -23,7 +23,7 @@ from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..steps.categories import GUIDE_CATEGORIES, STEP_CATEGORIES
-from ..steps.steps import Steps, guide_of
+from ..steps.steps import Steps, guide_of, ran_on_device
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
 from .top_ops import OpTime, compute_op_time, top_ops
@@ -142,7 +142,7 @@ def overview_of(
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
-    has_device = bool(chosen["device_compute_ms"].sum() > 0)
+    has_device = ran_on_device(chosen)
     device = "TPU" if "TPU" in environment.device_type else "GPU"
     judged = breakdown if has_device else _breakdown(guide_of(chosen), times["step_time_avg_ms"], GUIDE_CATEGORIES)
     category_ms = dict(zip(judged["category"], judged["ms"], strict=True))

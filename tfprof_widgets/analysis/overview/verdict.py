@@ -31,7 +31,7 @@ _HIGH = {
     **dict.fromkeys(
         ("compile", "kernel_launch", "device_collectives", "dispatch", "sync", "checkpoint", "other"), OTHER_HIGH
     ),
-    "copy_to_device": OTHER_HIGH,
+    **dict.fromkeys(("copy_to_device", "device_to_device"), OTHER_HIGH),
     "output": OUTPUT_HIGH,
     "host_compute": HOST_HIGH,
 }
@@ -44,6 +44,7 @@ _SENTENCES = {
     "sync": "Host-bound: in {part} of {whole} ms a step the host waits for a {device} that has nothing to do ({share}).",
     "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms a step ({share}).",
     "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms a step ({share}).",
+    "device_to_device": "Copy-bound: copies within and between {peers} take {part} of {whole} ms a step ({share}).",
     "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
     "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
 }
@@ -61,7 +62,8 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
     """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
 
     Too much of anything but input is named only where it is more than half of what computing takes, or where the step waits
-    for data besides: a step that computes 80 % of its time is compute-bound, whatever the rest is.
+    for data besides: a step that computes 80 % of its time is compute-bound, whatever the rest is. Where nothing computes, the
+    largest is named.
 
     Differs from XProf: it looks at the input first, however much more another category takes. Here the verdict names the
     larger one, as does the advice, whose first piece is about what could win most.
@@ -70,7 +72,7 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
         ms: average milliseconds a step of each of `STEP_CATEGORIES`; where there is no device of each of `GUIDE_CATEGORIES`, as
             ops that cost little leave no event there: the runtime around them is computing as well.
         step_ms: average step time.
-        has_device: whether the steps ran anything on a device.
+        has_device: whether the steps ran anything on a device, if only copies.
         device: what to call it.
     """
     if step_ms <= 0:
@@ -78,6 +80,7 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
     share = {category: part / step_ms for category, part in ms.items()}
     compute = "device_compute" if has_device else "host_compute"
     much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share.get(name, 0.0) >= limit}
+    much = much or {name: share[name] for name in _HIGH if share.get(name, 0.0) > 0 and not share[compute]}
     waits = share["input"] >= INPUT_MODERATE
     if waits:
         much["input"] = share["input"]

@@ -226,6 +226,12 @@ def guide_of(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=own).rename(columns=lambda name: name.removeprefix(GUIDE_PREFIX))
 
 
+def ran_on_device(frame: pd.DataFrame) -> bool:
+    """Whether any of some steps, rows of `Steps.frame`, ran anything on a device, if only copies."""
+    kinds = ("device_compute", "device_to_device", "copy_to_device", "output")
+    return bool((frame[[f"{kind}_ms" for kind in kinds]] > 0).to_numpy().any())
+
+
 def _piece_frame(pieces: Pieces, code: UInt8, categories: tuple[str, ...]) -> pd.DataFrame:
     category = code[pieces.span_type]
     first = np.append(True, (pieces.step[1:] != pieces.step[:-1]) | (category[1:] != category[:-1]))[: len(category)]

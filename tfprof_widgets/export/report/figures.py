@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ...analysis.base.wording import number, plural, size
+from ...analysis.steps.steps import ran_on_device
 from .markdown import code, table
 from .subject import Room, Subject
 
@@ -41,7 +42,7 @@ def _steps(subject: Subject) -> Iterator[tuple[str, str]]:
     if average > 0:
         yield "Rate", f"{number(1e3 / average)} steps/s by the mean step time (times the batch size: samples/s)"
     ratio = dict(zip(overview.breakdown["category"], overview.breakdown["ratio"], strict=True))
-    has_device = ratio["device_compute"] > 0
+    has_device = ran_on_device(frame.loc[overview.is_averaged])
     yield ("Device computes" if has_device else "CPU computes"), f"{share(overview.busy_ratio)} of the step"
     yield "Waiting for input", f"{share(ratio['input'])} of the step"
     if not math.isnan(overview.compute_16bit_ratio):

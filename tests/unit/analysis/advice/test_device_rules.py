@@ -93,6 +93,13 @@ def test_copies_beside_the_computation_cost_nothing() -> None:
     assert gpu_run([(HALF, 10, 980), ("MemcpyH2D", 100, 400), ("MemcpyD2H", 500, 400)], **VOLTA).advice == ()
 
 
+def test_the_copies_of_a_device_that_does_nothing_else_are_told_and_its_kernels_are_not_missed() -> None:
+    assert rules(gpu_run([("MemcpyH2D", 10, 400), ("MemcpyD2H", 450, 500)]).advice) == ["output_bound", "h2d_bound"]
+    norm = [("net/bn/batchnorm/Rsqrt:Rsqrt", 50, 100), ("net/bn/batchnorm/mul:Mul", 150, 700)]
+    calls = [("cuMemcpyHtoDAsync", 950, 8)]
+    assert rules(gpu_run([("MemcpyH2D", 960, 20)], host=norm, launches=calls).advice) == ["host_fallback"]
+
+
 def test_a_copy_that_nothing_hides_is_not_counted_as_waiting_for_the_pipeline_again() -> None:
     advice = gpu_run(**PLANTED["copies to the device"][0]).advice
     assert rules(advice) == ["h2d_bound"]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space, trace
 from tests.captures.run_parts import N_LOOP_STEPS
+from tests.unit.analysis.advice.gpu_drawings import Part, gpu_run
 from tfprof_widgets.analysis.base.wording import number, percent, plural
 from tfprof_widgets.analysis.hosts.environment import compute_environment
 from tfprof_widgets.analysis.overview.overview import Overview
@@ -231,6 +232,16 @@ def shares(**percent_of_step: float) -> dict[str, float]:
         (shares(input=16, kernel_launch=15), "input", "Moderately input-bound"),
         (shares(other=40), "other", "Stalled: the GPU idles in 40.0 of 100 ms"),
         (shares(copy_to_device=40), "copy_to_device", "Copy-bound: the GPU waits 40.0 of 100 ms a step for copies"),
+        (
+            shares(device_to_device=60),
+            "device_to_device",
+            "Copy-bound: copies within and between GPUs take 60.0 of 100",
+        ),
+        (
+            dict.fromkeys(STEP_CATEGORIES, 0.0) | {"copy_to_device": 14, "sync": 13, "dispatch": 12, "output": 11},
+            "copy_to_device",
+            "Copy-bound: the GPU waits 14.0 of 100 ms",
+        ),
         (shares(sync=40), "sync", "Host-bound: in 40.0 of 100 ms a step the host waits"),
         (shares(checkpoint=40), "checkpoint", "Checkpoint-bound: saving and restoring"),
         (shares(other=20), "device_compute", "Compute-bound"),
@@ -249,6 +260,32 @@ def test_the_verdict_names_what_limits_a_step(ms: dict[str, float], limiter: str
     verdict = judge(ms, 100, has_device=True)
     assert verdict.limiter == limiter
     assert verdict.sentence.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("copy", "host", "limiter", "start"),
+    [
+        (
+            "MemcpyH2D",
+            (),
+            "copy_to_device",
+            "Copy-bound: the GPU waits 0.600 of 0.990 ms a step for copies from the host",
+        ),
+        ("MemcpyD2H", (), "output", "Output-bound: copies back to the host take 0.600 of 0.990 ms"),
+        ("MemcpyD2D", (), "device_to_device", "Copy-bound: copies within and between GPUs take 0.600 of 0.990 ms"),
+        (
+            "MemcpyH2D",
+            [("net/dense/MatMul:MatMul", 610, 370)],
+            "copy_to_device",
+            "Copy-bound: the GPU waits 0.600 of 0.990 ms",
+        ),
+    ],
+)
+def test_a_device_that_only_copies_is_a_device(copy: str, host: list[Part], limiter: str, start: str) -> None:
+    overview = gpu_run([(copy, 10, 600)], host=host).overview
+    assert overview.limiter == limiter
+    assert overview.verdict.startswith(start)
+    assert overview.busy_ratio == 0
 
 
 def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
