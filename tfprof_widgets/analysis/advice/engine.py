@@ -31,19 +31,17 @@ logger = logging.getLogger(__name__)
 
 Rule = Callable[[Run], Iterator[Advice]]
 
-CLUSTER_RULES: tuple[Rule, ...] = (
-    *(straggler, host_communication),
-    *(low_precision_unused, tensor_core_unused, collective_bound),
-    *(layout_conversion, unfused_norm, unfused_attention, memory_headroom),
-)
-"""Those that need no events: the tables of all hosts are enough."""
+CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_bound, memory_headroom),)
+"""Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
 HOST_RULES: tuple[Rule, ...] = (
     *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, compilation, inefficient_op, host_fallback),
-    *(idle_border, unfused_optimizer, launch_bound, few_blocks, useless_bias),
+    *(idle_border, unfused_optimizer, launch_bound, few_blocks),
+    *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
 )
-"""Those that a host's own events answer; of what tasks are to each other `host_communication` and `straggler` tell."""
+"""Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
+`host_communication` and `straggler` tell."""
 RULES: tuple[Rule, ...] = (*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks)
 TABLE_TYPES: Types = TABLES["advice_table"].types
 

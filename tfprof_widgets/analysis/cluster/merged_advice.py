@@ -17,6 +17,7 @@ import numpy as np
 from ...trace.trace import Int64
 from ..advice.advice import MEDIUM_GAIN, Advice, Highlight, ranked, severity_of
 from ..advice.engine import CLUSTER_RULES, FoundAdvice, find_advice
+from ..advice.silence import without_explained
 from ..base.op_names import parse_op_names
 from ..base.units import PS_PER_NS
 from ..base.wording import percent, plural
@@ -52,7 +53,8 @@ class HostAdvice:
 def reduced_advice(results: ClusterResults) -> FoundAdvice:
     """What the tables of all hosts tell, and what the rules that need events found on each; in the order of `ranked`."""
     whole, hosts = find_advice(results, CLUSTER_RULES), merge_advice(_training(results), _known(results))
-    return FoundAdvice(ranked(map(_visible, (*whole.advice, *hosts.advice))), (*whole.notices, *hosts.notices))
+    told = without_explained((*whole.advice, *hosts.advice))
+    return FoundAdvice(ranked(map(_visible, told)), (*whole.notices, *hosts.notices))
 
 
 def merge_advice(hosts: Sequence[HostAdvice], known: Collection[str]) -> FoundAdvice:

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,11 @@ from tests.unit.analysis.cluster.comparison import OF_ONE_HOST, Both, copies, ga
 from tests.unit.analysis.cluster.conftest import LATER_NS
 from tfprof_widgets.analysis.advice.advice import Advice
 from tfprof_widgets.analysis.advice.engine import CLUSTER_RULES, HOST_RULES, RULES
-from tfprof_widgets.analysis.cluster import host_advice
+from tfprof_widgets.analysis.cluster import host_advice, merged_kernels, op_summary
 from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults, merge_hosts
 from tfprof_widgets.analysis.cluster.host_summary import summarize_host
 from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.merging import merge_traces
 from tfprof_widgets.trace.one_host import host_names, of_host
 
@@ -71,6 +73,21 @@ def test_rules_find_on_hosts_what_they_find_in_all_files_read_whole(cause: str) 
     if not {one.rule for one in both.whole.advice} & {*HELD}:
         of_all = [one for one in both.reduced.advice if one.rule not in OF_ONE_HOST]
         assert len(of_all) == len(both.whole.advice)
+
+
+@pytest.mark.parametrize("cause", [cause for cause in USUAL if len(host_names(CAUSES[cause]().trace)) < 2])
+def test_what_is_left_on_hosts_changes_no_advice(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_summary, "MAX_UNITS", 1)
+    monkeypatch.setattr(merged_kernels, "MAX_KERNELS", 1)
+    results = CAUSES[cause]()
+    reduced = merge_hosts([summarize_host(results)], source_map=results.source_map)
+    assert gains(reduced.advice) == pytest.approx(gains(results.advice), abs=0.01)
+
+
+def test_what_a_host_finds_silences_what_all_of_them_tell(capture_of: Callable[[str], Path]) -> None:
+    both = Both.of_traces(copies(read_xspace(capture_of("h100_eager").read_bytes()), ["a", "b"]))
+    assert gains(both.reduced.advice) == pytest.approx(gains(both.whole.advice), abs=0.01)
+    assert set(gains(both.whole.advice)) == {"eager_hot_loop", "compilation"}
 
 
 def test_usual_causes_lead_to_every_rule() -> None:
