@@ -5,13 +5,14 @@ by_name(trace, lambda names: [...], np.bool_)[trace.name_id]
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...trace.trace import Trace
+from ...trace.trace import Bool, Trace
 
 
 def by_name(
@@ -22,3 +23,9 @@ def by_name(
     table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
     table[used] = function([trace.strings[i] for i in used.tolist()])
     return table
+
+
+def named_like(trace: Trace, pattern: re.Pattern[str]) -> Bool:
+    """For each event whether its name holds the pattern."""
+    found: Bool = by_name(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_)[trace.name_id]
+    return found

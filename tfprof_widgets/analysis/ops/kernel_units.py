@@ -16,7 +16,7 @@ import numpy as np
 from ...formats.hlo.modules import HloModules
 from ...trace.trace import Bool, Float64, Int64, Trace, UInt8
 from ..base.compute_units import ComputeUnit, on_tensor_cores
-from ..base.event_names import by_name
+from ..base.event_names import by_name, named_like
 from ..steps.step_spans import on_stream
 from ..xla.hlo_units import HloExecutions
 
@@ -101,14 +101,16 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     """
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
     is_kernel = on_stream(trace) & (trace.has_stat("correlation_id") | trace.has_stat("kernel_details"))
-    is_kernel &= ~_named(trace, _NOT_COMPUTE) & _by_plane(trace, (_NVIDIA, _AMD))
+    is_kernel &= ~named_like(trace, _NOT_COMPUTE) & _by_plane(trace, (_NVIDIA, _AMD))
     is_kernel &= ~trace.has_stat("cuda_graph_exec_id")  # a whole CUDA graph, of whose kernels nothing is told
     rows = np.flatnonzero(is_kernel)
     if not len(rows):
         return units
     found = by_name(trace, lambda names: [unit_of_name(name) for name in names], np.uint8)[trace.name_id[rows]]
     instruction = _instructions(trace, rows, hlo)
-    made = _products(trace, rows, hlo.units.modules, np.where(_named(trace, _NO_TENSOR_CORE)[rows], -1, instruction))
+    made = _products(
+        trace, rows, hlo.units.modules, np.where(named_like(trace, _NO_TENSOR_CORE)[rows], -1, instruction)
+    )
     is_product, is_amd = made != ComputeUnit.UNKNOWN, _by_plane(trace, (_AMD,))[rows]
     found = np.where(is_product & ~is_amd, made, found)
     # Whether matrix cores of AMD made a product only its kernel's name tells.
@@ -120,12 +122,6 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
         width = np.where(told == ComputeUnit.UNKNOWN, width, told)
     units[rows] = np.where(is_told, found, width)
     return units
-
-
-def _named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    """For each event whether its name holds the pattern."""
-    found: Bool = by_name(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_)[trace.name_id]
-    return found
 
 
 def _by_plane(trace: Trace, vendors: tuple[str, ...]) -> Bool:
@@ -166,18 +162,11 @@ def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64
 
 def _product_type(modules: HloModules, row: int) -> int:
     """The HLO type of the first operand of the product in an instruction, or in what it calls; -1 without one."""
-    todo, seen = [row] if row >= 0 and modules.opcode[row] != "custom-call" else [], set()
-    while todo:
-        one = todo.pop()
-        if modules.opcode[one] in _PRODUCTS:
-            first = next(iter(modules.operands(one)), -1)
-            return int(modules.dtype[first]) if first >= 0 else -1
-        for computation in modules.callees(one):
-            if computation not in seen:
-                seen.add(computation)
-                low, high = modules.instruction_offsets[computation : computation + 2].tolist()
-                todo += range(low, high)
-    return -1
+    if row < 0 or modules.opcode[row] == "custom-call":
+        return -1
+    product = next((one for one in modules.within(row) if modules.opcode[one] in _PRODUCTS), -1)
+    first = next(iter(modules.operands(product)), -1) if product >= 0 else -1
+    return int(modules.dtype[first]) if first >= 0 else -1
 
 
 def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
@@ -236,5 +225,5 @@ def _allocated_widths(trace: Trace, rows: Int64) -> UInt8:
     is_known = (np.bincount(op[: len(events)], size, len(numbers)) > 0) & (np.array(list(numbers)) != "")
     width = np.where(more > 0, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
     found[:] = np.where(is_known, width, ComputeUnit.UNKNOWN)[op[len(events) :]]
-    found[_named(trace, _NO_NUMBERS)[rows]] = ComputeUnit.UNKNOWN
+    found[named_like(trace, _NO_NUMBERS)[rows]] = ComputeUnit.UNKNOWN
     return found

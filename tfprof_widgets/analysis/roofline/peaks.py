@@ -1,8 +1,9 @@
 """The description of a device in a trace -> what it can compute and move a second at most.
 
 Rates of dense matrices, sums in 32 bits, at the highest clock that the device reports. Sources: Nvidia's architecture papers
-of Volta (V100), Turing (T4), GA100 and GA102, Ada, Hopper (H100), and the data sheet of B200. A device that the table does not
-have, or that does not describe itself, has no peaks: they are NaN.
+of Volta (V100), Turing (T4), GA100 and GA102, Ada, Hopper (H100), the CUDA programming guide's table of arithmetic
+instructions, and the data sheets of A10G, H100 NVL, H200 NVL and B200. A device that the table does not have, or that does not
+describe itself, has no peaks: they are NaN.
 """
 
 from __future__ import annotations
@@ -41,9 +42,8 @@ class _Rates:
     tensor_16: float
     tensor_32: float
     vector_16: float
+    """In float16; bfloat16 has half of it on GA100."""
     vector_32: float
-    tensor_clock: float = 1.0
-    """At which part of the highest clock the data sheet has its Tensor Cores work."""
 
 
 _ARCHITECTURES: dict[tuple[object, object], _Rates] = {
@@ -52,27 +52,35 @@ _ARCHITECTURES: dict[tuple[object, object], _Rates] = {
     (8, 0): _Rates(2048, 1024, 512, 128),
     (8, 6): _Rates(1024, 512, 256, 256),
     (8, 9): _Rates(1024, 512, 256, 256),
-    # 1,830 of 1,980 MHz in an H100 SXM, 1,620 of 1,755 in a PCIe card.
-    (9, 0): _Rates(4096, 2048, 512, 256, 1830 / 1980),
-    (10, 0): _Rates(8192, 4096, 512, 256, 1855 / 1965),
+    (9, 0): _Rates(4096, 2048, 512, 256),
+    (10, 0): _Rates(8192, 4096, 512, 256),
     (12, 0): _Rates(1024, 512, 256, 256),
 }
 """By compute capability."""
-_HALF_RATE = re.compile(r"GeForce|\bL[24]0\b")
+_TENSOR_CLOCKS: dict[tuple[object, object], tuple[tuple[re.Pattern[str], float], ...]] = {
+    # 1,830 of 1,980 MHz in an H100, an H200 or a GH200, 1,620 of 1,755 in an H100 PCIe.
+    (9, 0): ((re.compile(r"\bNVL\b"), 1545 / 1785), (re.compile(""), 1830 / 1980)),
+    (10, 0): ((re.compile(r"\bB200\b"), 1855 / 1965),),
+}
+"""At which part of the highest clock the data sheet has Tensor Cores work, by the first pattern that the card's name holds; not
+known where it holds none. Those of other architectures work at all of it."""
+_HALF_RATE = re.compile(r"GeForce|\bA10G\b|\bL[24]0\b")
 """Cards that add up products of 16 bits in 32 bits at half the rate of others of their architecture."""
-_UNLIKE_OTHERS = re.compile(r"\bH20\b")
+_WITHOUT_TENSOR_CORES = re.compile(r"\bGTX 16\d\d\b|\bMX\d{3}\b|\bT(?:4|5|6|10|12|20)[05]0\b")
+"""Small cards of Turing."""
+_UNLIKE_OTHERS = re.compile(r"\bH20\b|\b5090 D\b|\bCMP\b")
 """Cards whose Tensor Cores are slower than those of their architecture, by what the data sheet does not derive from clocks."""
 
 
 def peaks_of(stats: Mapping[str, object]) -> Peaks:
     """The peaks of a device, of the stats of its plane."""
     n_bytes = _number(stats, "memory_bandwidth")
-    rates = _ARCHITECTURES.get((stats.get("compute_cap_major"), stats.get("compute_cap_minor")))
+    rates = _ARCHITECTURES.get(_capability(stats))
     cycles = _number(stats, "clock_rate") * 1e3 * _number(stats, "core_count")
     name = str(stats.get("gpu_device_name", ""))
     if rates is None or _UNLIKE_OTHERS.search(name) or stats.get("device_vendor", "Nvidia") != "Nvidia":
         return Peaks(bytes_per_s=n_bytes)
-    tensor = cycles * rates.tensor_clock * (0.5 if _HALF_RATE.search(name) else 1.0)
+    tensor = cycles * _tensor_clock(stats, name) * (0.5 if _HALF_RATE.search(name) else 1.0)
     return Peaks(
         tensor_16=tensor * rates.tensor_16,
         tensor_32=tensor * rates.tensor_32,
@@ -80,6 +88,18 @@ def peaks_of(stats: Mapping[str, object]) -> Peaks:
         vector_32=cycles * rates.vector_32,
         bytes_per_s=n_bytes,
     )
+
+
+def _capability(stats: Mapping[str, object]) -> tuple[object, object]:
+    return stats.get("compute_cap_major"), stats.get("compute_cap_minor")
+
+
+def _tensor_clock(stats: Mapping[str, object], name: str) -> float:
+    """The part of the highest clock at which Tensor Cores work; NaN where there are none, or nobody knows."""
+    if _WITHOUT_TENSOR_CORES.search(name):
+        return _NAN
+    clocks = _TENSOR_CLOCKS.get(_capability(stats))
+    return 1.0 if clocks is None else next((part for pattern, part in clocks if pattern.search(name)), _NAN)
 
 
 def peak_table(trace: Trace) -> Float64:

@@ -145,8 +145,8 @@ def compute_roofline(
 
 
 def _peak_of_host(trace: Trace, work: pd.DataFrame, peaks: Float64) -> dict[str, float]:
-    """Of each device the highest peak of the units that anything with float operations ran on, added up by host."""
-    is_on = (work[UNIT_PS].to_numpy() > 0) & (work["flops"] > 0).to_numpy()[:, None]
+    """Of each device the highest peak of the units that anything ran on that has one, added up by host."""
+    is_on = (work[UNIT_PS].to_numpy() > 0) & (work["peak_ps"] > 0).to_numpy()[:, None]
     used = np.zeros((len(peaks), N_UNITS), np.bool_)
     np.logical_or.at(used, trace.plane_id[work["event"]], is_on)
     total: dict[str, float] = {}

@@ -5,20 +5,17 @@ Source: semantics 19.1-19.3.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int32, Trace, UInt8
+from ...trace.trace import Float64, Int32, Trace, UInt8
 from ..base.compute_units import N_UNITS, on_tensor_cores
-from ..base.event_names import by_name
 from ..ops.op_occurrences import Occurrences
 from ..steps.step_spans import SpanType
 from .peaks import peak_table
+from .widths import of_other_width
 
 _PS_PER_S = 1e12
-_EIGHT_BITS = re.compile(r"e[45]m[23]|fp8|int8|_[iu]8[iu]8|imma|i8816|i16832|nvjet(?:_sm\d+)?_[qr]")
 UNIT_PS = [f"unit_{unit}_ps" for unit in range(N_UNITS)]
 """Columns: the time on each `ComputeUnit`."""
 
@@ -52,10 +49,11 @@ def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Flo
     unit = occurrences.kernel_unit[rows]
     table = peak_table(trace)
     told = np.where(unit < N_UNITS, table[plane, np.minimum(unit, N_UNITS - 1)], np.nan)
-    told[_multiplies_8_bits(trace)[occurrences.event[rows]]] = np.nan
+    is_narrow, is_other = of_other_width(trace, occurrences, rows)
+    told[is_narrow | is_other] = np.nan
     best = np.full(len(occurrences.name), np.nan)
     np.fmax.at(best, op, told)
-    best[op[on_tensor_cores(unit) & np.isnan(told)]] = np.nan  # the rest of such an op does no work
+    best[op[is_other | (on_tensor_cores(unit) & np.isnan(told))]] = np.nan  # the rest of such an op does no work
     best = best[op]
     part = _parts(execution, np.where(np.isnan(best) | (told == best), ps, 0.0))
     own_flops, own_bytes = flops[op] * part, n_bytes[op] * part
@@ -83,14 +81,6 @@ def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Flo
         **{name: np.where(unit == number, ps, 0.0) for number, name in enumerate(UNIT_PS)},
     }
     return pd.DataFrame({"op": op, "event": occurrences.event[rows], **columns}).fillna(0.0)
-
-
-def _multiplies_8_bits(trace: Trace) -> Bool:
-    """For each event whether its name tells of a product of 8 bits, up to twice as fast as the units of 16 that it counts for."""
-    found: Bool = by_name(trace, lambda names: [bool(_EIGHT_BITS.search(name)) for name in names], np.bool_)[
-        trace.name_id
-    ]
-    return found
 
 
 def _parts(execution: Int32, weight: Float64) -> Float64:

@@ -146,6 +146,16 @@ class HloModules:
         found: list[int] = self.called[self.called_offsets[row] : self.called_offsets[row + 1]].tolist()
         return found
 
+    def within(self, row: int) -> Iterator[int]:
+        """An instruction, then those of the computations that it calls, and that these call, each once."""
+        todo, seen = [row], set[int]()
+        while todo:
+            yield (one := todo.pop())
+            for computation in self.callees(one):
+                if computation not in seen:
+                    seen.add(computation)
+                    todo += range(*self.instruction_offsets[computation : computation + 2].tolist())
+
     def find(self, program_id: int, module_name: str, name: str) -> int:
         """The row of an instruction, -1 when the trace holds no such one; the module of that name is preferred."""
         keys = (

@@ -22,6 +22,7 @@ H100 = {
     "clock_rate": U(1_980_000),
     "memory_bandwidth": U(3352 * 10**9),
 }
+F32, F64, BF16 = 11, 12, 16
 TF32 = 132 * 1830e6 * 2048
 VECTOR = 132 * 1980e6 * 256
 BYTES = 3352e9
@@ -175,6 +176,48 @@ def test_a_product_of_8_bits_has_rates_without_a_roof() -> None:
     assert (found["flops"], found["bound"]) == (GEMM_FLOPS, "")
     assert math.isnan(found["mfu_ratio"])
     assert results.roofline.by("step")["mfu_ratio"].isna().all()
+
+
+def program_of(in_type: int, out_type: int = F32) -> bytes:
+    """A fusion that multiplies numbers of one type, and an addition of numbers of another."""
+    own, other = (MESSAGES["Shape"](element_type=one, dimensions=(1024, 1024)) for one in (in_type, out_type))
+    contracting = MESSAGES["DotDimensions"](lhs_contracting=[1])
+    return module(
+        "mod",
+        computation(
+            "fused",
+            instruction("a", "parameter", (1024, 1024), shape=own),
+            instruction("dot", "dot", (1024, 1024), reads="a a", dot_dimensions=contracting),
+        ),
+        computation(
+            "main",
+            instruction("x", "parameter", (1024, 1024), shape=own),
+            instruction("y", "parameter", (1024, 1024), shape=other),
+            instruction("fusion", "fusion", (1024, 1024), reads="x", calls="fused", op="net/dense/MatMul:MatMul"),
+            instruction("sum", "add", (1024, 1024), reads="y y", op="net/add/AddV2:AddV2", shape=other),
+        ),
+    )
+
+
+def judged(program: bytes, hlo: str) -> dict[str, Any]:
+    device = plane("/device:GPU:0", line("Stream #1(Compute)", compiled(hlo, 0, 100)), **H100)
+    return row(Results(trace(metadata_plane({1: program}), plane("/host:CPU"), device)), hlo)
+
+
+@pytest.mark.parametrize("of_eight_bits", [2, 19, 20, 28])
+def test_a_fusion_of_a_product_of_8_bits_has_rates_without_a_roof(of_eight_bits: int) -> None:
+    found = judged(program_of(of_eight_bits), "fusion")
+    assert (found["unit"], found["flops"], found["bound"]) == ("16-bit Tensor Core", GEMM_FLOPS, "")
+    assert math.isnan(found["mfu_ratio"])
+    assert judged(program_of(BF16), "fusion")["mfu_ratio"] == pytest.approx(GEMM_FLOPS / 100e-6 / (2 * TF32), rel=1e-3)
+
+
+def test_what_adds_numbers_of_64_bits_is_not_set_against_the_peak_of_32() -> None:
+    found = judged(program_of(F32, F64), "sum")
+    assert (found["unit"], found["flops"], found["bound"]) == ("32-bit vector", 1024**2, "")
+    assert math.isnan(found["mfu_ratio"])
+    assert math.isnan(found["roof_ratio"])
+    assert judged(program_of(F32), "sum")["bound"] == "memory"
 
 
 def test_layers_have_their_share_of_what_their_ops_do() -> None:
