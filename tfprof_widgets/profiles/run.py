@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -264,10 +264,10 @@ class Run:
         told += self._program.notices if self._program is not None else ()
         try:
             told += self._capture_notices()
-            told += tuple(text for text in (self.saved.notices if self.saved is not None else ()) if text not in told)
+            told += _not_in(told, self.saved.notices if self.saved is not None else ())
             # A capture writes its notices beside the trace too, for whoever opens it later.
-            told += tuple(text for text in self.results.trace.warnings if text not in told)[:_MOST_WARNINGS]
-            return told + tuple(text for text in self.results.notices if text not in told)
+            told += _not_in(told, self.results.trace.warnings)[:_MOST_WARNINGS]
+            return told + _not_in(told, self.results.notices)
         except TfProfError:  # a trace that is not there yet, or cannot be read, says so where its data is asked for
             return told
 
@@ -281,6 +281,11 @@ class Run:
         failure = None if facts.failure is None else self.memory_failure
         failed = () if failure is None else (failure.notice,)
         return failed + ((step_sentence(facts, facts.detail),) if facts.is_distorting else ())
+
+
+def _not_in(told: tuple[str, ...], texts: Sequence[str]) -> tuple[str, ...]:
+    """Those of some texts that none of the told ones holds: what a capture noted in several sentences it may tell as one."""
+    return tuple(text for text in texts if not any(text in one for one in told))
 
 
 def _open_captured(record: CaptureRecord) -> Opened:

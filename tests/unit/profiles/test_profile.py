@@ -12,6 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import Event, event, line, plane, space
+from tfprof_widgets.opening.open import open_traces
 
 
 @pytest.fixture
@@ -227,6 +228,13 @@ def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> Non
     assert prof.notices == ("lost", "dropped", "dropped")
     assert "! lost" in prof.summary()
     assert '"lost"' in prof.dashboard().options
+
+
+def test_what_the_capture_told_already_is_not_told_again(tmp_path: Path) -> None:
+    data = space(plane("/host:CPU", line("main", event("x", 0, 1))), warnings=["Lost.", "Cut.", "Torn."])
+    (tmp_path / "host.xplane.pb").write_bytes(data)
+    opened = open_traces(tmp_path)
+    assert tfprof.Profile(lambda: opened, notices=("Lost. Cut.",)).notices == ("Lost. Cut.", "Torn.")
 
 
 def test_a_profile_without_data_can_still_be_asked_for_its_notices() -> None:
