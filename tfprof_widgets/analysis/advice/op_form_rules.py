@@ -192,14 +192,21 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
         "unfused_attention",
         f"Attention takes {part} in separate kernels that write its scores to memory and read them again.",
         evidence=part.evidence | {"estimate": "all but the products of queries, keys and values"},
-        fix=(
-            "# Keras has fused attention on JAX, with mixed_bfloat16 or mixed_float16; on TensorFlow it has none\n"
-            'import os; os.environ["KERAS_BACKEND"] = "jax"  # before Keras is imported\n'
-            "keras.config.enable_flash_attention()"
-        ),
+        fix=_fewer_passes_over_scores(run),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
         gain_ratio=gain,
     )
+
+
+def _fewer_passes_over_scores(run: Run) -> str:
+    """What TensorFlow can do about it, if anything: Keras 3.15 raises where fused attention is asked for, and XLA in TensorFlow
+    2.21 has no pass that makes it."""
+    none = "# Keras on TensorFlow has no fused attention: flash_attention=True raises, enable_flash_attention() changes nothing"
+    if run.is_compiled:
+        return (
+            f"{none}\n# XLA fused what it can already: the products stay apart, and the scores between them in memory"
+        )
+    return f"{compiled(run)}# scale, mask, softmax and casts as one kernel\n{none}" if run.can_be_compiled else none
 
 
 def _is_attention(scope: tuple[str, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,15 @@ def test_attention_in_separate_kernels_could_be_one() -> None:
     assert advice.rule == "unfused_attention"
     assert advice.gain_ratio == pytest.approx(0.49, abs=0.02)
     assert attention_run("cudnn_fmha_forward").advice == ()
+
+
+def test_attention_is_told_what_tensorflow_can_do_about_it(capture_of: Callable[[str], Path]) -> None:
+    (advice,) = attention_run("softmax_warp_forward").advice
+    assert "jit_compile=True" in advice.fix
+    compiled = Results(read_xspace(capture_of("h100_transformer_xla").read_bytes()))
+    (told,) = (one for one in compiled.advice if one.rule == "unfused_attention")
+    assert all(line.startswith("# ") for line in told.fix.splitlines())
+    assert "jax" not in (told.fix + advice.fix).lower()
 
 
 def test_a_pascal_has_no_tensor_cores_to_use() -> None:
