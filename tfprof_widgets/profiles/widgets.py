@@ -198,11 +198,11 @@ class Widgets:
 
         return self._view(WorkerChart)
 
-    def tree_view(self, view: Structure = "scope") -> TreeView:
+    def tree_view(self, view: Structure | Literal["hlo"] = "scope") -> TreeView:
         """The cost of the ops by structure, to look into.
 
         Args:
-            view: what to begin with, as for `tree`: `"scope"`, `"graph"`, `"op"` or `"code"`.
+            view: what to begin with, as for `tree`: `"scope"`, `"graph"`, `"op"` or `"code"`; or `"hlo"`, graphs of XLA.
 
         Raises:
             ValueError: there is no such view; the message names those there are.

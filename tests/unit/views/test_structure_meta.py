@@ -56,6 +56,7 @@ def test_a_view_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     file.write_bytes(linked_space())
     prof = tfprof.load(file)
     assert '"view": "graph"' in prof.tree_view("graph").options
+    assert '"view": "hlo"' in prof.tree_view("hlo").options
     assert isinstance(prof.tree_view(), TreeView)
     with pytest.raises(ValueError, match="'layers' is no view of a tree"):
         prof.tree_view("layers")  # type: ignore[arg-type]

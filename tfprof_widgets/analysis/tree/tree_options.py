@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
@@ -109,10 +109,10 @@ def make_tree_options(**options: Any) -> TreeOptions:
     return TreeOptions(**{name: _checked(name, value) for name, value in options.items()})
 
 
-def check_view(view: str) -> None:
-    """Raise a ValueError unless `view` is one of the four."""
-    if view not in VIEWS:
-        raise ValueError(f"{view!r} is no view of a tree{_hint(view, VIEWS)} The views: {', '.join(VIEWS)}.")
+def check_view(view: str, views: Sequence[str] = VIEWS) -> None:
+    """Raise a ValueError unless `view` is one of those that there are."""
+    if view not in views:
+        raise ValueError(f"{view!r} is no view of a tree{_hint(view, views)} The views: {', '.join(views)}.")
 
 
 def pattern(regex: str) -> re.Pattern[str]:

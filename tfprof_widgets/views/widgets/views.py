@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import anywidget
 import traitlets
 
+from ...analysis.tree.tree_options import VIEWS, check_view
 from ...analysis.tree.tree_options import TreeView as Structure
-from ...analysis.tree.tree_options import check_view
 from .base import View
 from .figures import memory_figure, step_chart_figure
 from .library import Library, bokeh_js
@@ -84,13 +84,13 @@ class TreeView(View):
 
     entry = "tree_view"
 
-    def begin_with(self, view: Structure) -> None:
-        """Begin with one of the four; those who look at the widget already keep what they chose.
+    def begin_with(self, view: Structure | Literal["hlo"]) -> None:
+        """Begin with a view of a tree, or the graphs of HLO ops; those who look at the widget already keep what they chose.
 
         Raises:
             ValueError: there is no such view; the message names those there are.
         """
-        check_view(view)
+        check_view(view, (*VIEWS, "hlo"))
         self.options = json.dumps({**json.loads(self.options), "view": view})
 
 
