@@ -17,6 +17,7 @@ from .result import ExperimentResult
 
 Stages = Mapping[str, Callable[[Any], Any]]
 """Functions from data set to data set by name."""
+_OWN_LOSS = "The model has a train_step or compute_loss of its own, which may not use the other loss."
 
 
 def batch_sizes(
@@ -165,12 +166,8 @@ def ablate(
         ]
         variants = [Training(name, model, batches, kept) for name, batches in fitting.items()]
         if fields is not None:
-            name = f"loss {getattr(loss, 'name', None) or getattr(loss, '__name__', None) or loss}"
-            variants.append(Training(name, model, whole, kept, fields=fields))
-            if has_own_loss(model):
-                notices.append(
-                    "The model has a train_step or compute_loss of its own, which may not use the other loss."
-                )
+            variants.append(Training(_loss_name(loss), model, whole, kept, fields=fields))
+            notices += [_OWN_LOSS] if has_own_loss(model) else []
         if len(variants) == 1:
             raise ValueError(
                 " ".join(["There is nothing to compare: give stages to drop or replace, or a loss.", *notices])
@@ -180,6 +177,10 @@ def ablate(
     n_variants = 1 + len(ways) + (loss is not None)
     roots = (model, make_ds, *named.values(), *other.values())
     return measured("ablate", plan, bounds, roots, n_variants, changes_sentence)
+
+
+def _loss_name(loss: Any) -> str:
+    return f"loss {getattr(loss, 'name', None) or getattr(loss, '__name__', None) or loss}"
 
 
 def _ways(named: Stages, drop: Sequence[str] | None, other: Stages) -> dict[str, Stages]:
