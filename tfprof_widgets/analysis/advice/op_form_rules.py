@@ -79,16 +79,25 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     gain = norm.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
     if gain < MEDIUM_GAIN:
         return
-    is_compilable = steps.device_computes and run.can_be_compiled
     yield advise(
         "unfused_norm",
         f"Batch normalisation in separate ops takes {norm}; one kernel can do it.",
         evidence=norm.evidence | {"estimate": f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain"},
-        fix=(compiled(run) if is_compilable else "")
-        + "# a graph of TensorFlow 1:\n"
-        + "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)",
+        fix=_one_norm(run),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
         gain_ratio=gain,
+    )
+
+
+def _one_norm(run: Run) -> str:
+    """How to have one kernel for a batch normalisation: Keras 3 has no form of its layer for that."""
+    if run.results.stored_graph is not None:
+        return "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)"
+    if run.can_be_compiled:
+        return compiled(run)
+    return (
+        "# what a layer of your own calls\n"
+        "y, mean, variance = tf.compat.v1.nn.fused_batch_norm(x, scale, offset, is_training=True)"
     )
 
 

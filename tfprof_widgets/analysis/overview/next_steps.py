@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ..advice.advice import Advice
+from ..advice.advice import MEDIUM_GAIN, Advice
 from ..base.wording import number, percent, tail
 from ..memory.memory_findings import FRAGMENTED_WORDS
 from ..ops.tf_functions import EXPENSIVE
@@ -28,6 +28,8 @@ _COMPUTE_VIEWS = {
     "TPU": "the op table and the HLO table",
     "": "the op table",
 }
+_NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "XLA_Args", "XLA_Retvals")
+"""Types of ops that compute nothing: they wait for data, or copy it."""
 SAYS_WHY_NOTHING_RUNS = frozenset(
     (
         *("host_callback", "device_idle", "small_batch", "eager_hot_loop", "retracing", "checkpoint_stall"),
@@ -90,9 +92,10 @@ def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
 def _of_compute(found: Findings) -> Iterator[str]:
     share = found.ratio.get("device_compute" if found.device else "host_compute", 0.0)
     if share >= _MUCH_COMPUTE:
-        # An iterator's time is waiting as much as work, and has a sentence of its own.
+        # An iterator's time is waiting as much as work, and has a sentence of its own; so have copies.
         is_own = found.top_ops["device"] == ("Device" if found.device else "Host")
-        own = found.top_ops[is_own & (found.top_ops["type"] != "Dataset")]
+        is_own &= ~found.top_ops["type"].isin(_NO_COMPUTE) & (found.top_ops["self_time_ratio"] >= MEDIUM_GAIN)
+        own = found.top_ops[is_own]
         top = zip(own["name"].head(1).tolist(), own["self_time_ratio"].head(1).tolist(), strict=True)
         named = [f"; {_end_of(name)} alone takes {percent(ratio)} of the op time" for name, ratio in top]
         yield f"Computing ({percent(share)} of a step): see {_COMPUTE_VIEWS[found.device]}{''.join(named)}."

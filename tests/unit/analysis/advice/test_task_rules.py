@@ -124,6 +124,15 @@ def test_a_batch_norm_in_separate_ops_is_told() -> None:
     }
 
 
+def test_a_batch_norm_is_fused_by_what_there_is_for_its_program() -> None:
+    assert "jit_compile=True" in only(norm_run("Mean", "Rsqrt"), "unfused_norm").fix
+    text = [("IteratorGetNext:IteratorGetNext", 1, 1), ("net/split/StringSplitV2:StringSplitV2", 2, 1)]
+    of_text = gpu_run([("root", 10, 490), (HALF, 500, 490)], host=text, ops={"root": f"{NORM}/Rsqrt:Rsqrt"}, **VOLTA)
+    fix = only(of_text, "unfused_norm").fix
+    assert "jit_compile" not in fix
+    assert "tf.compat.v1.nn.fused_batch_norm(" in fix
+
+
 def test_a_fused_batch_norm_is_not() -> None:
     assert found(norm_run("FusedBatchNormV3", "Rsqrt"), "unfused_norm") == []
 

@@ -118,6 +118,14 @@ def test_a_step_that_computes_names_its_most_expensive_op() -> None:
     assert "HLO table" in said(device_compute=0.6, device="TPU")[0]
 
 
+def test_a_copy_is_not_what_a_step_computes() -> None:
+    ops = {"name": ["IteratorGetNext/_2", "m/dense"], "type": ["_Recv", "MatMul"], "device": ["Device"] * 2}
+    (sentence,) = said(device_compute=0.6, top_ops=pd.DataFrame({**ops, "self_time_ratio": [0.4, 0.2]}))
+    assert sentence.endswith("m/dense alone takes 20 % of the op time.")
+    (sentence,) = said(device_compute=0.6, top_ops=pd.DataFrame({**ops, "self_time_ratio": [0.4, 0.04]}))
+    assert sentence == "Computing (60 % of a step): see the op table and the kernel table."
+
+
 def test_a_long_name_is_cut_to_its_end() -> None:
     long = pd.DataFrame({"name": [f"a/b/{'c' * 200}/d"], "type": [""], "device": ["Device"], "self_time_ratio": [0.4]})
     (sentence,) = said(device_compute=0.6, top_ops=long)
