@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from .graph_details import VARIABLE_READS
 from .held_functions import debug_info_of, definition_of, functions_that_ran, traced_name
 from .keras_layers import alive
 from .live_objects import function_graph_class, graph_classes, plain_function
-from .source_files import is_user_file
+from .source_files import is_user_file, text_of
 
 Place = tuple[str, int, str]
 """File, line and name of a Python function; "" and 0 where it is not known, or not the user's."""
@@ -40,13 +41,14 @@ class RanGraph:
         return operation.traceback if self.traces is None else tuple(self.traces.get(operation.name, ()))
 
 
-def ran_graphs(objects: list[Any], held: frozenset[str], mentioned: set[str]) -> list[RanGraph]:
+def ran_graphs(objects: list[Any], held: frozenset[str], mentioned: set[str], *, until_ns: int) -> list[RanGraph]:
     """The graphs of a captured program.
 
     Args:
         objects: live objects.
         held: names of the functions of the runtime that there were at the end of the capture.
         mentioned: names of functions in the trace.
+        until_ns: Unix time of that end; later texts are not those that ran.
 
     Returns:
         The graphs of the functions that ran, and those that are no function's, which sessions run. Those that came later than
@@ -67,7 +69,8 @@ def ran_graphs(objects: list[Any], held: frozenset[str], mentioned: set[str]) ->
         if graph is not None:
             found.append(RanGraph(str(graph.name or traced), graph, places.get(traced, ("", 0, ""))))
         elif (anew := _made_anew(name)) is not None:
-            found.append(RanGraph(traced, anew[0], places.get(traced, ("", 0, "")), anew[1]))
+            graph, traces = anew
+            found.append(RanGraph(traced, graph, _place_in(traces, traced, until_ns), traces))
     return found
 
 
@@ -100,6 +103,22 @@ def _places(functions: list[Any], held: frozenset[str]) -> dict[str, Place]:
         if code is not None and is_user_file(code.co_filename) and not held.isdisjoint(_traced_by(function)):
             places[code.co_name.strip("<>")] = (code.co_filename, code.co_firstlineno, code.co_name)
     return places
+
+
+def _place_in(traces: Mapping[str, Any], function: str, until_ns: int) -> Place:
+    """Where the Python function of that name begins, by the tracebacks of its ops: at the last `def` of it before them."""
+    lines: dict[str, int] = {}
+    for trace in traces.values():
+        for frame in trace:
+            if frame.name == function and is_user_file(frame.filename):
+                lines[frame.filename] = min(frame.lineno, lines.get(frame.filename, frame.lineno))
+    for filename, last in lines.items():
+        definition = re.compile(rf"\s*(?:async\s+)?def\s+{re.escape(function)}\b")
+        above = text_of(filename, until_ns).split("\n")[:last]
+        for number in range(len(above), 0, -1):
+            if definition.match(above[number - 1]):
+                return filename, number, function
+    return "", 0, ""
 
 
 def _traced_by(function: Any) -> list[str]:
