@@ -7,8 +7,8 @@ import numpy as np
 from ...trace.source_map import SourceMap
 from ...trace.trace import Float64
 from ..layers.op_scopes import OpScopes
+from ..layers.op_sources import match_ops
 from ..ops.op_shares import OpShares
-from ..source.op_sources import match_ops
 
 
 def graph_flops(ops: OpShares, scopes: OpScopes, source_map: SourceMap | None) -> Float64 | None:

@@ -22,9 +22,9 @@ from ..base.frame_places import (
 from ..base.user_files import UserFiles
 from ..layers.layer_names import KnownLayers
 from ..layers.op_scopes import op_scopes
+from ..layers.op_sources import match_ops
 from ..ops.eager_calls import EAGER_SCOPE
 from ..ops.op_shares import OpShares
-from .op_sources import match_ops
 from .sampled_lines import SEVERAL_LINES, UNKNOWN_LINE, sampled_frames
 
 FORWARD, BACKWARD, OTHER = range(3)

@@ -15,8 +15,8 @@ from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Bool, Int32, Int64
 from ..facts.totals import Totals
 from ..layers.op_scopes import DATA_SCOPE, OpScopes, op_scopes
+from ..layers.op_sources import match_ops
 from ..ops.eager_calls import EAGER_SCOPE
-from ..source.op_sources import match_ops
 
 GRADIENT_SCOPE = "gradient_tape"
 """The outermost scope of what computes gradients, as TensorFlow's tape calls it."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32
-from ..layers.op_scopes import OpScopes, op_scopes
+from .op_scopes import OpScopes, op_scopes
 
 Scope = tuple[str, ...]
 

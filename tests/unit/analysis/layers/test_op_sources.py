@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfprof_widgets.analysis.layers import op_sources
 from tfprof_widgets.analysis.layers.op_scopes import op_scopes
-from tfprof_widgets.analysis.source import op_sources
-from tfprof_widgets.analysis.source.op_sources import match_ops
+from tfprof_widgets.analysis.layers.op_sources import match_ops
 from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
 
 Graphs = dict[str, dict[str, str]]
