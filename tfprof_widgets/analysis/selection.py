@@ -126,7 +126,9 @@ class Selection:
     def source_lines(self) -> pd.DataFrame:
         """Op time within the range by line of source code."""
         whole = self.results
-        return compute_source_lines(whole.trace, whole.op_shares, whole.source_map, totals=self._op_totals).frame
+        return compute_source_lines(
+            whole.trace, whole.op_shares, whole.source_map, totals=self._op_totals, match=whole.op_match
+        ).frame
 
     @cached_property
     def scopes(self) -> pd.DataFrame:

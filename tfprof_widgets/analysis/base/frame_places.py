@@ -16,18 +16,30 @@ KERAS_OPTIMIZER = "Keras optimizer"
 KERAS_LOSS = "Keras loss/metrics"
 KERAS = "Keras library"
 TF_DATA = "tf.data"
+COPIES = "copies"
+PROGRAM_ENDS = "arguments and results of compiled programs"
 TENSORFLOW = "TensorFlow library"
 """Names of buckets, for ops of library code that no line of the user's stands for."""
+BUCKET_OF_TYPE = {
+    **dict.fromkeys(("_Send", "_Recv", "_HostSend", "_HostRecv"), COPIES),
+    **dict.fromkeys(("XLA_Args", "XLA_Retvals"), PROGRAM_ENDS),
+}
+"""What ops of these types are charged to that belong to no layer and no line."""
 
 _BUCKETS = (
     (KERAS_OPTIMIZER, re.compile(r"/(tf_)?keras/(src/)?optimizers/")),
-    (KERAS_LOSS, re.compile(r"/(tf_)?keras/(src/)?(losses|metrics)/|/(trainers|engine)/compile_utils\.py$")),
+    (
+        KERAS_LOSS,
+        re.compile(r"/(tf_)?keras/(src/)?(losses|metrics|regularizers)[/.]|/(trainers|engine)/compile_utils\.py$"),
+    ),
     (TF_DATA, re.compile(r"/tensorflow/python/data/")),
     (KERAS, re.compile(r"/(tf_)?keras/")),
     (TENSORFLOW, re.compile(r"/tensorflow/")),
 )
 _TRAINER = re.compile(r"/(tf_)?keras/(src/)?(backend/\w+/trainer|trainers/trainer|engine/training\w*)\.py$")
 _TRAINING = frozenset(("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"))
+_LOSS = frozenset(("compute_loss", "_compute_loss"))
+"""Methods of a trainer that add up losses."""
 _MODEL = re.compile(r"/(tf_)?keras/(src/)?(models|engine)/(functional|sequential)\.py$")
 _LAYER = re.compile(r"/(tf_)?keras/(src/)?(layers|models|engine)/")
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/.]+)")
@@ -95,6 +107,8 @@ class FramePlaces:
     """Whether Keras called a layer for the user, so that the line which made the layer stands for it."""
     is_optimizer: Bool
     is_metric: Bool
+    is_loss: Bool
+    """Whether a loss or a metric makes it."""
 
 
 def bucket_of_file(path: str) -> str:
@@ -135,14 +149,14 @@ def frame_places(table: FrameTable) -> FramePlaces:
         in_model[i] |= _MODEL.search(path) is not None
         in_layer[i] |= _LAYER.search(path) is not None
         in_optimizer[i] |= part == KERAS_OPTIMIZER
-        in_loss[i] |= part == KERAS_LOSS
+        in_loss[i] |= part == KERAS_LOSS or (table.function[i] in _LOSS and _TRAINER.search(path) is not None)
         in_metric[i] |= "/metrics/" in path
         is_of_layer[i] = in_model[i] or (in_fit[i] and in_layer[i])
         if user[i] < 0 or in_fit[i]:
             bucket[i] = _part(
                 part, is_optimizer=bool(in_optimizer[i]), is_loss=bool(in_loss[i]), in_fit=bool(in_fit[i])
             )
-    return FramePlaces(user, tuple(bucket), is_of_layer, in_optimizer.copy(), in_metric.copy())
+    return FramePlaces(user, tuple(bucket), is_of_layer, in_optimizer.copy(), in_metric.copy(), in_loss.copy())
 
 
 def _part(innermost: str, *, is_optimizer: bool, is_loss: bool, in_fit: bool) -> str:

@@ -18,7 +18,7 @@ import pandas as pd
 from ...errors import TraceError
 from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap
-from ...trace.trace import Int64, SmallInt, small_int
+from ...trace.trace import Bool, Int64, SmallInt, small_int
 from ..advice.advice import Advice
 from ..advice.engine import FoundAdvice
 from ..base.hosts import hosts_of
@@ -30,7 +30,6 @@ from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
 from ..hosts.roles import HostFacts, not_training
 from ..layers.layer_memory import OpMemory
-from ..layers.op_scopes import OpScopes, op_scopes
 from ..ops.hlo_ops import HloOps
 from ..ops.host_totals import HostTotals
 from ..ops.kernels import KernelTable
@@ -213,13 +212,10 @@ class ClusterResults(Totals):
         """Empty, likewise."""
         return typed_table([], TABLES["kernel_launches"].types)
 
-    @cached_property
-    def op_scopes(self) -> OpScopes:
-        """Name scope and role of each op."""
-        layers = self.source_map.layers if self.source_map is not None else None
-        optimizers = frozenset(layers["name"][layers["layer"] == ""]) if layers is not None else frozenset()
-        shares = self.op_shares
-        return op_scopes(shares.name, shares.type, is_input=self.merged_ops.is_input, optimizers=optimizers)
+    @property
+    def input_ops(self) -> Bool:
+        """Which ops ran only within tf.data."""
+        return self.merged_ops.is_input
 
     @cached_property
     def host_facts(self) -> tuple[HostFacts, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int32, SmallInt, UInt8, small_int
+from ...trace.trace import Bool, Int32, SmallInt, UInt8, small_int
 from ..base.compute_units import ComputeUnit
 from ..base.launches import Launches, compute_launches
 from ..hosts.communication import compute_communication, training_first
@@ -18,9 +18,9 @@ from ..hosts.roles import HostFacts, host_facts, not_training
 from ..idle.idle_table import compute_idle
 from ..idle.kernel_launches import compute_kernel_launches
 from ..input.input_ops import enqueue_times
+from ..input.input_work import input_work
 from ..input.tf_data import TfData, compute_tf_data
 from ..layers.layer_memory import OpMemory, memory_by_op
-from ..layers.op_scopes import OpScopes, compute_op_scopes
 from ..memory.memory import MemoryProfile, compute_memory
 from ..ops.copies import compute_copies
 from ..ops.hlo_ops import HloOps, compute_hlo_ops
@@ -201,7 +201,7 @@ class Facts(Totals):
             layers=self.layers,
             kernels=self.kernels,
             steps=self.steps,
-            graph_flops=graph_flops(self.op_shares, self.op_scopes, self.source_map),
+            graph_flops=graph_flops(self.op_match, self.source_map),
         )
 
     @cached_property
@@ -215,9 +215,12 @@ class Facts(Totals):
         return compute_kernel_launches(self.trace, self.kernels)
 
     @cached_property
-    def op_scopes(self) -> OpScopes:
-        """Name scope and role of each framework op."""
-        return compute_op_scopes(self.trace, self.occurrences, self.op_shares, self.source_map)
+    def input_ops(self) -> Bool:
+        """Which framework ops ran only within tf.data."""
+        n_ops = self.occurrences.n_ops
+        work = np.zeros(len(self.op_shares), np.bool_)
+        work[:n_ops] = input_work(self.trace, self.occurrences)[:n_ops]
+        return work
 
     @cached_property
     def tf_functions(self) -> pd.DataFrame:

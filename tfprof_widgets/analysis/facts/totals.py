@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...trace.capture_facts import Failure
 from ...trace.op_graph import OpGraph
-from ...trace.source_map import SourceMap, Sources
+from ...trace.source_map import SourceMap, Sources, empty_source_map
 from ...trace.trace import Bool, Trace
 from ..base.events import compute_events
 from ..base.units import PS_PER_NS, PS_PER_US
@@ -26,7 +26,8 @@ from ..input.input_pipeline import InputPipeline, compute_input_pipeline
 from ..input.tf_data import Pipelines
 from ..layers.layer_memory import OpMemory
 from ..layers.layers import Layers, compute_layers
-from ..layers.op_scopes import OpScopes
+from ..layers.op_scopes import OpScopes, op_scopes
+from ..layers.op_sources import OpMatch, compute_op_scopes, match_ops
 from ..layers.scopes import Scopes, compute_scopes
 from ..memory.memory import MemoryTables
 from ..ops.hlo_ops import HloOps
@@ -86,8 +87,8 @@ class Totals(ABC):
 
     @property
     @abstractmethod
-    def op_scopes(self) -> OpScopes:
-        """Name scope and role of each framework op."""
+    def input_ops(self) -> Bool:
+        """Which framework ops ran only within tf.data."""
 
     @property
     @abstractmethod
@@ -225,6 +226,17 @@ class Totals(ABC):
         return OpTotals(self.op_shares.is_device, self_us, sums.count, sums.unit_ns * PS_PER_NS / PS_PER_US)
 
     @cached_property
+    def op_match(self) -> OpMatch:
+        """The graph op of each framework op."""
+        names, types = self.op_shares.name, self.op_shares.type
+        return match_ops(names, types, op_scopes(names, types), self.source_map or empty_source_map())
+
+    @cached_property
+    def op_scopes(self) -> OpScopes:
+        """Name scope and role of each framework op."""
+        return compute_op_scopes(self.op_shares, self.op_match, self.source_map, is_input=self.input_ops)
+
+    @cached_property
     def layers(self) -> Layers:
         """Time and memory by Keras layer."""
         return compute_layers(
@@ -234,7 +246,9 @@ class Totals(ABC):
     @cached_property
     def source_lines(self) -> SourceLines:
         """Time by line of source code."""
-        return compute_source_lines(self.trace, self.op_shares, self.source_map, totals=self.op_totals)
+        return compute_source_lines(
+            self.trace, self.op_shares, self.source_map, totals=self.op_totals, match=self.op_match
+        )
 
     @cached_property
     def scopes(self) -> Scopes:

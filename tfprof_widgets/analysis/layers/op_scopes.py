@@ -20,11 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...trace.source_map import SourceMap
-from ...trace.trace import Bool, Trace
-from ..input.input_work import input_work
-from ..ops.op_occurrences import Occurrences
-from ..ops.op_shares import OpShares
+from ...trace.trace import Bool
 from .scope_words import OPTIMIZERS, REWRITERS
 
 DATA_SCOPE = "tf.data"
@@ -145,6 +141,8 @@ def _normal(name: str) -> tuple[list[str], bool]:
     for at, part in enumerate(parts):
         is_last = at == len(parts) - 1
         if not is_last and (_FUNCTION.fullmatch(part) or part in REWRITERS):
+            if part not in REWRITERS and all(without_number(one) in _CONTROL_FLOW for one in path.parts):
+                path = _Path()  # the loop that calls a function is no scope of the function's
             continue
         if not is_last and part in _GRADIENT:
             is_backward = is_restart = True
@@ -204,14 +202,3 @@ def _is_optimizer(path: Sequence[str], known: frozenset[str]) -> bool:
             continue
         return bare == "update" or bare.lower() in known or part.lower() in known
     return False
-
-
-def compute_op_scopes(
-    trace: Trace, occurrences: Occurrences, shares: OpShares, source_map: SourceMap | None = None
-) -> OpScopes:
-    """The scopes of the framework ops of a trace, with what threads and live models tell beyond names."""
-    work = np.zeros(len(shares), np.bool_)
-    work[: occurrences.n_ops] = input_work(trace, occurrences)[: occurrences.n_ops]
-    layers = source_map.layers if source_map is not None else None
-    optimizers = frozenset(layers["name"][layers["layer"] == ""]) if layers is not None else frozenset()
-    return op_scopes(shares.name, shares.type, is_input=work, optimizers=optimizers)

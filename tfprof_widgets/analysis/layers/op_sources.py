@@ -7,28 +7,19 @@ op of its scope stands for it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32
+from ..ops.op_shares import OpShares
+from .graph_index import GraphIndex
+from .layer_names import KnownLayers
 from .op_scopes import OpScopes, op_scopes
-
-Scope = tuple[str, ...]
-
-_HARDLY_RUN = ("Const", "Identity", "NoOp")
-_NO_STAND_IN = ("Const", "NoOp", "ReadVariableOp")
-"""Half of a graph's ops, which have no gradient and say little of the scope that they are in."""
-_ADDED = re.compile(r"(/_\d+)+$|-\d+-.*LayoutOptimizer$|-(folded|reduction)(-\d+)?$|__cf__\d+$")
-"""What graph rewriting and partitioning put behind a name."""
-_MAX_ADDED = 200
-_MAX_DEPTH = 100
-"""How much of a name's end is searched for that, and how many calls and scopes a name may begin with."""
-_GRADIENT_TYPE = re.compile(r"^_*(?:Mkl)?(?:Native)?(\w+?)(?:Grad(?:Grad)?(?:WithBias)?(V\d)?|Backprop\w*)$")
+from .tape_ops import TapeOps
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +29,7 @@ class OpMatch:
     row: Int32
     """Row of `SourceMap.ops`, -1 for none; of a gradient op that of the forward op, as far as it is found."""
     is_backward: Bool
-    """Whether its name says that it computes a gradient."""
+    """Whether it computes a gradient: by its name, or as a nameless op of a tape (see `tape_ops.py`)."""
     own_row: Int32
     """Row of `SourceMap.ops` of the op itself, also of a gradient op; -1 where only another op stands for it."""
 
@@ -65,6 +56,10 @@ def match_ops(names: Sequence[str], types: Sequence[str], scopes: OpScopes, sour
         ran.update((prefix, graph) for graph in {index.graph[row] for row in rows})
     index.add_scopes({graph for _, graph in ran})
     row, own_row = (np.full(len(names), -1, np.int32) for _ in range(2))
+    is_backward = scopes.is_backward.copy()
+    tape = TapeOps(
+        index, source_map.edges, index.under_gradients(source_map.frames), KnownLayers.read(source_map.layers)
+    )
     for i, (prefix, rows) in enumerate(found):  # one turn per unique op name
         is_itself = bool(rows)
         if not rows:
@@ -73,129 +68,33 @@ def match_ops(names: Sequence[str], types: Sequence[str], scopes: OpScopes, sour
             row[i] = max(rows, key=lambda one: index.merit(one, types[i], prefix, ran))
         if is_itself:
             own_row[i] = row[i]
-        if scopes.is_backward[i]:
-            row[i] = index.forward(scopes, i, types[i], int(row[i]))
-    return OpMatch(row, scopes.is_backward, own_row)
+        if is_backward[i]:
+            scope = index.scope.get(int(own_row[i]), scopes.scope[i])
+            row[i] = index.forward(scope, types[i], int(row[i]))
+        elif (forward := tape.forward.get(int(row[i]))) is not None:
+            row[i], is_backward[i] = forward, True
+    return OpMatch(row, is_backward, own_row)
 
 
-class GraphIndex:
-    """The ops of the graphs of a source map, by name and by scope."""
+def compute_op_scopes(shares: OpShares, match: OpMatch, source_map: SourceMap | None, *, is_input: Bool) -> OpScopes:
+    """The scopes of the framework ops of a trace, with what threads, live models and edges of graphs tell beyond names.
 
-    def __init__(self, source_map: SourceMap) -> None:
-        ops = source_map.ops
-        self.graph: list[int] = ops["graph"].tolist()
-        self.name: list[str] = ops["op"].tolist()
-        self.type: list[str] = ops["type"].tolist()
-        self._frame: list[int] = ops["frame"].tolist()
-        self._by_name: dict[str, list[int]] = {}
-        for row, name in enumerate(self.name):
-            self._by_name.setdefault(name, []).append(row)
-        self._n_ran = Counter(
-            graph for graph, kind in zip(self.graph, self.type, strict=True) if kind not in _HARDLY_RUN
-        )
-        self._normal: dict[tuple[Scope, str, bool], list[int]] = {}
-        self._in_scope: dict[Scope, list[int]] = {}
-        self._gradients: dict[Scope, list[int]] = {}
-        self._stand_in: dict[Scope, list[int]] = {}
-
-    def add_scopes(self, graphs: set[int]) -> None:
-        """Put the ops of some graphs into the tables by scope: those that ran, as most graphs only make variables."""
-        pairs = enumerate(zip(self.graph, self.type, strict=True))
-        rows = [row for row, (graph, kind) in pairs if (not graphs or graph in graphs) and kind not in _NO_STAND_IN]
-        scopes = op_scopes([self.name[row] for row in rows], [self.type[row] for row in rows])
-        for row, scope, leaf, is_backward in zip(
-            rows, scopes.scope, scopes.leaf, scopes.is_backward.tolist(), strict=True
-        ):
-            self._normal.setdefault((scope, leaf, is_backward), []).append(row)
-            if is_backward:
-                self._gradients.setdefault(scope, []).append(row)
-            else:
-                self._in_scope.setdefault(scope, []).append(row)
-
-    def find(self, name: str) -> tuple[str, list[int]]:
-        """The prefix and the rows of the longest end of a name that is a graph op."""
-        bare = name[:-_MAX_ADDED] + _ADDED.sub("", name[-_MAX_ADDED:])
-        at = 0
-        for _ in range(_MAX_DEPTH):
-            for end in (name[at:], bare[at:]):
-                rows = self._by_name.get(end)
-                if rows:
-                    return name[:at], rows
-            slash = bare.find("/", at)
-            if slash < 0:
-                break
-            at = slash + 1
-        return "", []
-
-    def find_normal(self, scopes: OpScopes, i: int) -> tuple[list[int], bool]:
-        """The rows whose name is the same once calls, loops and rewriting are taken away, or else those of the scope.
-
-        Also whether they are the op itself, and not one that it replaced or one of its scope.
-        """
-        scope, leaf, is_backward = scopes.scope[i], scopes.leaf[i], bool(scopes.is_backward[i])
-        for known in (leaf, *_rewritten(leaf)):
-            if rows := self._normal.get((scope, known, is_backward)):
-                return rows, known == leaf
-        return self._around(scope), False
-
-    def merit(self, row: int, kind: str, prefix: str, ran: Counter[tuple[str, int]]) -> tuple[bool, float, int]:
-        """How good a row is; greater is better."""
-        graph = self.graph[row]
-        share = ran[prefix, graph] / max(1, self._n_ran[graph])
-        return self.type[row] == kind, min(share, 1.0), row
-
-    def forward(self, scopes: OpScopes, i: int, kind: str, row: int) -> int:
-        """The row of the op whose gradient an op computes; `row` itself where there is none."""
-        scope = scopes.scope[i]
-        graph = self.graph[row] if row >= 0 else -1
-        if scope and (exact := self._normal.get((scope[:-1], scope[-1], False))):
-            return self._nearest(exact, graph)
-        rows = self._in_scope.get(scope, [])
-        typed = self._of_type(rows, kind)
-        if typed:
-            twins = (
-                [one for one in self._gradients.get(scope, []) if self.type[one] == self.type[row]] if row >= 0 else []
-            )
-            same = [one for one in typed if graph in (-1, self.graph[one])] or typed
-            if row in twins and len(twins) == len(same):  # the tape runs backwards
-                return same[len(same) - 1 - twins.index(row)]
-            return self._usual(same)
-        if not scope:
-            return row
-        around = rows or self._around(scope)
-        return self._usual([one for one in around if graph in (-1, self.graph[one])] or around) if around else row
-
-    def _of_type(self, rows: list[int], kind: str) -> list[int]:
-        match = _GRADIENT_TYPE.match(kind)
-        if match is None:
-            return []
-        wanted = {match[1], match[1] + (match[2] or "")}
-        return [row for row in rows if self.type[row] in wanted]
-
-    def _around(self, scope: Scope) -> list[int]:
-        """An op that stands for a scope: of the innermost one, itself or around it, that has any, but for the outermost."""
-        if scope not in self._stand_in:
-            rows: list[int] = []
-            for n in range(min(len(scope), _MAX_DEPTH), 0, -1):
-                rows = self._normal.get((scope[: n - 1], scope[n - 1], False), []) or self._in_scope.get(scope[:n], [])
-                if rows:
-                    break
-            self._stand_in[scope] = [self._usual(rows)] if rows else []
-        return self._stand_in[scope]
-
-    def _usual(self, rows: list[int]) -> int:
-        """A row whose frame most of them have."""
-        frames = Counter(self._frame[row] for row in rows)
-        frame = frames.most_common(1)[0][0]
-        return next(row for row in rows if self._frame[row] == frame)
-
-    def _nearest(self, rows: list[int], graph: int) -> int:
-        return next((row for row in reversed(rows) if self.graph[row] == graph), rows[-1])
-
-
-def _rewritten(leaf: str) -> list[str]:
-    """Ops that one made by Grappler may replace, by its name: `ReplaceMulWithSquare_mul`, `SimplifyAggregation_Mul_AddN`."""
-    if not re.match(r"[A-Z][a-z]+[A-Z]\w*_", leaf):
-        return []
-    parts = leaf.split("_")
-    return ["_".join(parts[i:]) for i in range(1, min(len(parts), 6))]
+    Args:
+        shares: the framework ops.
+        match: the graph op of each.
+        source_map: what the capture noted.
+        is_input: which of them ran only within tf.data.
+    """
+    layers = source_map.layers if source_map is not None else None
+    optimizers = frozenset(layers["name"][layers["layer"] == ""]) if layers is not None else frozenset()
+    named = op_scopes(shares.name, shares.type, is_input=is_input, optimizers=optimizers)
+    of_tape = np.flatnonzero(match.is_backward & ~named.is_backward & ~named.is_input)
+    if source_map is None or not len(of_tape):
+        return named
+    ops = source_map.ops.iloc[match.row[of_tape]]
+    forward = op_scopes(ops["op"].tolist(), ops["type"].tolist())
+    scope, is_backward, is_optimizer = list(named.scope), named.is_backward.copy(), named.is_optimizer.copy()
+    for i, outer, leaf in zip(of_tape.tolist(), forward.scope, forward.leaf, strict=True):
+        scope[i] = (*outer, leaf)
+    is_backward[of_tape], is_optimizer[of_tape] = True, False
+    return replace(named, scope=tuple(scope), is_backward=is_backward, is_optimizer=is_optimizer)

@@ -30,7 +30,7 @@ LOSSES = _words(
     sparse_categorical_crossentropy mean_squared_error mean_absolute_error mean_absolute_percentage_error
     mean_squared_logarithmic_error mse mae mape msle huber huber_loss log_cosh poisson kl_divergence
     kullback_leibler_divergence cosine_similarity hinge squared_hinge categorical_hinge dice tversky ctc circle
-    softmax_cross_entropy_loss
+    softmax_cross_entropy_loss logistic_loss
     """
 )
 """Scopes of losses: that of Keras' `compile`, and those that a loss opens which a step written by hand calls."""

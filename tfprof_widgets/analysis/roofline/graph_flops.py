@@ -6,15 +6,13 @@ import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Float64
-from ..layers.op_scopes import OpScopes
-from ..layers.op_sources import match_ops
-from ..ops.op_shares import OpShares
+from ..layers.op_sources import OpMatch
 
 
-def graph_flops(ops: OpShares, scopes: OpScopes, source_map: SourceMap | None) -> Float64 | None:
+def graph_flops(match: OpMatch, source_map: SourceMap | None) -> Float64 | None:
     """For each framework op the float operations of one execution, 0 where not known; None where none is."""
     if source_map is None or not (source_map.details["float_ops"] > 0).any():
         return None
     flops = np.zeros(len(source_map.ops) + 1)
     flops[source_map.details["op"]] = source_map.details["float_ops"]
-    return flops[match_ops(ops.name, ops.type, scopes, source_map).own_row]
+    return flops[match.own_row]

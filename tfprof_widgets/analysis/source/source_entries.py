@@ -10,6 +10,7 @@ import numpy as np
 from ...trace.source_map import SourceMap
 from ...trace.trace import Int32, Trace, UInt8
 from ..base.frame_places import (
+    BUCKET_OF_TYPE,
     KERAS,
     KERAS_LOSS,
     KERAS_OPTIMIZER,
@@ -22,7 +23,7 @@ from ..base.frame_places import (
 from ..base.user_files import UserFiles
 from ..layers.layer_names import KnownLayers
 from ..layers.op_scopes import op_scopes
-from ..layers.op_sources import match_ops
+from ..layers.op_sources import OpMatch, match_ops
 from ..ops.eager_calls import EAGER_SCOPE
 from ..ops.op_shares import OpShares
 from .sampled_lines import SEVERAL_LINES, UNKNOWN_LINE, sampled_frames
@@ -64,18 +65,18 @@ class Charges:
     """For each op `FORWARD`, `BACKWARD` or `OTHER`."""
 
 
-def charge_ops(trace: Trace, shares: OpShares, source_map: SourceMap) -> Charges:
+def charge_ops(trace: Trace, shares: OpShares, source_map: SourceMap, match: OpMatch | None = None) -> Charges:
     """Charge each framework op; the rules are those of `compute_source_lines`."""
-    return _Charging(trace, shares, source_map).charges()
+    return _Charging(trace, shares, source_map, match).charges()
 
 
 class _Charging:
     """The tables that the rules read."""
 
-    def __init__(self, trace: Trace, shares: OpShares, source_map: SourceMap) -> None:
+    def __init__(self, trace: Trace, shares: OpShares, source_map: SourceMap, match: OpMatch | None) -> None:
         self.shares = shares
         self.scopes = op_scopes(shares.name, shares.type)
-        self.match = match_ops(shares.name, shares.type, self.scopes, source_map)
+        self.match = match or match_ops(shares.name, shares.type, self.scopes, source_map)
         self.frames = FrameTable.of_map(source_map)
         self.of_frame = frame_places(self.frames)
         self.user_files = UserFiles.of_map(source_map)
@@ -114,6 +115,8 @@ class _Charging:
         if row >= 0 and self.op_frame[row] >= 0:
             frame = self.op_frame[row]
             place = self._place(self.frames, self.of_frame, frame, self.op_scope[row])
+            if place.bucket == KERAS:
+                place = self._of_keras(kind, place, is_loss=is_backward and not self.op_scope[row])
             if self.is_data_graph[self.op_graph[row]] or _OPTIONAL_TYPE.match(kind):
                 return (_bucket(TF_DATA) if place.bucket else place), OTHER
             return place, self._phase(self.of_frame, frame, is_backward=is_backward)
@@ -134,9 +137,14 @@ class _Charging:
             if called in self.layer_place or called.rpartition("/")[2] in self.layer_place:
                 return self.layer_place.get(called) or self.layer_place[called.rpartition("/")[2]]
         user = int(places.user_frame[frame])
-        if user < 0 or (bucket and not places.is_of_layer[frame]):
+        if user < 0 or bucket == KERAS_LOSS or (bucket and not places.is_of_layer[frame]):
             return _bucket(bucket)
         return Place(table.path[user], table.line[user], table.function[user] or "<lambda>", "")
+
+    def _of_keras(self, kind: str, place: Place, *, is_loss: bool) -> Place:
+        """The place of an op that the training loop made, which has no forward op outside of scopes but those of the loss."""
+        bucket = BUCKET_OF_TYPE.get(kind)
+        return _bucket(bucket or KERAS_LOSS) if bucket or is_loss else place
 
     def _phase(self, places: FramePlaces, frame: int, *, is_backward: bool) -> int:
         if is_backward:
@@ -174,7 +182,8 @@ class _Charging:
         scope = self.scopes.scope[i]
         if scope and scope[0] == "compile_loss":
             return _bucket(KERAS_LOSS), BACKWARD if is_backward else FORWARD
-        return _bucket(NOT_TRACED), BACKWARD if is_backward else OTHER
+        bucket = BUCKET_OF_TYPE.get(self.shares.type[i], NOT_TRACED)
+        return _bucket(bucket), BACKWARD if is_backward else OTHER
 
 
 def _bucket(name: str) -> Place:

@@ -15,7 +15,6 @@ from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Bool, Int32, Int64
 from ..facts.totals import Totals
 from ..layers.op_scopes import DATA_SCOPE, OpScopes, op_scopes
-from ..layers.op_sources import match_ops
 from ..ops.eager_calls import EAGER_SCOPE
 
 GRADIENT_SCOPE = "gradient_tape"
@@ -50,12 +49,16 @@ def name_ops(facts: Totals) -> CapturedOps:
     """
     source_map = facts.source_map or empty_source_map()
     scopes, totals = facts.op_scopes, facts.op_totals
-    match = match_ops(scopes.name, scopes.type, scopes, source_map)
+    match = facts.op_match
     naming = _Naming()
+    nameless = np.flatnonzero(
+        match.is_backward & ~op_scopes(scopes.name, scopes.type).is_backward & (match.own_row >= 0)
+    )
+    in_graph = dict(zip(nameless.tolist(), source_map.ops["op"].iloc[match.own_row[nameless]], strict=True))
     of_framework_op = np.full(len(scopes), -1, np.int32)
     first: list[int] = []
     for i in np.flatnonzero(totals.occurrences > 0).tolist():  # one turn per op that ran
-        of_framework_op[i] = number = naming.of_run(scopes, i)
+        of_framework_op[i] = number = naming.of_run(scopes, i, in_graph.get(i, ""))
         if number == len(first):
             first.append(i)
     is_eager = [scopes.name[i].startswith(EAGER_SCOPE) for i in first]
@@ -86,12 +89,12 @@ class _Naming:
         self._taken: set[str] = set()
         self._runs: dict[tuple[str, str], int] = {}
 
-    def of_run(self, scopes: OpScopes, i: int) -> int:
-        """The number of framework op `i`."""
+    def of_run(self, scopes: OpScopes, i: int, in_graph: str) -> int:
+        """The number of framework op `i`, which is `in_graph` where its scope says whose gradient it is, and not its name."""
         name, kind = scopes.name[i], scopes.type[i]
         number = self._runs.setdefault((name, kind), len(self.name))
         if number == len(self.name):
-            self._add(normal_name(scopes, i), name, kind)
+            self._add(in_graph or normal_name(scopes, i), name, kind)
         return number
 
     def add_new(self, name: str, kind: str) -> bool:

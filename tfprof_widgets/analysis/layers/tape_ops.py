@@ -1,0 +1,201 @@
+"""Edges of graphs -> the forward ops whose gradients the nameless ops of a tape compute.
+
+A tape names the gradient of an op by that op (`gradient_tape/dense/MatMul/MatMul`), but neither its sums of the gradients of one
+value (`AddN_7`), nor what a function with a gradient of its own does (`mul_12`, as `silu` has one), nor zeros in place of a
+gradient. What they read, and what reads them, tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ...trace.trace import Int64
+from .graph_index import GraphIndex
+from .layer_names import KnownLayers
+from .op_scopes import without_number
+from .scope_words import LOSSES
+
+_SUMS = frozenset(("AddN", "ConcatV2"))
+"""How a tape adds up gradients, the second those that are sparse."""
+_ZEROS = frozenset(("ZerosLike", "OnesLike", "Fill"))
+_PASSING = frozenset(("Add", "AddV2", "AddN", "BiasAdd", "Identity", "Sub"))
+"""Types of ops through which a gradient goes as it is, with no op for it."""
+_NO_VALUE = frozenset(("Const", "ReadVariableOp", "NoOp"))
+"""Types of ops that compute nothing that a gradient goes back through."""
+_MAX_SEARCHED = 1_000
+"""How many ops one search goes through."""
+_MAX_PART = 200
+"""How many ops a gradient of its own may have."""
+
+
+class TapeOps:
+    """The forward op of each nameless op of a tape, as far as edges tell.
+
+    A sum, and what else adds up to one, is charged to the layer that all its summands are gradients of; where these are several
+    layers', to the op that made the value which they read. The gradient of a function of its own is that of the op whose result
+    the gradient that it reads is of.
+    """
+
+    def __init__(self, graphs: GraphIndex, edges: pd.DataFrame, rows: Sequence[int], known: KnownLayers) -> None:
+        """Find them.
+
+        Args:
+            graphs: the ops.
+            edges: the `edges` of a source map.
+            rows: the nameless ops that tapes made, or others beside them.
+            known: the layers there are.
+        """
+        self.forward: dict[int, int] = {}
+        """For each op that is found the row of its forward op."""
+        self._graphs, self._known = graphs, known
+        self._value: dict[int, int] = {}
+        """For each sum the op that made the value whose gradients it adds up."""
+        data = edges[(edges["source_output"] >= 0) & (edges["source"] >= 0)]
+        self._sources = _Lists(data["op"].to_numpy(), data["source"].to_numpy())
+        self._readers = _Lists(data["source"].to_numpy(), data["op"].to_numpy())
+        if not rows or data.empty:
+            return
+        parts = self._parts(rows)
+        for _ in range(2):  # ops stand behind what they read, but for graphs in another order
+            for part in parts:
+                if part[0] not in self.forward:
+                    self._find(part)
+
+    def _parts(self, rows: Sequence[int]) -> list[list[int]]:
+        """Each sum and each op of zeros by itself, others with those that they are connected to; what is read first."""
+        single = _SUMS | _ZEROS
+        left = {row for row in rows if self._graphs.type[row] not in single}
+        parts = [[row] for row in rows if self._graphs.type[row] in single]
+        while left:
+            part = [left.pop()]
+            for row in part:  # grows while it is read
+                near = {*self._sources.of(row), *self._readers.of(row)} & left
+                left -= near
+                part += near
+            parts.append(sorted(part))
+        return sorted(parts, key=lambda part: part[-1])
+
+    def _find(self, part: list[int]) -> None:
+        kind = self._graphs.type[part[0]]
+        if kind in _ZEROS:
+            found = self._of_all(self._readers.of(part[0]))
+        elif kind in _SUMS:
+            found = self._of_sum(part[0])
+        else:
+            found = self._of_part(part) if len(part) <= _MAX_PART else -1
+        if found >= 0:
+            self.forward.update(dict.fromkeys(part, found))
+
+    def _of_sum(self, row: int) -> int:
+        summands = [one for one in self._sources.of(row) if self._is_gradient(one)]
+        if len(summands) < 2:
+            return -1
+        values = [self._values(one) for one in summands]
+        made = self._latest(set.intersection(*values))
+        if made >= 0:
+            self._value[row] = made
+        if (found := self._of_all(summands)) >= 0:
+            return found
+        if made >= 0 and self._graphs.type[made] not in _NO_VALUE:
+            return made
+        if (found := self._of_all(self._readers.of(row))) >= 0:
+            return found
+        of_layers = [one for one in summands if isinstance(self._home(self._forward(one)), str)]
+        return self._of_all(of_layers)
+
+    def _of_part(self, part: list[int]) -> int:
+        """The op of which some ops compute the gradient: the last that made a value from what they read of the forward pass."""
+        inner = set(part)
+        outer = {one for row in part for one in self._sources.of(row)} - inner
+        gradients = [one for one in outer if self._is_gradient(one)]
+        saved = {one for one in outer if not self._is_gradient(one) and self._graphs.type[one] not in _NO_VALUE}
+        has_reader = any(self._is_gradient(one) for row in part for one in self._readers.of(row) if one not in inner)
+        if not gradients or not has_reader:
+            return -1
+        near: dict[int, int] = {}
+        for made in set.intersection(*(self._values(one) for one in gradients)):
+            if self._graphs.type[made] not in _PASSING | _NO_VALUE and (n := self._n_between(made, saved)) >= 0:
+                near[made] = n
+        best = [made for made, n in near.items() if n == min(near.values())]
+        return best[0] if len({self._home(made) for made in best}) == 1 else -1
+
+    def _is_gradient(self, row: int) -> bool:
+        return row in self._graphs.backward or row in self.forward
+
+    def _forward(self, row: int) -> int:
+        """The forward op of an op that computes a gradient, -1 where it is not known."""
+        found = self.forward.get(row)
+        if found is None and row in self._graphs.backward:
+            found = self._graphs.forward(self._graphs.scope[row], self._graphs.type[row], row)
+        return -1 if found is None or found == row else found
+
+    def _of_all(self, rows: Iterable[int]) -> int:
+        """The forward op of some gradients, if they are all of one layer; else -1."""
+        found = [self._forward(row) for row in rows if self._is_gradient(row)]
+        return found[0] if found and min(found) >= 0 and len({self._home(one) for one in found}) == 1 else -1
+
+    def _home(self, row: int) -> object:
+        """The layer of an op, the loss, or its scope and line where it is in none."""
+        if row < 0:
+            return row
+        scope = self._graphs.scope.get(row, ())
+        if scope and without_number(scope[0]) in LOSSES:
+            return (scope[0],)
+        return self._known.find(scope)[0] or (scope, self._graphs.frame(row))
+
+    def _values(self, row: int) -> set[int]:
+        """The ops that may have made the value whose gradient an op computes."""
+        if row in self._value:
+            return self._passed_from([self._value[row]])
+        if row in self.forward:
+            reads = {self.forward[row], *self._graphs.in_scope(self.forward[row])}
+        else:
+            reads = set(self._graphs.reads(row))
+        return self._passed_from([one for read in reads for one in self._sources.of(read)])
+
+    def _passed_from(self, rows: list[int]) -> set[int]:
+        """Some ops, and those whose results they pass on or add up."""
+        found = dict.fromkeys(rows)
+        stack = list(found)
+        while stack and len(found) < _MAX_SEARCHED:
+            row = stack.pop()
+            if self._graphs.type[row] in _PASSING:
+                new = [one for one in self._sources.of(row) if one not in found]
+                found.update(dict.fromkeys(new))
+                stack += new
+        return set(found)
+
+    def _latest(self, rows: set[int]) -> int:
+        """The one from which all the others come, -1 for none."""
+        return next((row for row in sorted(rows, reverse=True) if rows <= self._passed_from([row])), -1)
+
+    def _n_between(self, row: int, saved: set[int]) -> int:
+        """How many steps lead from an op up to the nearest of some, -1 for none; 0 where there are none."""
+        found, level = {row}, {row}
+        for n in range(_MAX_PART):
+            if not saved or level & saved:
+                return n
+            level = {source for one in level for source in self._sources.of(one)} - found
+            found |= level
+            if not level or len(found) > _MAX_SEARCHED:
+                break
+        return -1
+
+
+class _Lists:
+    """Values by a key."""
+
+    def __init__(self, key: Int64, value: Int64) -> None:
+        order = np.argsort(key, kind="stable")
+        self._value: list[int] = value[order].tolist()
+        keys, first = np.unique(key[order], return_index=True)
+        ends = [*first.tolist(), len(key)][1:]
+        self._range = dict(zip(keys.tolist(), zip(first.tolist(), ends, strict=True), strict=True))
+
+    def of(self, key: int) -> list[int]:
+        """Those of a key, in their order."""
+        begin, end = self._range.get(key, (0, 0))
+        return self._value[begin:end]
