@@ -25,6 +25,7 @@ TABLES: dict[str, dict[str, str]] = {
     "layers": {"layer": TEXT, "name": TEXT, "class_name": TEXT, "model": TEXT, "file": INT, "line": INT},
     "functions": {"graph": TEXT, "file": INT, "line": INT, "function": TEXT},
     "samples": {"time_ns": INT, "frame": INT},
+    "calls": {"begin_ns": INT, "end_ns": INT, "frame": INT},
     "facts": {"name": TEXT, "value": TEXT},
     "details": {
         "op": INT,
@@ -53,6 +54,7 @@ REFERENCES = {
     ("layers", "file"): "files",
     ("functions", "file"): "files",
     ("samples", "frame"): "frames",
+    ("calls", "frame"): "frames",
     ("details", "op"): "ops",
     ("details", "variable"): "variables",
     ("edges", "op"): "ops",
@@ -105,6 +107,8 @@ class SourceMap:
     `layers`, "" where none holds it), `device`."""
     roots: pd.DataFrame = field(default_factory=lambda: table_frame("roots", {}))
     """`root`: folders and modules of libraries where the program ran; no rows where the capture did not note them."""
+    calls: pd.DataFrame = field(default_factory=lambda: table_frame("calls", {}))
+    """Calls of Keras' `fit`, `evaluate` and `predict`: `begin_ns`, `end_ns` (Unix time), `frame` (the user's line)."""
     recorders: tuple[str, ...] = ()
     """Which captures wrote it; maps of one capture hold the same graphs."""
     warnings: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int32, UInt8
-from ..base.frame_places import COPIES, PROGRAM_ENDS
+from ..base.frame_places import COPIES, GRADIENT_SUMS, KERAS, PROGRAM_ENDS
 from ..ops.eager_calls import EAGER_SCOPE
 from .op_scopes import DATA_SCOPE, OpScopes, without_number
 from .scope_words import AMBIGUOUS, FUNCTIONS, LOSSES, METRICS, OPS, TWINS, VENDOR
@@ -20,9 +20,10 @@ UNATTRIBUTED = "not in a layer"
 MAX_KNOWN_DEPTH = 1_000
 MAX_DEPTH = 100
 """Known layers, and layers told from scopes, are not looked for deeper than this."""
-ROLES = ("", "optimizer", "metrics", "loss", COPIES, PROGRAM_ENDS)
+_PARTS = (COPIES, PROGRAM_ENDS, GRADIENT_SUMS, KERAS)
+ROLES = ("", "optimizer", "metrics", "loss", *_PARTS)
 """What a traceback or its type may tell that an op is for; the names of the entries of such ops, but for optimizers with a
-name. The last two are no kinds of entries."""
+name. Those of `_PARTS` are no kinds of entries."""
 ANY_OPTIMIZER = "optimizer"
 """The entry of ops of an optimizer whose name they do not tell."""
 _Entry = tuple[str, str, str]
@@ -115,7 +116,7 @@ def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = N
         if key not in seen:  # one turn per scope
             found = _entry(scope, known, inferred, is_optimizer=is_optimizer, is_input=is_input)
             if role and found[2] == "other":
-                found = (ROLES[role], "", "other" if ROLES[role] in (COPIES, PROGRAM_ENDS) else ROLES[role])
+                found = (ROLES[role], "", "other" if ROLES[role] in _PARTS else ROLES[role])
             seen[key] = number.setdefault(found, len(number))
         entry[i] = seen[key]
     return _ordered(entry, _with_one_optimizer(tuple(number)))

@@ -75,7 +75,8 @@ def compute_layers(
     """Attribute every framework op to one entry and one phase.
 
     The phase is `backward` for an op made by a gradient tape (charged to the layer of the op it is the gradient of; the `AddN`
-    outside any scope by which a tape adds up gradients of one value is in no layer), `optimizer` for one of the optimizer,
+    outside any scope by which a tape adds up gradients of one value to the layer whose gradients they are or, where these are of
+    several, to that which made the value; where no graph is known, it is "gradient sums"), `optimizer` for one of the optimizer,
     `forward` for any other op of a layer or of the loss, else `other` (metrics, input, and what is in no layer).
 
     Args:
@@ -143,15 +144,11 @@ def _beside_input(scopes: OpScopes, names: Sequence[str]) -> Bool:
 
 
 def _phases(scopes: OpScopes, places: Places) -> UInt8:
-    is_sum = [
-        not scope and (kind == "AddN" or leaf.startswith("SimplifyAggregation_"))  # what Grappler makes of such an AddN
-        for kind, scope, leaf in zip(scopes.type, scopes.scope, scopes.leaf, strict=True)
-    ]
     is_forward = np.array([kind in ("layer", "loss") for kind in places.kind], np.bool_)[places.entry]
     phase = np.where(is_forward, FORWARD, OTHER)
     is_optimizer = np.array([kind == "optimizer" for kind in places.kind], np.bool_)[places.entry]
     phase[is_optimizer] = OPTIMIZER
-    phase[scopes.is_backward | np.array(is_sum, np.bool_)] = BACKWARD
+    phase[scopes.is_backward | scopes.is_sum] = BACKWARD
     phase[scopes.is_input] = OTHER
     return phase.astype(np.uint8)
 

@@ -64,6 +64,16 @@ class OpScopes:
     def __len__(self) -> int:
         return len(self.name)
 
+    @property
+    def is_sum(self) -> Bool:
+        """Whether it is one of the sums outside any scope by which a tape adds up gradients, where there are gradients."""
+        sums = [
+            not scope
+            and (kind == "AddN" or leaf.startswith("SimplifyAggregation_"))  # what Grappler makes of such an AddN
+            for kind, scope, leaf in zip(self.type, self.scope, self.leaf, strict=True)
+        ]
+        return np.array(sums, np.bool_) & self.is_backward.any()
+
 
 def op_scopes(
     names: Sequence[str],

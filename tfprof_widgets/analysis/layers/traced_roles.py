@@ -8,7 +8,7 @@ import numpy as np
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32, UInt8
-from ..base.frame_places import BUCKET_OF_TYPE, KERAS, FrameTable, frame_places
+from ..base.frame_places import BUCKET_OF_TYPE, GRADIENT_SUMS, KERAS, FrameTable, frame_places
 from ..base.user_files import UserFiles
 from ..ops.op_shares import OpShares
 from .graph_index import rewritten
@@ -31,16 +31,17 @@ def traced_roles(scopes: OpScopes, shares: OpShares | None, source_map: SourceMa
     Returns:
         For each op an index into `ROLES`; 0 where its traceback says nothing of that kind or is not known.
     """
-    role = _roles_of_type(scopes)
+    role = np.zeros(len(scopes), np.uint8)
     if shares is not None and len(shares.frames.file):
-        table, row = FrameTable.of_programs(shares.frames, UserFiles.of_map(source_map))
+        n, (table, row) = len(shares), FrameTable.of_programs(shares.frames, UserFiles.of_map(source_map))
         frame = np.where(shares.frame >= 0, row[shares.frame], -1)
-        role[: len(shares)] = _roles(
-            table, frame.astype(np.int32), scopes.is_backward[: len(shares)], role[: len(shares)]
-        )
+        role[:n] = _roles(table, frame.astype(np.int32), scopes.is_backward[:n])
+    frame = np.full(len(scopes), -1, np.int32)
     if source_map is not None and len(source_map.ops):
         frame = _frames_of(scopes, source_map)
-        role = _roles(FrameTable.of_map(source_map), frame, scopes.is_backward, role)
+        role = np.where(frame >= 0, _roles(FrameTable.of_map(source_map), frame, scopes.is_backward), role)
+    of_type = _roles_of_type(scopes, has_frame=frame >= 0)
+    role = np.where((of_type > 0) & np.isin(role, (0, ROLES.index(KERAS))), of_type, role)
     if shares is not None:
         role[: len(shares)][shares.is_eager] = 0  # in no graph, though one may have an op of the name
     return role
@@ -67,18 +68,20 @@ def _frames_of(scopes: OpScopes, source_map: SourceMap) -> Int32:
     return np.array([next((frame_of[name] for name in names if name in frame_of), -1) for names in wanted], np.int32)
 
 
-def _roles(table: FrameTable, frame: Int32, is_backward: Bool, known: UInt8) -> UInt8:
-    """The role of ops made at frames, as known for frame -1."""
+def _roles(table: FrameTable, frame: Int32, is_backward: Bool) -> UInt8:
+    """The role of ops made at frames; 0 for frame -1."""
     places = frame_places(table)
-    role = np.where(frame >= 0, 0, known).astype(np.uint8)
+    is_keras = np.array([*(bucket == KERAS for bucket in places.bucket), False], np.bool_)[frame]
+    role = np.where(is_keras, ROLES.index(KERAS), 0).astype(np.uint8)
     for name, is_of in (("loss", places.is_loss), ("metrics", places.is_metric), ("optimizer", places.is_optimizer)):
         role[np.append(is_of, False)[frame]] = ROLES.index(name)
-    is_keras = np.array([*(bucket == KERAS for bucket in places.bucket), False], np.bool_)
-    role[is_keras[frame] & is_backward] = ROLES.index("loss")
-    return np.where(role == 0, known, role).astype(np.uint8)
+    role[is_keras & is_backward] = ROLES.index("loss")
+    return role
 
 
-def _roles_of_type(scopes: OpScopes) -> UInt8:
-    """The roles that types tell."""
+def _roles_of_type(scopes: OpScopes, *, has_frame: Bool) -> UInt8:
+    """The roles that types tell, of sums of gradients only where no traceback says more."""
     of_type = {kind: ROLES.index(bucket) for kind, bucket in BUCKET_OF_TYPE.items()}
-    return np.array([of_type.get(kind, 0) for kind in scopes.type], np.uint8)
+    role = np.array([of_type.get(kind, 0) for kind in scopes.type], np.uint8)
+    role[scopes.is_sum & ~has_frame] = ROLES.index(GRADIENT_SUMS)
+    return role

@@ -1,4 +1,4 @@
-"""Samples of the user's line -> how long the program was at each, and the line that runs each type of eager op."""
+"""Samples of the user's line, and calls from it -> how long the program was at each, and which runs each type of eager op."""
 
 from __future__ import annotations
 
@@ -49,12 +49,13 @@ def sampled_frames(trace: Trace, source_map: SourceMap) -> dict[str, int]:
     """For each type of eager op a frame of the source map, `UNKNOWN_LINE` or `SEVERAL_LINES`.
 
     A sample counts for the type whose execution it fell into. That is unbiased, where the nearest sample in time would
-    favour lines that take long.
+    favour lines that take long. A type that samples tell nothing of is at the line whose calls of Keras' `fit` and its kin it
+    ran in, every time.
     """
     time_ps, inside = _times(trace, source_map)
     ids = [i for i, text in enumerate(trace.strings) if text.startswith(_EAGER)]
     events = np.flatnonzero(np.isin(trace.name_id, ids))
-    if not len(events) or not len(time_ps):
+    if not len(events):
         return {}
     frame = _one_per_line(source_map)[source_map.samples["frame"].to_numpy()[inside]]
     first = np.searchsorted(time_ps, trace.start_ps[events])
@@ -69,20 +70,44 @@ def sampled_frames(trace: Trace, source_map: SourceMap) -> dict[str, int]:
         if whole >= MIN_SAMPLES:
             kind = trace.strings[name].removeprefix(_EAGER).strip()
             lines[kind] = best if n_best >= MIN_SHARE * whole else SEVERAL_LINES
-    return lines
+    return {**_called_lines(trace, source_map, events), **lines}
+
+
+def _called_lines(trace: Trace, source_map: SourceMap, events: Int64) -> dict[str, int]:
+    """The line of each type of eager op of which every execution was in calls from one line."""
+    calls = source_map.calls.sort_values("begin_ns", kind="stable")
+    if calls.empty:
+        return {}
+    begin_ps, end_ps = (_after_origin(trace, calls[key].to_numpy()) for key in ("begin_ns", "end_ns"))
+    frame = _one_per_line(source_map)[calls["frame"].to_numpy()]
+    outer = np.flatnonzero(np.maximum.accumulate(end_ps) == end_ps)  # without those within others
+    begin_ps, end_ps, frame = begin_ps[outer], end_ps[outer], frame[outer]
+    at = np.searchsorted(begin_ps, trace.start_ps[events], side="right") - 1
+    ends = trace.start_ps[events] + trace.duration_ps[events]
+    within = (at >= 0) & (begin_ps[at] >= 0) & (ends <= end_ps[at])
+    found = pd.DataFrame({"name": trace.name_id[events], "frame": np.where(within, frame[at], UNKNOWN_LINE)})
+    first = found.groupby("name", as_index=False)["frame"].agg(["min", "max"])
+    same = first[(first["min"] == first["max"]) & (first["min"] >= 0)]
+    pairs = zip(same["name"].tolist(), same["min"].tolist(), strict=True)
+    return {trace.strings[name].removeprefix(_EAGER).strip(): one for name, one in pairs}
 
 
 def _times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Bool]:
     """When samples were taken, after the trace origin, and which of them lie in a session of the trace."""
     time_ns = source_map.samples["time_ns"].to_numpy()
-    origin_ns = np.int64(min(trace.origin_ns, 2**63 - 1))  # a damaged file may say anything
-    far = np.abs(time_ns - origin_ns) > 2**53  # 104 days: another clock; no overflow below
-    time_ps = np.where(far, -1, time_ns - origin_ns) * 1000
+    time_ps = _after_origin(trace, time_ns)
     inside = np.zeros(len(time_ps), np.bool_)
     for session in trace.sessions:  # bounded by the number of windows
         inside |= (time_ps >= session.start_ps) & (time_ps < session.stop_ps)
     inside &= bool(trace.origin_ns)
     return time_ps[inside], inside
+
+
+def _after_origin(trace: Trace, time_ns: Int64) -> Int64:
+    """Unix times as times of the trace, in ps; negative for those of another clock."""
+    origin_ns = np.int64(min(trace.origin_ns, 2**63 - 1))  # a damaged file may say anything
+    far = np.abs(time_ns - origin_ns) > 2**53  # 104 days; no overflow below
+    return np.where(far, -1, time_ns - origin_ns) * 1000
 
 
 def _session_of(trace: Trace, time_ps: Int64) -> Int64:

@@ -11,6 +11,7 @@ from ...trace.source_map import SourceMap
 from ...trace.trace import Int32, Trace, UInt8
 from ..base.frame_places import (
     BUCKET_OF_TYPE,
+    GRADIENT_SUMS,
     KERAS,
     KERAS_LOSS,
     KERAS_OPTIMIZER,
@@ -77,6 +78,7 @@ class _Charging:
         self.shares = shares
         self.scopes = op_scopes(shares.name, shares.type)
         self.match = match or match_ops(shares.name, shares.type, self.scopes, source_map)
+        self.is_sum = self.scopes.is_sum
         self.frames = FrameTable.of_map(source_map)
         self.of_frame = frame_places(self.frames)
         self.user_files = UserFiles.of_map(source_map)
@@ -182,8 +184,9 @@ class _Charging:
         scope = self.scopes.scope[i]
         if scope and scope[0] == "compile_loss":
             return _bucket(KERAS_LOSS), BACKWARD if is_backward else FORWARD
-        bucket = BUCKET_OF_TYPE.get(self.shares.type[i], NOT_TRACED)
-        return _bucket(bucket), BACKWARD if is_backward else OTHER
+        is_sum = bool(self.is_sum[i])
+        bucket = BUCKET_OF_TYPE.get(self.shares.type[i], GRADIENT_SUMS if is_sum else NOT_TRACED)
+        return _bucket(bucket), BACKWARD if is_backward or is_sum else OTHER
 
 
 def _bucket(name: str) -> Place:

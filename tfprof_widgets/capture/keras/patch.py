@@ -95,7 +95,7 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
         program = capture.program
         program.batch_size = batch_size_of(bound.arguments) or program.batch_size
         marker = make_step_marker(capture)
-        with marker_placed_in(bound.arguments, marker):
+        with program.calls.noted(), marker_placed_in(bound.arguments, marker):
             try:
                 return original(*bound.args, **bound.kwargs)
             finally:

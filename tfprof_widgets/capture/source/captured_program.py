@@ -17,6 +17,7 @@ from ...formats.sidecar import SIDECAR, sidecar_bytes
 from ...trace.source_map import SourceMap, empty_source_map, table_frame
 from ..machine.machine import machine_facts
 from .held_functions import HeldFunctions, mentioned_functions, newest_number
+from .keras_calls import KerasCalls
 from .library_roots import look_for_libraries
 from .line_sampler import LineSampler
 from .noted_models import NotedModels
@@ -37,6 +38,7 @@ class CapturedProgram:
         self.facts = table_frame("facts", {})
         """What the program ran on, as in a `SourceMap`; no rows before the end of the capture."""
         self.run_dirs: tuple[Path, ...] = ()
+        self.calls = KerasCalls()
         self._id = uuid.uuid4().hex
         self._functions = HeldFunctions()
         self._models = NotedModels()
@@ -126,7 +128,7 @@ class CapturedProgram:
         try:
             files = [file for run_dir in self.run_dirs for file in run_dir.glob("*.xplane.pb")]
             reader = ProgramReader(self._models, until_ns=self._ended_ns)
-            reader.add_samples(self._sampler)
+            reader.add_samples(self._sampler, self.calls)
             reader.add_program(
                 self._functions.names, mentioned_functions(files), self._newest_number, batch_size=self.batch_size
             )

@@ -56,12 +56,12 @@ class LineSampler:
 
     def _run(self, stop: threading.Event) -> None:
         while len(self._samples) < MAX_SAMPLES and not stop.wait(self._interval_s):
-            place = _user_place(sys._current_frames().get(self._target))
+            place = user_place(sys._current_frames().get(self._target))
             if place is not None:
                 self._samples.append((time.time_ns(), *place))
 
 
-def _user_place(frame: FrameType | None) -> tuple[CodeType, int] | None:
+def user_place(frame: FrameType | None) -> tuple[CodeType, int] | None:
     """Code and line of the innermost frame of the user's; None where there is none."""
     for _ in range(MAX_DEPTH):
         if frame is None:

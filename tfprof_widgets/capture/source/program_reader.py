@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ...trace.source_map import SourceMap, made_source_map, table_frame
+from .keras_calls import KerasCalls
 from .layer_lines import creation_lines
 from .library_roots import library_roots, look_for_libraries
 from .line_sampler import LineSampler
@@ -31,12 +32,13 @@ class ProgramReader:
         self._frames = FrameTable()
         self._graphs = GraphTable(self._frames)
         self._samples: dict[str, list[Any]] = {}
+        self._calls: dict[str, list[Any]] = {}
         self._failures: list[str] = []
         self._n_lost = self._n_graphs = 0
 
-    def add_samples(self, sampler: LineSampler) -> None:
-        """Add the samples of the user's lines."""
-        self._samples = sampler.columns(self._frames)
+    def add_samples(self, sampler: LineSampler, calls: KerasCalls) -> None:
+        """Add the samples of the user's lines, and those that called Keras."""
+        self._samples, self._calls = sampler.columns(self._frames), calls.columns(self._frames)
 
     def add_program(self, held: frozenset[str], mentioned: set[str], newest_number: int, *, batch_size: int) -> None:
         """Add the graphs that ran, and the layers and variables that are alive and older than the end of the capture.
@@ -83,6 +85,7 @@ class ProgramReader:
             "layers": layers,
             "functions": self._graphs.functions,
             "samples": self._samples,
+            "calls": self._calls,
             "details": details.details,
             "edges": details.edges,
             "variables": self._models.variables.variables,

@@ -1,0 +1,39 @@
+"""How much of the op time of models that people bring is charged to a line, a layer or a part that is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tfprof_widgets.analysis.layers.layer_names import UNATTRIBUTED
+from tfprof_widgets.analysis.source.source_entries import EAGER_SEVERAL, EAGER_UNKNOWN, NOT_TRACED
+
+from .model_programs import MODELS
+from .source_programs import results_of
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_99_percent_of_the_ops_and_of_their_time_is_charged(name: str, tmp_path: Path) -> None:
+    results = results_of(name, tmp_path)
+    layers, lines, totals = results.layers, results.source_lines, results.op_totals
+    ops = pd.DataFrame(
+        {
+            "name": results.op_shares.name,
+            "us": totals.self_us,
+            "layer": layers.entries["layer"].to_numpy()[layers.op_entry],
+            "bucket": lines.entries["bucket"].to_numpy()[lines.op_entry],
+        }
+    )[totals.occurrences > 0]
+    no_line = ops["bucket"].isin([NOT_TRACED, EAGER_SEVERAL, EAGER_UNKNOWN])
+    rest = ops[no_line & (ops["layer"] == UNATTRIBUTED)].sort_values("us", ascending=False)
+    assert rest["us"].sum() <= 0.01 * ops["us"].sum(), rest.to_string()
+    assert len(rest) <= 0.01 * len(ops), rest.to_string()
+    sums = np.array([kind == "AddN" for kind in results.op_shares.type]) & (totals.occurrences > 0)
+    assert sums.any()
+    kinds = layers.entries["kind"].to_numpy()[layers.op_entry[sums]]
+    assert set(kinds) <= {"layer", "loss"}, "the sums of gradients are not all of the layer whose gradient they sum"
