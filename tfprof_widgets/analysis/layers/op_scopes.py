@@ -37,6 +37,8 @@ _DATA_TYPE = re.compile(
     r"Optional(FromValue|GetValue|HasValue|None)|(Make)?Iterator\w*|OneShotIterator|\w+Dataset(V\d+)?|Dataset"
 )
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_SUM = re.compile(r"AddN(_\d+)?|SimplifyAggregation_.*")
+"""As a tape calls its sums, and what Grappler makes of them."""
 _ADDED = re.compile(
     rf"(?:\A|/)(?:_\d+|(?:Stateful)?PartitionedCall(?:_\d+)?|replica_\d+|{'|'.join(sorted(_GRADIENT | REWRITERS))})(?:/|\Z)"
 )
@@ -68,9 +70,7 @@ class OpScopes:
     def is_sum(self) -> Bool:
         """Whether it is one of the sums outside any scope by which a tape adds up gradients, where there are gradients."""
         sums = [
-            not scope
-            and (kind == "AddN" or leaf.startswith("SimplifyAggregation_"))  # what Grappler makes of such an AddN
-            for kind, scope, leaf in zip(self.type, self.scope, self.leaf, strict=True)
+            not scope and _SUM.fullmatch(leaf) is not None for scope, leaf in zip(self.scope, self.leaf, strict=True)
         ]
         return np.array(sums, np.bool_) & self.is_backward.any()
 
