@@ -64,18 +64,20 @@ def compute_source_lines(
     1. Iterators and ops that make or read datasets are "tf.data". The functions that the user gave to a dataset are no such
        ops: they are graphs, and theirs are charged as any graph's, to the line of the lambda.
     2. An eager op has no traceback. It is charged to the line at which the user's thread was sampled while it had ops of this
-       type executed, if that was one line for four samples in five; else it is "eager op, several lines" or "eager op, line
-       unknown".
+       type executed, if that was one line for four samples in five; else it is "eager op, several lines". Without samples it is
+       at the line that called Keras' `fit`, `evaluate` or `predict`, if all of its type ran in calls from it; else it is "eager
+       op, line unknown".
     3. An op of a traced graph has a traceback; a gradient op is charged as the forward op whose gradient it is, in
        `backward_time_us`. Of its frames
        a. the innermost one of the user's is charged, whatever library code it called,
        b. unless Keras' `fit`, `evaluate` or `predict` lie below it: then optimizer and losses or metrics are buckets of these
-          names, and what else the training loop does is "Keras library";
+          names, copies are "copies", and what else the training loop does is "Keras library";
        c. and ops of layers that Keras called, in `fit` or in a functional or sequential model, are charged to the line that
           made the layer, or the layer or model around it (found in the user's texts, see `capture/source/layer_lines.py`),
           or, where none is known, to the frame of rule a. So is what `fit` does in a layer's scope, such as its first weights.
        d. Without a frame of the user's the library is the bucket.
-    4. Where no graph is known, the name tells "Keras optimizer" and "Keras loss/metrics".
+    4. Where no graph is known, name and type tell "Keras optimizer", "Keras loss/metrics", "copies", "arguments and results of
+       compiled programs" and "gradient sums".
     5. Else the compiled program's metadata give the frames, or the file and line, for rule 3, where these are not of TensorFlow.
     6. All others are "not in a traced graph".
 
