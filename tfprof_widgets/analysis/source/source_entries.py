@@ -35,6 +35,8 @@ EAGER_UNKNOWN = "eager op, line unknown"
 EAGER_SEVERAL = "eager op, several lines"
 NOT_TRACED = "not in a traced graph"
 """Buckets of ops of which no frame is known."""
+_NOT_OF_LIBRARY = (NOT_TRACED, GRADIENT_SUMS, *BUCKET_OF_TYPE.values())
+"""Buckets by name of ops that a program's frames may tell more of."""
 
 _DATASET_TYPE = re.compile(r"(\w*DatasetV?\d*|\w*Iterator(V\d+)?|Iterator\w+)$")
 _OPTIONAL_TYPE = re.compile(r"Optional(FromValue|None|GetValue|HasValue)$")
@@ -123,11 +125,15 @@ class _Charging:
                 return (_bucket(TF_DATA) if place.bucket else place), OTHER
             return place, self._phase(self.of_frame, frame, is_backward=is_backward)
         named = self._by_name(i, is_backward=is_backward)
-        program = self._of_program(i) if named[0].bucket == NOT_TRACED else None
+        program = self._of_program(i) if named[0].bucket in _NOT_OF_LIBRARY else None
         if program is None:
             return named
         frame, table, places = program
         place = self._place(table, places, frame, self.scopes.scope[i])
+        if place.bucket == KERAS:
+            place = self._of_keras(kind, place, is_loss=is_backward and not self.scopes.scope[i])
+        if place.bucket == KERAS and named[0].bucket != NOT_TRACED:
+            return named
         # Compiled programs often name the line of TensorFlow that imported the graph, which says nothing.
         return named if place.bucket == TENSORFLOW else (place, self._phase(places, frame, is_backward=is_backward))
 

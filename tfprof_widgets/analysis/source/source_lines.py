@@ -76,10 +76,10 @@ def compute_source_lines(
           made the layer, or the layer or model around it (found in the user's texts, see `capture/source/layer_lines.py`),
           or, where none is known, to the frame of rule a. So is what `fit` does in a layer's scope, such as its first weights.
        d. Without a frame of the user's the library is the bucket.
-    4. Where no graph is known, name and type tell "Keras optimizer", "Keras loss/metrics", "copies", "arguments and results of
-       compiled programs" and "gradient sums".
+    4. Where no graph is known, the name tells "Keras optimizer" and "Keras loss/metrics".
     5. Else the compiled program's metadata give the frames, or the file and line, for rule 3, where these are not of TensorFlow.
-    6. All others are "not in a traced graph".
+    6. All others are "copies", "arguments and results of compiled programs" or "gradient sums" by their types and names, or
+       "not in a traced graph".
 
     `other_time_us` is that of optimizers, updates of variables in eager code, metrics, the input and of buckets but the loss;
     `forward_time_us` is the rest.
