@@ -1,10 +1,5 @@
 """Trainings of the kinds of models that people bring, each as one would write it: programs for `source_programs`."""
 
-UNBOUNDED = """\
-import tfprof_widgets.capture.source.source_map as source_map
-source_map.COLLECT_S = 1e9  # until reading takes no budget
-"""
-
 MODELS = {
     "resnet": """
 from keras.src.applications import resnet

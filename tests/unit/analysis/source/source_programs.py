@@ -8,7 +8,7 @@ from tests.warm_process import run_file
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.opening.open import open_traces
 
-from .model_programs import MODELS, UNBOUNDED
+from .model_programs import MODELS
 
 HEAD = """\
 import contextlib, sys
@@ -159,7 +159,7 @@ with captured():
 def run_program(name: str, folder: Path) -> Path:
     """Run a program in `folder` and return the log directory of its capture."""
     file, logdir = folder / f"{name}.py", folder / "logs"
-    file.write_text(HEAD + (UNBOUNDED + MODELS[name] if name in MODELS else PROGRAMS[name]))
+    file.write_text(HEAD + {**PROGRAMS, **MODELS}[name])
     done = run_file(file, str(logdir))
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.strip().endswith("()"), f"the capture had something to say: {done.stdout}"
