@@ -61,3 +61,23 @@ def test_without_samples_the_table_has_its_columns() -> None:
     lines = sampled_lines(drawn(event("x", 0, 1000)), empty_source_map())
     assert list(lines.columns) == ["file", "line", "function", "n_samples", "time_ms", "time_ratio"]
     assert not len(lines)
+
+
+def called(*calls: tuple[float, float, int]) -> SourceMap:
+    """A map without samples, with calls of Keras from (us) to (us), each of a frame."""
+    rows = [(EPOCH_NS + int(begin * 1e3), EPOCH_NS + int(end * 1e3), frame) for begin, end, frame in calls]
+    return replace(mapped(), calls=pd.DataFrame(rows, columns=["begin_ns", "end_ns", "frame"], dtype="int64"))
+
+
+def test_an_op_type_that_only_ran_in_calls_from_one_line_is_at_that_line() -> None:
+    one = drawn(
+        *(event(f"EagerLocalExecute: {kind}", at, 10) for kind, at in (("Add", 20), ("Add", 220), ("Sin", 230)))
+    )
+    assert sampled_frames(one, called((10, 100, 0), (200, 300, 2), (205, 210, 1))) == {"Add": 0, "Sin": 0}
+
+
+def test_an_op_type_that_also_ran_elsewhere_is_at_no_line() -> None:
+    one = drawn(*(event("EagerLocalExecute: Add", at, 10) for at in (20, 150)))
+    assert sampled_frames(one, called((10, 100, 0), (200, 300, 0))) == {}
+    assert sampled_frames(one, called((10, 100, 0), (140, 300, 1))) == {}
+    assert sampled_frames(one, called((10, 100, 0), (140, 155, 0))) == {}
