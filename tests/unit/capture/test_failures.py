@@ -159,6 +159,7 @@ FILES = """
         capture = started(system=False)
         record = capture.stop()
         folder = record.run_dirs[0]
+        gc.collect()  # TensorFlow's garbage must not be freed in a fork: its threads, for which that waits, are not there
         child = os.fork()
         if child == 0:
             del record, capture
