@@ -33,7 +33,7 @@ N_STEPS = 20
 MAX_STOP_MS = {"small CNN": 30.0, "ResNet50": 60.0}
 """Beyond TensorFlow's own stop."""
 STEPS_MS = (1.0, 10.0)
-PIECE_S = 1.5
+PIECE_S = 0.8
 """Of steps that are timed: one turn of one kind."""
 Medians = tuple[float, float, float]
 """A median and the ends of its interval."""
