@@ -187,7 +187,7 @@ def measure_steps(n_turns: int) -> dict[str, Any]:
     for target_ms in STEPS_MS:
         for name, make in (("fit", _fitting), ("loop", _looping)):
             work = _of_length(make, target_ms)
-            found[f"{name}, {target_ms:g} ms"] = _steps_by_turns(work, n_turns)
+            found[f"{name}, at most {target_ms:g} ms"] = _steps_by_turns(work, n_turns)
     return found
 
 
