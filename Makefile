@@ -31,7 +31,7 @@ js: setup-dev ## rebuild tfprof_widgets/static from js/src
 fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones in Chromium, each option of tfprof, and the long lists of cases
 	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py tests/unit/analysis tests/unit/formats/test_xspace_paths.py tests/unit/profiles/test_opening.py
 
-bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, and of 10 to 1,000 hosts: build/bench/report.md
+bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, of 10 to 1,000 hosts, and of captures beside bare ones: build/bench/report.md
 	@$(PY) benchmarks/bench.py
 
 goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first

@@ -13,14 +13,16 @@ import signal
 import sys
 import time
 
+import bench_capture
 import bench_hosts
+import bench_kernel
 import bench_load
 import bench_sampling
 import bench_timeline
 import captures
 import processes
 from bench_load import TOOLS, VIEWER
-from marks import marks, sampling_mark
+from marks import capture_marks, marks, sampling_mark
 from table import Figures, aligned, markdown, parts, problems, seconds_text, table
 
 SIZES = (10_000, 100_000, 500_000, 1_000_000, 10_000_000)
@@ -48,9 +50,12 @@ def main() -> int:
             print(f"{size:,} events: {error}", file=sys.stderr)
     print("sampling of the machine ...", file=sys.stderr, flush=True)
     sampling = bench_sampling.run(is_quick=arguments.quick)
+    print("captures beside TensorFlow's own ...", file=sys.stderr, flush=True)
+    costs = bench_capture.run(is_quick=arguments.quick)
+    kernel = bench_kernel.run(is_quick=arguments.quick)
     hosts = bench_hosts.run(*((bench_hosts.QUICK_HOSTS, (1,)) if arguments.quick else ()))
     rows = table(by_size)
-    found = [*marks(by_size), sampling_mark(sampling), *bench_hosts.marks(hosts)]
+    found = [*marks(by_size), sampling_mark(sampling), *capture_marks(costs, kernel), *bench_hosts.marks(hosts)]
     machine = (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {processes.available_bytes() / 1e9:.0f} GB to be had; "
         f"{', '.join(f'{size:,} *' for size, one in by_size.items() if one.is_repeated) or 'no size repeats another'}; "
@@ -60,7 +65,7 @@ def main() -> int:
     lines += bench_hosts.projections(hosts)
     lines += [problem for figures in by_size.values() for problem in problems(figures)]
     tables = [rows, *(parts(by_size, session) for session in ("while_loading", "when_loaded"))]
-    tables.append(bench_hosts.table(hosts))
+    tables += [*bench_capture.tables(costs), bench_kernel.table(kernel), bench_hosts.table(hosts)]
     print("\n\n".join(["", *(aligned(one) for one in tables if one), NOTES, machine, "\n".join(lines)]))
     report = captures.FOLDER / "report.md"
     told = [markdown(one) for one in tables if one] + [NOTES, machine, "\n".join(f"- {line}" for line in lines)]

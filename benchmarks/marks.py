@@ -6,9 +6,11 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from bench_capture import MAX_STOP_MS
+from bench_kernel import FIRST, KINDS, MAX_GROWTH_BYTES
 from bench_sampling import MAX_CPU_RATIO, RATE_HZ
 from processes import Outcome
-from table import Figures, bytes_text, seconds_text
+from table import Figures, bytes_text, ms_text, seconds_text
 
 MIN_RATIO = 15
 MAX_FIRST_PAINT_S = 1.0
@@ -47,6 +49,38 @@ def sampling_mark(outcome: Outcome) -> Mark:
     """CPU time of the thread that samples the machine during a capture."""
     text = f"sampling at {RATE_HZ:g} Hz within {MAX_CPU_RATIO:.0%} of one core"
     return _at_most(text, outcome.get("cpu_ratio"), MAX_CPU_RATIO, "{:.2%}".format)
+
+
+def capture_marks(costs: dict[str, Outcome], kernel: dict[str, Outcome]) -> list[Mark]:
+    """What a capture costs beyond TensorFlow's own, and what it leaves in the process."""
+    stop, steps = costs["stop"], costs["steps"]
+    found = [
+        _at_most(f"stop() beyond TensorFlow's: {name}", _figure(stop, name, "beyond_ms"), limit, ms_text)
+        for name, limit in MAX_STOP_MS.items()
+    ]
+    for name in MAX_STOP_MS:
+        left = [stop.get(name, "n_threads"), stop.get(name, "n_files")]
+        found.append(Mark(f"nothing left behind: {name}", f"{left[0]} threads, {left[1]} files", left == [0, 0]))
+    for name in steps.result:
+        median, low, high = steps.get(name, "ratio")
+        told = f"{median:.3f} times ({low:.3f} to {high:.3f})"
+        found.append(Mark(f"a step no longer than with the bare profiler: {name}", told, low <= 1))
+    if steps.problem:
+        found.append(Mark("a step no longer than with the bare profiler", steps.problem, is_met=False))
+    for kind, outcome in kernel.items():
+        sizes = outcome.get("bytes")
+        growth = outcome.problem or sizes[-1] - sizes[FIRST - 1]
+        if kind not in ("none", "bare"):
+            found.append(
+                _at_most(f"a kernel flat after {FIRST} captures: {KINDS[kind]}", growth, MAX_GROWTH_BYTES, bytes_text)
+            )
+    return found
+
+
+def _figure(outcome: Outcome, *path: str) -> Any:
+    """The median, or the problem."""
+    value = outcome.get(*path)
+    return value[0] if isinstance(value, list) else value
 
 
 def _half_a_million(figures: Figures) -> list[Mark]:

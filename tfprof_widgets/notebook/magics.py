@@ -57,7 +57,11 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     )
     @argument("--no-system", action="store_true", help="Do not sample CPU, memory, disk, network and GPUs.")
     @argument("--system", metavar="HZ", type=float, help="Sample them so often, 5 to 20 Hz (default: 10).")
-    @argument("--detail", metavar="LEVEL", help="Record low, normal or high detail of each step (default: normal).")
+    @argument(
+        "--detail",
+        metavar="LEVEL",
+        help="Record low (cheaper on a CPU), normal or high detail of each step (default: normal).",
+    )
     @argument("--logdir", metavar="DIR", help="Keep TensorFlow's files there, in TensorBoard's layout.")
     @argument(
         "--view",

@@ -156,10 +156,11 @@ def profile(
         max_seconds: how long sessions may run in all (60 s by default), and
         max_bytes: about how much they may write (32 MiB by default), before the capture stops itself and says so.
         every_seconds: capture one step as often as this.
-        detail: how much is recorded of each step. `"low"` leaves out the events of thread pools, half of all on a CPU: steps,
-            ops, memory, tf.data, layers and source lines stay. `"high"` adds the ops that TensorFlow found to be cheap, and
-            the queues of its executor: twice the events of `"normal"` and twice its cost. `capture/session/detail.py` has
-            a measured table; `Profile.capture` tells what it cost your steps, where some of them ran outside of the capture.
+        detail: how much is recorded of each step. `"low"` leaves out the events of thread pools, half of all on a CPU, but
+            few on a GPU, where it is hardly cheaper: steps, ops, memory, tf.data, layers and source lines stay. `"high"` adds
+            the ops that TensorFlow found to be cheap, and the queues of its executor: twice the events of `"normal"` and twice
+            its cost. `capture/session/detail.py` has a measured table; `Profile.capture` tells what it cost your steps, where
+            some of them ran outside of the capture.
 
     Raises:
         CaptureError: the profiler cannot start or its files cannot be written; the message says what to do.

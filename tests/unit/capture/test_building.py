@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture.session.bounds import BoundWatch
-from tfprof_widgets.capture.session.building import COMPILE_FACTOR, GRACE_S, BuildingWatch
+from tfprof_widgets.capture.session.bounds import DOUBT_BYTES, HEAP_BYTES_PER_FILE_BYTE, BoundWatch
+from tfprof_widgets.capture.session.building import Building, BuildingWatch
 
 TF = "/kit/tensorflow/python"
 RUNS = (f"{TF}/eager/polymorphic_function/polymorphic_function.py", "__call__")
@@ -18,76 +18,98 @@ TRACES = (f"{TF}/framework/func_graph.py", "func_graph_from_py_func")
 MINE = ("/home/me/train.py", "<module>")
 
 
-def stack(*calls: tuple[str, str]) -> Any:
-    """The innermost frame of a thread, whose outermost call is the first."""
-    frame = None
-    for file, name in calls:
-        frame = SimpleNamespace(f_code=SimpleNamespace(co_filename=file, co_name=name), f_back=frame)
-    return frame
+def call(file: str, name: str, caller: Any = None) -> Any:
+    """A frame of a function that runs."""
+    return SimpleNamespace(f_code=SimpleNamespace(co_filename=file, co_name=name), f_back=caller)
 
 
 class Program:
-    """A program of one thread, at a place and a time that the test sets."""
+    """A program of one thread, at a place that the test sets."""
 
     def __init__(self) -> None:
-        self.now_s = 0.0
-        self.at = stack(MINE)
-        self.watch = BuildingWatch(lambda: {1: self.at}, lambda: self.now_s)
+        self.at: dict[int, Any] = {1: call(*MINE)}
+        self.watch = BuildingWatch(lambda: self.at)
 
-    def looks(self, now_s: float, *calls: tuple[str, str]) -> bool:
-        self.now_s, self.at = now_s, stack(MINE, *calls)
+    def looks(self, frame: Any) -> Building:
+        self.at[1] = frame
         return self.watch.look()
 
 
-def test_a_call_that_traced_builds_until_it_returns() -> None:
-    program = Program()
-    assert not program.looks(0, RUNS), "a call that runs what was traced before"
-    assert program.looks(1, RUNS, TRACES)
-    assert program.looks(5, RUNS, TRACES, MINE), "the user's own function is what is traced"
-    assert program.looks(6, RUNS), "optimizing and compiling"
-    assert not program.looks(7)
-    assert not program.looks(8, RUNS)
+def test_a_call_that_traced_may_compile_until_it_returns() -> None:
+    program, script = Program(), call(*MINE)
+    assert program.looks(call(*RUNS, script)) == "no", "a call that runs what was traced before"
+    traced = call(*RUNS, script)
+    assert program.looks(call(*TRACES, traced)) == "yes"
+    assert program.looks(call(*MINE, call(*TRACES, traced))) == "yes", "the user's own function is what is traced"
+    assert program.looks(traced) == "maybe"
+    assert program.looks(traced) == "maybe"
+    assert program.looks(script) == "no"
+    assert program.looks(traced) == "no"
 
 
-def test_a_call_that_goes_on_long_after_it_traced_runs() -> None:
-    program = Program()
-    program.looks(1, RUNS, TRACES)
-    program.looks(2, RUNS, TRACES)
-    assert program.looks(2 + GRACE_S + COMPILE_FACTOR, RUNS)
-    assert not program.looks(2.1 + GRACE_S + COMPILE_FACTOR, RUNS)
+def test_the_next_call_in_a_loop_is_another_one() -> None:
+    program, script = Program(), call(*MINE)
+    assert program.looks(call(*TRACES, call(*RUNS, script))) == "yes"
+    assert program.looks(call(*RUNS, script)) == "no"
 
 
 def test_a_thread_that_ended_builds_nothing() -> None:
     program = Program()
-    assert program.looks(1, RUNS, TRACES)
-    threads: dict[int, Any] = {}
-    program.watch._stacks = lambda: threads
-    assert not program.watch.look()
+    assert program.looks(call(*TRACES, call(*RUNS))) == "yes"
+    program.at.clear()
+    assert program.watch.look() == "no"
 
 
-def test_what_grows_meanwhile_does_not_count_and_what_is_freed_after_it_neither() -> None:
-    heap, building, hits = [0], [True], list[str]()
-    watch = BoundWatch(
-        hits.append, seconds=60, n_bytes=1000, read_heap=lambda: heap[0], is_building=lambda: building[0]
-    )
-    watch.start()
-    heap[0] = 1_000_000
-    time.sleep(0.15)
-    building[0] = False
-    time.sleep(0.15)
-    heap[0] = 500_000
-    time.sleep(0.15)
-    assert hits == []
-    heap[0] += 4000
-    time.sleep(0.3)
-    assert hits == ["bytes"]
+class Watched:
+    """A watch on a heap that the test lets grow, bounded at 1,000 bytes."""
+
+    def __init__(self) -> None:
+        self.building: Building = "yes"
+        self.heap = 0
+        self.hits: list[str] = []
+        self.watch = BoundWatch(
+            self.hits.append, seconds=60, n_bytes=1000, read_heap=lambda: self.heap, building=lambda: self.building
+        )
+        self.watch.start()
+
+    def grow(self, n_bytes: int, seconds: float) -> None:
+        """Evenly, for so long or until the watch calls."""
+        for _ in range(int(seconds / 0.05)):
+            if not self.hits:
+                self.heap += n_bytes
+                time.sleep(0.05)
+
+
+def test_what_grows_while_a_function_is_traced_does_not_count_and_what_is_freed_after_it_neither() -> None:
+    watched = Watched()
+    watched.grow(10_000_000, 0.3)
+    watched.building = "no"
+    time.sleep(0.2)
+    watched.heap -= 30_000_000
+    time.sleep(0.5)
+    assert watched.hits == []
+    watched.grow(500, 5)
+    assert watched.hits == ["bytes"]
+    watched.watch.cancel()
+
+
+def test_a_call_that_traced_and_fills_the_heap_without_end_is_looked_at() -> None:
+    watched = Watched()
+    time.sleep(0.2)
+    watched.building = "maybe"
+    doubtful = int(DOUBT_BYTES * HEAP_BYTES_PER_FILE_BYTE)
+    watched.grow(doubtful // 20, 0.5)
+    assert watched.hits == [], "compiling takes so much"
+    watched.grow(doubtful // 5, 5)
+    assert watched.hits == ["bytes"]
+    watched.watch.cancel()
 
 
 @pytest.fixture(scope="module")
 def run() -> dict[str, Any]:
     return run_scenario(
         """
-        import ctypes
+        import contextlib, ctypes
         import tfprof_widgets as tfprof
         malloc = ctypes.CDLL(None).malloc
         malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
@@ -110,12 +132,32 @@ def run() -> dict[str, Any]:
                          "n_bytes": profile.capture.n_bytes, "notices": list(profile.notices),
                          "n_tracing": function.experimental_get_tracing_count()}
 
+        def compiled(x):
+            for _ in range(8):
+                x = tf.tanh(x * 1.001) + tf.reduce_sum(x) * tf.sin(x)
+            return x
+
+        for name, marked in (("marked", True), ("unmarked", False)):
+            function = tf.function(compiled, jit_compile=True, input_signature=[tf.TensorSpec([None])])
+            with tfprof.profile(max_bytes=400_000, system=False) as profile:
+                for i in range(6):
+                    with tfprof.step(i) if marked else contextlib.nullcontext():
+                        # within a step another shape is compiled anew, and not traced
+                        function(tf.zeros([10 if i == 4 and marked else 9]))
+                        time.sleep(0.2)
+            out["compiled " + name] = {"outcome": profile.capture.outcome, "windows": len(profile.capture.windows),
+                                       "n_bytes": profile.capture.n_bytes, "notices": list(profile.notices),
+                                       "n_tracing": function.experimental_get_tracing_count()}
+
         try:
             with tfprof.profile(max_bytes=3_000_000, system=False) as profile:
                 with tfprof.step(0):
-                    held = [malloc(50_000) for _ in range(2000)]
                     kept = tf.zeros([1000, 1000]) + 1
-                    time.sleep(2.5)
+                    held = []
+                    for _ in range(20):
+                        held += [malloc(50_000) for _ in range(100)]
+                        time.sleep(0.1)
+                    time.sleep(1.5)
                     kept2 = tf.zeros([2000, 1000]) + 1
                     kept * tf.zeros([1 << 40, 1, 1])
         except tf.errors.ResourceExhaustedError as error:
@@ -148,3 +190,11 @@ def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_within_the_step_up_
     assert told["is_recorded"]
     assert told["in_use"] >= 8_000_000, "what was made after the session had been opened again"
     assert told["line"]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ["compiled marked", "compiled unmarked"])
+def test_compiling_by_xla_does_not_end_a_capture(run: dict[str, Any], name: str) -> None:
+    compiled = run[name]
+    assert compiled["n_tracing"] == 1
+    assert (compiled["outcome"], compiled["windows"]) == ("complete", 1), compiled

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
+
+from tfprof_widgets.capture.source import line_sampler
 from tfprof_widgets.capture.source.line_sampler import LineSampler
 from tfprof_widgets.capture.source.source_graphs import FrameTable
 
@@ -33,3 +36,14 @@ def test_samples_are_of_the_line_that_runs() -> None:
     spin(lambda: len(sampler._samples) > n or time.monotonic() > deadline_s)
     sampler.stop()
     assert len(sampler._samples) > n, "a next window adds to it"
+
+
+def test_samples_that_cost_too_much_are_taken_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_sampler, "MAX_SHARE", 1e-9)
+    monkeypatch.setattr(line_sampler, "N_FIRST", 5)
+    sampler = LineSampler(interval_s=0.001)
+    sampler.start()
+    deadline_s = time.monotonic() + 0.5
+    spin(lambda: time.monotonic() > deadline_s)
+    sampler.stop()
+    assert 0 < len(sampler._samples) <= 5

@@ -18,7 +18,7 @@ import pytest
 from tfprof_widgets.capture.machine.sampler import SystemSampler, on_trace_clock
 from tfprof_widgets.capture.session import scratch
 from tfprof_widgets.capture.session.active import active_capture
-from tfprof_widgets.capture.session.bounds import BoundKind, BoundWatch, heap_reader
+from tfprof_widgets.capture.session.bounds import BoundKind, BoundWatch, FileRate, heap_reader
 from tfprof_widgets.capture.session.environment import BFC_VARIABLE, enable_cpu_memory_recording
 from tfprof_widgets.capture.session.record import CaptureOptions
 from tfprof_widgets.capture.session.shield import run_shielded
@@ -86,30 +86,66 @@ def test_the_watch_calls_once_when_the_time_is_up() -> None:
     assert hits.wait() == ["seconds"]
 
 
-def test_the_watch_estimates_the_file_from_the_growth_of_the_heap_after_rebase() -> None:
-    heap = [1_000_000]
-    hits = Hits()
-    watch = BoundWatch(hits.append, seconds=60, n_bytes=1000, heap_bytes_per_file_byte=4.0, read_heap=lambda: heap[0])
-    heap[0] += 50_000
-    watch.rebase()
+class GrowingHeap:
+    """A heap that grows by a million bytes a second from the first reading on."""
+
+    def __init__(self) -> None:
+        self.begin_s = time.monotonic()
+
+    def read(self) -> int:
+        return int(1e6 * (time.monotonic() - self.begin_s))
+
+
+def test_the_watch_estimates_the_file_from_the_growth_of_the_heap() -> None:
+    hits, heap = Hits(), GrowingHeap()
+    watch = BoundWatch(hits.append, seconds=60, n_bytes=200_000, read_heap=heap.read, building=lambda: "no")
     watch.start()
-    heap[0] += 3999
-    assert hits.wait(0.3) == []
-    heap[0] += 1
     assert hits.wait() == ["bytes"]
+    assert 200_000 <= watch.estimated_bytes < 300_000
+    assert 0.7 <= time.monotonic() - heap.begin_s < 3
+
+
+def test_the_watch_learns_from_a_file_that_was_smaller_than_estimated() -> None:
+    hits, heap = Hits(), GrowingHeap()
+    watch = BoundWatch(hits.append, seconds=60, n_bytes=100_000, read_heap=heap.read, building=lambda: "no")
+    assert watch.learn(1_000) == FileRate(), "nothing was seen yet"
+    watch.start()
+    hits.wait()
+    rate = watch.learn(1_000)
+    assert 350 < rate.heap_bytes_per_byte < 2000
+    assert rate.bytes_per_step == 0
+    assert 100 < rate.bytes_per_second < 3000
+    watch.count_step()
+    assert watch.learn(1_000).bytes_per_step == 1_000
+
+
+def test_the_watch_counts_by_steps_what_a_file_has_told_of_them() -> None:
+    hits = Hits()
+    watch = BoundWatch(
+        hits.append,
+        seconds=60,
+        n_bytes=1000,
+        rate=FileRate(bytes_per_step=10),
+        read_heap=lambda: 0,
+        building=lambda: "no",
+    )
+    watch.start()
+    while not hits and watch.estimated_bytes < 2000:
+        watch.count_step()
+        time.sleep(0.01)
+    assert hits.wait() == ["bytes"]
+    assert 1000 <= watch.estimated_bytes <= 1200
 
 
 def test_a_reading_that_had_to_wait_for_the_processor_does_not_blind_the_watch() -> None:
-    heap = [0]
+    heap = GrowingHeap()
 
     def read() -> int:
         time.sleep(0.03)
-        return heap[0]
+        return heap.read()
 
     hits = Hits()
-    BoundWatch(hits.append, seconds=60, n_bytes=10, read_heap=read).start()
-    time.sleep(0.2)
-    heap[0] = 1000
+    BoundWatch(hits.append, seconds=60, n_bytes=10, read_heap=read, building=lambda: "no").start()
     assert hits.wait(1.5) == ["bytes"]
 
 

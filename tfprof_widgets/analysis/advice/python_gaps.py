@@ -20,7 +20,7 @@ MIN_NAMED_GAP_MS = 1.0
 """Where samples say that the user's thread was at another line than that of the step, a shorter stretch is told, too. What a
 loop of the user's own needs to fetch the next batch and to call a function stays below this."""
 MIN_SAMPLES = 3
-"""The user's line is sampled every 5 ms; fewer samples than this name no line."""
+"""The user's line is sampled every 5 ms, or less often where that would cost too much; fewer samples than this name no line."""
 _MOST = 0.5
 MIN_FOR_A_SHARE = 40
 """Samples in the steps from which on a share of them says how long something took, to a tenth or so."""

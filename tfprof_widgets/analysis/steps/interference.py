@@ -135,8 +135,6 @@ def _advice(detail: str) -> str:
             "Trust shares and ratios rather than times, and do more in a step while you profile: a larger batch, or "
             "`steps_per_execution` in `compile`."
         )
+    less = "Record less of each step" if detail == "high" else "On a CPU, record less of each step"
     lower = "normal" if detail == "high" else "low"
-    return (
-        f'Record less of each step with `detail="{lower}"` (`--detail {lower}`), and trust shares and ratios rather than '
-        "times until then."
-    )
+    return f'{less} with `detail="{lower}"` (`--detail {lower}`), and trust shares and ratios rather than times until then.'

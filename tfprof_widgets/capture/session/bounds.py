@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
-from .building import BuildingWatch
+from .building import Building, BuildingWatch
+from .stride import Piece, Stride
 
 POLL_S = 0.05
 MAX_POLL_S = 0.5
-BUILDING_POLL_S = 0.01
-"""While TensorFlow builds a function: a call in the loop that comes after may be over soon."""
+PIECE_S = 0.1
+"""The run is looked at in pieces of at least so long."""
 HEAP_BYTES_PER_FILE_BYTE = 4.0
 """An event waiting in the profiler takes this many times its size in the file (2.9 to 5.8 measured with TF 2.21)."""
+DOUBT_FACTOR = 4
+DOUBT_BYTES = 128 * 2**20
+"""Growth that may be the program's own ends a session when it stands for a file of so many times the bound, and of so much."""
 
 BoundKind = Literal["seconds", "bytes"]
+
+
+@dataclass(frozen=True)
+class FileRate:
+    """What a file that was written has told of the next one."""
+
+    heap_bytes_per_byte: float = HEAP_BYTES_PER_FILE_BYTE
+    """How much the heap grows in the stride of the program for each byte of the file."""
+    bytes_per_step: float = 0.0
+    """0 where it is not known."""
+    bytes_per_second: float = 0.0
+    """Of a program that marks no steps; 0 where it is not known."""
 
 
 class BoundWatch:
     """Watches one session on a thread of its own and calls `on_bound(kind)` once.
 
-    TensorFlow has no public count of what its profiler holds, but a training loop in its stride allocates nothing else
-    for good: the growth of the C heap divided by `heap_bytes_per_file_byte` estimates the file. What grows while a function
-    is traced or compiled is that function's, and does not count. Whoever is called measures the real file and may go on with
-    a better ratio.
+    TensorFlow has no count of what its profiler holds, but that grows with every step: the growth of the C heap in the
+    stride of the program (`Stride`), divided by what an event in the heap takes in the file, estimates it. What grows while
+    a function is traced or compiled does not count. Whoever is called measures the real file and may go on with what
+    `learn` makes of it.
     """
 
     def __init__(
@@ -35,19 +53,29 @@ class BoundWatch:
         *,
         seconds: float,
         n_bytes: float,
-        heap_bytes_per_file_byte: float = HEAP_BYTES_PER_FILE_BYTE,
+        rate: FileRate | None = None,
         read_heap: Callable[[], int] | None = None,
-        is_building: Callable[[], bool] | None = None,
+        building: Callable[[], Building] | None = None,
     ) -> None:
         self._on_bound = on_bound
-        self._deadline_s = time.monotonic() + seconds
+        self._begin_s = time.monotonic()
+        self._deadline_s = self._begin_s + seconds
         self._n_bytes = n_bytes
-        self._ratio = heap_bytes_per_file_byte
+        self._rate = rate or FileRate()
         self._read_heap = read_heap or heap_reader()
-        self._is_building = is_building or BuildingWatch().look
-        self._base = self._read_heap()
+        self._building = building or BuildingWatch().look
+        self._stride = Stride()
+        self._n_steps = 0
         self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfprof-bounds", daemon=True)
+
+    @property
+    def estimated_bytes(self) -> int:
+        """About how large the file of the session would be if it ended now; 0 at its begin, while nothing is known."""
+        in_heap = self._stride.growth / self._rate.heap_bytes_per_byte
+        elapsed_s = 0.0 if self._n_steps else time.monotonic() - self._begin_s
+        known = self._rate.bytes_per_step * self._n_steps + self._rate.bytes_per_second * elapsed_s
+        return int(max(in_heap, known, 0.0))
 
     def start(self) -> None:
         """Begin to watch."""
@@ -57,29 +85,79 @@ class BoundWatch:
         """Stop watching; `on_bound` may be running already, and must find out by itself that the session is over."""
         self._cancelled.set()
 
-    def rebase(self) -> None:
-        """Count growth from here: the first steps trace and compile, and keep what they allocate."""
-        self._base = self._read_heap()
+    def count_step(self) -> None:
+        """Note that a step has ended, of whatever kind."""
+        self._n_steps += 1
+
+    def learn(self, n_bytes: int) -> FileRate:
+        """Return what the file of the session tells, after its end; what was known before where it was too short."""
+        if not self._stride.is_known or not n_bytes:
+            return self._rate
+        elapsed_s = time.monotonic() - self._begin_s
+        return FileRate(
+            max(HEAP_BYTES_PER_FILE_BYTE, self._stride.growth / n_bytes),
+            n_bytes / self._n_steps if self._n_steps else 0.0,
+            0.0 if self._n_steps else n_bytes / elapsed_s,
+        )
 
     def _run(self) -> None:
-        pause_s, known, was_building = POLL_S, self._base, False
+        piece, pause_s, is_stepping = _OpenPiece(), POLL_S, False
+        judged = self._read_heap()
         while not self._cancelled.wait(pause_s):
-            begin_s = time.monotonic()
-            if begin_s >= self._deadline_s:
+            now_s, used_s = time.monotonic(), time.thread_time()
+            if now_s >= self._deadline_s:
                 self._on_bound("seconds")
                 return
-            if self._is_building():
-                pause_s, was_building = BUILDING_POLL_S, True
-                continue
-            heap = self._read_heap()
-            # What is freed was not the profiler's either.
-            self._base = min(self._base + (heap - known if was_building else 0), heap)
-            known, was_building = heap, False
-            if (heap - self._base) / self._ratio >= self._n_bytes:
+            heap, building = self._read_heap(), self._building()
+            piece.look(heap, is_building=building != "no")
+            ended = piece.ended(now_s, self._n_steps)
+            if ended is not None:
+                if self._n_steps and not is_stepping:  # what came before the end of the first step was its beginning
+                    is_stepping, self._stride = True, Stride()
+                self._stride.add(ended)
+            if building == "yes" or (ended and building == "no"):
+                judged = heap
+            doubtful = (heap - judged) / self._rate.heap_bytes_per_byte
+            if self._is_used_up or doubtful >= max(DOUBT_FACTOR * self._n_bytes, DOUBT_BYTES):
                 self._on_bound("bytes")
                 return
             # Reading a large heap takes its locks for a while: for 0.5 % of the time, unless that leaves the bound unwatched.
-            pause_s = min(max(POLL_S, 200 * (time.monotonic() - begin_s)), MAX_POLL_S)
+            # Not by the clock: what has to wait for Python or a processor takes nothing.
+            pause_s = min(max(POLL_S, 200 * (time.thread_time() - used_s)), MAX_POLL_S)
+
+    @property
+    def _is_used_up(self) -> bool:
+        return self._stride.is_known and self.estimated_bytes >= self._n_bytes
+
+
+class _OpenPiece:
+    """The piece of the run that has begun; its heap is the smallest of several looks, as what steps hold comes and goes."""
+
+    def __init__(self) -> None:
+        self._begin_s = time.monotonic()
+        self._n_steps = 0
+        self._before = -math.inf
+        self._lowest = math.inf
+        self._is_spoilt = False
+        self._was_spoilt = True
+
+    def look(self, heap: int, *, is_building: bool) -> None:
+        """Take up one look."""
+        self._lowest = min(self._lowest, heap)
+        self._is_spoilt |= is_building
+
+    def ended(self, now_s: float, n_steps: int) -> Piece | None:
+        """The piece, where it ends now; the next one begins then."""
+        seconds, steps = now_s - self._begin_s, n_steps - self._n_steps
+        # In a program of steps a piece ends with one, however long it takes: compiling, a validation, a checkpoint.
+        if seconds < PIECE_S or (n_steps and not steps):
+            return None
+        is_spoilt = self._is_spoilt or self._was_spoilt
+        piece = Piece(steps if is_spoilt else steps or seconds, self._lowest - self._before, is_spoilt)
+        self._begin_s, self._n_steps = now_s, n_steps
+        self._before, self._lowest = self._lowest, math.inf
+        self._was_spoilt, self._is_spoilt = self._is_spoilt, False
+        return piece
 
 
 class _MallInfo2(ctypes.Structure):

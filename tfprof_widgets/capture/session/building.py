@@ -3,58 +3,51 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Mapping
 from types import FrameType
+from typing import Literal
 
 MAX_DEPTH = 1_000
 """How many frames of a thread are looked at."""
-GRACE_S = 1.0
-COMPILE_FACTOR = 3.0
-"""A call that traced is taken to compile for at most `GRACE_S` and so many times as long as it traced; then it runs."""
 _CALLS = "/tensorflow/python/eager/polymorphic_function/"
 _TRACES = frozenset(("func_graph_from_py_func", "_create_concrete_function", "_build_functions_for_outputs"))
 """Functions of TensorFlow in which it traces, or makes the gradient of what it traced."""
 
+Building = Literal["no", "maybe", "yes"]
+"""While a function is traced: yes. Until the call that traced it has returned, it may be optimized, compiled, or run."""
+
 
 class BuildingWatch:
-    """Looks at what threads do. Nobody tells when TensorFlow builds functions, but tracing shows in the stacks of Python;
-    what follows it in the same call (optimizing, compiling) does not, and is taken to last until that call has returned.
-    """
+    """Looks at what threads do. Nobody tells when TensorFlow builds functions, but tracing shows in the stacks of Python."""
 
-    def __init__(
-        self,
-        stacks: Callable[[], Mapping[int, FrameType]] = sys._current_frames,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._stacks, self._clock = stacks, clock
-        self._traced: dict[int, tuple[float, float]] = {}
-        """For each thread in a call that traced: when it was first and last seen to trace."""
+    def __init__(self, stacks: Callable[[], Mapping[int, FrameType]] = sys._current_frames) -> None:
+        self._stacks = stacks
+        self._calls: dict[int, FrameType | None] = {}
+        """For each thread that traces or has traced, the call in which it does. A frame keeps what its function holds alive,
+        until the look after its end; but of a frame that is gone, the id is that of a next call at once."""
 
-    def look(self) -> bool:
-        """Whether a function is being traced or compiled now, as far as looks often enough can tell."""
-        now_s, stacks = self._clock(), self._stacks()
-        for thread in self._traced.keys() - stacks.keys():
-            del self._traced[thread]
-        for thread, frame in stacks.items():
-            is_call, is_tracing = _state(frame)
-            begin_s, end_s = self._traced.get(thread, (now_s, now_s))
-            if is_tracing:
-                self._traced[thread] = begin_s, now_s
-            elif not is_call or now_s > end_s + GRACE_S + COMPILE_FACTOR * (end_s - begin_s):
-                self._traced.pop(thread, None)
-        return bool(self._traced)
+    def look(self) -> Building:
+        """Whether a function is being traced or compiled now."""
+        calls: dict[int, FrameType | None] = {}
+        is_tracing = False
+        for thread, frame in self._stacks().items():
+            call, traces = _state(frame)
+            is_tracing |= traces
+            if traces or (call is not None and call is self._calls.get(thread)):
+                calls[thread] = call
+        self._calls = calls
+        return "yes" if is_tracing else "maybe" if calls else "no"
 
 
-def _state(frame: FrameType | None) -> tuple[bool, bool]:
-    """Whether a thread is within a call of a `tf.function`, and whether it traces one."""
-    is_call = False
+def _state(frame: FrameType | None) -> tuple[FrameType | None, bool]:
+    """The outermost call of a `tf.function` that a thread is within, and whether it traces one."""
+    call, is_tracing = None, False
     for _ in range(MAX_DEPTH):
         if frame is None:
             break
         code = frame.f_code
-        if code.co_name in _TRACES and "tensorflow" in code.co_filename:
-            return True, True
-        is_call = is_call or _CALLS in code.co_filename
+        is_tracing = is_tracing or (code.co_name in _TRACES and "tensorflow" in code.co_filename)
+        if _CALLS in code.co_filename:
+            call = frame
         frame = frame.f_back
-    return is_call, False
+    return call, is_tracing

@@ -7,7 +7,7 @@ import time
 import weakref
 
 from ...errors import CaptureError
-from .bounds import HEAP_BYTES_PER_FILE_BYTE, BoundKind, BoundWatch
+from .bounds import BoundKind, BoundWatch, FileRate
 from .markers import OpenStep
 from .notices import bound_text
 from .overhead import Phase, StepTimes
@@ -37,7 +37,7 @@ class WindowControl:
         self._lock = threading.RLock()
         self._open_steps: set[OpenStep] = set()
         self._pending: BoundKind | None = None
-        self._heap_ratio = HEAP_BYTES_PER_FILE_BYTE
+        self._file_rate = FileRate()
         self._is_over = False
 
     def open_first(self) -> None:
@@ -82,6 +82,8 @@ class WindowControl:
         self.step_times.add(
             step.number, step.name, start_ns=step.start_ns, duration_ns=elapsed_ns, phase=self._phase(step)
         )
+        if self.keeper.watch is not None:
+            self.keeper.watch.count_step()
         if step.is_selectable:
             self.n_steps += step.n_batches
             if step.window_id is not None and step.window_id == self.keeper.open_id:
@@ -147,7 +149,7 @@ class WindowControl:
             on_bound,
             seconds=self._options.seconds_bound - self.keeper.open_seconds,
             n_bytes=self._options.bytes_bound - self.keeper.n_bytes,
-            heap_bytes_per_file_byte=self._heap_ratio,
+            rate=self._file_rate,
         )
         self.keeper.watch.start()
 
@@ -164,13 +166,15 @@ class WindowControl:
             if window_id is None or self.keeper.open_id != window_id:
                 return
             pending, self._pending = self._pending, None
+            watch = self.keeper.watch
             window = self.keeper.close()
+            if window is not None and watch is not None:
+                self._file_rate = watch.learn(window.n_bytes)
             if window is None:
                 self.bound = ""
             elif pending == "bytes" and self._is_small(self.keeper.n_bytes):
-                # The program's own data had grown, not the profiler's: go on in a next window, with more patience. Within a
-                # step too: its marker is lost, but it may be the one that fails.
-                self._heap_ratio *= 2
+                # The program's own data had grown, not the profiler's: go on in a next window. Within a step too: its marker
+                # is lost, but it may be the one that fails.
                 if self._selection is None or any(step.is_selectable for step in self._open_steps):
                     self._open_or_tell()
             elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:

@@ -12,6 +12,10 @@ many without. `host_tracer_level` 1 is no level of ours: it records no op of a C
 | normal | 2 | 1,520 | 73 kB | 0.7 s | +11 % | everything; 61 ops |
 | high | 3 | 2,850 | 119 kB | 1.4 s | +21 % | 261 ops; arguments and results of functions; the executor's queues |
 
+All of this on a CPU. On a GPU `low` is hardly cheaper: of seven captures on an H100 the events of thread pools are 1 to 11 %,
+and 32 % of one whose input pipeline keeps the CPU busy. The rest are kernels, their launches and the ops between them; TensorFlow
+can record no part of these: without the tracer of devices there are no kernels, and with `host_tracer_level` 1 no ops.
+
 Which ops there are: TensorFlow times its ops while nobody watches, and records those that it found cheap at `high` only.
 In its first steps a program has them all at every level. `Profile.capture` tells the cost of your own run.
 """

@@ -48,9 +48,6 @@ def _state(control: WindowControl, selection: Selection | None, next_number: int
     return f"waiting ({selection.description})"
 
 
-def _size(keeper: WindowKeeper) -> float | None:
-    watch = keeper.watch
-    if watch is None:
-        return keeper.n_bytes
-    estimated: float | None = getattr(watch, "estimated_bytes", None)
-    return None if estimated is None else keeper.n_bytes + estimated
+def _size(keeper: WindowKeeper) -> float:
+    watch = keeper.watch  # another thread may close the window meanwhile
+    return keeper.n_bytes + (0 if watch is None else watch.estimated_bytes)

@@ -12,9 +12,6 @@ from .record import CaptureOptions, Window
 from .scratch import free_text, place_run
 from .tf_profiler import start_session, stop_session
 
-WARM_UP_STEPS = 2
-"""The first step of a window may trace and compile; the heap is watched from the end of the second on."""
-
 
 class WindowKeeper:
     """The windows of one capture. Not thread-safe: `Capture` calls it under its lock."""
@@ -110,8 +107,6 @@ class WindowKeeper:
     def count_step(self, number: int, n_batches: int) -> None:
         """Note that a step lies whole in the open window."""
         self._steps.append((number, n_batches))
-        if self.watch is not None and len(self._steps) == WARM_UP_STEPS:
-            self.watch.rebase()
 
     def fail(self, error: CaptureError) -> None:
         """Keep a failure of a session, and its words for the user."""
