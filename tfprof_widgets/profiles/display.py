@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..errors import TfProfError
-from ..views.widgets.shell import kernel_shell
+from ..views.widgets.shell import is_cell_running, kernel_shell
 
 if TYPE_CHECKING:
     from ..views.widgets.base import View
@@ -25,27 +25,50 @@ class MakesPage(Protocol):
 
 
 def output_of(
-    text: Callable[[], str], widget: Callable[[], View], page: MakesPage, *, name: str, height_px: int
+    line: Callable[[], str],
+    text: Callable[[], str],
+    widget: Callable[[], View],
+    page: MakesPage,
+    *,
+    name: str,
+    height_px: int,
 ) -> dict[str, Any]:
     """What a cell shows: the text, and in a notebook the widget, with a small page for front ends that have none.
 
+    The text and the page take longer to make than the widget: while a cell runs, a line stands for them, and they come as an
+    output of their own when it ends.
+
     Args:
+        line: the text in short.
         text: for a terminal.
         widget: to show.
         page: the same to stand alone.
         name: of the widget, where it cannot be shown.
         height_px: of the page.
     """
-    from ..views.page.html import framed
-    from ..views.payload.embedding import FALLBACK_BYTES
+
+    def without_widgets() -> dict[str, Any]:
+        from ..views.page.html import framed
+        from ..views.payload.embedding import FALLBACK_BYTES
+
+        return {"text/plain": text(), "text/html": framed(page(FALLBACK_BYTES, events=False), height_px=height_px)}
 
     shown = ""
     try:
+        if kernel_shell() is not None and is_cell_running():
+            from ..views.widgets.fallback import publish_fallback
+
+            try:
+                bundle = {**widget()._repr_mimebundle_()[0], "text/plain": line()}
+            except Exception:  # then there is nothing but the text
+                shown = text()
+                raise
+            publish_fallback(without_widgets)
+            return bundle
         shown = text()
         if kernel_shell() is None:
             return {"text/plain": shown}
-        fallback = framed(page(FALLBACK_BYTES, events=False), height_px=height_px)
-        return {**widget()._repr_mimebundle_()[0], "text/plain": shown, "text/html": fallback}
+        return {**widget()._repr_mimebundle_()[0], **without_widgets()}
     except TfProfError as error:
         reason = f"tfprof: {error}"
     except Exception as error:  # a display must not turn a finished training cell into a failed one
