@@ -65,7 +65,9 @@ def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:
     kernels = results.kernels
     pipelines = cache(lambda: pipeline_list(results))
 
-    listed = partial(_cut, names)
+    def listed(build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
+        return _cut(names, build)
+
     step_names, memory = results.steps.frame["name"], results.memory
     yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
     yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
