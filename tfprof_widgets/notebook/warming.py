@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from importlib import import_module
 
 from ..capture.session.active import active_capture
+from ..profiles.warming import load_for_display
 from ..views.widgets.shell import kernel_shell
 
 logger = logging.getLogger(__name__)
 
 _CAPTURE_PAUSE_S = 1.0
 """While something is captured nothing is loaded: cells that await let it."""
-_PIECES = (
-    ("..opening.open", "..analysis.results", "..views.payload.payload", "..views.payload.embedding"),
-    ("..views.widgets.views", "..views.widgets.timeline", "..views.widgets.fallback", "..views.page.pages"),
-    ("bokeh.models",),
-    ("bokeh.plotting", "bokeh.embed"),
-)
-"""Each takes some tenths of a second; between two of them the kernel takes what the reader sends."""
 
 
 def warm_when_idle() -> None:
-    """Load it piece by piece when the event loop of the kernel has nothing else to do; nothing happens elsewhere."""
+    """Load it piece by piece when the event loop of the kernel has nothing else to do; nothing happens elsewhere.
+
+    Between two pieces the kernel takes what the reader sends.
+    """
     if kernel_shell() is None:
         return
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return
-    pieces = _load()
+    pieces = load_for_display()
 
     def go_on() -> None:
         if active_capture() is not None:
@@ -47,14 +42,3 @@ def warm_when_idle() -> None:
         loop.call_soon(go_on)
 
     loop.call_soon(go_on)
-
-
-def _load() -> Iterator[None]:
-    for names in _PIECES:
-        for name in names:
-            import_module(name, __package__)
-        yield
-    from ..views.widgets import figures, library
-
-    figures.step_chart_figure(), figures.memory_figure(), library.views_script(), library.bokeh_script()
-    yield
