@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import empty_source_map
+from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.wire import unpack
 
@@ -19,37 +18,30 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 NOT_YET = {"advice", "source_lines", "source_samples", "source_files", "layers", "scopes", "op_places", "structure"}
 
 
-class Unread(Results):
-    """Results whose source map nobody has read yet."""
+class Unread:
+    """A program whose source map nobody has read yet."""
 
-    noted: dict[str, str] = {}  # type: ignore[assignment] # noqa: RUF012 - what the capture noted of the machine is here
-    n_reads = 0
+    def __init__(self) -> None:
+        self.n_reads = 0
+        self.facts = empty_source_map().facts
 
-    @property
-    def source_map(self) -> Any:  # type: ignore[override]
-        type(self).n_reads += 1
+    def read(self) -> SourceMap:
+        self.n_reads += 1
         return empty_source_map()
-
-    @source_map.setter
-    def source_map(self, _: Any) -> None:
-        pass
 
 
 @pytest.fixture
-def results(monkeypatch: pytest.MonkeyPatch) -> Callable[[tfprof.Profile], Unread]:
-    monkeypatch.setattr(Unread, "n_reads", 0)
-    return lambda profile: Unread(profile.trace)
+def program() -> Unread:
+    return Unread()
 
 
 @pytest.mark.parametrize("kind", ["keras_fit", "eager_loop", "xla_fit", "h100_cnn_input"])
-def test_the_first_pack_is_made_without_it(
-    capture_of: Callable[[str], Path], results: Callable[[tfprof.Profile], Unread], kind: str
-) -> None:
-    unread = results(tfprof.load(capture_of(kind)))
-    payload = build_payload(unread, title="run", notices=unread.notices)
-    assert Unread.n_reads == 0
+def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], program: Unread, kind: str) -> None:
+    results = Results(tfprof.load(capture_of(kind)).trace, program)
+    payload = build_payload(results, title="run", notices=results.notices)
+    assert program.n_reads == 0
     overview = unpack(payload.overview)[0]["overview"]
-    assert overview["verdict"] == unread.overview.verdict
+    assert overview["verdict"] == results.overview.verdict
     assert {"steps", "ops"} <= payload.is_here
     assert not NOT_YET & payload.is_here
     assert {f"{name}:0" for name in NOT_YET} <= set(payload.late_keys)
@@ -61,22 +53,22 @@ def test_they_come_with_the_first_pack_of_a_short_capture_where_it_was_read(kera
 
 
 @pytest.fixture
-def profile(keras_xplane: Path, results: Callable[[tfprof.Profile], Unread]) -> tfprof.Profile:
+def profile(keras_xplane: Path, program: Unread) -> tfprof.Profile:
     profile = tfprof.load(keras_xplane)
-    profile.run.results = results(profile)
+    profile.run.results = Results(profile.trace, program)
     return profile
 
 
 def test_a_cell_shows_the_views_without_it_and_what_needs_it_when_it_ends(
-    profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch
+    profile: tfprof.Profile, program: Unread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell = FakeShell().install(monkeypatch)
     shown = profile._repr_mimebundle_()
-    assert Unread.n_reads == 0
+    assert program.n_reads == 0
     assert set(shown) == {WIDGET, "text/plain"}
     assert shown["text/plain"] == repr(profile)
     shell.end_cell()
-    assert Unread.n_reads > 0
+    assert program.n_reads == 1
     (fallback,) = (one for one in shell.published if WIDGET in one)
     assert fallback["text/html"].startswith("<iframe srcdoc=")
     assert fallback["text/plain"] == profile.summary()
