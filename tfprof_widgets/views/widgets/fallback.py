@@ -24,10 +24,13 @@ _empty: list[ipywidgets.Widget] = []
 def publish_fallback(make: Callable[[], dict[str, Any]]) -> None:
     """Have what `make` gives, by MIME type, published when the running cell ends; nothing happens outside a kernel."""
     found: Any = kernel_shell()
+    publisher = getattr(
+        found, "display_pub", None
+    )  # that of the view: under `%%capture` another than when the cell has ended
 
     def publish() -> None:
         try:
-            found.display_pub.publish({**_nothing(), **make()})
+            publisher.publish({**_nothing(), **make()})
         except Exception:  # the cell and its views are there without it
             logger.exception("what front ends without widgets show could not be made")
 
