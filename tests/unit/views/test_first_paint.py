@@ -75,6 +75,17 @@ def test_a_cell_shows_the_views_without_it_and_what_needs_it_when_it_ends(
     assert fallback[WIDGET]["model_id"] != shown[WIDGET]["model_id"]
 
 
+def test_what_a_cell_captures_goes_where_its_view_went(
+    profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = FakeShell().install(monkeypatch)
+    captured = shell.published
+    profile._repr_mimebundle_()
+    shell.display_pub = FakeShell().display_pub  # `%%capture` is over
+    shell.end_cell()
+    assert any(WIDGET in one for one in captured)
+
+
 def test_what_no_cell_shows_has_all_at_once(profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeShell().install(monkeypatch).message = {"header": {"msg_type": "comm_msg"}}
     shown = profile._repr_mimebundle_()
