@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import ipywidgets  # noqa: F401 - it needs the real IPython when it is imported
 import pytest
 
 

@@ -22,11 +22,9 @@ _empty: list[ipywidgets.Widget] = []
 
 
 def publish_fallback(make: Callable[[], dict[str, Any]]) -> None:
-    """Have what `make` gives, by MIME type, published when the running cell ends; nothing happens outside a kernel."""
-    found: Any = kernel_shell()
-    publisher = getattr(
-        found, "display_pub", None
-    )  # that of the view: under `%%capture` another than when the cell has ended
+    """Have what `make` gives, by MIME type, published when the cell ends that a kernel runs."""
+    # Where the view goes: under `%%capture` not where things go when the cell has ended.
+    publisher = kernel_shell().display_pub
 
     def publish() -> None:
         try:
