@@ -17,6 +17,7 @@ import bench_capture
 import bench_hosts
 import bench_kernel
 import bench_load
+import bench_paint
 import bench_sampling
 import bench_timeline
 import captures
@@ -53,15 +54,24 @@ def main() -> int:
     print("captures beside TensorFlow's own ...", file=sys.stderr, flush=True)
     costs = bench_capture.run(is_quick=arguments.quick)
     kernel = bench_kernel.run(is_quick=arguments.quick)
+    print("first paint ...", file=sys.stderr, flush=True)
+    painted = bench_paint.run(1 if arguments.quick else bench_paint.N_ROUNDS)
     hosts = bench_hosts.run(*((bench_hosts.QUICK_HOSTS, (1,)) if arguments.quick else ()))
     rows = table(by_size)
-    found = [*marks(by_size), sampling_mark(sampling), *capture_marks(costs, kernel), *bench_hosts.marks(hosts)]
+    found = [
+        *marks(by_size),
+        sampling_mark(sampling),
+        *capture_marks(costs, kernel),
+        *bench_paint.marks(painted),
+        *bench_hosts.marks(hosts),
+    ]
     machine = (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {processes.available_bytes() / 1e9:.0f} GB to be had; "
         f"{', '.join(f'{size:,} *' for size, one in by_size.items() if one.is_repeated) or 'no size repeats another'}; "
         f"measured in {seconds_text(time.monotonic() - begin)}"
     )
     lines = [str(mark) for mark in found] + _tools(by_size) + bench_sampling.sentences(sampling)
+    lines += bench_paint.sentences(painted)
     lines += bench_hosts.projections(hosts)
     lines += [problem for figures in by_size.values() for problem in problems(figures)]
     tables = [rows, *(parts(by_size, session) for session in ("while_loading", "when_loaded"))]

@@ -37,6 +37,22 @@
     };
   };
 
+  /** Notes in `shown` the end of the frame in which each of the selectors, by name, had text or something drawn in view. */
+  bench.watchShown = (selectors) => {
+    bench.shown = {};
+    const waiting = new Set(Object.keys(selectors));
+    const isShown = (element) => element.getClientRects().length > 0 && (element.innerText !== "" || element.childElementCount > 0);
+    const look = () => {
+      for (const name of waiting) {
+        if (![...document.querySelectorAll(selectors[name])].some(isShown)) continue;
+        waiting.delete(name);
+        requestAnimationFrame(() => scheduler.postTask(() => (bench.shown[name] = Date.now())));
+      }
+      if (waiting.size > 0) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  };
+
   /** Notes the kernel's dates of a cell that runs now: of its output, and of its word that it is idle. Not when they arrive. */
   bench.watchCell = () => {
     bench.cell = {};

@@ -97,6 +97,21 @@ describe("data", () => {
     expect(tables).toEqual(["memory"]);
   });
 
+  it("takes parts that the kernel sends unasked, once, and asks for them no more", async () => {
+    const page = await fakePage(FIRST);
+    const data = await connectData(page.host, "anywidget:data1", signal);
+    const whole: string[] = [];
+    data.onTables(() => whole.push("kernels"), signal, ["kernels"]);
+    for (const key of ["kernels:1", "kernels:1", "kernels:0"]) await answer(page, key);
+    await vi.waitFor(() => expect(data.isWhole("kernels")).toBe(true));
+    await answer(page, "kernels:1", { meta: { kernels: ["other"] }, tables: {} });
+    for (const key of ["memory:0", "memory:1"]) await answer(page, key);
+    await vi.waitFor(() => expect(data.isComplete).toBe(true));
+    expect(data.meta.kernels).toEqual(["k0", "k1", "k2"]);
+    expect(whole).toEqual(["kernels"]);
+    expect(asked(page)).not.toContain("kernels:1");
+  });
+
   it("asks first for what a view waits for", async () => {
     const page = await fakePage(FIRST, {});
     const data = await connectData(page.host, "anywidget:data1", signal);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -33,6 +34,22 @@ def committed(name: str) -> nbformat.NotebookNode:
 def text_of(cell: nbformat.NotebookNode, stream: str) -> str:
     """What a cell wrote to `stdout` or `stderr`."""
     return "".join(output.text for output in cell.outputs if output.get("name") == stream)
+
+
+def displayed(cell: nbformat.NotebookNode) -> list[dict[str, Any]]:
+    """What a cell displays, a bundle each, without the script that draws views in a page of nbconvert.
+
+    What front ends without widgets show comes in an output behind the views: it is put into the bundle of its view.
+    """
+    found: list[dict[str, Any]] = []
+    for output in cell.outputs:
+        data = dict(output.get("data", {}))
+        view = next((one for one in found if VIEW in one and "text/html" not in one), None)
+        if view is not None and VIEW in data and "text/html" in data:
+            view.update({kind: data[kind] for kind in ("text/html", "text/plain")})
+        elif data.get("text/plain"):
+            found.append(data)
+    return found
 
 
 def check_no_outputs(name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, executed, text_of
+from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, displayed, executed, text_of
 
 NOTEBOOK = "diagnose"
 PLANTED = {
@@ -95,7 +95,7 @@ def test_dashboards_and_comparisons_are_widgets_with_a_text_beside(notebook: nbf
     views = [cell for cell in code if cell.source.splitlines()[-1] in last_lines or "--compare" in cell.source]
     assert len(views) == len(last_lines) + 1
     for cell in views:
-        data = next(output.data for output in cell.outputs if VIEW in output.get("data", {}))
+        data = next(data for data in displayed(cell) if VIEW in data)
         assert " ms" in data["text/plain"]
 
 

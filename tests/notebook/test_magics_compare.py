@@ -8,6 +8,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.notebook.committed import displayed
 from tests.notebook.test_magics import SET_UP
 from tfprof_widgets.notebook.magics import TfprofMagics, split_options
 
@@ -44,13 +45,6 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(zip(sources, notebook.cells, strict=True))
 
 
-def shown(cell: Any) -> list[Any]:
-    """What the cell displays, without the script that draws it in a page of nbconvert."""
-    return [
-        output.data for output in cell.outputs if output.output_type == "display_data" and output.data["text/plain"]
-    ]
-
-
 def usage_error(cell: Any) -> str:
     (output,) = cell.outputs
     assert output.text.startswith("UsageError: ")
@@ -60,7 +54,7 @@ def usage_error(cell: Any) -> str:
 @pytest.mark.parametrize("name", ["again", "other_name", "line"])
 def test_the_comparison_is_displayed_in_place_of_the_profile(cells: dict[str, Any], name: str) -> None:
     assert [output for output in cells[name].outputs if output.output_type == "error"] == []
-    (data,) = shown(cells[name])
+    (data,) = displayed(cells[name])
     assert "(a) -> " in data["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in data
     assert data["text/html"].startswith("<iframe srcdoc=")
@@ -85,20 +79,20 @@ def test_a_name_that_cannot_be_compared_is_refused_before_the_code_runs(
 def test_what_was_captured_before_a_failure_is_compared_and_the_failure_goes_on(cells: dict[str, Any]) -> None:
     (error,) = [output for output in cells["failing"].outputs if output.output_type == "error"]
     assert (error.ename, error.evalue) == ("ValueError", "mine")
-    (data,) = shown(cells["failing"])
+    (data,) = displayed(cells["failing"])
     assert "(a) -> " in data["text/plain"]
 
 
 def test_a_comparison_that_fails_is_told_and_leaves_the_cell_and_its_profile(cells: dict[str, Any]) -> None:
     assert [output for output in cells["survives"].outputs if output.output_type == "error"] == []
-    told, profile = shown(cells["survives"])
+    told, profile = displayed(cells["survives"])
     assert "cannot be compared: no <b>comparison</b>" in told["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in profile
     assert cells["read"].outputs[0].text.split() == ["False", "True", "True"]
 
 
 def test_a_cell_that_ran_nothing_to_compare_says_so(cells: dict[str, Any]) -> None:
-    (data,) = shown(cells["nothing"])
+    (data,) = displayed(cells["nothing"])
     assert "(a) -> " in data["text/plain"]
 
 

@@ -26,6 +26,7 @@ from ..profiles.two_runs import diff
 from ..views.widgets.shell import kernel_shell
 from .cell import CellCode, compile_cell, compile_statement
 from .doctor_report import doctor
+from .warming import warm_when_idle
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -282,13 +283,17 @@ def lone_help(lines: list[str]) -> list[str]:
 
 
 def register(shell: InteractiveShell) -> None:
-    """Put the magics into a shell; a second call replaces them. Has TensorFlow record CPU memory from now on."""
+    """Put the magics into a shell; a second call replaces them. Has TensorFlow record CPU memory from now on.
+
+    What displays need is loaded while the kernel is idle.
+    """
     from ..capture.session.environment import enable_cpu_memory_recording
 
     enable_cpu_memory_recording()
     shell.register_magics(TfprofMagics)
     if lone_help not in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.append(lone_help)
+    warm_when_idle()
 
 
 def unregister(shell: InteractiveShell) -> None:

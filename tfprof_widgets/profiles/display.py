@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..errors import TfProfError
-from ..views.widgets.shell import kernel_shell
+from ..views.widgets.shell import is_cell_running, kernel_shell
 
 if TYPE_CHECKING:
     from ..views.widgets.base import View
@@ -24,34 +24,56 @@ class MakesPage(Protocol):
         ...
 
 
-def output_of(
-    text: Callable[[], str], widget: Callable[[], View], page: MakesPage, *, name: str, height_px: int
-) -> dict[str, Any]:
+class Shown(Protocol):
+    """What a cell shows: in a line by its `repr`."""
+
+    def dashboard(self) -> View:
+        """The widget to show."""
+        ...
+
+
+def output_of(shown: Shown, text: Callable[[], str], page: MakesPage, *, name: str, height_px: int) -> dict[str, Any]:
     """What a cell shows: the text, and in a notebook the widget, with a small page for front ends that have none.
 
+    The text and the page take longer to make than the widget: while a cell runs, a line stands for them, and they come as an
+    output of their own when it ends.
+
     Args:
+        shown: gives the widget and the line.
         text: for a terminal.
-        widget: to show.
         page: the same to stand alone.
         name: of the widget, where it cannot be shown.
         height_px: of the page.
     """
-    from ..views.page.html import framed
-    from ..views.payload.embedding import FALLBACK_BYTES
 
-    shown = ""
+    def without_widgets() -> dict[str, Any]:
+        from ..views.page.html import framed
+        from ..views.payload.embedding import FALLBACK_BYTES
+
+        return {"text/plain": text(), "text/html": framed(page(FALLBACK_BYTES, events=False), height_px=height_px)}
+
+    told = ""
     try:
-        shown = text()
+        if kernel_shell() is not None and is_cell_running():
+            from ..views.widgets.fallback import publish_fallback
+
+            try:
+                bundle = {**shown.dashboard()._repr_mimebundle_()[0], "text/plain": repr(shown)}
+            except Exception:  # then there is nothing but the text
+                told = text()
+                raise
+            publish_fallback(without_widgets)
+            return bundle
+        told = text()
         if kernel_shell() is None:
-            return {"text/plain": shown}
-        fallback = framed(page(FALLBACK_BYTES, events=False), height_px=height_px)
-        return {**widget()._repr_mimebundle_()[0], "text/plain": shown, "text/html": fallback}
+            return {"text/plain": told}
+        return {**shown.dashboard()._repr_mimebundle_()[0], **without_widgets()}
     except TfProfError as error:
         reason = f"tfprof: {error}"
     except Exception as error:  # a display must not turn a finished training cell into a failed one
         logger.exception("the %s cannot be shown", name)
         reason = f"tfprof: the {name} cannot be shown: {type(error).__name__}: {error}"
-    return {"text/plain": f"{shown}\n{reason}".strip()}
+    return {"text/plain": f"{told}\n{reason}".strip()}
 
 
 def write_page(path: str | Path, page: MakesPage, *, embed: int | Literal["full"]) -> Path:

@@ -344,7 +344,7 @@ class Profile:
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         if not self.run.has_ended:
             return {"text/plain": repr(self)}
-        return output_of(self.summary, self.dashboard, self._widgets.page, name="dashboard", height_px=_FRAME_PX)
+        return output_of(self, self.summary, self._widgets.page, name="dashboard", height_px=_FRAME_PX)
 
 
 tell_columns(Profile)

@@ -178,7 +178,7 @@ class ProfileDiff:
         )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return output_of(self.__str__, self.dashboard, self._page, name="comparison", height_px=_FRAME_PX)
+        return output_of(self, self.__str__, self._page, name="comparison", height_px=_FRAME_PX)
 
     def __repr__(self) -> str:
         from ..analysis.base.wording import number

@@ -64,7 +64,9 @@ class Widgets:
     def _data(self) -> TraceData:
         from ..views.payload.payload import build_payload
         from ..views.widgets.data import TraceData
+        from ..views.widgets.library import views_js
 
+        views_js()  # which the page receives while the payload is made
         payload = build_payload(self._run.results, title=self._run.title, notices=self._run.notices)
         data = TraceData(payload)
         data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}

@@ -52,6 +52,7 @@ export class Store {
   constructor(model: AnyModel) {
     this.isOffline = Boolean(model.get("is_offline"));
     this.transport = new Transport({
+      lacks: (key) => this.#lacks(key),
       next: () => this.#next(),
       take: (key, bytes) => void this.#take(key, bytes),
       refuse: (key, reason) => this.#refuse(key, reason),
@@ -166,6 +167,11 @@ export class Store {
     if (this.stats.has(tile)) return;
     this.#wantedStats.add(tile);
     this.transport.pump();
+  }
+
+  #lacks(key: string): boolean {
+    const [name] = splitKey(key);
+    return !this.#decoding.has(key) && (this.sections?.missing(name).includes(key) ?? false);
   }
 
   /** The key of the part to ask for next: what the reader waits for, then what is on screen, then the rest. */

@@ -14,6 +14,8 @@ export interface Reply {
 }
 
 export interface Wishes {
+  /** Whether a part that nobody asked for is wanted: the kernel sends what the reader will look at before it is free. */
+  lacks(key: string): boolean;
   /** The next part to ask for, "" for none. */
   next(): string;
   take(key: string, bytes: Uint8Array): void;
@@ -148,7 +150,7 @@ export class Transport {
   #hearPart(key: string, data: string | undefined, buffers: unknown[]) {
     this.#heardAt = Date.now();
     this.#patience = STALL_MS;
-    if (!this.#asked.has(key)) return;
+    if (!this.#asked.has(key) && !this.wishes.lacks(key)) return;
     const bytes = data === undefined ? asBytes(buffers[0]) : fromBase64(data);
     if (!bytes) {
       if (this.#encoding === "base64") return;

@@ -20,7 +20,7 @@ export async function waitFor(view: TraceView, names: readonly string[]): Promis
   box.append(words, bar);
   const say = () => {
     const [here, all] = data.arrived(missing);
-    const text = data.problem || (data.isOffline ? NOT_HERE : waitingWords(here, all, data.hasKernel));
+    const text = data.problem || (data.isOffline ? NOT_HERE : waitingWords(missing, here, all, data.hasKernel));
     if (words.textContent !== text) words.textContent = text;
     bar.hidden = data.isOffline || data.problem !== "";
     bar.max = all;
@@ -53,7 +53,7 @@ export function sayWhatIsMissing(view: TraceView, needs: readonly string[], forR
         ? windowNote(data.meta, data.table("steps"), window)
         : data.isOffline
           ? NOT_HERE
-          : `Figures of a range follow. ${waitingWords(here, all, data.hasKernel)}`;
+          : `Figures of a range follow. ${waitingWords(missing, here, all, data.hasKernel)}`;
       if (!box.isConnected) root.prepend(box);
     }
   };

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import sys
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.builders import event, line, plane, trace
+from tests.fake_shell import FakeShell
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.views.payload import tiles
 from tfprof_widgets.views.payload.payload import Payload, build_payload
@@ -111,33 +110,12 @@ def test_outside_ipython_everything_that_is_kept_is_there_at_once(payload: Paylo
     assert (model.n_left_out, model.is_offline) == (0, False)
 
 
-class Events:
-    """IPython's, as far as they are used."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Any] = []
-
-    def register(self, name: str, function: Any) -> None:
-        assert name == "post_run_cell"
-        self.waiting.append(function)
-
-    def unregister(self, name: str, function: Any) -> None:
-        self.waiting.remove(function)
-
-    def end_cell(self) -> None:
-        for function in list(self.waiting):
-            function(SimpleNamespace(success=True))
-
-
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Events:
-    events = Events()
-    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(events=events, kernel=object()))
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    return events
+def shell(monkeypatch: pytest.MonkeyPatch) -> FakeShell:
+    return FakeShell().install(monkeypatch)
 
 
-def test_what_a_notebook_keeps_is_put_in_once_after_the_output_of_the_cell(payload: Payload, shell: Events) -> None:
+def test_what_a_notebook_keeps_is_put_in_once_after_the_output_of_the_cell(payload: Payload, shell: FakeShell) -> None:
     model = TraceData(payload)
     changes: list[Any] = []
     model.observe(lambda change: changes.append(change["new"]), "embedded")
@@ -149,8 +127,22 @@ def test_what_a_notebook_keeps_is_put_in_once_after_the_output_of_the_cell(paylo
     assert (len(changes), shell.waiting) == (1, [])
 
 
+def test_what_takes_long_to_find_is_sent_unasked_before_what_a_notebook_keeps_is_made(
+    payload: Payload, sent: Sent, shell: FakeShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = TraceData(payload)
+    n_sent: list[int] = []
+    monkeypatch.setattr(data_module, "embed", lambda *_, **__: n_sent.append(len(sent)) or 1 / 0)
+    assert sent == []
+    shell.end_cell()
+    assert {"advice:0", "source_lines:0", "layers:0", "op_places:0"} <= set(payload.late_keys)
+    assert [(head["kind"], head["key"]) for head, _ in sent] == [("part", key) for key in payload.late_keys]
+    assert [buffers for _, buffers in sent] == [[payload.part(key)] for key in payload.late_keys]
+    assert (n_sent, model.embedded) == ([len(sent)], [])
+
+
 def test_a_failure_to_embed_does_not_fail_the_cell(
-    payload: Payload, shell: Events, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    payload: Payload, shell: FakeShell, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(data_module, "embed", lambda *_, **__: 1 / 0)
     model = TraceData(payload)
@@ -159,7 +151,7 @@ def test_a_failure_to_embed_does_not_fail_the_cell(
     assert "could not put parts" in caplog.text
 
 
-def test_a_whole_trace_has_nothing_to_put_in_later(shell: Events) -> None:
+def test_a_whole_trace_has_nothing_to_put_in_later(shell: FakeShell) -> None:
     model = TraceData(build_payload(Results(trace(plane("/host:CPU", line("main", event("a", 0, 1)))))))
     assert (model.embedded, model.n_left_out, shell.waiting) == ([], 0, [])
 

@@ -30,7 +30,7 @@ class ComputeUnit(IntEnum):
     """The trace does not tell, or the event computes nothing."""
 
 
-UNIT_TEXTS = {
+UNIT_TEXTS: dict[int, str] = {
     ComputeUnit.VECTOR_32: "32-bit vector",
     ComputeUnit.VECTOR_16: "16-bit vector",
     ComputeUnit.TENSOR_TF32: "TF32 Tensor Core",

@@ -66,6 +66,11 @@ class Totals(ABC):
         return None if self.sources is None else self.sources.read()
 
     @property
+    def is_source_map_here(self) -> bool:
+        """Whether the source map was read, or there is none."""
+        return self.sources is None or isinstance(self.sources, SourceMap) or "source_map" in vars(self)
+
+    @property
     @abstractmethod
     def steps(self) -> Steps:
         """Steps with their breakdown, and the step of each event."""

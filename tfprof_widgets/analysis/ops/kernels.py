@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
-from ..base.compute_units import UNIT_TEXTS, ComputeUnit, on_tensor_cores
+from ..base.compute_units import UNIT_TEXTS, on_tensor_cores
 from ..base.matching import dense_codes, sum_by
 from ..base.op_names import parse_op_names
 from ..base.table_types import Types, text_column, typed_table
@@ -145,7 +145,7 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
             "op_type": text_column(kinds.op_type),
             "tensor_core_eligible": kinds.is_eligible,
             "uses_tensor_core": on_tensor_cores(kinds.unit),
-            "unit": text_column(UNIT_TEXTS[ComputeUnit(one)] for one in kinds.unit.tolist()),
+            "unit": text_column(UNIT_TEXTS[one] for one in kinds.unit.tolist()),
         }
     )
     frame = _with_times(_with_launches(frame, kinds.launch), kinds.times)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +105,11 @@ _RUNTIME = re.compile(
 )
 
 
+_NUMBER = re.compile(r"\d+")
+"""Names of code differ in these alone by the thousand, and no pattern asks which they are."""
+_MOST_KEPT = 10_000
+
+
 def families(names: Sequence[str]) -> npt.NDArray[np.uint8]:
     """The family of each name: an event's name, `name:Type` of an op, or a bare op type. What is unknown is runtime.
 
@@ -142,6 +148,12 @@ def _family(name: str, category: int, op_type: str) -> str:
         return _family_of_type(op_type)
     if category != OpCategory.UNKNOWN:
         return "move"
+    return _family_of_code(_NUMBER.sub("0", name))
+
+
+@lru_cache(_MOST_KEPT)
+def _family_of_code(name: str) -> str:
+    """Of a kernel or a function of the runtime, by its name with any numbers in it."""
     if _RUNTIME.match(name) or _PASS.match(name):
         return "runtime"
     if suffix := _SUFFIX_TYPE.fullmatch(name):
@@ -152,6 +164,7 @@ def _family(name: str, category: int, op_type: str) -> str:
     return _family_of_type(name) if re.fullmatch(r"[A-Z]\w+", name) else "runtime"
 
 
+@lru_cache(_MOST_KEPT)
 def _family_of_type(op_type: str) -> str:
     bare = _FUSED.sub("", op_type)
     for family, pattern in _BY_TYPE:

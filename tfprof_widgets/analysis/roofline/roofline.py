@@ -184,7 +184,7 @@ def _table(sums: pd.DataFrame, *, name: object, op_name: object = "", layer: obj
     texts = pd.DataFrame({"name": name, "op_name": op_name, "layer": layer}, index=sums.index, dtype=object)
     numbers = pd.DataFrame(
         {
-            "unit": [UNIT_TEXTS[ComputeUnit(one)] for one in unit.tolist()],
+            "unit": [UNIT_TEXTS[one] for one in unit.tolist()],
             "occurrences": np.rint(sums["runs"]).astype(np.int64),
             "time_us": sums["ps"] / PS_PER_US,
             "time_ratio": sums["ps"] / sums["ps"].sum(),

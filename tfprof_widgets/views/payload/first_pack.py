@@ -12,7 +12,7 @@ from ...analysis.base.wording import head
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
-from .sections import LateSection, ListSection, TableSection, json_bytes
+from .sections import LATE, LateSection, ListSection, TableSection, json_bytes
 from .wire import Segment, Table, columns_of, pack
 
 MAX_BYTES = 768 * 2**10
@@ -36,8 +36,9 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
         draft.add({"sample": _sample(contents, np.empty(0, np.int64))})
         draft.add_sections()
         if draft.add_tiles("events", contents.events.tile):
-            # A capture that fits whole is short: what is late elsewhere takes less than a message would.
-            draft.add_sections(late=True)
+            # A capture that fits whole is short: what is late elsewhere takes less than a message would, but for the source map.
+            if contents.results.is_source_map_here:
+                draft.add_sections(late=True)
             draft.add_tiles("stats", contents.events.stats)
             return draft.packed(), frozenset(draft.is_here)
     draft = _Draft(contents, meta, base)
@@ -68,7 +69,7 @@ class _Draft:
     def add_sections(self, *, late: bool = False) -> None:
         """Put each section in that fits, those that take long to find or all others, and an outline of large counters."""
         for name, section in self._contents.sections.items():
-            if isinstance(section, LateSection) != late or not self._is_quick(section) or not section.fits(self._left):
+            if isinstance(section, LATE) != late or not self._is_quick(section) or not section.fits(self._left):
                 continue
             if isinstance(section, TableSection):
                 if self.add({name: section.whole}):

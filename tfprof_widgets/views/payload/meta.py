@@ -18,7 +18,6 @@ from .counters import counter_meta
 from .memory_failure_meta import memory_failure_meta
 from .plain import plain, records
 from .positions import Positions
-from .source_meta import source_meta
 
 VERSION = 2
 MAX_PLANES = 4096
@@ -67,8 +66,6 @@ def meta_of(results: AnyResults, positions: Positions, *, title: str, notices: S
         "input": _input(results),
         "overview": _overview(results),
         "notices": list(notices),
-        "source_samples": source_meta(results.source_lines)["source_samples"],
-        "scope_note": scope_note(results.scopes),
         **_hosts(results),
         **worker_meta(results.workers),
         **straggler_meta(results.stragglers),

@@ -15,6 +15,7 @@ from functools import cached_property
 from ...analysis.results import AnyResults
 from .contents import Contents, contents_of
 from .first_pack import first_pack
+from .sections import LATE
 
 
 class Payload:
@@ -46,6 +47,12 @@ class Payload:
             if name not in self.is_here
             for i in range(section.n_parts)
         )
+
+    @property
+    def late_keys(self) -> tuple[str, ...]:
+        """Of those the keys of what takes long to find and a reader looks at next."""
+        late = (name for name, one in self.contents.sections.items() if isinstance(one, LATE) and one.n_parts == 1)
+        return tuple(f"{name}:0" for name in late if name not in self.is_here)
 
     def part(self, key: str) -> bytes:
         """One part.

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.base.compute_units import N_UNITS, UNIT_TEXTS, ComputeUnit
+from ...analysis.base.compute_units import N_UNITS, UNIT_TEXTS
 from ...analysis.results import Results
 from ...trace.trace import Float64
 from .plain import plain
 
 _MOST_OPS = 5000
 """Those with most time: a chart of more shows nothing more."""
-_KINDS = [UNIT_TEXTS[ComputeUnit(kind)] for kind in range(N_UNITS)]
+_KINDS = [UNIT_TEXTS[kind] for kind in range(N_UNITS)]
 _COLUMNS = ["name", "layer", "time_us", "time_ratio", "occurrences", "flops", "bytes"]
 
 

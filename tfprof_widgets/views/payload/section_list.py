@@ -16,12 +16,13 @@ from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows
 from .hlo_graph_list import hlo_graph_list
 from .lists import advice_list, hlo_list, kernel_list, layer_list, pipeline_list, scope_list
+from .meta import scope_note
 from .names import Names, cut_texts
 from .op_tables import occurrence_table, op_line_table, op_place_table, op_rates, op_table
 from .plain import records
 from .roofline_meta import roofline_list
 from .run_tables import iterator_call_table, kernel_run_table, memory_table, piece_table, step_table, worker_step_table
-from .sections import Interval, LateSection, ListSection, TableSection
+from .sections import Interval, LateList, LateSection, LateTable, ListSection, TableSection
 from .source_meta import source_meta
 from .structure_meta import structure_list
 from .wire import table_of
@@ -30,45 +31,57 @@ _MAX_SOURCE_CHARACTERS = 1_000_000
 """Of one file of code."""
 _QUICK_STRUCTURE_EVENTS = 5_000
 """Of more the first paint does not wait for the trees of the ops."""
+_OP_PLACE_BYTES = 14
 _NEVER = np.iinfo(np.int64).max
 
 
-def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection]:
-    """What takes long to find: what to change, which comes from everything else, and the cost by structure."""
-    yield LateSection("advice", lambda: [cut_texts(row, names.cut) for row in advice_list(results.advice)])
-    yield LateSection("next_steps", lambda: [names.cut(text) for text in results.overview.next_steps])
-    yield LateSection("advice_notices", lambda: [names.cut(text) for text in results.advice_notices])
-    yield LateSection(
-        "structure", lambda: [cut_texts(row, names.cut) for row in structure_list(results)], _QUICK_STRUCTURE_EVENTS
-    )
+def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | LateList | LateTable]:
+    """What takes long to find, as it needs the source map or comes from everything else: what to change, lines, layers and
+    scopes, and the cost by structure."""
+
+    def late(name: str, find: Callable[[], list[Any]], most_events: int | None = None) -> LateSection:
+        return LateSection(name, lambda: [cut_texts(row, names.cut) for row in find()], most_events)
+
+    source = cache(lambda: source_meta(results.source_lines))
+    yield late("advice", lambda: advice_list(results.advice))
+    yield late("next_steps", lambda: list(results.overview.next_steps))
+    yield late("advice_notices", lambda: list(results.advice_notices))
+    yield late("source_lines", lambda: source()["source_lines"])
+    yield late("source_samples", lambda: source()["source_samples"])
+    yield LateSection("source_files", lambda: _files(source()["source_files"]))
+    yield late("layers", lambda: layer_list(results.layers, slice(None)))
+    yield late("scopes", lambda: scope_list(results.scopes, slice(None)))
+    yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
+    yield LateTable("op_places", len(results.op_shares), partial(op_place_table, results), row_bytes=_OP_PLACE_BYTES)
+    yield late("structure", lambda: structure_list(results), _QUICK_STRUCTURE_EVENTS)
     if isinstance(results, Results) and not results.kernels.frame.empty:
-        yield LateSection("roofline", lambda: [cut_texts(row, names.cut) for row in roofline_list(results)])
-    yield LateSection("hlo_graphs", lambda: [cut_texts(row, names.cut) for row in hlo_graph_list(results)])
+        yield late("roofline", lambda: roofline_list(results))
+    yield LateList("hlo_ops", len(results.hlo_ops.frame), _cut(names, lambda rows: _hlo_rows(results, rows)))
+    yield late("hlo_graphs", lambda: hlo_graph_list(results))
 
 
 def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:
     """The lists of the meta object that grow with the program; strings are cut as those of `names`."""
-    kernels, hlo_ops, layers, scopes = results.kernels, results.hlo_ops, results.layers, results.scopes
-    source = cache(lambda: source_meta(results.source_lines))
-    n_files, n_lines = len(source()["source_files"]), len(source()["source_lines"])
+    kernels = results.kernels
     pipelines = cache(lambda: pipeline_list(results))
 
     def listed(build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
-        return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
+        return _cut(names, build)
 
     step_names, memory = results.steps.frame["name"], results.memory
     yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
     yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
     yield ListSection("memory_summary", len(memory.summary), listed(lambda rows: records(memory.summary.iloc[rows])))
     yield ListSection("pipelines", len(results.input_pipeline.pipelines), listed(lambda rows: pipelines()[rows]), 50)
-    yield ListSection("layers", len(layers.entries), listed(partial(layer_list, layers)))
-    yield ListSection("source_lines", n_lines, listed(lambda rows: source()["source_lines"][rows]))
-    yield ListSection("scopes", len(scopes.entries), listed(partial(scope_list, scopes)), 10_000)
     yield ListSection("kernels", len(kernels.frame), listed(partial(kernel_list, kernels)))
-    yield ListSection(
-        "hlo_ops", len(hlo_ops.frame), listed(partial(hlo_list, hlo_ops, UserFiles.of_map(results.source_map)))
-    )
-    yield ListSection("source_files", n_files, lambda begin, end: _files(source()["source_files"][begin:end]), 4)
+
+
+def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
+    return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
+
+
+def _hlo_rows(results: AnyResults, rows: slice) -> list[dict[str, Any]]:
+    return hlo_list(results.hlo_ops, UserFiles.of_map(results.source_map), rows)
 
 
 def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -111,7 +124,6 @@ def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
         yield TableSection("host_totals", len(by_host.unit), partial(table_of, by_host, i4="host unit", f8=sums))
     if not shares.is_identity:
         yield TableSection("op_shares", len(shares.unit), partial(table_of, shares, i4="unit op", f8="ratio"))
-    yield TableSection("op_places", n_ops, partial(op_place_table, results))
     yield TableSection("worker_steps", len(results.workers.frame), partial(worker_step_table, results.workers))
     if rates is not None:
         yield TableSection("op_rates", n_ops, partial(table_of, rates, f8=" ".join(rates)))

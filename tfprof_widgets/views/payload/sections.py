@@ -165,6 +165,20 @@ class LateSection(ListSection):
         self.most_events = most_events
 
 
+class LateList(ListSection):
+    """A list that takes long to find and may be a long one; its length is known before."""
+
+
+@dataclass(frozen=True, eq=False)
+class LateTable(TableSection):
+    """A table that takes long to find; its width is told, so that nothing is built to know it."""
+
+    row_bytes: int = 1
+
+
+LATE = (LateSection, LateList, LateTable)
+
+
 def json_bytes(rows: object) -> int:
     """How many bytes a value takes as JSON, compressed."""
     return len(zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1))

@@ -1,7 +1,8 @@
 """TraceData: the shared model that holds a profile's first pack, and sends the browser the parts and answers it asks for.
 
 browser -> kernel   {kind: "parts?", keys: [...], encoding: "binary" | "base64"}
-kernel -> browser   {kind: "part", key, data?} and a buffer, or {kind: "error", key, message}, in the order asked
+kernel -> browser   {kind: "part", key, data?} and a buffer, or {kind: "error", key, message}, in the order asked; parts that
+                    take long to find unasked, too, before the cell ends
 browser -> kernel   {kind: "call", id, name, encoding, ...}
 kernel -> browser   {kind: "reply", id, ..., data?} and buffers, or {kind: "error", id, message}
 """
@@ -56,7 +57,13 @@ class TraceData(ipywidgets.Widget):  # type: ignore[misc]
         if payload.keys and kernel_shell() is None:
             self._embed()
         elif payload.keys:  # not before the output of the cell is there
-            after_the_cell(self._embed)
+            after_the_cell(self._complete)
+
+    def _complete(self) -> None:
+        """Send what takes long to find as soon as it is found: the page cannot be heard before the cell has ended."""
+        for key in self.payload.late_keys:
+            self._reply({"key": key}, partial(self._part, key), False)
+        self._embed()
 
     def _embed(self) -> None:
         """Put in what a saved notebook keeps; without it the views still work, so a failure is only told."""

@@ -7,7 +7,9 @@ each widget is in a notebook as often as there are widgets.
 from __future__ import annotations
 
 import zlib
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import ipywidgets
 import traitlets
@@ -32,18 +34,36 @@ class Library(ipywidgets.Widget):  # type: ignore[misc]
 _models: dict[str, Library] = {}
 
 
-def bokeh_js() -> Library:
+class Script(NamedTuple):
+    """What a `Library` holds."""
+
+    version: str
+    source: str
+    styles: str = ""
+
+
+def bokeh_script() -> Script:
     """BokehJS of the installed wheel: figures made in Python need the version of Python."""
     import bokeh
 
     script = Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js"
-    return _library("bokeh", bokeh.__version__, script)
+    return _script(bokeh.__version__, script)
+
+
+def views_script() -> Script:
+    """All views, and the style sheet that they share."""
+    version = built("source.sha256").strip()
+    return _script(version, STATIC / "views.js", STATIC / "views.css")
+
+
+def bokeh_js() -> Library:
+    """The model that holds `bokeh_script`."""
+    return _library("bokeh", bokeh_script())
 
 
 def views_js() -> Library:
-    """All views, and the style sheet that they share."""
-    version = built("source.sha256").strip()
-    return _library("tfprof_widgets", version, STATIC / "views.js", STATIC / "views.css")
+    """The model that holds `views_script`."""
+    return _library("tfprof_widgets", views_script())
 
 
 def built(file_name: str) -> str:
@@ -61,14 +81,18 @@ def built(file_name: str) -> str:
         ) from None
 
 
-def _library(name: str, version: str, script: Path, styles: Path | None = None) -> Library:
+def _library(name: str, script: Script) -> Library:
     """The one model of this kernel; a new one when the last was closed (as by `Widget.close_all()`) or is of another version."""
     model = _models.get(name)
-    if model is None or model.comm is None or model.version != version:
-        source = _packed(script)
-        model = Library(name=name, version=version, source=source, styles="" if styles is None else _packed(styles))
+    if model is None or model.comm is None or model.version != script.version:
+        model = Library(name=name, **script._asdict())
         _models[name] = model
     return model
+
+
+@cache
+def _script(version: str, script: Path, styles: Path | None = None) -> Script:
+    return Script(version, _packed(script), "" if styles is None else _packed(styles))
 
 
 def _packed(path: Path) -> str:

@@ -37,3 +37,10 @@ def is_in_output_widget() -> bool:
     from ipywidgets.widgets.widget import _instances as instances  # there is no public list of all widgets
 
     return any(isinstance(widget, Output) and widget.msg_id for widget in list(instances.values()))
+
+
+def is_cell_running() -> bool:
+    """Whether a cell of a kernel runs, not a message of its front end or nothing."""
+    found = kernel_shell()
+    parent = found.kernel.get_parent() if found is not None else {}
+    return bool(parent.get("header", {}).get("msg_type") == "execute_request")

@@ -26,8 +26,13 @@ export function windowNote(meta: TraceMeta, steps: Table | undefined, window: Sp
 export const NOT_HERE =
   'This page was saved without the data of this view. Run the cell again, or keep all with prof.to_html("trace.html", embed="full").';
 
-/** While a view waits: how much is here, and whom it waits for. */
-export function waitingWords(here: number, all: number, hasKernel: boolean): string {
+/** What the kernel reads when the cell that was profiled is shown: the source map. */
+const READ_LATE = ["source_lines", "layers", "scopes", "structure"];
+
+/** While a view waits: what for, how much of it is here, and whom it waits for. */
+export function waitingWords(names: readonly string[], here: number, all: number, hasKernel: boolean): string {
+  if (names.some((name) => READ_LATE.includes(name)))
+    return `${hasKernel ? "Reading" : "Waiting for the kernel to read"} source lines, layers and structure …`;
   if (here > 0 || hasKernel) return `Loading: ${formatCount(here)} of ${plural(all, "part")} are here.`;
   return "Waiting for the kernel to send the data of this view; it answers when the running cell ends.";
 }

@@ -299,8 +299,8 @@ export interface TraceMeta {
   source_samples?: { file: number; line: number; n_samples: number; time_ratio: number }[];
   /** What `op_places.scope` counts; `parent` is -1 for the root. */
   scopes?: { name: string; parent: number }[];
-  /** Which ops are charged to a scope around their own; "" for none. */
-  scope_note?: string;
+  /** Which ops are charged to a scope around their own, a sentence; empty for none. */
+  scope_note?: string[];
   /** What `kernel_runs.kernel` counts. */
   kernels?: KernelMeta[];
   /** What `hlo_units.hlo` counts. */

@@ -96,13 +96,13 @@ class ScopeIcicle implements IcicleSource {
 
   words(zoom: number, merged: readonly string[]): readonly string[] {
     const model = this.#model;
-    const { scope_note } = this.view.data.meta;
+    const { scope_note = [] } = this.view.data.meta;
     const ps = model.psOf(zoom);
     const cost =
       zoom === model.top
         ? [`${costOf(model, ps)} of op time`]
         : [costOf(model, ps), `${formatPercent(ps / model.times.wholePs)} of op time`];
-    return [...cost, ...merged, ...(scope_note ? [scope_note] : [])];
+    return [...cost, ...merged, ...scope_note];
   }
 
   onPick(op: number): void {
@@ -137,7 +137,7 @@ export const scopeIcicle: TraceBuilder = {
     if (hasOps) new ScopeIcicle(view);
     else view.root.append(noOps(view.signal));
   },
-  needs: ["scopes", "op_places", "steps"],
+  needs: ["scopes", "scope_note", "op_places", "steps"],
   forRange: ["occurrences"],
   ofHost: OPS_OF_HOST,
 };

@@ -256,7 +256,7 @@ export const sourceView: TraceBuilder = {
     else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
     else new SourceView(view);
   },
-  needs: ["source_files", "source_lines", "op_places", "steps"],
+  needs: ["source_files", "source_lines", "source_samples", "op_places", "steps"],
   forRange: ["occurrences"],
   ofHost: { ...OPS_OF_HOST, ofAll: samplesOfAll },
 };

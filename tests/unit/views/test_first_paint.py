@@ -1,0 +1,113 @@
+"""What a reader sees first needs no source map: to read one takes seconds, in which graphs are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tests.fake_shell import FakeShell
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.views.payload.wire import unpack
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+NOT_YET = {"advice", "source_lines", "source_samples", "source_files", "layers", "scopes", "op_places", "structure"}
+
+
+class Unread:
+    """A program whose source map nobody has read yet."""
+
+    def __init__(self) -> None:
+        self.n_reads = 0
+        self.facts = empty_source_map().facts
+
+    def read(self) -> SourceMap:
+        self.n_reads += 1
+        return empty_source_map()
+
+
+@pytest.fixture
+def program() -> Unread:
+    return Unread()
+
+
+@pytest.mark.parametrize("kind", ["keras_fit", "eager_loop", "xla_fit", "h100_cnn_input"])
+def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], program: Unread, kind: str) -> None:
+    results = Results(tfprof.load(capture_of(kind)).trace, program)
+    payload = build_payload(results, title="run", notices=results.notices)
+    assert program.n_reads == 0
+    overview = unpack(payload.overview)[0]["overview"]
+    assert overview["verdict"] == results.overview.verdict
+    assert {"steps", "ops"} <= payload.is_here
+    assert not NOT_YET & payload.is_here
+    assert {f"{name}:0" for name in NOT_YET} <= set(payload.late_keys)
+
+
+def test_they_come_with_the_first_pack_of_a_short_capture_where_it_was_read(keras_xplane: Path) -> None:
+    payload = build_payload(Results(tfprof.load(keras_xplane).trace, empty_source_map()))
+    assert {"advice", "source_lines", "layers", "op_places"} <= payload.is_here
+
+
+@pytest.fixture
+def profile(keras_xplane: Path, program: Unread) -> tfprof.Profile:
+    profile = tfprof.load(keras_xplane)
+    profile.run.results = Results(profile.trace, program)
+    return profile
+
+
+def test_a_cell_shows_the_views_without_it_and_what_needs_it_when_it_ends(
+    profile: tfprof.Profile, program: Unread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = FakeShell().install(monkeypatch)
+    shown = profile._repr_mimebundle_()
+    assert program.n_reads == 0
+    assert set(shown) == {WIDGET, "text/plain"}
+    assert shown["text/plain"] == repr(profile)
+    shell.end_cell()
+    assert program.n_reads == 1
+    (fallback,) = (one for one in shell.published if WIDGET in one)
+    assert fallback["text/html"].startswith("<iframe srcdoc=")
+    assert fallback["text/plain"] == profile.summary()
+    assert fallback[WIDGET]["model_id"] != shown[WIDGET]["model_id"]
+
+
+def test_what_a_cell_captures_goes_where_its_view_went(
+    profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = FakeShell().install(monkeypatch)
+    captured = shell.published
+    profile._repr_mimebundle_()
+    shell.display_pub = FakeShell().display_pub  # `%%capture` is over
+    shell.end_cell()
+    assert any(WIDGET in one for one in captured)
+
+
+def test_what_no_cell_shows_has_all_at_once(profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeShell().install(monkeypatch).message = {"header": {"msg_type": "comm_msg"}}
+    shown = profile._repr_mimebundle_()
+    assert set(shown) == {WIDGET, "text/html", "text/plain"}
+    assert shown["text/plain"] == profile.summary()
+
+
+def test_a_fallback_that_fails_leaves_the_views(
+    profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shell = FakeShell().install(monkeypatch)
+    monkeypatch.setattr("tfprof_widgets.views.page.pages.html_page", lambda *_, **__: 1 / 0)
+    assert WIDGET in profile._repr_mimebundle_()
+    shell.end_cell()
+    assert not any(WIDGET in one for one in shell.published)
+    assert "front ends without widgets" in caplog.text
+
+
+def test_views_that_cannot_be_made_leave_the_text(profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeShell().install(monkeypatch)
+    monkeypatch.setattr(profile, "dashboard", lambda: 1 / 0)
+    shown = profile._repr_mimebundle_()
+    assert set(shown) == {"text/plain"}
+    assert shown["text/plain"].startswith(profile.summary().rstrip())
+    assert "the dashboard cannot be shown: ZeroDivisionError" in shown["text/plain"]
