@@ -14,10 +14,10 @@ import numpy as np
 from ...trace.nesting import nest
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, StatKind, Trace
-from .event_names import by_name
+from .event_names import by_op_name
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
 from .matching import same_key
-from .op_names import OpCategory, parse_op_names
+from .op_names import OpCategory, OpNames
 
 Integers = TypeVar("Integers", Int32, Int64)
 
@@ -214,12 +214,11 @@ def launch_links(trace: Trace) -> tuple[Int64, Int64]:
 def _recognised(trace: Trace, rows: Int64) -> Bool:
     """Whether the name of an event means something else than a kernel launch or a kernel (semantics 1.5, 1.2.5)."""
 
-    def known(names: list[str]) -> Bool:
-        category = parse_op_names(names).category
+    def known(names: list[str], parsed: OpNames) -> Bool:
         listed = np.array([name in KNOWN_HOST_EVENTS for name in names], np.bool_)
-        return np.logical_or(listed, np.isin(category, (OpCategory.TENSORFLOW, OpCategory.TFDATA)))
+        return np.logical_or(listed, np.isin(parsed.category, (OpCategory.TENSORFLOW, OpCategory.TFDATA)))
 
-    return np.asarray(by_name(trace, known, np.bool_)[trace.name_id[rows]])
+    return np.asarray(by_op_name(trace, known, np.bool_, among=rows)[trace.name_id[rows]])
 
 
 def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, Int64]:

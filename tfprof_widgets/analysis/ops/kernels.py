@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
-from ..base.compute_units import UNIT_TEXTS, ComputeUnit, on_tensor_cores
+from ..base.compute_units import UNIT_TEXTS, on_tensor_cores
 from ..base.matching import dense_codes, sum_by
 from ..base.op_names import parse_op_names
 from ..base.table_types import Types, text_column, typed_table
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 KERNEL_COLUMNS = TABLES["kernels"].names
 _TYPES: Types = TABLES["kernels"].types
 _NS_PER_US = 1000
+_UNIT_TEXTS = {int(unit): text for unit, text in UNIT_TEXTS.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +146,7 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
             "op_type": text_column(kinds.op_type),
             "tensor_core_eligible": kinds.is_eligible,
             "uses_tensor_core": on_tensor_cores(kinds.unit),
-            "unit": text_column(UNIT_TEXTS[ComputeUnit(one)] for one in kinds.unit.tolist()),
+            "unit": text_column(_UNIT_TEXTS[one] for one in kinds.unit.tolist()),
         }
     )
     frame = _with_times(_with_launches(frame, kinds.launch), kinds.times)
@@ -218,16 +219,21 @@ def _distinct(launches: list[Launch]) -> Int64:
 
 
 def _with_launches(frame: pd.DataFrame, launches: Sequence[Launch]) -> pd.DataFrame:
-    """Add what the launches of the rows say; `launch` itself is kept to sort by."""
-    return frame.assign(
-        launch=pd.Series([one._replace(occupancy_pct=0.0) for one in launches], dtype=object),
-        registers_per_thread=np.array([one.registers for one in launches], np.int64),
-        shared_memory_bytes=np.array([one.shared_memory_bytes for one in launches], np.int64),
-        block_dim=text_column(",".join(map(str, one.block)) for one in launches),
-        grid_dim=text_column(",".join(map(str, one.grid)) for one in launches),
-        # A float of 32 bits in XProf's message.
-        occupancy_pct=np.array([one.occupancy_pct for one in launches], np.float32).astype(np.float64),
+    """Add what the launches of the rows say, of which few are distinct; `launch` itself is kept to sort by."""
+    number: dict[Launch, int] = {}
+    of_row = [number.setdefault(one, len(number)) for one in launches]
+    said = pd.DataFrame(
+        {
+            "launch": pd.Series([one._replace(occupancy_pct=0.0) for one in number], dtype=object),
+            "registers_per_thread": np.array([one.registers for one in number], np.int64),
+            "shared_memory_bytes": np.array([one.shared_memory_bytes for one in number], np.int64),
+            "block_dim": text_column(",".join(map(str, one.block)) for one in number),
+            "grid_dim": text_column(",".join(map(str, one.grid)) for one in number),
+            # A float of 32 bits in XProf's message.
+            "occupancy_pct": np.array([one.occupancy_pct for one in number], np.float32).astype(np.float64),
+        }
     )
+    return frame.join(said.iloc[of_row].reset_index(drop=True))
 
 
 def _times_of(code: Int64, duration_ns: Int64, n: int) -> KernelTimes:
