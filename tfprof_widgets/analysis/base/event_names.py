@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,8 +18,7 @@ from ...trace.trace import Bool, Int64, Trace
 from .op_names import OpNames, parse_op_names
 
 _Values = Sequence[Any] | npt.NDArray[Any]
-_PARSED: WeakKeyDictionary[Trace, OpNames] = WeakKeyDictionary()
-"""A dozen analyses ask for those of a trace, which may have hundreds of thousands of names."""
+_Result = TypeVar("_Result")
 
 
 def by_name(
@@ -46,12 +46,23 @@ def by_op_name(
     return _table(trace, used, function([trace.strings[i] for i in used.tolist()], parsed), dtype)
 
 
+def once(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
+    """Keep what a function finds of each trace for as long as the trace is there: several analyses ask for it."""
+    found: WeakKeyDictionary[Trace, _Result] = WeakKeyDictionary()
+
+    @wraps(function)
+    def kept(trace: Trace) -> _Result:
+        if trace not in found:
+            found[trace] = function(trace)
+        return found[trace]
+
+    return kept
+
+
+@once
 def parsed_names(trace: Trace) -> OpNames:
-    """What the names of events mean, in the order of `trace.used_names`; worked out once."""
-    known = _PARSED.get(trace)
-    if known is None:
-        known = _PARSED[trace] = parse_op_names([trace.strings[i] for i in trace.used_names.tolist()])
-    return known
+    """What the names of events mean, in the order of `trace.used_names`."""
+    return parse_op_names([trace.strings[i] for i in trace.used_names.tolist()])
 
 
 def _used(trace: Trace, among: Bool | Int64 | None) -> Int64:

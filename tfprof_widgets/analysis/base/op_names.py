@@ -47,7 +47,9 @@ class OpNames:
     def of(self, rows: npt.NDArray[np.integer]) -> OpNames:
         """Those of some of the strings."""
         at = rows.tolist()
-        return OpNames(self.category[rows], tuple(self.type[i] for i in at), tuple(self.name[i] for i in at))
+        return OpNames(
+            self.category[rows], tuple(map(self.type.__getitem__, at)), tuple(map(self.name.__getitem__, at))
+        )
 
 
 _MOST_KNOWN = 2**15

@@ -112,7 +112,10 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
         trace.name_id[rows]
     ]
     instruction = _instructions(trace, rows, hlo)
-    made = _products(trace, rows, hlo.units.modules, np.where(_named(trace, rows, _NO_TENSOR_CORE), -1, instruction))
+    of_hlo = np.flatnonzero(instruction >= 0)
+    product = instruction.copy()
+    product[of_hlo[_named(trace, rows[of_hlo], _NO_TENSOR_CORE)]] = -1
+    made = _products(trace, rows, hlo.units.modules, product)
     is_product, is_amd = made != ComputeUnit.UNKNOWN, _by_plane(trace, (_AMD,))[rows]
     found = np.where(is_product & ~is_amd, made, found)
     # Whether matrix cores of AMD made a product only its kernel's name tells.
