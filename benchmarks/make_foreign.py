@@ -17,7 +17,8 @@ from typing import Any
 
 from tests.unit.formats.full_protobuf import space_class
 
-SHARED = Path(__file__).parent.parent / "../../shared/traces"
+SHARED = Path(__file__).parent.parent.parent / "shared"
+TRACES = Path(os.environ.get("TFPROF_TRACES", SHARED / "traces"))
 N_WARMED = 3
 
 
@@ -264,7 +265,7 @@ def _shared(name: str) -> Any:
     """
     import gzip
 
-    folder = Path(os.environ.get("TFPROF_TRACES", SHARED)) / name / "plugins/profile/run"
+    folder = TRACES / name / "plugins/profile/run"
     return space_class().FromString(gzip.decompress((folder / "vm.xplane.pb.gz").read_bytes()))
 
 
