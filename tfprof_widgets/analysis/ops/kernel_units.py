@@ -24,8 +24,8 @@ _NVIDIA, _AMD = "Nvidia", "AMD"
 _NO_TENSOR_CORE = re.compile(
     r"ffma|simt|wgrad_alg0|gemv|winograd|splitkreduce|reducesplitk|nchwtonhwc|converttensor|init_device_workspace"
 )
-"""Kernels beside a product, or that make it on ordinary cores, whatever else their names say. Like all patterns here but
-`_MATRIX_CORE`, for names in small letters: to let `re` ignore the case takes five times as long."""
+"""Kernels beside a product, or that make it on ordinary cores, whatever else their names say. Like all that follow but those
+of AMD, of `nvjet` and `xmma` and of shapes, for names in small letters: `re` takes five times as long to ignore the case."""
 _NO_NUMBERS = re.compile(r"init_device_workspace")
 """Kernels that write none of the numbers that their op allocates."""
 _NOT_COMPUTE = re.compile(r"mem(?:cpy|set)")
