@@ -14,6 +14,7 @@ import sys
 import time
 
 import bench_capture
+import bench_foreign
 import bench_hosts
 import bench_kernel
 import bench_load
@@ -36,7 +37,8 @@ only. First paint: from the kernel's date of the cell's output to the frame afte
 intervals between animation frames while a script zooms, drags, points, types and searches by real input events, one a
 display frame; a display frame is 16.7 ms, so nothing can be under it. speedscope draws by WebGL, computed in software
 here; it is zoomed, dragged and pointed at the same way. Kernel: the resident memory of the whole process, Python and
-libraries included. Page: after a garbage collection, by the DevTools protocol. A size marked * repeats a smaller capture."""
+libraries included. Page: after a garbage collection, by the DevTools protocol. A size marked * repeats a smaller capture. Foreign
+traces: ours as above (load, tables, first payload), the same six tools of one new server of xprof-rs and of XProf."""
 
 
 def main() -> int:
@@ -76,6 +78,8 @@ def main() -> int:
     lines += [problem for figures in by_size.values() for problem in problems(figures)]
     tables = [rows, *(parts(by_size, session) for session in ("while_loading", "when_loaded"))]
     tables += [*bench_capture.tables(costs), bench_kernel.table(kernel), bench_hosts.table(hosts)]
+    if not arguments.quick:
+        tables.append(bench_foreign.table(n_rounds=arguments.rounds))
     print("\n\n".join(["", *(aligned(one) for one in tables if one), NOTES, machine, "\n".join(lines)]))
     report = captures.FOLDER / "report.md"
     told = [markdown(one) for one in tables if one] + [NOTES, machine, "\n".join(f"- {line}" for line in lines)]

@@ -50,21 +50,23 @@ def measure(file: Path, *, tools: tuple[str, ...] = TOOLS, n_rounds: int = 1) ->
     """Measure both sides of one file so many times."""
     ours, theirs = [], {tool: [] for tool in tools}  # type: ignore[var-annotated]
     for _ in range(n_rounds):
-        ours.append(_measured("ours", file))
+        ours.append(measured("ours", file))
         for tool in tools:
             # What failed for want of memory or time would fail again.
             if not any(one.problem for one in theirs[tool]):
-                theirs[tool].append(_measured(tool, file))
-    return Loads(_best(ours), {tool: _best(outcomes) for tool, outcomes in theirs.items()})
+                theirs[tool].append(measured(tool, file))
+    return Loads(best(ours), {tool: best(outcomes) for tool, outcomes in theirs.items()})
 
 
-def _measured(what: str, file: Path) -> Outcome:
+def measured(what: str, file: Path) -> Outcome:
+    """One side of one file, once: `ours` or a tool of XProf."""
     with tempfile.TemporaryDirectory(prefix="tfprof_bench_") as fresh:
         copy = shutil.copy(file, Path(fresh) / "bench.xplane.pb")
         return processes.run("measure.py", what, copy, timeout_s=TIMEOUT_S)
 
 
-def _best(outcomes: list[Outcome]) -> Outcome:
+def best(outcomes: list[Outcome]) -> Outcome:
+    """The quickest, with the least peak of all."""
     good: list[Outcome] = [one for one in outcomes if not one.problem]
     if not good:
         return outcomes[0]

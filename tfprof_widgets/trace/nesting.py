@@ -103,11 +103,15 @@ def _nest_lines(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> tuple[In
     if not len(outlives):
         return depth, parent, None
     span_ps = duration_ps.copy()
-    for line in np.unique(line_id[outlives]).tolist():  # only the lines whose events overlap without nesting
-        low, high = np.searchsorted(line_id, [line, line + 1])
-        rows = slice(int(low), int(high))
+    # Nothing reaches over an event at depth 0: what stands between two of them nests, or does not, by itself.
+    stretch = np.cumsum(depth == 0)
+    does_overlap = np.zeros(stretch[-1] + 1, np.bool_)
+    does_overlap[stretch[outlives]] = True
+    overlapping = np.flatnonzero(does_overlap[stretch])
+    for line in np.unique(line_id[outlives]).tolist():
+        rows = overlapping[slice(*np.searchsorted(line_id[overlapping], [line, line + 1]))]
         depth[rows], line_parent, span_ps[rows] = _nest_overlapping(start_ps[rows], end_ps[rows])
-        parent[rows] = np.where(line_parent >= 0, line_parent + low, -1)
+        parent[rows] = np.where(line_parent >= 0, rows[line_parent], -1)
     return depth, parent, span_ps
 
 
@@ -158,7 +162,7 @@ def _latest_one_level_up(depth: Int32, can_enclose: npt.NDArray[np.bool_]) -> In
 
 
 def _nest_overlapping(start_ps: Int64, end_ps: Int64) -> tuple[Int32, Int32, Int64]:
-    """Depth, parent (row within the line, -1 none) and span of one line's events: a loop over them with a stack."""
+    """Depth, parent (which of them, -1 none) and span of some events of one line: a loop over them with a stack."""
     depth, parent, span_end = [], [], end_ps.tolist()
     stack: list[int] = []
     for row, (start, end) in enumerate(zip(start_ps.tolist(), end_ps.tolist(), strict=True)):

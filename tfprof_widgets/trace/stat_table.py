@@ -83,17 +83,21 @@ class StatTable:
         return np.cumsum(self.all_stats().n) - self.all_stats().n
 
     def of(self, events: AnyInt) -> Stats:
-        """The stats of some events, in any order; cheap for events that stand close together."""
+        """The stats of some events, in any order; a block of them is in memory at a time."""
         wanted = np.asarray(events, np.int64)
         if self._kept is not None:
             return _of_plain(self._kept, self._kept_first, wanted)
-        block = np.searchsorted(self.block_offsets, wanted, side="right") - 1
-        touched, place = np.unique(block, return_inverse=True)
-        parts = [self._part(int(b)) for b in touched]
-        plain = joined_stats(parts)
-        n_before = np.cumsum([0, *(self.block_offsets[touched + 1] - self.block_offsets[touched])])
-        row = n_before[place] + wanted - self.block_offsets[block]
-        return _of_plain(plain, np.cumsum(plain.n) - plain.n, row)
+        order = np.argsort(wanted, kind="stable")
+        cuts = np.searchsorted(wanted[order], self.block_offsets)
+        parts = []
+        for block in np.flatnonzero(np.diff(cuts)).tolist():
+            plain = self._part(block)
+            rows = wanted[order[cuts[block] : cuts[block + 1]]] - self.block_offsets[block]
+            parts.append(_of_plain(plain, np.cumsum(plain.n) - plain.n, rows))
+        found = joined_stats(parts)
+        if len(parts) < 2 and bool((np.diff(order) > 0).all()):
+            return found
+        return _of_plain(found, np.cumsum(found.n) - found.n, np.argsort(order))
 
     def taken(self, order: Int64) -> StatTable:
         """The table for the events in another order, or for some of them."""

@@ -280,25 +280,27 @@ class Trace:
     def metadata_stats_of(self, metadata: int) -> dict[str, StatValue]:
         """All stats of one metadata row; a later one replaces an earlier one of the same name."""
         low, high = self.metadata_stat_offsets[metadata : metadata + 2]
-        return {
-            self.strings[self.metadata_stat_key[row]]: self._value(
-                self.metadata_stat_kind[row], self.metadata_stat_bits[row]
-            )
-            for row in range(low, high)
-        }
+        columns = (self.metadata_stat_key, self.metadata_stat_kind, self.metadata_stat_bits)
+        rows = zip(*(column[low:high].tolist() for column in columns), strict=True)
+        return {self.strings[key]: self._value(kind, bits) for key, kind, bits in rows}
 
     def stats_of(self, event: int) -> dict[str, StatValue]:
         """All stats of one event, those of its metadata first; a later one replaces an earlier one of the same name."""
-        values = self.metadata_stats_of(int(self.metadata_id[event]))
-        own = self.stats.of(np.array([event]))
-        values |= {
-            self.strings[key]: self._value(kind, bits)
-            for key, kind, bits in zip(own.key, own.kind, own.bits, strict=True)
-        }
-        return values
+        return self.stats_of_each(np.array([event]))[0]
 
-    def _value(self, kind: int, bits: np.uint64) -> StatValue:
-        return stat_value(kind, int(bits), self.strings, self.blobs)
+    def stats_of_each(self, events: Int64) -> list[dict[str, StatValue]]:
+        """`stats_of` of some events, in any order: looked up together, which is much faster than one by one."""
+        metadata = self.metadata_id[events].tolist()
+        of_metadata = {row: self.metadata_stats_of(row) for row in set(metadata)}
+        own = self.stats.of(events)
+        ends = np.cumsum(own.n).tolist()
+        columns = own.key.tolist(), own.kind.tolist(), own.bits.tolist()
+        stats = [(self.strings[key], self._value(kind, bits)) for key, kind, bits in zip(*columns, strict=True)]
+        spans = zip(metadata, [0, *ends], ends, strict=False)
+        return [of_metadata[row] | dict(stats[low:high]) for row, low, high in spans]
+
+    def _value(self, kind: int, bits: int) -> StatValue:
+        return stat_value(kind, bits, self.strings, self.blobs)
 
 
 def stat_value(kind: int, bits: int, strings: Sequence[str], blobs: Sequence[bytes]) -> StatValue:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -90,3 +92,12 @@ def test_equal_values_take_no_bytes_and_near_ones_one() -> None:
     table = packed_stats(plain([[(0, 3, 2**40), (1, 3, 2**50 + i % 200)] for i in range(1000)]))
     assert sum(rest.nbytes for block in table.blocks for rest in block.rest) == 1000
     assert table.shape.nbytes == 1000
+
+
+@given(drawings, st.randoms(use_true_random=False))
+def test_stats_of_some_events_come_in_the_order_asked_for(
+    events: list[list[tuple[int, int, int]]], rng: Random
+) -> None:
+    asked = [rng.randrange(len(events)) for _ in range(2 * len(events))]
+    found = packed_stats(plain(events)).of(np.array(asked, np.int64))
+    assert listed(found) == [events[i] for i in asked]

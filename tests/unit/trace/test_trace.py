@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from tests.builders import Ref, U, event, line, plane, trace
@@ -95,3 +96,11 @@ def test_the_columns_cannot_be_written() -> None:
 def test_the_events_of_a_plane_are_one_slice() -> None:
     read = drawn()
     assert [read.events_of_plane(plane) for plane in range(2)] == [slice(0, 5), slice(5, 6)]
+
+
+def test_the_stats_of_several_events_are_those_of_each() -> None:
+    trace = drawn()
+    rows = np.array([3, 0, 5, 0, 2])
+    assert trace.stats_of_each(rows) == [trace.stats_of(row) for row in rows.tolist()]
+    assert trace.stats_of_each(rows)[1]["s"] == "x"
+    assert trace.stats_of_each(rows[:0]) == []

@@ -14,10 +14,10 @@ import numpy as np
 from ...trace.nesting import nest
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, StatKind, Trace
-from .event_names import by_name
+from .event_names import by_op_name, once
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
 from .matching import same_key
-from .op_names import OpCategory, parse_op_names
+from .op_names import OpCategory, OpNames
 
 Integers = TypeVar("Integers", Int32, Int64)
 
@@ -203,7 +203,7 @@ def launch_links(trace: Trace) -> tuple[Int64, Int64]:
     """Kernel launches to the kernels they enqueue, by `correlation_id`; of equal keys the last launch wins."""
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)
     rows = _distinct(trace.keyed_stats("correlation_id").event)
-    rows = rows[~_recognised(trace, rows)] if len(rows) else rows
+    rows = rows[~_recognised(trace)[trace.name_id[rows]]] if len(rows) else rows
     device = on_device[trace.plane_id[rows]]
     launch, kernel = rows[~device], rows[device]
     both = np.concatenate([launch, kernel])
@@ -211,15 +211,15 @@ def launch_links(trace: Trace) -> tuple[Int64, Int64]:
     return _last_parent(launch, kernel, key)
 
 
-def _recognised(trace: Trace, rows: Int64) -> Bool:
-    """Whether the name of an event means something else than a kernel launch or a kernel (semantics 1.5, 1.2.5)."""
+@once
+def _recognised(trace: Trace) -> Bool:
+    """Whether each name means something else than a kernel launch or a kernel (semantics 1.5, 1.2.5), for those of events."""
 
-    def known(names: list[str]) -> Bool:
-        category = parse_op_names(names).category
+    def known(names: list[str], parsed: OpNames) -> Bool:
         listed = np.array([name in KNOWN_HOST_EVENTS for name in names], np.bool_)
-        return np.logical_or(listed, np.isin(category, (OpCategory.TENSORFLOW, OpCategory.TFDATA)))
+        return np.logical_or(listed, np.isin(parsed.category, (OpCategory.TENSORFLOW, OpCategory.TFDATA)))
 
-    return np.asarray(by_name(trace, known, np.bool_)[trace.name_id[rows]])
+    return by_op_name(trace, known, np.bool_)
 
 
 def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, Int64]:

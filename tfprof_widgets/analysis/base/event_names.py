@@ -7,25 +7,78 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from ...trace.trace import Bool, Trace
+from ...trace.trace import Bool, Int64, Trace
+from .op_names import OpNames, parse_op_names
+
+_Values = Sequence[Any] | npt.NDArray[Any]
+_Result = TypeVar("_Result")
 
 
 def by_name(
-    trace: Trace, function: Callable[[list[str]], Sequence[Any] | npt.NDArray[Any]], dtype: type
+    trace: Trace, function: Callable[[list[str]], _Values], dtype: type, *, among: Bool | Int64 | None = None
 ) -> npt.NDArray[Any]:
-    """`function` of all names of events, as a table with an entry for every string; those that name no event are 0."""
-    used = trace.used_names
+    """`function` of the names of events, as a table with an entry for every string; those that name no event are 0.
+
+    Args:
+        trace: the trace.
+        function: gives as many values as it gets names.
+        dtype: type of the values.
+        among: events, as flags or rows; names that no other event has are left out. All by default.
+    """
+    used = _used(trace, among)
+    return _table(trace, used, function([trace.strings[i] for i in used.tolist()]), dtype)
+
+
+def by_op_name(
+    trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type, *, among: Bool | Int64 | None = None
+) -> npt.NDArray[Any]:
+    """The same of a function that is given what the names mean, too."""
+    used, parsed = _used(trace, among), parsed_names(trace)
+    if len(used) < len(trace.used_names):
+        parsed = parsed.of(np.searchsorted(trace.used_names, used))
+    return _table(trace, used, function([trace.strings[i] for i in used.tolist()], parsed), dtype)
+
+
+def once(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
+    """Keep what a function finds of each trace for as long as the trace is there: several analyses ask for it."""
+    found: WeakKeyDictionary[Trace, _Result] = WeakKeyDictionary()
+
+    @wraps(function)
+    def kept(trace: Trace) -> _Result:
+        if trace not in found:
+            found[trace] = function(trace)
+        return found[trace]
+
+    return kept
+
+
+@once
+def parsed_names(trace: Trace) -> OpNames:
+    """What the names of events mean, in the order of `trace.used_names`."""
+    return parse_op_names([trace.strings[i] for i in trace.used_names.tolist()])
+
+
+def _used(trace: Trace, among: Bool | Int64 | None) -> Int64:
+    if among is None:
+        return trace.used_names
+    return np.flatnonzero(np.bincount(trace.name_id[among], minlength=len(trace.strings)))
+
+
+def _table(trace: Trace, used: Int64, values: _Values, dtype: type) -> npt.NDArray[Any]:
     table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
-    table[used] = function([trace.strings[i] for i in used.tolist()])
+    table[used] = values
     return table
 
 
-def named_like(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    """For each event whether its name holds the pattern."""
-    found: Bool = by_name(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_)[trace.name_id]
+def named_like(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
+    """For some events whether their name holds the pattern."""
+    held = by_name(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_, among=rows)
+    found: Bool = held[trace.name_id[rows]]
     return found

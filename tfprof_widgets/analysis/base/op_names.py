@@ -44,6 +44,13 @@ class OpNames:
         """Whether each string names an op, that is any category but unknown."""
         return np.not_equal(self.category, OpCategory.UNKNOWN)
 
+    def of(self, rows: npt.NDArray[np.integer]) -> OpNames:
+        """Those of some of the strings."""
+        at = rows.tolist()
+        return OpNames(
+            self.category[rows], tuple(map(self.type.__getitem__, at)), tuple(map(self.name.__getitem__, at))
+        )
+
 
 _MOST_KNOWN = 2**15
 """So many names stay parsed: several analyses ask for those of one trace, and hosts of one run have the same."""
@@ -74,7 +81,9 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
     Args:
         strings: full names such as `model/dense/MatMul:MatMul` or `Iterator::Root::Map`; any text is allowed.
     """
-    parsed = [_parse(full) for full in strings]
+    # More names than are kept would push each other out before any of them is asked for again.
+    parse = _parse if len(strings) <= _MOST_KNOWN else _parse.__wrapped__
+    parsed = [parse(full) for full in strings]
     return OpNames(
         category=np.fromiter((p[0] for p in parsed), np.uint8, len(parsed)),
         type=tuple(p[1] for p in parsed),

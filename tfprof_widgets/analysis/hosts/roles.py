@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
-from ..base.event_names import by_name
+from ..base.event_names import by_name, by_op_name
 from ..base.hosts import host_of_plane, hosts_of
-from ..base.op_names import OpCategory, parse_op_names
+from ..base.op_names import OpCategory, OpNames
 from .environment import is_accelerator
 
 Role = Literal["worker", "chief", "parameter server", "coordinator"]
@@ -111,7 +111,7 @@ def _serving_ratio(trace: Trace, of_plane: Int64, n_hosts: int) -> Float64:
     """Of the op time of each host the part of ops on variables."""
     if SERVED_CALL not in trace.string_ids:
         return np.zeros(n_hosts, np.float64)
-    kind = by_name(trace, _serving_kinds, np.uint8)[trace.name_id]
+    kind = by_op_name(trace, _serving_kinds, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kind > 0) & trace.on_planes([plane.is_host for plane in trace.planes]))
     host, time = of_plane[trace.plane_id[rows]], trace.nesting.self_ps[rows].astype(np.float64)
     every = np.bincount(host, weights=time, minlength=n_hosts)
@@ -119,9 +119,8 @@ def _serving_ratio(trace: Trace, of_plane: Int64, n_hosts: int) -> Float64:
     return np.where(every > 0, serving / np.maximum(every, 1.0), 0.0)
 
 
-def _serving_kinds(names: list[str]) -> list[int]:
+def _serving_kinds(names: list[str], parsed: OpNames) -> list[int]:
     """0 for what is no op, 1 for an op, 2 for one on variables."""
-    parsed = parse_op_names(names)
     kinds = []
     for name, category, kind in zip(names, parsed.category.tolist(), parsed.type, strict=True):
         is_op = category == OpCategory.TENSORFLOW and ":" in name

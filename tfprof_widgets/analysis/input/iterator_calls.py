@@ -12,6 +12,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_graph import nearest_marked
+from ..base.event_names import by_name
 from ..base.matching import dense_codes, match_in_time
 
 PREFIX = "Iterator:"
@@ -69,9 +70,9 @@ def find_calls(trace: Trace) -> IteratorCalls:
     its `parent_id`; a call whose element nobody took is linked to the consumer's call that was going on when it ended; an
     element is linked to one consumer. The first three carry `is_extra_link`.
     """
-    is_name = np.array([text.startswith(PREFIX) for text in trace.strings], np.bool_)
     is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     event = np.flatnonzero(is_host & trace.has_stat("id"))
+    is_name = by_name(trace, lambda names: [name.startswith(PREFIX) for name in names], np.bool_, among=event)
     event = event[is_name[trace.name_id[event]]]
     columns = _Columns(
         event=event,
@@ -82,8 +83,8 @@ def find_calls(trace: Trace) -> IteratorCalls:
         has_parent_key=trace.has_stat("parent_id")[event],
     )
     parent, is_extra = _link(trace, columns)
-    is_root_text = np.array([is_root_name(text) for text in trace.strings], np.bool_)
-    is_root = is_root_text[trace.name_id[event]] if len(event) else np.empty(0, np.bool_)
+    is_root = by_name(trace, lambda names: [is_root_name(name) for name in names], np.bool_, among=event)
+    is_root = is_root[trace.name_id[event]]
     epoch = np.where(is_root, _epochs(trace, columns), 0)
     return IteratorCalls(
         event=event,

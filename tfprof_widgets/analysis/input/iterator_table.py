@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -44,7 +46,7 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
     critical = _critical(usage)
     event_names = _event_names(trace, usage)
     # One turn per node in what follows.
-    params = [{k: v for k, v in trace.stats_of(event).items() if k not in _NOT_PARAMS} for event in last_call.tolist()]
+    params = [{k: v for k, v in stats.items() if k not in _NOT_PARAMS} for stats in trace.stats_of_each(last_call)]
     long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
     short = [short_name(text) for text in long_names]
     columns = {
@@ -75,9 +77,24 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
 
 def slowest_below(iterators: pd.DataFrame, row: int) -> list[int]:
     """The rows of the iterators below one, the nearest first, along the one that took longest of each."""
+    return chain_below(slowest_inputs(iterators), row)
+
+
+def slowest_inputs(iterators: pd.DataFrame) -> Int64:
+    """For each iterator the row of that which took longest of those it takes its elements from, -1 for none."""
+    parent, total_ms = iterators["parent_id"].to_numpy(np.int64), iterators["total_time_ms"].to_numpy(np.float64)
+    found = np.full(len(parent), -1, np.int64)
+    order = np.lexsort((-total_ms, parent))
+    order = order[parent[order] >= 0]
+    above, first = np.unique(parent[order], return_index=True)
+    found[above] = order[first]
+    return found
+
+
+def chain_below(slowest_input: Int64, row: int) -> list[int]:
+    """`slowest_below`, given the result of `slowest_inputs`."""
     rows: list[int] = []
-    while not (below := iterators[iterators["parent_id"] == row]).empty:  # one turn per level of the graph
-        row = int(below["id"].iloc[int(below["total_time_ms"].to_numpy().argmax())])
+    while (row := int(slowest_input[row])) >= 0:  # one turn per level of the graph
         rows.append(row)
     return rows
 
@@ -114,48 +131,84 @@ def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, is_prefetch: list[bo
     candidate = np.flatnonzero(fills | (critical & (wait > 0)))
     order = candidate[np.lexsort((candidate, -cost[candidate], pipeline[candidate]))]
     _, first = np.unique(pipeline[order], return_index=True)
+    busy = _Busy.of(usage)
     for node in order[first].tolist():  # one turn per pipeline
-        busy = _busy_meanwhile(usage, node) if is_prefetch[node] else -1
-        found[busy if busy >= 0 else node] = True
+        instead = busy.meanwhile(node) if is_prefetch[node] else -1
+        found[instead if instead >= 0 else node] = True
     return found
 
 
-def _busy_meanwhile(usage: Usage, prefetch: int) -> int:
-    """The iterator below a prefetch that is the cost of waiting in it, -1 where the prefetch's thread was mostly idle.
+@dataclass(frozen=True)
+class _Busy:
+    """What the thread of a prefetch did while root calls waited in it."""
 
-    On a busy machine the thread that fills a buffer and the one that empties it compete for the processor, so that a call of
-    a prefetch may take long although its element was ready: it waits for what the other thread does, which is what must
-    become cheaper. Of all the time for which root calls waited in the prefetch itself, its thread must have worked on other
-    elements for at least half; the iterator is then the one below the prefetch with the largest self time.
-    """
-    own = np.flatnonzero((usage.node == prefetch) & usage.is_counted & (usage.waits.window_ps > 0))
-    feeding = np.flatnonzero(usage.nodes.parent[usage.node] == prefetch)
-    wait_ps = int(usage.waits.wait_ps[own].sum())
-    if not len(feeding) or wait_ps <= 0:
-        return -1
-    start, end = usage.start_ps, usage.start_ps + usage.duration_ps
-    overlap = Stretches.of(start[feeding], end[feeding]).within(start[own], end[own])
-    waited_for = usage.waits.window_ps[own] - usage.waits.wait_ps[own]
-    if int(np.maximum(overlap - waited_for, 0).sum()) < _MEANWHILE * wait_ps:
-        return -1
-    below = _below(usage.nodes.parent, prefetch)
-    self_ps = sum_by(usage.node, usage.waits.self_ps, usage.n_nodes)
-    return int(np.argmax(np.where(below, self_ps, -1)))
+    usage: Usage
+    self_ps: Int64
+    """Of each node."""
+    by_node: Int64
+    """The calls ordered by node."""
+    first: Int64
+    """Where in `by_node` those of each node begin, and where the last ones end."""
+
+    @classmethod
+    def of(cls, usage: Usage) -> _Busy:
+        by_node = np.argsort(usage.node, kind="stable")
+        first = np.searchsorted(usage.node[by_node], np.arange(usage.n_nodes + 1))
+        return cls(usage, sum_by(usage.node, usage.waits.self_ps, usage.n_nodes), by_node, first)
+
+    def meanwhile(self, prefetch: int) -> int:
+        """The iterator below a prefetch that is the cost of waiting in it, -1 where the prefetch's thread was mostly idle.
+
+        On a busy machine the thread that fills a buffer and the one that empties it compete for the processor, so that a
+        call of a prefetch may take long although its element was ready: it waits for what the other thread does, which is
+        what must become cheaper. Of all the time for which root calls waited in the prefetch itself, its thread must have
+        worked on other elements for at least half; the iterator is then the one below the prefetch with the largest self
+        time.
+        """
+        usage, nodes = self.usage, self._of_pipeline(prefetch)
+        own = self._calls_of([prefetch])
+        own = own[usage.is_counted[own] & (usage.waits.window_ps[own] > 0)]
+        feeding = self._calls_of((nodes.start + np.flatnonzero(usage.nodes.parent[nodes] == prefetch)).tolist())
+        wait_ps = int(usage.waits.wait_ps[own].sum())
+        if not len(feeding) or wait_ps <= 0:
+            return -1
+        start_ps, duration_ps = usage.start_ps, usage.duration_ps
+        thread = Stretches.of(start_ps[feeding], start_ps[feeding] + duration_ps[feeding])
+        overlap = thread.within(start_ps[own], start_ps[own] + duration_ps[own])
+        waited_for = usage.waits.window_ps[own] - usage.waits.wait_ps[own]
+        if int(np.maximum(overlap - waited_for, 0).sum()) < _MEANWHILE * wait_ps:
+            return -1
+        below = _below(usage.nodes.parent[nodes] - nodes.start, prefetch - nodes.start)
+        found: int = nodes.start + int(np.argmax(np.where(below, self.self_ps[nodes], -1)))
+        return found
+
+    def _of_pipeline(self, node: int) -> slice:
+        """The nodes of the same pipeline, which stand together."""
+        pipeline = self.usage.nodes.pipeline
+        return slice(*np.searchsorted(pipeline, [pipeline[node], pipeline[node] + 1]).tolist())
+
+    def _calls_of(self, nodes: list[int]) -> Int64:
+        """The calls of some nodes, in the order of the trace."""
+        return np.sort(
+            np.concatenate([self.by_node[:0], *(self.by_node[slice(*self.first[k : k + 2])] for k in nodes)])
+        )
 
 
 def _below(parent: Int64, node: int) -> Bool:
     """Which nodes lie below one; a node stands after its consumer."""
     found = np.zeros(len(parent), np.bool_)
-    for k in range(node + 1, len(parent)):  # one turn per iterator of the graph
+    for k in range(node + 1, len(parent)):  # one turn per iterator of a pipeline
         found[k] = parent[k] == node or (parent[k] >= 0 and found[parent[k]])
     return found
 
 
 def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
     """For each node the distinct names of its events."""
-    pairs = pd.DataFrame({"node": usage.node, "name": trace.name_id[usage.calls.event]}).drop_duplicates()
-    groups = pairs.sort_values(["node", "name"]).groupby("node")["name"]
-    return [tuple(trace.strings[i] for i in ids) for _, ids in groups]
+    n_names = max(len(trace.strings), 1)
+    pairs = np.unique(usage.node * n_names + trace.name_id[usage.calls.event])
+    ends = np.searchsorted(pairs, np.arange(usage.n_nodes + 1) * n_names).tolist()
+    names = [trace.strings[i] for i in (pairs % n_names).tolist()]
+    return [tuple(names[low:high]) for low, high in itertools.pairwise(ends)]
 
 
 _PARALLELISM = ("parallelism", "num_parallel_calls")

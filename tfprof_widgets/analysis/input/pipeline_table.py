@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int64, StatValue, Trace
+from ...trace.trace import Float64, Int64, Trace
 from ..base.matching import sum_by
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_MS, PS_PER_US, US_PER_MS
 from ..base.wording import plural
 from ..columns.registry import TABLES
-from .iterator_table import FILL_SHARE, slowest_below
+from .iterator_table import FILL_SHARE, chain_below, slowest_inputs
 from .pipeline_executions import SLOW_CALL_PS
 from .pipeline_usage import Usage
 from .suggestions import NOTHING, Place, suggest
 
+_Row = dict[Hashable, Any]
+"""A row of a table by its columns."""
 PIPELINE_TYPES: Types = TABLES["input_pipeline.pipelines"].types
 SLOWEST_TYPES: Types = {
     "host": object,
@@ -31,19 +35,26 @@ SLOWEST_TYPES: Types = {
 
 def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
     """One row per pipeline; the columns are told in `Pipelines.pipelines`."""
-    names, root_calls = _names(usage), _root_calls(usage)
-    bottleneck = np.full(usage.nodes.n_pipelines, -1, np.int64)
+    n, of_node = usage.nodes.n_pipelines, usage.nodes.pipeline
     found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())
-    bottleneck[usage.nodes.pipeline[found]] = found
-    rows = []
-    for k in range(usage.nodes.n_pipelines):  # one turn per pipeline
-        roots = root_calls[k]
-        latency, counted = usage.duration_ps[roots], usage.duration_ps[roots[usage.is_counted[roots]]]
-        row = {"id": k, "name": names[k], "host": usage.host[k], "is_device": bool(usage.nodes.is_device[k])}
-        row |= _latencies(latency, counted)
-        row["fill_time_ms"] = float(iterators["fill_time_ms"][iterators["pipeline"] == k].sum())
-        rows.append(row | _held_up_by(iterators, int(bottleneck[k]), row, counted))
-    return typed_table(rows, PIPELINE_TYPES)
+    bottleneck = np.full(n, -1, np.int64)
+    bottleneck[of_node[found]] = found
+    frame = pd.DataFrame(
+        {"id": np.arange(n), "name": _names(usage), "host": usage.host, "is_device": usage.nodes.is_device}
+    )
+    latencies = _Latencies.of(usage)
+    fill_ms = np.bincount(of_node, iterators["fill_time_ms"].to_numpy(np.float64), minlength=n)
+    frame = frame.assign(**latencies.columns(), fill_time_ms=fill_ms)
+    held_up = _HeldUp.of(iterators, of_node, n)
+    rows = zip(
+        frame.to_dict("records"),
+        bottleneck.tolist(),
+        latencies.n_counted.tolist(),
+        latencies.counted_ps.tolist(),
+        strict=True,
+    )
+    told = [held_up.by(row, pipeline, n_counted, counted_ps) for pipeline, row, n_counted, counted_ps in rows]
+    return frame.join(pd.DataFrame(told))[list(PIPELINE_TYPES)]
 
 
 def _root_calls(usage: Usage) -> list[Int64]:
@@ -61,60 +72,107 @@ def _names(usage: Usage) -> list[str]:
     return [f"{kind}:{k}" for kind, k in zip(kinds, number.tolist(), strict=True)]
 
 
-def _latencies(latency: Int64, counted: Int64) -> dict[str, object]:
-    n, total = len(latency), int(latency.sum())
-    return {
-        "n_calls": n,
-        "n_slow_calls": int((latency > SLOW_CALL_PS).sum()),
-        "total_time_ms": total / PS_PER_MS,
-        "avg_latency_us": (total // n) / PS_PER_US if n else 0.0,
-        "min_latency_us": int(latency.min()) / PS_PER_US if n else 0.0,
-        "max_latency_us": int(latency.max()) / PS_PER_US if n else 0.0,
-        "startup_time_ms": (total - int(counted.sum())) / PS_PER_MS,
-        "steady_latency_us": float(counted.mean()) / PS_PER_US if len(counted) else 0.0,
-    }
+@dataclass(frozen=True)
+class _Latencies:
+    """What the calls of the outermost iterator of each pipeline took."""
 
+    n_calls: Int64
+    n_slow: Int64
+    total_ps: Int64
+    min_ps: Int64
+    max_ps: Int64
+    n_counted: Int64
+    """How many of them count for the bottleneck, and how long those took."""
+    counted_ps: Int64
 
-def _held_up_by(iterators: pd.DataFrame, row: int, pipeline: dict[str, object], counted: Int64) -> dict[str, object]:
-    """The columns about the bottleneck of one pipeline."""
-    if row < 0:
-        summary = f"{pipeline['name']}: no call of its outermost iterator ended during the capture; capture more steps."
-        advice, name, wait_ms = NOTHING, "", 0.0
-    else:
-        entry = iterators.iloc[row]
-        name = str(entry["long_name"])
-        wait_ms, summary = _cost(iterators, entry, cast("float", pipeline["total_time_ms"]), counted)
-        params = cast("dict[str, StatValue]", entry["params"])
-        place = Place(
-            is_device=bool(pipeline["is_device"]), inputs=tuple(iterators["name"].iloc[slowest_below(iterators, row)])
+    @classmethod
+    def of(cls, usage: Usage) -> _Latencies:
+        n, roots = usage.nodes.n_pipelines, np.flatnonzero(usage.is_root)
+        pipeline, took = usage.pipeline[roots], usage.duration_ps[roots]
+        shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+        np.minimum.at(shortest, pipeline, took)
+        np.maximum.at(longest, pipeline, took)
+        counted, is_slow = usage.is_counted[roots], took > SLOW_CALL_PS
+        n_calls, n_slow, n_counted = (
+            np.bincount(part, minlength=n) for part in (pipeline, pipeline[is_slow], pipeline[counted])
         )
-        # Below 50 us a call the pipeline keeps up, whatever its largest part is.
-        is_slow = float(counted.mean()) > SLOW_CALL_PS or wait_ms == entry["fill_time_ms"]
-        advice = suggest(str(entry["name"]), params, place) if is_slow else NOTHING
-    return {
-        "bottleneck": row,
-        "bottleneck_name": name,
-        "bottleneck_time_ms": wait_ms,
-        "suggestion": advice.text,
-        "suggestion_code": advice.code,
-        "summary": summary,
-    }
+        total, of_counted = sum_by(pipeline, took, n), sum_by(pipeline[counted], took[counted], n)
+        return cls(n_calls, n_slow, total, np.where(n_calls, shortest, 0), longest, n_counted, of_counted)
+
+    def columns(self) -> dict[str, Int64 | Float64]:
+        """Those of the table."""
+        return {
+            "n_calls": self.n_calls,
+            "n_slow_calls": self.n_slow,
+            "total_time_ms": self.total_ps / PS_PER_MS,
+            "avg_latency_us": self.total_ps // np.maximum(self.n_calls, 1) / PS_PER_US,
+            "min_latency_us": self.min_ps / PS_PER_US,
+            "max_latency_us": self.max_ps / PS_PER_US,
+            "startup_time_ms": (self.total_ps - self.counted_ps) / PS_PER_MS,
+            "steady_latency_us": self.counted_ps / np.maximum(self.n_counted, 1) / PS_PER_US,
+        }
 
 
-def _cost(iterators: pd.DataFrame, entry: pd.Series, whole_ms: float, counted: Int64) -> tuple[float, str]:
-    """How long the training waited because of a bottleneck, and a sentence that says why."""
-    fill_ms, wait_ms, total_ms = float(entry["fill_time_ms"]), float(entry["wait_time_ms"]), counted.sum() / PS_PER_MS
-    if fill_ms > FILL_SHARE * whole_ms:
-        part = f"{time_text(US_PER_MS * fill_ms)} of the {time_text(US_PER_MS * whole_ms)}"
-        summary = f"{entry['name']} fills its buffer before the first batch: {part} that the training waited for data."
-        return fill_ms, summary
-    on_path = iterators["on_critical_path"] & (iterators["pipeline"] == entry["pipeline"])
-    most_ms = float(iterators.loc[on_path, "wait_time_ms"].max())
-    n_calls = plural(len(counted), "call")
-    part = f"{time_text(US_PER_MS * most_ms)} of {time_text(US_PER_MS * total_ms)} in {n_calls}"
-    if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `iterator_table`
-        return most_ms, f"{entry['name']} kept the processor busy while the training waited in a prefetch: {part}."
-    return wait_ms, f"{entry['name']} accounts for {100 * wait_ms / total_ms:.0f} % of the wait for data: {part}."
+@dataclass(frozen=True)
+class _HeldUp:
+    """Says what holds a pipeline up."""
+
+    iterators: list[_Row]
+    """The rows of the table, as far as they are needed here."""
+    slowest_input: Int64
+    most_ms: Float64
+    """For each pipeline the longest `wait_time_ms` on its critical path."""
+
+    @classmethod
+    def of(cls, iterators: pd.DataFrame, of_node: Int64, n_pipelines: int) -> _HeldUp:
+        on_path = np.flatnonzero(iterators["on_critical_path"].to_numpy(np.bool_))
+        most_ms = np.full(n_pipelines, np.nan)
+        np.fmax.at(most_ms, of_node[on_path], iterators["wait_time_ms"].to_numpy(np.float64)[on_path])
+        rows = iterators[["name", "long_name", "params", "wait_time_ms", "fill_time_ms"]].to_dict("records")
+        return cls(rows, slowest_inputs(iterators), most_ms)
+
+    def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
+        """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
+        if row < 0:
+            summary = (
+                f"{pipeline['name']}: no call of its outermost iterator ended during the capture; capture more steps."
+            )
+            advice, name, wait_ms = NOTHING, "", 0.0
+        else:
+            entry = self.iterators[row]
+            name = str(entry["long_name"])
+            wait_ms, summary = self._cost(entry, pipeline, n_counted, counted_ps)
+            params = entry["params"]
+            inputs = tuple(str(self.iterators[one]["name"]) for one in chain_below(self.slowest_input, row))
+            place = Place(is_device=bool(pipeline["is_device"]), inputs=inputs)
+            # Below 50 us a call the pipeline keeps up, whatever its largest part is.
+            is_slow = counted_ps > SLOW_CALL_PS * n_counted or wait_ms == entry["fill_time_ms"]
+            advice = suggest(str(entry["name"]), params, place) if is_slow else NOTHING
+        return {
+            "bottleneck": row,
+            "bottleneck_name": name,
+            "bottleneck_time_ms": wait_ms,
+            "suggestion": advice.text,
+            "suggestion_code": advice.code,
+            "summary": summary,
+        }
+
+    def _cost(self, entry: _Row, pipeline: _Row, n_counted: int, counted_ps: int) -> tuple[float, str]:
+        """How long the training waited because of a bottleneck, and a sentence that says why."""
+        fill_ms, wait_ms = entry["fill_time_ms"], entry["wait_time_ms"]
+        whole_ms, total_ms = pipeline["total_time_ms"], counted_ps / PS_PER_MS
+        if fill_ms > FILL_SHARE * whole_ms:
+            part = f"{time_text(US_PER_MS * fill_ms)} of the {time_text(US_PER_MS * whole_ms)}"
+            summary = (
+                f"{entry['name']} fills its buffer before the first batch: {part} that the training waited for data."
+            )
+            return fill_ms, summary
+        most_ms = float(self.most_ms[pipeline["id"]])
+        n_calls = plural(n_counted, "call")
+        part = f"{time_text(US_PER_MS * most_ms)} of {time_text(US_PER_MS * total_ms)} in {n_calls}"
+        if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `iterator_table`
+            return most_ms, f"{entry['name']} kept the processor busy while the training waited in a prefetch: {part}."
+        return wait_ms, f"{entry['name']} accounts for {100 * wait_ms / total_ms:.0f} % of the wait for data: {part}."
 
 
 def time_text(microseconds: float) -> str:

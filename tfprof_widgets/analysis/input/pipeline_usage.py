@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
+from ..base.event_names import by_name
 from ..base.matching import sum_by
 from .iterator_calls import IteratorCalls, base_name, short_name
 from .iterator_nodes import IteratorNodes
@@ -75,10 +76,14 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
 
 def _fill_times(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: IteratorNodes) -> Int64:
     """How long each shuffle was waited for in calls that fetched more than one element: those that fill its buffer."""
-    is_shuffle = np.array([base_name(short_name(text)) in _SHUFFLES for text in trace.strings], np.bool_)
+    is_shuffle = by_name(trace, _are_shuffles, np.bool_, among=calls.event)
     fetched = np.bincount(calls.parent[calls.parent >= 0], minlength=len(calls.event))
     fills = is_shuffle[trace.name_id[calls.event]] & (fetched > 1)
     return sum_by(nodes.node_of_call[fills], waits.window_ps[fills], len(nodes.parent))
+
+
+def _are_shuffles(names: list[str]) -> list[bool]:
+    return [base_name(short_name(name)) in _SHUFFLES for name in names]
 
 
 def _is_first(iterator: Int64, start_ps: Int64, is_root: Bool) -> Bool:

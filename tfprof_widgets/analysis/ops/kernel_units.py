@@ -22,15 +22,15 @@ from ..xla.hlo_units import HloExecutions
 
 _NVIDIA, _AMD = "Nvidia", "AMD"
 _NO_TENSOR_CORE = re.compile(
-    r"ffma|simt|wgrad_alg0|gemv|winograd|splitkreduce|reducesplitk|nchwtonhwc|convertTensor|init_device_workspace", re.I
+    r"ffma|simt|wgrad_alg0|gemv|winograd|splitkreduce|reducesplitk|nchwtonhwc|converttensor|init_device_workspace"
 )
-"""Kernels beside a product, or that make it on ordinary cores, whatever else their names say."""
+"""Kernels beside a product, or that make it on ordinary cores, whatever else their names say. Like all that follow but those
+of AMD, of `nvjet` and `xmma` and of shapes, for names in small letters: `re` takes five times as long to ignore the case."""
 _NO_NUMBERS = re.compile(r"init_device_workspace")
 """Kernels that write none of the numbers that their op allocates."""
-_NOT_COMPUTE = re.compile(r"mem(?:cpy|set)", re.I)
+_NOT_COMPUTE = re.compile(r"mem(?:cpy|set)")
 _TENSOR_CORE = re.compile(
-    r"tensorop|[hsdicz](?:884|1688|8816|16816|16832)|16816|hmma|imma|dmma|wgmma|tma[gu]mma|tcgen05|flash|fmha|sdpa",
-    re.I,
+    r"tensorop|[hsdicz](?:884|1688|8816|16816|16832)|16816|hmma|imma|dmma|wgmma|tma[gu]mma|tcgen05|flash|fmha|sdpa"
 )
 """From Volta's `h884` to Blackwell's `TmaUmma`; `sm100_tensorop` and `nvjet_sm100` need no rule of their own."""
 _MATRIX_CORE = re.compile(r"xdl|mfma|gtcx|_MI\d+x\d+|wmma")
@@ -42,10 +42,10 @@ _TYPE = r"(?:tf32|bf16|f16|f32|f64|e4m3|e5m2|[iu]\d+)"
 _XMMA_TYPES = re.compile(rf"_{_TYPE}{_TYPE}(?=_)")
 """Of A and B, then of C and D, such as `_bf16bf16_bf16f32`; some name the inner type last, as `_f32f32_tf32f32`."""
 _SIXTEEN = re.compile(
-    r"half(?!_?pixel)|fp16|bf16|float16|DF16|(?<![a-z])f16|fp8|e\dm\d|_(?:F8|B8|I8|[HB](?:HS|SS|HH|BS|BB|B|H)_)", re.I
+    r"half(?!_?pixel)|fp16|bf16|float16|df16|(?<![a-z])f16|fp8|e\dm\d|_(?:f8|b8|i8|[hb](?:hs|ss|hh|bs|bb|b|h)_)"
 )
-_SIXTY_FOUR = re.compile(r"[dz](?:884|1688|16816)|dmma|f64|double", re.I)
-_THIRTY_TWO = re.compile(r"f32|tfloat32|s1688", re.I)
+_SIXTY_FOUR = re.compile(r"[dz](?:884|1688|16816)|dmma|f64|double")
+_THIRTY_TWO = re.compile(r"f32|tfloat32|s1688")
 _PRODUCTS = ("dot", "convolution")
 _F16, _F32, _F64, _BF16 = 10, 11, 12, 16
 _WIDE = (4, 5, 8, 9, _F64, 15, 18)
@@ -60,23 +60,24 @@ _DT_WIDE, _DT_SIXTEEN = (1, 2), (14, 19)
 
 def unit_of_name(kernel: str) -> ComputeUnit:
     """What the kernel of this name computes on; unknown where its name tells neither Tensor Cores nor 16 bits."""
-    if not _NO_TENSOR_CORE.search(kernel):
+    small = kernel.lower()
+    if not _NO_TENSOR_CORE.search(small):
         if "xmma_" in kernel:
-            return _xmma_unit(kernel)
+            return _xmma_unit(kernel, small)
         if (jet := _NVJET.search(kernel)) is not None:
             return _NVJET_TYPES.get(jet[1], ComputeUnit.TENSOR_16)
-        if _TENSOR_CORE.search(kernel) or "tfloat32_t" in kernel:
-            return _tensor_unit(kernel)
+        if _TENSOR_CORE.search(small) or "tfloat32_t" in kernel:
+            return _tensor_unit(small)
         if _MATRIX_CORE.search(kernel):
-            return ComputeUnit.TENSOR_16 if _SIXTEEN.search(kernel) else ComputeUnit.TENSOR_OTHER
-    return ComputeUnit.VECTOR_16 if _SIXTEEN.search(kernel) else ComputeUnit.UNKNOWN
+            return ComputeUnit.TENSOR_16 if _SIXTEEN.search(small) else ComputeUnit.TENSOR_OTHER
+    return ComputeUnit.VECTOR_16 if _SIXTEEN.search(small) else ComputeUnit.UNKNOWN
 
 
-def _xmma_unit(kernel: str) -> ComputeUnit:
+def _xmma_unit(kernel: str, small: str) -> ComputeUnit:
     """Kernels `xmma` of cuDNN and cuBLAS say the types of their operands."""
     types = "".join(_XMMA_TYPES.findall(kernel))
     if not types:
-        return _tensor_unit(kernel)
+        return _tensor_unit(small)
     if "tf32" in types:
         return ComputeUnit.TENSOR_TF32
     if "f64" in types:
@@ -84,12 +85,12 @@ def _xmma_unit(kernel: str) -> ComputeUnit:
     return ComputeUnit.TENSOR_16 if re.search(r"f16|e\dm\d|[iu][48]", types) else ComputeUnit.VECTOR_32
 
 
-def _tensor_unit(kernel: str) -> ComputeUnit:
-    if _SIXTEEN.search(kernel):
+def _tensor_unit(small: str) -> ComputeUnit:
+    if _SIXTEEN.search(small):
         return ComputeUnit.TENSOR_16
-    if _SIXTY_FOUR.search(kernel):
+    if _SIXTY_FOUR.search(small):
         return ComputeUnit.TENSOR_OTHER
-    return ComputeUnit.TENSOR_TF32 if _THIRTY_TWO.search(kernel) else ComputeUnit.TENSOR_16
+    return ComputeUnit.TENSOR_TF32 if _THIRTY_TWO.search(small) else ComputeUnit.TENSOR_16
 
 
 def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
@@ -101,16 +102,20 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     """
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
     is_kernel = on_stream(trace) & (trace.has_stat("correlation_id") | trace.has_stat("kernel_details"))
-    is_kernel &= ~named_like(trace, _NOT_COMPUTE) & _by_plane(trace, (_NVIDIA, _AMD))
+    is_kernel &= _by_plane(trace, (_NVIDIA, _AMD))
     is_kernel &= ~trace.has_stat("cuda_graph_exec_id")  # a whole CUDA graph, of whose kernels nothing is told
     rows = np.flatnonzero(is_kernel)
+    rows = rows[~_named(trace, rows, _NOT_COMPUTE)]
     if not len(rows):
         return units
-    found = by_name(trace, lambda names: [unit_of_name(name) for name in names], np.uint8)[trace.name_id[rows]]
+    found = by_name(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[
+        trace.name_id[rows]
+    ]
     instruction = _instructions(trace, rows, hlo)
-    made = _products(
-        trace, rows, hlo.units.modules, np.where(named_like(trace, _NO_TENSOR_CORE)[rows], -1, instruction)
-    )
+    of_hlo = np.flatnonzero(instruction >= 0)
+    product = instruction.copy()
+    product[of_hlo[_named(trace, rows[of_hlo], _NO_TENSOR_CORE)]] = -1
+    made = _products(trace, rows, hlo.units.modules, product)
     is_product, is_amd = made != ComputeUnit.UNKNOWN, _by_plane(trace, (_AMD,))[rows]
     found = np.where(is_product & ~is_amd, made, found)
     # Whether matrix cores of AMD made a product only its kernel's name tells.
@@ -122,6 +127,13 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
         width = np.where(told == ComputeUnit.UNKNOWN, width, told)
     units[rows] = np.where(is_told, found, width)
     return units
+
+
+def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
+    """For some events whether their name, in small letters, holds the pattern."""
+    held = by_name(trace, lambda names: [bool(pattern.search(name.lower())) for name in names], np.bool_, among=rows)
+    found: Bool = held[trace.name_id[rows]]
+    return found
 
 
 def _by_plane(trace: Trace, vendors: tuple[str, ...]) -> Bool:
@@ -225,5 +237,5 @@ def _allocated_widths(trace: Trace, rows: Int64) -> UInt8:
     is_known = (np.bincount(op[: len(events)], size, len(numbers)) > 0) & (np.array(list(numbers)) != "")
     width = np.where(more > 0, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
     found[:] = np.where(is_known, width, ComputeUnit.UNKNOWN)[op[len(events) :]]
-    found[named_like(trace, _NO_NUMBERS)[rows]] = ComputeUnit.UNKNOWN
+    found[named_like(trace, rows, _NO_NUMBERS)] = ComputeUnit.UNKNOWN
     return found

@@ -218,16 +218,21 @@ def _distinct(launches: list[Launch]) -> Int64:
 
 
 def _with_launches(frame: pd.DataFrame, launches: Sequence[Launch]) -> pd.DataFrame:
-    """Add what the launches of the rows say; `launch` itself is kept to sort by."""
-    return frame.assign(
-        launch=pd.Series([one._replace(occupancy_pct=0.0) for one in launches], dtype=object),
-        registers_per_thread=np.array([one.registers for one in launches], np.int64),
-        shared_memory_bytes=np.array([one.shared_memory_bytes for one in launches], np.int64),
-        block_dim=text_column(",".join(map(str, one.block)) for one in launches),
-        grid_dim=text_column(",".join(map(str, one.grid)) for one in launches),
-        # A float of 32 bits in XProf's message.
-        occupancy_pct=np.array([one.occupancy_pct for one in launches], np.float32).astype(np.float64),
+    """Add what the launches of the rows say, of which few are distinct; `launch` itself is kept to sort by."""
+    number: dict[Launch, int] = {}
+    of_row = [number.setdefault(one, len(number)) for one in launches]
+    said = pd.DataFrame(
+        {
+            "launch": pd.Series([one._replace(occupancy_pct=0.0) for one in number], dtype=object),
+            "registers_per_thread": np.array([one.registers for one in number], np.int64),
+            "shared_memory_bytes": np.array([one.shared_memory_bytes for one in number], np.int64),
+            "block_dim": text_column(",".join(map(str, one.block)) for one in number),
+            "grid_dim": text_column(",".join(map(str, one.grid)) for one in number),
+            # A float of 32 bits in XProf's message.
+            "occupancy_pct": np.array([one.occupancy_pct for one in number], np.float32).astype(np.float64),
+        }
     )
+    return frame.join(said.iloc[of_row].reset_index(drop=True))
 
 
 def _times_of(code: Int64, duration_ns: Int64, n: int) -> KernelTimes:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ...trace.nesting import nest
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
 from ..base.compute_units import ComputeUnit
+from ..base.event_names import parsed_names
 from ..base.grouping import Grouping, group_events
 from ..base.launches import Launches, compute_launches, tried_kernels
 from ..base.op_names import parse_op_names
@@ -215,7 +216,7 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
     candidate = on_host(trace) & ~trace.on_lines([line.is_derived for line in trace.lines])
     candidate[hlo.host_event] = False
     staged = trace.has_stat("_ipl_stage_id")
-    parsed = parse_op_names([trace.strings[i] for i in trace.used_names.tolist()])
+    parsed = parsed_names(trace)
     place = np.cumsum(np.bincount(trace.name_id, minlength=len(trace.strings)) > 0) - 1
     code = np.where(candidate & ~staged, place[trace.name_id], -1)
     code[code >= 0] = np.where(parsed.is_op, np.arange(len(parsed.name)), -1)[code[code >= 0]]

@@ -26,7 +26,8 @@ _WIDE = (12, 18)
 def of_other_width(trace: Trace, occurrences: Occurrences, rows: Int64) -> tuple[Bool, Bool]:
     """For some executions whether the kernel is one of a product of 8 bits or fewer, by its name; and whether the op computes in
     such a width or on 64 bits, by its program, or without one on 64 bits by the name of its kernel."""
-    narrow, wide = (named_like(trace, pattern)[occurrences.event[rows]] for pattern in (_EIGHT_BITS, _SIXTY_FOUR_BITS))
+    event = occurrences.event[rows]
+    narrow, wide = (named_like(trace, event, pattern) for pattern in (_EIGHT_BITS, _SIXTY_FOUR_BITS))
     unit = occurrences.op[rows] - occurrences.n_ops
     instruction = np.append(occurrences.hlo.instruction, -1)[np.where(unit >= 0, unit, -1)]
     ran, place = np.unique(instruction, return_inverse=True)

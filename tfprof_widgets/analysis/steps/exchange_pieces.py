@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_names import by_name
-from ..base.op_names import OpCategory, parse_op_names
+from ..base.event_names import by_op_name
+from ..base.op_names import OpCategory, OpNames
 from .exchanges import find_exchanges
 from .step_pieces import resolve
 from .step_spans import SpanType, on_host
@@ -41,12 +41,13 @@ def exchange_pieces(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64
 
 def computes_on_host(trace: Trace, types: UInt8) -> Bool:
     """For each event whether it is an op that computes on a host: no exchange, and no call of the runtime."""
-    is_op = by_name(trace, _are_ops, np.bool_)
-    found: Bool = (types == SpanType.HOST_COMPUTE) & is_op[trace.name_id] & on_host(trace)
+    host = on_host(trace)
+    is_op = by_op_name(trace, _are_ops, np.bool_, among=host)
+    found: Bool = (types == SpanType.HOST_COMPUTE) & is_op[trace.name_id] & host
     return found
 
 
-def _are_ops(names: list[str]) -> list[bool]:
+def _are_ops(names: list[str], parsed: OpNames) -> list[bool]:
     """Names with a type, `dense/MatMul:MatMul`: without one, every call of the runtime would be an op."""
-    category = parse_op_names(names).category.tolist()
-    return [one == OpCategory.TENSORFLOW and ":" in name for name, one in zip(names, category, strict=True)]
+    kinds = zip(names, parsed.category.tolist(), strict=True)
+    return [one == OpCategory.TENSORFLOW and ":" in name for name, one in kinds]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_names import by_name
+from ..base.event_names import by_name, by_op_name
 from ..base.matching import match_in_time
-from ..base.op_names import OpCategory, parse_op_names
+from ..base.op_names import OpCategory, OpNames
 
 EXCHANGE_KINDS = ("collective", "send", "receive")
 COLLECTIVE, SEND, RECEIVE = range(len(EXCHANGE_KINDS))
@@ -62,8 +62,9 @@ def find_exchanges(trace: Trace) -> Exchanges:
     `_Send` and `_Recv` count only between tasks: between the devices of one host they are copies. TensorFlow notes no event
     for the time in which a `_Recv` waits; it is the time from the start of the op to its end, which are two events.
     """
-    kinds = by_name(trace, _kinds_of, np.uint8)[trace.name_id]
-    rows = np.flatnonzero((kinds < len(EXCHANGE_KINDS)) & trace.on_planes([plane.is_host for plane in trace.planes]))
+    on_host = trace.on_planes([plane.is_host for plane in trace.planes])
+    kinds = by_op_name(trace, _kinds_of, np.uint8, among=on_host)[trace.name_id]
+    rows = np.flatnonzero((kinds < len(EXCHANGE_KINDS)) & on_host)
     rows = rows[(kinds[rows] != SEND) | _leaves_task(trace, rows)]
     begin, end_ps, names = _waits(trace, rows[kinds[rows] == SEND])
     event = np.append(rows, begin)
@@ -81,9 +82,8 @@ def _are_sends(names: list[str]) -> list[bool]:
     return [name.endswith(":_Send") for name in names]
 
 
-def _kinds_of(names: list[str]) -> list[int]:
+def _kinds_of(names: list[str], parsed: OpNames) -> list[int]:
     """The kind of exchange that each name stands for, beyond the last one for none."""
-    parsed = parse_op_names(names)
     found = []
     for name, category, kind in zip(names, parsed.category.tolist(), parsed.type, strict=True):
         if is_collective(category, kind):

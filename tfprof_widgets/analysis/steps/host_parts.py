@@ -11,8 +11,8 @@ import numpy as np
 
 from ...trace.trace import Bool, Trace, UInt8
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name
-from ..base.op_names import OpCategory, parse_op_names
+from ..base.event_names import by_name, by_op_name
+from ..base.op_names import OpCategory, OpNames
 from .categories import Part
 from .launch_pieces import launches_below
 from .step_spans import SpanType, on_host, sessions_with_device
@@ -43,7 +43,7 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
     """
     parts = np.full(trace.n_events, NONE, np.uint8)
     host = on_host(trace)
-    parts[host] = by_name(trace, _parts, np.uint8)[trace.name_id[host]]
+    parts[host] = by_op_name(trace, _parts, np.uint8, among=host)[trace.name_id[host]]
     with_device = sessions_with_device(trace)[trace.session_id]
     parts[(parts == Part.SYNC) & ~with_device] = NONE
     is_op = (parts == Part.HOST_COMPUTE) | (host & trace.has_stat("hlo_op") & ~with_device)
@@ -57,9 +57,8 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
     return parts
 
 
-def _parts(names: list[str]) -> list[int]:
-    categories = parse_op_names(names).category.tolist()
-    return [_part(name, category) for name, category in zip(names, categories, strict=True)]
+def _parts(names: list[str], parsed: OpNames) -> list[int]:
+    return [_part(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
 
 
 def _part(name: str, category: int) -> int:

@@ -13,10 +13,10 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace, UInt8
 from ..base.compute_units import in_16_bits
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name
+from ..base.event_names import by_name, by_op_name
 from ..base.grouping import Grouping
 from ..base.matching import same_key
-from ..base.op_names import COMPILATION, OpCategory, parse_op_names
+from ..base.op_names import COMPILATION, OpCategory, OpNames
 from .exchanges import is_collective, sends_to_other_tasks
 
 
@@ -92,17 +92,17 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     """
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
-    types[host] = by_name(trace, _host_types, np.uint8)[trace.name_id[host]]
+    types[host] = by_op_name(trace, _host_types, np.uint8, among=host)[trace.name_id[host]]
     types[sends_to_other_tasks(trace)] = SpanType.COLLECTIVES
     with_device = sessions_with_device(trace)
     if with_device.any():
         is_process = by_name(
-            trace, lambda names: [n.lower().startswith("executorstate::process") for n in names], np.bool_
+            trace, lambda names: [n.lower().startswith("executorstate::process") for n in names], np.bool_, among=host
         )
         has_correlation = trace.has_stat("correlation_id")
         launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
-        kinds = by_name(trace, _device_types, np.uint8)[trace.name_id]
+        kinds = by_op_name(trace, _device_types, np.uint8, among=stream)[trace.name_id]
         other = np.flatnonzero(stream & trace.names_matching(("MemcpyOther",)))
         kinds[other] = _other_copies(trace, other)
         kinds[(kinds == SpanType.COMPUTE_32) & in_16_bits(units)] = SpanType.COMPUTE_16
@@ -114,9 +114,8 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     return types
 
 
-def _host_types(names: list[str]) -> list[SpanType]:
-    categories = parse_op_names(names).category.tolist()
-    return [_host_type(name, category) for name, category in zip(names, categories, strict=True)]
+def _host_types(names: list[str], parsed: OpNames) -> list[SpanType]:
+    return [_host_type(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
 
 
 def _host_type(name: str, category: int) -> SpanType:
@@ -145,9 +144,8 @@ def _device_type(name: str, category: int) -> SpanType:
     return SpanType.COMPUTE_32
 
 
-def _device_types(names: list[str]) -> list[SpanType]:
-    categories = parse_op_names(names).category.tolist()
-    return [_device_type(name, category) for name, category in zip(names, categories, strict=True)]
+def _device_types(names: list[str], parsed: OpNames) -> list[SpanType]:
+    return [_device_type(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
 
 
 def _other_copies(trace: Trace, rows: Int64) -> UInt8:
@@ -181,7 +179,9 @@ def _is_named_marker(trace: Trace) -> Bool:
     """Names that mark a step by convention. A `tf.function` called `train_step` is one of them, here as in XProf: the time
     around the ops inside it counts as other, that is Python, not as host compute.
     """
-    named = by_name(trace, lambda names: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
+    named = by_name(
+        trace, lambda names: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_, among=on_host(trace)
+    )
     return np.asarray(named[trace.name_id])
 
 

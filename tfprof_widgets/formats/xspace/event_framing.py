@@ -23,6 +23,8 @@ _NOWHERE = 2**40
 _CHAIN_BYTES = 2**11
 _LOOKED_AT = 2**8
 """Bytes of each chain in which its first event is looked for."""
+_ID_BYTES = 4
+"""An id of so many bytes is found: those of 268 million metadata."""
 _MIN_BYTES = 2**20
 """Of less, protobuf is faster."""
 _RUN_UP = 8
@@ -91,9 +93,14 @@ def _starts(octets: UInt8, first: int, last: int) -> Int64:
     n = (last - first) // _CHAIN_BYTES - 1  # a chain begins in each stretch of so many bytes but the first and last
     begin = first + _CHAIN_BYTES
     stretch = octets[begin : begin + n * _CHAIN_BYTES].reshape(n, _CHAIN_BYTES)[:, :_LOOKED_AT]
-    looks_like = (stretch[:, :-5] == _EVENT) & (stretch[:, 2:-3] == _FIRST_FIELD)
-    # The offset comes next. Stats look alike but for this: they have no such field.
-    looks_like &= np.where(stretch[:, 3:-2] < _CONTINUED, stretch[:, 4:-1], stretch[:, 5:]) == _OFFSET
+    n_looked = _LOOKED_AT - _ID_BYTES - 3
+    octet = [stretch[:, k : k + n_looked] for k in range(_ID_BYTES + 4)]
+    looks_like = (octet[0] == _EVENT) & (octet[2] == _FIRST_FIELD)
+    # The offset comes after the id. Stats look alike but for this: they have no such field.
+    is_offset = octet[-1] == _OFFSET
+    for k in range(_ID_BYTES + 1, 2, -1):
+        is_offset = np.where(octet[k] < _CONTINUED, octet[k + 1] == _OFFSET, is_offset)
+    looks_like &= is_offset
     at = np.flatnonzero(looks_like.any(axis=1))
     at = begin + at * _CHAIN_BYTES + looks_like[at].argmax(axis=1)
     for _ in range(_RUN_UP):

@@ -1,0 +1,41 @@
+"""Properties of names: each name asked once, and only where it matters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.builders import event, line, plane, trace
+from tfprof_widgets.analysis.base.event_names import by_name, by_op_name, once, parsed_names
+from tfprof_widgets.trace.trace import Trace
+
+
+def drawn() -> Trace:
+    return trace(
+        plane("/host:CPU", line("main", event("a/MatMul:MatMul", 0, 9, s="told"), event("Run", 1, 2))),
+        plane("/device:GPU:0", line("stream", event("kernel", 2, 2), event("kernel", 5, 2))),
+    )
+
+
+def test_a_name_is_asked_once_and_a_text_that_names_no_event_never() -> None:
+    asked: list[str] = []
+    found = by_name(drawn(), lambda names: asked.extend(names) or [True] * len(names), np.bool_)
+    assert sorted(asked) == ["Run", "a/MatMul:MatMul", "kernel"]
+    assert found[drawn().name_id].all()
+    assert not found[drawn().string_ids["told"]]
+
+
+def test_among_some_events_only_their_names_are_asked() -> None:
+    one, asked = drawn(), list[str]()
+    found = by_op_name(
+        one, lambda names, parsed: asked.extend(names) or list(map(len, parsed.type)), np.int64, among=np.array([0, 2])
+    )
+    assert sorted(asked) == ["a/MatMul:MatMul", "kernel"]
+    assert found[one.name_id].tolist() == [6, 0, 0, 0]
+
+
+def test_what_is_kept_of_a_trace_is_found_once_for_each_trace() -> None:
+    one, other = drawn(), drawn()
+    assert parsed_names(one) is parsed_names(one)
+    n_events = once(lambda trace: [trace.n_events])
+    assert n_events(one) is n_events(one)
+    assert n_events(one) is not n_events(other)
