@@ -58,7 +58,9 @@ async function embedded(window: readonly [number, number]) {
 
 describe("a view that needs more than the first pack", () => {
   it("says that source lines and layers are read while they are, and who reads them", () => {
-    expect(waitingWords(["source_lines", "op_places"], 0, 2, true)).toBe("Reading source lines, layers and structure …");
+    expect(waitingWords(["source_lines", "op_places"], 0, 2, true)).toBe(
+      "Reading source lines, layers and structure …",
+    );
     expect(waitingWords(["layers"], 0, 1, false)).toMatch(/^Waiting for the kernel to read source lines/);
     expect(waitingWords(["memory"], 1, 2, true)).toBe("Loading: 1 of 2 parts are here.");
   });
