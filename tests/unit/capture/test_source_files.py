@@ -95,7 +95,7 @@ def test_a_text_that_was_written_later_is_not_taken_for_the_one_that_ran(tmp_pat
         linecache.clearcache()
         if kept:
             file.write_text(kept)
-            os.utime(file, ns=(ended_ns - 1, ended_ns - 1))
+            os.utime(file, ns=(ended_ns - 10**7,) * 2)
             linecache.getlines(str(file))
         file.write_text("b = 1000\n")
         os.utime(file, ns=(ended_ns + later_s * 10**9,) * 2)
