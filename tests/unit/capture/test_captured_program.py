@@ -242,7 +242,8 @@ def test_a_stop_leaves_no_thread_and_no_file_behind() -> None:
 from tfprof_widgets.capture.session.scratch import SHARED_MEMORY
 import tempfile
 def files():
-    return {str(path) for place in (SHARED_MEMORY, pathlib.Path(tempfile.gettempdir())) for path in place.glob("tfprof-*")}
+    places, own = (SHARED_MEMORY, pathlib.Path(tempfile.gettempdir())), f"tfprof-*-{os.getpid()}-*"
+    return {str(path) for place in places for path in place.glob(own)}
 made = model()
 made.fit(*arrays(2), **FIT)
 before, threads = files(), set(threading.enumerate())
