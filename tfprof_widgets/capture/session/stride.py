@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 N_PIECES = 32
 """The latest pieces, from which the usual growth is read."""
-MIN_PIECES = 3
+MIN_PIECES = 5
 """Fewer pieces tell no usual growth."""
 MAX_TIMES = 3.0
 """A piece that grew by more times the usual counts as so many."""
