@@ -147,7 +147,7 @@ class Notebook:
         self._client: BlockingKernelClient | None = None
 
     def _on_page_error(self, error: Error) -> None:
-        self.errors.append(f"uncaught: {error}")
+        self.errors.append(f"uncaught: {error.stack or error}")
 
     def _on_console(self, message: ConsoleMessage) -> None:
         source = message.location.get("url", "")
