@@ -115,12 +115,10 @@ class TapeOps:
         has_reader = any(self._is_gradient(one) for row in part for one in self._readers.of(row) if one not in inner)
         if not gradients or not has_reader:
             return -1
-        near: dict[int, int] = {}
-        for made in set.intersection(*(self._values(one) for one in gradients)):
-            if self._graphs.type[made] not in _PASSING | _NO_VALUE and (n := self._n_between(made, saved)) >= 0:
-                near[made] = n
-        best = [made for made, n in near.items() if n == min(near.values())]
-        return best[0] if len({self._home(made) for made in best}) == 1 else -1
+        values = set.intersection(*(self._values(one) for one in gradients))
+        made = {one for one in values if self._graphs.type[one] not in _PASSING | _NO_VALUE}
+        best = sorted(self._nearest(made, saved)) if saved else sorted(made)
+        return best[0] if len({self._home(one) for one in best}) == 1 else -1
 
     def _is_gradient(self, row: int) -> bool:
         return row in self._graphs.backward or row in self.forward
@@ -172,17 +170,15 @@ class TapeOps:
         """The one from which all the others come, -1 for none."""
         return next((row for row in sorted(rows, reverse=True) if rows <= self._passed_from([row])), -1)
 
-    def _n_between(self, row: int, saved: set[int]) -> int:
-        """How many steps lead from an op up to the nearest of some, -1 for none; 0 where there are none."""
-        found, level = {row}, {row}
-        for n in range(_MAX_PART):
-            if not saved or level & saved:
-                return n
-            level = {source for one in level for source in self._sources.of(one)} - found
-            found |= level
-            if not level or len(found) > _MAX_SEARCHED:
+    def _nearest(self, rows: set[int], saved: set[int]) -> set[int]:
+        """Those to which fewest steps lead from any of some ops."""
+        found, level = set(saved), saved
+        for _ in range(_MAX_PART):
+            if rows & level or not level or len(found) > _MAX_SEARCHED:
                 break
-        return -1
+            level = {reader for one in level for reader in self._readers.of(one)} - found
+            found |= level
+        return rows & level
 
 
 class _Lists:
