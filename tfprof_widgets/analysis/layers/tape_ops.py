@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int64
-from .graph_index import GraphIndex
+from .graph_index import GraphIndex, Scope
 from .layer_names import KnownLayers
 from .op_scopes import without_number
 from .scope_words import LOSSES
@@ -53,6 +53,8 @@ class TapeOps:
         self._graphs, self._known = graphs, known
         self._value: dict[int, int] = {}
         """For each sum the op that made the value whose gradients it adds up."""
+        self._read_in: dict[tuple[Scope, int], set[int]] = {}
+        """For each scope of each graph the ops that its ops may read."""
         data = edges[(edges["source_output"] >= 0) & (edges["source"] >= 0)]
         self._sources = _Lists(data["op"].to_numpy(), data["source"].to_numpy())
         self._readers = _Lists(data["source"].to_numpy(), data["op"].to_numpy())
@@ -148,11 +150,16 @@ class TapeOps:
         """The ops that may have made the value whose gradient an op computes."""
         if row in self._value:
             return self._passed_from([self._value[row]])
-        if row in self.forward:
-            reads = {self.forward[row], *self._graphs.in_scope(self.forward[row])}
-        else:
-            reads = set(self._graphs.reads(row))
-        return self._passed_from([one for read in reads for one in self._sources.of(read)])
+        if row not in self.forward:
+            return self._read_by(self._graphs.reads(row))
+        made = self.forward[row]
+        around = self._graphs.scope.get(made, ()), self._graphs.graph[made]
+        if around not in self._read_in:
+            self._read_in[around] = self._read_by(self._graphs.in_scope(made))
+        return self._read_in[around] | self._read_by([made])
+
+    def _read_by(self, rows: list[int]) -> set[int]:
+        return self._passed_from([one for row in rows for one in self._sources.of(row)])
 
     def _passed_from(self, rows: list[int]) -> set[int]:
         """Some ops, and those whose results they pass on or add up."""
