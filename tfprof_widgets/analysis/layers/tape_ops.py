@@ -175,7 +175,14 @@ class TapeOps:
 
     def _latest(self, rows: set[int]) -> int:
         """The one from which all the others come, -1 for none."""
-        return next((row for row in sorted(rows, reverse=True) if rows <= self._passed_from([row])), -1)
+        left = set(rows)
+        for row in sorted(rows, reverse=True):
+            if row in left:
+                passed = self._passed_from([row])
+                if rows <= passed:
+                    return row
+                left -= passed  # less than all come from these, too
+        return -1
 
     def _nearest(self, rows: set[int], saved: set[int]) -> set[int]:
         """Those to which fewest steps lead from any of some ops."""
