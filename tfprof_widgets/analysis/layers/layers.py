@@ -144,11 +144,10 @@ def _beside_input(scopes: OpScopes, names: Sequence[str]) -> Bool:
 
 
 def _phases(scopes: OpScopes, places: Places) -> UInt8:
-    is_forward = np.array([kind in ("layer", "loss") for kind in places.kind], np.bool_)[places.entry]
-    phase = np.where(is_forward, FORWARD, OTHER)
-    is_optimizer = np.array([kind == "optimizer" for kind in places.kind], np.bool_)[places.entry]
-    phase[is_optimizer] = OPTIMIZER
-    phase[scopes.is_backward | scopes.is_sum] = BACKWARD
+    kind = np.array(places.kind, np.object_)[places.entry]
+    phase = np.where(np.isin(kind, ("layer", "loss")), FORWARD, OTHER)
+    phase[kind == "optimizer"] = OPTIMIZER
+    phase[scopes.is_backward | (scopes.is_sum & (kind == "other"))] = BACKWARD  # losses are added up, too
     phase[scopes.is_input] = OTHER
     return phase.astype(np.uint8)
 

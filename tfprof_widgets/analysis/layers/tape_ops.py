@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int64
-from .graph_index import GraphIndex
+from .graph_index import GraphIndex, Scope
 from .layer_names import KnownLayers
 from .op_scopes import without_number
 from .scope_words import LOSSES
@@ -53,6 +53,8 @@ class TapeOps:
         self._graphs, self._known = graphs, known
         self._value: dict[int, int] = {}
         """For each sum the op that made the value whose gradients it adds up."""
+        self._read_in: dict[tuple[Scope, int], set[int]] = {}
+        """For each scope of each graph the ops that its ops may read."""
         data = edges[(edges["source_output"] >= 0) & (edges["source"] >= 0)]
         self._sources = _Lists(data["op"].to_numpy(), data["source"].to_numpy())
         self._readers = _Lists(data["source"].to_numpy(), data["op"].to_numpy())
@@ -115,12 +117,10 @@ class TapeOps:
         has_reader = any(self._is_gradient(one) for row in part for one in self._readers.of(row) if one not in inner)
         if not gradients or not has_reader:
             return -1
-        near: dict[int, int] = {}
-        for made in set.intersection(*(self._values(one) for one in gradients)):
-            if self._graphs.type[made] not in _PASSING | _NO_VALUE and (n := self._n_between(made, saved)) >= 0:
-                near[made] = n
-        best = [made for made, n in near.items() if n == min(near.values())]
-        return best[0] if len({self._home(made) for made in best}) == 1 else -1
+        values = set.intersection(*(self._values(one) for one in gradients))
+        made = {one for one in values if self._graphs.type[one] not in _PASSING | _NO_VALUE}
+        best = sorted(self._nearest(made, saved)) if saved else sorted(made)
+        return best[0] if len({self._home(one) for one in best}) == 1 else -1
 
     def _is_gradient(self, row: int) -> bool:
         return row in self._graphs.backward or row in self.forward
@@ -150,11 +150,16 @@ class TapeOps:
         """The ops that may have made the value whose gradient an op computes."""
         if row in self._value:
             return self._passed_from([self._value[row]])
-        if row in self.forward:
-            reads = {self.forward[row], *self._graphs.in_scope(self.forward[row])}
-        else:
-            reads = set(self._graphs.reads(row))
-        return self._passed_from([one for read in reads for one in self._sources.of(read)])
+        if row not in self.forward:
+            return self._read_by(self._graphs.reads(row))
+        made = self.forward[row]
+        around = self._graphs.scope.get(made, ()), self._graphs.graph[made]
+        if around not in self._read_in:
+            self._read_in[around] = self._read_by(self._graphs.in_scope(made))
+        return self._read_in[around] | self._read_by([made])
+
+    def _read_by(self, rows: list[int]) -> set[int]:
+        return self._passed_from([one for row in rows for one in self._sources.of(row)])
 
     def _passed_from(self, rows: list[int]) -> set[int]:
         """Some ops, and those whose results they pass on or add up."""
@@ -170,19 +175,24 @@ class TapeOps:
 
     def _latest(self, rows: set[int]) -> int:
         """The one from which all the others come, -1 for none."""
-        return next((row for row in sorted(rows, reverse=True) if rows <= self._passed_from([row])), -1)
-
-    def _n_between(self, row: int, saved: set[int]) -> int:
-        """How many steps lead from an op up to the nearest of some, -1 for none; 0 where there are none."""
-        found, level = {row}, {row}
-        for n in range(_MAX_PART):
-            if not saved or level & saved:
-                return n
-            level = {source for one in level for source in self._sources.of(one)} - found
-            found |= level
-            if not level or len(found) > _MAX_SEARCHED:
-                break
+        left = set(rows)
+        for row in sorted(rows, reverse=True):
+            if row in left:
+                passed = self._passed_from([row])
+                if rows <= passed:
+                    return row
+                left -= passed  # less than all come from these, too
         return -1
+
+    def _nearest(self, rows: set[int], saved: set[int]) -> set[int]:
+        """Those to which fewest steps lead from any of some ops."""
+        found, level = set(saved), saved
+        for _ in range(_MAX_PART):
+            if rows & level or not level or len(found) > _MAX_SEARCHED:
+                break
+            level = {reader for one in level for reader in self._readers.of(one)} - found
+            found |= level
+        return rows & level
 
 
 class _Lists:

@@ -15,7 +15,7 @@ from ..base.event_names import named_like
 from ..ops.op_occurrences import Occurrences
 
 _EIGHT_BITS = re.compile(r"e[45]m[23]|fp8|int8|_[iu]8[iu]8|imma|i8816|i16832|nvjet(?:_sm\d+)?_[qr]")
-_SIXTY_FOUR_BITS = re.compile(r"double|f64|[dz](?:gemm|gemv)", re.IGNORECASE)
+_SIXTY_FOUR_BITS = re.compile(r"double|f64|(?<![a-z])[dz](?:gemm|gemv)", re.IGNORECASE)
 _PRODUCTS = ("dot", "convolution", "custom-call")
 _NARROW = (2, 6, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 32)
 """Types of HLO of 8 bits or fewer: integers and floats."""

@@ -140,15 +140,7 @@ def charge(work: HostWork, waits: Waits) -> Pieces:
 def overlaps(
     owner: Int64, start_ps: Int64, end_ps: Int64, of_owner: Int64, low_ps: Int64, high_ps: Int64
 ) -> tuple[Int64, Int64]:
-    """Every pair of a stretch and a span of the same owner that overlap; arguments as of `overlapping`."""
-    first, count = overlapping(owner, start_ps, end_ps, of_owner, low_ps, high_ps)
-    return ranges(first, count), np.repeat(np.arange(len(low_ps)), count)
-
-
-def overlapping(
-    owner: Int64, start_ps: Int64, end_ps: Int64, of_owner: Int64, low_ps: Int64, high_ps: Int64
-) -> tuple[Int64, Int64]:
-    """For each span the first stretch of the same owner that it overlaps, and how many it does.
+    """Every pair of a stretch and a span of the same owner that overlap.
 
     Args:
         owner: of each stretch.
@@ -162,4 +154,5 @@ def overlapping(
     start, end, low, high = np.split(rank, np.cumsum([len(start_ps), len(end_ps), len(low_ps)]))
     first = np.searchsorted(owner * len(times) + end, of_owner * len(times) + low, side="right")
     count = np.searchsorted(owner * len(times) + start, of_owner * len(times) + high, side="left") - first
-    return first, np.maximum(count, 0)
+    count = np.maximum(count, 0)
+    return ranges(first, count), np.repeat(np.arange(len(low_ps)), count)

@@ -170,6 +170,20 @@ def test_every_op_has_one_phase() -> None:
     assert kinds == ["layer", "loss", "loss", "other", "other", "optimizer", "input", "input", "other", "metrics"]
 
 
+def test_a_sum_of_losses_is_no_sum_of_gradients() -> None:
+    source_map = replace(
+        empty_source_map(),
+        files=pd.DataFrame(
+            {"file": ["/lib/site-packages/keras/src/losses/loss.py"], "title": "", "is_user": False, "text": ""}
+        ),
+        frames=pd.DataFrame({"parent": [-1], "file": [0], "line": [1], "function": ["call"]}),
+        ops=pd.DataFrame({"graph": [0], "op": ["AddN"], "type": ["AddN"], "frame": [0]}),
+    )
+    found = layers_of("gradient_tape/net/Mul", "AddN", "AddN_1", source_map=source_map)
+    assert phases(found) == ["backward", "forward", "backward"]
+    assert entry_names(found)[1:] == ["loss", "gradient sums"]
+
+
 def test_the_loss_scaling_around_the_only_optimizer_is_its() -> None:
     found = layers_of("cond/adam/Mul", "cond/truediv", "cond/cond/Add")
     assert entry_names(found) == ["adam"] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 
 from tfprof_widgets.analysis.layers.op_scopes import op_scopes
 from tfprof_widgets.analysis.layers.op_sources import match_ops
@@ -133,3 +134,22 @@ def test_edges_in_a_circle_end() -> None:
         "mul": ("Mul", ["gradient_tape/net/left/MatMul/MatMul", "mul"], TAPE),
     }
     assert set(forward_of(drawn(graph))) == {"AddN", "mul"}
+
+
+@pytest.mark.timeout(30)
+def test_many_steps_in_one_scope_take_no_longer_each_than_few() -> None:
+    graph: Graph = {"net/start/MatMul": ("MatMul", [], FORWARD)}
+    state, gradient = "net/start/MatMul", "gradient_tape/net/end/ones"
+    for i in range(800):
+        graph[f"net/Tanh_{i}"] = ("Tanh", [state], FORWARD)
+        graph[f"net/add_{i}"] = ("AddV2", [f"net/Tanh_{i}", state], FORWARD)
+        state = f"net/add_{i}"
+    graph[gradient] = ("Fill", [], TAPE)
+    for i in reversed(range(800)):
+        tanh = f"net/Tanh_{i}"
+        graph[f"gradient_tape/{tanh}/TanhGrad"] = ("TanhGrad", [tanh, gradient], TAPE)
+        graph[f"mul_{i}"] = ("Mul", [f"gradient_tape/{tanh}/TanhGrad", tanh], TAPE)
+        graph[f"AddN_{i}"] = ("AddN", [f"mul_{i}", gradient, f"gradient_tape/{tanh}/TanhGrad"], TAPE)
+        gradient = f"AddN_{i}"
+    found = forward_of(drawn(graph))
+    assert all(found[f"AddN_{i}"] is not None for i in range(800))
