@@ -72,6 +72,17 @@ def test_what_is_no_text_and_more_than_a_pipe_holds_passes(capfdbinary: pytest.C
     assert capfdbinary.readouterr().err == content
 
 
+def test_a_python_that_has_no_files_in_memory_collects_in_another_one(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    before = n_descriptors()
+    with without_profiler_lines():
+        write(f"{OWN[0]}\n{OTHERS[0]}\n")
+    assert capfd.readouterr().err == f"{OTHERS[0]}\n"
+    assert n_descriptors() == before
+
+
 def test_an_exception_passes_and_nothing_stays_open(capfd: pytest.CaptureFixture[str]) -> None:
     before = n_descriptors()
     with pytest.raises(KeyError), without_profiler_lines():

@@ -79,7 +79,7 @@ def _hold() -> int | None:
 
 def _memory() -> int:
     """A file to collect in. Not a pipe, which can be full; in memory where that can be: the disk can be full too."""
-    if sys.platform == "linux":
+    if hasattr(os, "memfd_create"):  # Python as conda and uv bring it has none on Linux either
         return os.memfd_create("stderr")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
