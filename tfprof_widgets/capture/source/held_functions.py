@@ -6,6 +6,7 @@ held counts as one more. It costs some memory of the function, and none of its v
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -27,21 +28,22 @@ class HeldFunctions:
 
     def __init__(self) -> None:
         self._keys: set[tuple[int, bytes]] = set()
-        self._n_known = -1
         self._lock = threading.Lock()
         self._pid = os.getpid()
 
     def hold(self) -> None:
         """Hold what was made since the last call; where nothing was, it costs nothing."""
         counts = _counts()
-        # What is held stays: as many functions as then are the same ones.
-        if counts is None or len(counts) == self._n_known:
+        # What is held stays: as many functions as are held are the same ones.
+        if counts is None or len(counts) == len(self._keys) or os.getpid() != self._pid:
             return
         with self._lock:
             for key in set(counts) - self._keys:
-                counts[key] += 1
+                try:
+                    counts[key] += 1
+                except KeyError:  # it went just now: the garbage collector ran, or another thread
+                    continue
                 self._keys.add(key)
-            self._n_known = len(counts)
 
     @property
     def names(self) -> frozenset[str]:
@@ -59,17 +61,20 @@ class HeldFunctions:
 
     def release(self) -> None:
         """Let go of all; what nobody else holds leaves the runtime."""
-        with self._lock:
-            keys, self._keys, self._n_known = self._keys, set(), -1
-        counts, context = _counts(), _context()
-        if counts is None or context is None or os.getpid() != self._pid or sys.is_finalizing():
+        if sys.is_finalizing() or os.getpid() != self._pid:
             return
-        for key in keys:
+        with self._lock:
+            keys, self._keys = self._keys, set()
+        counts, context = _counts(), _context()
+        if counts is None or context is None:
+            return
+        for key in keys & counts.keys():
             counts[key] -= 1
             if not counts[key]:
                 del counts[key]
                 if key[0] == context.function_scope_id:  # not of a runtime that was reset since
-                    context.remove_function(key[1])
+                    with contextlib.suppress(Exception):  # a reset one whose id is given anew; as `definition_of`
+                        context.remove_function(key[1])
 
 
 def mentioned_functions(files: Iterable[Path]) -> set[str]:
