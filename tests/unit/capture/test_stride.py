@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 
 import pytest
 
@@ -64,3 +66,26 @@ def test_a_piece_in_which_a_function_was_built_counts_as_its_steps_would() -> No
     assert stride.growth == usual + 200, "no step has ended, so nothing is known of it"
     stride.add(Piece(1, -1e9, is_spoilt=True))
     assert stride.growth == usual + 200, "what is freed after it was not the profiler's"
+
+
+def test_growth_can_be_asked_for_while_pieces_are_added() -> None:
+    errors: list[RuntimeError] = []
+    stride, over = Stride(), threading.Event()
+
+    def ask() -> None:
+        try:
+            while not over.is_set():
+                _ = stride.growth, stride.is_known
+        except RuntimeError as error:
+            errors.append(error)
+
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for _ in range(3_000):
+        stride.add(Piece(1, 100.0))
+    over.set()
+    asking.join()
+    sys.setswitchinterval(interval_s)
+    assert not errors

@@ -40,7 +40,7 @@ class Stride:
     @property
     def is_known(self) -> bool:
         """Whether there were pieces enough to tell the usual growth."""
-        return sum(not piece.is_spoilt for piece in self._recent) >= MIN_PIECES
+        return sum(not piece.is_spoilt for piece in self._recent.copy()) >= MIN_PIECES
 
     @property
     def growth(self) -> float:
@@ -57,13 +57,14 @@ class Stride:
 
     def _counted(self) -> list[float]:
         """How much of the growth of each recent piece counts."""
-        rates = [piece.growth / piece.n_units for piece in self._recent if not piece.is_spoilt]
+        recent = self._recent.copy()  # whoever asks how large a file would be is on another thread than what adds
+        rates = [piece.growth / piece.n_units for piece in recent if not piece.is_spoilt]
         usual = max(statistics.median(rates), 0.0) if rates else 0.0
         return [
             min(max(piece.growth, 0.0), usual * piece.n_units)
             if piece.is_spoilt
             else min(piece.growth, MAX_TIMES * usual * piece.n_units)
-            for piece in self._recent
+            for piece in recent
         ]
 
 
