@@ -94,6 +94,35 @@ out["types"] = sorted(set(program.read().ops["type"]))
     assert not {"Sin", "Tan"} & set(out["types"])
 
 
+def test_graphs_of_sessions_and_imported_ones_are_read_and_later_ones_are_not() -> None:
+    out = run_scenario(
+        PROGRAM
+        + """
+v1 = tf.compat.v1
+@tf.function
+def inner(x):
+    return tf.sin(x)
+with tf.Graph().as_default() as graph:
+    tf.identity(inner(v1.placeholder(tf.float32, 3, name="x")), name="y")
+definition = graph.as_graph_def()
+imported = v1.wrap_function(lambda x: v1.import_graph_def(definition, {"x": x}, ["y:0"]), [tf.TensorSpec(3)])
+with tf.Graph().as_default() as graph:
+    tf.cos(v1.import_graph_def(definition, {"x": v1.placeholder(tf.float32, 3, name="x")}, ["y:0"])[0], name="z")
+capture = started()
+imported(tf.ones(3))
+with v1.Session(graph=graph) as session:
+    session.run("z:0", {"x:0": [1, 2, 3]})
+program = capture.stop().program
+with tf.Graph().as_default() as later:
+    tf.tan(v1.placeholder(tf.float32, 3, name="x"), name="z")
+one = program.read()
+out["warnings"] = one.warnings
+out["types"] = sorted(set(one.ops["type"]) & {"Cos", "Tan", "PartitionedCall"})
+"""
+    )
+    assert out == {"warnings": [], "types": ["Cos", "PartitionedCall"]}
+
+
 @pytest.mark.parametrize("how", ["del made", "del made; keras.backend.clear_session()"])
 def test_a_model_that_is_gone_keeps_its_layers_and_one_of_the_same_names_does_not_take_its_place(how: str) -> None:
     out = run_scenario(

@@ -56,7 +56,7 @@ class ProgramReader:
         except Exception as error:
             self._fail(error)
         try:  # each is of use without the other
-            graphs = ran_graphs(objects, held, mentioned, until_ns=self._until_ns)
+            graphs = ran_graphs(objects, held, mentioned, until_ns=self._until_ns, last_number=newest_number)
             self._graphs.add(graphs, of_handle=of_handle, batch_size=batch_size)
             self._n_graphs, self._n_lost = len(graphs), sum(one.has_lost_variables for one in graphs)
         except Exception as error:

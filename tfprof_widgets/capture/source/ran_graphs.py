@@ -41,7 +41,9 @@ class RanGraph:
         return operation.traceback if self.traces is None else tuple(self.traces.get(operation.name, ()))
 
 
-def ran_graphs(objects: list[Any], held: frozenset[str], mentioned: set[str], *, until_ns: int) -> list[RanGraph]:
+def ran_graphs(
+    objects: list[Any], held: frozenset[str], mentioned: set[str], *, until_ns: int, last_number: int
+) -> list[RanGraph]:
     """The graphs of a captured program.
 
     Args:
@@ -49,6 +51,7 @@ def ran_graphs(objects: list[Any], held: frozenset[str], mentioned: set[str], *,
         held: names of the functions of the runtime that there were at the end of the capture.
         mentioned: names of functions in the trace.
         until_ns: Unix time of that end; later texts are not those that ran.
+        last_number: what TensorFlow had counted up to then, 0 where it does not count.
 
     Returns:
         The graphs of the functions that ran, and those that are no function's, which sessions run. Those that came later than
@@ -59,7 +62,8 @@ def ran_graphs(objects: list[Any], held: frozenset[str], mentioned: set[str], *,
     atomic = {_name(one): one for one in alive(objects, atomic_class)}
     # A graph of a session calls its functions without an event that names them.
     plain = [one for one in alive(objects, graph_class) if id(one) not in of_functions and one.get_operations()]
-    called = {_name(one) for graph in plain for one in getattr(graph, "_functions", {}).values()}
+    plain = [one for one in plain if not last_number or _number(one) <= last_number]
+    called = {str(name) for graph in plain for name in getattr(graph, "_functions", {})}
     children = {name: [_name(child) for child in one.children] for name, one in atomic.items()}
     places = _places(alive(objects, function_class), held)
     found = [RanGraph(str(getattr(graph, "name", "") or "graph"), graph) for graph in plain]
@@ -75,7 +79,14 @@ def ran_graphs(objects: list[Any], held: frozenset[str], mentioned: set[str], *,
 
 
 def _name(function: Any) -> str:
-    return str(function.name.decode())
+    name = function.name
+    return name if isinstance(name, str) else str(name.decode())  # text of those that a graph was imported with
+
+
+def _number(graph: Any) -> int:
+    """A number that grows from each graph to the next, as `serial_number` of variables; 0 where it is not known."""
+    found = re.search(r"\d+", str(getattr(graph, "_graph_key", "")))
+    return int(found[0]) if found else 0
 
 
 def _made_anew(name: str) -> tuple[Any, Mapping[str, Any]] | None:
