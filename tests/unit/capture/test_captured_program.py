@@ -219,6 +219,13 @@ capture = started()
 made.fit(*arrays(2), **FIT)
 program = capture.stop().program
 receiver, sender = os.pipe()
+held, go_on = threading.Event(), threading.Event()
+def reading():
+    with program._lock:
+        held.set()
+        go_on.wait()
+threading.Thread(target=reading).start()
+held.wait()
 gc.collect()
 gc.disable()  # TensorFlow's objects must not be freed in a fork: its threads, for which they wait, are not there
 if not os.fork():
@@ -227,6 +234,7 @@ if not os.fork():
     os._exit(0)
 os.wait()
 out["child"] = json.loads(os.read(receiver, 10_000))
+go_on.set()
 out["parent"] = len(program.read().ops)
 """
     )

@@ -72,7 +72,10 @@ class CapturedProgram:
 
     def hold(self) -> None:
         """Hold the functions made since the last call, which costs nothing where none were."""
-        self._functions.hold()
+        try:
+            self._functions.hold()
+        except Exception as error:
+            self._fail("Source lines are not known in full", error)
 
     def end(self, run_dirs: Sequence[Path], *, writes: bool) -> None:
         """The capture is over: hold what there is.
@@ -81,14 +84,18 @@ class CapturedProgram:
             run_dirs: of its traces.
             writes: whether they are to keep what is read of the program, at the latest when the process exits.
         """
-        self._functions.hold()
+        self.hold()
         try:
             self._models.note_seen()
         except Exception as error:
             self._fail("Layers are not known in full", error)
-        self._ended_ns, self._newest_number = time.time_ns(), newest_number()
-        facts = machine_facts()
-        self.facts = table_frame("facts", {"name": list(facts), "value": list(facts.values())})
+        self._ended_ns = time.time_ns()
+        try:
+            self._newest_number = newest_number()
+            facts = machine_facts()
+            self.facts = table_frame("facts", {"name": list(facts), "value": list(facts.values())})
+        except Exception as error:
+            self._fail("What the program ran on is not known", error)
         self.run_dirs = tuple(run_dirs)
         if writes and run_dirs:
             # It holds this object: a profile that is gone before anybody asked leaves its lines all the same.
@@ -112,6 +119,13 @@ class CapturedProgram:
 
         What is gone since the capture is left out: variables, and layers of models that no Keras call of the capture trained.
         """
+        if (
+            self._map is None and os.getpid() != self._pid
+        ):  # before the lock, held maybe by a thread that the fork lacks
+            text = "Source lines are unknown: this process is a fork of the one that captured, whose program it does not have."
+            self._map = empty_source_map(warnings=(text,))
+        if self._map is not None:
+            return self._map
         with self._lock:
             if self._map is None:
                 self._map = self._read()
@@ -122,9 +136,6 @@ class CapturedProgram:
             return self._map
 
     def _read(self) -> SourceMap:
-        if os.getpid() != self._pid:
-            text = "Source lines are unknown: this process is a fork of the one that captured, whose program it does not have."
-            return empty_source_map(warnings=(text,))
         try:
             files = [file for run_dir in self.run_dirs for file in run_dir.glob("*.xplane.pb")]
             reader = ProgramReader(self._models, until_ns=self._ended_ns)
@@ -153,5 +164,7 @@ class CapturedProgram:
             self._fail(f"Source lines are not kept in {missing[0]}", error)
 
     def _fail(self, what: str, error: Exception) -> None:
-        _logger.warning("%s", what, exc_info=True)
-        self._notices.append(f"{what}: {type(error).__name__}: {error}.")
+        notice = f"{what}: {type(error).__name__}: {error}."
+        if notice not in self._notices:  # of every step the same
+            _logger.warning("%s", what, exc_info=True)
+            self._notices.append(notice)
