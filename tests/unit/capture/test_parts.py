@@ -115,6 +115,10 @@ def test_the_watch_learns_from_a_file_that_was_smaller_than_estimated() -> None:
     assert 350 < rate.heap_bytes_per_byte < 2000
     assert rate.bytes_per_step == 0
     assert 100 < rate.bytes_per_second < 3000
+    watch.cancel()
+    by_time = watch.learn(1_000)
+    time.sleep(0.05)
+    assert watch.learn(1_000) == by_time, "while the file is written nothing is recorded"
     watch.count_step()
     assert watch.learn(1_000).bytes_per_step == 1_000
 

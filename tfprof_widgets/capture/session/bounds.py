@@ -58,7 +58,7 @@ class BoundWatch:
         building: Callable[[], Building] | None = None,
     ) -> None:
         self._on_bound = on_bound
-        self._begin_s = time.monotonic()
+        self._begin_s, self._end_s = time.monotonic(), math.inf
         self._deadline_s = self._begin_s + seconds
         self._n_bytes = n_bytes
         self._rate = rate or FileRate()
@@ -83,6 +83,7 @@ class BoundWatch:
 
     def cancel(self) -> None:
         """Stop watching; `on_bound` may be running already, and must find out by itself that the session is over."""
+        self._end_s = time.monotonic()
         self._cancelled.set()
 
     def count_step(self) -> None:
@@ -93,7 +94,7 @@ class BoundWatch:
         """Return what the file of the session tells, after its end; what was known before where it was too short."""
         if not self._stride.is_known or not n_bytes:
             return self._rate
-        elapsed_s = time.monotonic() - self._begin_s
+        elapsed_s = min(time.monotonic(), self._end_s) - self._begin_s  # without what the file took to be written
         return FileRate(
             max(HEAP_BYTES_PER_FILE_BYTE, self._stride.growth / n_bytes),
             n_bytes / self._n_steps if self._n_steps else 0.0,

@@ -33,7 +33,8 @@ class WindowControl:
         """How long the steps took, captured or not."""
         self.bound: str | None = None
         """The text of the bound that ended the capture; empty after a failure; None while windows may open."""
-        self._selection = options.selection()
+        self.selection = options.selection()
+        """Which steps are wanted; None: everything."""
         self._lock = threading.RLock()
         self._open_steps: set[OpenStep] = set()
         self._pending: BoundKind | None = None
@@ -46,7 +47,7 @@ class WindowControl:
         Raises:
             CaptureError: the profiler did not start.
         """
-        if self._selection is None:
+        if self.selection is None:
             self._open()
 
     def before_step(self, number: int, n_batches: int) -> None:
@@ -55,10 +56,10 @@ class WindowControl:
             return
         open_id = self.keeper.open_id
         if open_id is not None:
-            if self._selection is None or self._selection.continues(number, n_batches):
+            if self.selection is None or self.selection.continues(number, n_batches):
                 return
             run_shielded(lambda: self._close(open_id))
-        if self._selection is None or self._selection.opens(number, n_batches):
+        if self.selection is None or self.selection.opens(number, n_batches):
             run_shielded(self._open_or_tell)
 
     def add(self, step: OpenStep) -> None:
@@ -104,7 +105,7 @@ class WindowControl:
         window_id = self.keeper.open_id  # another one than that of its begin where a bound was met in vain meanwhile
         if window_id is None or step.window_id is None:
             return
-        is_last = self._selection is not None and step.is_selectable and not self._selection.continues(next_number)
+        is_last = self.selection is not None and step.is_selectable and not self.selection.continues(next_number)
         if is_last or self._pending is not None:
             run_shielded(lambda: self._close(window_id))
 
@@ -175,7 +176,7 @@ class WindowControl:
             elif pending == "bytes" and self._is_small(self.keeper.n_bytes):
                 # The program's own data had grown, not the profiler's: go on in a next window. Within a step too: its marker
                 # is lost, but it may be the one that fails.
-                if self._selection is None or any(step.is_selectable for step in self._open_steps):
+                if self.selection is None or any(step.is_selectable for step in self._open_steps):
                     self._open_or_tell()
             elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:
                 self.bound = bound_text(pending or "bytes", self._options, self.keeper)

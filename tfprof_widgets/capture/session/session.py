@@ -97,7 +97,7 @@ class Capture:
         Raises:
             CaptureError: it has not started.
         """
-        return standing_of(self._running_control(), self.options.selection(), self.next_number)
+        return standing_of(self._running_control(), self.next_number)
 
     @property
     def record(self) -> CaptureRecord:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .control import WindowControl
-from .selection import Selection
 from .windows import WindowKeeper
 
 
@@ -19,22 +18,22 @@ class Standing:
     """Number of the step that runs or comes next; None before the first was marked."""
     seconds: float
     """How long the profiler has run, in all windows."""
-    n_bytes: float | None
-    """Size of what it has recorded, an estimate while a window is open; None: not known."""
+    n_bytes: float
+    """Size of what it has recorded, an estimate while a window is open; 0 while nothing is known of it."""
 
 
-def standing_of(control: WindowControl, selection: Selection | None, next_number: int) -> Standing:
-    """Look at a capture of these steps whose next one has this number; changes nothing, so any thread may do it."""
+def standing_of(control: WindowControl, next_number: int) -> Standing:
+    """Look at a capture whose next step has this number; changes nothing, so any thread may do it."""
     return Standing(
-        state=_state(control, selection, next_number),
+        state=_state(control, next_number),
         step=next_number if control.n_steps else None,
         seconds=control.keeper.open_seconds,
         n_bytes=_size(control.keeper),
     )
 
 
-def _state(control: WindowControl, selection: Selection | None, next_number: int) -> str:
-    keeper = control.keeper
+def _state(control: WindowControl, next_number: int) -> str:
+    keeper, selection = control.keeper, control.selection
     if control.bound is not None:
         return f"stopped {control.bound}" if control.bound else "stopped, as the profiler failed"
     if keeper.open_id is not None or selection is None:
