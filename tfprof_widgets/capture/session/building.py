@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
@@ -9,7 +10,7 @@ from typing import Literal
 
 MAX_DEPTH = 1_000
 """How many frames of a thread are looked at."""
-_CALLS = "/tensorflow/python/eager/polymorphic_function/"
+_CALLS = "/tensorflow/python/eager/polymorphic_function/".replace("/", os.sep)
 _TRACES = frozenset(("func_graph_from_py_func", "_create_concrete_function", "_build_functions_for_outputs"))
 """Functions of TensorFlow in which it traces, or makes the gradient of what it traced."""
 
