@@ -133,8 +133,8 @@ class TerminalLine(StatusLine):
         super().__init__()
         self._terminal: Any = sys.stderr
         self._put = sys.stderr.write
-        self._watched: list[tuple[Any, Any]] = []
-        """Streams to the terminal and how they write without us."""
+        self._watched: list[tuple[Any, Any, Any]] = []
+        """Streams to the terminal, how they write without us, and how with us."""
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._width = 0
@@ -163,7 +163,7 @@ class TerminalLine(StatusLine):
                 return n_written
 
         stream.write = write_alone
-        self._watched.append((stream, write))
+        self._watched.append((stream, write, write_alone))
 
     def say(self, text: str) -> None:
         """Have the line say this, unless the program has begun one itself."""
@@ -193,8 +193,10 @@ class TerminalLine(StatusLine):
         """Take the line away."""
         with self._lock:
             self._erase()
-            for stream, write in self._watched:
+            for stream, write, write_alone in self._watched:
+                if stream.write is not write_alone:  # the program has put its own over it, or taken it away
+                    continue
                 del stream.write
-                if stream.write != write:  # the program had put another one there
+                if stream.write != write:  # the program had put another one there before
                     stream.write = write
             self._watched.clear()

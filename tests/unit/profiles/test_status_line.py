@@ -246,6 +246,26 @@ def test_a_stream_of_the_programs_own_keeps_the_way_it_writes(terminal: Terminal
         assert own.write is write
 
 
+def test_what_the_program_puts_over_the_line_stays_when_it_ends(terminal: Terminal) -> None:
+    with written_to(terminal):
+        stream: Any = sys.stdout
+        other: Any = sys.stderr
+        with TerminalLine() as line:
+            line.begin("tfprof: recording")
+            beneath = stream.write
+            kept: list[str] = []
+
+            def write(text: str) -> int:
+                kept.append(text)
+                return int(beneath(text))
+
+            stream.write = write
+            del other.write
+        print("loss 0.5")
+        assert terminal.screen == ["loss 0.5", ""]
+        assert "".join(kept) == "loss 0.5\n"
+
+
 @pytest.mark.parametrize("stream", [None, io.StringIO()])
 def test_without_a_terminal_there_is_nothing_to_see(monkeypatch: pytest.MonkeyPatch, stream: Any) -> None:
     monkeypatch.setattr(status_line, "kernel_shell", lambda: None)
