@@ -273,6 +273,24 @@ out["layers"] = prof.layers["layer"].tolist()
     assert any("dense" in layer for layer in out["layers"])
 
 
+def test_many_captures_in_a_log_directory_do_not_all_wait_for_the_exit(tmp_path: Path) -> None:
+    out = run_scenario(
+        PROGRAM
+        + f"""
+from tfprof_widgets.capture.source import captured_program
+captured_program.MAX_WAITING = 1
+out["written"] = []
+for i in range(4):
+    capture = started(logdir={str(tmp_path)!r})
+    tf.function(lambda x: tf.sin(x) + 1)(tf.ones(3))
+    capture.stop()
+    out["written"].append(len(list(pathlib.Path({str(tmp_path)!r}).rglob("tfprof.sources*"))))
+"""
+    )
+    assert out == {"written": [0, 0, 1, 2]}
+    assert len(list(tmp_path.rglob("tfprof.sources*"))) == 4, "at the exit"
+
+
 def test_a_stop_leaves_no_thread_and_no_file_behind() -> None:
     out = run_scenario(
         """

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ...errors import CaptureError
 from ...trace.capture_facts import CaptureCost, Failure
 from ..machine.sampler import SystemSampler, no_samples
-from ..source.captured_program import CapturedProgram
+from ..source.captured_program import CapturedProgram, write_oldest
 from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
@@ -140,6 +140,7 @@ class Capture:
             raise
 
     def _start(self) -> None:
+        write_oldest()
         scratch = make_scratch(self.options.bytes_bound)
         self._cleanups = [
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),

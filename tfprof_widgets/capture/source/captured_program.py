@@ -24,7 +24,12 @@ from .noted_models import NotedModels
 from .program_reader import ProgramReader
 from .whole_file import write_whole
 
+MAX_WAITING = 8
+"""So many captures wait to be read until the process exits, which takes some tenths of a second to seconds each."""
+
 _logger = logging.getLogger(__name__)
+_waiting: list[CapturedProgram] = []
+"""Those that do, oldest first."""
 
 
 class CapturedProgram:
@@ -100,6 +105,7 @@ class CapturedProgram:
         if writes and run_dirs:
             # It holds this object: a profile that is gone before anybody asked leaves its lines all the same.
             self._at_exit = atexit.register(self.write)
+            _waiting.append(self)
 
     # ---- afterwards ---------------------------------------------------------------------------------------------------
 
@@ -153,14 +159,15 @@ class CapturedProgram:
         if self._at_exit is not None:
             atexit.unregister(self._at_exit)
             self._at_exit = None
+            _waiting.remove(self)
         missing = [run_dir for run_dir in self.run_dirs if run_dir.is_dir() and not (run_dir / SIDECAR).exists()]
         if not missing or os.getpid() != self._pid:
             return
-        content = sidecar_bytes(self.read())
         try:
+            content = sidecar_bytes(self.read())
             for run_dir in missing:
                 write_whole(run_dir / SIDECAR, content)
-        except OSError as error:
+        except Exception as error:
             self._fail(f"Source lines are not kept in {missing[0]}", error)
 
     def _fail(self, what: str, error: Exception) -> None:
@@ -168,3 +175,9 @@ class CapturedProgram:
         if notice not in self._notices:  # of every step the same
             _logger.warning("%s", what, exc_info=True)
             self._notices.append(notice)
+
+
+def write_oldest() -> None:
+    """Write what waits for the exit of the process, but for the latest `MAX_WAITING`: each would delay it."""
+    for program in _waiting[:-MAX_WAITING]:
+        program.write()
