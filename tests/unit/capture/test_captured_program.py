@@ -279,15 +279,19 @@ def test_many_captures_in_a_log_directory_do_not_all_wait_for_the_exit(tmp_path:
         + f"""
 from tfprof_widgets.capture.source import captured_program
 captured_program.MAX_WAITING = 1
-out["written"] = []
+out["written"], out["held"] = [], []
 for i in range(4):
     capture = started(logdir={str(tmp_path)!r})
-    tf.function(lambda x: tf.sin(x) + 1)(tf.ones(3))
+    function = tf.function(lambda x: tf.sin(x) + 1)
+    function(tf.ones(3))
     capture.stop()
+    del function, capture
+    gc.collect()
+    out["held"].append(len([name for name in names() if "lambda" in name]))
     out["written"].append(len(list(pathlib.Path({str(tmp_path)!r}).rglob("tfprof.sources*"))))
 """
     )
-    assert out == {"written": [0, 0, 1, 2]}
+    assert out == {"written": [0, 0, 1, 2], "held": [1, 2, 2, 2]}
     assert len(list(tmp_path.rglob("tfprof.sources*"))) == 4, "at the exit"
 
 

@@ -48,6 +48,20 @@ def test_what_is_held_and_let_go_leaves_the_counts_as_they_were(runtime: Runtime
     assert runtime.removed == [b"dropped"]
 
 
+def test_what_only_another_capture_holds_is_not_held_again(runtime: Runtime) -> None:
+    first = HeldFunctions()
+    first.hold()
+    runtime.counts[1, b"dropped"] -= 1
+    second = HeldFunctions()
+    second.hold()
+    assert second.names == {"kept"}
+    runtime.counts[1, b"new"] = 1
+    first.release()
+    assert runtime.removed == [b"dropped"]
+    second.hold()
+    assert second.names == {"kept", "new"}, "although there are as many as before"
+
+
 def test_a_function_that_goes_while_others_are_being_held_is_left_out(runtime: Runtime) -> None:
     class Collected(Counts):
         def __iter__(self) -> Iterator[tuple[int, bytes]]:

@@ -178,6 +178,6 @@ class CapturedProgram:
 
 
 def write_oldest() -> None:
-    """Write what waits for the exit of the process, but for the latest `MAX_WAITING`: each would delay it."""
+    """Write what waits for the exit of the process, but for the latest `MAX_WAITING`: each holds functions and delays it."""
     for program in _waiting[:-MAX_WAITING]:
         program.write()

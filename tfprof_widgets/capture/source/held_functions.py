@@ -7,10 +7,13 @@ held counts as one more. It costs some memory of the function, and none of its v
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import sys
 import threading
+import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,24 +29,34 @@ _TRACED = re.compile(r"__(?:inference|forward)_(.+)_\d+")
 class HeldFunctions:
     """The functions that one capture holds. It does nothing in a forked child, whose runtime it must not touch."""
 
+    _n_releases = 0
+
     def __init__(self) -> None:
         self._keys: set[tuple[int, bytes]] = set()
+        self._seen = -1, 0
+        """How many functions there were at the last look, and how often captures had let go."""
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        _all.add(self)
 
     def hold(self) -> None:
         """Hold what was made since the last call; where nothing was, it costs nothing."""
         counts = _counts()
-        # What is held stays: as many functions as are held are the same ones.
-        if counts is None or len(counts) == len(self._keys) or os.getpid() != self._pid:
+        # What captures hold stays: as many functions as then are the same ones.
+        seen = -1 if counts is None else len(counts), HeldFunctions._n_releases
+        if counts is None or seen == self._seen or os.getpid() != self._pid:
             return
         with self._lock:
+            others = _n_holders()
             for key in set(counts) - self._keys:
                 try:
+                    if counts[key] == others[key]:  # gone but for other captures, which would never end
+                        continue
                     counts[key] += 1
                 except KeyError:  # it went just now: the garbage collector ran, or another thread
                     continue
                 self._keys.add(key)
+            self._seen = seen
 
     @property
     def names(self) -> frozenset[str]:
@@ -56,7 +69,8 @@ class HeldFunctions:
         counts, context = _counts(), _context()
         if counts is None or context is None or os.getpid() != self._pid:
             return 0
-        alone = [key[1] for key in tuple(self._keys) if counts.get(key) == 1]
+        holders = _n_holders()
+        alone = [key[1] for key in tuple(self._keys) if counts.get(key) == holders[key]]
         return sum(definition.ByteSize() for definition in map(definition_of, alone) if definition is not None)
 
     def release(self) -> None:
@@ -64,7 +78,8 @@ class HeldFunctions:
         if sys.is_finalizing() or os.getpid() != self._pid:
             return
         with self._lock:
-            keys, self._keys = self._keys, set()
+            keys, self._keys, self._seen = self._keys, set(), (-1, 0)
+        HeldFunctions._n_releases += 1
         counts, context = _counts(), _context()
         if counts is None or context is None:
             return
@@ -75,6 +90,14 @@ class HeldFunctions:
                 if key[0] == context.function_scope_id:  # not of a runtime that was reset since
                     with contextlib.suppress(Exception):  # a reset one whose id is given anew; as `definition_of`
                         context.remove_function(key[1])
+
+
+_all: weakref.WeakSet[HeldFunctions] = weakref.WeakSet()
+
+
+def _n_holders() -> Counter[tuple[int, bytes]]:
+    """How many captures hold each function."""
+    return Counter(itertools.chain.from_iterable(tuple(one._keys) for one in tuple(_all)))
 
 
 def mentioned_functions(files: Iterable[Path]) -> set[str]:
