@@ -69,6 +69,29 @@ out["graphs"] = [len(one.functions) for one in (alive, dead)]
     assert all(out["lines"][0])
 
 
+@pytest.mark.parametrize("change", ["del runtime.RUNTIME_FUNCTION_REFS", "runtime.RUNTIME_FUNCTION_REFS = {b'f': 1}"])
+def test_a_tensorflow_that_does_not_count_is_read_as_far_as_functions_live(change: str) -> None:
+    out = run_scenario(
+        f"""
+from tfprof_widgets.capture.source import held_functions
+import types
+runtime = types.ModuleType("other")
+runtime.RUNTIME_FUNCTION_REFS = {{}}
+{change}
+sys.modules["other"], held_functions._RUNTIME = runtime, "other"
+@tf.function
+def f(x):
+    return tf.sin(x)
+capture = started()
+f(tf.ones(3))
+one = capture.stop().program.read()
+out.update(types=one.ops["type"].tolist(), notices=one.warnings)
+"""
+    )
+    assert "Sin" in out["types"]
+    assert out["notices"] == []
+
+
 def test_only_what_ran_is_read() -> None:
     out = run_scenario(
         PROGRAM

@@ -59,9 +59,11 @@ class HeldFunctions:
             self._seen = seen
 
     @property
-    def names(self) -> frozenset[str]:
-        """Names of the functions that are held."""
-        return frozenset(name.decode() for _, name in tuple(self._keys))
+    def names(self) -> frozenset[str] | None:
+        """Names of the functions that are held; None where TensorFlow keeps no counts, so that none can be."""
+        return (
+            None if _counts() is None and not self._keys else frozenset(name.decode() for _, name in tuple(self._keys))
+        )
 
     @property
     def n_bytes(self) -> int:
@@ -162,9 +164,10 @@ def _called_by(name: str) -> Iterator[str]:
 
 
 def _counts() -> dict[tuple[int, bytes], int] | None:
-    """TensorFlow's counts by context and name; None where it has none, as before it is imported."""
+    """TensorFlow's counts by context and name; None where it has none, as before it is imported, or other ones."""
     counts = getattr(sys.modules.get(_RUNTIME), "RUNTIME_FUNCTION_REFS", None)
-    return counts if isinstance(counts, dict) else None
+    is_known = isinstance(counts, dict) and all(isinstance(key, tuple) for key in itertools.islice(counts, 1))
+    return counts if is_known else None
 
 
 def _context() -> Any:

@@ -34,17 +34,19 @@ class ProgramReader:
         self._samples: dict[str, list[Any]] = {}
         self._calls: dict[str, list[Any]] = {}
         self._failures: list[str] = []
-        self._n_lost = self._n_graphs = 0
+        self._n_lost = self._n_gone = self._n_graphs = 0
 
     def add_samples(self, sampler: LineSampler, calls: KerasCalls) -> None:
         """Add the samples of the user's lines, and those that called Keras."""
         self._samples, self._calls = sampler.columns(self._frames), calls.columns(self._frames)
 
-    def add_program(self, held: frozenset[str], mentioned: set[str], newest_number: int, *, batch_size: int) -> None:
+    def add_program(
+        self, held: frozenset[str] | None, mentioned: set[str], newest_number: int, *, batch_size: int
+    ) -> None:
         """Add the graphs that ran, and the layers and variables that are alive and older than the end of the capture.
 
         Args:
-            held: names of the functions that there were at the end.
+            held: names of the functions that there were at the end; None where that is not known.
             mentioned: names of those in the trace.
             newest_number: what TensorFlow had counted up to at the end.
             batch_size: how many samples are in a batch, 0 where it is not known.
@@ -56,7 +58,9 @@ class ProgramReader:
         except Exception as error:
             self._fail(error)
         try:  # each is of use without the other
-            graphs = ran_graphs(objects, held, mentioned, until_ns=self._until_ns, last_number=newest_number)
+            graphs, self._n_gone = ran_graphs(
+                objects, held, mentioned, until_ns=self._until_ns, last_number=newest_number
+            )
             self._graphs.add(graphs, of_handle=of_handle, batch_size=batch_size)
             self._n_graphs, self._n_lost = len(graphs), sum(one.has_lost_variables for one in graphs)
         except Exception as error:
@@ -115,6 +119,11 @@ class ProgramReader:
         notices = [details.failure] if details.failure else []
         if self._graphs.n_missed:
             notices.append(f"Source lines are known of {n} of {n + self._graphs.n_missed} graph ops (a bound).")
+        if self._n_gone:
+            n = self._n_graphs + self._n_gone
+            notices.append(
+                f"{self._n_gone} of {n} functions are gone from TensorFlow's runtime: their lines are not known."
+            )
         if self._n_lost:
             notices.append(
                 f"{self._n_lost} of {self._n_graphs} functions were gone from the program when their lines were read: which "

@@ -42,31 +42,33 @@ class RanGraph:
 
 
 def ran_graphs(
-    objects: list[Any], held: frozenset[str], mentioned: set[str], *, until_ns: int, last_number: int
-) -> list[RanGraph]:
+    objects: list[Any], held: frozenset[str] | None, mentioned: set[str], *, until_ns: int, last_number: int
+) -> tuple[list[RanGraph], int]:
     """The graphs of a captured program.
 
     Args:
         objects: live objects.
-        held: names of the functions of the runtime that there were at the end of the capture.
+        held: names of the functions of the runtime that there were at the end of the capture; None where it does not tell:
+            then all that live are taken.
         mentioned: names of functions in the trace.
         until_ns: Unix time of that end; later texts are not those that ran.
         last_number: what TensorFlow had counted up to then, 0 where it does not count.
 
     Returns:
         The graphs of the functions that ran, and those that are no function's, which sessions run. Those that came later than
-        the capture are not among them, whatever their names.
+        the capture are not among them, whatever their names. And how many functions ran of which nothing is left.
     """
     graph_class, function_class, atomic_class = graph_classes()
     of_functions = {id(one) for one in alive(objects, function_graph_class())}
     atomic = {_name(one): one for one in alive(objects, atomic_class)}
+    held = frozenset(atomic) if held is None else held
     # A graph of a session calls its functions without an event that names them.
     plain = [one for one in alive(objects, graph_class) if id(one) not in of_functions and one.get_operations()]
     plain = [one for one in plain if not last_number or _number(one) <= last_number]
     called = {str(name) for graph in plain for name in getattr(graph, "_functions", {})}
     children = {name: [_name(child) for child in one.children] for name, one in atomic.items()}
     places = _places(alive(objects, function_class), held)
-    found = [RanGraph(str(getattr(graph, "name", "") or "graph"), graph) for graph in plain]
+    found, n_gone = [RanGraph(str(getattr(graph, "name", "") or "graph"), graph) for graph in plain], 0
     for name in functions_that_ran(held, mentioned | called if mentioned else mentioned, children):
         graph = getattr(atomic.get(name), "_cached_graph", None)
         traced = traced_name(name)
@@ -75,7 +77,9 @@ def ran_graphs(
         elif (anew := _made_anew(name)) is not None:
             graph, traces = anew
             found.append(RanGraph(traced, graph, _place_in(traces, traced, until_ns), traces))
-    return found
+        elif name in held:
+            n_gone += 1
+    return found, n_gone
 
 
 def _name(function: Any) -> str:
