@@ -205,8 +205,18 @@ class Notebook:
         """Run one cell and wait until the kernel has answered it."""
         count = self._execution_count(index)
         self.start_cell(index)
+        self.wait_for_cell(index, before=count, timeout_s=timeout_s)
+
+    def wait_for_cell(self, index: int, *, before: int | None = None, timeout_s: float = WAIT_S) -> None:
+        """Wait until the kernel has answered a started cell, which had the number `before`.
+
+        An idle kernel alone does not tell: the browser takes it for idle before the cell begins, and while it runs as soon as
+        a message of a widget is answered beside it.
+        """
         poll(
-            lambda: self._execution_count(index) not in (count, None), f"cell {index} did not run", timeout_s=timeout_s
+            lambda: self._execution_count(index) not in (before, None),
+            f"cell {index} did not run",
+            timeout_s=timeout_s,
         )
         self.wait_for_kernel("idle", timeout_s=timeout_s)
 

@@ -19,7 +19,7 @@ JUPYTERLAB = {"cellId": "a6b3", "deletedCells": [], "recordTiming": False}
 VS_CODE = {"cellId": "vscode-notebook-cell:/a.ipynb#W0"}
 NOBODY: dict[str, Any] = {}
 """What `nbconvert`, papermill and consoles say of a cell."""
-VIEW = "application/vnd.jupyter.widget-view+json"
+VIEW, PAGE = "application/vnd.jupyter.widget-view+json", "text/html"
 
 SET_UP = """
 import os, time, threading
@@ -53,7 +53,7 @@ class Sent:
 
     @property
     def dashboards(self) -> list[dict[str, Any]]:
-        return [one for one in self.displays if VIEW in one["data"]]
+        return [one for one in self.displays if VIEW in one["data"] and PAGE not in one["data"]]
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +106,22 @@ def check_line(lines: list[str]) -> None:
     assert "tfprof: reading" in lines
 
 
+def check_fallback(sent: Sent) -> None:
+    """What front ends without widgets show is one output, behind all others."""
+    (fallback,) = (one for one in sent.displays if VIEW in one["data"] and PAGE in one["data"])
+    assert fallback is sent.displays[-1]
+    assert (fallback["is_update"], fallback["id"]) == (False, "")
+    assert fallback["text"].startswith("tfprof profile\n")
+    assert fallback["data"][PAGE].startswith("<iframe srcdoc=")
+
+
 def test_in_jupyterlab_the_dashboard_takes_the_place_of_the_line(client: BlockingKernelClient) -> None:
     sent = run(client, "%%tfprofile\ntrain()\nprint('trained')")
     check_line(sent.lines())
     (dashboard,) = sent.dashboards
     assert (dashboard["is_update"], dashboard["id"]) == (True, sent.displays[0]["id"])
     assert [one["is_update"] for one in sent.displays if one["id"]].count(False) == 1
+    check_fallback(sent)
     assert sent.streams == {"stdout": "trained\n", "stderr": ""}
 
 
@@ -121,19 +131,21 @@ def test_in_vs_code_it_stands_below_what_the_line_says_at_the_end(client: Blocki
     assert sent.lines()[-1].startswith("tfprof: recorded ")
     (dashboard,) = sent.dashboards
     assert (dashboard["is_update"], dashboard["id"]) == (False, "")
+    check_fallback(sent)
 
 
 def test_where_nobody_looks_there_is_no_line(client: BlockingKernelClient) -> None:
     sent = run(client, "%%tfprofile\ntrain(1)", NOBODY)
     assert [one["id"] for one in sent.displays] == [""] * len(sent.displays)
     assert len(sent.dashboards) == 1
+    check_fallback(sent)
 
 
 @pytest.mark.parametrize("metadata", [JUPYTERLAB, NOBODY])
 def test_what_takes_all_outputs_takes_no_line(client: BlockingKernelClient, metadata: dict[str, Any]) -> None:
-    run(client, "%%capture got\n%tfprofile train(1)", metadata)
+    assert run(client, "%%capture got\n%tfprofile train(1)", metadata).displays == []
     sent = run(client, "print([output.data['text/plain'][:14] for output in got.outputs])")
-    assert sent.streams["stdout"] == "['tfprof profile', '']\n"
+    assert sent.streams["stdout"] == "['<Profile profi', '', 'tfprof profile']\n"
 
 
 def test_a_block_says_at_the_end_what_it_recorded(client: BlockingKernelClient) -> None:
@@ -150,11 +162,16 @@ def test_a_block_that_met_nothing_says_so(client: BlockingKernelClient) -> None:
     assert lines[-1].startswith("tfprof: nothing was captured. No step met steps=[10000]")
 
 
-def test_a_block_that_fails_shows_what_was_captured_in_the_place(client: BlockingKernelClient) -> None:
-    sent = run(client, "with tfprof.profile():\n    train(1)\n    raise KeyError")
-    assert sent.error == "KeyError"
+@pytest.mark.parametrize("error", ["KeyError", "KeyboardInterrupt"])
+@pytest.mark.parametrize("block", ["with tfprof.profile():", "%%tfprofile\nif True:"])
+def test_a_block_that_fails_shows_what_was_captured_in_the_place(
+    client: BlockingKernelClient, block: str, error: str
+) -> None:
+    sent = run(client, f"{block}\n    train(1)\n    raise {error}")
+    assert sent.error == error
     (dashboard,) = sent.dashboards
     assert dashboard["id"] == sent.displays[0]["id"]
+    check_fallback(sent)
 
 
 def test_two_captures_in_a_cell_have_a_line_each_and_leave_no_thread(client: BlockingKernelClient) -> None:
