@@ -210,6 +210,11 @@ class _Parent:
             forked = self.start(program, cwd=cwd or Path.cwd(), variables=variables, files=files)
             code = self.ask({"wait": forked.pid}, timeout_s)
             if not code:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(forked.pid, signal.SIGABRT)  # upon which Python writes where its threads are
+                time.sleep(1)
+                err.seek(0)
+                print(err.read().decode(errors="replace")[-20_000:], file=sys.stderr)
                 self._end()
                 self._process = self._started()
                 raise subprocess.TimeoutExpired(program, timeout_s)
