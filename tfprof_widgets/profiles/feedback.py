@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 READING = "tfprof: reading"
 TICK_S = 0.25
+TELLING_BYTES = 100 * 2**10
+"""An estimated size below this says only that the program has hardly begun."""
 _PATIENCE_S = 0.2
 """How long the end of a capture waits for a front end that takes nothing just now."""
 
@@ -66,7 +68,7 @@ def standing_text(standing: Standing) -> str:
         parts.append(f"{'at step' if 'step' in standing.state else 'step'} {standing.step:,}")
     if standing.seconds >= 0.05:
         parts.append(f"{standing.seconds:,.1f} s")
-    if standing.n_bytes:
+    if standing.n_bytes >= TELLING_BYTES:
         parts.append(size(standing.n_bytes))
     return "tfprof: " + ", ".join(parts)
 

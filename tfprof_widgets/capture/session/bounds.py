@@ -13,9 +13,9 @@ from typing import Literal
 from .building import Building, BuildingWatch
 from .stride import Piece, Stride
 
-POLL_S = 0.05
+POLL_S = 0.02
 MAX_POLL_S = 0.5
-PIECE_S = 0.1
+PIECE_S = 0.05
 """The run is looked at in pieces of at least so long."""
 HEAP_BYTES_PER_FILE_BYTE = 4.0
 """An event waiting in the profiler takes this many times its size in the file (2.9 to 5.8 measured with TF 2.21)."""
@@ -72,7 +72,7 @@ class BoundWatch:
     @property
     def estimated_bytes(self) -> int:
         """About how large the file of the session would be if it ended now; 0 at its begin, while nothing is known."""
-        in_heap = self._stride.growth / self._rate.heap_bytes_per_byte
+        in_heap = self._stride.growth / self._rate.heap_bytes_per_byte if self._stride.is_known else 0.0
         elapsed_s = 0.0 if self._n_steps else time.monotonic() - self._begin_s
         known = self._rate.bytes_per_step * self._n_steps + self._rate.bytes_per_second * elapsed_s
         return int(max(in_heap, known, 0.0))
