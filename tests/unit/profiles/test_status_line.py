@@ -23,7 +23,7 @@ from tfprof_widgets.profiles.status_line import StatusLine, TerminalLine
     ("standing", "text"),
     [
         (Standing("recording", 1200, 8.21, 11.3 * 2**20), "tfprof: recording, step 1,200, 8.2 s, 11.3 MiB"),
-        (Standing("recording", None, 0.0, None), "tfprof: recording"),
+        (Standing("recording", None, 0.0, 272), "tfprof: recording"),
         (Standing("waiting for step 10", 3, 0.0, 0), "tfprof: waiting for step 10, at step 3"),
         (Standing("paused", 30, 2.0, 2**20), "tfprof: paused, step 30, 2.0 s, 1.00 MiB"),
     ],
@@ -68,7 +68,7 @@ class Capturing:
     @property
     def standing(self) -> Standing:
         self.n_asked += 1
-        return Standing("recording", self.n_asked, 0.0, None)
+        return Standing("recording", self.n_asked, 0.0, 0)
 
 
 @pytest.fixture
