@@ -15,6 +15,7 @@ from ...errors import CaptureError
 from ..session.record import CaptureOptions, CaptureRecord
 from ..session.session import Capture
 from ..session.tf_profiler import import_tensorflow
+from ..source.running_frames import running_frames
 from .batch_size import batch_size_of
 from .keras_steps import StepMarks
 from .patch import METHODS
@@ -139,7 +140,7 @@ class _Caller:
         """True too where a loop of the user's own drives the callback: it ends the capture by Keras' hooks."""
         if self._frame is None:
             return True
-        return self._frame in _stack(sys._current_frames().get(self._thread_id))
+        return self._frame in _stack(running_frames().get(self._thread_id))
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Literal
 
+from ..source.running_frames import running_frames
+
 MAX_DEPTH = 1_000
 """How many frames of a thread are looked at."""
 _CALLS = "/tensorflow/python/eager/polymorphic_function/".replace("/", os.sep)
@@ -21,7 +23,7 @@ Building = Literal["no", "maybe", "yes"]
 class BuildingWatch:
     """Looks at what threads do. Nobody tells when TensorFlow builds functions, but tracing shows in the stacks of Python."""
 
-    def __init__(self, stacks: Callable[[], Mapping[int, FrameType]] = sys._current_frames) -> None:
+    def __init__(self, stacks: Callable[[], Mapping[int, FrameType]] = running_frames) -> None:
         self._stacks = stacks
         self._calls: dict[int, FrameType | None] = {}
         """For each thread that traces or has traced, the call in which it does. A frame keeps what its function holds alive,

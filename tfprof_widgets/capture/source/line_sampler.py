@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from types import CodeType, FrameType
 from typing import Any
 
+from .running_frames import running_frames
 from .source_files import is_user_file
 from .source_graphs import FrameTable
 
@@ -64,7 +64,7 @@ class LineSampler:
     def _run(self, stop: threading.Lock) -> None:
         interval_s, n_taken = self._interval_s, 0
         while len(self._samples) < MAX_SAMPLES and not stop.acquire(timeout=interval_s):
-            place = user_place(sys._current_frames().get(self._target))
+            place = user_place(running_frames().get(self._target))
             if place is not None:
                 self._samples.append((time.time_ns(), *place))
             n_taken += 1
