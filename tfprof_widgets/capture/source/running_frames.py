@@ -6,6 +6,7 @@ import gc
 import sys
 from operator import methodcaller
 from types import FrameType
+from typing import cast
 
 _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 """Whether Python collects garbage wherever it makes an object, and not only between two instructions."""
@@ -25,4 +26,4 @@ def running_frames() -> dict[int, FrameType]:
     except BaseException:
         gc.enable()
         raise
-    return frames
+    return cast("dict[int, FrameType]", frames)
