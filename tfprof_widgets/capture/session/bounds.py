@@ -13,9 +13,9 @@ from typing import Literal
 from .building import Building, BuildingWatch
 from .stride import Piece, Stride
 
-POLL_S = 0.02
+POLL_S = 0.05
 MAX_POLL_S = 0.5
-PIECE_S = 0.05
+PIECE_S = 0.1
 """The run is looked at in pieces of at least so long."""
 HEAP_BYTES_PER_FILE_BYTE = 4.0
 """An event waiting in the profiler takes this many times its size in the file (2.9 to 5.8 measured with TF 2.21)."""
