@@ -151,15 +151,14 @@ def run() -> dict[str, Any]:
 
         try:
             with tfprof.profile(max_bytes=3_000_000, system=False) as profile:
-                with tfprof.step(0):
-                    kept = tf.zeros([1000, 1000]) + 1
-                    held = []
-                    for _ in range(20):
-                        held += [malloc(50_000) for _ in range(100)]
-                        time.sleep(0.1)
-                    time.sleep(1.5)
-                    kept2 = tf.zeros([2000, 1000]) + 1
-                    kept * tf.zeros([1 << 40, 1, 1])
+                kept = tf.zeros([1000, 1000]) + 1
+                held = []
+                for _ in range(20):
+                    held += [malloc(50_000) for _ in range(100)]
+                    time.sleep(0.1)
+                time.sleep(1.5)
+                kept2 = tf.zeros([2000, 1000]) + 1
+                kept * tf.zeros([1 << 40, 1, 1])
         except tf.errors.ResourceExhaustedError as error:
             out["error"] = type(error).__name__
         failure = profile.memory_failure
@@ -181,9 +180,7 @@ def test_tracing_a_large_function_does_not_end_a_capture(run: dict[str, Any], na
 
 
 @pytest.mark.tensorflow
-def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_within_the_step_up_to_its_failure(
-    run: dict[str, Any],
-) -> None:
+def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_up_to_its_failure(run: dict[str, Any]) -> None:
     told = run["failure"]
     assert run["error"] == "ResourceExhaustedError"
     assert told["windows"] == 2
@@ -197,4 +194,6 @@ def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_within_the_step_up_
 def test_compiling_by_xla_does_not_end_a_capture(run: dict[str, Any], name: str) -> None:
     compiled = run[name]
     assert compiled["n_tracing"] == 1
-    assert (compiled["outcome"], compiled["windows"]) == ("complete", 1), compiled
+    assert compiled["outcome"] == "complete", compiled
+    # In a program without steps a slow machine may take it for growth, write the file, and go on with a next one.
+    assert compiled["windows"] == 1 or (name == "compiled unmarked" and compiled["windows"] == 2), compiled

@@ -65,7 +65,7 @@ class BoundWatch:
         self._read_heap = read_heap or heap_reader()
         self._building = building or BuildingWatch().look
         self._stride = Stride()
-        self._n_steps = 0
+        self._marks_steps, self._n_steps = False, 0
         self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfprof-bounds", daemon=True)
 
@@ -85,6 +85,10 @@ class BoundWatch:
         """Stop watching; `on_bound` may be running already, and must find out by itself that the session is over."""
         self._end_s = time.monotonic()
         self._cancelled.set()
+
+    def await_step(self) -> None:
+        """Note that a step has begun: until the first one ends, growth may be tracing and compiling."""
+        self._marks_steps = True
 
     def count_step(self) -> None:
         """Note that a step has ended, of whatever kind."""
@@ -111,7 +115,8 @@ class BoundWatch:
                 return
             heap, building = self._read_heap(), self._building()
             piece.look(heap, is_building=building != "no")
-            ended = piece.ended(now_s, self._n_steps)
+            is_before_first = self._marks_steps and not self._n_steps
+            ended = None if is_before_first else piece.ended(now_s, self._n_steps)
             if ended is not None:
                 if self._n_steps and not is_stepping:  # what came before the end of the first step was its beginning
                     is_stepping, self._stride = True, Stride()

@@ -65,6 +65,8 @@ class WindowControl:
     def add(self, step: OpenStep) -> None:
         """Note that a step has begun."""
         self._open_steps.add(step)
+        if self.keeper.watch is not None:
+            self.keeper.watch.await_step()
 
     def drop(self, step: OpenStep) -> bool:
         """End the marker of a step that counts for nothing; False when it has ended before."""
