@@ -174,8 +174,9 @@ def _of_input(trace: Trace, tf_data: TfData) -> Iterator[Counter]:
     for key, (what, unit) in _BUFFERS.items():
         value = trace.int_stat(key, default=-1)[event] if key in trace.string_ids else np.empty(0, np.int64)
         known = np.flatnonzero(value >= 0)
-        for one in np.unique(iterator[known]).tolist():  # bounded by the number of iterators
-            rows = known[iterator[known] == one]
+        found, first = np.unique(iterator[known], return_index=True)
+        own_rows = np.split(known, first)[1:]
+        for one, rows in zip(found.tolist(), own_rows, strict=True):  # bounded by the number of iterators
             own = value[rows].astype(np.float64)
             if key not in _LEVELS and (own == own[0]).all():
                 continue
