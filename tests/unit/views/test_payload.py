@@ -186,6 +186,7 @@ def test_long_strings_are_cut_alike_everywhere_and_stay_different() -> None:
     cut = names_module.Cutter()
     assert cut("y" * 2000) == cut("y" * 2000)
     assert cut("y" * 1000) == "y" * 1000
+    assert len({cut(f"{'z' * 1000}{k:04}") for k in range(2000)}) == 2000
 
 
 def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -> None:

@@ -69,7 +69,7 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
     bounds = bounds_of(results, meta["duration_ps"])
     home = first_view(results, bounds)
     sample = sample_events(tiles, home, n_wanted=_SAMPLED_EVENTS)
-    names = Names(trace.strings)
+    names = Names(trace)
     used = _used_names(results, names)
     if names.n_characters > _FEW_CHARACTERS:
         events = positions.order[sample[np.argsort(-trace.duration_ps[positions.order[sample]], kind="stable")]]

@@ -6,13 +6,14 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...analysis.ops.op_families import FAMILIES, families
-from ...trace.trace import Int32, Int64
+from ...trace.trace import Int32, Int64, Trace
 from .wire import Table, pack
 
 MAX_CHARACTERS = 1000
@@ -35,14 +36,11 @@ class Names:
     row_bytes = 100
     """About."""
 
-    def __init__(self, strings: Iterable[str]) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.cut = Cutter()
         """Cuts other strings of the same payload as it cuts these."""
-        given = list(strings)
-        self._strings = self.cut.all(given)
-        self._ids: dict[str, int] = {}
-        for i, text in enumerate(given):
-            self._ids.setdefault(text, i)
+        self._strings = self.cut.all(trace.strings)
+        self._ids, self._added = trace.string_ids, dict[str, int]()
         self._number: Int32 | None = None
         self._order: Int64 | None = None
 
@@ -58,14 +56,15 @@ class Names:
 
     def ids(self, texts: Iterable[str]) -> Int64:
         """The trace's id of each text, or a new one behind those."""
-        found = []
-        for text in texts:  # bounded by the number of ops, dtypes and iterators
-            known = self._ids.get(text)
+        texts = list(texts)
+        found = np.fromiter(map(self._ids.get, texts, repeat(-1)), np.int64, len(texts))
+        for row in np.flatnonzero(found < 0).tolist():  # bounded by the number of ops, dtypes and iterators
+            known = self._added.get(texts[row])
             if known is None:
-                known = self._ids[text] = len(self._strings)
-                self._strings.append(self.cut(text))
-            found.append(known)
-        return np.array(found, np.int64)
+                known = self._added[texts[row]] = len(self._strings)
+                self._strings.append(self.cut(texts[row]))
+            found[row] = known
+        return found
 
     def put_first(self, wanted: Int64) -> None:
         """Number the names anew, those `wanted` (ids in order, repeated or not) first; nothing can be added from then on."""
@@ -149,6 +148,7 @@ class Cutter:
     def __init__(self) -> None:
         self._cut: dict[str, str] = {}
         self._whole: dict[str, str] = {}
+        self._n_alike: dict[str, int] = {}
 
     def __call__(self, text: str) -> str:
         """The text, or its beginning and how long it is."""
@@ -157,11 +157,12 @@ class Cutter:
         known = self._cut.get(text)
         if known is None:
             end = f"… ({len(text):,} characters)"
-            known, n = text[:MAX_CHARACTERS] + end, 1
+            first = text[:MAX_CHARACTERS] + end
+            known, n = first, self._n_alike.get(first, 1)
             while known in self._whole:
                 n += 1
                 known = f"{text[:MAX_CHARACTERS]} #{n}{end}"
-            self._cut[text] = known
+            self._cut[text], self._n_alike[first] = known, n
             self._whole[known] = text
         return known
 
