@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...analysis.base.wording import head
+from ...trace.stat_shapes import ranges
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
@@ -22,6 +23,9 @@ _MAX_CHARACTERS = (100, 24)
 """Of a string of the meta object where there are so many that the first paint would wait for them."""
 _MOST_EVENTS = 100_000
 """Of more it is not tried whether all fit."""
+_PROBES, _PROBE_EVENTS = 8, 512
+"""Runs of positions, all over the capture, that tell how well events compress, and the length of each."""
+_PROBE_SLACK = 1.25
 
 
 def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
@@ -35,7 +39,7 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
         draft = _Draft(contents, meta, base)
         draft.add({"sample": _sample(contents, np.empty(0, np.int64))})
         draft.add_sections()
-        if draft.add_tiles("events", contents.events.tile):
+        if draft.may_hold_events() and draft.add_tiles("events", contents.events.tile):
             # A capture that fits whole is short: what is late elsewhere takes less than a message would, but for the source map.
             if contents.results.is_source_map_here:
                 draft.add_sections(late=True)
@@ -84,6 +88,15 @@ class _Draft:
     def _is_quick(self, section: ListSection | TableSection) -> bool:
         most = section.most_events if isinstance(section, LateSection) else None
         return most is None or self._contents.positions.n_events <= most
+
+    def may_hold_events(self) -> bool:
+        """Whether it is worth while to find out if there is room for all events; some of them tell."""
+        n_events, n_probed = self._contents.positions.n_events, _PROBES * _PROBE_EVENTS
+        if n_events <= 2 * n_probed:
+            return True
+        first = np.linspace(0, n_events - _PROBE_EVENTS, _PROBES).astype(np.int64)
+        some = Segment(Table(self._contents.events.at(ranges(first, np.full(_PROBES, _PROBE_EVENTS)))))
+        return len(some.data) * n_events <= _PROBE_SLACK * n_probed * self._left
 
     def add_tiles(self, name: str, tables: Callable[[int], dict[str, Table]]) -> bool:
         """Put the tables of all tiles in, each under its name and the tile's number, if there is room for all."""
