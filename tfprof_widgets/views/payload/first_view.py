@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...analysis.facts.totals import Totals
-from ...trace.trace import Float64, Int32, Session, Trace
+from ...trace.stat_shapes import ranges
+from ...trace.trace import Float64, Int64, Session, Trace
 from .positions import Positions
 
 N_STEPS = 8
@@ -15,6 +16,7 @@ N_STEPS = 8
 _MARGIN = 0.05
 _MIN_SPAN_PS = 1000.0
 N_BINS = 512
+_BLOCK_EVENTS = 2**20
 _SPARSE = 10
 """Sessions that fill less than this part of the capture are shown before the time between them."""
 
@@ -83,29 +85,35 @@ def activity(trace: Trace, positions: Positions, bounds: Span) -> dict[str, list
 
     By `host` and `device`: all lines of such planes that have events and are not derived; none where there are no such lines.
     """
-    edges = np.linspace(bounds[0], bounds[1], N_BINS + 1)
     first_rows = np.flatnonzero(positions.row_depth == 0)
     lines = positions.lines[positions.row_line[first_rows]].tolist()
-    found: dict[str, list[Float64]] = {"host": [], "device": []}
+    found: dict[str, list[int]] = {"host": [], "device": []}
     for row, number in zip(first_rows.tolist(), lines, strict=True):
         line = trace.lines[number]
         plane = trace.planes[line.plane]
-        if line.is_derived or not (plane.is_host or plane.is_device):
-            continue
-        events = positions.order[positions.row_offsets[row] : positions.row_offsets[row + 1]]
-        found["host" if plane.is_host else "device"].append(_busy(trace, events, edges))
-    return {
-        kind: [round(share, 4) for share in np.mean(shares, axis=0).tolist()] if shares else []
-        for kind, shares in found.items()
-    }
+        if not line.is_derived and (plane.is_host or plane.is_device):
+            found["host" if plane.is_host else "device"].append(row)
+    return {kind: _busy(trace, positions, np.array(rows, np.int64), bounds) for kind, rows in found.items()}
 
 
-def _busy(trace: Trace, events: Int32, edges: Float64) -> Float64:
-    """Share of each bin that the events of one row cover."""
-    start = trace.start_ps[events].astype(np.float64)
-    span = trace.nesting.span_ps[events].astype(np.float64)
-    before = np.searchsorted(start, edges, side="right")
-    covered = np.concatenate([[0.0], np.cumsum(span)])
-    last = np.maximum(before - 1, 0)
-    beyond = np.where(before > 0, np.maximum(start[last] + span[last] - edges, 0), 0)
-    return np.asarray(np.clip(np.diff(covered[before] - beyond) / np.diff(edges), 0, 1), np.float64)
+def _busy(trace: Trace, positions: Positions, rows: Int64, bounds: Span) -> list[float]:
+    """Share of each bin that the events of some rows cover, the mean over the rows; none without rows."""
+    if not len(rows):
+        return []
+    begin = positions.row_offsets[rows]
+    chosen = ranges(begin, positions.row_offsets[rows + 1] - begin)
+    covered = np.zeros(N_BINS + 1)
+    for first in range(0, len(chosen), _BLOCK_EVENTS):  # by block, to spare memory
+        events = positions.order[chosen[first : first + _BLOCK_EVENTS]]
+        start = (trace.start_ps[events] - bounds[0]) * (N_BINS / (bounds[1] - bounds[0]))
+        span = trace.nesting.span_ps[events] * (N_BINS / (bounds[1] - bounds[0]))
+        covered += _passed(start) - _passed(start + span)
+    return [round(share, 4) for share in np.clip(np.diff(covered) / len(rows), 0, 1).tolist()]
+
+
+def _passed(times: Float64) -> Float64:
+    """For each edge of the bins by how much it is after the times before it, added up; all in bins."""
+    times = np.clip(times, 0, N_BINS)
+    bins = times.astype(np.intp)
+    n, total = (np.bincount(bins, weights, N_BINS + 1).cumsum() for weights in (None, times))
+    return np.append(0.0, np.arange(1, N_BINS + 1) * n[:-1] - total[:-1])
