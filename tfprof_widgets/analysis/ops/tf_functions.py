@@ -5,6 +5,8 @@ Source: semantics 10.4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -18,6 +20,7 @@ from ..steps.step_spans import on_host
 EXPENSIVE = 0.20
 """From this share of a function's time in traced or eager calls on, it is worth a word."""
 _MODES = ("eager", "concrete", "traced", "not_traced")
+_COMPILERS = ("", "xla", "other")
 
 
 def compute_tf_functions(trace: Trace) -> pd.DataFrame:
@@ -31,9 +34,11 @@ def compute_tf_functions(trace: Trace) -> pd.DataFrame:
     texts, code = np.unique(trace.string_stat("tf_function_call")[rows], return_inverse=True)
     modes = [_mode(trace.strings[text]) for text in texts.tolist()]
     mode = np.array([_MODES.index(name) for name, _ in modes], np.int64)[code]
-    compiler = np.array([kind for _, kind in modes], dtype=object)[code]
+    compiler = np.array([_COMPILERS.index(kind) for _, kind in modes], np.int64)[code]
     names, function = np.unique(trace.name_id[rows], return_inverse=True)
     n = len(names)
+    is_compiled_by = np.zeros((n, len(_COMPILERS)), np.bool_)
+    is_compiled_by[function, compiler] = True
     calls = np.bincount(function * len(_MODES) + mode, minlength=n * len(_MODES)).reshape(n, len(_MODES))
     costly = np.isin(mode, (_MODES.index("eager"), _MODES.index("traced")))
     whole, expensive = sum_by(function, own, n), sum_by(function[costly], own[costly], n)
@@ -42,7 +47,7 @@ def compute_tf_functions(trace: Trace) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "function": text_column(trace.strings[i] for i in names.tolist()),
-            "compiler": text_column(_compiler(compiler[function == i]) for i in range(n)),
+            "compiler": text_column(map(_compiler, is_compiled_by.tolist())),
             "tracing_count": count,
             **{f"{name}_calls": calls[:, i] for i, name in enumerate(_MODES)},
             "self_time_ms": whole / PS_PER_MS,
@@ -60,6 +65,6 @@ def _mode(text: str) -> tuple[str, str]:
     return mode, {"xla": "xla", "nonXla": "other"}.get(compiler, "")
 
 
-def _compiler(kinds: np.ndarray[tuple[int], np.dtype[np.object_]]) -> str:
-    found = sorted({kind for kind in kinds.tolist() if kind})
+def _compiler(is_used: Sequence[bool]) -> str:
+    found = [name for name, used in zip(_COMPILERS, is_used, strict=True) if name and used]
     return "mixed" if len(found) > 1 else "".join(found)

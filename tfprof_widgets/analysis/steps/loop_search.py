@@ -116,12 +116,14 @@ def _reductions(trace: Trace, inside: Bool) -> list[Loop]:
     parent = trace.nesting.parent[rows]
     goes_on = np.append((parent[1:] == parent[:-1]) & (trace.line_id[rows[1:]] == trace.line_id[rows[:-1]]), False)
     steps, next_ps = rows[goes_on[: len(rows)]], trace.start_ps[rows[1:]][goes_on[: len(rows) - 1]]
-    loops = []
-    for line in np.unique(trace.line_id[steps]).tolist():  # bounded by the number of such threads
-        own = trace.line_id[steps] == line
-        if own.sum() >= _MIN_REPETITIONS:
-            loops.append(Loop(line, "step", steps[own], next_ps[own]))
-    return loops
+    lines, first, n = np.unique(
+        trace.line_id[steps], return_index=True, return_counts=True
+    )  # events are in order of lines
+    return [
+        Loop(line, "step", steps[low : low + count], next_ps[low : low + count])
+        for line, low, count in zip(lines.tolist(), first.tolist(), n.tolist(), strict=True)
+        if count >= _MIN_REPETITIONS
+    ]
 
 
 def _followed_by_work(trace: Trace, fetches: Int64, work: Int64) -> Int64:
