@@ -197,9 +197,9 @@ class Odd:
     """Legal but unusual ways of writing the same XSpace; all off by default."""
 
     shuffled: random.Random | None = None
-    """Fields of events and stats in random order."""
+    """Fields of events, metadata and stats in random order."""
     unknown_fields: bool = False
-    """Every event and stat carries a field the schema does not have."""
+    """Every event, metadata and stat carries a field the schema does not have."""
     long_varints: bool = False
     """Varints padded with redundant bytes."""
     explicit_zeros: bool = False
@@ -219,7 +219,7 @@ class _Writer:
         stats = [tagged(6, self.stat(key, value)) for key, value in plane.stats.items()]
         events = [tagged(4, self.event_metadata(key, id_)) for key, id_ in list(self.event_ids.items())]
         names = [
-            tagged(5, number(1, id_) + tagged(2, number(1, id_) + tagged(2, name.encode("utf-8", "surrogateescape"))))
+            tagged(5, self.entry(id_, [tagged(2, name.encode("utf-8", "surrogateescape"))], []))
             for name, id_ in self.stat_ids.items()
         ]
         body = [*events, *names, *lines] if self.odd.metadata_first else [*lines, *events, *names]
@@ -228,11 +228,14 @@ class _Writer:
     def event_metadata(self, key: Any, id_: int) -> bytes:
         name, display_name, stats = key
         raw = name if isinstance(name, bytes) else name.encode()
-        value = number(1, id_) + tagged(2, raw)
-        if display_name:
-            value += tagged(4, display_name.encode())
-        value += b"".join(tagged(5, self.stat(stat, content)) for stat, content in stats)
-        return number(1, id_) + tagged(2, value)
+        texts = [tagged(2, raw), tagged(4, display_name.encode()) if display_name else b""]
+        return self.entry(id_, texts, [tagged(5, self.stat(stat, content)) for stat, content in stats])
+
+    def entry(self, id_: int, texts: list[bytes], stats: list[bytes]) -> bytes:
+        key = self.varint_field(1, id_)
+        return key + tagged(
+            2, self.ordered([key, *texts], stats)
+        )  # of unknown fields beside these protobuf's maps make nothing
 
     def line(self, line: Line, position: int) -> bytes:
         head = number(1, position if line.id is None else line.id) + tagged(2, line.name.encode())

@@ -19,7 +19,7 @@ from tests.fuzz.mutations import mutant
 from tests.unit.formats.full_protobuf import actual_events
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.xspace import event_columns, xspace
+from tfprof_widgets.formats.xspace import event_columns, event_messages, xspace
 from tfprof_widgets.formats.xspace.event_framing import EventBytes
 from tfprof_widgets.formats.xspace.raw_strings import RawStrings
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -78,8 +78,8 @@ def read(data: bytes) -> Trace:
     return found
 
 
-def _all_plain(events: EventBytes, strings: RawStrings) -> tuple[event_columns.EventFields, event_columns.StatFields]:
-    return event_columns.event_columns(event_columns._plain(events, np.arange(len(events))), strings)
+def _all_plain(events: EventBytes, strings: RawStrings) -> event_columns.EventFields:
+    return event_columns.event_columns(event_messages.plain(events, np.arange(len(events)), "Event"), strings)
 
 
 def _outcome(data: bytes) -> Trace | TraceError:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .assembly import MetadataColumns
+from .stat_table import Stats
 from .string_table import StatRow, stats_of_rows
 from .trace import Int32, Int64
 
@@ -39,6 +42,25 @@ def metadata_table(rows: Sequence[MetadataRow]) -> MetadataColumns:
         plane_id=np.array([one.plane for one in rows], np.int32),
         display_name_id=np.array([one.display_name_id for one in rows], np.int32),
         stats=stats_of_rows([one.stats for one in rows]),
+    )
+
+
+def joined_metadata(tables: Sequence[MetadataColumns]) -> MetadataColumns:
+    """The rows of several tables, one after the other; at least one table."""
+
+    def joined(column: Callable[[MetadataColumns], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        return np.concatenate([column(table) for table in tables])
+
+    return MetadataColumns(
+        name_id=joined(lambda table: table.name_id),
+        plane_id=joined(lambda table: table.plane_id),
+        display_name_id=joined(lambda table: table.display_name_id),
+        stats=Stats(
+            joined(lambda table: table.stats.n),
+            joined(lambda table: table.stats.key),
+            joined(lambda table: table.stats.kind),
+            joined(lambda table: table.stats.bits),
+        ),
     )
 
 

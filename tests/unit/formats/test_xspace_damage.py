@@ -56,6 +56,14 @@ def test_foreign_bytes_are_refused(content: bytes) -> None:
         read_xspace(content)
 
 
+def test_metadata_that_is_broken_is_named() -> None:
+    plane = tagged(2, b"/host:CPU") + tagged(4, bytes.fromhex("0801")) + tagged(4, bytes.fromhex("08011205"))
+    with pytest.raises(
+        TraceError, match=r"EventMetadataEntry 1 \(4 bytes: 08 01 12 05\) is not an XEventMetadataEntry"
+    ):
+        read_xspace(tagged(1, plane))
+
+
 def test_gzip_says_how_to_open_it() -> None:
     with pytest.raises(TraceError, match="compressed by gzip: give the path"):
         read_xspace(b"\x1f\x8b\x08" + bytes(20))

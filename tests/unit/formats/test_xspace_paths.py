@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Event, Gz, Line, Nothing, Odd, Plane, Ref, U, space
 from tests.unit.formats.full_protobuf import actual_events, expected_events
-from tfprof_widgets.formats.xspace import event_columns
+from tfprof_widgets.formats.xspace import event_columns, plane_tables
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.stat_table import Stats
 from tfprof_widgets.trace.trace import Trace
@@ -48,11 +48,14 @@ def test_a_real_keras_capture_agrees_with_a_full_decode(keras_xplane: Path) -> N
     assert_all_agree(keras_xplane.read_bytes())
 
 
-def test_no_event_of_a_real_capture_is_written_again(keras_xplane: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_event_or_metadata_of_a_real_capture_is_written_again(
+    keras_xplane: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
-        raise AssertionError("an event of a real capture was written again")
+        raise AssertionError("a message of a real capture was written again")
 
-    monkeypatch.setattr(event_columns, "plain_event", refuse)
+    monkeypatch.setattr(event_columns, "plain", refuse)
+    monkeypatch.setattr(plane_tables, "plain", refuse)
     assert read_xspace(keras_xplane.read_bytes()).n_events > 1000
 
 

@@ -29,6 +29,8 @@ def varint(raw: bytes, at: int) -> tuple[int, int]:
     Raises:
         FramingError: there is none.
     """
+    if at < len(raw) and raw[at] < 0x80:  # most are
+        return raw[at], at + 1
     value = 0
     begin = at
     for shift in range(0, 70, 7):

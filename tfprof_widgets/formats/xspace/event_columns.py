@@ -9,24 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from ...trace.trace import StatKind
-from ..wire.framing import FramingError, varint
-from ..wire.varints import PADDING, ByteView, Int64
-from .event_framing import EventBytes, joined_events
-from .event_messages import plain_event
+from ..wire.message_rows import MessageRows
+from ..wire.varints import ByteView, Int64
+from .event_framing import EventBytes
+from .event_messages import plain
 from .raw_strings import RawStrings
 
 _COMPRESSED = 8
 _UNSET = 4  # a stat without a value reads as the int64 0
 _NOT_A_VALUE = 255
-_MOST_ROUNDS = 64
-"""Stats are found round by round, the k-th of every event at once; of events with more than this one by one."""
 
 _KIND_OF_TAG = np.full(256, _NOT_A_VALUE, np.uint8)
 for _tag, _kind in ((0x11, 2), (0x18, 3), (0x20, 4), (0x2A, 5), (0x32, 6), (0x38, 7), (0x42, 8)):
     _KIND_OF_TAG[_tag] = _kind
 
 
-def event_columns(events: EventBytes, strings: RawStrings) -> tuple[EventFields, StatFields]:
+def event_columns(events: EventBytes, strings: RawStrings) -> EventFields:
     """The columns of some events and of their stats, ids as they stand in the file.
 
     Args:
@@ -37,117 +35,27 @@ def event_columns(events: EventBytes, strings: RawStrings) -> tuple[EventFields,
         TraceError: an event is not a readable XEvent; the message says which.
     """
     found = EventFields(events)
-    stats = found.stats()
-    found.is_irregular[stats.owners()[~stats.is_regular]] = True
     irregular = np.flatnonzero(found.is_irregular)
     if len(irregular):
-        found = EventFields(_plain(events, irregular))
-        stats = found.stats()
-    stats.intern(strings)
-    return found, stats
+        found = EventFields(plain(events, irregular, "Event"))
+    found.stats.intern(strings)
+    return found
 
 
-def _plain(events: EventBytes, rows: Int64) -> EventBytes:
-    """The events, those of some rows as protobuf writes them."""
-    parts = [events.raw[low:high] for low, high in zip(events.begin.tolist(), events.end.tolist(), strict=True)]
-    for row in rows.tolist():
-        parts[row] = plain_event(parts[row], row)
-    joined = joined_events([*parts, PADDING])
-    return EventBytes(joined.raw, joined.begin[:-1], joined.end[:-1])
-
-
-class EventFields:
-    """The fields of each event before and after its stats, and where its stats lie."""
+class EventFields(MessageRows):
+    """The fields of each event before and after its stats, and its stats."""
 
     def __init__(self, events: EventBytes) -> None:
-        self.view, self.end = ByteView(events.raw), events.end
-        self.is_irregular = np.zeros(len(events), np.bool_)
-        self._at = events.begin.copy()
-        self.metadata_id = self._field(0x08)
-        self.offset_ps = self._field(0x10)
-        self.duration_ps = self._field(0x18)
-        self._find_stats()
-        self.n_occurrences = self._field(0x28)
+        super().__init__(ByteView(events.raw), events.begin, events.end)
+        self.metadata_id = self.varint(0x08)
+        self.offset_ps = self.varint(0x10)
+        self.duration_ps = self.varint(0x18)
+        stats = self.repeated(0x22)
+        self.n_occurrences = self.varint(0x28)
         self.offset_ps[self.n_occurrences != 0] = 0  # one of the two: the later field wins
-        self.is_irregular |= self._at != self.end
-
-    def _field(self, tag: int) -> Int64:
-        """The value of a varint field where it comes next, else 0; moves on behind it."""
-        present = (self.view.octets.take(self._at) == tag) & (self._at < self.end)
-        n_present = np.count_nonzero(present)
-        if n_present == len(present):
-            value, size = self.view.varints(self._at + 1)
-            self._at += size + 1
-            self.is_irregular |= (size == 0) | (self._at > self.end)
-            np.minimum(self._at, self.end, out=self._at)
-            return value.view(np.int64)
-        column = np.zeros(len(present), np.int64)
-        if n_present:
-            rows = np.flatnonzero(present)
-            value, size = self.view.varints(self._at[rows] + 1)
-            column[rows] = value.view(np.int64)
-            at = self._at[rows] + size + 1
-            self.is_irregular[rows] |= (size == 0) | (at > self.end[rows])
-            self._at[rows] = np.minimum(at, self.end[rows])
-        return column
-
-    def _find_stats(self) -> None:
-        """Walk over the stats of all events in step: one round per position in the event."""
-        octets = self.view.octets
-        rows = np.flatnonzero((octets.take(self._at) == 0x22) & (self._at < self.end))
-        at, end = self._at[rows], self.end[rows]
-        self._rounds: list[tuple[Int64, Int64 | int, Int64, Int64]] = []
-        while len(rows):
-            if len(self._rounds) == _MOST_ROUNDS:
-                self._rounds += [self._walked(row) for row in rows.tolist()]
-                break
-            length, size = self.view.varints(at + 1)
-            begin = at + 1
-            begin += size
-            at = np.minimum(length, np.uint64(len(octets))).view(np.int64)
-            at += begin
-            is_inside = (at <= end) & (size > 0)
-            if not is_inside.all():
-                self.is_irregular[rows[~is_inside]] = True
-                rows, begin, at, end = rows[is_inside], begin[is_inside], at[is_inside], end[is_inside]
-            self._at[rows] = at
-            self._rounds.append((rows, len(self._rounds), begin, at))
-            goes_on = (at < end) & (octets.take(at) == 0x22)
-            if not goes_on.all():
-                rows, at, end = rows[goes_on], at[goes_on], end[goes_on]
-
-    def _walked(self, row: int) -> tuple[Int64, Int64, Int64, Int64]:
-        """The stats of one event from where it was left; as a round: its row and, of each, position, begin and end."""
-        content, at, end = self.view.content, int(self._at[row]), int(self.end[row])
-        found: list[tuple[int, int]] = []
-        while at < end and content[at] == 0x22:
-            try:
-                length, begin = varint(content, at + 1)
-            except FramingError:
-                length, begin = end, end
-            if begin + length > end:
-                self.is_irregular[row] = True
-                break
-            at = begin + length
-            found.append((begin, at))
-        self._at[row] = at
-        n = len(found)
-        begins, ends = np.array(found, np.int64).reshape(-1, 2).T
-        return np.full(n, row), _MOST_ROUNDS + np.arange(n), begins, ends
-
-    def stats(self) -> StatFields:
-        """The stats, event by event."""
-        n_stats = np.zeros(len(self.end), np.int64)
-        for rows, _, _, _ in self._rounds:
-            n_stats += np.bincount(rows, minlength=len(n_stats))
-        offsets = np.cumsum(n_stats) - n_stats
-        begin = np.empty(int(n_stats.sum()), np.int64)
-        end = np.empty_like(begin)
-        for rows, position, round_begin, round_end in self._rounds:
-            slots = offsets[rows] + position
-            begin[slots], end[slots] = round_begin, round_end
-        self._rounds = []
-        return StatFields(self.view, n_stats, begin, end)
+        self.finish()
+        self.stats = StatFields(self.view, *stats)
+        self.is_irregular[self.stats.owners()[~self.stats.is_regular]] = True
 
 
 class StatFields:

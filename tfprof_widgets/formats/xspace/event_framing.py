@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..wire.varints import Int64, UInt8
+from ..wire.varints import PADDING, Int64, UInt8
 
 _EVENT = 0x22
 """The tag of an event in a line."""
@@ -54,6 +54,12 @@ def joined_events(parts: list[bytes]) -> EventBytes:
     """Events that are there one by one."""
     end = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
     return EventBytes(b"".join(parts), np.append(0, end[:-1])[: len(parts)], end)
+
+
+def padded(parts: list[bytes]) -> EventBytes:
+    """Messages that are there one by one, their bytes followed by `PADDING`."""
+    joined = joined_events([*parts, PADDING])
+    return EventBytes(joined.raw, joined.begin[:-1], joined.end[:-1])
 
 
 def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:

@@ -1,4 +1,4 @@
-"""Single messages of events and stats -> the same event in the plainest encoding; the values of stats."""
+"""Single messages of events, metadata and stats -> the same message in the plainest encoding; the values of stats."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 from ...errors import TraceError
 from ...trace.trace import StatKind
+from ..wire.varints import Int64
+from .event_framing import EventBytes, padded
 from .messages import message_class
 from .raw_strings import RawStrings
 
@@ -24,22 +26,29 @@ _FIELD_KINDS = {
 }
 
 
-def plain_event(content: bytes, row: int) -> bytes:
-    """A serialised XEvent as protobuf writes it: its known fields in order, each once.
+def plain(messages: EventBytes, rows: Int64, kind: str) -> EventBytes:
+    """Serialised messages of a kind (`Event`, ...), those of some rows as protobuf writes them: known fields in order, each once.
 
     Raises:
-        TraceError: it is not an XEvent; `row` says which one.
+        TraceError: one is no such message; its text says which one.
     """
+    parts = [messages.raw[low:high] for low, high in zip(messages.begin.tolist(), messages.end.tolist(), strict=True)]
+    for row in rows.tolist():
+        parts[row] = _plain_message(parts[row], row, kind)
+    return padded(parts)
+
+
+def _plain_message(content: bytes, row: int, kind: str) -> bytes:
     from google.protobuf.message import DecodeError
 
     try:
-        event = message_class("Event").FromString(content)
+        message = message_class(kind).FromString(content)
     except DecodeError as error:
         raise TraceError(
-            f"Event {row} ({len(content)} bytes: {content[:16].hex(' ')}) is not an XEvent: {error}."
+            f"{kind} {row} ({len(content)} bytes: {content[:16].hex(' ')}) is not an X{kind}: {error}."
         ) from error
-    event.DiscardUnknownFields()
-    return bytes(event.SerializeToString())
+    message.DiscardUnknownFields()
+    return bytes(message.SerializeToString())
 
 
 def stat_rows(stats: Any, strings: RawStrings) -> list[StatRow]:

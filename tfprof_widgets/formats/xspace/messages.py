@@ -1,4 +1,4 @@
-"""The XSpace messages, declared by hand -> protobuf classes that leave a line's events as bytes for NumPy to decode.
+"""The XSpace messages, declared by hand -> protobuf classes that leave events and metadata as bytes for NumPy to decode.
 
 Source: semantics 1.1. There is no generated code, so any protobuf release will do. Strings are declared as bytes:
 profilers write names that are not UTF-8, and a string field would refuse the whole file.
@@ -39,7 +39,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     ),
     "EventMetadata": (("name", 2, "bytes"), ("display_name", 4, "bytes"), ("stats", 5, "Stat repeated")),
     "StatMetadata": (("name", 2, "bytes"),),
-    # A map is on the wire a repeated pair; a map field proper would make Python objects in hash order.
+    # A map is on the wire a repeated pair. Those of a plane stay bytes: they may be as many as events.
     "EventMetadataEntry": (("key", 1, "int64"), ("value", 2, "EventMetadata")),
     "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
     "Line": (
@@ -52,8 +52,8 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Plane": (
         ("name", 2, "bytes"),
         ("lines", 3, "Line repeated"),
-        ("event_metadata", 4, "EventMetadataEntry repeated"),
-        ("stat_metadata", 5, "StatMetadataEntry repeated"),
+        ("event_metadata", 4, "bytes repeated"),
+        ("stat_metadata", 5, "bytes repeated"),
         ("stats", 6, "Stat repeated"),
     ),
     "Space": (

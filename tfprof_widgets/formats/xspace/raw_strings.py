@@ -47,9 +47,21 @@ class RawStrings(StringTable):
 
     def text_ids(self, view: ByteView, at: Int64, length: Int64) -> Int64:
         """The index of each text `view.content[at:at + length]`."""
-        content, known = view.content, self._by_bytes.get
+        content, known = view.content, self._by_bytes
         ends = zip(at.tolist(), (at + length).tolist(), strict=True)
-        ids = np.array([known(content[low:high], -1) for low, high in ends], np.int64)
-        for row in np.flatnonzero(ids < 0).tolist():  # texts not met before
-            ids[row] = self.text_id(content[int(at[row]) : int(at[row] + length[row])])
-        return ids
+        raws = [content[low:high] for low, high in ends]
+        self._take_up([raw for raw in dict.fromkeys(raws) if raw not in known])
+        return np.fromiter(map(known.__getitem__, raws), np.int64, len(raws))
+
+    def _take_up(self, raws: list[bytes]) -> None:
+        """Texts not met before, each once."""
+        joined = b"\n".join(raws)
+        texts = joined.decode("ascii").split("\n") if joined.isascii() else []
+        if len(texts) != len(raws) or not self._ids.keys().isdisjoint(texts):
+            for raw in raws:
+                self.text_id(raw)
+            return
+        ids = range(len(self.texts), len(self.texts) + len(texts))
+        self.texts += texts
+        self._ids.update(zip(texts, ids, strict=True))
+        self._by_bytes.update(zip(raws, ids, strict=True))

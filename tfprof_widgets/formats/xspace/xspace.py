@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import EmptyTraceError, TraceError
 from ...trace.assembly import assemble, session_around
 from ...trace.bounds import decoded
-from ...trace.event_metadata import MetadataRow, metadata_table
+from ...trace.event_metadata import MetadataRow, joined_metadata, metadata_table
 from ...trace.event_table import EventTable, EventTableBuilder, in_order
 from ...trace.stat_table import Stats
 from ...trace.times import MAX_PS
@@ -22,7 +22,7 @@ from .event_columns import event_columns
 from .event_framing import EventBytes
 from .event_messages import stat_rows
 from .parts import LinePart, PlanePart, SpaceParts, space_parts
-from .plane_tables import IdMap, add_metadata, resolved, resolved_columns, stat_name_map
+from .plane_tables import IdMap, event_metadata, resolved, resolved_columns, stat_name_map
 from .raw_strings import RawStrings
 
 _BLOCK_EVENTS = 2**14
@@ -68,8 +68,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self.strings = RawStrings()
-        self.metadata = [MetadataRow(-1, 0)]
-        """The first stands for ids that no plane knows."""
+        self.metadata = [metadata_table([MetadataRow(-1, 0)])]
+        """The first row stands for ids that no plane knows."""
         self.columns = EventTableBuilder()
         self.planes: list[Plane] = []
         self.lines: list[Line] = []
@@ -96,7 +96,9 @@ class _Reader:
         return {self.strings.texts[key]: self.strings.value(kind, bits) for key, kind, bits in rows}
 
     def _read_plane(self, index: int, plane: PlanePart, names: IdMap) -> None:
-        metadata_rows = add_metadata(self.metadata, index, plane.message.event_metadata, names, self.strings)
+        n_rows = sum(len(one.name_id) for one in self.metadata)
+        metadata, metadata_rows = event_metadata(index, plane.message.event_metadata, n_rows, names, self.strings)
+        self.metadata.append(metadata)
         for block in self._blocks(index, plane):
             self._take_up(block, plane, metadata_rows, names)
 
@@ -127,13 +129,14 @@ class _Reader:
 
     def _take_up(self, block: _Block, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
         try:
-            events, stats = event_columns(_joined(block), self.strings)
+            events = event_columns(_joined(block), self.strings)
         except TraceError as error:
             where = f"plane {decoded(plane.message.name)!r}, lines {[line_id for line_id, _, _ in block]}"
             raise TraceError(f"{where}: {error}") from error.__cause__
         n_events = [len(part) for _, _, part in block]
         line_id = np.repeat(np.array([line_id for line_id, _, _ in block], np.int32), n_events)
         line_start = np.repeat(np.array([start_ps for _, start_ps, _ in block], np.int64), n_events)
+        stats = events.stats
         kind, bits = resolved_columns(stats.kind, stats.bits, names)
         self.columns.add(
             {
@@ -163,7 +166,7 @@ class _Reader:
             warnings += (f"{self.n_out_of_range} times were negative or over 13 days long and were cut to that range.",)
         return assemble(
             table,
-            metadata_table(self.metadata),
+            joined_metadata(self.metadata),
             planes=self.planes,
             lines=self.lines,
             sessions=(_session(self.host, self.clock, table),),
