@@ -21,6 +21,19 @@ _Values = Sequence[Any] | npt.NDArray[Any]
 _Result = TypeVar("_Result")
 
 
+def once(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
+    """Keep what a function finds of each trace for as long as the trace is there: several analyses ask for it."""
+    found: WeakKeyDictionary[Trace, _Result] = WeakKeyDictionary()
+
+    @wraps(function)
+    def kept(trace: Trace) -> _Result:
+        if trace not in found:
+            found[trace] = function(trace)
+        return found[trace]
+
+    return kept
+
+
 def by_name(
     trace: Trace, function: Callable[[list[str]], _Values], dtype: type, *, among: Bool | Int64 | None = None
 ) -> npt.NDArray[Any]:
@@ -36,6 +49,39 @@ def by_name(
     return _table(trace, used, function([trace.strings[i] for i in used.tolist()]), dtype)
 
 
+def by_stem(
+    trace: Trace, function: Callable[[list[str]], _Values], dtype: type, *, among: Bool | Int64 | None = None
+) -> npt.NDArray[Any]:
+    """As `by_name` of a function that no number at the end of a name means anything to: names that differ in it are one.
+
+    Compilers number the kernels that they make (`loop_add_fusion_12`), so these may be as many as executions.
+    """
+
+    stems, number = _stems(trace)
+    used = np.flatnonzero(np.bincount(number[trace.name_id if among is None else trace.name_id[among]]))
+    values: npt.NDArray[Any] = np.zeros(len(stems) + 1, dtype)
+    values[used] = function([stems[i] for i in used.tolist()])
+    return values[number]
+
+
+@once
+def _stems(trace: Trace) -> tuple[list[str], Int64]:
+    """The distinct stems of the names of events, and for each string which; one more for those that name no event."""
+    numbers: dict[str, int] = {}
+    of_used = [numbers.setdefault(_stem(trace.strings[i]), len(numbers)) for i in trace.used_names.tolist()]
+    number = np.full(len(trace.strings), len(numbers), np.int64)
+    number[trace.used_names] = of_used
+    return list(numbers), number
+
+
+def _stem(name: str) -> str:
+    head, _, number = name.rpartition("_")
+    while head and number.isdigit():
+        name = head
+        head, _, number = name.rpartition("_")
+    return name
+
+
 def by_op_name(
     trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type, *, among: Bool | Int64 | None = None
 ) -> npt.NDArray[Any]:
@@ -44,19 +90,6 @@ def by_op_name(
     if len(used) < len(trace.used_names):
         parsed = parsed.of(np.searchsorted(trace.used_names, used))
     return _table(trace, used, function([trace.strings[i] for i in used.tolist()], parsed), dtype)
-
-
-def once(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
-    """Keep what a function finds of each trace for as long as the trace is there: several analyses ask for it."""
-    found: WeakKeyDictionary[Trace, _Result] = WeakKeyDictionary()
-
-    @wraps(function)
-    def kept(trace: Trace) -> _Result:
-        if trace not in found:
-            found[trace] = function(trace)
-        return found[trace]
-
-    return kept
 
 
 @once

@@ -83,12 +83,9 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
     """
     # More names than are kept would push each other out before any of them is asked for again.
     parse = _parse if len(strings) <= _MOST_KNOWN else _parse.__wrapped__
-    parsed = [parse(full) for full in strings]
-    return OpNames(
-        category=np.fromiter((p[0] for p in parsed), np.uint8, len(parsed)),
-        type=tuple(p[1] for p in parsed),
-        name=tuple(p[2] for p in parsed),
-    )
+    parsed = [parse(full) if ":" in full or full[:1] in "mM" else (OpCategory.UNKNOWN, "", full) for full in strings]
+    category, types, names = zip(*parsed, strict=True) if parsed else ((), (), ())
+    return OpNames(np.array(category, np.uint8), types, names)
 
 
 @lru_cache(_MOST_KNOWN)
@@ -97,6 +94,8 @@ def _parse(full: str) -> tuple[OpCategory, str, str]:
     if not colon:
         category, memcpy = _MEMCPY.get(full[:10].upper(), (OpCategory.UNKNOWN, ""))
         return category, memcpy, full
+    if op_type.startswith(":") and name != "Iterator":  # of C++, as kernels are
+        return OpCategory.UNKNOWN, "", full
     if name == _REMOTE_CALL or COMPILATION.match(full):
         return OpCategory.UNKNOWN, "", full
     if name == "Iterator":

@@ -16,7 +16,7 @@ import numpy as np
 from ...formats.hlo.modules import HloModules
 from ...trace.trace import Bool, Float64, Int64, Trace, UInt8
 from ..base.compute_units import ComputeUnit, on_tensor_cores
-from ..base.event_names import by_name, named_like
+from ..base.event_names import by_stem, named_like
 from ..steps.step_spans import on_stream
 from ..xla.hlo_units import HloExecutions
 
@@ -108,7 +108,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     rows = rows[~_named(trace, rows, _NOT_COMPUTE)]
     if not len(rows):
         return units
-    found = by_name(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[
+    found = by_stem(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[
         trace.name_id[rows]
     ]
     instruction = _instructions(trace, rows, hlo)
@@ -131,7 +131,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
 
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name, in small letters, holds the pattern."""
-    held = by_name(trace, lambda names: [bool(pattern.search(name.lower())) for name in names], np.bool_, among=rows)
+    held = by_stem(trace, lambda names: [bool(pattern.search(name.lower())) for name in names], np.bool_, among=rows)
     found: Bool = held[trace.name_id[rows]]
     return found
 

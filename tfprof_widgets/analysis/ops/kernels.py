@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -257,5 +257,11 @@ def _with_times(frame: pd.DataFrame, times: KernelTimes) -> pd.DataFrame:
 def _order(frame: pd.DataFrame) -> Int64:
     """Rows by total time falling; equal ones by name, launch, Tensor Core use, eligibility, op and unit (semantics 6.2)."""
     columns = ["name", "launch", "uses_tensor_core", "tensor_core_eligible", "op_name", "unit"]
-    keys = list(zip(-frame["total_ns"], *(frame[column] for column in columns), strict=True))
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+    ranks = [_rank(frame[column].tolist()) for column in columns]
+    return np.lexsort([*ranks[::-1], -frame["total_ns"].to_numpy()])
+
+
+def _rank(values: list[Any]) -> Int64:
+    """The place of each value among the distinct ones."""
+    place = {value: i for i, value in enumerate(sorted(set(values)))}
+    return np.array([place[value] for value in values], np.int64)

@@ -134,11 +134,11 @@ def _host_type(name: str, category: int) -> SpanType:
 
 
 def _device_type(name: str, category: int) -> SpanType:
-    low = name.lower()
     if category in _PARSED_COPIES:
         return _PARSED_COPIES[OpCategory(category)]
-    if low[:9] in _COPIES:
-        return _COPIES[low[:9]]
+    low = name[:9].lower()
+    if low in _COPIES:
+        return _COPIES[low]
     if low.startswith("nccl"):
         return SpanType.COLLECTIVES
     return SpanType.COMPUTE_32

@@ -60,7 +60,7 @@ class MessageRows:
         return begin, end
 
     def repeated(self, tag: int) -> tuple[Int64, Int64, Int64]:
-        """How many fields of bytes with this tag come next in each message, and where each begins and ends, message by message."""
+        """How many fields of bytes with this tag come next in each message, and where each begins and ends."""
         rounds = self._rounds(tag)
         n = np.zeros(len(self.end), np.int64)
         for rows, _, _, _ in rounds:
