@@ -116,9 +116,8 @@ def _reductions(trace: Trace, inside: Bool) -> list[Loop]:
     parent = trace.nesting.parent[rows]
     goes_on = np.append((parent[1:] == parent[:-1]) & (trace.line_id[rows[1:]] == trace.line_id[rows[:-1]]), False)
     steps, next_ps = rows[goes_on[: len(rows)]], trace.start_ps[rows[1:]][goes_on[: len(rows) - 1]]
-    lines, first, n = np.unique(
-        trace.line_id[steps], return_index=True, return_counts=True
-    )  # events are in order of lines
+    # Events are in order of lines.
+    lines, first, n = np.unique(trace.line_id[steps], return_index=True, return_counts=True)
     return [
         Loop(line, "step", steps[low : low + count], next_ps[low : low + count])
         for line, low, count in zip(lines.tolist(), first.tolist(), n.tolist(), strict=True)

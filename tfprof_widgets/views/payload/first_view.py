@@ -102,11 +102,11 @@ def _busy(trace: Trace, positions: Positions, rows: Int64, bounds: Span) -> list
         return []
     begin = positions.row_offsets[rows]
     chosen = ranges(begin, positions.row_offsets[rows + 1] - begin)
-    covered = np.zeros(N_BINS + 1)
+    covered, scale = np.zeros(N_BINS + 1), N_BINS / (bounds[1] - bounds[0])
     for first in range(0, len(chosen), _BLOCK_EVENTS):  # by block, to spare memory
         events = positions.order[chosen[first : first + _BLOCK_EVENTS]]
-        start = (trace.start_ps[events] - bounds[0]) * (N_BINS / (bounds[1] - bounds[0]))
-        span = trace.nesting.span_ps[events] * (N_BINS / (bounds[1] - bounds[0]))
+        start = (trace.start_ps[events].astype(np.float64) - bounds[0]) * scale
+        span = trace.nesting.span_ps[events].astype(np.float64) * scale
         covered += _passed(start) - _passed(start + span)
     return [round(share, 4) for share in np.clip(np.diff(covered) / len(rows), 0, 1).tolist()]
 
