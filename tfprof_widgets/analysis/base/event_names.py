@@ -56,7 +56,6 @@ def by_stem(
 
     Compilers number the kernels that they make (`loop_add_fusion_12`), so these may be as many as executions.
     """
-
     stems, number = _stems(trace)
     used = np.flatnonzero(np.bincount(number[trace.name_id if among is None else trace.name_id[among]]))
     values: npt.NDArray[Any] = np.zeros(len(stems) + 1, dtype)
@@ -75,11 +74,12 @@ def _stems(trace: Trace) -> tuple[list[str], Int64]:
 
 
 def _stem(name: str) -> str:
-    head, _, number = name.rpartition("_")
+    """The name up to its last numbers, with the underscore, by which patterns know the end of a word."""
+    stem, (head, _, number) = name, name.rpartition("_")
     while head and number.isdigit():
-        name = head
-        head, _, number = name.rpartition("_")
-    return name
+        stem = head
+        head, _, number = head.rpartition("_")
+    return name[: len(stem) + 1]
 
 
 def by_op_name(

@@ -105,7 +105,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     is_kernel &= _by_plane(trace, (_NVIDIA, _AMD))
     is_kernel &= ~trace.has_stat("cuda_graph_exec_id")  # a whole CUDA graph, of whose kernels nothing is told
     rows = np.flatnonzero(is_kernel)
-    rows = rows[~_named(trace, rows, _NOT_COMPUTE)]
+    rows = rows[~_named(trace, rows, _NOT_COMPUTE)] if len(rows) else rows
     if not len(rows):
         return units
     found = by_stem(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[

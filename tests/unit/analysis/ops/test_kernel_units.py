@@ -315,6 +315,12 @@ def test_matrix_cores_of_amd_are_told_by_names() -> None:
     assert [*units_of(device(*ran, vendor="AMD")).values()] == ["16-bit Tensor Core", "32-bit vector"]
 
 
+def test_numbers_that_a_compiler_appends_change_nothing_of_what_a_name_tells() -> None:
+    assert unit_of_name("gemm_hss_8") == ComputeUnit.VECTOR_16
+    found = units_of(device(*(kernel(name, at) for at, name in enumerate(("gemm_hss_8", "gemm_hss_8_1", "gemm_8")))))
+    assert found["gemm_hss_8"] == found["gemm_hss_8_1"] != found["gemm_8"]
+
+
 def test_filling_memory_is_no_arithmetic() -> None:
     main = line("main", event("train", 0, 100, _r=1, step_num=1), event("cudaLaunchKernel", 1, 1, correlation_id=U(1)))
     ran = [kernel("half_kernel", 10), event("Memset", 20, 30, correlation_id=U(1))]
