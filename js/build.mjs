@@ -52,14 +52,13 @@ const withoutLists = {
   },
 };
 
-/** Name of a built file -> its text. */
-async function build() {
-  const { outputFiles } = await esbuild.build({
-    entryPoints: ["views", "loader", "page"].map((name) => join(SRC, "entries", `${name}.ts`)),
+function bundled(names, format) {
+  return esbuild.build({
+    entryPoints: names.map((name) => join(SRC, "entries", `${name}.ts`)),
     bundle: true,
     write: false,
     outdir: OUT,
-    format: "esm",
+    format,
     target: "es2022",
     minify: true,
     // Licences of bundled libraries stay with the code.
@@ -68,7 +67,13 @@ async function build() {
     logLevel: "warning",
     plugins: [withoutLists],
   });
-  const built = outputFiles.map(({ path, text }) => [basename(path), text]);
+}
+
+/** Name of a built file -> its text. */
+async function build() {
+  // A script that must run at once, and several times a page, is no module.
+  const outputs = await Promise.all([bundled(["views", "loader", "page"], "esm"), bundled(["fallback"], "iife")]);
+  const built = outputs.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [basename(path), text]));
   return new Map([...built, ["source.sha256", `${sourceHash()}\n`]]);
 }
 

@@ -39,13 +39,13 @@ def text_of(cell: nbformat.NotebookNode, stream: str) -> str:
 def displayed(cell: nbformat.NotebookNode) -> list[dict[str, Any]]:
     """What a cell displays, a bundle each, without the script that draws views in a page of nbconvert.
 
-    What front ends without widgets show comes in an output behind the views: it is put into the bundle of its view.
+    What stands for a view where that is missing comes in an output behind it: it is put into the bundle of the view.
     """
     found: list[dict[str, Any]] = []
     for output in cell.outputs:
         data = dict(output.get("data", {}))
         view = next((one for one in found if VIEW in one and "text/html" not in one), None)
-        if view is not None and VIEW in data and "text/html" in data:
+        if view is not None and "data-page=" in data.get("text/html", ""):
             view.update({kind: data[kind] for kind in ("text/html", "text/plain")})
         elif data.get("text/plain"):
             found.append(data)

@@ -57,7 +57,7 @@ def test_the_comparison_is_displayed_in_place_of_the_profile(cells: dict[str, An
     (data,) = displayed(cells[name])
     assert "(a) -> " in data["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in data
-    assert data["text/html"].startswith("<iframe srcdoc=")
+    assert 'data-page="' in data["text/html"]
 
 
 @pytest.mark.parametrize(

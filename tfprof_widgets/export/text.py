@@ -35,7 +35,7 @@ def summarize(
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices if notice != known), ""]
     parts = (_head, _advice, _breakdown, _ops, _lines, _memory, _input)
     measured = (tell(results) for tell in parts)
-    for part in measured if failure is None else (failure.text().splitlines(), _environment(results)):
+    for part in measured if failure is None else (failure.text().splitlines(), [f"  {machine_words(results)}"]):
         told = [*part]
         lines += [*told, ""] if told else []
     if spent is not None:
@@ -46,28 +46,37 @@ def summarize(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _head(results: AnyResults) -> Iterator[str]:
+def step_words(results: AnyResults) -> str:
+    """How long a step takes; "" without steps."""
     overview = results.overview
-    if overview.n_steps:
-        yield (
-            f"{number(overview.step_time_avg_ms)} ± {number(overview.step_time_std_ms)} ms a step"
-            f"   ({overview.n_steps_averaged} of {overview.n_steps} steps"
-            f"{', inferred' if overview.is_inferred else ''}; "
-            f"{number(overview.step_time_min_ms)} to {number(overview.step_time_max_ms)} ms)"
-        )
-    yield overview.verdict
-    if overview.verdict_detail:
-        yield f"  {overview.verdict_detail}"
-    yield from _environment(results)
+    if not overview.n_steps:
+        return ""
+    return (
+        f"{number(overview.step_time_avg_ms)} ± {number(overview.step_time_std_ms)} ms a step"
+        f"   ({overview.n_steps_averaged} of {overview.n_steps} steps"
+        f"{', inferred' if overview.is_inferred else ''}; "
+        f"{number(overview.step_time_min_ms)} to {number(overview.step_time_max_ms)} ms)"
+    )
 
 
-def _environment(results: AnyResults) -> Iterator[str]:
+def machine_words(results: AnyResults) -> str:
+    """What it ran on, and how much was captured."""
     environment = results.overview.environment
-    yield (
-        f"  {environment.device_type}"
+    return (
+        environment.device_type
         + (f" × {environment.n_devices}" if environment.n_devices > 1 else "")
         + f" · {environment.n_events:,} events of {environment.n_threads} threads in {number(environment.captured_ms)} ms"
     )
+
+
+def _head(results: AnyResults) -> Iterator[str]:
+    overview = results.overview
+    if overview.n_steps:
+        yield step_words(results)
+    yield overview.verdict
+    if overview.verdict_detail:
+        yield f"  {overview.verdict_detail}"
+    yield f"  {machine_words(results)}"
 
 
 def _advice(results: AnyResults) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ..views.widgets.base import View
 
 logger = logging.getLogger(__name__)
+
+_FRAME_PX = 1000
+"""How high the page is that stands for a widget."""
 
 
 class MakesPage(Protocol):
@@ -32,42 +36,58 @@ class Shown(Protocol):
         ...
 
 
-def output_of(shown: Shown, text: Callable[[], str], page: MakesPage, *, name: str, height_px: int) -> dict[str, Any]:
-    """What a cell shows: the text, and in a notebook the widget, with a small page for front ends that have none.
+@dataclass(frozen=True)
+class WithoutWidgets:
+    """What front ends show that have no widgets, or not this one; each is made when it is needed."""
 
-    The text and the page take longer to make than the widget: while a cell runs, a line stands for them, and they come as an
-    output of their own when it ends.
+    text: Callable[[], str]
+    """For a terminal."""
+    plain: Callable[[], str]
+    """HTML that needs no script, for a notebook that is not trusted."""
+    page: MakesPage
+    """The views, to stand alone."""
+
+    def bundle(self, root: View) -> dict[str, Any]:
+        """All of it in one output, which finds out by itself whether `root` came."""
+        from ..views.page.fallback import fallback_html
+        from ..views.payload.embedding import FALLBACK_BYTES
+
+        page = self.page(FALLBACK_BYTES, events=False)
+        return {
+            "text/plain": self.text(),
+            "text/html": fallback_html(self.plain(), page, root, height_px=_FRAME_PX),
+        }
+
+
+def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, Any]:
+    """What a cell shows: the text, and in a notebook the widget, with what stands for it where there is none.
+
+    That takes longer to make than the widget: while a cell runs, a line stands for it, and it comes as an output of its own
+    when the cell ends.
 
     Args:
         shown: gives the widget and the line.
-        text: for a terminal.
-        page: the same to stand alone.
+        instead: what stands for it.
         name: of the widget, where it cannot be shown.
-        height_px: of the page.
     """
-
-    def without_widgets() -> dict[str, Any]:
-        from ..views.page.html import framed
-        from ..views.payload.embedding import FALLBACK_BYTES
-
-        return {"text/plain": text(), "text/html": framed(page(FALLBACK_BYTES, events=False), height_px=height_px)}
-
     told = ""
     try:
         if kernel_shell() is not None and is_cell_running():
             from ..views.widgets.fallback import publish_fallback
 
             try:
-                bundle = {**shown.dashboard()._repr_mimebundle_()[0], "text/plain": repr(shown)}
+                root = shown.dashboard()
+                bundle = {**root._repr_mimebundle_()[0], "text/plain": repr(shown)}
             except Exception:  # then there is nothing but the text
-                told = text()
+                told = instead.text()
                 raise
-            publish_fallback(without_widgets)
+            publish_fallback(lambda: instead.bundle(root))
             return bundle
-        told = text()
+        told = instead.text()
         if kernel_shell() is None:
             return {"text/plain": told}
-        return {**shown.dashboard()._repr_mimebundle_()[0], **without_widgets()}
+        root = shown.dashboard()
+        return {**root._repr_mimebundle_()[0], **instead.bundle(root)}
     except TfProfError as error:
         reason = f"tfprof: {error}"
     except Exception as error:  # a display must not turn a finished training cell into a failed one

@@ -110,6 +110,13 @@ class Exports:
                 file.write(text.encode())
         return text
 
+    def plain_html(self) -> str:
+        """The verdict, a bar of the step and the top of some tables as HTML that needs no script."""
+        from ..export.report.plain_html import profile_html
+        from ..export.report.subject import Subject
+
+        return profile_html(Subject(results=self._run.results, notices=self._run.notices))
+
     def to_pprof(self, /, path: str | Path, view: TreeView = "code", **options: Any) -> Path:
         """Write the costs as a file of pprof's format (`profile.proto`, compressed), which `pprof`, speedscope and other
         viewers of flame graphs open.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.columns.docstrings import tell_columns
 from ..errors import TfProfError
-from .display import output_of
+from .display import WithoutWidgets, output_of
 from .exports import Exports
 from .forwarding import method_of, property_of, table_at
 from .hosts import Hosts, on_one_clock
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..opening.many_hosts import ReducedHosts
     from ..opening.opened import Opened
     from ..trace.trace import Trace
-
-_FRAME_PX = 920
 
 
 class Profile:
@@ -344,7 +342,8 @@ class Profile:
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         if not self.run.has_ended:
             return {"text/plain": repr(self)}
-        return output_of(self, self.summary, self._widgets.page, name="dashboard", height_px=_FRAME_PX)
+        instead = WithoutWidgets(self.summary, self._exports.plain_html, self._widgets.page)
+        return output_of(self, instead, name="dashboard")
 
 
 tell_columns(Profile)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..analysis.columns.docstrings import tell_columns
 from ..errors import EmptyTraceError, TfProfError
-from .display import output_of, write_page
+from .display import WithoutWidgets, output_of, write_page
 from .forwarding import table_at
+from .largest_changes import changes_parts, changes_text, short
 from .one_run import Profile
 
 if TYPE_CHECKING:
@@ -21,12 +22,9 @@ if TYPE_CHECKING:
     from ..views.widgets.diff_panel import DiffPanel
     from ..views.widgets.timeline import Timeline
 
-_MOST_SHOWN = 5
-_MOST_CHARS = 60
 _EMPTY_XSPACE = b"\n\x06\x12\x04none"
 """One plane that holds nothing."""
 _KINDS = ("a", "b")
-_FRAME_PX = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,7 +176,8 @@ class ProfileDiff:
         )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return output_of(self, self.__str__, self._page, name="comparison", height_px=_FRAME_PX)
+        instead = WithoutWidgets(self.__str__, self._plain_html, self._page)
+        return output_of(self, instead, name="comparison")
 
     def __repr__(self) -> str:
         from ..analysis.base.wording import number
@@ -189,31 +188,18 @@ class ProfileDiff:
             if low != low
             else f"step time x{number(self.step_time_ratio)} ({number(low)} to {number(high)})"
         )
-        return f"<ProfileDiff {_line(self.a)} -> {_line(self.b)}: {steps}>"
+        return f"<ProfileDiff {short(self.a)} -> {short(self.b)}: {steps}>"
 
     def __str__(self) -> str:
         return "\n".join(
-            [f"{_line(self.a)} (a) -> {_line(self.b)} (b)", self.verdict, *self.notices, *self._top_changes()]
+            [f"{short(self.a)} (a) -> {short(self.b)} (b)", self.verdict, *self.notices, *changes_text(self._runs)]
         )
 
-    def _top_changes(self) -> list[str]:
-        """The largest changes of layers and ops, one line each."""
-        from ..analysis.base.wording import number
+    def _plain_html(self) -> str:
+        from ..export.report.plain_html import sheet
 
-        lines = []
-        for title, frame, label in (("layers", self.layers, "layer"), ("ops", self.ops, "name")):
-            moved = frame[frame["change_ms"] != 0]
-            is_same = moved["state"].isin(["same", "unknown"])
-            shown = moved.loc[is_same.sort_values(kind="stable").index].head(_MOST_SHOWN)
-            if shown.empty:
-                continue
-            unit = "ms a step" if self._runs.is_per_step else "ms"
-            lines.append(f"\nChanges of {title}, beyond noise first ({len(shown)} of {len(frame)}), {unit}:")
-            for _, row in shown.iterrows():
-                noise = "" if row["noise_ms"] != row["noise_ms"] else f", noise {number(row['noise_ms'])}"
-                times = f"{number(row['a_ms'])} -> {number(row['b_ms'])} ({row['change_ms']:+.3g}{noise})"
-                lines.append(f"  {row['state']:<8} {_line(str(row[label])):<{_MOST_CHARS}} {times}")
-        return lines
+        runs = f"{short(self.a)} (a) → {short(self.b)} (b)"
+        return sheet(self.verdict, [runs, *self.notices], changes_parts(self._runs))
 
 
 def diff(a: Profile, b: Profile) -> ProfileDiff:
@@ -271,13 +257,6 @@ def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
         f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "
         f"tfprof.diff(a.host(name), b.host(name)), or compare their tables, such as {name}.ops"
     )
-
-
-def _line(text: str) -> str:
-    """A text on one line, cut in the middle where it is long."""
-    text = " ".join(text.split())
-    half = (_MOST_CHARS - 3) // 2
-    return text if len(text) <= _MOST_CHARS else f"{text[:half]}...{text[-half:]}"
 
 
 tell_columns(ProfileDiff, "diff(a, b).")

@@ -1,6 +1,7 @@
 /** Turns a build function into a widget module: root element, theme, shared models, and errors shown in their own place. */
 import type { AnyModel, Host, RenderProps, WidgetModule } from "../host/afm";
 import { connectData, type TraceData } from "../host/data";
+import { noteDrawn } from "../host/drawn";
 import { guarded, showFailures, within } from "../host/failures";
 import { connectLink, type Link } from "../host/link";
 import { HostBar } from "./host_bar";
@@ -109,6 +110,7 @@ export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
         if (!props.host)
           throw new Error("This view needs anywidget 0.11 or later: pip install -U anywidget, then restart.");
         await build(view);
+        if (!view.signal.aborted) noteDrawn(name, props.model.get("data"));
       } catch (error) {
         view.fail(error);
       }

@@ -12,7 +12,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, space
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.views.page.html import framed, html_page, json_safe, script_safe
+from tfprof_widgets.views.page.html import html_page, json_safe, script_safe
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- x", "]]>", "\u2028'\"\\"]
 
@@ -92,12 +92,6 @@ def test_code_cannot_close_its_script_element() -> None:
 def test_a_hostile_title_is_text() -> None:
     page = html_page("<b>", "", {}, script="")
     assert "<title>&lt;b&gt;</title>" in page
-
-
-def test_a_framed_page_is_one_element() -> None:
-    tags = Elements(framed('<p title="x">hi</p>', 100)).tags
-    assert [tag for tag, _ in tags] == ["iframe"]
-    assert tags[0][1]["srcdoc"] == '<p title="x">hi</p>'
 
 
 def test_code_cannot_close_its_script_element_in_capitals_either() -> None:

@@ -50,9 +50,14 @@ def fence(text: str, most: int = 1_500, *, language: str = "python") -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells that are Markdown already; a column whose name ends in a unit in brackets is aligned to the right."""
-    marks = ["---:" if name.endswith(")") or name == "count" else "---" for name in columns]
+    marks = ["---:" if is_figure(name) else "---" for name in columns]
     lines = [columns, marks, *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def is_figure(column: str) -> bool:
+    """Whether a column of this name has figures, which are aligned to the right."""
+    return column.endswith(")") or column == "count"
 
 
 def _shortened(text: str, most: int, write: Callable[[str], str]) -> str:

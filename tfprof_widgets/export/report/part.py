@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -30,6 +30,12 @@ class Part:
     rows: list[list[str]]
     n_rows: int
     note: str = ""
+
+    def without(self, columns: Collection[str]) -> Part:
+        """The same with fewer columns."""
+        kept = [i for i, name in enumerate(self.columns) if name not in columns]
+        rows = [[row[i] for i in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
 
     def markdown(self) -> str:
         """The heading, how much of it is here, and the table."""

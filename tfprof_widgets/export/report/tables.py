@@ -22,15 +22,15 @@ def report_tables(results: AnyResults, room: Room) -> list[Part]:
     if failure is not None:
         return [part for part in _failed(failure, room) if part.rows]
     makers: tuple[Callable[[AnyResults, Room], Iterator[Part]], ...] = (
-        _breakdown,
-        _ops,
+        breakdown,
+        ops,
         costly_types,
         _lines,
         costly_stacks,
         _layers,
         variables,
         _iterators,
-        _kernels,
+        kernels,
         _programs,
         _memory,
         _holders,
@@ -39,7 +39,8 @@ def report_tables(results: AnyResults, room: Room) -> list[Part]:
     return [part for make in makers for part in make(results, room) if part.rows]
 
 
-def _breakdown(results: AnyResults, room: Room) -> Iterator[Part]:
+def breakdown(results: AnyResults, room: Room) -> Iterator[Part]:
+    """The categories of a step's time, the largest first."""
     frame = results.overview.breakdown
     frame = frame[frame["ms"] > 0].sort_values("ms", ascending=False, kind="stable")
     spread = {"standard deviation (ms)": "std_ms"} if results.overview.n_steps_averaged > 1 else {}
@@ -58,7 +59,8 @@ def _breakdown(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def _ops(results: AnyResults, room: Room) -> Iterator[Part]:
+def ops(results: AnyResults, room: Room) -> Iterator[Part]:
+    """The costliest ops, those of devices first."""
     yield from part_of(
         "Top ops by self time",
         "prof.ops",
@@ -156,7 +158,8 @@ def _remark(row: Row) -> str:
     return "on the critical path" if row["on_critical_path"] else ""
 
 
-def _kernels(results: AnyResults, room: Room) -> Iterator[Part]:
+def kernels(results: AnyResults, room: Room) -> Iterator[Part]:
+    """The costliest kernels."""
     frame = results.kernels.frame
     total_us = max(float(frame["total_time_us"].sum()), 1e-9)
     launched_by = {"launched by": "op_name"} if (frame["op_name"] != "").any() else {}

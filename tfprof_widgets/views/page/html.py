@@ -57,11 +57,3 @@ def json_safe(value: object) -> str:
 def script_safe(code: str) -> str:
     """JavaScript that can stand inside a script element; in strings and regular expressions `<\\/` means `</`."""
     return re.sub("</(?=script)", r"<\\/", code, flags=re.IGNORECASE).replace("<!--", "<\\!--")
-
-
-def framed(page: str, height_px: int) -> str:
-    """The page as an iframe, for an output area that shows HTML but no widgets."""
-    return (
-        f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts allow-downloads" title="tfprof dashboard" '
-        f'style="width:100%;height:{height_px}px;border:0"></iframe>'
-    )

@@ -1,0 +1,57 @@
+/** The output of a cell that stands for a widget -> nothing where the widget comes; else its plain HTML and the page that it holds. */
+
+import { whenDrawn } from "./drawn";
+
+/** So long nothing is shown: most widgets are there by then. */
+const HIDE_MS = 1500;
+/** So long a widget of which nothing is known may take. */
+const WAIT_MS = 12_000;
+const LOOK_MS = 250;
+/** Where a cell shows widgets, or will: JupyterLab and Notebook, then pages of nbconvert. */
+const WIDGETS = ".lm-Panel.jp-OutputArea-output, .jupyter-widgets";
+
+/** `holder` has the page in its attributes; the plain HTML is before it. */
+export function standIn(holder: HTMLElement): void {
+  const plain = holder.previousElementSibling as HTMLElement;
+  const began = performance.now();
+  const frame = holder.ownerDocument.createElement("iframe");
+  const timer = setInterval(look, LOOK_MS);
+
+  function look(): void {
+    const waited = performance.now() - began;
+    const isMissing = hasNone(places());
+    if (isMissing || waited > HIDE_MS) plain.style.display = "";
+    if (isMissing || waited > WAIT_MS) draw();
+  }
+
+  function draw(): void {
+    clearInterval(timer);
+    const [error, ...others] = places() ?? [];
+    // Says that there is no model, in the place that the view would have.
+    if (error && others.length === 0) error.style.display = "none";
+    plain.querySelector(".tfprof-hint")?.remove();
+    frame.title = "tfprof: all views";
+    frame.setAttribute("sandbox", "allow-scripts allow-downloads");
+    frame.style.cssText = `width:100%;height:${holder.dataset.heightPx}px;border:0`;
+    frame.srcdoc = holder.dataset.page ?? "";
+    holder.removeAttribute("data-page");
+    plain.after(frame);
+  }
+
+  function places(): readonly HTMLElement[] | undefined {
+    const cell = holder.closest(".jp-OutputArea");
+    return cell ? [...cell.querySelectorAll<HTMLElement>(WIDGETS)] : undefined;
+  }
+
+  plain.style.display = "none";
+  look();
+  whenDrawn(holder.dataset.view ?? "", () => {
+    clearInterval(timer);
+    for (const part of [plain, frame, holder]) part.remove();
+  });
+}
+
+/** Whether a cell shows no widget, or says that it cannot; where cells are not known nothing is. */
+function hasNone(places: readonly HTMLElement[] | undefined): boolean {
+  return places?.every((place) => place.textContent?.includes("model not found")) ?? false;
+}

@@ -1,0 +1,172 @@
+"""The profile where nothing runs: HTML of elements that front ends keep, in which no text of a trace is markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbconvert.filters.strings import clean_html
+
+import tfprof_widgets as tfprof
+from tests.browser.full_run import HOSTILE, PLAIN, write_run
+from tests.builders import event, line, plane, space
+from tests.unit.export.test_report import EVIL
+from tfprof_widgets.analysis.base.wording import number
+from tfprof_widgets.analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
+from tfprof_widgets.export.report.markdown import code, sentence
+from tfprof_widgets.export.report.part import Part
+from tfprof_widgets.export.report.plain_html import COLORS, profile_html, sheet
+from tfprof_widgets.export.report.subject import Subject
+from tfprof_widgets.views.page.fallback import fallback_html
+
+KEPT = {"div", "span", "strong", "code", "table", "tr", "td"}
+"""By nbconvert, as by JupyterLab."""
+
+
+class Seen(HTMLParser):
+    """What a browser sees: elements, their styles, cells by row, all text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.rows: list[list[str]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        elif tag == "td":
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+    @property
+    def widths(self) -> list[str]:
+        styles = [str(attrs.get("style")) for tag, attrs in self.tags if tag == "div"]
+        return [style.split(";")[0].removeprefix("width:") for style in styles if "background-color:" in style]
+
+
+def html_of(prof: tfprof.Profile) -> str:
+    return profile_html(Subject(results=prof.run.results, title=prof.title, notices=prof.notices))
+
+
+@pytest.fixture(scope="module")
+def prof(tmp_path_factory: pytest.TempPathFactory) -> tfprof.Profile:
+    return tfprof.load(write_run(tmp_path_factory.mktemp("plain"), PLAIN))
+
+
+def test_it_tells_the_verdict_what_a_step_is_made_of_and_the_top_of_the_tables(prof: tfprof.Profile) -> None:
+    seen = Seen(html_of(prof))
+    assert prof.overview.verdict in seen.text
+    made_of = prof.overview.breakdown
+    made_of = made_of[made_of["ms"] > 0].sort_values("ms", ascending=False)
+    labels = dict(zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True))
+    expected = [
+        [f"■ {labels[row['category']]}", number(row["ms"]), number(row["ratio"] * 100)]
+        for row in made_of.to_dict("records")
+    ]
+    assert [row[:3] for row in seen.rows if row[0].startswith("■")] == expected
+    assert seen.widths == [f"{ratio:.2%}" for ratio in made_of["ratio"]]
+    assert (f"({min(3, len(prof.advice))} of {len(prof.advice)}; all: prof.advice)" in seen.text) == bool(prof.advice)
+    for source, frame in (("ops", prof.ops), ("kernels", prof.kernels)):
+        assert f"({min(5, len(frame)):,} of {len(frame):,}; all: prof.{source})" in seen.text
+    top = prof.ops.iloc[0]
+    (row,) = (row for row in seen.rows if row[0] == top["name"] and row[1] == str(top["device"]).lower())
+    assert row[2] == number(top["total_self_time_us"] / 1e3)
+    assert PLAIN.kernel in seen.text
+
+
+def test_figures_are_aligned_to_the_right(prof: tfprof.Profile) -> None:
+    seen = Seen(html_of(prof))
+    cells = [str(attrs["style"]) for tag, attrs in seen.tags if tag == "td"]
+    texts = [cell for row in seen.rows for cell in row]
+    assert all("right" in style for style, text in zip(cells, texts, strict=True) if text.replace(".", "").isdigit())
+
+
+def test_nothing_of_it_is_lost_where_html_is_sanitized(prof: tfprof.Profile) -> None:
+    whole = html_of(prof)
+    # That one shows the tags of the body that each table has, pandas' too.
+    seen, kept = Seen(whole), Seen(re.sub("&lt;/?tbody&gt;", "", clean_html(whole)))
+    assert {tag for tag, _ in seen.tags} <= KEPT
+    assert (kept.text, kept.rows) == (seen.text, seen.rows)
+    for _, attrs in seen.tags:
+        style = attrs.get("style") or ""
+        assert not [word for word in ("position:", "var(", "light-dark", "currentColor", "inherit") if word in style]
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_text_of_a_trace_stays_text(text: str) -> None:
+    part = Part(heading="x", source="x", columns=["x", "y"], rows=[[code(text), sentence(text)]], n_rows=1)
+    seen = Seen(sheet(text, [text], [part]))
+    assert {tag for tag, _ in seen.tags} <= KEPT
+    assert [len(row) for row in seen.rows] == [2, 2]
+
+
+def test_a_trace_of_hostile_names_keeps_the_outline_of_a_plain_one(tmp_path: Path) -> None:
+    hostile = Seen(html_of(tfprof.load(write_run(tmp_path, HOSTILE))))
+    assert {tag for tag, _ in hostile.tags} <= KEPT
+    assert "<img" in hostile.text
+
+
+def test_every_category_of_a_step_has_a_colour() -> None:
+    assert tuple(COLORS) == STEP_CATEGORIES
+
+
+def test_without_steps_there_is_no_bar(tmp_path: Path) -> None:
+    (tmp_path / "h.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1)))))
+    seen = Seen(html_of(tfprof.load(tmp_path)))
+    assert "No steps found" in seen.text
+    assert seen.widths == []
+    assert ["x", "host"] in [row[:2] for row in seen.rows]
+
+
+def test_of_a_program_that_ran_out_of_memory_it_tells_what_to_do(capture_of: Callable[[str], Path]) -> None:
+    prof = tfprof.load(str(capture_of("h100_oom").parents[3]))
+    seen = Seen(html_of(prof))
+    assert prof.memory_failure is not None
+    assert prof.overview.verdict in seen.text
+    assert prof.memory_failure.actions[0].words in seen.text
+
+
+def test_a_comparison_tells_its_verdict_and_changes(
+    prof: tfprof.Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfprof_widgets.profiles.display.kernel_shell", object)
+    (tmp_path / "h.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1)))))
+    diff = tfprof.diff(prof, tfprof.load(tmp_path))
+    seen = Seen(diff._repr_mimebundle_()["text/html"])
+    assert diff.verdict in seen.text
+    top = diff.ops.iloc[0]
+    expected = [top["name"], "removed", number(top["a_ms"]), "0", f"{-top['a_ms']:+.3g}"]
+    assert expected in seen.rows
+
+
+class Root:
+    """A view, as far as what stands for it asks."""
+
+    entry = "dashboard"
+
+    class data:  # noqa: N801
+        model_id = "a1"
+
+
+def test_what_stands_for_a_view_holds_its_page_and_shows_none_of_it_where_html_is_sanitized() -> None:
+    root: Any = Root()
+    page = '<p title="x">&amp; </div></script>'
+    whole = fallback_html("<div>plain</div>", page, root, height_px=700)
+    (holder,) = (attrs for _, attrs in Seen(whole).tags if "data-page" in attrs)
+    assert (holder["data-page"], holder["data-view"], holder["data-height-px"]) == (page, "dashboard a1", "700")
+    cleaned = clean_html(whole)
+    assert cleaned.startswith("<div><div>plain</div>")
+    shown, _, hidden = cleaned.partition('<div class="lm-Widget lm-mod-hidden">')
+    assert "script" not in shown
+    assert hidden.startswith("&lt;script&gt;")

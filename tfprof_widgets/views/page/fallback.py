@@ -1,0 +1,39 @@
+"""Plain HTML and a page -> one output for all front ends, which finds out by itself whether the widget came.
+
+What it is, in front ends that
+
+- show the widget: nothing (`js/src/host/fallback.ts` takes the plain HTML away);
+- run scripts and have no widget, as it was not saved: the plain HTML, and below it the page in a frame;
+- run nothing, as they do not trust the notebook: the plain HTML. The page is in an attribute, which they drop with the script.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from ..widgets.base import View
+from ..widgets.library import built
+from .html import script_safe
+
+_HINT = (
+    '<div class="tfprof-hint" style="font-size:13px;margin:10px 0 2px 0;opacity:0.8">'
+    "The timeline and all other views: trust this notebook, or run the cell again.</div>"
+)
+_HIDDEN = "lm-Widget lm-mod-hidden"
+"""What JupyterLab hides; the pages of nbconvert have its styles, and show the text of scripts where they take out the tags."""
+
+
+def fallback_html(plain: str, page: str, root: View, *, height_px: int) -> str:
+    """The output.
+
+    Args:
+        plain: HTML that needs no script.
+        page: a page that stands alone, as text.
+        root: the widget in whose place both are.
+        height_px: of the page.
+    """
+    return (
+        f"<div>{plain}{_HINT}</div>"
+        f'<div class="{_HIDDEN}" data-view="{root.entry} {root.data.model_id}" data-height-px="{height_px}" '
+        f'data-page="{escape(page)}"><script>{script_safe(built("fallback.js"))}</script></div>'
+    )
