@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,8 @@ _NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
 _ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
 _FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
 _PRODUCTS = ("Einsum", "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+_MOST_KNOWN = 2**12
+"""So many scopes stay judged: each has many ops."""
 FEW_16BIT = 0.10
 """Up to this share of the compute time in 16 bits, mixed precision is not in use."""
 SEPARATE_PASSES, FUSED_PASSES = 5, 2
@@ -117,16 +120,16 @@ def _norms(run: Run) -> list[str]:
     entries, scopes = run.results.layers.entries, run.results.op_scopes.scope
     rows = run.results.layers.op_entry.tolist()
     layers, classes, kinds = (entries[name].tolist() for name in ("layer", "class_name", "kind"))
-    found = []
-    for row, scope in zip(rows, scopes, strict=True):  # one turn per op
-        if classes[row]:
-            found.append(layers[row] if _NORM.search(classes[row]) else "")
-        else:
-            at = (
-                next((i for i, part in enumerate(scope) if _NORM.search(part)), -1) if kinds[row] != "optimizer" else -1
-            )
-            found.append("/".join(scope[: at + 1]))
-    return found
+    known = {at: layers[at] if _NORM.search(classes[at]) else "" for at in range(len(entries)) if classes[at]}
+    known |= {at: "" for at, kind in enumerate(kinds) if kind == "optimizer" and at not in known}
+    return [known[row] if row in known else _norm_scope(scope) for row, scope in zip(rows, scopes, strict=True)]
+
+
+@lru_cache(_MOST_KNOWN)
+def _norm_scope(scope: tuple[str, ...]) -> str:
+    """The outermost of a scope and those around it that is named as a batch normalisation is; "" for none."""
+    at = next((i for i, part in enumerate(scope) if _NORM.search(part)), -1)
+    return "/".join(scope[: at + 1])
 
 
 def useless_bias(run: Run) -> Iterator[Advice]:
@@ -218,6 +221,7 @@ def _fewer_passes_over_scores(run: Run) -> str:
     return f"{compiled(run)}# scale, mask, softmax and casts as one kernel\n{none}" if run.can_be_compiled else none
 
 
+@lru_cache(_MOST_KNOWN)
 def _is_attention(scope: tuple[str, ...]) -> bool:
     """Whether a scope is an attention's own, and not that of a layer in it that projects queries, keys, values or results."""
     at = next((i for i, part in enumerate(scope) if _ATTENTION.search(part)), len(scope))

@@ -29,6 +29,8 @@ _NOT_OPS = ("Iterator", "Optional", "Dataset", "__")
 _EXECUTES = "EagerKernelExecute"
 """Within the call of a function: its graph runs. What comes before is tracing, optimizing and instantiating it."""
 _SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")
+_ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
+_SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
 _READ = "EagerLocalExecute: ReadVariableOp"
 MIN_READS = 4
 """So many variables more than in a usual step, read one by one from Python, are a save: Keras' `.save` and `.save_weights`
@@ -146,7 +148,7 @@ def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
 def _kind(name: str) -> int:
     if name == _READ:
         return 2
-    return int(any(_names_op(name, op) for op in _SAVE_OPS))
+    return int(name.endswith(_ENDS_IN_SAVE) or name in _SAVES)
 
 
 def _names_op(name: str, op: str) -> bool:

@@ -199,6 +199,7 @@ def _fetch_links(trace: Trace) -> list[tuple[Int64, Int64]]:
     return links
 
 
+@once
 def launch_links(trace: Trace) -> tuple[Int64, Int64]:
     """Kernel launches to the kernels they enqueue, by `correlation_id`; of equal keys the last launch wins."""
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from .event_graph import launch_links, nearest_marked
-from .event_names import by_name
+from .event_names import by_name, once
 from .op_names import COMPILATION
 
 
@@ -52,6 +52,7 @@ class Launches:
         return nearest_marked(trace.nesting.parent, marked)[self.call].astype(np.int64)
 
 
+@once
 def compute_launches(trace: Trace) -> Launches:
     """Match the device events of a trace with the calls that enqueued them; empty without a device or without calls."""
     call, event = launch_links(trace)

@@ -26,6 +26,8 @@ from .scope_words import OPTIMIZERS, REWRITERS
 DATA_SCOPE = "tf.data"
 """The scope of tf.data iterators; `Iterator::Root::Map` lies in `tf.data/Root/Map`."""
 
+_MOST_KNOWN = 2**15
+"""So many names stay taken apart: several analyses ask for those of one trace, and hosts of one run have the same."""
 _FUNCTION = re.compile(r"(Stateful)?PartitionedCall(_\d+)?|replica_\d+")
 _INSTANCE = re.compile(r"_\d+")
 _NUMBERED = re.compile(r"_\d+\Z")
@@ -97,6 +99,8 @@ def op_scopes(
     scopes: list[tuple[str, ...]] = []
     leaves = []
     backward, optimizer, of_input = (np.zeros(len(names), np.bool_) for _ in range(3))
+    # More names than are kept would push each other out before any of them is asked for again.
+    place = _place if len(names) <= _MOST_KNOWN else _place.__wrapped__
     for i, (name, kind, within) in enumerate(
         zip(names, types, given.tolist(), strict=True)
     ):  # one turn per unique name
@@ -105,15 +109,16 @@ def op_scopes(
             leaves.append(name.rpartition("::")[2])
             of_input[i] = True
             continue
-        path, is_gradient = (
-            _normal(name) if _ADDED.search(name) else ([part for part in name.split("/") if part], False)
-        )
-        leaves.append(path[-1] if path else name)
-        backward[i] = is_gradient
+        scope, leaf, is_gradient = place(name)
+        leaves.append(leaf)
         is_data, is_apply = _roles_of_type(kind)
-        of_input[i] = is_data = within or is_data
-        optimizer[i] = not (is_gradient or is_data) and (is_apply or _is_optimizer(path, known))
-        scopes.append((DATA_SCOPE, *path[:-1]) if is_data else tuple(path[:-1]))
+        if is_gradient:
+            backward[i] = True
+        if within or is_data:
+            of_input[i], scope = True, (DATA_SCOPE, *scope)
+        elif not is_gradient and (is_apply or _is_optimizer(scope, known)):
+            optimizer[i] = True
+        scopes.append(scope)
     around = _conditions_around(scopes, optimizer)
     if around:
         optimizer |= np.array([scope in around for scope in scopes], np.bool_) & ~backward
@@ -139,6 +144,19 @@ def _roles_of_type(op_type: str) -> tuple[bool, bool]:
 def without_number(component: str) -> str:
     """A scope's name as it was asked for: TensorFlow appends `_1`, `_2`, ... to a name that is taken."""
     return _NUMBERED.sub("", component)
+
+
+@lru_cache(_MOST_KNOWN)
+def _place(name: str) -> tuple[tuple[str, ...], str, bool]:
+    """Scope of a name and the op's own name in it, as its function's author made them; whether it is a gradient's."""
+    path, is_gradient = _normal(name) if _ADDED.search(name) else ([part for part in name.split("/") if part], False)
+    return _same(tuple(path[:-1])), path[-1] if path else name, is_gradient
+
+
+@lru_cache(_MOST_KNOWN)
+def _same(scope: tuple[str, ...]) -> tuple[str, ...]:
+    """One object for equal scopes: each has many ops."""
+    return scope
 
 
 def _normal(name: str) -> tuple[list[str], bool]:
@@ -204,9 +222,10 @@ class _Path:
                 self.pop()
 
 
-def _is_optimizer(path: Sequence[str], known: frozenset[str]) -> bool:
+@lru_cache(_MOST_KNOWN)
+def _is_optimizer(scope: tuple[str, ...], known: frozenset[str]) -> bool:
     """Whether the outermost scope that is no control flow is an optimizer's, or the update of one variable."""
-    for part in path[:-1]:
+    for part in scope:
         bare = without_number(part)
         if bare in _CONTROL_FLOW:
             continue

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_names import by_name, by_op_name
+from ..base.event_names import by_name, by_op_name, once
 from ..base.matching import match_in_time
 from ..base.op_names import OpCategory, OpNames
 
@@ -52,10 +52,11 @@ def is_collective(category: int, type_: str) -> bool:
 
 def sends_to_other_tasks(trace: Trace) -> Int64:
     """The events that hand a tensor over for another task."""
-    rows = np.flatnonzero(by_name(trace, _are_sends, np.bool_)[trace.name_id])
+    rows = _sends(trace)
     return rows[_leaves_task(trace, rows)]
 
 
+@once
 def find_exchanges(trace: Trace) -> Exchanges:
     """Find the exchanges of the hosts.
 
@@ -78,8 +79,10 @@ def find_exchanges(trace: Trace) -> Exchanges:
     )
 
 
-def _are_sends(names: list[str]) -> list[bool]:
-    return [name.endswith(":_Send") for name in names]
+def _sends(trace: Trace) -> Int64:
+    """The events of ops that send a tensor, to other tasks or within this one."""
+    is_send = by_name(trace, lambda names: [name.endswith(":_Send") for name in names], np.bool_)
+    return np.flatnonzero(is_send[trace.name_id])
 
 
 def _kinds_of(names: list[str], parsed: OpNames) -> list[int]:
@@ -137,7 +140,7 @@ def _receives(trace: Trace, name: str) -> Int64:
 
 def _is_local(trace: Trace, begun: Int64) -> Bool:
     """For some waits whether their tensor was sent within the task: the same tensor of the same session has such a `_Send`."""
-    rows = np.flatnonzero(by_name(trace, _are_sends, np.bool_)[trace.name_id])
+    rows = _sends(trace)
     local = rows[~_leaves_task(trace, rows)]
     sent = {
         (session, _PART.sub("", trace.strings[name].rpartition(":")[0]))
