@@ -10,6 +10,7 @@ range or a host. `js/test/vectors.test.ts` compares the two; a vector that is no
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ import pandas as pd
 from tests.cluster import Cluster
 from tests.structure_drawings import drawn_graph, profile_of
 from tests.unit.analysis.hosts.drawn_hosts import results_of, results_of_cluster
-from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, program, training
+from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, coded_tables, program, training
 from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.analysis.hosts.stragglers import compute_stragglers
 from tfprof_widgets.analysis.results import Results
@@ -31,7 +32,7 @@ from tfprof_widgets.export.report.kernel_names import readable_kernel
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.plain import plain, records
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.views.payload.wire import Table, as_text, pack, unpack
 
 FOLDER = Path(__file__).parent / "vectors"
 _WORDS = ("advice", "next_steps", "notices", "advice_notices", "activity", "structure")
@@ -114,6 +115,23 @@ def structure_vector() -> dict[str, Any]:
     return {"structure": meta, "scope": records(profile.tree("scope", select=figures)[columns])}
 
 
+def column_code_vector() -> dict[str, Any]:
+    """A pack of coded columns after decompression, and what is in it."""
+    tables = {name: Table(columns) for name, columns in coded_tables().items()}
+    values = {
+        name: {column: [dtype, _told(values)] for column, (values, dtype) in table.columns.items()}
+        for name, table in tables.items()
+    }
+    return {"raw": as_text(zlib.decompress(pack({}, tables))), "tables": values}
+
+
+def _told(values: np.ndarray) -> list[Any]:
+    """Whole numbers to the last digit; those of 64 bits as text."""
+    if values.dtype.kind == "u" and values.dtype.itemsize == 8:
+        return [str(value) for value in values.tolist()]
+    return [int(value) if value == int(value) else value for value in values.tolist()]
+
+
 def kernel_names_vector() -> list[list[str]]:
     """Signatures, each with the name that a person reads."""
     return [[signature, readable_kernel(signature)] for signature in KERNELS]
@@ -131,6 +149,7 @@ VECTORS: Mapping[str, Callable[[], Any]] = {
     "workers": workers_vector,
     "stragglers": stragglers_vector,
     "structure": structure_vector,
+    "column_code": column_code_vector,
     "kernel_names": kernel_names_vector,
     "columns": columns_vector,
 }

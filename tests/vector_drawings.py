@@ -129,6 +129,20 @@ KERNELS = (
 """Signatures as the GPU tracer tells them."""
 
 
+def coded_tables() -> dict[str, dict[str, tuple[np.ndarray, str]]]:
+    """A table for each way to code a column, whose name is the key; what they hold is what makes that the best way."""
+    rng = np.random.default_rng(0)
+    length, step, few = rng.integers(1, 10**12, 80), rng.integers(0, 7, 80), rng.integers(-3, 4, 80)
+    gaps = np.cumsum(length + step * 1000) + 2**52
+    return {
+        "neighbours": {"duration_ps": (length, "f8"), "start_ps": (gaps - length, "f8")},
+        "counted": {"position": (np.arange(10**6, 10**6 + 80), "u4"), "time_ps": (np.arange(80) * 1000 + 2**52, "f8")},
+        "few": {"line": (few, "i4"), "is_free": (step % 2, "u1"), "n": (step + 65000, "u2")},
+        "same": {"duration_ps": (length, "f8"), "self_ps": (length - few * 2**40, "f8")},
+        "fractions": {"value": (rng.integers(0, 2**30, 80) / 8 + 0.125, "f8"), "bits": (2**60 + length, "u8")},
+    }
+
+
 def _gpu(kernels: list[Event]) -> Plane:
     return plane("/device:GPU:0", line("Stream #1(Compute)", *kernels), device_vendor="Nvidia")
 

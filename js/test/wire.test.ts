@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { GrowingTable } from "../src/host/growing_table";
 import { fromBase64, parsePack } from "../src/model/wire/wire";
 import { decodePack, encodePack } from "./encoding";
+import { vector } from "./vectors";
 
 describe("Pack", () => {
   it("gives back what was put in, for every dtype", async () => {
@@ -47,6 +48,33 @@ describe("Pack", () => {
     raw.set(new TextEncoder().encode(json), 5);
     view.setFloat64(5 + json.length, 42, true);
     expect(parsePack(raw.subarray(1)).tables.t.columns.a[0]).toBe(42);
+  });
+
+  it("undoes every way in which Python codes a column", () => {
+    const { raw, tables } = vector<{ raw: string; tables: Record<string, Record<string, [string, unknown[]]>> }>(
+      "column_code",
+    );
+    const bytes = fromBase64(raw);
+    const text = new TextDecoder().decode(bytes);
+    for (const base of ["plain", "delta", "less", "gap", "bits"]) expect(text).toContain(`"base":"${base}"`);
+    const pack = parsePack(bytes);
+    for (const [name, columns] of Object.entries(tables)) {
+      for (const [column, [dtype, values]] of Object.entries(columns)) {
+        const found = Array.from(pack.tables[name].columns[column] as Iterable<number | bigint>);
+        expect(dtype === "u8" ? found.map(String) : found, `${name}.${column}`).toEqual(values);
+      }
+    }
+  });
+
+  it("names the base that is missing of a column", async () => {
+    const code = '{"base":"less","of":"b","width":0}';
+    const json = `{"meta":{},"tables":{"t":{"n":1,"columns":{"a":{"dtype":"f8","offset":0,"code":${code}}}}}}`.padEnd(
+      132,
+    );
+    const raw = new Uint8Array(4 + json.length);
+    new DataView(raw.buffer).setUint32(0, json.length, true);
+    raw.set(new TextEncoder().encode(json), 4);
+    expect(() => parsePack(raw)).toThrow(/t\.a: its base "b" is missing/);
   });
 
   it("names the column that does not fit its bytes", async () => {

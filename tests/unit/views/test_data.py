@@ -159,11 +159,11 @@ def test_a_whole_trace_has_nothing_to_put_in_later(shell: FakeShell) -> None:
 def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "TILE_EVENTS", 800)
     monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
-    monkeypatch.setattr(data_module, "EMBEDDED_BYTES", 300_000)
+    monkeypatch.setattr(data_module, "EMBEDDED_BYTES", 150_000)
     events = (event(f"op{i % 50}:MatMul", 2 * i, 1 + (i * 7919 % 997) / 1000, flops=i * 7919) for i in range(22_000))
     made = build_payload(Results(trace(plane("/host:CPU", line("main", *events)))))
     model = TraceData(made)
     state = model.get_state()
-    assert len(state["overview"]) + sum(len(key) + len(text) for key, text in state["embedded"]) <= 300_000 + 1000
+    assert len(state["overview"]) + sum(len(key) + len(text) for key, text in state["embedded"]) <= 150_000 + 1000
     assert 0 < model.n_left_out < len(made.keys)
     assert any(key.startswith("events:") for key, _ in model.embedded)

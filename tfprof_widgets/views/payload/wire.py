@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from .column_code import TableCoder, decoded
+
 _DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1": "<u1", "u8": "<u8"}
 _LEVEL = 1
 """Of zlib. Higher levels cost several times the time for a tenth of the bytes."""
@@ -84,11 +86,13 @@ class Segment:
     def __init__(self, table: Table) -> None:
         self.n = table.n
         self.columns: dict[str, dict[str, Any]] = {}
-        """By column its dtype and where it begins in the table."""
+        """By column its dtype, where it begins in the table, and how it is coded, if it is."""
         stream = _Stream()
-        for name, (values, dtype) in table.columns.items():
-            self.columns[name] = {"dtype": dtype, "offset": stream.n_raw_bytes}
-            stream.add(np.ascontiguousarray(values).view(np.uint8).data)
+        for name, dtype, code, data in TableCoder(table.columns).coded():
+            told = {"dtype": dtype, "offset": stream.n_raw_bytes}
+            self.columns[name] = told if code is None else {**told, "code": code}
+            stream.add(np.ascontiguousarray(data).view(np.uint8).data)
+        self.columns = {name: self.columns[name] for name in table.columns}
         self.data, self.adler, self.n_raw_bytes = stream.finish()
 
     def header(self, offset: int) -> dict[str, Any]:
@@ -148,14 +152,18 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, npt.NDArray
     raw = zlib.decompress(data)
     body = 4 + int.from_bytes(raw[:4], "little")
     header = json.loads(raw[4:body])
-    tables = {
-        name: {
-            column: np.frombuffer(raw, _DTYPES[spec["dtype"]], table["n"], body + spec["offset"])
-            for column, spec in table["columns"].items()
-        }
-        for name, table in header["tables"].items()
-    }
-    return header["meta"], tables
+    return header["meta"], {name: _columns(table, memoryview(raw)[body:]) for name, table in header["tables"].items()}
+
+
+def _columns(table: dict[str, Any], body: memoryview) -> dict[str, npt.NDArray[Any]]:
+    found: dict[str, npt.NDArray[Any]] = {}
+    for name, spec in sorted(table["columns"].items(), key=lambda one: "of" in one[1].get("code", ())):
+        dtype, begin = _DTYPES[spec["dtype"]], spec["offset"]
+        if "code" in spec:
+            found[name] = decoded(body[begin:], spec["code"], table["n"], dtype, found)
+        else:
+            found[name] = np.frombuffer(body, dtype, table["n"], begin)
+    return {name: found[name] for name in table["columns"]}
 
 
 def as_text(data: bytes) -> str:
