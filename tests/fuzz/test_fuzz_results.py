@@ -54,7 +54,8 @@ def answer_everything(results: Results) -> None:
             payload = build_payload(results)
         got = receive(payload)
         assert got.n_events == got.meta["n_events_sent"] == trace.n_events
-        embed(payload, max_bytes=len(payload.overview) * 2)
+        embed(payload, "steps")
+        embed(payload, len(payload.overview) * 2)
     summarize(results).encode()
     known = set(results.ops["name"]) | set(trace.strings)
     for one in results.advice:

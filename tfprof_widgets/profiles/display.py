@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import TfProfError
 from ..views.widgets.shell import is_cell_running, kernel_shell
 
 if TYPE_CHECKING:
+    from ..views.payload.embedding import Amount
     from ..views.widgets.base import View
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,8 @@ _FRAME_PX = 1000
 class MakesPage(Protocol):
     """Gives the text of a page that needs no kernel."""
 
-    def __call__(self, max_bytes: int | None, *, events: bool = True) -> str:
-        """A page with at most so many bytes of traces, None for all; without `events` only of what tables need."""
+    def __call__(self, amount: Amount, *, events: bool = True) -> str:
+        """A page with so much of the traces; without `events` only of what tables need."""
         ...
 
 
@@ -96,24 +97,24 @@ def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, 
     return {"text/plain": f"{told}\n{reason}".strip()}
 
 
-def write_page(path: str | Path, page: MakesPage, *, embed: int | Literal["full"]) -> Path:
+def write_page(path: str | Path, page: MakesPage, *, embed: Amount) -> Path:
     """Write a page whole or not at all; returns its path.
 
     Args:
         path: of the page.
-        page: makes its text with at most so many bytes of traces, None for all.
-        embed: how many bytes that are; `"full"` for all.
+        page: makes its text with so much of the traces.
+        embed: how much.
 
     Raises:
-        ValueError: `embed` is neither "full" nor a positive number.
+        ValueError: `embed` is neither "steps" nor "full" nor a positive number.
         TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
     """
     from ..export.atomic import replacing
 
-    if embed != "full" and not (isinstance(embed, int) and embed > 0):
-        raise ValueError(f'embed={embed!r} is no size: give a number of bytes, or "full" for everything')
+    if embed not in ("steps", "full") and not (isinstance(embed, int) and embed > 0):
+        raise ValueError(f'embed={embed!r} is no size: give "steps", a number of bytes, or "full" for everything')
     target = Path(path).expanduser()
-    text = page(None if embed == "full" else embed)
+    text = page(embed)
     with replacing(target, packs=False) as file:
         file.write(text.encode("utf-8", "xmlcharrefreplace"))
     return target

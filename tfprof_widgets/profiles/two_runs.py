@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.columns.docstrings import tell_columns
 from ..errors import EmptyTraceError, TfProfError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..analysis.comparison.run_diff import RunDiff
     from ..analysis.results import Results
+    from ..views.payload.embedding import Amount
     from ..views.widgets.data import TraceData
     from ..views.widgets.diff_panel import DiffPanel
     from ..views.widgets.timeline import Timeline
@@ -131,16 +132,17 @@ class ProfileDiff:
             open_again(panel.data)
         return panel
 
-    def to_html(self, path: str | Path, *, embed: int | Literal["full"] = 4 * 2**20) -> Path:
+    def to_html(self, path: str | Path, *, embed: Amount = "steps") -> Path:
         """Write the comparison as one self-contained page that needs no kernel and no network; returns its path.
 
         Args:
             path: of the page.
-            embed: how many bytes of both traces together the page may hold, besides some 1 MB of scripts. Of larger traces it
-                has every event around the typical steps and a sample of the others, and says so. `"full"` keeps everything.
+            embed: how much of both traces the page holds, besides some 0.8 MB of scripts. `"steps"`: exact totals of everything,
+                every event of three typical steps of each and a sample of the others; or a number of bytes for both together.
+                The page says what it leaves out. `"full"` keeps everything.
 
         Raises:
-            ValueError: `embed` is neither "full" nor a positive number.
+            ValueError: `embed` is neither "steps" nor "full" nor a positive number.
             TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
         """
         return write_page(path, self._page, embed=embed)
@@ -160,8 +162,8 @@ class ProfileDiff:
         first, second = (None if one is None else one.timeline() for one in self._profiles)
         return first, second
 
-    def _page(self, max_bytes: int | None, *, events: bool = True) -> str:
-        """A page with at most so many bytes of both traces together."""
+    def _page(self, amount: Amount, *, events: bool = True) -> str:
+        """A page with so much of both traces; of bytes both have that many together."""
         from ..views.page.pages import comparison_page
         from ..views.payload.embedding import embed
 
@@ -169,8 +171,8 @@ class ProfileDiff:
         for timeline in self._timelines():
             if timeline is not None and timeline.data not in shown:
                 shown.append(timeline.data)
-        most = None if max_bytes is None else max(max_bytes // max(len(shown), 1), 1)
-        embedded = {data: embed(data.payload, max_bytes=most, events=events) for data in shown}
+        each = max(amount // max(len(shown), 1), 1) if isinstance(amount, int) else amount
+        embedded = {data: embed(data.payload, each, events=events) for data in shown}
         return comparison_page(
             self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
         )

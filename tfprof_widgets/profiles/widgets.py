@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 if TYPE_CHECKING:
     from ..analysis.selection import Selection
     from ..analysis.tree.tree_options import TreeView as Structure
+    from ..views.payload.embedding import Amount
     from ..views.widgets.base import View
     from ..views.widgets.data import TraceData
     from ..views.widgets.link import LinkModel
@@ -223,28 +224,29 @@ class Widgets:
         panels = {name: getattr(self, name)() for name in Dashboard.class_trait_names(is_panel=True)}
         return self._view(Dashboard, options=options, **panels)
 
-    def to_html(self, path: str | Path, *, embed: int | Literal["full"] = 4 * 2**20) -> Path:
+    def to_html(self, path: str | Path, *, embed: Amount = "steps") -> Path:
         """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path.
 
         The page holds the text of the cells and files whose lines made ops: who gets the page gets that code.
 
         Args:
             path: of the page.
-            embed: how many bytes of the trace the page may hold, besides some 1.5 MB of scripts. Of a larger trace it has
-                every event around the typical steps and a sample of the others, and says so. `"full"` keeps everything.
+            embed: how much of the trace the page holds, besides some 0.8 MB of scripts. `"steps"`: exact totals of everything,
+                every event of three typical steps and a sample of the others; or a number of bytes, for as many events
+                around those as fit. The page says what it leaves out. `"full"` keeps everything.
 
         Raises:
-            ValueError: `embed` is neither "full" nor a positive number.
+            ValueError: `embed` is neither "steps" nor "full" nor a positive number.
             TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
         """
         from .display import write_page
 
         return write_page(path, self.page, embed=embed)
 
-    def page(self, max_bytes: int | None, *, events: bool = True) -> str:
-        """The text of that page with at most so many bytes of the trace, None for all; without `events` of its tables alone."""
+    def page(self, amount: Amount, *, events: bool = True) -> str:
+        """The text of that page with so much of the trace; without `events` of its tables alone."""
         from ..views.page.pages import dashboard_page
         from ..views.payload.embedding import embed
 
-        embedded = embed(self._data.payload, max_bytes=max_bytes, events=events)
+        embedded = embed(self._data.payload, amount, events=events)
         return dashboard_page(self.dashboard(), embedded, title=self._run.title or "tfprof")

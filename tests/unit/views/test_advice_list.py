@@ -14,7 +14,7 @@ from tests.unit.analysis.advice.test_device_rules import PLANTED
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.views.payload import first_pack
-from tfprof_widgets.views.payload.embedding import EMBEDDED_BYTES, embed
+from tfprof_widgets.views.payload.embedding import embed
 from tfprof_widgets.views.payload.lists import advice_list
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.wire import unpack
@@ -65,5 +65,5 @@ def test_a_short_capture_has_its_advice_at_once_and_a_long_one_when_asked(monkey
 def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_pack, "_MOST_EVENTS", 0)
     payload = build_payload(gpu_run(**PLANTED["collectives"][0]))
-    for limits in ({"max_bytes": EMBEDDED_BYTES}, {"max_bytes": len(payload.overview) * 4, "events": False}):
-        assert "advice:0" in dict(embed(payload, **limits).parts)
+    for amount, events in (("steps", True), (len(payload.overview) * 4, False)):
+        assert "advice:0" in dict(embed(payload, amount, events=events).parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import zlib
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.builders import event, line, plane, trace
 from tests.fake_shell import FakeShell
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload import tiles
+from tfprof_widgets.views.payload import embedding, tiles
 from tfprof_widgets.views.payload.payload import Payload, build_payload
 from tfprof_widgets.views.widgets import data as data_module
 from tfprof_widgets.views.widgets.data import TraceData
@@ -43,10 +44,10 @@ def test_the_browser_gets_the_parts_it_asks_for_in_that_order(payload: Payload, 
     for head, buffers in sent:
         if encoding == "binary":
             assert "data" not in head
-            assert buffers == [payload.part(head["key"])]
+            assert [*map(zlib.decompress, buffers)] == [zlib.decompress(payload.part(head["key"]))]
         else:
             assert buffers is None
-            assert base64.b64decode(head["data"]) == payload.part(head["key"])
+            assert zlib.decompress(base64.b64decode(head["data"])) == zlib.decompress(payload.part(head["key"]))
 
 
 def test_a_part_that_is_not_there_is_refused_and_the_others_still_come(payload: Payload, sent: Sent) -> None:
@@ -72,7 +73,8 @@ def test_a_part_that_a_notebook_keeps_is_not_packed_again(
     model, part = TraceData(payload), payload.part("events:2")
     monkeypatch.setattr(payload, "part", lambda key: 1 / 0)
     model._handle_custom_msg({"kind": "parts?", "keys": ["events:2"]}, [])
-    assert sent == [({"kind": "part", "key": "events:2"}, [part])]
+    [(head, [kept])] = [(head, [*map(zlib.decompress, buffers or ())]) for head, buffers in sent]
+    assert (head, kept) == ({"kind": "part", "key": "events:2"}, zlib.decompress(part))
 
 
 @pytest.mark.parametrize("encoding", ["binary", "base64"])
@@ -159,11 +161,12 @@ def test_a_whole_trace_has_nothing_to_put_in_later(shell: FakeShell) -> None:
 def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "TILE_EVENTS", 800)
     monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
-    monkeypatch.setattr(data_module, "EMBEDDED_BYTES", 150_000)
+    monkeypatch.setattr(embedding, "_WHOLE_BYTES", 0)
+    monkeypatch.setattr(embedding, "STEPS_BYTES", 250_000)
     events = (event(f"op{i % 50}:MatMul", 2 * i, 1 + (i * 7919 % 997) / 1000, flops=i * 7919) for i in range(22_000))
     made = build_payload(Results(trace(plane("/host:CPU", line("main", *events)))))
     model = TraceData(made)
     state = model.get_state()
-    assert len(state["overview"]) + sum(len(key) + len(text) for key, text in state["embedded"]) <= 150_000 + 1000
+    assert len(state["overview"]) + sum(len(key) + len(text) for key, text in state["embedded"]) <= 250_000 + 1000
     assert 0 < model.n_left_out < len(made.keys)
     assert any(key.startswith("events:") for key, _ in model.embedded)

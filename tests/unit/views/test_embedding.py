@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload import embedding, tiles
 from tfprof_widgets.views.payload import first_pack as first_pack_module
-from tfprof_widgets.views.payload.embedding import EMBEDDED_BYTES, Embedded, embed
+from tfprof_widgets.views.payload.embedding import Amount, Embedded, embed
 from tfprof_widgets.views.payload.payload import Payload, build_payload
 from tfprof_widgets.views.payload.sections import ListSection, TableSection
 from tfprof_widgets.views.payload.window import rows_within, window_pack
@@ -40,17 +41,18 @@ def size(payload: Payload, embedded: Embedded) -> int:
 
 def test_all_parts_are_embedded_where_there_is_room(payload: Payload) -> None:
     assert len(payload.keys) > 10
-    for max_bytes in (None, 2**30):
-        embedded = embed(payload, max_bytes=max_bytes)
+    amounts: tuple[Amount, ...] = ("full", 2**30)
+    for amount in amounts:
+        embedded = embed(payload, amount)
         assert {key for key, _ in embedded.parts} == set(payload.keys)
         assert (embedded.n_left_out, embedded.n_events) == (0, payload.n_events)
         for key, text in embedded.parts:
-            assert base64.b64decode(text) == payload.part(key)
+            assert zlib.decompress(base64.b64decode(text)) == zlib.decompress(payload.part(key))
 
 
 @pytest.mark.parametrize("max_bytes", [1, 100_000, 150_000, 250_000, 400_000])
 def test_no_more_is_embedded_than_may_be(payload: Payload, max_bytes: int) -> None:
-    embedded = embed(payload, max_bytes=max_bytes)
+    embedded = embed(payload, max_bytes)
     assert size(payload, embedded) <= max(max_bytes, len(as_text(payload.overview)))
     keys = {key for key, _ in embedded.parts}
     assert keys <= {*payload.keys, "window"}
@@ -60,7 +62,7 @@ def test_no_more_is_embedded_than_may_be(payload: Payload, max_bytes: int) -> No
 
 
 def test_more_room_means_more_events_around_the_typical_steps(payload: Payload) -> None:
-    some = [embed(payload, max_bytes=n) for n in (150_000, 250_000, 400_000)]
+    some = [embed(payload, n) for n in (150_000, 250_000, 400_000)]
     n_events = [one.n_events for one in some]
     assert n_events == sorted(n_events)
     assert 0 < n_events[-1] < payload.n_events
@@ -82,7 +84,7 @@ def window_of(embedded: Embedded) -> tuple[list[float], dict[str, dict[str, np.n
 
 
 def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payload) -> None:
-    embedded = embed(payload, max_bytes=250_000)
+    embedded = embed(payload, 250_000)
     window, tables = window_of(embedded)
     whole = payload.is_here | {key.partition(":")[0] for key, _ in embedded.parts}
     assert set(tables) == CUT & set(payload.contents.sections) - whole
@@ -136,18 +138,58 @@ def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(paylo
 
 
 def test_without_events_it_is_the_typical_steps_that_are_embedded(payload: Payload) -> None:
-    embedded = embed(payload, max_bytes=250_000, events=False)
+    embedded = embed(payload, 250_000, events=False)
     assert not any(key.startswith(("events:", "stats:")) for key, _ in embedded.parts)
     window, _ = window_of(embedded)
     assert window == pytest.approx(list(payload.contents.home_ps))
 
 
+@pytest.fixture(scope="module")
+def of_steps(payload: Payload) -> Embedded:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedding, "_WHOLE_BYTES", 0)
+        patch.setattr(embedding, "_CUT_BYTES", 1000)
+        return embed(payload, "steps")
+
+
+def test_all_events_of_three_typical_steps_are_kept_and_no_others(payload: Payload, of_steps: Embedded) -> None:
+    results, kept = payload.contents.results, payload.contents.kept_ps
+    steps = results.steps.frame
+    inside = (steps["start_ps"] >= kept[0]) & (steps["start_ps"] + steps["duration_ps"] <= kept[1])
+    assert inside.sum() == 3
+    assert results.overview.is_averaged[inside.to_numpy()].all()
+    tiles = [int(key.partition(":")[2]) for key, _ in of_steps.parts if key.startswith("events:")]
+    start = results.trace.start_ps[payload.contents.positions.order]
+    assert of_steps.n_events == ((start >= kept[0]) & (start < kept[1])).sum()
+    assert sum(payload.contents.tiles.counts()[tiles]) == of_steps.n_events < payload.n_events / 3
+    assert {f"stats:{tile}" for tile in tiles} <= {key for key, _ in of_steps.parts}
+    assert window_of(of_steps)[0] == list(kept)
+
+
+def test_the_totals_of_everything_are_kept_with_the_steps(payload: Payload, of_steps: Embedded) -> None:
+    here = payload.is_here | {key.partition(":")[0] for key, _ in of_steps.parts}
+    assert set(payload.contents.all) - here == set(window_of(of_steps)[1]) <= CUT
+
+
+def test_of_steps_that_are_too_large_there_is_as_much_as_fits(
+    payload: Payload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = (payload.contents.tiles.edges_ps[0], payload.contents.tiles.edges_ps[-1])
+    monkeypatch.setattr(payload, "contents", dataclasses.replace(payload.contents, kept_ps=whole))
+    monkeypatch.setattr(embedding, "_of_steps", {})
+    monkeypatch.setattr(embedding, "_WHOLE_BYTES", 0)
+    monkeypatch.setattr(embedding, "STEPS_BYTES", 250_000)
+    embedded = embed(payload, "steps")
+    assert size(payload, embedded) <= 250_000
+    assert 0 < embedded.n_events < payload.n_events
+
+
 def test_the_state_of_a_page_says_that_nobody_will_answer(payload: Payload) -> None:
-    embedded = embed(payload, max_bytes=250_000)
+    embedded = embed(payload, 250_000)
     state = embedded.state(payload)
     assert (state["is_offline"], state["n_left_out"]) == (True, embedded.n_left_out)
     assert [tuple(part) for part in state["embedded"]] == list(embedded.parts)
-    assert base64.b64decode(state["overview"]) == payload.overview
+    assert zlib.decompress(base64.b64decode(state["overview"])) == zlib.decompress(payload.overview)
 
 
 @pytest.fixture
@@ -164,7 +206,7 @@ def test_tiles_that_do_not_fit_are_not_packed_to_find_that_out(
 ) -> None:
     whole = (payload.contents.tiles.edges_ps[0], payload.contents.tiles.edges_ps[-1])
     monkeypatch.setattr(payload, "contents", dataclasses.replace(payload.contents, home_ps=whole))
-    embedded = embed(payload, max_bytes=200_000)
+    embedded = embed(payload, 200_000)
     events = [key for key in packed if key.startswith("events:")]
     n_kept = sum(key.startswith("events:") for key, _ in embedded.parts)
     assert 0 < n_kept < payload.contents.tiles.n / 2
@@ -186,7 +228,7 @@ def test_the_room_is_used_where_tiles_are_uneven(
         return part(key) + (noise[: 3 * len(part(key))] if is_heavy else b"")
 
     monkeypatch.setattr(payload, "part", uneven)
-    embedded = embed(payload, max_bytes=max_bytes)
+    embedded = embed(payload, max_bytes)
     here = {key: len(text) for key, text in embedded.parts}
     tiles = sorted(int(key.partition(":")[2]) for key in here if key.startswith("events:"))
     assert 1 <= len(tiles) < n
@@ -202,7 +244,7 @@ def test_a_window_is_packed_once(payload: Payload, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(embedding, "window_pack", lambda cut, span: (spans.append(span), window_pack(cut, span))[1])
     for max_bytes in (100_000, 150_000, 250_000, 400_000):
         spans.clear()
-        embed(payload, max_bytes=max_bytes)
+        embed(payload, max_bytes)
         assert 0 < len(spans) == len(set(spans)) <= 5
 
 
@@ -219,14 +261,17 @@ def test_of_a_table_that_is_too_large_no_whole_part_is_built(payload: Payload, m
     assert large.n_parts == 2
     more = dataclasses.replace(payload.contents, sections={**payload.contents.sections, "large": large})
     monkeypatch.setattr(payload, "contents", more)
-    embed(payload, max_bytes=250_000)
+    embed(payload, 250_000)
     assert max(built) < n_rows / 100
 
 
-def test_what_a_notebook_keeps_is_chosen_once_for_its_pages_too(payload: Payload, packed: list[str]) -> None:
-    first = embed(payload, max_bytes=EMBEDDED_BYTES)
+def test_what_a_notebook_keeps_is_chosen_once_for_its_pages_too(
+    payload: Payload, packed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "_of_steps", {})
+    first = embed(payload, "steps")
     n_packed = len(packed)
-    assert embed(payload, max_bytes=EMBEDDED_BYTES) is first
+    assert embed(payload, "steps") is first
     assert len(packed) == n_packed > 0
 
 

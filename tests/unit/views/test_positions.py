@@ -116,7 +116,7 @@ def test_each_event_lies_in_one_tile_and_those_that_cross_an_edge_are_found(
 def tiled(drawing: Trace, n: int) -> Tiles:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles_module, "TILE_EVENTS", n)
-        return compute_tiles(drawing, compute_positions(drawing))
+        return compute_tiles(drawing, compute_positions(drawing), (0.0, 0.0))
 
 
 def test_tiles_are_of_much_the_same_size() -> None:
@@ -221,5 +221,5 @@ def test_the_first_tile_begins_with_the_earliest_event_however_few_starts_were_l
         line("t", *(event("a", i, 1) for i in range(3000))),
     ]
     drawing = trace(plane("/host:CPU", *later))
-    tiles = compute_tiles(drawing, compute_positions(drawing))
+    tiles = compute_tiles(drawing, compute_positions(drawing), (0.0, 0.0))
     assert tiles.edges_ps[0] == drawing.start_ps.min() < 0

@@ -13,7 +13,7 @@ from ...analysis.results import AnyResults, Results
 from ...trace.dtypes import dtype_name
 from ...trace.trace import Int64, Trace
 from .event_tables import EventTables
-from .first_view import Span, activity, bounds_of, first_view
+from .first_view import Span, activity, bounds_of, first_view, kept_view
 from .meta import meta_of
 from .names import Names
 from .op_tables import hlo_name_families
@@ -44,6 +44,8 @@ class Contents:
     tiles: Tiles
     home_ps: Span
     """What the reader sees first."""
+    kept_ps: Span
+    """Of what a page keeps every event."""
     sample: np.ndarray
     """Positions of the events of the first picture."""
     names: Names
@@ -64,10 +66,10 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
     """Order the events, number the names, and say what the sections are."""
     trace = results.trace
     positions = compute_positions(trace)
-    tiles = compute_tiles(trace, positions)
     meta = meta_of(results, positions, title=title, notices=notices)
     bounds = bounds_of(results, meta["duration_ps"])
-    home = first_view(results, bounds)
+    home, kept = first_view(results, bounds), kept_view(results, bounds)
+    tiles = compute_tiles(trace, positions, kept)
     sample = sample_events(tiles, home, n_wanted=_SAMPLED_EVENTS)
     names = Names(trace)
     used = _used_names(results, names)
@@ -93,6 +95,7 @@ def contents_of(results: AnyResults, *, title: str, notices: Sequence[str]) -> C
         positions=positions,
         tiles=tiles,
         home_ps=home,
+        kept_ps=kept,
         sample=sample,
         names=names,
         sections=sections,

@@ -1,4 +1,8 @@
-"""A payload -> the parts that a saved notebook or an exported page holds: all, or those around the typical steps that fit."""
+"""A payload -> the parts that a saved notebook or an exported page holds: those of three typical steps, as many as fit, or all.
+
+Of whatever it holds totals are exact: what does not grow with the length of the capture is whole. Of the events outside there
+is the sample of the first pack.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +12,30 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from .contents import EVENT_BYTES
 from .payload import Payload
 from .sections import Section, TableSection
 from .window import Span, window_pack
-from .wire import as_text
+from .wire import as_text, packed_tightly
 
-EMBEDDED_BYTES = 4 * 2**20
-"""What a notebook or page holds of a trace unless it is told to hold more, as base64, first pack included."""
+Amount = int | Literal["steps", "full"]
+"""How much of a trace: all of three typical steps, so many bytes of base64 with the first pack, or everything."""
+
+STEPS_BYTES = 2 * 2**20
+"""Of base64 at most for typical steps, first pack included; of larger ones there is as much as fits."""
+_WHOLE_BYTES = 512 * 2**10
+"""A trace that takes no more is there as a whole."""
 FALLBACK_BYTES = 2 * 2**20
 """The same for the page that goes into each output beside the widgets, for front ends that have none."""
-_SMALL_RATIO = 8
-"""A section that takes less than this part of the room is put in whole; larger ones are cut to the window."""
-_SMALL_PARTS = 4
-"""A section of more is not small: it is not tried."""
+_CUT_BYTES = 32 * 2**10
+"""A table that can be cut to typical steps is whole if it takes no more."""
+_SMALL_RATIO, _TOTALS_RATIO = 8, 2
+"""A section that takes less than this part of the room is put in whole; the second for what cannot be cut, with typical steps."""
+_SMALL_PARTS, _TOTALS_PARTS = 4, 16
+"""A section of more is not tried."""
 _BASE64_RATIO = 0.75
 _MOST_COMPRESSED = 8
 """Columns seldom shrink more: what had to is not tried."""
@@ -51,43 +62,52 @@ class Embedded:
         """State of a `TraceData` in a page where no kernel will send what is lacking."""
         return {
             "data_id": uuid.uuid4().hex,
-            "overview": as_text(payload.overview),
+            "overview": as_text(packed_tightly(payload.overview)),
             "embedded": [list(part) for part in self.parts],
             "n_left_out": self.n_left_out,
             "is_offline": True,
         }
 
 
-def embed(payload: Payload, *, max_bytes: int | None, events: bool = True) -> Embedded:
-    """Choose parts: all; else small sections whole, and tiles around the typical steps with the other sections cut to those.
+def embed(payload: Payload, amount: Amount, *, events: bool = True) -> Embedded:
+    """Choose parts.
 
     Args:
         payload: where they come from.
-        max_bytes: of base64 together, first pack included; None for all parts.
+        amount: how much.
         events: whether events are looked for where not all fit; without them it is quicker.
     """
-    if max_bytes != EMBEDDED_BYTES or not events:
-        return _chosen(payload, max_bytes=max_bytes, events=events)
-    if payload not in _saved:
-        _saved[payload] = _chosen(payload, max_bytes=max_bytes, events=events)
-    return _saved[payload]
+    if amount != "steps":
+        return _within(payload, None if amount == "full" else amount, events=events)
+    if payload not in _of_steps:
+        _of_steps[payload] = _typical(payload)
+    return _of_steps[payload]
 
 
-_saved: WeakKeyDictionary[Payload, Embedded] = WeakKeyDictionary()
+_of_steps: WeakKeyDictionary[Payload, Embedded] = WeakKeyDictionary()
 """What notebooks keep, which pages hold too unless told otherwise."""
 
 
-def _chosen(payload: Payload, *, max_bytes: int | None, events: bool) -> Embedded:
+def _typical(payload: Payload) -> Embedded:
+    """All, where that is little; else what is small whole, and of the rest all that is in three typical steps."""
+    contents, chooser = payload.contents, _Chooser(payload, _WHOLE_BYTES)
+    if not chooser.add_all():
+        chooser = _Chooser(payload, STEPS_BYTES)
+        chooser.add_totals()
+        if not (chooser.add_tiles_of(contents.kept_ps) or chooser.add_tiles(contents.kept_ps)):
+            chooser.add_window(contents.kept_ps)
+    return chooser.embedded()
+
+
+def _within(payload: Payload, max_bytes: int | None, *, events: bool) -> Embedded:
+    """All, where there is room; else small sections whole, and tiles around the typical steps with the other sections cut
+    to those."""
     contents, chooser = payload.contents, _Chooser(payload, max_bytes)
-    if not (chooser.may_hold_all() and chooser.add(dict.fromkeys(payload.keys))):
+    if not chooser.add_all():
         chooser.add_small_sections()
         if not (events and chooser.add_tiles(contents.home_ps)):
             chooser.add_window(contents.home_ps)
-    tiles = [int(key.partition(":")[2]) for key in chooser.parts if key.startswith("events:")]
-    n_here = contents.positions.n_events if "events" in payload.is_here else 0
-    n_parts = sum(key != "window" for key in chooser.parts)
-    n_events = n_here + int(contents.tiles.counts()[tiles].sum())
-    return Embedded(tuple(chooser.parts.items()), len(payload.keys) - n_parts, n_events)
+    return chooser.embedded()
 
 
 class _Chooser:
@@ -105,7 +125,19 @@ class _Chooser:
         self._cut: list[TableSection] = []
         """Tables that are too large to be put in whole."""
 
-    def may_hold_all(self) -> bool:
+    def embedded(self) -> Embedded:
+        """What was put in."""
+        payload, tiles = self._payload, [int(key.partition(":")[2]) for key in self.parts if key.startswith("events:")]
+        n_here = payload.contents.positions.n_events if "events" in payload.is_here else 0
+        n_parts = sum(key != "window" for key in self.parts)
+        n_events = n_here + int(self._tiles.counts()[tiles].sum())
+        return Embedded(tuple(self.parts.items()), len(payload.keys) - n_parts, n_events)
+
+    def add_all(self) -> bool:
+        """Put all parts in if there is room."""
+        return self._may_hold_all() and self.add(dict.fromkeys(self._payload.keys))
+
+    def _may_hold_all(self) -> bool:
         """Whether columns could shrink so much that all parts have room; of lists and names about."""
         missing = (one for name, one in self._payload.contents.all.items() if name not in self._payload.is_here)
         return sum(one.n_rows * one.row_bytes for one in missing) <= _MOST_COMPRESSED * self._most
@@ -124,21 +156,41 @@ class _Chooser:
 
     def _part(self, key: str) -> str:
         if key not in self._made:
-            self._made[key] = as_text(self._payload.part(key))
+            self._made[key] = as_text(packed_tightly(self._payload.part(key)))
         return self._made[key]
 
     def add_small_sections(self) -> None:
-        """Put small sections in, and names if they fit."""
-        most, here, contents = max(0.0, self._left) / _SMALL_RATIO, self._payload.is_here, self._payload.contents
-        if "names" not in here and contents.names.n_parts <= _SMALL_PARTS:
+        """Put small sections in, and names if they fit; of the others tiles and windows bring rows."""
+        most = max(0.0, self._left) / _SMALL_RATIO
+        self._add_sections(most, most, _SMALL_PARTS)
+
+    def add_totals(self) -> None:
+        """Put in what does not grow with the length of the capture, and names; of what does so tiles and windows bring rows."""
+        self._add_sections(max(0.0, self._left) / _TOTALS_RATIO, _CUT_BYTES, _TOTALS_PARTS)
+
+    def _add_sections(self, most: float, most_of_cut: float, most_parts: int) -> None:
+        here, contents = self._payload.is_here, self._payload.contents
+        if "names" not in here and contents.names.n_parts <= most_parts:
             self.add(_keys("names", contents.names))
         for name, section in contents.sections.items():
             if name in here:
                 continue
-            may_fit = section.n_parts <= _SMALL_PARTS and section.may_fit(most * _BASE64_RATIO)
-            is_in = may_fit and self.add(_keys(name, section), most=most)
+            can_be_cut = isinstance(section, TableSection) and section.interval is not None
+            room = most_of_cut if can_be_cut else most
+            may_fit = section.n_parts <= most_parts and section.may_fit(room * _BASE64_RATIO)
+            is_in = may_fit and self.add(_keys(name, section), most=room)
             if isinstance(section, TableSection) and section.interval is not None and not is_in:
                 self._cut.append(replace(section, interval=cache(section.interval)))
+
+    def add_tiles_of(self, span_ps: Span) -> bool:
+        """Put in all tiles of a span, with their stats where those fit, and the rows that large sections have there."""
+        tiles = range(*self._tiles.overlapping(span_ps))
+        if self._n_events(tiles) * EVENT_BYTES > _MOST_COMPRESSED * self._left:
+            return False
+        for kinds in self._kinds():
+            if tiles and self._fits(tiles, kinds):
+                return self.add(self._parts_of(tiles, kinds))
+        return False
 
     def add_tiles(self, span_ps: Span) -> bool:
         """Put in the tile in the middle of a span, and as many next to it as fit; False where none does.
@@ -147,11 +199,15 @@ class _Chooser:
         """
         low, high = self._tiles.overlapping(span_ps)
         middle = range((low + high) // 2, (low + high) // 2 + 1)
-        for names in (("events", "stats"), ("events",)):
-            kinds = [name for name in names if name not in self._payload.is_here]
+        for kinds in self._kinds():
             if low < high and self._fits(middle, kinds):
                 return self.add(self._parts_of(self._widest(middle, range(low, high), kinds), kinds))
         return False
+
+    def _kinds(self) -> Iterator[list[str]]:
+        """What travels tile by tile and is not in the first pack: with stats, then without."""
+        for names in (("events", "stats"), ("events",)):
+            yield [name for name in names if name not in self._payload.is_here]
 
     def _fits(self, tiles: range, kinds: Sequence[str]) -> bool:
         return _length(self._parts_of(tiles, kinds)) <= self._left
@@ -204,7 +260,7 @@ class _Chooser:
 
     def _window(self, window_ps: Span) -> dict[str, str]:
         if self._cut and window_ps not in self._windows:
-            self._windows[window_ps] = as_text(window_pack(self._cut, window_ps))
+            self._windows[window_ps] = as_text(packed_tightly(window_pack(self._cut, window_ps)))
         return {"window": self._windows[window_ps]} if self._cut else {}
 
     def add_window(self, home_ps: Span) -> None:

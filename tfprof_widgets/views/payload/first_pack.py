@@ -1,4 +1,4 @@
-"""The contents of a payload -> its first pack: what a reader needs first, as much as fits 768 KiB (1 MiB as base64)."""
+"""The contents of a payload -> its first pack: what a reader needs first, as much as fits 256 KiB (a third more as base64)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .names import cut_texts
 from .sections import LATE, LateSection, ListSection, TableSection, json_bytes
 from .wire import Segment, Table, columns_of, pack
 
-MAX_BYTES = 768 * 2**10
-"""The first pack is a trait, of base64: 1 MiB at most, whatever the size of the trace."""
-_MAX_META_BYTES = 320 * 2**10
+MAX_BYTES = 256 * 2**10
+"""The first pack is a trait, which each notebook and page holds, whatever the size of the trace."""
+_MAX_META_BYTES = 128 * 2**10
 _MAX_CHARACTERS = (100, 24)
 """Of a string of the meta object where there are so many that the first paint would wait for them."""
 _MOST_EVENTS = 100_000

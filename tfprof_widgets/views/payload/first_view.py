@@ -13,6 +13,8 @@ from .positions import Positions
 
 N_STEPS = 8
 """In which a reader sees who waits for whom."""
+KEPT_STEPS = 3
+"""Of those, in their middle: a page keeps every event of so many."""
 _MARGIN = 0.05
 _MIN_SPAN_PS = 1000.0
 N_BINS = 512
@@ -33,19 +35,31 @@ def bounds_of(facts: Totals, duration_ps: int) -> Span:
 def first_view(facts: Totals, bounds: Span) -> Span:
     """A few typical steps; the whole capture where it is little more than those, or has no steps; its first session where
     sessions are far apart."""
-    # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.
-    of_one = facts.steps.frame["host"].to_numpy() == facts.steps.frame["host"].iloc[:1].to_numpy()
-    steps = facts.steps.frame[of_one]
-    few = typical_steps(facts.is_averaged[of_one], steps["session"].to_numpy())
+    few = _span_of(facts, N_STEPS)
     if few is not None:
-        start = float(steps["start_ps"].iloc[few[0]])
-        end = float(steps["start_ps"].iloc[few[1]] + steps["duration_ps"].iloc[few[1]])
-        is_most = bounds[1] - bounds[0] < 2 * (end - start)
-        return bounds if is_most else _fitted((start, end), bounds)
+        is_most = bounds[1] - bounds[0] < 2 * (few[1] - few[0])
+        return bounds if is_most else _fitted(few, bounds)
     sessions = facts.trace.sessions
     if len(sessions) > 1 and _captured_ps(sessions, bounds) < (bounds[1] - bounds[0]) / _SPARSE:
         return _fitted((float(sessions[0].start_ps), float(sessions[0].stop_ps)), bounds)
     return bounds
+
+
+def kept_view(facts: Totals, bounds: Span) -> Span:
+    """From when to when a page keeps every event: three typical steps; without steps the first view."""
+    return _span_of(facts, KEPT_STEPS) or first_view(facts, bounds)
+
+
+def _span_of(facts: Totals, n_steps: int) -> Span | None:
+    """When at most so many typical steps of the first host begin and end."""
+    # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.
+    of_one = facts.steps.frame["host"].to_numpy() == facts.steps.frame["host"].iloc[:1].to_numpy()
+    steps = facts.steps.frame[of_one]
+    few = typical_steps(facts.is_averaged[of_one], steps["session"].to_numpy(), n_steps)
+    if few is None:
+        return None
+    first, last = steps.iloc[few[0]], steps.iloc[few[1]]
+    return float(first["start_ps"]), float(last["start_ps"] + last["duration_ps"])
 
 
 def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:
@@ -58,16 +72,16 @@ def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:
     return bounds[1] - bounds[0] - between
 
 
-def typical_steps(is_averaged: np.ndarray, session: np.ndarray) -> tuple[int, int] | None:
-    """First and last of at most `N_STEPS` neighbouring usual steps of the session in the middle; None without usual steps."""
+def typical_steps(is_averaged: np.ndarray, session: np.ndarray, n_steps: int = N_STEPS) -> tuple[int, int] | None:
+    """First and last of at most so many neighbouring usual steps of the session in the middle; None without usual steps."""
     usual = np.flatnonzero(is_averaged)
     if not len(usual):
         return None
-    first = last = int(usual[max(0, (len(usual) - N_STEPS) // 2)])
+    first = last = int(usual[max(0, (len(usual) - n_steps) // 2)])
     like = np.asarray(is_averaged, np.bool_) & (session == session[first])
-    while last - first + 1 < N_STEPS and last + 1 < len(like) and like[last + 1]:
+    while last - first + 1 < n_steps and last + 1 < len(like) and like[last + 1]:
         last += 1
-    while last - first + 1 < N_STEPS and first > 0 and like[first - 1]:
+    while last - first + 1 < n_steps and first > 0 and like[first - 1]:
         first -= 1
     return first, last
 

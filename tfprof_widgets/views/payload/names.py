@@ -20,7 +20,7 @@ MAX_CHARACTERS = 1000
 """Of one string; nobody reads more, and one of 100 MB would keep everything else waiting."""
 
 
-_FIRST_BYTES = 160 * 2**10
+_FIRST_BYTES = 96 * 2**10
 """Of compressed names in the first pack."""
 _CHUNK = 2048
 _PART_CHARACTERS = 2**19

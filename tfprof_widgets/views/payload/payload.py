@@ -1,4 +1,4 @@
-"""Analysis results -> what the browser draws from: a first pack of at most 1 MiB, and parts of at most 4 MiB.
+"""Analysis results -> what the browser draws from: a first pack of at most 256 KiB, and parts of at most 4 MiB.
 
     payload = build_payload(results)
     payload.overview        # the first pack

@@ -13,6 +13,8 @@ from .positions import Positions
 
 TILE_EVENTS = 75_000
 """3 MB before compression, 1 MB after."""
+_FEW_EVENTS = 10_000
+"""Travel together, and a page keeps them all."""
 _SAMPLES_PER_TILE = 1000
 """Of the starts of events, from which the edges are taken: exact to a thousandth of a tile, at no cost."""
 
@@ -91,8 +93,8 @@ class Tiles:
         return (self.trace.start_ps[rows] + self.trace.duration_ps[rows]).astype(np.float64)
 
 
-def compute_tiles(trace: Trace, positions: Positions) -> Tiles:
-    """Cut the capture at quantiles of the starts of the events that travel."""
+def compute_tiles(trace: Trace, positions: Positions, kept_ps: tuple[float, float]) -> Tiles:
+    """Cut the capture at quantiles of the starts of the events that travel, and around what is kept of a capture of many."""
     n = positions.n_events
     if not n:
         return Tiles(trace, positions, np.empty(0))
@@ -101,5 +103,7 @@ def compute_tiles(trace: Trace, positions: Positions) -> Tiles:
     starts = np.sort(trace.start_ps[positions.order[::stride]].astype(np.float64))
     inner = starts[np.arange(1, n_tiles) * len(starts) // n_tiles]
     first, last = min(0.0, float(trace.start_ps.min())), max(float(trace.end_ps.max()), starts[-1]) + 1
-    edges = np.unique(np.concatenate([[first], inner[inner > first], [last]]))
+    if n > _FEW_EVENTS:
+        inner = np.append(inner, kept_ps)
+    edges = np.unique(np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]]))
     return Tiles(trace, positions, edges)

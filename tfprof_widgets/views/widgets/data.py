@@ -19,7 +19,7 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from ..payload.embedding import EMBEDDED_BYTES, embed
+from ..payload.embedding import embed
 from ..payload.payload import Payload
 from ..payload.wire import as_text
 from .cells import after_the_cell
@@ -40,7 +40,7 @@ class TraceData(ipywidgets.Widget):  # type: ignore[misc]
     overview = traitlets.Unicode().tag(sync=True)
     """Base64 of the first pack."""
     embedded = traitlets.List().tag(sync=True)
-    """`[key, base64]` of the parts that a notebook saves with the first pack, 4 MiB together; set once, after the output."""
+    """`[key, base64]` of the parts that a notebook saves with the first pack; set once, after the output."""
     n_left_out = traitlets.Int().tag(sync=True)
     """How many parts neither the first pack nor `embedded` holds: what a page without a kernel lacks; -1 not known yet."""
     is_offline = traitlets.Bool().tag(sync=True)
@@ -68,7 +68,7 @@ class TraceData(ipywidgets.Widget):  # type: ignore[misc]
     def _embed(self) -> None:
         """Put in what a saved notebook keeps; without it the views still work, so a failure is only told."""
         try:
-            embedded = embed(self.payload, max_bytes=EMBEDDED_BYTES)
+            embedded = embed(self.payload, "steps")
             self.embedded, self.n_left_out = list(embedded.parts), embedded.n_left_out
         except Exception:  # must not turn a finished cell into a failed one
             logger.exception("could not put parts of a trace into the state of its widgets")
