@@ -70,9 +70,10 @@ def module(name: str, *computations: Computation, id: int = 1, kind: str = "Wrap
         own = message.computations.add(name=drawn.name.encode(), id=len(computation_ids) + 1)
         n_parameters = 0
         for one in drawn.instructions:
-            own.instructions.append(_message(one, instruction_ids, computation_ids, n_parameters))
+            written = _message(one, instruction_ids, computation_ids, n_parameters)
+            own.instructions.append(written.SerializeToString())
             n_parameters += one.opcode == "parameter"
-        own.root_id = own.instructions[-1].id if drawn.instructions else 0
+        own.root_id = written.id if drawn.instructions else 0
         computation_ids[drawn.name] = own.id
     if kind == "Module":
         return bytes(message.SerializeToString())

@@ -15,23 +15,22 @@ Source: semantics 4.2, 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ...formats.hlo.modules import HloModules
 from ...formats.hlo.parts import Frames
 from ...trace.trace import Bool, Float64, Int32, Int64
 from ..base.framework_names import framework_op
+from ..base.matching import dense_codes, first_of
 from ..xla.hlo_cost import HloCosts, estimate_costs
 from ..xla.hlo_neighbours import Neighbours
 from ..xla.hlo_units import HloUnits
+from ..xla.hlo_work import NamedWork, WorkByName
 from .op_occurrences import Occurrences
 
 Values = TypeVar("Values", Bool, Int64, Float64)
-
-_INLINE = ("fusion", "call", "async-start")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,18 +93,15 @@ def compute_op_shares(occurrences: Occurrences) -> OpShares:
         occurrences: the result of `op_occurrences(trace)`.
     """
     n_ops, n_units = occurrences.n_ops, len(occurrences.name)
-    table = _Table(occurrences)
-    unit, op, ratio = [np.arange(n_ops, dtype=np.int64)], [np.arange(n_ops, dtype=np.int64)], [np.ones(n_ops)]
     units = occurrences.hlo
     costs = estimate_costs(units.modules)
-    fusions = _Fusions(units.modules, costs)
-    for row in range(len(units)):  # bounded by the size of the programs
-        keys, weights = fusions.shares(int(units.instruction[row]))
-        found = [table.of_key(units, row, fusions, key) for key in keys] or [table.of_unit(units, row)]
-        unit.append(np.full(len(found), n_ops + row, np.int64))
-        op.append(np.array(found, np.int64))
-        ratio.append(np.array(weights or [1.0]))
-    pairs = np.concatenate(unit), np.concatenate(op), np.concatenate(ratio)
+    told = _shares(units, costs)
+    table = _Table(occurrences)
+    pairs = (
+        np.concatenate([np.arange(n_ops), n_ops + told.unit]),
+        np.concatenate([np.arange(n_ops), table.take_up(units, told)]),
+        np.concatenate([np.ones(n_ops), told.ratio]),
+    )
     flops, n_bytes = _costs(units, costs)
     return OpShares(
         **table.columns(),
@@ -140,62 +136,59 @@ def _costs(units: HloUnits, costs: HloCosts) -> tuple[Float64, Float64]:
     return found[0], found[1]
 
 
-class _Fusions:
-    """What the instructions of modules stand for; a key is an instruction that names a framework op, one for each name."""
+@dataclass(frozen=True, eq=False, repr=False)
+class _Shares:
+    """What HLO ops stand for, ordered by unit; the ratios of a unit add up to 1."""
 
-    def __init__(self, modules: HloModules, costs: HloCosts) -> None:
-        self.modules = modules
-        self._costs = costs
-        self._neighbours = Neighbours(modules)
-        self._key_of_name: dict[tuple[str, str], int] = {}
-        self._of_computation: dict[int, dict[int, float]] = {}
+    unit: Int64
+    row: Int64
+    """An instruction that names the framework op; -1 for a unit that names none."""
+    name: Int64
+    """The number of the name, -1 for none."""
+    ratio: Float64
 
-    def key(self, row: int) -> int:
-        """The first instruction met that names the same framework op; -1 where this one names none."""
-        name = self.modules.op_name[row]
-        return self._key_of_name.setdefault((name, self.modules.op_type[row]), row) if name else -1
 
-    def shares(self, row: int) -> tuple[list[int], list[float]]:
-        """Keys of an instruction and their ratios, which add up to 1; empty when neither it nor any part of it has a name."""
-        if row < 0:
-            return [], []
-        work = self._work_of(row)
-        total = sum(work.values())
-        if total > 0:
-            found = {key: part / total for key, part in work.items() if part > 0}
-        else:
-            key = self.key(row) if self.key(row) >= 0 else max(work, default=-1)
-            found = {key: 1.0} if key >= 0 else {}
-        if not found and (neighbour := self._neighbours.named(row)) >= 0:
-            found = {self.key(neighbour): 1.0}
-        return list(found), list(found.values())
+def _shares(units: HloUnits, costs: HloCosts) -> _Shares:
+    work = WorkByName(units.modules, costs.work)
+    known = np.flatnonzero(units.instruction >= 0)
+    found = work.of(known, units.instruction[known])
+    total = np.bincount(found.owner, found.work, len(units))
+    counts = found.work > 0
+    row = _one_each(units, work, found, total <= 0)
+    left = np.flatnonzero(total <= 0)
+    unit = np.concatenate([found.owner[counts], left])
+    name = np.append(work.name, -1)
+    shares = _Shares(
+        unit,
+        np.concatenate([found.row[counts], row]),
+        np.concatenate([found.name[counts], name[row]]),
+        np.concatenate([found.work[counts] / total[found.owner[counts]], np.ones(len(left))]),
+    )
+    order = np.argsort(unit, kind="stable")
+    return _first_met(_Shares(*(getattr(shares, part)[order] for part in ("unit", "row", "name", "ratio"))))
 
-    def _work_of(self, row: int) -> dict[int, float]:
-        """Work by key of one instruction; of a fusion that of all its instructions."""
-        modules = self.modules
-        called = modules.called[modules.called_offsets[row] : modules.called_offsets[row + 1]].tolist()
-        if modules.opcode[row] in _INLINE and called:
-            found: dict[int, float] = {}
-            for computation in called:
-                for key, part in self._work_in(computation).items():
-                    found[key] = found.get(key, 0.0) + part
-            if found:
-                return found
-        key = self.key(row)
-        return {key: float(self._costs.work[row])} if key >= 0 else {}
 
-    def _work_in(self, computation: int) -> dict[int, float]:
-        """Work by key of a whole computation. A called one comes earlier in its file, so the depth is bounded by its size."""
-        known = self._of_computation.get(computation)
-        if known is not None:
-            return known
-        found: dict[int, float] = {}
-        low, high = self.modules.instruction_offsets[computation : computation + 2].tolist()
-        for row in range(low, high):
-            for key, part in self._work_of(row).items():
-                found[key] = found.get(key, 0.0) + part
-        self._of_computation[computation] = found
-        return found
+def _one_each(units: HloUnits, work: WorkByName, found: NamedWork, is_asked: Bool) -> Int64:
+    """For each unit without work the instruction that names the op it stands for, -1 for none."""
+    row = np.full(len(units), -1, np.int64)
+    np.maximum.at(row, found.owner, found.row)
+    known = np.flatnonzero(is_asked & (units.instruction >= 0))
+    own = units.instruction[known]
+    row[known] = np.where(work.name[own] >= 0, own, row[known])
+    neighbours = Neighbours(units.modules)
+    for unit in known[row[known] < 0].tolist():  # copies, which are few
+        row[unit] = neighbours.named(int(units.instruction[unit]))
+    return row[is_asked]
+
+
+def _first_met(shares: _Shares) -> _Shares:
+    """The same with one instruction for each name, the first that is met."""
+    named = np.flatnonzero(shares.name >= 0)
+    row = shares.row.copy()
+    if len(named):
+        code, n = dense_codes(shares.name[named])
+        row[named] = row[named][first_of(code, n)][code]
+    return replace(shares, row=row)
 
 
 class _Table:
@@ -211,14 +204,26 @@ class _Table:
         for row, key in enumerate(zip(self._is_device, self._name, strict=True)):
             self._rows.setdefault(key, row)
 
-    def of_key(self, units: HloUnits, unit: int, fusions: _Fusions, key: int) -> int:
-        """The row of the framework op that instruction `key` names, on the side of `unit`."""
-        modules = fusions.modules
-        name, kind = framework_op(modules.op_name[key], modules.op_type[key])
-        source = modules.source_file[key], int(modules.source_line[key]), int(modules.frame[key])
+    def take_up(self, units: HloUnits, shares: _Shares) -> Int64:
+        """The row of each share: of the framework op that its instruction names, on the side of its unit."""
+        lonely = np.where(shares.name >= 0, -1, np.arange(len(shares.name)))
+        code, n = dense_codes(units.is_device[shares.unit].astype(np.int8), shares.name, lonely)
+        first = first_of(code, n)
+        rows = np.empty(n, np.int64)
+        for which in np.argsort(first).tolist():  # bounded by the number of names
+            at = first[which]
+            unit, instruction = int(shares.unit[at]), int(shares.row[at])
+            rows[which] = self._of_key(units, unit, instruction) if instruction >= 0 else self._of_unit(units, unit)
+        return rows[code]
+
+    def _of_key(self, units: HloUnits, unit: int, row: int) -> int:
+        """The row of the framework op that an instruction names, on the side of `unit`."""
+        modules = units.modules
+        name, kind = framework_op(modules.op_name[row], modules.op_type[row])
+        source = modules.source_file[row], int(modules.source_line[row]), int(modules.frame[row])
         return self._row(bool(units.is_device[unit]), name, kind, source)
 
-    def of_unit(self, units: HloUnits, unit: int) -> int:
+    def _of_unit(self, units: HloUnits, unit: int) -> int:
         """The row for an HLO op whose instruction names nothing: what its event says, else the HLO op itself."""
         file, _, line = units.source[unit].rpartition(":")
         source = (file, int(line), -1) if file and line.isdecimal() and len(line) < 9 else ("", -1, -1)

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from ...formats.hlo.modules import HloModules
+from ...formats.hlo.parts import Convolution
+from ...formats.hlo.texts import Texts
+from ...trace.trace import Int64
 
 TRANSCENDENTAL = frozenset(
     [
@@ -77,18 +82,31 @@ _NUMBER = re.compile(r"(\.[\w]*\d)+$")
 _OPCODE_IN_NAME = re.compile(r"(^|[_.-])(fusion|convolution|dot|copy|reduce|custom-call|while|all-reduce)([_.-]|$)")
 
 
-def category_of(modules: HloModules, row: int) -> str:
-    """The category of one instruction."""
-    opcode = modules.opcode[row]
+def categories(modules: HloModules, rows: Int64, names: Texts) -> list[str]:
+    """The category of HLO ops, given their instructions, -1 where the trace has none, and their names."""
+    kind = np.where(
+        rows >= 0, np.append(modules.opcode.code * len(modules.detail.distinct) + modules.detail.code, -1)[rows], -1
+    )
+    kinds, of_row = np.unique(kind, return_inverse=True)
+    told = [
+        _category(modules, *divmod(one, len(modules.detail.distinct))) if one >= 0 else "" for one in kinds.tolist()
+    ]
+    guessed = [guessed_category(name) for name in names.distinct]
+    code = np.where(rows >= 0, of_row, len(told) + names.code)
+    found = list(map((told + guessed).__getitem__, code.tolist()))
+    dilated = {one.instruction: _dilated(one) for one in modules.convolutions}  # a program has few
+    for at in np.flatnonzero(np.isin(rows, list(dilated))).tolist():
+        found[at] = dilated[int(rows[at])] if found[at] == "convolution" else found[at]
+    return found
+
+
+def _category(modules: HloModules, opcode_code: int, detail_code: int) -> str:
+    opcode = modules.opcode.distinct[opcode_code]
     if opcode == "fusion":
-        return _FUSIONS.get(modules.detail[row], "unknown fusion")
+        return _FUSIONS.get(modules.detail.distinct[detail_code], "unknown fusion")
     if opcode in _FORMATTING:
         return "data formatting"
-    if opcode in ELEMENTWISE:
-        return "non-fusion elementwise"
-    if opcode == "convolution":
-        return _dilated(modules, row)
-    return opcode
+    return "non-fusion elementwise" if opcode in ELEMENTWISE else opcode
 
 
 def guessed_category(name: str) -> str:
@@ -99,9 +117,5 @@ def guessed_category(name: str) -> str:
     return bare or "unknown"
 
 
-def _dilated(modules: HloModules, row: int) -> str:
-    category = "convolution"
-    for one in modules.convolutions:  # a program has few
-        if one.instruction == row:
-            category += " base-dilated" * one.is_base_dilated + " window-dilated" * one.is_window_dilated
-    return category
+def _dilated(one: Convolution) -> str:
+    return "convolution" + " base-dilated" * one.is_base_dilated + " window-dilated" * one.is_window_dilated

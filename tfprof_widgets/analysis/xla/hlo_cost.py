@@ -21,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...formats.hlo.modules import HloModules
-from ...formats.hlo.parts import Dot, WindowDimension
-from ...trace.trace import Bool, Float64, Int64
-from .hlo_bytes import FREE, estimate_bytes
+from ...formats.hlo.parts import WindowDimension
+from ...trace.stat_shapes import ranges
+from ...trace.trace import Float64, Int64
+from .hlo_bytes import FREE, estimate_bytes, first_operand, last_operand
 from .hlo_category import ELEMENTWISE, TRANSCENDENTAL
 
 _INLINE = ("fusion", "call", "async-start")
@@ -46,36 +47,41 @@ class HloCosts:
 
 def estimate_costs(modules: HloModules) -> HloCosts:
     """The costs of every instruction of every module; see the module's docstring for the rules."""
-    opcode = np.array(modules.opcode, dtype=object)
+    opcode = modules.opcode
     flops = np.zeros(modules.n_instructions)
-    simple = np.isin(opcode, list(ELEMENTWISE - TRANSCENDENTAL - {"constant", "map", "rng"}))
+    simple = opcode.is_in(ELEMENTWISE - TRANSCENDENTAL - {"constant", "map", "rng"})
     flops[simple] = modules.n_elements[simple]
-    for dot in modules.dots:
-        flops[dot.instruction] = 2.0 * dot.n_elements * _contracted(modules, dot.instruction, dot)
+    dots = modules.dots
+    flops[dots.instruction] = 2.0 * dots.n_elements * _contracted(modules)
     for convolution in modules.convolutions:
         multiplied = _positions if opcode[convolution.instruction] == "convolution" else _places
         positions = math.prod(multiplied(side) for side in convolution.window)
         features = float(convolution.input_features) * convolution.output_features
         flops[convolution.instruction] = 2.0 * features * convolution.batch * positions
-    unknown = opcode == "custom-call"
-    unknown[[one.instruction for one in modules.dots + modules.convolutions]] = False
+    unknown = opcode.is_in(("custom-call",))
+    unknown[dots.instruction] = False
+    unknown[[one.instruction for one in modules.convolutions]] = False
     flops[unknown] = np.nan
     in_elements = _first_elements(modules)
-    _add_called(modules, opcode, flops, in_elements)
+    _add_called(modules, flops, in_elements)
     np.clip(flops, 0.0, _MOST, out=flops)  # a damaged module must not make a share of infinity
-    work = _work(modules, opcode, np.nan_to_num(flops), in_elements)
+    work = _work(modules, np.nan_to_num(flops), in_elements)
     return HloCosts(flops=flops, bytes_accessed=estimate_bytes(modules), work=work)
 
 
-def _contracted(modules: HloModules, row: int, dot: Dot) -> float:
-    first = modules.operand_offsets[row]
-    operand = int(modules.operand[first]) if first < modules.operand_offsets[row + 1] else -1
-    if operand < 0:
-        return 0.0
-    dims = modules.dims[modules.dim_offsets[operand] : modules.dim_offsets[operand + 1]]
-    size = 1.0
-    for dim in dot.lhs_contracting:
-        size *= float(dims[dim]) if 0 <= dim < len(dims) else 1.0
+def _contracted(modules: HloModules) -> Float64:
+    """How many elements each dot sums over; none where the file does not hold its first operand."""
+    dots = modules.dots
+    operand = first_operand(modules, dots.instruction)
+    owner = np.repeat(np.arange(len(operand)), np.diff(dots.offsets))
+    first, n_dims = (
+        (modules.dim_offsets[np.maximum(operand + at, 0)] for at in (0, 1)) if len(operand) else (operand,) * 2
+    )
+    n_dims = n_dims - first
+    is_there = (dots.lhs_contracting < n_dims[owner]) & (operand[owner] >= 0)
+    owner, dim = owner[is_there], dots.lhs_contracting[is_there]
+    size = np.where(operand >= 0, 1.0, 0.0)
+    np.multiply.at(size, owner, modules.dims[first[owner] + dim].astype(np.float64))
     return size
 
 
@@ -96,40 +102,47 @@ def _positions(side: WindowDimension) -> float:
 
 def _first_elements(modules: HloModules) -> Float64:
     """Elements of the first operand of each instruction."""
-    elements = np.zeros(modules.n_instructions)
-    has = np.flatnonzero(np.diff(modules.operand_offsets) > 0)
-    first = modules.operand[modules.operand_offsets[has]]
-    elements[has] = np.where(first >= 0, modules.n_elements[first], 0) if len(first) else 0
-    return elements
+    first = first_operand(modules, np.arange(modules.n_instructions))
+    held = np.append(modules.n_elements, 0)
+    return held[first].astype(np.float64)
 
 
-def _add_called(modules: HloModules, opcode: Int64, flops: Float64, in_elements: Float64) -> None:
-    """Flops of instructions that call computations; called ones come first in the file, so one pass suffices."""
-    callers = np.flatnonzero(np.diff(modules.called_offsets) > 0)
-    low, high = modules.instruction_offsets[:-1], modules.instruction_offsets[1:]
-    for row in callers.tolist():  # bounded by the size of the programs
-        called = modules.called[modules.called_offsets[row] : modules.called_offsets[row + 1]].tolist()
-        inner = sum(float(flops[low[one] : high[one]].sum()) for one in called)
-        kind = opcode[row]
-        n_parts = max((modules.operand_offsets[row + 1] - modules.operand_offsets[row]) // 2, 1)
-        if kind in _INLINE:
-            flops[row] = inner
-        elif kind == "reduce":
-            flops[row] = inner * max(in_elements[row] - modules.n_elements[row] / n_parts, 0.0)
-        elif kind == "reduce-window":
-            flops[row] = inner * (modules.window_elements[row] - 1) * modules.n_elements[row] / n_parts
-        elif kind == "scatter":  # one a value that it adds, as the last operand has them
-            added = next(reversed(modules.operands(row)), -1)
-            flops[row] = inner * modules.n_elements[row if added < 0 else added]
-        elif kind == "map" or kind in ("all-reduce", "reduce-scatter", "select-and-scatter"):
-            flops[row] = inner * modules.n_elements[row]
+def _add_called(modules: HloModules, flops: Float64, in_elements: Float64) -> None:
+    """Flops of instructions that call computations, of each behind those of the computations."""
+    of_computation = np.zeros(len(modules.root))
+    n_called = np.diff(modules.called_offsets)
+    for computations in modules.levels:
+        rows = modules.rows_of(computations)
+        callers = rows[n_called[rows] > 0]
+        called = modules.called[ranges(modules.called_offsets[callers], n_called[callers])]
+        owner = np.repeat(np.arange(len(callers)), n_called[callers])
+        inner = np.bincount(owner, of_computation[called], minlength=len(callers)).astype(np.float64)
+        flops[callers] = _with_called(modules, callers, inner, flops[callers], in_elements[callers])
+        n_rows = modules.instruction_offsets[computations + 1] - modules.instruction_offsets[computations]
+        owner = np.repeat(np.arange(len(computations)), n_rows)
+        of_computation[computations] = np.bincount(owner, flops[rows], minlength=len(computations))
 
 
-def _work(modules: HloModules, opcode: Int64, flops: Float64, in_elements: Float64) -> Float64:
-    elements = np.where(np.isin(opcode, ["reduce", "reduce-window"]), in_elements, modules.n_elements)
-    work: Float64 = np.where(_is(opcode, _WORKLESS), 0.0, np.maximum(flops, elements))
+def _with_called(modules: HloModules, rows: Int64, inner: Float64, own: Float64, in_elements: Float64) -> Float64:
+    """Flops of some instructions, given those of one execution of what they call, their own and the elements they read."""
+    n_elements = modules.n_elements[rows]
+    n_parts = np.maximum((modules.operand_offsets[rows + 1] - modules.operand_offsets[rows]) // 2, 1)
+    added = last_operand(modules, rows)  # of a scatter, a value that it adds each
+    times = {
+        _INLINE: np.ones(len(rows)),
+        ("reduce",): np.maximum(in_elements - n_elements / n_parts, 0.0),
+        ("reduce-window",): (modules.window_elements[rows] - 1) * n_elements / n_parts,
+        ("scatter",): modules.n_elements[np.where(added < 0, rows, added)],
+        ("map", "all-reduce", "reduce-scatter", "select-and-scatter"): n_elements,
+    }
+    found = own.copy()
+    for opcodes, factor in times.items():
+        is_it = modules.opcode.is_in(opcodes)[rows]
+        found[is_it] = (inner * factor)[is_it]
+    return found
+
+
+def _work(modules: HloModules, flops: Float64, in_elements: Float64) -> Float64:
+    elements = np.where(modules.opcode.is_in(("reduce", "reduce-window")), in_elements, modules.n_elements)
+    work: Float64 = np.where(modules.opcode.is_in(_WORKLESS), 0.0, np.maximum(flops, elements))
     return work
-
-
-def _is(opcode: Int64, names: tuple[str, ...]) -> Bool:
-    return np.asarray(np.isin(opcode, list(names)))

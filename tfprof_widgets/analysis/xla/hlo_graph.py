@@ -16,7 +16,6 @@ from ...trace.trace import Float64
 from ..base.framework_names import framework_op
 from ..base.table_types import text_column
 from .hlo_cost import HloCosts, estimate_costs
-from .hlo_text import shape_text
 
 MOST_NODES = 60
 """More are not read in a drawing; what is nearest to the result, or to the op, is kept."""
@@ -138,7 +137,7 @@ class HloGraphs:
             row=tuple(rows),
             name=tuple(outside.get(row, modules.name[row]) for row in rows),
             opcode=tuple(modules.opcode[row] for row in rows),
-            shape=tuple(shape_text(modules, row) for row in rows),
+            shape=tuple(modules.shape_text[row] for row in rows),
             op_name=tuple(
                 framework_op(name, modules.op_type[row])[0] if name else ""
                 for row, name in zip(rows, names, strict=True)

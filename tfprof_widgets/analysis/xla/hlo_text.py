@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...formats.hlo.modules import HloModules
-from ...formats.hlo.shapes import array_text
 
 _CALLED = {"fusion": ("calls",), "async-start": ("calls",), "while": ("body", "condition"), "conditional": ("branch",)}
 """What the computations that an instruction calls are to it."""
@@ -15,12 +14,10 @@ def expression(modules: HloModules, row: int) -> str:
     """The text of one instruction; constants, windows and configurations are left out."""
     operands = modules.operand[modules.operand_offsets[row] : modules.operand_offsets[row + 1]].tolist()
     called = modules.called[modules.called_offsets[row] : modules.called_offsets[row + 1]].tolist()
-    shown = [
-        f"{shape_text(modules, one)} %{modules.name[one]}" if one >= 0 else "?" for one in operands[:_MAX_OPERANDS]
-    ]
+    shown = [f"{modules.shape_text[one]} %{modules.name[one]}" if one >= 0 else "?" for one in operands[:_MAX_OPERANDS]]
     if len(operands) > _MAX_OPERANDS:
         shown.append(f"... {_MAX_OPERANDS} of {len(operands)} operands")
-    text = f"%{modules.name[row]} = {shape_text(modules, row)} {modules.opcode[row]}({', '.join(shown)})"
+    text = f"%{modules.name[row]} = {modules.shape_text[row]} {modules.opcode[row]}({', '.join(shown)})"
     if modules.opcode[row] == "fusion" and modules.detail[row]:
         text += f", kind={modules.detail[row]}"
     elif modules.detail[row]:
@@ -30,10 +27,3 @@ def expression(modules: HloModules, row: int) -> str:
         names = [modules.computation_name[one] for one in called[:_MAX_OPERANDS]]
         text += "".join(f", {keys[min(i, len(keys) - 1)]}=%{name}" for i, name in enumerate(names))
     return text
-
-
-def shape_text(modules: HloModules, row: int) -> str:
-    """Type, dimensions and layout of a result."""
-    low, high = modules.dim_offsets[row : row + 2].tolist()
-    dims, layout = modules.dims[low:high].tolist(), modules.layout[low:high].tolist()
-    return modules.tuple_text[row] or array_text(int(modules.dtype[row]), dims, layout)

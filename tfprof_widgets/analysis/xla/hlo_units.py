@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...formats.hlo.modules import NO_PROGRAM, HloModules, read_hlo_modules
+from ...formats.hlo.texts import Texts
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
 from ..base.launches import Launches, compute_launches, tried_kernels
 from ..base.matching import dense_codes, first_of
 from ..steps.step_spans import on_host, on_stream
-from .hlo_category import category_of, guessed_category
+from .hlo_category import categories
 from .hlo_tpu import TpuExecutions, tpu_executions
 
 
@@ -159,24 +160,23 @@ class _Table:
 
     is_device: Bool
     program_id: Int64
-    module: list[str]
-    name: list[str]
+    module: Texts
+    name: Texts
     category: list[str]
-    instruction: list[int]
+    instruction: Int64
     means: _Means
 
 
 def _keyed_units(trace: Trace, keys: Int64, op_names: list[str], modules: HloModules, means: _Means) -> _Table:
-    names, module_names, categories, rows = [], [], [], []
-    for _, program, module, op in keys.tolist():  # bounded by the size of the programs
-        name = op_names[op]
-        module_name = trace.strings[module] if module >= 0 else ""
-        row = modules.find(program, module_name, name)
-        names.append(name)
-        module_names.append(module_name or (modules.module_name[modules.module[row]] if row >= 0 else ""))
-        categories.append(category_of(modules, row) if row >= 0 else guessed_category(name))
-        rows.append(row)
-    return _Table(keys[:, 0] == 1, keys[:, 1], module_names, names, categories, rows, means)
+    name = Texts.coded(keys[:, 3], op_names)
+    texts, code = np.unique(keys[:, 2], return_inverse=True)
+    told = Texts.coded(code.reshape(-1), [trace.strings[text] if text >= 0 else "" for text in texts.tolist()])
+    row = modules.find_all(keys[:, 1], told, name)
+    is_untold = told.is_in(("",)) & (row >= 0)
+    of_row = np.append(modules.module, 0)[row]  # -1 for none is the entry put last
+    code = np.where(is_untold, len(told.distinct) + of_row, told.code)
+    module = Texts.coded(code, (*told.distinct, *modules.module_name))
+    return _Table(keys[:, 0] == 1, keys[:, 1], module, name, categories(modules, row, name), row, means)
 
 
 def _none(trace: Trace, tpu: TpuExecutions) -> HloExecutions:
@@ -188,22 +188,17 @@ def _none(trace: Trace, tpu: TpuExecutions) -> HloExecutions:
 
 def _joined(modules: HloModules, table: _Table, tpu: TpuExecutions) -> HloUnits:
     n_tpu, empty = len(tpu.name), ("",) * len(table.name)
-    found = [
-        modules.find(program, module, name)
-        for program, module, name in zip(tpu.program_id.tolist(), tpu.module, tpu.name, strict=True)
-    ]
-    categories = (
-        told or (category_of(modules, row) if row >= 0 else guessed_category(name))
-        for told, row, name in zip(tpu.category, found, tpu.name, strict=True)
-    )
+    name = Texts.of(tpu.name)
+    found = modules.find_all(tpu.program_id, Texts.of(tpu.module), name)
+    tpu_categories = (told or known for told, known in zip(tpu.category, categories(modules, found, name), strict=True))
     return HloUnits(
         modules=modules,
         is_device=np.concatenate([table.is_device, np.ones(n_tpu, np.bool_)]),
         program_id=np.concatenate([table.program_id, tpu.program_id]),
         module=(*table.module, *tpu.module),
         name=(*table.name, *tpu.name),
-        category=(*table.category, *categories),
-        instruction=np.array([*table.instruction, *found], np.int64),
+        category=(*table.category, *tpu_categories),
+        instruction=np.concatenate([table.instruction, found]),
         provenance=(*empty, *tpu.provenance),
         expression=(*empty, *tpu.expression),
         source=(*empty, *tpu.source),

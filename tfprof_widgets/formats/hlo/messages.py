@@ -65,7 +65,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     ),
     "Computation": (
         ("name", 1, "bytes"),
-        ("instructions", 2, "Instruction repeated"),
+        ("instructions", 2, "bytes repeated"),  # of `Instruction`: there are so many that NumPy decodes them
         ("id", 5, "int64"),
         ("root_id", 6, "int64"),
     ),
@@ -109,6 +109,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Snapshot": (("hlo", 1, "Wrapped"),),
 }
 MESSAGES = Messages("tfprof_widgets.hlo", _SCHEMA)
+FIELDS_OF_INSTRUCTIONS = {name: number for name, number, _ in _SCHEMA["Instruction"]}
 
 
 def parse_module(data: bytes) -> Any:
@@ -128,4 +129,9 @@ def parse_module(data: bytes) -> Any:
         module = message if kind == "Module" else message.hlo_module
         if module.computations:
             return module
-    raise TraceError(f"{len(data)} bytes that start with {data[:8].hex(' ')} hold no HLO module: capture it again.")
+    raise no_module(data)
+
+
+def no_module(data: bytes) -> TraceError:
+    """The error for a blob that is no module."""
+    return TraceError(f"{len(data)} bytes that start with {data[:8].hex(' ')} hold no HLO module: capture it again.")

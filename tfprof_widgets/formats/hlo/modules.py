@@ -17,10 +17,12 @@ import numpy as np
 
 from ...errors import TraceError
 from ...trace.nesting import freeze
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Int32, Int64, StatKind, Trace
-from .columns import HloColumns, signed_id
-from .messages import parse_module
-from .parts import Convolution, Dot, Frames
+from .columns import DamagedModulesError, OneModule, hlo_columns
+from .messages import no_module, parse_module
+from .parts import Convolution, Dots, Frames
+from .texts import Texts
 
 _STAT_NAMES = ("Hlo Proto", "HLO Proto", "hlo_proto")
 NO_PROGRAM = -1
@@ -51,17 +53,17 @@ class HloModules:
 
     computation: Int32
     """One per instruction: its computation."""
-    name: tuple[str, ...]
-    opcode: tuple[str, ...]
+    name: Texts
+    opcode: Texts
     """Such as `fusion`, `dot`, `convolution`, `reduce`."""
-    detail: tuple[str, ...]
+    detail: Texts
     """The kind of a fusion (`kLoop`, ...), the target of a custom call, else empty."""
     parameter: Int32
     """Which parameter of its computation a `parameter` is, -1 for all others."""
-    op_name: tuple[str, ...]
+    op_name: Texts
     """The framework op that the instruction was made for, as the file has it; empty where it names none."""
-    op_type: tuple[str, ...]
-    source_file: tuple[str, ...]
+    op_type: Texts
+    source_file: Texts
     source_line: Int32
     """Where the user's program asked for it; "" and -1 unknown."""
     frame: Int32
@@ -73,8 +75,8 @@ class HloModules:
     """CSR: the dimensions of each result; none for scalars and tuples."""
     layout: Int64
     """As long as `dims`: the dimensions from minor to major."""
-    tuple_text: tuple[str, ...]
-    """The shape as text where it is a tuple, else empty."""
+    shape_text: Texts
+    """Each result as XLA writes it: type, dimensions and layout."""
     n_elements: Int64
     n_bytes: Int64
     """Size of each result; of a tuple summed over its parts."""
@@ -86,7 +88,7 @@ class HloModules:
     """CSR: the computations that each one calls, only such as come before its own: the graph of calls has no cycle."""
 
     frames: Frames
-    dots: tuple[Dot, ...]
+    dots: Dots
     convolutions: tuple[Convolution, ...]
     window_elements: Int64
     """How many elements the window of an instruction holds, 1 without a window."""
@@ -111,15 +113,19 @@ class HloModules:
         return self.computation_module[self.computation]
 
     @cached_property
-    def _row_of_name(self) -> dict[tuple[int, str], int]:
-        return {key: row for row, key in enumerate(zip(self.module.tolist(), self.name, strict=True))}
+    def _by_name(self) -> tuple[Int64, Int64]:
+        """Instructions by module and name, and these two as one number."""
+        key = self.module * len(self.name.distinct) + self.name.code
+        order = np.argsort(key, kind="stable")
+        return order, key[order]
 
     @cached_property
     def _module_of(self) -> dict[tuple[int, str], int]:
         found: dict[tuple[int, str], int] = {}
         for row, (program, name) in enumerate(zip(self.program_id.tolist(), self.module_name, strict=True)):
             found.setdefault((program, name), row)
-            found.setdefault((program, ""), row)
+            if program != NO_PROGRAM:
+                found.setdefault((program, ""), row)
             found.setdefault((NO_PROGRAM, name), row)
         return found
 
@@ -128,6 +134,25 @@ class HloModules:
         """Positions in the operand table by the instruction they read, and where each instruction's begin."""
         order = np.argsort(self.operand, kind="stable")
         return order, np.searchsorted(self.operand[order], np.arange(self.n_instructions + 1))
+
+    @cached_property
+    def levels(self) -> tuple[Int64, ...]:
+        """The computations, first those that call none, then those that call only such, and so on."""
+        caller = np.repeat(self.computation, np.diff(self.called_offsets))
+        level = np.zeros(len(self.root), np.int64)
+        while True:  # as often as calls are nested
+            deeper = np.zeros_like(level)
+            np.maximum.at(deeper, caller, level[self.called] + 1)
+            if np.array_equal(level, deeper):
+                break
+            level = deeper
+        order = np.argsort(level, kind="stable")
+        return tuple(np.split(order, np.flatnonzero(np.diff(level[order])) + 1))
+
+    def rows_of(self, computations: Int64) -> Int64:
+        """The instructions of some computations."""
+        first = self.instruction_offsets[computations]
+        return ranges(first, self.instruction_offsets[computations + 1] - first)
 
     def readers(self, row: int) -> list[tuple[int, int]]:
         """The instructions that read the result of one, and as which of their operands, in the order of the file."""
@@ -158,14 +183,30 @@ class HloModules:
 
     def find(self, program_id: int, module_name: str, name: str) -> int:
         """The row of an instruction, -1 when the trace holds no such one; the module of that name is preferred."""
-        keys = (
-            ((program_id, module_name), (program_id, "")) if program_id != NO_PROGRAM else ((NO_PROGRAM, module_name),)
-        )
-        for key in keys:
-            module = self._module_of.get(key, -1)
-            if module >= 0 and (row := self._row_of_name.get((module, name), -1)) >= 0:
-                return row
-        return -1
+        return int(self.find_all(np.array([program_id]), Texts.of([module_name]), Texts.of([name]))[0])
+
+    def find_all(self, program_id: Int64, module_name: Texts, name: Texts) -> Int64:
+        """The same for each row of three columns."""
+        values, program = np.unique(program_id, return_inverse=True)
+        pairs, pair = np.unique(program * max(len(module_name.distinct), 1) + module_name.code, return_inverse=True)
+        told = [
+            (int(values[one // len(module_name.distinct)]), module_name.distinct[one % len(module_name.distinct)])
+            for one in pairs.tolist()
+        ]
+        code = np.array([self.name.code_of(text) for text in name.distinct], np.int64)[name.code]
+        found = np.full(len(code), -1, np.int64)
+        for keys in (told, [(one, "") for one, _ in told]):
+            module = np.array([self._module_of.get(key, -1) for key in keys], np.int64)[pair]
+            asked = np.flatnonzero((found < 0) & (module >= 0) & (code >= 0))
+            found[asked] = self._last_of(module[asked], code[asked])
+        return found
+
+    def _last_of(self, module: Int64, name_code: Int64) -> Int64:
+        """The last instruction of a module with a name, -1 for none."""
+        order, keys = self._by_name
+        key = module * len(self.name.distinct) + name_code
+        at = np.searchsorted(keys, key, side="right") - 1
+        return np.where((at >= 0) & (keys[at] == key), order[at], -1) if len(keys) else np.full(len(key), -1, np.int64)
 
 
 def read_hlo_modules(trace: Trace, *, programs: Collection[int] | None = None) -> HloModules:
@@ -179,8 +220,9 @@ def read_hlo_modules(trace: Trace, *, programs: Collection[int] | None = None) -
         Modules in the order of the file. A module that cannot be read is left out and named in `warnings`: a damaged
         module costs the names of its ops, never the analysis.
     """
-    columns = HloColumns()
-    warnings: list[str] = []
+    found: list[OneModule] = []
+    sources: list[tuple[str, int]] = []
+    problems: list[str] = []
     done: set[tuple[int, int]] = set()
     for host, name, blob in module_blobs(trace):
         program = program_of(name)
@@ -188,14 +230,31 @@ def read_hlo_modules(trace: Trace, *, programs: Collection[int] | None = None) -
             continue
         try:
             module = parse_module(trace.blobs[blob])
-            program = signed_id(module.id) if program is None else program
-            if (programs is None or program in programs) and (program, blob) not in done:
-                columns.add(module, program_id=program, host=host)
         except TraceError as error:
-            warnings.append(f"The compiled program {name or '?'} could not be read, so its ops have no names: {error}")
+            problems.append(_told(name, error))
             continue
+        program = signed_id(module.id) if program is None else program
+        if (programs is None or program in programs) and (program, blob) not in done:
+            found.append(OneModule(module, program, host))
+            sources.append((name, blob))
         done.add((program, blob))
-    return HloModules(**columns.arrays(), warnings=tuple(warnings))
+    while True:
+        try:
+            return HloModules(**hlo_columns(found), warnings=tuple(problems))
+        except DamagedModulesError as error:
+            for place in reversed(error.places):
+                found.pop(place)
+                name, blob = sources.pop(place)
+                problems.append(_told(name, no_module(trace.blobs[blob])))
+
+
+def _told(name: str, problem: TraceError) -> str:
+    return f"The compiled program {name or '?'} could not be read, so its ops have no names: {problem}"
+
+
+def signed_id(value: int) -> int:
+    """TPU programs have ids of 64 bits; they are kept as events have them, in two's complement."""
+    return (value + 2**63) % 2**64 - 2**63
 
 
 def program_of(name: str) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from ...trace.nesting import freeze
-from ...trace.trace import Int32
+from ...trace.trace import Int32, Int64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,16 +32,21 @@ class Frames:
         return tuple(found)
 
 
-@dataclass(frozen=True)
-class Dot:
-    """What a `dot`, or a call of cuBLAS, sums over."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Dots:
+    """What each `dot`, or call of cuBLAS, sums over."""
 
-    instruction: int
-    lhs_contracting: tuple[int, ...]
-    """Dimensions of the first operand."""
-    n_elements: int
-    n_bytes: int
+    instruction: Int64
+    n_elements: Int64
+    n_bytes: Int64
     """Of the product: a call of cuBLAS has room to work in as a second result."""
+    offsets: Int64
+    lhs_contracting: Int64
+    """CSR: dimensions of the first operand."""
+
+    def __post_init__(self) -> None:
+        """Make the columns read-only."""
+        freeze(getattr(self, column.name) for column in fields(self))
 
 
 @dataclass(frozen=True)

@@ -38,20 +38,15 @@ def layout_of(shape: Any) -> Sequence[int]:
     return minor if len(minor) == n_dims else range(n_dims - 1, -1, -1)
 
 
-def array_text(dtype: int, dims: Sequence[int], layout: Sequence[int]) -> str:
-    """The text of a shape that is no tuple."""
-    name = _TYPES.get(dtype, ("?", 0))[0]
-    return f"{name}[{','.join(map(str, dims))}]" + (f"{{{','.join(map(str, layout))}}}" if len(layout) else "")
-
-
-def tuple_text(shape: Any) -> str:
-    """The text of a tuple; one of hundreds of parts says how many it leaves out."""
-    parts = [
-        tuple_text(part)
-        if part.element_type == TUPLE
-        else array_text(part.element_type, part.dimensions, layout_of(part))
-        for part in shape.tuple_shapes[:_MAX_PARTS]
-    ]
+def shape_text(shape: Any) -> str:
+    """The text of a shape; a tuple of hundreds of parts says how many it leaves out."""
+    if shape.element_type != TUPLE:
+        layout = layout_of(shape)
+        name = _TYPES.get(shape.element_type, ("?", 0))[0]
+        return f"{name}[{','.join(map(str, shape.dimensions))}]" + (
+            f"{{{','.join(map(str, layout))}}}" if len(layout) else ""
+        )
+    parts = [shape_text(part) for part in shape.tuple_shapes[:_MAX_PARTS]]
     n_parts = len(shape.tuple_shapes)
     if n_parts > _MAX_PARTS:
         parts.append(f"... {_MAX_PARTS} of {n_parts} parts")
