@@ -15,6 +15,7 @@ import time
 
 import bench_capture
 import bench_foreign
+import bench_growth
 import bench_hosts
 import bench_kernel
 import bench_load
@@ -38,7 +39,9 @@ intervals between animation frames while a script zooms, drags, points, types an
 display frame; a display frame is 16.7 ms, so nothing can be under it. speedscope draws by WebGL, computed in software
 here; it is zoomed, dragged and pointed at the same way. Kernel: the resident memory of the whole process, Python and
 libraries included. Page: after a garbage collection, by the DevTools protocol. A size marked * repeats a smaller capture. Foreign
-traces: ours as above (load, tables, first payload), the same six tools of one new server of xprof-rs and of XProf."""
+traces: ours as above (load, tables, first payload), the same six tools of one new server of xprof-rs and of XProf. Growth: what an event costs, ours, where one
+quantity is ten times as much and all else the same; in brackets over the row above; time is the processor's, of all
+threads, but for that on the clock; memory is the peak above what imports take."""
 
 
 def main() -> int:
@@ -80,6 +83,7 @@ def main() -> int:
     tables += [*bench_capture.tables(costs), bench_kernel.table(kernel), bench_hosts.table(hosts)]
     if not arguments.quick:
         tables.append(bench_foreign.table(n_rounds=arguments.rounds))
+        tables.append(bench_growth.table(n_rounds=arguments.rounds))
     print("\n\n".join(["", *(aligned(one) for one in tables if one), NOTES, machine, "\n".join(lines)]))
     report = captures.FOLDER / "report.md"
     told = [markdown(one) for one in tables if one] + [NOTES, machine, "\n".join(f"- {line}" for line in lines)]

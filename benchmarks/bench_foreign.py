@@ -34,13 +34,10 @@ def _files() -> Iterator[tuple[str, Path]]:
     """The traces that are here, those that can be made, and those packed in `shared/traces`, unpacked."""
     captures.FOLDER.mkdir(parents=True, exist_ok=True)
     for kind, (_, size) in KINDS.items():
-        file = captures.FOLDER / f"foreign_{kind}_{size}.xplane.pb"
-        if not file.exists():
-            outcome = processes.run("make_foreign.py", kind, size, file, timeout_s=900)
-            if outcome.problem and not file.exists():
-                print(f"{kind}: {outcome.problem}", file=sys.stderr)
-                continue
-        yield f"{kind}, {size:,}", file
+        try:
+            yield f"{kind}, {size:,}", captures.foreign_capture(kind, size)
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
     for packed in sorted(TRACES.glob("**/*.xplane.pb*")):
         name = packed.parts[-5] if packed.suffix == ".gz" else packed.name.split(".")[0]
         file = captures.FOLDER / f"shared_{name}.xplane.pb"

@@ -1,4 +1,4 @@
-"""A number of events -> a real capture of about so many, kept under build/bench from one run to the next."""
+"""A number of events, or a kind and its size -> a capture of it, kept under build/bench from one run to the next."""
 
 from __future__ import annotations
 
@@ -52,3 +52,18 @@ def capture_of(n_events: int, *, may_capture: bool = True) -> Capture:
         raise RuntimeError(f"no capture of {n_events:,} events: {outcome.problem}")
     print(f"  {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     return Capture(n_events, target, is_repeated)
+
+
+def foreign_capture(kind: str, size: int) -> Path:
+    """The capture of a kind of `make_foreign.py`; made when there is none yet.
+
+    Raises:
+        RuntimeError: with the reason when it cannot be made.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    file = FOLDER / f"foreign_{kind}_{size}.xplane.pb"
+    if not file.exists():
+        outcome = processes.run("make_foreign.py", kind, size, file, timeout_s=900)
+        if not file.exists():  # it prints nothing, which is a problem elsewhere
+            raise RuntimeError(f"no capture of {size:,} {kind}: {outcome.problem}")
+    return file

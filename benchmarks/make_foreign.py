@@ -1,5 +1,8 @@
 """A kind of program that nobody tuned for, and a size -> a capture of it.
 
+What is done in all is the same at each size: fewer pipelines are taken from more often, fewer steps hold more calls, fewer
+names come again. So what a size costs beside another is what the quantity itself costs (`bench_growth.py`).
+
 Run as `python make_foreign.py KIND SIZE TARGET`; moves the `*.xplane.pb` file to TARGET. What TensorFlow can run here is
 trained here; what needs devices or programs that are not here is made of a capture, at the level of its messages.
 """
@@ -20,6 +23,16 @@ from tests.unit.formats.full_protobuf import space_class
 SHARED = Path(__file__).parent.parent.parent / "shared"
 TRACES = Path(os.environ.get("TFPROF_TRACES", SHARED / "traces"))
 N_WARMED = 3
+N_TAKEN = 348
+"""Elements that a loop takes from all its pipelines."""
+N_CALLS = 5_000
+N_FRAMES = 100_000
+N_OPS = 300_000
+N_INSTRUCTIONS = 250_000
+N_KERNEL_EVENTS = 300_000
+"""What steps, stacks, unrolled loops, compiled programs and streams do in all."""
+_kept: list[Any] = []
+"""Iterators: TensorFlow takes minutes to stop the threads of hundreds of them."""
 
 
 def pipelines(n_pipelines: int, target: Path) -> None:
@@ -27,19 +40,20 @@ def pipelines(n_pipelines: int, target: Path) -> None:
     import tensorflow as tf
 
     train, data = _training(8)
-    stages = data.unbatch().repeat(4).shuffle(32).map(lambda x, y: (x + 1, y)).filter(lambda _, y: y < 10)
-    stages = stages.batch(8).prefetch(2).take(20)
+    stages = data.unbatch().repeat().shuffle(32).map(lambda x, y: (x + 1, y)).filter(lambda _, y: y < 10)
+    stages = stages.batch(8).prefetch(2).take(N_TAKEN)
     for _ in range(N_WARMED):
         train(*next(iter(stages)))
     with _captured(target):
         iterators = [iter(stages) for _ in range(n_pipelines)]
-        for step in range(2 * n_pipelines):
+        _kept.extend(iterators)
+        for step in range(N_TAKEN):
             with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
                 train(*next(iterators[step % n_pipelines]))
 
 
 def tiny_steps(n_steps: int, target: Path) -> None:
-    """Many steps of a millisecond or less."""
+    """Many steps of a millisecond or less; fewer make more calls each."""
     import tensorflow as tf
 
     train, data = _training(8)
@@ -49,13 +63,18 @@ def tiny_steps(n_steps: int, target: Path) -> None:
     with _captured(target):
         for step in range(n_steps):
             with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
-                train(*next(batches))
+                for _ in range(N_CALLS // n_steps):
+                    train(*next(batches))
 
 
-def python_stacks(n_frames: int, target: Path) -> None:
-    """Calls of Python functions within each other, 500 deep, so many in all, and a step at the bottom of each stack."""
+def python_stacks(n_deep: int, target: Path) -> None:
+    """Calls of Python functions within each other, so many deep, and a step at the bottom of each stack.
+
+    Each call tells of itself: TensorFlow 2.21 traces none by its own, whatever `python_tracer_level` is.
+    """
     import tensorflow as tf
 
+    sys.setrecursionlimit(3 * n_deep + 1_000)
     train, data = _training(8)
     batches = iter(data.repeat())
     for _ in range(N_WARMED):
@@ -63,14 +82,15 @@ def python_stacks(n_frames: int, target: Path) -> None:
 
     def below(depth: int) -> None:
         if depth:
-            below(depth - 1)
+            with tf.profiler.experimental.Trace("$program.py:12 below"):
+                below(depth - 1)
         else:
             train(*next(batches))
 
-    with _captured(target, python_tracer_level=1):
-        for step in range(max(1, n_frames // 500)):
+    with _captured(target):
+        for step in range(N_FRAMES // n_deep):
             with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
-                below(500)
+                below(n_deep)
 
 
 def op_names(n_names: int, target: Path) -> None:
@@ -98,7 +118,7 @@ def op_names(n_names: int, target: Path) -> None:
     x = tf.ones((2, units))
     train(x)
     with _captured(target):
-        for step in range(3):
+        for step in range(N_OPS // n_names):
             with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
                 train(x)
 
@@ -124,7 +144,7 @@ def hlo_instructions(n_instructions: int, target: Path) -> None:
     for one in programs:
         one(x)
     with _captured(target):
-        for step in range(5):
+        for step in range(N_INSTRUCTIONS // n_instructions):
             with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
                 for one in programs:
                     x = one(x)
@@ -153,33 +173,33 @@ def gpus(n_gpus: int, target: Path) -> None:
 
 
 def kernels(n_kernels: int, target: Path) -> None:
-    """A training on a GPU, so many of whose kernels have a name of their own."""
+    """A training on a GPU whose kernels have so many names, all of them where there are as many as kernels."""
     space = _shared("h100/resnet_mixed")
     device = _plane(space, "/device:GPU:0")
     streams = [line for line in device.lines if b"#" in line.name and line.events]
     n_there = sum(len(line.events) for line in streams)
-    copies = -(-n_kernels // n_there)
+    copies = -(-N_KERNEL_EVENTS // n_there)
     length_ps = max(line.events[-1].offset_ps + line.events[-1].duration_ps for line in streams)
-    next_id = max(device.event_metadata) + 1
+    first_id, n_named = max(device.event_metadata) + 1, 0
     for line in streams:
         events = list(line.events)
         for copy in range(copies):
-            for k, event in enumerate(events):
-                if copy:
-                    event_of_copy = line.events.add()
-                    event_of_copy.CopyFrom(event)
-                    event_of_copy.offset_ps += copy * length_ps
-                    event = event_of_copy
-                metadata = device.event_metadata[event.metadata_id]
-                named = device.event_metadata[next_id]
-                named.CopyFrom(metadata)
-                named.id, named.name = next_id, metadata.name + f"_{copy}_{k}".encode()
-                if copy:
-                    event.metadata_id = next_id
-                else:
-                    line.events[k].metadata_id = next_id
-                next_id += 1
+            for event in events if not copy else [_again(line, event, copy * length_ps) for event in events]:
+                named_id = first_id + n_named % n_kernels
+                if n_named < n_kernels:
+                    named = device.event_metadata[named_id]
+                    named.CopyFrom(device.event_metadata[event.metadata_id])
+                    named.id, named.name = named_id, named.name + f"_{n_named}".encode()
+                event.metadata_id = named_id
+                n_named += 1
     target.write_bytes(space.SerializeToString())
+
+
+def _again(line: Any, event: Any, later_ps: int) -> Any:
+    copy = line.events.add()
+    copy.CopyFrom(event)
+    copy.offset_ps += later_ps
+    return copy
 
 
 def lines(n_lines: int, target: Path) -> None:
@@ -212,7 +232,7 @@ def lines(n_lines: int, target: Path) -> None:
 KINDS: dict[str, tuple[Callable[[int, Path], None], int]] = {
     "pipelines": (pipelines, 174),
     "tiny_steps": (tiny_steps, 5_000),
-    "python_stacks": (python_stacks, 10_000),
+    "python_stacks": (python_stacks, 500),
     "op_names": (op_names, 100_000),
     "hlo_instructions": (hlo_instructions, 50_000),
     "gpus": (gpus, 8),
@@ -247,11 +267,11 @@ def _training(batch: int) -> tuple[Callable[..., Any], Any]:
 
 
 @contextmanager
-def _captured(target: Path, **options: int) -> Any:
+def _captured(target: Path) -> Any:
     import tensorflow as tf
 
     with tempfile.TemporaryDirectory() as folder:
-        tf.profiler.experimental.start(folder, options=tf.profiler.experimental.ProfilerOptions(**options))
+        tf.profiler.experimental.start(folder)
         yield
         tf.profiler.experimental.stop()
         shutil.move(next(Path(folder).glob("plugins/profile/*/*.xplane.pb")), target)
@@ -285,4 +305,4 @@ def _shift_stats(plane: Any, names: set[str], by: int) -> None:
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]][0](int(sys.argv[2]), Path(sys.argv[3]))
-    os._exit(0)  # TensorFlow takes minutes to stop the threads of hundreds of iterators
+    os._exit(0)  # with all threads that still run

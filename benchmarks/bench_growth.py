@@ -1,0 +1,115 @@
+"""Captures in which one quantity is ten times another's -> what an event costs us in each, and by how much that grows.
+
+Of each capture the best of some rounds, each in a process of its own, as in `measure.py`: the processor's time of all
+threads (what else runs on the machine adds less to it than to the clock's), the clock's time in all, and the peak of memory
+above what imports take; each divided by the number of events. Except for the events themselves, what is done in all is the
+same on both sides (`make_foreign.py`), so that a quantity without a cost of its own has a ratio of 1; below 1, its fixed
+costs are spread over more events.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import bench_load
+import captures
+from make_foreign import KINDS
+from table import bytes_text, count_text, three_digits
+
+EVENTS = (10_000, 100_000, 1_000_000, 10_000_000)
+GROWN = ("pipelines", "tiny_steps", "python_stacks", "op_names", "hlo_instructions", "kernels", "lines")
+"""The kinds whose size is measured beside a tenth of it."""
+TITLES = {"tiny_steps": "steps", "python_stacks": "nested frames", "lines": "threads", "op_names": "op names"}
+HEAD = ["quantity", "size", "events", "load", "tables", "payload", "all three", "on the clock", "memory"]
+_N_SMALL = 200_000
+"""Of captures of fewer events the best of several rounds counts: they are over in a moment."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one event costs, in microseconds and bytes."""
+
+    n_events: int
+    load_us: float
+    tables_us: float
+    payload_us: float
+    clock_us: float
+    memory_bytes: float
+
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """In the order of the table."""
+        return (self.load_us, self.tables_us, self.payload_us, self.all_us, self.clock_us, self.memory_bytes)
+
+    @property
+    def all_us(self) -> float:
+        """Load, tables and payload."""
+        return self.load_us + self.tables_us + self.payload_us
+
+
+def table(*, n_rounds: int = 1, most_events: int = EVENTS[-1]) -> list[list[str]]:
+    """Header and a row a capture; in brackets how many times as much as that of the capture above it."""
+    rows = [HEAD]
+    for title, sizes in _quantities(most_events):
+        before: Cost | None = None
+        for size, capture in sizes.items():
+            print(f"{title}, {size:,} ...", file=sys.stderr, flush=True)
+            try:
+                cost = _cost(capture(), n_rounds)
+            except (RuntimeError, FileNotFoundError) as error:
+                print(f"{title}, {size:,}: {error}", file=sys.stderr)
+                continue
+            rows.append([title, count_text(size), count_text(cost.n_events), *_cells(cost, before)])
+            before = cost
+    return rows
+
+
+def _quantities(most_events: int) -> Iterator[tuple[str, dict[int, Callable[[], Path]]]]:
+    yield "events", {n: partial(_capture_of, n) for n in EVENTS if n <= most_events}
+    for kind in GROWN:
+        sizes = KINDS[kind][1] // 10, KINDS[kind][1]
+        yield (
+            TITLES.get(kind, kind.replace("_", " ")),
+            {size: partial(captures.foreign_capture, kind, size) for size in sizes},
+        )
+
+
+def _capture_of(n_events: int) -> Path:
+    return captures.capture_of(n_events).file
+
+
+def _cost(file: Path, n_rounds: int) -> Cost:
+    result = _best(file, 1)
+    if result["n_events"] < _N_SMALL and n_rounds > 1:
+        result = _best(file, n_rounds)
+    n_events, seconds = result["n_events"], dict(result["cpu_seconds"])
+    load, payload = seconds.pop("load"), seconds.pop("first payload")
+    return Cost(
+        n_events=n_events,
+        load_us=1e6 * load / n_events,
+        tables_us=1e6 * sum(seconds.values()) / n_events,
+        payload_us=1e6 * payload / n_events,
+        clock_us=1e6 * sum(result["seconds"].values()) / n_events,
+        memory_bytes=(result["peak_bytes"] - result["imports_bytes"]) / n_events,
+    )
+
+
+def _best(file: Path, n_rounds: int) -> dict[str, Any]:
+    best = bench_load.best([bench_load.measured("ours", file) for _ in range(n_rounds)])
+    if best.problem:
+        raise RuntimeError(best.problem)
+    return best.result
+
+
+def _cells(cost: Cost, before: Cost | None) -> list[str]:
+    words = [*[lambda value: f"{three_digits(value)} us"] * (len(cost.figures) - 1), bytes_text]
+    old = before.figures if before else [None] * len(words)
+    return [
+        word(value) + (f" ({value / was:.2g})" if was else "")
+        for word, value, was in zip(words, cost.figures, old, strict=True)
+    ]
