@@ -92,6 +92,38 @@ def by_op_name(
     return _table(trace, used, function([trace.strings[i] for i in used.tolist()], parsed), dtype)
 
 
+def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
+    """As `by_op_name` of a function that looks at the category, at what is in front of the first slash and behind the last
+    colon of a name, and there at no number at the end: `lstm/step_12/mul_3:Mul` and `lstm/step_7/mul_1:Mul` are one.
+
+    A network unrolled over time has as many names as it runs ops, but few such ends.
+    """
+    first, number = _ends(trace)
+    values: npt.NDArray[Any] = np.zeros(len(first) + 1, dtype)
+    values[:-1] = function([trace.strings[i] for i in trace.used_names[first].tolist()], parsed_names(trace).of(first))
+    return values[number]
+
+
+@once
+def _ends(trace: Trace) -> tuple[Int64, Int64]:
+    """The first of the names of events with each pair of ends, as a row of `trace.used_names`, and for each string which pair;
+    one more for those that name no event."""
+    numbers: dict[tuple[str, int], int] = {}
+    names = [_end(trace.strings[i]) for i in trace.used_names.tolist()]
+    keys = zip(names, parsed_names(trace).category.tolist(), strict=True)
+    of_used = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    number = np.full(max(len(trace.strings), 1), len(numbers), np.int64)
+    number[trace.used_names] = of_used
+    return np.unique(of_used, return_index=True)[1], number
+
+
+def _end(name: str) -> str:
+    """The name without what is between its first slash and its last colon, and without the numbers at its end."""
+    slash, colon = name.find("/") + 1, name.rfind(":")
+    short = name[:slash] + name[colon:] if 0 < slash <= colon else name
+    return _stem(short) if short[-1:].isdigit() else short
+
+
 @once
 def parsed_names(trace: Trace) -> OpNames:
     """What the names of events mean, in the order of `trace.used_names`."""

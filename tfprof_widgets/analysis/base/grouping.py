@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Int32, Int64, SmallInt, Trace, small_int
 from .event_graph import EventGraph, build_graph
-from .event_names import by_op_name
+from .event_names import by_ends
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
 from .matching import same_key
 from .op_names import OpCategory
@@ -181,7 +181,7 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
         return _nowhere(trace)
     is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
     under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
-    is_op = by_op_name(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
+    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
     on_device = trace.on_planes([plane.is_device for plane in trace.planes])
     eager: Bool = (under == 1) & (is_op[trace.name_id] | on_device)
     return eager if eager.any() else _nowhere(trace)

@@ -41,10 +41,8 @@ _DATA_TYPE = re.compile(
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _SUM = re.compile(r"AddN(_\d+)?|SimplifyAggregation_.*")
 """As a tape calls its sums, and what Grappler makes of them."""
-_ADDED = re.compile(
-    rf"(?:\A|/)(?:_\d+|(?:Stateful)?PartitionedCall(?:_\d+)?|replica_\d+|{'|'.join(sorted(_GRADIENT | REWRITERS))})(?:/|\Z)"
-)
-"""A component without which a name is as its function's author made it."""
+
+Scope = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +51,7 @@ class OpScopes:
 
     name: tuple[str, ...]
     type: tuple[str, ...]
-    scope: tuple[tuple[str, ...], ...]
+    scope: tuple[Scope, ...]
     """The components of the innermost name scope, outermost first, empty for an op outside any scope; of a gradient op that
     of the forward op. What tf.data runs is in the scope `DATA_SCOPE` and below."""
     leaf: tuple[str, ...]
@@ -87,7 +85,7 @@ def op_scopes(
     """Find the scope and role of each op.
 
     Args:
-        names: op names without their type; any text is allowed. Costs a few string operations per name.
+        names: op names without their type; any text is allowed.
         types: op types, as many.
         is_input: which of them ran only within tf.data (`input_work.py`), where that is known; iterators are found anyway.
         optimizers: names of optimizers beyond those of TensorFlow and Keras.
@@ -96,7 +94,7 @@ def op_scopes(
     """
     known = OPTIMIZERS | {name.lower() for name in optimizers}
     given = np.zeros(len(names), np.bool_) if is_input is None else is_input
-    scopes: list[tuple[str, ...]] = []
+    scopes: list[Scope] = []
     leaves = []
     backward, optimizer, of_input = (np.zeros(len(names), np.bool_) for _ in range(3))
     # More names than are kept would push each other out before any of them is asked for again.
@@ -125,7 +123,7 @@ def op_scopes(
     return OpScopes(tuple(names), tuple(types), tuple(scopes), tuple(leaves), backward, optimizer, of_input)
 
 
-def _conditions_around(scopes: Sequence[tuple[str, ...]], is_optimizer: Bool) -> frozenset[tuple[str, ...]]:
+def _conditions_around(scopes: Sequence[Scope], is_optimizer: Bool) -> frozenset[Scope]:
     """Scopes of control flow alone that an optimizer's ops lie in, and those of control flow within them."""
     outer = set()
     for scope in {scopes[i] for i in np.flatnonzero(is_optimizer).tolist()}:
@@ -143,51 +141,76 @@ def _roles_of_type(op_type: str) -> tuple[bool, bool]:
 
 def without_number(component: str) -> str:
     """A scope's name as it was asked for: TensorFlow appends `_1`, `_2`, ... to a name that is taken."""
-    return _NUMBERED.sub("", component)
+    return _NUMBERED.sub("", component) if component[-1:].isdigit() else component
 
 
 @lru_cache(_MOST_KNOWN)
-def _place(name: str) -> tuple[tuple[str, ...], str, bool]:
-    """Scope of a name and the op's own name in it, as its function's author made them; whether it is a gradient's."""
-    path, is_gradient = _normal(name) if _ADDED.search(name) else ([part for part in name.split("/") if part], False)
-    return _same(tuple(path[:-1])), path[-1] if path else name, is_gradient
+def _place(name: str) -> tuple[Scope, str, bool]:
+    """Scope of a name and the op's own name in it, as its function's author made them; whether it is a gradient's.
+
+    What is in front of the last slash is walked through once for all ops that share it.
+    """
+    outer, _, last = name.rpartition("/")
+    if not last or _INSTANCE.fullmatch(last):
+        parts = [part for part in name.split("/") if part]
+        while len(parts) > 1 and _INSTANCE.fullmatch(parts[-1]):
+            parts.pop()
+        outer, last = "/".join(parts[:-1]), parts[-1] if parts else name
+    walk = _walk(outer)
+    return walk.scope_of(last), last, walk.is_backward
 
 
 @lru_cache(_MOST_KNOWN)
-def _same(scope: tuple[str, ...]) -> tuple[str, ...]:
-    """One object for equal scopes: each has many ops."""
-    return scope
+def _walk(outer: str) -> _Walk:
+    return _Walk(outer)
 
 
-def _normal(name: str) -> tuple[list[str], bool]:
-    """The components of a name as its function's author made them, the op's own last; whether it is a gradient's."""
-    parts = [part for part in name.split("/") if part]
-    while len(parts) > 1 and _INSTANCE.fullmatch(parts[-1]):
-        parts.pop()
-    path = _Path()
-    is_backward = is_restart = False
-    for at, part in enumerate(parts):
-        is_last = at == len(parts) - 1
-        if not is_last and (_FUNCTION.fullmatch(part) or part in REWRITERS):
-            if part not in REWRITERS and all(without_number(one) in _CONTROL_FLOW for one in path.parts):
-                path = _Path()  # the loop that calls a function is no scope of the function's
-            continue
-        if not is_last and part in _GRADIENT:
-            is_backward = is_restart = True
-            continue
-        if not is_last and path.parts and path.parts[-1] in _BODIES and _INSTANCE.fullmatch(part):
-            path.pop()
-            is_restart = True
-            continue
-        if is_restart:
-            path.restart(part)
-            is_restart = False
-        if is_backward:
-            forward = part.removesuffix("_grad") or part
-            path.fold(forward)
-            part = part if is_last else forward
-        path.append(part)
-    return path.parts, is_backward
+class _Walk:
+    """The scope around an op, component by component, without what was added to it."""
+
+    def __init__(self, outer: str) -> None:
+        self._path = _Path()
+        self.is_backward = self._is_restart = False
+        for part in outer.split("/"):
+            if part:
+                self._pass(part)
+        self.scope = tuple(self._path.parts)
+
+    def _pass(self, part: str) -> None:
+        if _FUNCTION.fullmatch(part) or part in REWRITERS:
+            if part not in REWRITERS and all(without_number(one) in _CONTROL_FLOW for one in self._path.parts):
+                self._path = _Path()  # the loop that calls a function is no scope of the function's
+        elif part in _GRADIENT:
+            self.is_backward = self._is_restart = True
+        elif self._path.parts and self._path.parts[-1] in _BODIES and _INSTANCE.fullmatch(part):
+            self._path.pop()
+            self._is_restart = True
+        else:
+            if self._is_restart:
+                self._path.restart(part)
+                self._is_restart = False
+            if self.is_backward:
+                part = _forward(part)
+                self._path.fold(part)
+            self._path.append(part)
+
+    def scope_of(self, last: str) -> Scope:
+        """The scope of an op of this name here: within loops its name tells where its path begins again."""
+        folds = self.is_backward and without_number(_forward(last)) in _CONTROL_FLOW
+        if not (self._is_restart or folds):
+            return self.scope
+        path = _Path()
+        for part in self._path.parts:
+            path.append(part)
+        if self._is_restart:
+            path.restart(last)
+        if folds:
+            path.fold(_forward(last))
+        return tuple(path.parts)
+
+
+def _forward(part: str) -> str:
+    return part.removesuffix("_grad") or part
 
 
 class _Path:
@@ -223,7 +246,7 @@ class _Path:
 
 
 @lru_cache(_MOST_KNOWN)
-def _is_optimizer(scope: tuple[str, ...], known: frozenset[str]) -> bool:
+def _is_optimizer(scope: Scope, known: frozenset[str]) -> bool:
     """Whether the outermost scope that is no control flow is an optimizer's, or the update of one variable."""
     for part in scope:
         bare = without_number(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_names import by_op_name
+from ..base.event_names import by_ends
 from ..base.op_names import OpCategory, OpNames
 from .exchanges import find_exchanges
 from .step_pieces import resolve
@@ -42,7 +42,7 @@ def exchange_pieces(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64
 def computes_on_host(trace: Trace, types: UInt8) -> Bool:
     """For each event whether it is an op that computes on a host: no exchange, and no call of the runtime."""
     host = on_host(trace)
-    is_op = by_op_name(trace, _are_ops, np.bool_, among=host)
+    is_op = by_ends(trace, _are_ops, np.bool_)
     found: Bool = (types == SpanType.HOST_COMPUTE) & is_op[trace.name_id] & host
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_names import by_name, by_op_name, once
+from ..base.event_names import by_ends, by_name, once
 from ..base.matching import match_in_time
 from ..base.op_names import OpCategory, OpNames
 
@@ -64,7 +64,7 @@ def find_exchanges(trace: Trace) -> Exchanges:
     for the time in which a `_Recv` waits; it is the time from the start of the op to its end, which are two events.
     """
     on_host = trace.on_planes([plane.is_host for plane in trace.planes])
-    kinds = by_op_name(trace, _kinds_of, np.uint8, among=on_host)[trace.name_id]
+    kinds = by_ends(trace, _kinds_of, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kinds < len(EXCHANGE_KINDS)) & on_host)
     rows = rows[(kinds[rows] != SEND) | _leaves_task(trace, rows)]
     begin, end_ps, names = _waits(trace, rows[kinds[rows] == SEND])

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Trace, UInt8
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name, by_op_name
+from ..base.event_names import by_ends, by_name
 from ..base.op_names import OpCategory, OpNames
 from .categories import Part
 from .launch_pieces import launches_below
@@ -43,7 +43,7 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
     """
     parts = np.full(trace.n_events, NONE, np.uint8)
     host = on_host(trace)
-    parts[host] = by_op_name(trace, _parts, np.uint8, among=host)[trace.name_id[host]]
+    parts[host] = by_ends(trace, _parts, np.uint8)[trace.name_id[host]]
     with_device = sessions_with_device(trace)[trace.session_id]
     parts[(parts == Part.SYNC) & ~with_device] = NONE
     is_op = (parts == Part.HOST_COMPUTE) | (host & trace.has_stat("hlo_op") & ~with_device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...trace.trace import Bool, Int64, SmallInt, Trace, UInt8
-from ..base.event_names import by_op_name
+from ..base.event_names import by_ends
 from ..base.innermost import innermost
 from ..base.op_names import OpCategory
 from .step_spans import SpanType, on_host
@@ -36,7 +36,7 @@ def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, 
 
 
 def _is_op(trace: Trace) -> Bool:
-    is_op = by_op_name(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
+    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
     found: Bool = is_op[trace.name_id]
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace, UInt8
 from ..base.compute_units import in_16_bits
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name, by_op_name
+from ..base.event_names import by_ends, by_name
 from ..base.grouping import Grouping
 from ..base.matching import same_key
 from ..base.op_names import COMPILATION, OpCategory, OpNames
@@ -92,7 +92,7 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     """
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
-    types[host] = by_op_name(trace, _host_types, np.uint8, among=host)[trace.name_id[host]]
+    types[host] = by_ends(trace, _host_types, np.uint8)[trace.name_id[host]]
     types[sends_to_other_tasks(trace)] = SpanType.COLLECTIVES
     with_device = sessions_with_device(trace)
     if with_device.any():
@@ -102,7 +102,7 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
         has_correlation = trace.has_stat("correlation_id")
         launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
-        kinds = by_op_name(trace, _device_types, np.uint8, among=stream)[trace.name_id]
+        kinds = by_ends(trace, _device_types, np.uint8)[trace.name_id]
         other = np.flatnonzero(stream & trace.names_matching(("MemcpyOther",)))
         kinds[other] = _other_copies(trace, other)
         kinds[(kinds == SpanType.COMPUTE_32) & in_16_bits(units)] = SpanType.COMPUTE_16
