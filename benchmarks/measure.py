@@ -1,4 +1,4 @@
-"""One way of answering all questions about a trace file -> seconds of each part, on the clock and of the processor, and peak memory, as JSON on stdout.
+"""One way of answering all questions about a trace file -> seconds of each part and peak memory, as JSON on stdout.
 
 Run in a fresh process each time, so that the peak belongs to what was asked:
 `python measure.py ours FILE` or `python measure.py TOOL FILE`, where TOOL is one of XProf's. Imports are not timed.

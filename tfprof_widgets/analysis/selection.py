@@ -127,7 +127,12 @@ class Selection:
         """Op time within the range by line of source code."""
         whole = self.results
         return compute_source_lines(
-            whole.trace, whole.op_shares, whole.source_map, totals=self._op_totals, match=whole.op_match
+            whole.trace,
+            whole.op_shares,
+            whole.source_map,
+            totals=self._op_totals,
+            scopes=whole.named_scopes,
+            match=whole.op_match,
         ).frame
 
     @cached_property

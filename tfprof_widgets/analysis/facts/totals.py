@@ -231,10 +231,15 @@ class Totals(ABC):
         return OpTotals(self.op_shares.is_device, self_us, sums.count, sums.unit_ns * PS_PER_NS / PS_PER_US)
 
     @cached_property
+    def named_scopes(self) -> OpScopes:
+        """What the name and type of each framework op tell of its scope and role."""
+        return op_scopes(self.op_shares.name, self.op_shares.type)
+
+    @cached_property
     def op_match(self) -> OpMatch:
         """The graph op of each framework op."""
-        names, types = self.op_shares.name, self.op_shares.type
-        return match_ops(names, types, op_scopes(names, types), self.source_map or empty_source_map())
+        named = self.named_scopes
+        return match_ops(named.name, named.type, named, self.source_map or empty_source_map())
 
     @cached_property
     def op_scopes(self) -> OpScopes:
@@ -252,7 +257,12 @@ class Totals(ABC):
     def source_lines(self) -> SourceLines:
         """Time by line of source code."""
         return compute_source_lines(
-            self.trace, self.op_shares, self.source_map, totals=self.op_totals, match=self.op_match
+            self.trace,
+            self.op_shares,
+            self.source_map,
+            totals=self.op_totals,
+            scopes=self.named_scopes,
+            match=self.op_match,
         )
 
     @cached_property

@@ -196,15 +196,14 @@ class _Walk:
 
     def scope_of(self, last: str) -> Scope:
         """The scope of an op of this name here: within loops its name tells where its path begins again."""
-        folds = self.is_backward and without_number(_forward(last)) in _CONTROL_FLOW
-        if not (self._is_restart or folds):
+        if not self._is_restart and not (self.is_backward and self._path.folds(_forward(last))):
             return self.scope
         path = _Path()
         for part in self._path.parts:
             path.append(part)
         if self._is_restart:
             path.restart(last)
-        if folds:
+        if self.is_backward:
             path.fold(_forward(last))
         return tuple(path.parts)
 
@@ -237,12 +236,21 @@ class _Path:
 
     def fold(self, part: str) -> None:
         """Turn `a/b/while/a/b`, before another `while`, into `a/b`: names about the gradient of a loop repeat its own."""
-        half = len(self.parts) // 2
-        if without_number(part) not in _CONTROL_FLOW:
-            return
-        if half and len(self.parts) % 2 and self.parts[half] == part and self.parts[:half] == self.parts[half + 1 :]:
+        if self.folds(part):
+            half = len(self.parts) // 2
             while len(self.parts) > half:
                 self.pop()
+
+    def folds(self, part: str) -> bool:
+        """Whether `fold` changes anything."""
+        half = len(self.parts) // 2
+        return (
+            half > 0
+            and len(self.parts) % 2 == 1
+            and self.parts[half] == part
+            and without_number(part) in _CONTROL_FLOW
+            and self.parts[:half] == self.parts[half + 1 :]
+        )
 
 
 @lru_cache(_MOST_KNOWN)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from ..base.frame_places import (
 )
 from ..base.user_files import UserFiles
 from ..layers.layer_names import KnownLayers
-from ..layers.op_scopes import op_scopes
+from ..layers.op_scopes import OpScopes, op_scopes
 from ..layers.op_sources import OpMatch, match_ops
 from ..ops.eager_calls import EAGER_SCOPE
 from ..ops.op_shares import OpShares
@@ -68,18 +70,25 @@ class Charges:
     """For each op `FORWARD`, `BACKWARD` or `OTHER`."""
 
 
-def charge_ops(trace: Trace, shares: OpShares, source_map: SourceMap, match: OpMatch | None = None) -> Charges:
+def charge_ops(
+    trace: Trace,
+    shares: OpShares,
+    source_map: SourceMap,
+    *,
+    scopes: OpScopes | None = None,
+    match: OpMatch | None = None,
+) -> Charges:
     """Charge each framework op; the rules are those of `compute_source_lines`."""
-    return _Charging(trace, shares, source_map, match).charges()
+    scopes = scopes or op_scopes(shares.name, shares.type)
+    match = match or match_ops(shares.name, shares.type, scopes, source_map)
+    return _Charging(trace, shares, source_map, scopes, match).charges()
 
 
 class _Charging:
     """The tables that the rules read."""
 
-    def __init__(self, trace: Trace, shares: OpShares, source_map: SourceMap, match: OpMatch | None) -> None:
-        self.shares = shares
-        self.scopes = op_scopes(shares.name, shares.type)
-        self.match = match or match_ops(shares.name, shares.type, self.scopes, source_map)
+    def __init__(self, trace: Trace, shares: OpShares, source_map: SourceMap, scopes: OpScopes, match: OpMatch) -> None:
+        self.shares, self.scopes, self.match = shares, scopes, match
         self.is_sum = self.scopes.is_sum
         self.frames = FrameTable.of_map(source_map)
         self.of_frame = frame_places(self.frames)
@@ -89,8 +98,8 @@ class _Charging:
         self.sampled = sampled_frames(trace, source_map)
         matched = np.unique(self.match.row[self.match.row >= 0])
         graph_ops = source_map.ops.iloc[matched]
-        scopes = op_scopes(graph_ops["op"].tolist(), graph_ops["type"].tolist()).scope
-        self.op_scope = dict(zip(matched.tolist(), scopes, strict=True))
+        of_graph = op_scopes(graph_ops["op"].tolist(), graph_ops["type"].tolist()).scope
+        self.op_scope = dict(zip(matched.tolist(), of_graph, strict=True))
         self.op_frame: list[int] = source_map.ops["frame"].tolist()
         self.op_graph: list[int] = source_map.ops["graph"].tolist()
         graphs = source_map.functions["graph"]
@@ -101,12 +110,29 @@ class _Charging:
     def charges(self) -> Charges:
         """Apply the rules to every op."""
         number: dict[Place, int] = {}
-        place = np.zeros(len(self.shares), np.int32)
-        phase = np.full(len(self.shares), OTHER, np.uint8)
-        for i in range(len(self.shares)):  # one turn per op, of which a trace has some thousand
-            found, phase[i] = self._charge(i)
-            place[i] = number.setdefault(found, len(number))
-        return Charges(tuple(number), place, phase)
+        alike: dict[Any, tuple[int, int]] = {}
+        charged = []
+        for i, key in enumerate(self._keys()):
+            if key not in alike:  # one turn for all ops of which the same is known
+                place, phase = self._charge(i)
+                alike[key] = number.setdefault(place, len(number)), phase
+            charged.append(alike[key])
+        columns = np.array(charged, np.int32).reshape(-1, 2)
+        return Charges(tuple(number), columns[:, 0], columns[:, 1].astype(np.uint8))
+
+    def _keys(self) -> Iterator[tuple[Any, ...]]:
+        """For each op all that the rules ask for; of the scope of an op that nothing but its name tells of its root alone."""
+        shares, scopes, match = self.shares, self.scopes, self.match
+        is_alone = (match.row < 0) & (shares.frame < 0) & (shares.source_line < 0)
+        is_outer = shares.is_eager & ["/" not in name.removeprefix(EAGER_SCOPE) for name in shares.name]
+        flags = is_outer, scopes.is_input, scopes.is_optimizer, self.is_sum, match.is_backward
+        return zip(
+            shares.type,
+            [scope[:1] if alone else scope for scope, alone in zip(scopes.scope, is_alone.tolist(), strict=True)],
+            shares.source_file,
+            *(column.tolist() for column in (shares.source_line, shares.frame, match.row, *flags)),
+            strict=True,
+        )
 
     def _charge(self, i: int) -> tuple[Place, int]:
         name, kind = self.shares.name[i], self.shares.type[i]

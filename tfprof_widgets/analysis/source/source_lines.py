@@ -10,6 +10,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Float64, Int32, Trace, UInt8
 from ..columns.registry import TABLES
+from ..layers.op_scopes import OpScopes
 from ..layers.op_sources import OpMatch
 from ..ops.op_shares import OpShares
 from ..ops.op_totals import OpTotals, side_table
@@ -55,6 +56,7 @@ def compute_source_lines(
     source_map: SourceMap | None = None,
     *,
     totals: OpTotals,
+    scopes: OpScopes | None = None,
     match: OpMatch | None = None,
 ) -> SourceLines:
     """Charge every framework op to one line of the user's code or to one named bucket.
@@ -89,10 +91,11 @@ def compute_source_lines(
         shares: the framework ops that units stand for.
         source_map: what the capture noted; without it rules 1, 4, 5 and 6 remain.
         totals: time and executions of the framework ops.
+        scopes: what their names tell, where it is known already.
         match: the graph op of each, where it is known already.
     """
     source_map = source_map or empty_source_map()
-    charges = charge_ops(trace, shares, source_map, match)
+    charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
     order, charges = _costly_first(charges, totals.self_us)
     entries = _entries(order, source_map)
     frame = _frame(entries, charges, shares, totals)
