@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis.base.event_names import by_name, by_op_name, once, parsed_names
+from tfprof_widgets.analysis.base.event_names import by_ends, by_name, by_op_name, once, parsed_names
 from tfprof_widgets.trace.trace import Trace
 
 
@@ -39,3 +39,19 @@ def test_what_is_kept_of_a_trace_is_found_once_for_each_trace() -> None:
     n_events = once(lambda trace: [trace.n_events])
     assert n_events(one) is n_events(one)
     assert n_events(one) is not n_events(other)
+
+
+def test_names_of_the_same_ends_are_asked_once_whatever_is_between_them() -> None:
+    names = [f"lstm/step_{i}/mul_{i}:Mul" for i in range(100)] + [
+        "lstm/MatMul:MatMul",
+        "Run_1",
+        "Run_2",
+        "lstm/a:b:Mul",
+    ]
+    one = trace(plane("/host:CPU", line("main", *(event(name, 2 * i, 1) for i, name in enumerate(names)))))
+    asked: list[str] = []
+    found = by_ends(one, lambda names, parsed: asked.extend(names) or parsed.category, np.uint8)
+    assert sorted(name.rpartition("/")[2] for name in asked) == ["MatMul:MatMul", "Run_1", "a:b:Mul", "mul_0:Mul"]
+    categories = np.zeros(len(one.strings), np.uint8)
+    categories[one.used_names] = parsed_names(one).category
+    assert found[one.name_id].tolist() == categories[one.name_id].tolist()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
 from tfprof_widgets.analysis.input.input_work import input_work
+from tfprof_widgets.analysis.layers import op_scopes as op_scopes_module
 from tfprof_widgets.analysis.layers.op_scopes import OpScopes, op_scopes
 from tfprof_widgets.analysis.ops.op_occurrences import op_occurrences
 
@@ -149,3 +150,10 @@ def test_any_text_has_a_scope(named: list[tuple[str, str]]) -> None:
 def test_a_name_of_a_million_letters_is_read_in_one_go(part: str) -> None:
     name = "gradient_tape/" + part * (1_000_000 // len(part)) + "MatMul"
     assert len(one(name)) == 1  # a pattern that goes back and forth would not come to an end
+
+
+def test_the_scope_of_many_ops_is_walked_through_once() -> None:
+    before = op_scopes_module._walk.cache_info().misses
+    scopes = op_scopes([f"gradient_tape/unrolled/step_7/mul_{i}" for i in range(50)], ["Mul"] * 50)
+    assert set(scopes.scope) == {("unrolled", "step_7")}
+    assert op_scopes_module._walk.cache_info().misses - before == 1
