@@ -201,6 +201,8 @@ def made_source_map(
 def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
     """A table of these columns; those that are missing are empty."""
     dtypes = {INT: np.dtype(np.int64), TEXT: np.dtype(object), FLAG: np.dtype(np.bool_)}
+    if not columns:
+        return pd.DataFrame({key: np.empty(0, dtypes[kind]) for key, kind in TABLES[name].items()})
     return pd.DataFrame(
         {key: pd.Series(columns.get(key, []), dtype=dtypes[kind]) for key, kind in TABLES[name].items()}
     )

@@ -61,16 +61,32 @@ def match_in_time(
     if not n or not len(offered_ps):
         return np.full(n, -1, np.int64)
     code, _ = dense_codes(*(np.concatenate([a, b]) for a, b in zip(wanted, offered, strict=True)))
-    # One sortable number from (key, time), so that a single search finds the neighbours of each wanted row.
-    moment = np.unique(np.concatenate([wanted_ps, offered_ps]), return_inverse=True)[1].reshape(-1)
-    place = code * (len(code) + 1) + moment
-    order = np.argsort(place[n:], kind="stable")
-    at = np.searchsorted(place[n:][order], place[:n], side="left" if prefers_later else "right")
+    want, offer = moments_of((code[:n], wanted_ps), (code[n:], offered_ps))
+    order = np.argsort(offer, kind="stable")
+    at = np.searchsorted(offer[order], want, side="left" if prefers_later else "right")
     after, before = np.minimum(at, len(order) - 1), np.maximum(at - 1, 0)
     first, second = (after, before) if prefers_later else (before, after)
     offered_code = code[n:][order]
     pick = np.where(offered_code[first] == code[:n], first, second)
     return np.where(offered_code[pick] == code[:n], order[pick], -1)
+
+
+def moments_of(*moments: tuple[Int64, Int64]) -> list[Int64]:
+    """Columns of owners and of times -> a number a row, in the order of owner, then time, over all columns together.
+
+    A single search of such numbers finds what is next to a moment of the same owner.
+    """
+    ends = [(int(time.min()), int(time.max()), int(abs(owner).max())) for owner, time in moments if len(time)]
+    if not ends:
+        return [time.astype(np.int64) for _, time in moments]
+    low, high, owners = min(end[0] for end in ends), max(end[1] for end in ends), max(end[2] for end in ends)
+    width = high - low + 1
+    if (owners + 1) * width < 2**63:
+        return [owner * np.int64(width) + (time - low) for owner, time in moments]
+    # Too far apart for one number: the rank of each time has room, but takes sorting.
+    times, rank = np.unique(np.concatenate([time for _, time in moments]), return_inverse=True)
+    ranks = np.split(rank.reshape(-1), np.cumsum([len(time) for _, time in moments])[:-1])
+    return [owner * len(times) + one for (owner, _), one in zip(moments, ranks, strict=True)]
 
 
 def children_of(parent: Int64) -> tuple[Int64, Int64]:

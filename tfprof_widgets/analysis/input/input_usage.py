@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
+from ...trace.trace import Float64
+from ..base.matching import sum_by
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 
@@ -37,32 +41,40 @@ def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.D
         waits: what `step_waits` returned.
     """
     own = pipelines[~pipelines["is_device"].astype(bool)]
-    sums = own.groupby("host", sort=False).agg(
-        n_pipelines=("id", "size"),
-        n_calls=("n_calls", "sum"),
-        n_slow_calls=("n_slow_calls", "sum"),
-        total_time_ms=("total_time_ms", "sum"),
-        max_latency_us=("max_latency_us", "max"),
-    )
-    times = waits[waits["is_averaged"].astype(bool)].groupby("host")[["step_time_ms", "input_ms"]].sum()
-    times = times.reindex(sums.index)
-    number = {(host, name): row for host, name, row in own[["host", "name", "id"]].itertuples(index=False)}
-    slowest = {row["host"]: row for row in slowest_calls.drop_duplicates("host").to_dict("records")}
-    nothing = {"pipeline": "", "bottleneck": "", "long_name": ""}
-    rows = []
-    for host, *figures, time_ms, input_ms in zip(  # one turn per host
-        sums.index, *(sums[name].tolist() for name in sums), times["step_time_ms"], times["input_ms"], strict=True
-    ):
-        call = slowest.get(host, nothing)
-        rows.append(
-            {
-                "host": host,
-                **dict(zip(sums.columns, figures, strict=True)),
-                "pipeline": number.get((host, call["pipeline"]), -1),
-                "bottleneck": call["bottleneck"],
-                "long_name": call["long_name"],
-                "input_ratio": input_ms / time_ms if time_ms else float("nan"),
-            }
-        )
-    frame = typed_table(rows, HOST_TYPES)
+    if own.empty:
+        return typed_table([], HOST_TYPES)
+    hosts = {host: row for row, host in enumerate(dict.fromkeys(own["host"]))}
+    row = np.array([hosts[host] for host in own["host"]], np.int64)  # one turn per pipeline
+    slowest_us = np.full(len(hosts), -np.inf)
+    np.maximum.at(slowest_us, row, own["max_latency_us"].to_numpy(np.float64))
+    columns = ("host", "pipeline", "bottleneck", "long_name")
+    calls = list(zip(*(slowest_calls[name].tolist() for name in columns), strict=True))
+    slowest = {host: call for host, *call in reversed(calls)}  # of several of one host the first
+    number = dict(zip(zip(own["host"], own["name"], strict=True), own["id"].tolist(), strict=True))
+    named = [slowest.get(host, ["", "", ""]) for host in hosts]
+    frame = pd.DataFrame(
+        {
+            "host": list(hosts),
+            "n_pipelines": np.bincount(row),
+            **{name: sum_by(row, own[name].to_numpy(np.int64), len(hosts)) for name in ("n_calls", "n_slow_calls")},
+            "total_time_ms": np.bincount(row, own["total_time_ms"].to_numpy(np.float64)),
+            "max_latency_us": slowest_us,
+            "pipeline": [number.get((host, call[0]), -1) for host, call in zip(hosts, named, strict=True)],
+            "bottleneck": [call[1] for call in named],
+            "long_name": [call[2] for call in named],
+            "input_ratio": _input_ratios(hosts, waits),
+        }
+    )[list(HOST_TYPES)]
     return frame.sort_values("max_latency_us", ascending=False, kind="stable", ignore_index=True)
+
+
+def _input_ratios(hosts: Mapping[str, int], waits: pd.DataFrame) -> Float64:
+    """The part of the time of its averaged steps for which each host waits for data; NaN where it has none."""
+    averaged = waits[waits["is_averaged"].astype(bool)]
+    host = averaged["host"].map(hosts).fillna(len(hosts)).to_numpy(np.int64)
+    time_ms, input_ms = (
+        np.bincount(host, averaged[name].fillna(0.0).to_numpy(np.float64), len(hosts))[: len(hosts)]
+        for name in ("step_time_ms", "input_ms")
+    )
+    ratio: Float64 = np.divide(input_ms, time_ms, out=np.full(len(hosts), np.nan), where=time_ms != 0)
+    return ratio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,14 +62,18 @@ def side_table(
     """
     n = len(entries)
     row = np.where(totals.is_device, 0, n) + op_entry
-    frame = pd.concat([entries, entries], ignore_index=True)
-    frame["device"] = np.repeat(np.array(["Device", "Host"], np.object_), n)
-    names = [f"{phase}_time_us" for phase in phases]
-    for code, name in enumerate(names):
-        time_us = np.bincount(row, np.where(op_phase == code, totals.self_us, 0.0), minlength=2 * n)
-        frame[name] = time_us.astype(np.float64)
-    frame["self_time_us"] = frame[names].sum(axis=1)
-    whole = frame.groupby("device")["self_time_us"].transform("sum")
-    frame["self_time_ratio"] = (frame["self_time_us"] / whole).where(whole > 0, 0.0)
-    frame["occurrences"] = np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64)
+    own_us = [np.where(op_phase == code, totals.self_us, 0.0) for code in range(len(phases))]
+    time_us = np.array([np.bincount(row, one, minlength=2 * n) for one in own_us])
+    whole_us = time_us.sum(axis=0)
+    of_side = np.repeat([math.fsum(whole_us[:n]), math.fsum(whole_us[n:])], n)
+    added = pd.DataFrame(
+        {
+            "device": np.repeat(np.array(["Device", "Host"], np.object_), n),
+            **{f"{phase}_time_us": one for phase, one in zip(phases, time_us, strict=True)},
+            "self_time_us": whole_us,
+            "self_time_ratio": np.divide(whole_us, of_side, out=np.zeros(2 * n), where=of_side > 0),
+            "occurrences": np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64),
+        }
+    )
+    frame = pd.concat([pd.concat([entries, entries], ignore_index=True), added], axis=1)
     return frame, row.astype(np.int64)

@@ -8,6 +8,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64, Trace
+from ..base.table_types import Types, typed_table
 
 UNKNOWN_LINE = -1
 SEVERAL_LINES = -2
@@ -16,6 +17,14 @@ MIN_SAMPLES = 2
 MIN_SHARE = 0.8
 """A type is a line's when so many of its samples are; in the table it is one row, however many lines run it."""
 
+_LINE_TYPES: Types = {
+    "file": object,
+    "line": int,
+    "function": object,
+    "n_samples": int,
+    "time_ms": float,
+    "time_ratio": float,
+}
 _EAGER = "EagerLocalExecute: "
 """The event in which the user's thread has an eager op executed; the op's type stands behind it."""
 
@@ -28,6 +37,8 @@ def sampled_lines(trace: Trace, source_map: SourceMap) -> pd.DataFrame:
         one of its session, so the times add up to that from the first sample to the last.
     """
     time_ps, inside = _times(trace, source_map)
+    if not len(time_ps):
+        return typed_table([], _LINE_TYPES)
     frame = source_map.samples["frame"].to_numpy()[inside]
     own_ps = np.append(np.diff(time_ps), 0)
     session = _session_of(trace, time_ps)
@@ -52,6 +63,8 @@ def sampled_frames(trace: Trace, source_map: SourceMap) -> dict[str, int]:
     favour lines that take long. A type that samples tell nothing of is at the line whose calls of Keras' `fit` and its kin it
     ran in, every time.
     """
+    if source_map.samples.empty and source_map.calls.empty:
+        return {}
     time_ps, inside = _times(trace, source_map)
     ids = [i for i, text in enumerate(trace.strings) if text.startswith(_EAGER)]
     events = np.flatnonzero(np.isin(trace.name_id, ids))

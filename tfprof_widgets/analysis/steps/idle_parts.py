@@ -13,6 +13,7 @@ from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64, SmallInt, Trace, UInt8
 from ..base.innermost import innermost
 from ..base.launches import compute_launches
+from ..base.matching import moments_of
 from .categories import OWN, Part
 from .host_parts import NONE
 from .step_pieces import Pieces, resolve
@@ -42,9 +43,8 @@ class DeviceWork:
 
     def after(self, trace: Trace, owner: Int64, end_ps: Int64) -> Int64:
         """For each moment of an owner which of these is the first to start then or later; -1 for none."""
-        times, rank = np.unique(np.concatenate([trace.start_ps[self.event], end_ps]), return_inverse=True)
-        start, end = np.split(rank, [len(self.event)])
-        at = np.searchsorted(self.owner * len(times) + start, owner * len(times) + end)
+        start, end = moments_of((self.owner, trace.start_ps[self.event]), (owner, end_ps))
+        at = np.searchsorted(start, end)
         return np.where(np.append(self.owner, -1)[at] == owner, at, -1)
 
 
@@ -150,9 +150,7 @@ def overlaps(
         low_ps: start of each span.
         high_ps: end of each span.
     """
-    times, rank = np.unique(np.concatenate([start_ps, end_ps, low_ps, high_ps]), return_inverse=True)
-    start, end, low, high = np.split(rank, np.cumsum([len(start_ps), len(end_ps), len(low_ps)]))
-    first = np.searchsorted(owner * len(times) + end, of_owner * len(times) + low, side="right")
-    count = np.searchsorted(owner * len(times) + start, of_owner * len(times) + high, side="left") - first
-    count = np.maximum(count, 0)
+    start, end, low, high = moments_of((owner, start_ps), (owner, end_ps), (of_owner, low_ps), (of_owner, high_ps))
+    first = np.searchsorted(end, low, side="right")
+    count = np.maximum(np.searchsorted(start, high, side="left") - first, 0)
     return ranges(first, count), np.repeat(np.arange(len(low_ps)), count)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Int64, UInt8
+from ..base.matching import moments_of
 
 _N_TYPES = 24
 
@@ -64,15 +65,13 @@ def _unite(step: Int64, start: Int64, end: Int64, kind: Int64) -> tuple[Int64, I
     """The union of the spans of each (step, type), as disjoint spans that do not touch."""
     if not len(step):
         return step, start, end, kind
-    times, rank = np.unique(np.concatenate([start, end]), return_inverse=True)
     key = step * _N_TYPES + kind
-    begin, stop = key * len(times) + rank[: len(step)], key * len(times) + rank[len(step) :]
+    begin, stop = moments_of((key, start), (key, end))
     order = np.argsort(begin, kind="stable")
     reach = np.maximum.accumulate(stop[order])
     first = np.flatnonzero(np.append(True, begin[order][1:] > reach[:-1]))
-    last = np.append(first[1:], len(order)) - 1
     rows = order[first]
-    return step[rows], start[rows], times[reach[last] % len(times)], kind[rows]
+    return step[rows], start[rows], np.maximum.reduceat(end[order], first), kind[rows]
 
 
 def merged(step: Int64, start: Int64, end: Int64, kind: UInt8) -> Pieces:

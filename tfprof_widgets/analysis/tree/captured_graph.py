@@ -12,6 +12,7 @@ import pandas as pd
 from ...trace.op_graph import OpGraph, make_op_graph
 from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
 from ...trace.trace import Int32, Int64
+from ..base.matching import dense_codes, first_of
 from ..facts.facts import Facts
 from ..facts.totals import Totals
 from .captured_frames import captured_frames
@@ -87,12 +88,15 @@ def _device(ops: CapturedOps, times: dict[str, Any], *, on_host: bool) -> Any:
     Ops of which nothing ran on an accelerator have their host as device.
     """
     found = np.full(len(ops.name), "", np.object_)
-    table = pd.DataFrame({key: times[key] for key in ("op", "device", "is_accelerator", "duration_us")})
+    columns = [np.asarray(times[key]) for key in ("op", "device", "is_accelerator", "duration_us")]
     if on_host:
-        table = table[~table["is_accelerator"]]
-    table = table.groupby(["op", "is_accelerator", "device"], sort=False)["duration_us"].sum().reset_index()
-    table = table.sort_values(["is_accelerator", "duration_us"], kind="stable")
-    found[table["op"].to_numpy()] = table["device"].to_numpy()  # of several the last one stays
+        on_cpu = ~columns[2].astype(np.bool_)
+        columns = [column[on_cpu] for column in columns]
+    op, device, is_accelerator, duration_us = columns
+    code, n = dense_codes(op, is_accelerator.astype(np.int8), pd.factorize(device)[0])
+    first = first_of(code, n)
+    order = np.lexsort((first, np.bincount(code, duration_us, n), is_accelerator[first]))
+    found[op[first[order]]] = device[first[order]]  # of several the last one stays
     return found
 
 

@@ -72,7 +72,8 @@ class TableSection:
     @cached_property
     def row_bytes(self) -> int:
         """Of one row before compression."""
-        return sum(values.dtype.itemsize for values, _ in self.build(slice(0, 0)).columns.values())
+        whole: Segment | None = vars(self).get("whole")
+        return (whole or Segment(self.build(slice(0, 0)))).row_bytes
 
     @cached_property
     def _rows_per_part(self) -> int:

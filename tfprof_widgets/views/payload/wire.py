@@ -96,6 +96,11 @@ class Segment:
         self.columns = {name: self.columns[name] for name in table.columns}
         self.data, self.adler, self.n_raw_bytes = stream.finish()
 
+    @property
+    def row_bytes(self) -> int:
+        """Of one row before compression."""
+        return sum(np.dtype(_DTYPES[column["dtype"]]).itemsize for column in self.columns.values())
+
     def header(self, offset: int) -> dict[str, Any]:
         """What the header of a pack says of the table when it begins at `offset`."""
         moved = {name: {**column, "offset": column["offset"] + offset} for name, column in self.columns.items()}
