@@ -1,23 +1,18 @@
-"""A profile that outlives its kernel: a notebook saved and reopened, its HTML by nbconvert, and the page of `to_html`."""
+"""A profile that outlives its kernel: a notebook saved by JupyterLab and reopened, and the page of `to_html`."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Page, Route
 
 import tfprof_widgets as tfprof
 from tests.browser.conftest import Open
 from tests.browser.drawings import N_LARGE, large_space
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import ROOT, Server, opened, poll, write_notebook
+from tests.browser.harness import Server, opened, poll, write_notebook
 from tests.browser.linked_views import LinkedViews
 
 CELLS = ("import tfprof_widgets as tfprof\nprof = tfprof.load('saved_run')", "prof")
@@ -63,36 +58,6 @@ def test_a_reopened_notebook_works_with_a_kernel_that_knows_nothing_of_it(
         assert notebook.value(LOADED) == []
         assert notebook.refused == []
         assert notebook.page.locator('[role="alert"]').all_inner_texts() == []
-
-
-@pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A notebook executed as `jupyter nbconvert --execute` does it: with the state of its widgets."""
-    folder = tmp_path_factory.mktemp("executed")
-    write_run(folder / "saved_run", PLAIN)
-    write_notebook(folder / "executed.ipynb", *CELLS)
-    notebook = nbformat.read(folder / "executed.ipynb", as_version=4)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]))
-        NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}).execute()
-    return notebook
-
-
-@pytest.mark.parametrize("has_widget_state", [True, False], ids=["with widget state", "without"])
-def test_html_by_nbconvert_works_without_a_network(
-    offline: Page, executed: Any, tmp_path: Path, has_widget_state: bool
-) -> None:
-    notebook = nbformat.from_dict(executed)
-    if not has_widget_state:  # as JupyterLab saves it by default
-        notebook.metadata.pop("widgets")
-    html, _ = HTMLExporter().from_notebook_node(notebook)
-    (tmp_path / "page.html").write_text(html, encoding="utf-8")
-    offline.goto((tmp_path / "page.html").as_uri())
-    if not has_widget_state:
-        poll(lambda: len(offline.frames) == 2, "no frame with the page of the profile")
-    LinkedViews(offline.frames[-1], offline).check()
-    # nbconvert's page asks for its own scripts; ours must not need them.
-    assert not [address for address in offline.refused if "widgets" not in address and "cdnjs" not in address]
 
 
 def test_an_exported_page_works_from_the_disk_and_asks_for_nothing(offline: Page, tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 import { whenDrawn } from "./drawn";
 
 /** So long nothing is shown: most widgets are there by then. */
-const HIDE_MS = 1500;
+const HIDE_MS = 3000;
 /** So long a widget of which nothing is known may take. */
-const WAIT_MS = 12_000;
+const WAIT_MS = 8000;
 const LOOK_MS = 250;
 /** Where a cell shows widgets, or will: JupyterLab and Notebook, then pages of nbconvert. */
 const WIDGETS = ".lm-Panel.jp-OutputArea-output, .jupyter-widgets";
@@ -32,7 +32,9 @@ export function standIn(holder: HTMLElement): void {
     plain.querySelector(".tfprof-hint")?.remove();
     frame.title = "tfprof: all views";
     frame.setAttribute("sandbox", "allow-scripts allow-downloads");
-    frame.style.cssText = `width:100%;height:${holder.dataset.heightPx}px;border:0`;
+    // A page follows the theme of what it is in.
+    const scheme = holder.ownerDocument.body.dataset.jpThemeLight === "false" ? "dark" : "light";
+    frame.style.cssText = `width:100%;height:${holder.dataset.heightPx}px;border:0;color-scheme:${scheme}`;
     frame.srcdoc = holder.dataset.page ?? "";
     holder.removeAttribute("data-page");
     plain.after(frame);

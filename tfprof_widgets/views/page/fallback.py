@@ -13,14 +13,13 @@ from html import escape
 
 from ..widgets.base import View
 from ..widgets.library import built
+from ..widgets.saved_page import HIDDEN
 from .html import script_safe
 
 _HINT = (
     '<div class="tfprof-hint" style="font-size:13px;margin:10px 0 2px 0;opacity:0.8">'
     "The timeline and all other views: trust this notebook, or run the cell again.</div>"
 )
-_HIDDEN = "lm-Widget lm-mod-hidden"
-"""What JupyterLab hides; the pages of nbconvert have its styles, and show the text of scripts where they take out the tags."""
 
 
 def fallback_html(plain: str, page: str, root: View, *, height_px: int) -> str:
@@ -34,6 +33,6 @@ def fallback_html(plain: str, page: str, root: View, *, height_px: int) -> str:
     """
     return (
         f"<div>{plain}{_HINT}</div>"
-        f'<div class="{_HIDDEN}" data-view="{root.entry} {root.data.model_id}" data-height-px="{height_px}" '
+        f'<div class="{HIDDEN}" data-view="{root.entry} {root.data.model_id}" data-height-px="{height_px}" '
         f'data-page="{escape(page)}"><script>{script_safe(built("fallback.js"))}</script></div>'
     )

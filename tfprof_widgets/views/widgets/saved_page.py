@@ -14,6 +14,9 @@ from .cells import after_the_cell
 from .library import built
 from .shell import kernel_shell
 
+HIDDEN = "lm-Widget lm-mod-hidden"
+"""Class of what holds a script: JupyterLab hides it, and so do pages of nbconvert, which show the text of scripts where they take
+out the tags."""
 _waiting: set[int] = set()
 """Shells in whose running cell a view was shown."""
 
@@ -35,4 +38,4 @@ def publish_after_cell() -> None:
 @cache
 def _script() -> str:
     code = built("page.js").replace("</script", "<\\/script")
-    return f'<script type="module">{code}</script>'
+    return f'<div class="{HIDDEN}"><script type="module">{code}</script></div>'
