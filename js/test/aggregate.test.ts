@@ -113,17 +113,17 @@ describe("totals by name of a span", () => {
     expect(figuresOf(aggregate.rows())).toEqual(expected(drawing, { t0: 300, t1: 700 }));
   });
 
-  it("say how many events of the span have not arrived, and take them when they have", () => {
+  it("take the events of the span that had not arrived when they have", () => {
     const drawing = draw(randomSlices(2, 900, 2000), { edges: [700, 1400], arrived: [0, 2] });
     const aggregate = new Aggregate(drawing.events, 64, () => true);
     const span = { t0: 100, t1: 1800 };
     aggregate.start(span);
     aggregate.step();
-    expect(aggregate.nMissing).toBe(drawing.events.tiles.count[1]);
+    expect(drawing.events.hasAll(span)).toBe(false);
     drawing.arrive(1);
     aggregate.start(span);
     aggregate.step();
-    expect(aggregate.nMissing).toBe(0);
+    expect(drawing.events.hasAll(span)).toBe(true);
     expect(figuresOf(aggregate.rows())).toEqual(expected(drawing, span));
   });
 

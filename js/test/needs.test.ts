@@ -95,13 +95,21 @@ describe("a view that needs more than the first pack", () => {
     await vi.waitFor(() => expect(text(".tfp-waiting")).toContain('embed="full"'));
   });
 
-  it("draws the window of a capped page and says which steps that is and how to keep all", async () => {
-    const { built, done, text } = await show(await fakePage(FIRST, await embedded([9, 31])), { needs: ["memory"] });
+  it("hides what would be figures of the window of a capped page, until the range lies in the window", async () => {
+    const page = await fakePage(FIRST, await embedded([5_000, 41_000]));
+    const { built, done, text, el } = await show(page, { needs: ["memory"] });
     await done;
     expect(built).toEqual(["built"]);
-    expect(text(".tfp-left-out")).toBe(
-      'This page holds steps 1–2 of 4. To keep all: prof.to_html("trace.html", embed="full").',
+    expect(text(".tfp-left-out")).toContain(
+      "The figures of the whole capture are not known here. To keep all: prof.to_",
     );
+    const isHidden = () => el.querySelector(".tfp-unknown") !== null;
+    expect(isHidden()).toBe(true);
+    page.link.set("time_range", [4, 30]);
+    expect(isHidden()).toBe(true);
+    expect(text(".tfp-left-out")).toContain("The figures of this range are not known here.");
+    el.querySelector<HTMLElement>(".tfp-left-out button")?.click();
+    expect([page.link.get("time_range"), isHidden(), text(".tfp-left-out")]).toEqual([[5, 41], false, ""]);
   });
 
   it("says so while a range is set whose rows have not come, and no longer", async () => {

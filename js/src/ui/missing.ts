@@ -1,10 +1,13 @@
 /** Turns what has not arrived into a placeholder with its progress, and what never will into one line above the view. */
 import { within } from "../host/failures";
-import { NOT_HERE, waitingWords, windowNote } from "../model/time/left_out";
+import { isWithin, NOT_HERE, notKnownWords, waitingWords } from "../model/time/left_out";
+import { rangeInPs } from "../model/time/span_text";
+import { button, h } from "./dom";
 import type { TraceView } from "./view";
 
 /** A view that is built sooner shows no placeholder: it would only flash. */
 const PATIENCE_MS = 200;
+const PS_PER_NS = 1000;
 
 /** Resolves when the tables and lists are here; until then the view's place says what it waits for. */
 export async function waitFor(view: TraceView, names: readonly string[]): Promise<void> {
@@ -36,24 +39,18 @@ export async function waitFor(view: TraceView, names: readonly string[]): Promis
   box.remove();
 }
 
-/** Says above the view what it lacks of the capture, for as long as it lacks it. */
+/** Hides the view where its figures would be of what happens to be here, and says why, for as long as that is so. */
 export function sayWhatIsMissing(view: TraceView, needs: readonly string[], forRange: readonly string[]) {
   const { data, link, root, signal } = view;
-  const box = root.ownerDocument.createElement("div");
-  box.className = "tfp-left-out";
-  box.setAttribute("role", "note");
+  const box = h("div.tfp-left-out", { role: "note" });
   const update = () => {
     const names = link.timeRange ? [...needs, ...forRange] : needs;
     const missing = names.filter((name) => !data.isWhole(name));
-    if (missing.length === 0) box.remove();
+    const isKnown = missing.every((name) => isKnownOfRange(view, name));
+    root.classList.toggle("tfp-unknown", !isKnown);
+    if (isKnown) box.remove();
     else {
-      const { window } = data;
-      const [here, all] = data.arrived(missing);
-      box.textContent = window
-        ? windowNote(data.meta, data.table("steps"), window)
-        : data.isOffline
-          ? NOT_HERE
-          : `Figures of a range follow. ${waitingWords(missing, here, all, data.hasKernel)}`;
+      box.replaceChildren(...whyMissing(view, missing));
       if (!box.isConnected) root.prepend(box);
     }
   };
@@ -61,4 +58,23 @@ export function sayWhatIsMissing(view: TraceView, needs: readonly string[], forR
   data.onChange(update, signal);
   link.on("time_range", update, signal);
   update();
+}
+
+/** Whether the rows of a table that the linked range needs are all here, though not the whole table. */
+function isKnownOfRange({ data, link }: TraceView, name: string): boolean {
+  const { window } = data;
+  const range = rangeInPs(link.timeRange, data.table("steps"));
+  return window !== null && data.table(name) !== undefined && isWithin(range, window);
+}
+
+function whyMissing({ data, link, signal }: TraceView, missing: readonly string[]): (string | HTMLElement)[] {
+  const { window } = data;
+  const [here, all] = data.arrived(missing);
+  if (window === null && !data.isOffline)
+    return [`Figures of a range follow. ${waitingWords(missing, here, all, data.hasKernel)}`];
+  if (window === null || missing.some((name) => data.table(name) === undefined)) return [NOT_HERE];
+  const [why, held] = notKnownWords(data.meta, data.table("steps"), window, link.timeRange !== null);
+  const inside = [Math.ceil(window.t0 / PS_PER_NS), Math.floor(window.t1 / PS_PER_NS)] as const;
+  const show = button(`Show ${held}`, () => link.setTimeRange(inside), signal, { class: "link" });
+  return [`${why} `, show];
 }

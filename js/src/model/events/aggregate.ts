@@ -50,8 +50,6 @@ const MAX_PARTS_KEPT = 64;
 export class Aggregate extends Stepwise {
   /** Share of the work for the span that is done. */
   progress = 1;
-  /** Events of the span that have not arrived, about. */
-  nMissing = 0;
   span: Span = { t0: 0, t1: 0 };
   readonly #sum: Accumulator;
   readonly #scratch: Accumulator;
@@ -73,7 +71,6 @@ export class Aggregate extends Stepwise {
   start(span: Span) {
     this.span = span;
     this.#sum.clear();
-    this.nMissing = 0;
     this.progress = 0;
     this.restart();
   }
@@ -128,13 +125,9 @@ export class Aggregate extends Stepwise {
   }
 
   *#addTile(tile: number): Generator<undefined> {
-    const { events, span } = this;
-    const [low, high] = this.#timesOf(tile);
-    if (!events.isLoaded(tile)) {
-      const part = Math.min(span.t1, high) - Math.max(span.t0, low);
-      const ratio = Math.max(0, Math.min(1, part / Math.max(1, high - low)));
-      this.nMissing += Math.round(events.tiles.count[tile] * ratio);
-    } else if (this.#isWhole(tile, 1)) this.#sum.merge(yield* this.#totalsOf(tile), events.duration);
+    const { events } = this;
+    if (!events.isLoaded(tile)) return;
+    if (this.#isWhole(tile, 1)) this.#sum.merge(yield* this.#totalsOf(tile), events.duration);
     else {
       for (let part = 0; part < PARTS; part++) {
         this.#addPart(tile, part);

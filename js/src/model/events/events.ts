@@ -104,6 +104,15 @@ export class Events implements Times {
   isLoaded(tile: number): boolean {
     return this.#isLoaded[tile] === 1;
   }
+  /** Whether all events of a span are here: a figure of fewer would be one of a sample. */
+  hasAll({ t0, t1 }: Span): boolean {
+    const last = this.tileAt(t1);
+    for (let tile = this.tileAt(t0); tile <= last; tile++) {
+      const isTouched = this.tiles.start[tile] < t1 || tile === 0;
+      if (isTouched && this.tiles.count[tile] > 0 && !this.isLoaded(tile)) return false;
+    }
+    return true;
+  }
   rowOf(position: number): number {
     return rowAt(this.rows, position);
   }

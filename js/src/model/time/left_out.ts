@@ -4,9 +4,11 @@ import { formatCount, formatInstant, plural } from "../text/format";
 import type { TraceMeta } from "../wire/meta";
 import type { Table } from "../wire/wire";
 import { stepLabel, wholeSteps } from "./span_text";
-import type { Span } from "./viewport";
+import type { RangePs, Span } from "./viewport";
 
-const KEEP_ALL = 'To keep all: prof.to_html("trace.html", embed="full").';
+/** In place of a figure that would be one of a sample. */
+export const NOT_KNOWN = "not known here";
+export const KEEP_ALL = 'To keep all: prof.to_html("trace.html", embed="full").';
 
 /** "steps 100–140 of 20,000", or the times of a window without whole steps. */
 export function windowWords(meta: TraceMeta, steps: Table | undefined, window: Span): string {
@@ -17,9 +19,20 @@ export function windowWords(meta: TraceMeta, steps: Table | undefined, window: S
   return `${which} of ${formatCount(steps.n)}`;
 }
 
-/** Says that a page without a kernel holds only a window of what a view draws, and how to keep all. */
-export function windowNote(meta: TraceMeta, steps: Table | undefined, window: Span): string {
-  return `This page holds ${windowWords(meta, steps, window)}. ${KEEP_ALL}`;
+/** Why a view on a page without a kernel shows no figures of a range, or of the whole capture; of what it would. */
+export function notKnownWords(
+  meta: TraceMeta,
+  steps: Table | undefined,
+  window: Span,
+  isRange: boolean,
+): readonly [why: string, held: string] {
+  const what = isRange ? "this range" : "the whole capture";
+  return [`The figures of ${what} are ${NOT_KNOWN}. ${KEEP_ALL}`, windowWords(meta, steps, window)];
+}
+
+/** Whether a window of the capture, of which every table has all rows, covers a range. */
+export function isWithin(range: RangePs, window: Span): boolean {
+  return range !== null && range[0] >= window.t0 && range[1] <= window.t1;
 }
 
 /** Why a view has nothing to draw on a page that holds not even a window of it. */

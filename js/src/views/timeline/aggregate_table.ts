@@ -1,7 +1,8 @@
 /** Turns the range or the window into a table in place of the tracks: slices by name, how many, how long. */
 import type { Aggregate, NameTotals } from "../../model/events/aggregate";
-import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
+import { formatCount, formatPercent, formatTime } from "../../model/text/format";
 import { readableKernels } from "../../model/text/kernel_names";
+import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import type { Span } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
 import { numberColumn } from "../../ui/cells";
@@ -23,6 +24,11 @@ const ROWS_PER_MS = 20;
 export class SlicesPane {
   readonly element = h("div.tl-pane.tl-slices");
   readonly #status = h("span.q", { role: "status" });
+  readonly #why = h(
+    "div.tfp-left-out",
+    { role: "note" },
+    `Sums are ${NOT_KNOWN}: some slices of this span are not. ${KEEP_ALL}`,
+  );
   readonly #job: SpanJob<Aggregate>;
   readonly #aggregate: Aggregate;
   readonly #table: LinkedTable<NameTotals>;
@@ -66,7 +72,11 @@ export class SlicesPane {
   }
 
   #finish(aggregate: Aggregate) {
-    this.#rows = aggregate.rows();
+    const isKnown = this.state.events.hasAll(aggregate.span);
+    this.element.classList.toggle("tfp-unknown", !isKnown);
+    if (isKnown) this.#why.remove();
+    else this.element.prepend(this.#why);
+    this.#rows = isKnown ? aggregate.rows() : [];
     this.#span = aggregate.span;
     this.#isStale = true;
   }
@@ -79,10 +89,9 @@ export class SlicesPane {
   }
 
   #say(span: Span) {
-    const { progress, nMissing } = this.#aggregate;
+    const { progress } = this.#aggregate;
     const parts: string[] = [this.state.aboutSpan(span)];
     if (progress < 1) parts.push(`adding up ${formatPercent(progress)}`);
-    if (nMissing > 0) parts.push(`without some ${plural(nMissing, "event")} that are not here`);
     const text = parts.join(" · ");
     if (this.#status.textContent !== text) this.#status.textContent = text;
   }

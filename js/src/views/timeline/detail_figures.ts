@@ -2,6 +2,7 @@
 
 import { Inside, KeyFigures } from "../../model/events/key_figures";
 import { formatCount, formatLength, formatTime, plural } from "../../model/text/format";
+import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import { FAMILIES } from "../../model/wire/categories";
 import { button, h } from "../../ui/dom";
 import { distinctLabels, dotStrip, heading, keyValues, MAX_DOTS, type Pair } from "./detail_parts";
@@ -33,9 +34,14 @@ function peersOf({ events, meta }: TimelineState, event: number): (other: number
  * @param event one of them, -1 for none
  */
 export function sameSlices(state: TimelineState, id: number, event: number, signal: AbortSignal): Filling {
-  const { events, range, selected } = state;
+  const { events, range, selected, bounds } = state;
   const element = h("div");
   if (!selected) return { element, step: () => true };
+  if (!events.hasAll(range ?? bounds)) {
+    const all = markAll(state, event, signal);
+    element.append(keyValues([notKnown(range ? "in range" : "in all"), ...(all ? [all] : [])]));
+    return { element, step: () => true };
+  }
   const counts = peersOf(state, event);
   const figures = new KeyFigures(events, selected, id, { span: range, nSteps: 0, counts, limit: 1 });
   const step = (isOver: () => boolean) => {
@@ -48,8 +54,8 @@ export function sameSlices(state: TimelineState, id: number, event: number, sign
 
 function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal: AbortSignal): Pair[] {
   const { count, totalPs, minPs, maxPs, longest } = figures;
-  const { range, events, finding, meta } = state;
-  const more = events.isComplete && !meta.is_reduced ? "" : h("span.q", " · of the events here");
+  const { range, meta } = state;
+  const more = meta.is_reduced ? h("span.q", " · of the events here") : "";
   const isInstant = count > 0 && maxPs === 0;
   const total = isInstant ? (count > 1 ? "all instant" : "instant") : formatTime(totalPs);
   const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${total}`, more]];
@@ -62,19 +68,27 @@ function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal
     const link = button(formatLength(maxPs), go, signal, { class: "link", title });
     rows.push([count === 1 ? "its slice" : isInstant ? "first" : "longest", link]);
   } else if (longest >= 0 && count > 1 && !isInstant) rows.push(["longest", "this one"]);
-  if (event >= 0) {
-    const all = () => finding.onName(events.name[event]);
-    const tip = "Search for exactly this name: mark all, count, next and previous";
-    rows.push(["", button("mark all of this name", all, signal, { class: "link", title: tip })]);
-  }
-  return rows;
+  const all = markAll(state, event, signal);
+  return all ? [...rows, all] : rows;
+}
+
+function markAll({ events, finding }: TimelineState, event: number, signal: AbortSignal): Pair | null {
+  if (event < 0) return null;
+  const all = () => finding.onName(events.name[event]);
+  const tip = "Search for exactly this name: mark all, count, next and previous";
+  return ["", button("mark all of this name", all, signal, { class: "link", title: tip })];
+}
+
+function notKnown(what: string): Pair {
+  const title = `Some events that it takes are not here. ${KEEP_ALL}`;
+  return [what, h("span.q", { title }, NOT_KNOWN)];
 }
 
 /** Dots on one time axis, one a step or one a slice: is this slice usual? */
 export function usualStrip(state: TimelineState, id: number, event: number): Filling {
   const { events, steps, selected } = state;
   const element = h("div");
-  if (!selected) return { element, step: () => true };
+  if (!selected || !events.isComplete) return { element, step: () => true };
   const counts = peersOf(state, event);
   const figures = new KeyFigures(events, selected, id, { span: null, nSteps: steps.n, counts, limit: MAX_DOTS });
   const step = (isOver: () => boolean) => {
@@ -102,8 +116,10 @@ function stripOf({ events, steps }: TimelineState, figures: KeyFigures, event: n
 
 /** What a slice spends its time in. */
 export function insideRows(state: TimelineState, event: number): Filling {
-  const inside = new Inside(state.events, event);
+  const { events } = state;
+  const inside = new Inside(events, event);
   const element = h("div");
+  if (!events.hasAll({ t0: events.start[event], t1: events.endOf(event) })) return { element, step: () => true };
   const step = (isOver: () => boolean) => {
     if (!inside.step(isOver)) return false;
     element.replaceChildren(...barsOf(state, inside));

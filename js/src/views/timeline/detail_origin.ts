@@ -1,6 +1,7 @@
 /** Turns an op into where it comes from and what it holds: its source line, its layer, the memory it allocated. */
 
 import { formatBytes, formatCount } from "../../model/text/format";
+import { isWithin } from "../../model/time/left_out";
 import { lowerBound } from "../../model/wire/bisect";
 import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
@@ -56,10 +57,12 @@ export function viewLink(state: TimelineState, text: string, trait: string, sign
   return button(text, show, signal, { class: "link", title: tip || undefined });
 }
 
-/** What the op allocated while the slice ran, of the table of allocations as far as it is here. */
+/** What the op allocated while the slice ran; nothing where some of those allocations may not be here. */
 function memoryRows({ trace, events }: TimelineState, event: number): Pair[] {
   const table = trace.data.table("memory");
-  if (!table || table.n === 0) return [];
+  const span = [events.start[event], events.endOf(event)] as const;
+  const isKnown = trace.data.isWhole("memory") || (trace.data.window && isWithin(span, trace.data.window));
+  if (!table || table.n === 0 || !isKnown) return [];
   const columns = ["time_ps", "is_free", "allocation_bytes", "op", "freed_at"];
   const [time, isFree, bytes, op, freedAt] = columns.map((name) => numbers(table, name));
   const key = events.keyOf(event);

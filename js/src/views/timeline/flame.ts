@@ -5,7 +5,8 @@ import { drawFlame, FLAME_ROW_PX, type FlamePicture, flameRectAt } from "../../d
 import { LabelCache } from "../../draw/label_cache";
 import { ROOT } from "../../model/events/flame";
 import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
-import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
+import { formatPercent, formatTime, plural } from "../../model/text/format";
+import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import type { Span } from "../../model/time/viewport";
 import { button, h, hasModifier, on, onKeys, segmented } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
@@ -201,8 +202,7 @@ export class FlamePane {
     else if (flame && rects.length > 0) {
       parts.push(`${plural(flame.tree.count[ROOT], "slice")}, ${formatTime(flame.tree.total[ROOT])} in all`);
     } else if (flame) parts.push("no slice in it");
-    // First: where room is short the end is cut.
-    if (!events.isComplete) parts.unshift(`of ${formatCount(events.nLoaded)} of ${plural(events.n, "event")}`);
+    else if (!events.hasAll(span)) parts.push(`${NOT_KNOWN}: some of its slices are not here. ${KEEP_ALL}`);
     const text = parts.join(" · ");
     if (this.#status.textContent === text) return;
     this.#status.textContent = text;

@@ -73,8 +73,15 @@ export class FlameModel {
   }
 
   #finish(builder: FlameBuilder) {
-    this.flame = finishFlame(builder.tree);
-    this.layout();
+    this.flame = this.state.events.hasAll(builder.span) ? finishFlame(builder.tree) : null;
+    if (this.flame) this.layout();
+    else this.#forget();
+  }
+
+  #forget() {
+    this.rects = [];
+    this.cursor = -1;
+    this.onRects();
   }
 
   setWidth(width: number) {

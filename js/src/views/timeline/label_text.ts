@@ -3,6 +3,7 @@
 import { gapsIn } from "../../model/events/idle";
 import { coveredTime } from "../../model/events/lod";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
+import { NOT_KNOWN } from "../../model/time/left_out";
 import { timeInside } from "../../model/time/sessions";
 import { axisTop, type Counter, formatValue, valueAt } from "../../model/tracks/counters";
 import type { FoldTrack, PlaneTrack } from "../../model/tracks/tracks";
@@ -31,10 +32,20 @@ export function planeInfo(state: TimelineState, track: PlaneTrack): string {
     const main = busiest(state, track.lines);
     return main < 0 ? name + hidden : `${name} · ${deviceInfo(state, main)}${hidden}`;
   }
+  const lines = plural(track.lines.length, kind === "host" ? "thread" : "line");
+  if (!isKnown(state)) return `${name} · ${lines}, their work in this window is ${NOT_KNOWN}${hidden}`;
   const nBusy = track.lines.filter((line) => isBusy(state, line)).length;
-  const noun = kind === "host" ? "thread" : "line";
   const window = formatTime(view.t1 - view.t0);
-  return `${name} · ${formatCount(nBusy)} of ${plural(track.lines.length, noun)} did work in this window, ${window}${hidden}`;
+  return `${name} · ${formatCount(nBusy)} of ${lines} did work in this window, ${window}${hidden}`;
+}
+
+/** Whether the window shows the whole capture, of which Python says how long each line was busy. */
+function isOfAll({ view, bounds }: TimelineState): boolean {
+  return view.t0 <= bounds.t0 && view.t1 >= bounds.t1;
+}
+
+function isKnown(state: TimelineState): boolean {
+  return isOfAll(state) || state.events.hasAll(state.view);
 }
 
 function busiest({ meta }: TimelineState, lines: readonly number[]): number {
@@ -45,20 +56,25 @@ function busiest({ meta }: TimelineState, lines: readonly number[]): number {
   return best;
 }
 
-function isBusy({ events, rows, view }: TimelineState, line: number): boolean {
+function isBusy(state: TimelineState, line: number): boolean {
+  const { events, rows, view, meta } = state;
+  if (isOfAll(state)) return meta.lines[line].busy_ps > 0;
   const row = rows.firstRow[line];
   return row < rows.firstRow[line + 1] && coveredTime(events, row, view) > 0;
 }
 
 function deviceInfo(state: TimelineState, line: number): string {
-  const { events, rows, view, uncaptured } = state;
+  const { events, rows, view, uncaptured, meta } = state;
   const row = rows.firstRow[line];
   if (rows.firstRow[line + 1] === row) return "no events here";
   const captured = view.t1 - view.t0 - timeInside(uncaptured, view);
-  const busy = coveredTime(events, row, view) / Math.max(1, captured);
+  if (!isKnown(state)) return `how busy in this window is ${NOT_KNOWN}`;
+  const busyPs = isOfAll(state) ? meta.lines[line].busy_ps : coveredTime(events, row, view);
+  const busy = `busy ${formatPercent(busyPs / Math.max(1, captured))} of this window`;
+  if (!events.hasAll(view)) return `${busy} · gaps ${NOT_KNOWN}`;
   const { count, meanPs } = gapsIn(state.gapsOf(row), view);
   const gaps = count > 0 ? ` · ${plural(count, "gap")} over 1 ms, ${formatTime(meanPs)} on average` : "";
-  return `busy ${formatPercent(busy)} of this window${gaps}`;
+  return busy + gaps;
 }
 
 /** ["", "0 to 3.5 GiB in use"], with a moment ["1.2 GiB", " of 3.5 GiB"]. */
