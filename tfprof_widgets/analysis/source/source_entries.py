@@ -124,7 +124,8 @@ class _Charging:
         """For each op all that the rules ask for; of the scope of an op that nothing but its name tells of its root alone."""
         shares, scopes, match = self.shares, self.scopes, self.match
         is_alone = (match.row < 0) & (shares.frame < 0) & (shares.source_line < 0)
-        is_outer = shares.is_eager & ["/" not in name.removeprefix(EAGER_SCOPE) for name in shares.name]
+        is_scoped = np.array(["/" in name.removeprefix(EAGER_SCOPE) for name in shares.name], np.bool_)
+        is_outer = shares.is_eager & ~is_scoped
         flags = is_outer, scopes.is_input, scopes.is_optimizer, self.is_sum, match.is_backward
         return zip(
             shares.type,
