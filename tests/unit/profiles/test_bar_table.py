@@ -16,8 +16,15 @@ ROWS = (
 
 def test_bars_are_in_proportion_and_a_line_beyond_the_room_is_cut() -> None:
     drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100 / 1.05, notices=())
-    boxes = re.findall(r"left:([\d.]+)%;width:([\d.]+)%", drawn)
-    assert [tuple(map(float, box)) for box in boxes] == [(0, 50), (40, 60), (0, 100), (80, 0)]
+    bars = re.findall(r'style="width:([\d.]+)%;height', drawn)
+    lines = re.findall(r"margin-left:([\d.]+)%;width:([\d.]+)%", drawn)
+    assert [float(bar) for bar in bars] == [50, 100]
+    assert [tuple(map(float, line)) for line in lines] == [(40, 60), (80, 0)]
+
+
+def test_nothing_is_drawn_in_a_style_that_an_untrusted_notebook_loses() -> None:
+    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100, notices=())
+    assert not re.search("position|currentColor|var\\(", drawn)
 
 
 def test_a_single_cell_takes_the_place_of_the_bar() -> None:
