@@ -26,16 +26,16 @@ export function standIn(holder: HTMLElement): void {
 
   function draw(): void {
     clearInterval(timer);
-    const [error, ...others] = places() ?? [];
-    // Says that there is no model, in the place that the view would have.
-    if (error && others.length === 0) error.style.display = "none";
+    // A bar that told how far reading was may be there before the view.
+    const error = hasNone(places()) && places()?.at(-1);
+    if (error) error.style.display = "none";
     plain.querySelector(".tfprof-hint")?.remove();
     frame.title = "tfprof: all views";
     frame.setAttribute("sandbox", "allow-scripts allow-downloads");
-    // A page follows the theme of what it is in.
-    const scheme = holder.ownerDocument.body.dataset.jpThemeLight === "false" ? "dark" : "light";
-    frame.style.cssText = `width:100%;height:${holder.dataset.heightPx}px;border:0;color-scheme:${scheme}`;
-    frame.srcdoc = holder.dataset.page ?? "";
+    frame.style.cssText = `width:100%;height:${holder.dataset.heightPx}px;border:0`;
+    const isLight = holder.ownerDocument.body.dataset.jpThemeLight;
+    const page = holder.dataset.page ?? "";
+    frame.srcdoc = isLight ? page.replace("<body", `<body data-jp-theme-light="${isLight}"`) : page;
     holder.removeAttribute("data-page");
     plain.after(frame);
   }

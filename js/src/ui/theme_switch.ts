@@ -1,12 +1,13 @@
-/** An exported page -> a button on top of it that changes its theme, which follows the system until then. */
+/** An exported page -> a button on top of it that changes its theme: until then what it was given, or that of the system. */
 
 import { h } from "./dom";
+import { isDarkTheme } from "./theme";
 
 /** Sets the attribute that JupyterLab sets as well, and that views watch. */
 export function addThemeSwitch(page: Document): void {
   const { body, documentElement } = page;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  let chosen: boolean | null = null;
+  let chosen = body.dataset.jpThemeLight ? isDarkTheme(page) : null;
   const toggle = h("button", { type: "button", class: "tfp-theme-switch" });
   const line = h("div.tfp", toggle);
   const apply = () => {

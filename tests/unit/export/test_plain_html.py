@@ -71,7 +71,7 @@ def test_it_tells_the_verdict_what_a_step_is_made_of_and_the_top_of_the_tables(p
     made_of = made_of[made_of["ms"] > 0].sort_values("ms", ascending=False)
     labels = dict(zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True))
     expected = [
-        [f"■ {labels[row['category']]}", number(row["ms"]), number(row["ratio"] * 100)]
+        [f"■ {labels[row['category']]}".replace(" ", "\xa0"), number(row["ms"]), number(row["ratio"] * 100)]
         for row in made_of.to_dict("records")
     ]
     assert [row[:3] for row in seen.rows if row[0].startswith("■")] == expected

@@ -24,7 +24,7 @@ from .part import Part
 from .subject import Room, Subject
 from .tables import breakdown, kernels, ops, report_tables
 
-ROOM = Room(rows=5, advice=3, name=48, sentence=300, code=0, sentences=3)
+ROOM = Room(rows=5, advice=3, name=40, sentence=300, code=0, sentences=3)
 """Of what a reader sees before there are views."""
 _LEFT_OUT = {"standard deviation (ms)", "type", "mean self time (us)", "mean (us)", "launched by"}
 """Columns of a report for which a narrow page has no room."""
@@ -113,8 +113,10 @@ def _step_bar(results: AnyResults) -> str:
         f'<div style="width:{ratio:.2%};height:20px;background-color:{COLORS[name]}"></div>'
         for name, ratio in zip(names, shown["ratio"], strict=True)
     )
-    labels = dict(zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True))
-    swatches = (f'<span style="color:{COLORS[name]}">&#9632;</span> {escape(labels[name])}' for name in names)
+    labels = {
+        name: escape(label).replace(" ", "&nbsp;") for name, label in zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True)
+    }
+    swatches = (f'<span style="color:{COLORS[name]}">&#9632;</span>&nbsp;{labels[name]}' for name in names)
     rows = [[swatch, *map(_text, row[1:])] for swatch, row in zip(swatches, part.rows, strict=True)]
     return (
         '<div style="display:flex;width:100%;height:20px;overflow:hidden;border-radius:3px;margin:10px 0 4px 0">'
