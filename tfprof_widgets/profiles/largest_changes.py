@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
 
     from ..analysis.comparison.run_diff import RunDiff
     from ..export.report.part import Part, Row
+
+    Cell = str | Callable[[Row], str]
+    """A column, or what writes it."""
 
 _MOST_SHOWN = 5
 _MOST_CHARS = 60
@@ -29,20 +33,24 @@ def changes_text(runs: RunDiff) -> Iterator[str]:
 
 
 def changes_parts(runs: RunDiff) -> Iterator[Part]:
-    """The same as tables."""
+    """What a step of both is made of, and the same changes, as tables."""
     from ..export.report.part import part_of
     from ..export.report.plain_html import ROOM
 
-    unit = _unit(runs)
+    unit, made_of = _unit(runs), runs.categories
+    times: dict[str, Cell] = {
+        "change": lambda row: str(row["state"]),
+        f"a ({unit})": "a_ms",
+        f"b ({unit})": "b_ms",
+        f"b - a ({unit})": lambda row: f"{row['change_ms']:+.3g}",
+    }
+    shown = made_of[(made_of["a_ms"] > 0) | (made_of["b_ms"] > 0)]
+    columns: dict[str, Cell] = {"category": lambda row: str(row["category"]).replace("_", " "), **times}
+    room = replace(ROOM, rows=len(made_of))
+    yield from part_of("What a step is made of", "diff.categories", shown, columns, room=room)
     for title, frame, label, n_rows in _changed(runs):
-        columns: dict[str, str | Callable[[Row], str]] = {
-            title.removesuffix("s"): label,
-            "change": lambda row: str(row["state"]),
-            f"a ({unit})": "a_ms",
-            f"b ({unit})": "b_ms",
-            f"b - a ({unit})": lambda row: f"{row['change_ms']:+.3g}",
-        }
         heading = f"Changes of {title}, beyond noise first"
+        columns = {title.removesuffix("s"): label, **times}
         yield from part_of(heading, f"diff.{title}", frame, columns, room=ROOM, n_rows=n_rows)
 
 

@@ -35,6 +35,7 @@ class Seen(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.rows: list[list[str]] = []
         self.text = ""
+        self._is_in_cell = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -43,11 +44,15 @@ class Seen(HTMLParser):
             self.rows.append([])
         elif tag == "td":
             self.rows[-1].append("")
+            self._is_in_cell = True
 
     def handle_data(self, data: str) -> None:
         self.text += data
-        if self.rows and self.rows[-1]:
+        if self._is_in_cell:
             self.rows[-1][-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_in_cell &= tag != "td"
 
     @property
     def widths(self) -> list[str]:
@@ -135,6 +140,18 @@ def test_of_a_program_that_ran_out_of_memory_it_tells_what_to_do(capture_of: Cal
     assert prof.memory_failure is not None
     assert prof.overview.verdict in seen.text
     assert prof.memory_failure.actions[0].words in seen.text
+
+
+def test_a_comparison_of_steps_tells_what_they_are_made_of(
+    prof: tfprof.Profile, capture_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfprof_widgets.profiles.display.kernel_shell", object)
+    diff = tfprof.diff(prof, tfprof.load(capture_of("keras_fit")))
+    seen = Seen(diff._repr_mimebundle_()["text/html"])
+    for row in diff.categories.to_dict("records"):
+        times = [number(row["a_ms"]), number(row["b_ms"]), f"{row['change_ms']:+.3g}"]
+        told = [row["category"].replace("_", " "), row["state"], *times]
+        assert (told in seen.rows) == (row["a_ms"] > 0 or row["b_ms"] > 0)
 
 
 def test_a_comparison_tells_its_verdict_and_changes(
