@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
 from ..base.compute_units import UNIT_TEXTS, on_tensor_cores
-from ..base.matching import dense_codes, sum_by
+from ..base.matching import dense_codes, first_of, sum_by
 from ..base.op_names import parse_op_names
 from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_NS
@@ -95,7 +95,7 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares,
 
     launch = _distinct(launches)[launch_of.reshape(-1)]
     code, n = dense_codes(trace.name_id[rows], launch, ops.number, unit, is_eligible.astype(np.int8))
-    _, first = np.unique(code, return_index=True)
+    first = first_of(code, n)
     kinds = KernelKinds(
         name=tuple(trace.strings[i] for i in trace.name_id[rows[first]].tolist()),
         op_name=tuple(ops.name[i] for i in ops.number[first].tolist()),

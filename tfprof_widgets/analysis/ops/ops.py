@@ -238,9 +238,7 @@ def _idle_frame(rows: list[tuple[object, ...]]) -> pd.DataFrame:
 
 
 def _finish(frame: pd.DataFrame) -> pd.DataFrame:
-    frame = frame.sort_values(["device", "self_ps", "name"], ascending=[True, False, True], kind="stable").reset_index(
-        drop=True
-    )
+    frame = frame.iloc[_order(frame)].reset_index(drop=True)
     count = frame["occurrences"].where(frame["occurrences"] > 0, 1)
     executed = frame["occurrences"] > 0
     frame["total_time_us"] = frame["total_ps"] / PS_PER_US
@@ -248,6 +246,21 @@ def _finish(frame: pd.DataFrame) -> pd.DataFrame:
     frame["total_self_time_us"] = frame["self_ps"] / PS_PER_US
     frame["avg_self_time_us"] = (frame["total_self_time_us"] / count).where(executed, 0.0)
     return ranked(frame)[list(OPS_COLUMNS)]
+
+
+def _order(frame: pd.DataFrame) -> Int64:
+    """Rows by device, then self time falling, then name."""
+    side = (frame["device"] == "Host").to_numpy(np.int64)
+    own_ps = frame["self_ps"].to_numpy(np.int64)
+    order = np.lexsort((-own_ps, side))
+    is_same = (np.diff(side[order]) == 0) & (np.diff(own_ps[order]) == 0)
+    tied = order[np.append(is_same, False) | np.append(False, is_same)[: len(order)]]
+    rank = np.zeros(len(frame), np.int64)
+    by_name = sorted(
+        range(len(tied)), key=frame["name"].to_numpy()[tied].tolist().__getitem__
+    )  # few, but for times of 0
+    rank[tied[by_name]] = np.arange(len(tied))
+    return np.lexsort((rank, -own_ps, side))
 
 
 def ranked(frame: pd.DataFrame) -> pd.DataFrame:

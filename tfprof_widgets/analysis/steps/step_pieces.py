@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Int64, UInt8
-from ..base.matching import moments_of
+from ..base.matching import moments_of, sum_by
 
 _N_TYPES = 24
 
@@ -27,9 +27,8 @@ class Pieces:
 
     def total_ps(self, n_steps: int) -> Int64:
         """Time of each step in each type, shape (n_steps, number of types)."""
-        total = np.zeros((n_steps, _N_TYPES), np.int64)
-        np.add.at(total, (self.step, self.span_type), self.end_ps - self.start_ps)
-        return total
+        total = sum_by(self.step * _N_TYPES + self.span_type, self.end_ps - self.start_ps, n_steps * _N_TYPES)
+        return total.reshape(n_steps, _N_TYPES)
 
 
 def resolve(
@@ -53,7 +52,7 @@ def resolve(
     owner = np.concatenate([step, step, every, every])
     bit = np.left_shift(1, kind)
     change = np.concatenate([bit, -bit, np.zeros(2 * len(every), np.int64)])
-    order = np.lexsort((at, owner))
+    order = np.argsort(moments_of((owner, at))[0])  # what changes at one moment may do so in any order
     at, owner, present = at[order], owner[order], np.cumsum(change[order])
     inside = (owner[1:] == owner[:-1]) & (at[1:] > at[:-1])
     _, n_bits = np.frexp(present[:-1][inside])
