@@ -82,11 +82,13 @@ def moments_of(*moments: tuple[Int64, Int64]) -> list[Int64]:
     low, high, owners = min(end[0] for end in ends), max(end[1] for end in ends), max(end[2] for end in ends)
     width = high - low + 1
     if (owners + 1) * width < 2**63:
-        return [owner * np.int64(width) + (time - low) for owner, time in moments]
+        return [owner.astype(np.int64, copy=False) * width + (time - low) for owner, time in moments]
     # Too far apart for one number: the rank of each time has room, but takes sorting.
     times, rank = np.unique(np.concatenate([time for _, time in moments]), return_inverse=True)
     ranks = np.split(rank.reshape(-1), np.cumsum([len(time) for _, time in moments])[:-1])
-    return [owner * len(times) + one for (owner, _), one in zip(moments, ranks, strict=True)]
+    return [
+        owner.astype(np.int64, copy=False) * len(times) + one for (owner, _), one in zip(moments, ranks, strict=True)
+    ]
 
 
 def children_of(parent: Int64) -> tuple[Int64, Int64]:
