@@ -46,14 +46,17 @@ def resolve(
     """
     start, end = np.maximum(start_ps, step_start_ps[step]), np.minimum(end_ps, step_end_ps[step])
     kept = start < end
-    step, start, end, kind = _unite(step[kept], start[kept], end[kept], span_type[kept].astype(np.int64))
-    every = np.arange(len(step_start_ps))
-    at = np.concatenate([start, end, step_start_ps, step_end_ps])
+    step, kind = step[kept], span_type[kept].astype(np.int64)
+    since = step_start_ps[step]  # times within a step leave room for many steps in one number
+    step, start, end, kind = _unite(step, start[kept] - since, end[kept] - since, kind)
+    every, none = np.arange(len(step_start_ps)), np.zeros(len(step_start_ps), np.int64)
+    at = np.concatenate([start, end, none, step_end_ps - step_start_ps])
     owner = np.concatenate([step, step, every, every])
     bit = np.left_shift(1, kind)
-    change = np.concatenate([bit, -bit, np.zeros(2 * len(every), np.int64)])
+    change = np.concatenate([bit, -bit, none, none])
     order = np.argsort(moments_of((owner, at))[0])  # what changes at one moment may do so in any order
     at, owner, present = at[order], owner[order], np.cumsum(change[order])
+    at += step_start_ps[owner]
     inside = (owner[1:] == owner[:-1]) & (at[1:] > at[:-1])
     _, n_bits = np.frexp(present[:-1][inside])
     winner = np.maximum(n_bits - 1, 0).astype(np.uint8)
@@ -66,7 +69,7 @@ def _unite(step: Int64, start: Int64, end: Int64, kind: Int64) -> tuple[Int64, I
         return step, start, end, kind
     key = step * _N_TYPES + kind
     begin, stop = moments_of((key, start), (key, end))
-    order = np.argsort(begin, kind="stable")
+    order = np.argsort(begin)
     reach = np.maximum.accumulate(stop[order])
     first = np.flatnonzero(np.append(True, begin[order][1:] > reach[:-1]))
     rows = order[first]
