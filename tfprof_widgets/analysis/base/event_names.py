@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.trace import Bool, Int64, Trace
-from .op_names import OpNames, parse_op_names
+from .op_names import OpCategory, OpNames, parse_op_names
 
+_NUMBERS = re.compile(r"(?:_[0-9]+)+\Z")
 _Values = Sequence[Any] | npt.NDArray[Any]
 _Result = TypeVar("_Result")
 
@@ -75,11 +76,11 @@ def _stems(trace: Trace) -> tuple[list[str], Int64]:
 
 def _stem(name: str) -> str:
     """The name up to its last numbers, with the underscore, by which patterns know the end of a word."""
-    stem, (head, _, number) = name, name.rpartition("_")
-    while head and number.isdigit():
-        stem = head
-        head, _, number = head.rpartition("_")
-    return name[: len(stem) + 1]
+    if not name[-1:].isdigit():
+        return name
+    word = name.rstrip("_0123456789")
+    numbers = _NUMBERS.search(name, len(word))
+    return name[: numbers.start() + 1] if word and numbers else name
 
 
 def by_op_name(
@@ -108,20 +109,20 @@ def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dty
 def _ends(trace: Trace) -> tuple[Int64, Int64]:
     """The first of the names of events with each pair of ends, as a row of `trace.used_names`, and for each string which pair;
     one more for those that name no event."""
-    numbers: dict[tuple[str, int], int] = {}
-    names = [_end(trace.strings[i]) for i in trace.used_names.tolist()]
-    keys = zip(names, parsed_names(trace).category.tolist(), strict=True)
-    of_used = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    number = np.full(max(len(trace.strings), 1), len(numbers), np.int64)
+    stems, of_string = _stems(trace)
+    numbers: dict[str, int] = {}
+    end = np.array([numbers.setdefault(_end(stem), len(numbers)) for stem in stems], np.int64)
+    key = end[of_string[trace.used_names]] * len(OpCategory) + parsed_names(trace).category
+    _, first, of_used = np.unique(key, return_index=True, return_inverse=True)
+    number = np.full(max(len(trace.strings), 1), len(first), np.int64)
     number[trace.used_names] = of_used
-    return np.unique(of_used, return_index=True)[1], number
+    return first, number
 
 
-def _end(name: str) -> str:
-    """The name without what is between its first slash and its last colon, and without the numbers at its end."""
-    slash, colon = name.find("/") + 1, name.rfind(":")
-    short = name[:slash] + name[colon:] if 0 < slash <= colon else name
-    return _stem(short) if short[-1:].isdigit() else short
+def _end(stem: str) -> str:
+    """A name without what is between its first slash and its last colon."""
+    slash, colon = stem.find("/") + 1, stem.rfind(":")
+    return stem[:slash] + stem[colon:] if 0 < slash <= colon else stem
 
 
 @once
