@@ -6,6 +6,9 @@ import random
 
 import pytest
 
+from tests.builders import number, tagged
+from tfprof_widgets.formats.wire.content import BytesContent
+from tfprof_widgets.formats.wire.framing import FramingError, fields
 from tfprof_widgets.formats.xspace import event_framing
 from tfprof_widgets.formats.xspace.event_framing import follow_events
 
@@ -85,3 +88,22 @@ def test_events_of_many_names_are_followed_at_many_places_too(low: int, monkeypa
     assert found is not None
     assert len(found[0]) == len(events)
     assert len(rounds) < len(events) / 100
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 127, 128, 300, 16_383, 16_384, 70_000])
+def test_fields_of_a_tag_come_as_one_where_they_stand_in_a_row(n_bytes: int) -> None:
+    row = b"".join(tagged(4, b"x" * n) for n in (3, n_bytes, 0, 5))
+    content = tagged(2, b"name") + row + tagged(5, b"stat") + tagged(4, b"") + number(1, 7)
+    alone = list(fields(BytesContent(content), 0, len(content)))
+    as_rows = list(fields(BytesContent(content), 0, len(content), rows_of=0x22))
+    assert [start for _, _, start, _, _ in alone if start not in {one[2] for one in as_rows}]
+    assert b"".join(content[start:last] for _, _, start, _, last in as_rows) == content
+    assert {start for _, _, start, _, _ in as_rows} <= {start for _, _, start, _, _ in alone}
+    if n_bytes < 2**14:
+        assert [key for key, *_ in as_rows] == [2, 4, 5, 4, 1]
+
+
+def test_a_row_of_fields_that_ends_behind_its_message_is_told() -> None:
+    content = tagged(4, b"abc") * 20
+    with pytest.raises(FramingError, match="truncated"):
+        list(fields(BytesContent(content), 0, len(content) - 1, rows_of=0x22))

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from .event_graph import launch_links, nearest_marked
-from .event_names import by_name, once
+from .event_names import by_ends, once
 from .op_names import COMPILATION
 
 
@@ -64,5 +64,5 @@ def tried_kernels(trace: Trace, launches: Launches) -> Int64:
     """Events of devices that a compiler enqueued while it compiled, ascending: to choose the quickest, not to run an op."""
     if not len(launches):
         return launches.event
-    compiles = by_name(trace, lambda names: [COMPILATION.match(name) is not None for name in names], np.bool_)
+    compiles = by_ends(trace, lambda names, _: [COMPILATION.match(name) is not None for name in names], np.bool_)
     return launches.event[launches.inside(trace, np.asarray(compiles[trace.name_id])) >= 0]

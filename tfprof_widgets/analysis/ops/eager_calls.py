@@ -12,7 +12,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name
+from ..base.event_names import by_ends, by_name
 from ..base.launches import Launches
 from ..steps.step_spans import on_host
 
@@ -50,7 +50,7 @@ def eager_launches(trace: Trace, calls: Int64, launches: Launches) -> Launches:
     """
     if not len(calls) or not len(launches):
         return Launches(launches.event[:0], launches.call[:0])
-    is_any = by_name(trace, lambda names: [name.startswith(_ANY_CALL) for name in names], np.bool_)[trace.name_id]
+    is_any = by_ends(trace, lambda names, _: [name.startswith(_ANY_CALL) for name in names], np.bool_)[trace.name_id]
     around = launches.inside(trace, np.asarray(is_any))
     kept = np.isin(around, calls)
     return Launches(launches.event[kept], around[kept])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace, UInt8
-from ..base.event_names import by_ends, by_name, once
+from ..base.event_names import by_ends, once
 from ..base.matching import match_in_time
 from ..base.op_names import OpCategory, OpNames
 
@@ -81,7 +81,7 @@ def find_exchanges(trace: Trace) -> Exchanges:
 
 def _sends(trace: Trace) -> Int64:
     """The events of ops that send a tensor, to other tasks or within this one."""
-    is_send = by_name(trace, lambda names: [name.endswith(":_Send") for name in names], np.bool_)
+    is_send = by_ends(trace, lambda names, _: [name.endswith(":_Send") for name in names], np.bool_)
     return np.flatnonzero(is_send[trace.name_id])
 
 

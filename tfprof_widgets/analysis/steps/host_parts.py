@@ -11,7 +11,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Trace, UInt8
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_ends, by_name
+from ..base.event_names import by_ends
 from ..base.op_names import OpCategory, OpNames
 from .categories import Part
 from .launch_pieces import launches_below
@@ -74,7 +74,7 @@ def _part(name: str, category: int) -> int:
 
 def _eager_kernels(trace: Trace) -> Bool:
     """For each event whether it runs the kernel of an eager call of an op, not of a function."""
-    name = by_name(trace, lambda names: [one.startswith("KernelAndDevice") for one in names], np.bool_)
+    name = by_ends(trace, lambda names, _: [one.startswith("KernelAndDevice") for one in names], np.bool_)
     runs = name[trace.name_id]
     if not runs.any():
         return np.zeros(trace.n_events, np.bool_)

@@ -13,7 +13,7 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace, UInt8
 from ..base.compute_units import in_16_bits
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_ends, by_name
+from ..base.event_names import by_ends
 from ..base.grouping import Grouping
 from ..base.matching import same_key
 from ..base.op_names import COMPILATION, OpCategory, OpNames
@@ -96,8 +96,8 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     types[sends_to_other_tasks(trace)] = SpanType.COLLECTIVES
     with_device = sessions_with_device(trace)
     if with_device.any():
-        is_process = by_name(
-            trace, lambda names: [n.lower().startswith("executorstate::process") for n in names], np.bool_, among=host
+        is_process = by_ends(
+            trace, lambda names, _: [n.lower().startswith("executorstate::process") for n in names], np.bool_
         )
         has_correlation = trace.has_stat("correlation_id")
         launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
@@ -179,9 +179,7 @@ def _is_named_marker(trace: Trace) -> Bool:
     """Names that mark a step by convention. A `tf.function` called `train_step` is one of them, here as in XProf: the time
     around the ops inside it counts as other, that is Python, not as host compute.
     """
-    named = by_name(
-        trace, lambda names: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_, among=on_host(trace)
-    )
+    named = by_ends(trace, lambda names, _: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
     return np.asarray(named[trace.name_id])
 
 

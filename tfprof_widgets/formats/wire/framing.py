@@ -44,8 +44,30 @@ def varint(raw: bytes, at: int) -> tuple[int, int]:
     raise FramingError(begin, "a number of more than ten bytes in {}")
 
 
-def fields(content: Content, begin: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+def row_end(raw: bytes, at: int, tag: int) -> int:
+    """Where fields of a one-byte tag and of less than 16 kB end that stand in a row from `at` on, all of them within `raw`."""
+    n = len(raw) - 3
+    while at < n and raw[at] == tag:
+        after, length = at + 2, raw[at + 1]
+        if length >= 0x80:
+            if raw[after] >= 0x80:
+                break
+            length += (raw[after] - 1) << 7
+            after += 1
+        if after + length > n + 3:
+            break
+        at = after + length
+    return at
+
+
+def fields(content: Content, begin: int, end: int, *, rows_of: int = 0) -> Iterator[tuple[int, int, int, int, int]]:
     """Number and wire type of each field of a message, where it starts, and where its content begins and ends.
+
+    Args:
+        content: where the message is.
+        begin: of the message.
+        end: of the message.
+        rows_of: the tag of fields that may come as one for several that stand in a row, as nobody asks for the content of each.
 
     Raises:
         FramingError: a field is none, or ends behind the message.
@@ -73,6 +95,8 @@ def fields(content: Content, begin: int, end: int) -> Iterator[tuple[int, int, i
             if last > end:
                 needs = f"a field that starts at byte {at} needs {last - end} bytes more"
                 raise FramingError(end - base, f"{{}} is truncated: {needs}")
+            if key == rows_of:
+                last = max(last, base + row_end(window, at - base, rows_of))
             yield number, wire_type, at, first, last
             at = last
     except FramingError as error:

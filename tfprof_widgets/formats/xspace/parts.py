@@ -22,6 +22,8 @@ _FIRST_FIELD = 0x08
 """How an event begins: with its metadata id."""
 _RUN_UP_FIELDS = 32
 _N_TRIES = 8
+_EVENT_METADATA = 0x22
+"""The tag of an entry of a plane's table of event metadata."""
 _PLANES, _LINES, _EVENTS = 1, 3, 4
 """Numbers of the fields."""
 
@@ -181,7 +183,7 @@ def _split(content: Content, begin: int, end: int, number: int) -> tuple[bytes, 
     """The fields of a message that are not messages of this number, joined, and the ranges of those that are."""
     others: list[tuple[int, int]] = []
     wanted = []
-    for field_number, wire_type, start, first, last in fields(content, begin, end):
+    for field_number, wire_type, start, first, last in fields(content, begin, end, rows_of=_EVENT_METADATA):
         if field_number == number and wire_type == BYTES:
             wanted.append((first, last))
         elif others and others[-1][1] == start:
