@@ -4,7 +4,8 @@ Of each capture the best of some rounds, each in a process of its own, as in `me
 threads (what else runs on the machine adds less to it than to the clock's), the clock's time in all, and the peak of memory
 above what imports take; each divided by the number of events. Except for the events themselves, what is done in all is the
 same on both sides (`make_foreign.py`), so that a quantity without a cost of its own has a ratio of 1; below 1, its fixed
-costs are spread over more events.
+costs are spread over more events. What has a cost of its own, as names do, is told what each one more costs, which is not
+to grow either.
 """
 
 from __future__ import annotations
@@ -18,16 +19,36 @@ from typing import Any
 
 import bench_load
 import captures
-from make_foreign import KINDS
 from table import bytes_text, count_text, three_digits
 
 EVENTS = (10_000, 100_000, 1_000_000, 10_000_000)
-GROWN = ("pipelines", "tiny_steps", "python_stacks", "op_names", "hlo_instructions", "kernels", "lines")
-"""The kinds whose size is measured beside a tenth of it."""
+GROWN = {
+    "pipelines": (17, 174),
+    "tiny_steps": (500, 5_000),
+    "python_stacks": (50, 500),
+    "op_names": (1_000, 10_000, 100_000),
+    "hlo_instructions": (5_000, 50_000),
+    "kernels": (3_000, 30_000, 300_000),
+    "lines": (100, 1_000),
+}
+"""The sizes of each kind, each ten times another."""
 TITLES = {"tiny_steps": "steps", "python_stacks": "nested frames", "lines": "threads", "op_names": "op names"}
-HEAD = ["quantity", "size", "events", "load", "tables", "payload", "all three", "on the clock", "memory"]
+HEAD = [
+    "quantity",
+    "size",
+    "events",
+    "load",
+    "tables",
+    "payload",
+    "all three",
+    "each one more",
+    "on the clock",
+    "memory",
+]
 _N_SMALL = 200_000
 """Of captures of fewer events the best of several rounds counts: they are over in a moment."""
+_NOISE = 1.2
+"""Times do not differ by less than this from one run to the next."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +77,7 @@ def table(*, n_rounds: int = 1, most_events: int = EVENTS[-1]) -> list[list[str]
     """Header and a row a capture; in brackets how many times as much as that of the capture above it."""
     rows = [HEAD]
     for title, sizes in _quantities(most_events):
-        before: Cost | None = None
+        before: tuple[int, Cost] | None = None
         for size, capture in sizes.items():
             print(f"{title}, {size:,} ...", file=sys.stderr, flush=True)
             try:
@@ -64,19 +85,18 @@ def table(*, n_rounds: int = 1, most_events: int = EVENTS[-1]) -> list[list[str]
             except (RuntimeError, FileNotFoundError) as error:
                 print(f"{title}, {size:,}: {error}", file=sys.stderr)
                 continue
-            rows.append([title, count_text(size), count_text(cost.n_events), *_cells(cost, before)])
-            before = cost
+            cells = _cells(cost, before[1] if before else None)
+            cells.insert(-2, _one_more(size, cost, *before) if before and title != "events" else "")
+            rows.append([title, count_text(size), count_text(cost.n_events), *cells])
+            before = size, cost
     return rows
 
 
 def _quantities(most_events: int) -> Iterator[tuple[str, dict[int, Callable[[], Path]]]]:
     yield "events", {n: partial(_capture_of, n) for n in EVENTS if n <= most_events}
-    for kind in GROWN:
-        sizes = KINDS[kind][1] // 10, KINDS[kind][1]
-        yield (
-            TITLES.get(kind, kind.replace("_", " ")),
-            {size: partial(captures.foreign_capture, kind, size) for size in sizes},
-        )
+    for kind, sizes in GROWN.items():
+        made = {size: partial(captures.foreign_capture, kind, size) for size in sizes}
+        yield TITLES.get(kind, kind.replace("_", " ")), made
 
 
 def _capture_of(n_events: int) -> Path:
@@ -113,3 +133,10 @@ def _cells(cost: Cost, before: Cost | None) -> list[str]:
         word(value) + (f" ({value / was:.2g})" if was else "")
         for word, value, was in zip(words, cost.figures, old, strict=True)
     ]
+
+
+def _one_more(size: int, cost: Cost, size_before: int, before: Cost) -> str:
+    """What one more of a quantity costs, where events are as many; nothing to tell where it costs less than noise."""
+    if abs(cost.n_events - before.n_events) > 0.05 * cost.n_events or cost.all_us < _NOISE * before.all_us:
+        return ""
+    return f"{three_digits((cost.all_us - before.all_us) * cost.n_events / (size - size_before))} us"
