@@ -16,7 +16,7 @@ from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, StatKind, Trace
 from .event_names import by_op_name, once
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
-from .matching import same_key
+from .matching import distinct, same_key
 from .op_names import OpCategory, OpNames
 
 Integers = TypeVar("Integers", Int32, Int64)
@@ -67,7 +67,7 @@ def _spread(label: Int32, seeds: Int64, source: Int64, target: Int64, *, nearest
     """Carry labels along edges until nothing changes. One round is one hop between threads; each edge is used a few times."""
     order = np.argsort(source, kind="stable")
     source, target = source[order], target[order]
-    front = _distinct(seeds)  # ascending, so that the search stays in cache
+    front = distinct(seeds)  # ascending, so that the search stays in cache
     while len(front):
         low = np.searchsorted(source, front)
         count = np.searchsorted(source, front, side="right") - low
@@ -77,14 +77,7 @@ def _spread(label: Int32, seeds: Int64, source: Int64, target: Int64, *, nearest
         # Written in falling order of the label, so that of several the smallest stays.
         falling = np.argsort(-new, kind="stable")
         label[reached[falling]] = new[falling]
-        front = _distinct(reached)
-
-
-def _distinct(values: Int64) -> Int64:
-    """The values once each, ascending: `np.unique` hashes them first, which takes several times as long."""
-    ordered = np.sort(values)
-    distinct: Int64 = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
-    return distinct
+        front = distinct(reached)
 
 
 def nearest_marked(up: Integers, marked: Bool) -> Integers:
@@ -203,7 +196,7 @@ def _fetch_links(trace: Trace) -> list[tuple[Int64, Int64]]:
 def launch_links(trace: Trace) -> tuple[Int64, Int64]:
     """Kernel launches to the kernels they enqueue, by `correlation_id`; of equal keys the last launch wins."""
     on_device = np.array([plane.is_device for plane in trace.planes], np.bool_)
-    rows = _distinct(trace.keyed_stats("correlation_id").event)
+    rows = distinct(trace.keyed_stats("correlation_id").event)
     rows = rows[~_recognised(trace)[trace.name_id[rows]]] if len(rows) else rows
     device = on_device[trace.plane_id[rows]]
     launch, kernel = rows[~device], rows[device]

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from ...errors import TfProfError
-from ...trace.trace import Int32, Int64
+from ...trace.trace import Bool, Int32, Int64
 from ..base.framework_names import framework_op
-from ..base.matching import sum_by
+from ..base.matching import dense_codes, first_of, sum_by
 from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
 from ..xla.hlo_graph import HloGraph, HloGraphs
-from ..xla.hlo_text import expression
+from ..xla.hlo_text import expressions
 from ..xla.hlo_units import HloUnits
 from .op_occurrences import Occurrences
 from .op_shares import OpShares
@@ -122,38 +122,55 @@ def hlo_op_graph(hlo_ops: HloOps, units: HloUnits, name: str) -> HloGraph:
 
 def _told(units: HloUnits) -> pd.DataFrame:
     """What is told of each HLO op."""
-    names = [_framework_op(units, row) for row in range(len(units))]  # bounded by the size of the programs
+    op_name, op_type = _framework_ops(units)
     return pd.DataFrame(
         {
             "program_id": units.program_id,
             "module": text_column(units.module),
             "category": text_column(units.category),
             "name": text_column(units.name),
-            "expression": text_column(_expression(units, row) for row in range(len(units))),
-            "op_name": text_column(name for name, _ in names),
-            "op_type": text_column(kind for _, kind in names),
+            "expression": text_column(_expressions(units)),
+            "op_name": text_column(op_name),
+            "op_type": text_column(op_type),
             "device": text_column(np.where(units.is_device, "Device", "Host").tolist()),
-            "source": text_column(_source(units, row) for row in range(len(units))),
+            "source": text_column(_sources(units)),
         }
     )
 
 
-def _framework_op(units: HloUnits, row: int) -> tuple[str, str]:
-    instruction = int(units.instruction[row])
-    if instruction >= 0 and units.modules.op_name[instruction]:
-        return framework_op(units.modules.op_name[instruction], units.modules.op_type[instruction])
-    if units.provenance[row]:
-        return framework_op(*units.provenance[row].rpartition(":")[::2])
-    return "", ""
+def _framework_ops(units: HloUnits) -> tuple[list[str], list[str]]:
+    """Name and type of the framework op in each instruction's metadata, else of the one that its event names."""
+    modules = units.modules
+    known = np.flatnonzero(units.instruction >= 0)
+    known = known[~modules.op_name.is_in(("",))[units.instruction[known]]]
+    instruction = units.instruction[known]
+    code, n = dense_codes(modules.op_name.code[instruction], modules.op_type.code[instruction])
+    distinct = instruction[first_of(code, n)].tolist()
+    found = [framework_op(modules.op_name[row], modules.op_type[row]) for row in distinct] + [("", "")]
+    of_unit = np.full(len(units), n, np.int64)
+    of_unit[known] = code
+    for unit in np.flatnonzero((of_unit == n) & _is_told(units.provenance)).tolist():  # of TPUs
+        of_unit[unit] = len(found)
+        found.append(framework_op(*units.provenance[unit].rpartition(":")[::2]))
+    at = of_unit.tolist()
+    return [found[i][0] for i in at], [found[i][1] for i in at]
 
 
-def _expression(units: HloUnits, row: int) -> str:
-    instruction = int(units.instruction[row])
-    return units.expression[row] or (expression(units.modules, instruction) if instruction >= 0 else units.name[row])
+def _expressions(units: HloUnits) -> list[str]:
+    """The text of each op as its event has it, else of its instruction, else its name."""
+    texts = expressions(units.modules, np.where(_is_told(units.expression), -1, units.instruction))
+    return [told or text or name for told, text, name in zip(units.expression, texts, units.name, strict=True)]
 
 
-def _source(units: HloUnits, row: int) -> str:
-    instruction = int(units.instruction[row])
-    if units.source[row] or instruction < 0 or not units.modules.source_file[instruction]:
-        return units.source[row]
-    return f"{units.modules.source_file[instruction]}:{units.modules.source_line[instruction]}"
+def _is_told(texts: tuple[str, ...]) -> Bool:
+    return np.array([text != "" for text in texts], np.bool_)
+
+
+def _sources(units: HloUnits) -> list[str]:
+    """`file:line` of each op as its event has it, else its instruction."""
+    texts, modules = list(units.source), units.modules
+    asked = np.flatnonzero((units.instruction >= 0) & ~_is_told(units.source))
+    asked = asked[~modules.source_file.is_in(("",))[units.instruction[asked]]]
+    for unit, row in zip(asked.tolist(), units.instruction[asked].tolist(), strict=True):
+        texts[unit] = f"{modules.source_file[row]}:{modules.source_line[row]}"
+    return texts

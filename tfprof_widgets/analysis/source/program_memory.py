@@ -13,13 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...formats.hlo.buffers import live_buffers
+from ...formats.hlo.texts import Texts
 from ...trace.trace import Int32, Int64, Trace
 from ..base.framework_names import framework_op
 from ..base.table_types import text_column, typed_table
 from ..columns.registry import TABLES
 from ..layers.layers import Layers
 from ..ops.op_shares import OpShares
-from ..xla.hlo_text import expression
+from ..xla.hlo_text import expressions
 from ..xla.hlo_units import HloUnits
 from .source_lines import SourceLines
 
@@ -43,9 +44,10 @@ def compute_program_memory(
     if found.empty:
         return typed_table([], _TABLE.types)
     module_of = dict(zip(modules.program_id.tolist(), modules.module_name, strict=True))
-    names = zip(found["program_id"].tolist(), found["instruction"], strict=True)
-    rows = [modules.find(program, module_of[program], name) for program, name in names]  # bounded by the programs' size
-    ops = [framework_op(modules.op_name[row], modules.op_type[row]) if row >= 0 else ("", "") for row in rows]
+    program = found["program_id"].to_numpy(np.int64)
+    module = Texts.of([module_of[one] for one in program.tolist()])
+    rows = modules.find_all(program, module, Texts.of(found["instruction"].tolist()))
+    ops = [framework_op(modules.op_name[row], modules.op_type[row]) if row >= 0 else ("", "") for row in rows.tolist()]
     of_devices_last = np.argsort(shares.is_device, kind="stable").tolist()
     number = {shares.name[op]: op for op in of_devices_last}
     op = np.array([number.get(name, -1) if name else -1 for name, _ in ops], np.int64)
@@ -53,12 +55,12 @@ def compute_program_memory(
     table = pd.DataFrame(
         {
             "program_id": found["program_id"],
-            "module": text_column(module_of[program] for program in found["program_id"].tolist()),
+            "module": text_column(module),
             "kind": text_column(found["kind"]),
             "bytes": found["n_bytes"],
             "peak_ratio": found["n_bytes"] / whole.where(whole > 0, 1),
             "name": text_column(found["instruction"]),
-            "expression": text_column(expression(modules, row) if row >= 0 else "" for row in rows),
+            "expression": text_column(expressions(modules, rows)),
             "op_name": text_column(name for name, _ in ops),
             "op_type": text_column(kind for _, kind in ops),
             "layer": text_column(_looked_up(layers.entries["layer"], layers.op_entry, op, "")),

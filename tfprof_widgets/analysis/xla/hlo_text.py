@@ -1,8 +1,13 @@
-"""An instruction of an HLO module -> its text: `%add.1 = f32[32,8]{1,0} add(f32[32,8]{1,0} %a, f32[32,8]{1,0} %b)`."""
+"""Instructions of HLO modules -> their texts: `%add.1 = f32[32,8]{1,0} add(f32[32,8]{1,0} %a, f32[32,8]{1,0} %b)`."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...formats.hlo.modules import HloModules
+from ...trace.stat_shapes import ranges
+from ...trace.trace import Int64
+from ..base.matching import dense_codes, first_of
 
 _CALLED = {"fusion": ("calls",), "async-start": ("calls",), "while": ("body", "condition"), "conditional": ("branch",)}
 """What the computations that an instruction calls are to it."""
@@ -10,20 +15,66 @@ _MAX_OPERANDS = 50
 """A fusion may read hundreds of values; its text says how many it leaves out."""
 
 
-def expression(modules: HloModules, row: int) -> str:
-    """The text of one instruction; constants, windows and configurations are left out."""
-    operands = modules.operand[modules.operand_offsets[row] : modules.operand_offsets[row + 1]].tolist()
-    called = modules.called[modules.called_offsets[row] : modules.called_offsets[row + 1]].tolist()
-    shown = [f"{modules.shape_text[one]} %{modules.name[one]}" if one >= 0 else "?" for one in operands[:_MAX_OPERANDS]]
-    if len(operands) > _MAX_OPERANDS:
-        shown.append(f"... {_MAX_OPERANDS} of {len(operands)} operands")
-    text = f"%{modules.name[row]} = {modules.shape_text[row]} {modules.opcode[row]}({', '.join(shown)})"
-    if modules.opcode[row] == "fusion" and modules.detail[row]:
-        text += f", kind={modules.detail[row]}"
-    elif modules.detail[row]:
-        text += f', custom_call_target="{modules.detail[row]}"'
-    if called:
-        keys = _CALLED.get(modules.opcode[row], ("to_apply",))
-        names = [modules.computation_name[one] for one in called[:_MAX_OPERANDS]]
-        text += "".join(f", {keys[min(i, len(keys) - 1)]}=%{name}" for i, name in enumerate(names))
-    return text
+def expressions(modules: HloModules, rows: Int64) -> list[str]:
+    """The texts of some instructions, "" for row -1; constants, windows and configurations are left out."""
+    texts = [""] * len(rows)
+    known = np.flatnonzero(rows >= 0)
+    for at, text in zip(known.tolist(), _texts(modules, rows[known]), strict=True):
+        texts[at] = text
+    return texts
+
+
+def _texts(modules: HloModules, rows: Int64) -> list[str]:
+    parts = (
+        modules.name.at(modules.name.code[rows]),
+        modules.shape_text.at(modules.shape_text.code[rows]),
+        modules.opcode.at(modules.opcode.code[rows]),
+        _operands(modules, rows),
+        _details(modules, rows),
+        _computations(modules, rows),
+    )
+    return [
+        f"%{name} = {shape} {opcode}({operands}){detail}{called}"
+        for name, shape, opcode, operands, detail, called in zip(*parts, strict=True)
+    ]
+
+
+def _operands(modules: HloModules, rows: Int64) -> list[str]:
+    first = modules.operand_offsets[rows]
+    n = modules.operand_offsets[rows + 1] - first
+    kept = np.minimum(n, _MAX_OPERANDS)
+    operand = modules.operand[ranges(first, kept)]
+    shown = np.where(operand >= 0, 1, 0)
+    code, n_codes = dense_codes(shown, modules.shape_text.code[operand] * shown, modules.name.code[operand] * shown)
+    one_each = operand[first_of(code, n_codes)].tolist()
+    texts = [f"{modules.shape_text[one]} %{modules.name[one]}" if one >= 0 else "?" for one in one_each]
+    found = _joined(", ", [texts[i] for i in code.tolist()], kept)
+    for row in np.flatnonzero(n > _MAX_OPERANDS).tolist():
+        found[row] += f", ... {_MAX_OPERANDS} of {n[row]} operands"
+    return found
+
+
+def _details(modules: HloModules, rows: Int64) -> list[str]:
+    is_fusion = modules.opcode.is_in(("fusion",))[rows]
+    distinct = modules.detail.distinct
+    kinds = [f", kind={one}" if one else "" for one in distinct]
+    targets = [f', custom_call_target="{one}"' if one else "" for one in distinct]
+    code = modules.detail.code[rows] + np.where(is_fusion, 0, len(distinct))
+    return list(map((kinds + targets).__getitem__, code.tolist()))
+
+
+def _computations(modules: HloModules, rows: Int64) -> list[str]:
+    first = modules.called_offsets[rows]
+    n = np.minimum(modules.called_offsets[rows + 1] - first, _MAX_OPERANDS)
+    keys = [_CALLED.get(opcode, ("to_apply",)) for opcode in modules.opcode.distinct]
+    opcode = np.repeat(modules.opcode.code[rows], n).tolist()
+    edges = zip(opcode, ranges(np.zeros_like(n), n).tolist(), modules.called[ranges(first, n)].tolist(), strict=True)
+    names = modules.computation_name
+    texts = [f", {keys[code][min(i, len(keys[code]) - 1)]}=%{names[called]}" for code, i, called in edges]
+    return _joined("", texts, n)
+
+
+def _joined(between: str, texts: list[str], n: Int64) -> list[str]:
+    """The first `n[0]` texts as one, the next `n[1]`, and so on."""
+    end = np.cumsum(n)
+    return [between.join(texts[low:high]) for low, high in zip((end - n).tolist(), end.tolist(), strict=True)]

@@ -13,7 +13,7 @@ from ...formats.hlo.modules import NO_PROGRAM, HloModules, read_hlo_modules
 from ...formats.hlo.texts import Texts
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
 from ..base.launches import Launches, compute_launches, tried_kernels
-from ..base.matching import dense_codes, first_of
+from ..base.matching import dense_codes, distinct, first_of
 from ..steps.step_spans import on_host, on_stream
 from .hlo_category import categories
 from .hlo_tpu import TpuExecutions, tpu_executions
@@ -75,7 +75,7 @@ def hlo_executions(trace: Trace, launches: Launches | None = None) -> HloExecuti
 
     Differs from XProf: ops on a host count too; an op whose instruction the trace does not hold is kept.
     """
-    keyed = np.unique(trace.keyed_stats("hlo_op").event)
+    keyed = distinct(trace.keyed_stats("hlo_op").event)
     text = trace.string_stat("hlo_op")
     keyed = keyed[text[keyed] >= 0]
     host = keyed[on_host(trace)[keyed]] if len(keyed) else keyed
