@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { eventsWords, keptPart, waitingWords, windowWords } from "../src/model/time/left_out";
+import { eventsWords, waitingWords, windowWords } from "../src/model/time/left_out";
 import type { TraceMeta } from "../src/model/wire/meta";
 import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
 import { mount, type Needs } from "../src/ui/view";
@@ -152,16 +152,5 @@ describe("the events of a timeline", () => {
     expect(words({ hasKernel: false })).toBe("20 of 100 events, waiting for the kernel");
     expect(words({ problem: "closed" })).toBe("20 of 100 events, the others could not be loaded");
     expect(eventsWords({ ...state, isOffline: true }).why).toContain('embed="full"');
-  });
-});
-
-describe("the part of a range that a capped page holds", () => {
-  it("is what lies in its window; the range where it lies elsewhere or nothing is capped", () => {
-    const window = { t0: 10, t1: 20 };
-    expect(keptPart([0, 100], window)).toEqual([10, 20]);
-    expect(keptPart([12, 15], window)).toEqual([12, 15]);
-    expect(keptPart([15, 30], window)).toEqual([15, 20]);
-    expect(keptPart([30, 40], window)).toEqual([30, 40]);
-    expect(keptPart([0, 100], null)).toEqual([0, 100]);
   });
 });

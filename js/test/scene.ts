@@ -52,7 +52,6 @@ function newScene(options: SceneOptions): Pack {
   }
   const memory = isCpu ? table({}) : allocations(meta, pack.tables.steps);
   meta.allocators = isCpu ? [] : ["GPU_0_bfc"];
-  meta.n_memory = memory.n;
   meta.memory_remedy = isCpu
     ? 'Only a variable makes it report.\nimport os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
     : null;

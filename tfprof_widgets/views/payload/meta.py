@@ -59,7 +59,6 @@ def meta_of(results: AnyResults, positions: Positions, *, title: str, notices: S
         "n_ops": len(results.op_shares),
         "categories": list(STEP_CATEGORIES),
         "sessions": [dataclasses.asdict(session) for session in trace.sessions],
-        "n_memory": len(results.memory.snapshots.event) if isinstance(results, Results) else 0,
         "n_allocators": len(results.memory.allocators),
         "memory_remedy": results.memory.remedy,
         "memory_failure": memory_failure_meta(results.memory_failure),

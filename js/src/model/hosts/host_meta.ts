@@ -24,7 +24,6 @@ export function hostMeta(tables: HostTables): TraceMeta {
     memory_summary: () =>
       own(meta.memory_summary, tables.allocatorRows()).map((row) => ({ ...row, allocator: bare(row.allocator) })),
     memory_failure: () => hostFailure(meta.memory_failure, prefix),
-    n_memory: () => tables.table("memory")?.n ?? 0,
     input: () => meta.input && { ...meta.input, verdict: allHosts(meta.input.verdict) },
     idle_ps: () => hostIdle(tables),
   };

@@ -83,9 +83,3 @@ export function eventsWords(
   }
   return { count, state: `, loading ${Math.floor((100 * nLoaded) / Math.max(1, n))} %`, why: others };
 }
-
-/** The part of a range of which a capped page holds everything; the range where there is none, or where nothing is capped. */
-export function keptPart(range: readonly [number, number], window: Span | null): readonly [number, number] {
-  if (window === null || range[1] <= window.t0 || range[0] >= window.t1) return range;
-  return [Math.max(range[0], window.t0), Math.min(range[1], window.t1)];
-}

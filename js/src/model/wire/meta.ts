@@ -280,7 +280,6 @@ export interface TraceMeta {
   categories: string[];
   sessions: SessionMeta[];
   allocators: string[];
-  n_memory?: number;
   /** How many allocators reported, over all hosts; their names are a list that comes later. */
   n_allocators?: number;
   memory_remedy: string | null;

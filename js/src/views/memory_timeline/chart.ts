@@ -3,7 +3,6 @@
 import { envelope, heldBy, isFreeInformative, type MemoryEvents, rowAt, stepCurves } from "../../model/memory/memory";
 import type { MemoryStep } from "../../model/memory/memory_steps";
 import { formatCount } from "../../model/text/format";
-import { keptPart } from "../../model/time/left_out";
 import { isSparse, uncapturedSpans } from "../../model/time/sessions";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
@@ -83,11 +82,7 @@ export class MemoryChart {
     const { meta } = this.view.data;
     const { sessions } = meta;
     const session = sessions[this.#peakSession()];
-    if (session === undefined) {
-      const { data } = this.view;
-      // Beyond what a capped page holds the last value would look like a constant one.
-      return keptPart(this.#shown?.range ?? [0, meta.duration_ps], data.isWhole("memory") ? null : data.window);
-    }
+    if (session === undefined) return this.#shown?.range ?? [0, meta.duration_ps];
     const { events, peak } = this.#shown as Shown;
     return [session.start_ps, Math.max(session.stop_ps, events.time[peak])];
   }

@@ -3,7 +3,8 @@
 import { type MemoryEvents, memoryEvents, peakRow, rowAt } from "../../model/memory/memory";
 import { leakingOp, measureGrowth, unfreedByOp } from "../../model/memory/memory_growth";
 import { type MemoryStep, memorySteps } from "../../model/memory/memory_steps";
-import { formatBytes, formatCount, formatNumber } from "../../model/text/format";
+import { formatBytes, formatNumber } from "../../model/text/format";
+import { isWithin } from "../../model/time/left_out";
 import { rangeInPs, stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
@@ -89,16 +90,23 @@ class MemoryTimeline {
   #read(): MemoryEvents {
     const { data } = this.view;
     const events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
-    this.#steps = memorySteps(events, data.table("steps") ?? EMPTY_TABLE);
+    const steps = memorySteps(events, data.table("steps") ?? EMPTY_TABLE);
+    this.#steps = steps.filter(({ startPs, endPs }) => this.#isHere([startPs, endPs]));
     this.#sayGrowth(events);
     return events;
+  }
+
+  /** Whether all events of a span, null for the whole capture, are here. */
+  #isHere(range: RangePs): boolean {
+    const { data } = this.view;
+    return data.isWhole("memory") || (data.window !== null && isWithin(range, data.window));
   }
 
   #sayGrowth(events: MemoryEvents): void {
     const peak = peakRow(events, null);
     const growth = measureGrowth(this.#steps, peak < 0 ? 0 : events.stack[peak] + events.heap[peak]);
-    this.#growth.hidden = !growth.isSignificant;
-    if (!growth.isSignificant) return;
+    this.#growth.hidden = !growth.isSignificant || !this.#isHere(null);
+    if (this.#growth.hidden) return;
     const leak = leakingOp(unfreedByOp(events, this.#steps));
     const words = growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1]);
     const show = button("What is not freed", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
@@ -151,6 +159,8 @@ class MemoryTimeline {
     this.#chart.show({ events, range, peak, moment, steps: this.#steps });
     const peakHeapBytes = meta.memory_summary[this.#allocator]?.peak_heap_bytes ?? Number.NaN;
     const { isFreeDrawn } = this.#chart;
+    // The other tables are of all steps, and of when what was allocated is freed.
+    this.#panes.control.hidden = !this.#isHere(null);
     showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, peakHeapBytes, isFreeDrawn });
     const row = moment === null ? peak : momentRow;
     const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
@@ -169,18 +179,8 @@ class MemoryTimeline {
     const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
     const step = events.step[peak];
     const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
-    const kept = this.#kept();
-    const rest = kept ? h("span.q", `· ${kept}`) : "";
-    const peakOf = kept ? "at the peak of what is here" : "at the peak";
-    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` ${peakOf}${where} `, rest);
+    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` at the peak${where}`);
     this.#say.title = this.#say.textContent ?? "";
-  }
-
-  #kept(): string {
-    const { data } = this.view;
-    const n = data.table("memory")?.n ?? 0;
-    const all = data.meta.n_memory ?? n;
-    return n < all ? `${formatCount(n)} of ${formatCount(all)} events here` : "";
   }
 }
 
