@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from unittest.mock import patch
 
 from playwright.sync_api import Browser
 
@@ -13,7 +12,6 @@ import tfprof_widgets as tfprof
 from tests.browser.harness import poll
 from tests.browser.screen import AT_START, Screen
 from tests.browser.widget_host import KernelSide, saved_state, widget_host
-from tfprof_widgets.views.widgets import data
 
 WIDTH_PX, HEIGHT_PX = 1300, 950
 """Of every form: texts are cut where there is no room."""
@@ -27,16 +25,10 @@ class FourForms:
         browser: shows it.
         kernel: of this process, for the live form.
         folder: for pages.
-        most_bytes: what a saved notebook and a small page may hold of the trace; None for what they hold by default.
     """
 
-    def __init__(
-        self, prof: tfprof.Profile, browser: Browser, kernel: KernelSide, folder: Path, most_bytes: int | None
-    ) -> None:
-        self.prof, self.browser, self.kernel, self.folder, self.most_bytes = prof, browser, kernel, folder, most_bytes
-        if most_bytes is not None:
-            with patch.object(data, "EMBEDDED_BYTES", most_bytes):
-                prof.dashboard().data._embed()
+    def __init__(self, prof: tfprof.Profile, browser: Browser, kernel: KernelSide, folder: Path) -> None:
+        self.prof, self.browser, self.kernel, self.folder = prof, browser, kernel, folder
 
     @contextlib.contextmanager
     def live(self) -> Iterator[Screen]:
@@ -64,7 +56,6 @@ class FourForms:
             host.context.add_init_script(AT_START)
             host.page.evaluate(NO_MARGIN)
             dashboard = self.prof.dashboard()
-            dashboard.link.set_state({"time_range": [], "selection": [], "step": -1})
             frame = host.new_output(saved=saved_state(dashboard))
             frame.evaluate("id => void window.showWidget(id)", dashboard.model_id)
             frame.locator(".tl-about").wait_for()
@@ -73,13 +64,8 @@ class FourForms:
 
     @contextlib.contextmanager
     def page(self) -> Iterator[Screen]:
-        """A page of limited size."""
-        path = self.folder / "page.html"
-        if self.most_bytes is None:
-            self.prof.to_html(path)
-        else:
-            self.prof.to_html(path, embed=self.most_bytes)
-        with self._shown(path) as screen:
+        """A page with what pages hold by default."""
+        with self._shown(self.prof.to_html(self.folder / "page.html")) as screen:
             yield screen
 
     @contextlib.contextmanager

@@ -62,20 +62,28 @@ globalThis.tfprofTexts = (root) => {
 """
 """Texts below an element, and what a screen reader or a tooltip says of it, of all that is not hidden."""
 
-READ_ALL = """
-async ([above, tabs]) => {
+START_READING = """
+([above, tabs]) => { globalThis.tfprofReading = (async () => {
     const view = (name) => [...document.querySelectorAll(`[data-tfprof="${name}"]`)].at(-1);
     const found = {};
     for (const [name, title] of Object.entries(tabs)) {
         const tab = [...view("dashboard").querySelectorAll("[role=tab]")].find((one) => one.textContent.startsWith(title));
         if (!tab) continue;
         tab.click();
-        do await tfprofQuiet(50); while (!view(name));
-        found[name] = tfprofTexts(view(name));
+        // A saved notebook gives its kernel some seconds to send what it has a part of.
+        const isComing = () => !view(name)?.hasChildNodes() || view(name).querySelector(".tfp-waiting");
+        const giveUp = performance.now() + 4000;
+        let [before, now] = [null, ""];
+        while (before !== now && performance.now() < giveUp) {
+            do await tfprofQuiet(40); while (isComing() && performance.now() < giveUp);
+            await new Promise((resolve) => requestIdleCallback(resolve, { timeout: 500 }));
+            [before, now] = [now, JSON.stringify(view(name) ? tfprofTexts(view(name)) : {})];
+        }
+        found[name] = JSON.parse(now);
     }
     for (const name of above) found[name] = tfprofTexts(view(name));
     return found;
-}
+})(); }
 """
 """Of each tab what is in it when it is open, and what is above the tabs."""
 
@@ -105,9 +113,13 @@ class Screen:
             if self.serve():
                 return
 
+    def start_reading(self) -> None:
+        """Have the page open its tabs one after the other; other pages may do so at the same time."""
+        self.place.evaluate(START_READING, [[*ABOVE], TABS])
+
     def read(self) -> dict[str, Texts]:
         """By view what is above the tabs and in each of them."""
-        found: dict[str, Texts] = self.place.evaluate(READ_ALL, [[*ABOVE], TABS])
+        found: dict[str, Texts] = self.place.evaluate("tfprofReading")
         self.serve()
         return found
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,16 +15,12 @@ import tfprof_widgets as tfprof
 from tests.browser.four_forms import FourForms
 from tests.browser.screen import Screen, Texts
 from tests.browser.widget_host import KernelSide
-from tfprof_widgets.views.payload.embedding import embed
-from tfprof_widgets.views.payload.wire import as_text
+from tests.captures.committed import unpack
 
-DATA = Path(__file__).parent.parent / "data"
-TRACES = ("h100_lstm", "h100_eager", "v100", "keras_fit", "tfrecord_fit")
-"""Real captures: GPUs with many kernels, eager ops, a compiled function, a CPU, a pipeline of files."""
-SHARE = 0.4
-"""Of what a full page holds: so much the small page and the notebook hold here, which have room for all of these by default."""
+TRACES = ("h100_lstm", "h100_cnn_input", "h100_transformer_xla", "v100", "keras_fit")
+"""Real captures, of which small pages hold a part: of GPUs with many kernels, with a pipeline that is waited for, with
+compiled programs, with many sessions; and one of a CPU, which is whole everywhere."""
 MORE = [path for path in os.environ.get("TFPROF_TRACES", "").split(os.pathsep) if path]
-"""Other traces, which are shown as they are by default."""
 
 NUMBER = re.compile(r"\d[\d,.]*")
 TELLING = ("not known here", 'embed="full"', "Waiting for the kernel")
@@ -34,24 +32,29 @@ SAYS = (
 """Places whose numbers may differ, each with its reason."""
 
 
-def read_all(screen: Screen) -> dict[str, Texts]:
-    """What is on screen by moment and view: of the whole capture, of a range that a small page may hold, of one that it lacks."""
-    found: dict[str, Texts] = {}
+def read_all(screens: Mapping[str, Screen]) -> dict[str, dict[str, Texts]]:
+    """By form, moment and view what is on screen: of a range that a small page may hold, of one that it lacks, of all."""
+    found: dict[str, dict[str, Texts]] = {name: {} for name in screens}
 
-    def note(moment: str, texts: dict[str, Texts]) -> None:
-        found.update({f"{moment}: {view}": one for view, one in texts.items()})
+    def note(moment: str, *, panes: bool) -> None:
+        for screen in screens.values():
+            screen.start_reading()
+        for name, screen in screens.items():
+            texts = screen.read() | (screen.panes() if panes else {})
+            found[name] |= {f"{moment}: {view}": one for view, one in texts.items()}
 
-    screen.settle()
-    screen.choose(0.55, 0.6)
-    screen.select_first_op()
-    note("in a typical step", screen.read())
-    note("in a typical step", screen.panes())
-    screen.show_all_time()
-    screen.choose(0.2, 0.4)
-    note("early", screen.read())
-    note("early", screen.panes())
-    screen.clear()
-    note("whole capture", screen.read())
+    for screen in screens.values():
+        screen.settle()
+        screen.choose(0.55, 0.6)
+        screen.select_first_op()
+    note("in a typical step", panes=True)
+    for screen in screens.values():
+        screen.show_all_time()
+        screen.choose(0.2, 0.4)
+    note("early", panes=True)
+    for screen in screens.values():
+        screen.clear()
+    note("whole capture", panes=False)
     return found
 
 
@@ -94,19 +97,13 @@ def is_note(place: str, text: str, is_telling: bool) -> bool:
 
 @pytest.fixture(params=[*TRACES, *MORE], ids=lambda path: Path(path).name)
 def forms(request: pytest.FixtureRequest, browser: Browser, kernel: KernelSide, tmp_path: Path) -> FourForms:
-    prof = tfprof.load(DATA / request.param)
-    if request.param in MORE:
-        return FourForms(prof, browser, kernel, tmp_path, None)
-    payload = prof.timeline().data.payload
-    parts = sum(len(text) for _, text in embed(payload, max_bytes=None).parts)
-    return FourForms(prof, browser, kernel, tmp_path, len(as_text(payload.overview)) + int(SHARE * parts))
+    trace = unpack(request.param, tmp_path / "run") if request.param in TRACES else request.param
+    return FourForms(tfprof.load(trace), browser, kernel, tmp_path)
 
 
 def test_every_number_on_screen_is_that_of_the_live_view_or_said_to_be_not_known(forms: FourForms) -> None:
-    shown = {}
-    for name, form in forms.all.items():
-        with form() as screen:
-            shown[name] = read_all(screen)
+    with contextlib.ExitStack() as stack:
+        shown = read_all({name: stack.enter_context(form()) for name, form in forms.all.items()})
     live = shown.pop("live")
     n_numbers = sum(bool(NUMBER.search(text)) for texts in live.values() for text in texts.values())
     assert n_numbers > 500
