@@ -63,7 +63,8 @@ def side_table(
     n = len(entries)
     row = np.where(totals.is_device, 0, n) + op_entry
     own_us = [np.where(op_phase == code, totals.self_us, 0.0) for code in range(len(phases))]
-    time_us = np.array([np.bincount(row, one, minlength=2 * n) for one in own_us])
+    # Of no rows at all a count is whole numbers, whatever its weights.
+    time_us = np.array([np.bincount(row, one, minlength=2 * n) for one in own_us], np.float64)
     whole_us = time_us.sum(axis=0)
     of_side = np.repeat([math.fsum(whole_us[:n]), math.fsum(whole_us[n:])], n)
     added = pd.DataFrame(
