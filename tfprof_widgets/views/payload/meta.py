@@ -11,7 +11,7 @@ import pandas as pd
 from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
 from ...analysis.layers.scopes import Scopes
-from ...analysis.results import AnyResults, Results
+from ...analysis.results import AnyResults
 from ...analysis.steps.categories import STEP_CATEGORIES
 from ...trace.trace import Plane, Trace
 from .counters import counter_meta
