@@ -36,7 +36,6 @@ export function standIn(holder: HTMLElement): void {
     const isLight = holder.ownerDocument.body.dataset.jpThemeLight;
     const page = holder.dataset.page ?? "";
     frame.srcdoc = isLight ? page.replace("<body", `<body data-jp-theme-light="${isLight}"`) : page;
-    holder.removeAttribute("data-page");
     plain.after(frame);
   }
 
@@ -49,7 +48,8 @@ export function standIn(holder: HTMLElement): void {
   look();
   whenDrawn(holder.dataset.view ?? "", () => {
     clearInterval(timer);
-    for (const part of [plain, frame, holder]) part.remove();
+    // The holder stays: views that are drawn later, and charts, may find in its page what the state of widgets lacks.
+    for (const part of [plain, frame]) part.remove();
   });
 }
 
