@@ -19,7 +19,7 @@ VIEWS = ROOT / "tfprof_widgets" / "views" / "widgets"
 BUDGETS = {
     "views.js": 550_000,
     "views.css": 60_000,
-    "loader.js": 2_800,
+    "loader.js": 2_500,
     "page.js": 2_500,
     "fallback.js": 2_500,
     "source.sha256": 65,

@@ -1,7 +1,6 @@
 /** A page that holds the state of widgets and no kernel -> has the bundle in that state draw them, once a page. */
 
 import { loadBundle } from "../host/bundle";
-import { filled } from "../host/kept";
 import type { SavedModels } from "../host/page_host";
 
 const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
@@ -13,10 +12,7 @@ async function start(): Promise<void> {
   if (!text || page[DRAWN]) return;
   page[DRAWN] = true;
   try {
-    const { state } = JSON.parse(text) as { state: SavedModels };
-    const models = Object.fromEntries(
-      Object.entries(state).map(([id, model]) => [id, { ...model, state: filled(id, model.state) }]),
-    );
+    const { state: models } = JSON.parse(text) as { state: SavedModels };
     const library = Object.values(models).findLast(({ state }) => state.name === "tfprof_widgets");
     if (library === undefined) return;
     const { drawPage } = await loadBundle((trait) => library.state[trait]);

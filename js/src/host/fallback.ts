@@ -36,6 +36,7 @@ export function standIn(holder: HTMLElement): void {
     const isLight = holder.ownerDocument.body.dataset.jpThemeLight;
     const page = holder.dataset.page ?? "";
     frame.srcdoc = isLight ? page.replace("<body", `<body data-jp-theme-light="${isLight}"`) : page;
+    holder.removeAttribute("data-page");
     plain.after(frame);
   }
 
@@ -48,8 +49,7 @@ export function standIn(holder: HTMLElement): void {
   look();
   whenDrawn(holder.dataset.view ?? "", () => {
     clearInterval(timer);
-    // The holder stays: views that are drawn later, and charts, may find in its page what the state of widgets lacks.
-    for (const part of [plain, frame]) part.remove();
+    for (const part of [plain, frame, holder]) part.remove();
   });
 }
 

@@ -2,7 +2,6 @@
 
 import type { RenderProps, WidgetModule } from "./afm";
 import { addStyles, loadBundle } from "./bundle";
-import { wholeTraits } from "./kept";
 
 export const loader: WidgetModule = {
   async render(props: RenderProps) {
@@ -10,9 +9,8 @@ export const loader: WidgetModule = {
     try {
       if (!host)
         throw new Error("it needs anywidget 0.11 or later: pip install -U anywidget, then restart the kernel.");
-      const ref = String(model.get("script"));
-      const library = await host.getModel(ref, { signal });
-      const { VIEWS, styles } = await loadBundle(await wholeTraits(library, ref, "source"));
+      const library = await host.getModel(String(model.get("script")), { signal });
+      const { VIEWS, styles } = await loadBundle((trait) => library.get(trait));
       const name = String(model.get("builder"));
       const view = VIEWS.get(name);
       if (view === undefined) throw new Error(`its JavaScript knows no view "${name}"; re-run the cell that made it`);

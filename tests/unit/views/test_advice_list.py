@@ -65,5 +65,5 @@ def test_a_short_capture_has_its_advice_at_once_and_a_long_one_when_asked(monkey
 def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_pack, "_MOST_EVENTS", 0)
     payload = build_payload(gpu_run(**PLANTED["collectives"][0]))
-    assert "advice:0" in dict(embed(payload, "steps").parts)
-    assert "advice:0" in dict(embed(payload, len(payload.overview) * 4).parts)
+    for amount, events in (("steps", True), (len(payload.overview) * 4, False)):
+        assert "advice:0" in dict(embed(payload, amount, events=events).parts)

@@ -137,6 +137,13 @@ def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(paylo
         assert set(rows.tolist()) & set(of_it.tolist()) == {*before[-1:].tolist(), *inside.tolist()}
 
 
+def test_without_events_it_is_the_typical_steps_that_are_embedded(payload: Payload) -> None:
+    embedded = embed(payload, 250_000, events=False)
+    assert not any(key.startswith(("events:", "stats:")) for key, _ in embedded.parts)
+    window, _ = window_of(embedded)
+    assert window == pytest.approx(list(payload.contents.home_ps))
+
+
 @pytest.fixture(scope="module")
 def of_steps(payload: Payload) -> Embedded:
     with pytest.MonkeyPatch.context() as patch:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import ipywidgets
+
 from ..widgets.base import View
-from ..widgets.kept_once import referred
 
 _DROPPED = ("_esm", "layout", "tabbable", "tooltip", "_dom_classes", "opened")
 """`opened` is a dashboard of another profile, which a page of this one does not have."""
@@ -24,7 +25,14 @@ def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str
         manager reads them.
     """
     models: dict[str, Any] = {}
-    for widget in referred(root, _DROPPED):
+    waiting: list[ipywidgets.Widget] = [root]
+    while waiting:
+        widget = waiting.pop()
+        if widget.model_id in models:
+            continue
         state = {key: value for key, value in widget.get_state().items() if key not in _DROPPED}
-        models[widget.model_id] = {"state": {**state, **replacing.get(widget.model_id, {})}}
+        state |= replacing.get(widget.model_id, {})
+        models[widget.model_id] = {"state": state}
+        referred = (getattr(widget, key) for key in widget.keys if key not in _DROPPED)
+        waiting += [value for value in referred if isinstance(value, ipywidgets.Widget)]
     return models

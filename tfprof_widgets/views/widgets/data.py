@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import ipywidgets
 import traitlets
 
 from ..payload.embedding import embed
 from ..payload.payload import Payload
 from ..payload.wire import as_text
 from .cells import after_the_cell
-from .kept_once import KeptOnce
 from .shell import kernel_shell
 
 logger = logging.getLogger(__name__)
@@ -32,10 +32,8 @@ Call = Callable[[Message], tuple[Mapping[str, Any], Sequence[bytes]]]
 """From a message to what its reply holds (JSON-safe) and its buffers."""
 
 
-class TraceData(KeptOnce):
+class TraceData(ipywidgets.Widget):  # type: ignore[misc]
     """What all views of one profile draw from: the first pack is state and survives saving, parts are sent when asked for."""
-
-    large = ("overview", "embedded")
 
     data_id = traitlets.Unicode().tag(sync=True)
     """Names the decoded arrays in the page, so that views share them."""

@@ -10,17 +10,14 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-import ipywidgets
-
 from .cells import after_the_cell
-from .kept_once import shared_by
 from .shell import kernel_shell
 
 logger = logging.getLogger(__name__)
 
 
-def publish_fallback(root: ipywidgets.Widget, make: Callable[[], dict[str, Any]]) -> None:
-    """Have what `make` gives, by MIME type, published when the cell ends that a kernel runs; `root` need not keep it then."""
+def publish_fallback(make: Callable[[], dict[str, Any]]) -> None:
+    """Have what `make` gives, by MIME type, published when the cell ends that a kernel runs."""
     # Where the view goes: under `%%capture` not where things go when the cell has ended.
     publisher = kernel_shell().display_pub
 
@@ -29,8 +26,5 @@ def publish_fallback(root: ipywidgets.Widget, make: Callable[[], dict[str, Any]]
             publisher.publish(make())
         except Exception:  # the cell and its views are there without it
             logger.exception("what stands for a view where it is missing could not be made")
-            return
-        for model in shared_by(root):
-            model.note_page()
 
     after_the_cell(publish)
