@@ -137,7 +137,7 @@ class ProfileDiff:
 
         Args:
             path: of the page.
-            embed: how much of both traces the page holds, besides some 0.8 MB of scripts. `"steps"`: exact totals of everything,
+            embed: how much of both traces the page holds, besides some 0.8 MB of scripts. `"steps"`: totals as far as they fit,
                 every event of three typical steps of each and a sample of the others; or a number of bytes for both together.
                 The page says what it leaves out. `"full"` keeps everything.
 

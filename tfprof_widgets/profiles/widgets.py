@@ -231,7 +231,7 @@ class Widgets:
 
         Args:
             path: of the page.
-            embed: how much of the trace the page holds, besides some 0.8 MB of scripts. `"steps"`: exact totals of everything,
+            embed: how much of the trace the page holds, besides some 0.8 MB of scripts. `"steps"`: totals as far as they fit,
                 every event of three typical steps and a sample of the others; or a number of bytes, for as many events
                 around those as fit. The page says what it leaves out. `"full"` keeps everything.
 
