@@ -6,6 +6,7 @@ Profilers write the same stats with every event of a kind, so a capture of milli
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -29,15 +30,18 @@ class Shapes:
     """Number of the key; see `StatTable.keys`."""
     kind: UInt8
 
-    @property
+    @cached_property
     def n_stats(self) -> Int64:
         """How many stats an event of each shape has."""
         return np.diff(self.offsets)
 
     def count_of(self, key: int) -> Int64:
         """How often each shape holds a key."""
-        owner = np.repeat(np.arange(len(self.offsets) - 1), self.n_stats)
-        return np.bincount(owner[self.key == key], minlength=len(self.offsets) - 1)
+        return np.bincount(self._owner[self.key == key], minlength=len(self.offsets) - 1)
+
+    @cached_property
+    def _owner(self) -> Int64:
+        return np.repeat(np.arange(len(self.n_stats)), self.n_stats)
 
     def rows(self, shape: AnyInt) -> Int64:
         """For events of these shapes, stat by stat the row in `key` and `kind`."""

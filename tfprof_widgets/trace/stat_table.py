@@ -149,8 +149,11 @@ class StatTable:
         return mixed
 
     def _number(self, key: int) -> int:
-        at = np.flatnonzero(self.keys == key)
-        return int(at[0]) if len(at) else -1
+        return self._numbers.get(key, -1)
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {key: number for number, key in enumerate(self.keys.tolist())}
 
     def _part(self, block: int) -> Stats:
         shape = self.shape[self.block_offsets[block] : self.block_offsets[block + 1]]

@@ -15,6 +15,19 @@ StatRow = tuple[int, int, int]
 """One stat: its key (an index into the texts), its kind and its bits."""
 
 
+class _Numbers(dict[str, int]):
+    """From a text to its index in a list, to which it is added when first asked for."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__((text, i) for i, text in enumerate(texts))
+        self._texts = texts
+
+    def __missing__(self, text: str) -> int:
+        number = self[text] = len(self._texts)
+        self._texts.append(text)
+        return number
+
+
 class StringTable:
     """The texts and blobs of one trace that is being made, each once. Index 0 is the empty text."""
 
@@ -22,19 +35,13 @@ class StringTable:
         """Start with the empty text only."""
         self.texts: list[str] = [""]
         self.blobs: list[bytes] = []
-        self._ids = {"": 0}
+        self._numbers = _Numbers(self.texts)
         self._blob_ids: dict[bytes, int] = {}
 
     def id_of(self, text: str) -> int:
         """The index of a text."""
-        known = self._ids.get(text)
-        if known is None:
-            clean = clean_text(text)
-            known = self._ids.setdefault(clean, len(self.texts))
-            if known == len(self.texts):
-                self.texts.append(clean)
-            self._ids[text] = known
-        return known
+        known = self._numbers.get(text)
+        return self._numbers[clean_text(text)] if known is None else known
 
     def ids_of(self, texts: Iterable[str]) -> Int64:
         """The index of each text."""

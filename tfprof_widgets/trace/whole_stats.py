@@ -46,4 +46,4 @@ def _last_rows(event: Int64, key: Int32) -> Int64:
     order = np.argsort(pair, kind="stable")
     ordered = pair[order]
     is_last = np.append(ordered[1:] != ordered[:-1], True)
-    return np.arange(len(key)) if is_last.all() else np.sort(order[is_last])
+    return np.arange(len(key)) if is_last.all() else np.sort(order[is_last], kind="stable")

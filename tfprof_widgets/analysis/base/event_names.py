@@ -127,8 +127,20 @@ def _end(stem: str) -> str:
 
 @once
 def parsed_names(trace: Trace) -> OpNames:
-    """What the names of events mean, in the order of `trace.used_names`."""
-    return parse_op_names([trace.strings[i] for i in trace.used_names.tolist()])
+    """What the names of events mean, in the order of `trace.used_names`.
+
+    Whether a name is an op's no number at its end tells: of kernels that are numbered by a compiler one is parsed.
+    """
+    names = np.array([trace.strings[i] for i in trace.used_names.tolist()], np.object_)
+    stems, number = _stems(trace)
+    stem = number[trace.used_names]
+    parsed, is_cut = parse_op_names(stems), np.array(stems, np.object_)[stem] != names
+    category, types = parsed.category[stem], np.array(parsed.type, np.object_)[stem]
+    op_names = np.where(category == OpCategory.UNKNOWN, names, np.array(parsed.name, np.object_)[stem])
+    numbered = np.flatnonzero(is_cut & (category != OpCategory.UNKNOWN))
+    own = parse_op_names(names[numbered].tolist())
+    types[numbered], op_names[numbered] = own.type, own.name
+    return OpNames(category, tuple(types), tuple(op_names))
 
 
 def _used(trace: Trace, among: Bool | Int64 | None) -> Int64:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from .op_names import parse_op_names
+from .op_names import parse_op_name
 
 _WRAPPERS = re.compile(r"\A(?:(?:p?jit|xla_call|pmap)\([^()/]*\)/|(?:__|a_)?inference_[^/]*/|cluster_\d+(?:_\d+)*/)+")
 """What the compiler puts around a whole program: scopes of no layer."""
@@ -24,5 +24,5 @@ def framework_op(op_name: str, op_type: str) -> tuple[str, str]:
     """
     name = op_name.partition(";")[0].strip().rstrip(":")
     name = _WRAPPERS.sub("", name) or name
-    parsed = parse_op_names([f"{name}:{op_type}"])
-    return name, parsed.type[0] or op_type or "Unknown"
+    _, kind, _ = parse_op_name(f"{name}:{op_type}")
+    return name, kind or op_type or "Unknown"

@@ -133,15 +133,14 @@ def _name_groups(trace: Trace, graph: EventGraph, roots: Int64, number: Int64) -
         "" if skip else f"{title} {count}"
         for skip, title, count in zip(implicit, titles, counter.tolist(), strict=True)
     ]
-    columns = {
-        "session": trace.session_id[roots],
-        "number": number,
-        "name": names,
-        "is_implicit": implicit,
-        "root": roots,
-    }
-    return pd.DataFrame(columns).astype(
-        {"session": np.int32, "number": np.int64, "is_implicit": np.bool_, "root": np.int64}
+    return pd.DataFrame(
+        {
+            "session": trace.session_id[roots].astype(np.int32),
+            "number": number.astype(np.int64),
+            "name": names,
+            "is_implicit": np.array(implicit, np.bool_),
+            "root": roots.astype(np.int64),
+        }
     )
 
 

@@ -18,7 +18,7 @@ _WIDE = 2
 
 def distinct(values: Int64) -> Int64:
     """The values once each, ascending: `np.unique` hashes them first, which takes several times as long."""
-    ordered = np.sort(values)
+    ordered = np.sort(values, kind="stable")
     found: Int64 = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     return found
 

@@ -82,14 +82,18 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
         strings: full names such as `model/dense/MatMul:MatMul` or `Iterator::Root::Map`; any text is allowed.
     """
     # More names than are kept would push each other out before any of them is asked for again.
-    parse = _parse if len(strings) <= _MOST_KNOWN else _parse.__wrapped__
-    parsed = [parse(full) if ":" in full or full[:1] in "mM" else (OpCategory.UNKNOWN, "", full) for full in strings]
-    category, types, names = zip(*parsed, strict=True) if parsed else ((), (), ())
-    return OpNames(np.array(category, np.uint8), types, names)
+    parse = parse_op_name if len(strings) <= _MOST_KNOWN else parse_op_name.__wrapped__
+    # Column by column: a tuple a name, all there at once, would have Python search them for cycles again and again.
+    category, types, names = bytearray(len(strings)), [""] * len(strings), list(strings)  # 0 is unknown
+    for i, full in enumerate(strings):
+        if ":" in full or full[:1] in "mM":
+            category[i], types[i], names[i] = parse(full)
+    return OpNames(np.frombuffer(category, np.uint8), tuple(types), tuple(names))
 
 
 @lru_cache(_MOST_KNOWN)
-def _parse(full: str) -> tuple[OpCategory, str, str]:
+def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
+    """Category, op type and op name of one full name."""
     name, colon, op_type = full.partition(":")
     if not colon:
         category, memcpy = _MEMCPY.get(full[:10].upper(), (OpCategory.UNKNOWN, ""))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from ...formats.hlo.texts import Texts
 from ...trace.trace import Int64
 from ..base.compute_units import UNIT_TEXTS
 from ..ops.kernel_details import Launch
@@ -72,10 +73,11 @@ def merge_kernels(every: pd.DataFrame) -> KernelTable:
     ]
     frame, _ = kernel_table(
         KernelKinds(
-            name=tuple(found["name"]),
-            op_name=tuple(found["op_name"]),
-            op_type=tuple(found["op_type"]),
-            launch=tuple(launches),
+            name=Texts.of(found["name"].tolist()),
+            op_name=Texts.of(found["op_name"].tolist()),
+            op_type=Texts.of(found["op_type"].tolist()),
+            launches=launches,
+            launch=np.arange(len(found)),
             is_eligible=found["tensor_core_eligible"].to_numpy(np.bool_),
             unit=np.array([_UNITS[text] for text in found["unit"]], np.uint8),
             times=KernelTimes(**{name: found[name].to_numpy() for name in _TIMES}),

@@ -68,15 +68,15 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
     """
     known = facts or {}
     devices = [plane for plane in trace.planes if is_accelerator(plane)]
-    used = np.unique(trace.line_id)
+    used = np.flatnonzero(np.diff(trace.line_offsets))
     threads = sum(trace.planes[trace.lines[i].plane].is_host for i in used.tolist())
-    active = np.unique(trace.plane_id[on_stream(trace)])
+    n_active = int(np.count_nonzero(np.bincount(trace.plane_id[on_stream(trace)])))
     return Environment(
         hosts=tuple(dict.fromkeys(plane.host for plane in trace.planes if plane.is_host)),
         n_tasks_per_host=_tasks_per_host(trace),
         device_type=_device_type(devices),
         n_devices=len(devices),
-        n_active_devices=len(active),
+        n_active_devices=n_active,
         device_memory_bytes=_most(devices, "memory_size"),
         n_sessions=len(trace.sessions),
         n_threads=int(threads),

@@ -53,11 +53,10 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
         The columns of `input_pipeline.ops`, largest self time first. Both ratios are of the self time of all input ops, so those
         of the total time may add up to more than 1.
     """
-    host = ops[ops["device"].str.lower() == "host"]
-    pairs = zip(host["type"], host["name"], strict=True)
-    categories = [input_category(op_type, name) for op_type, name in pairs]  # one turn per distinct op
-    is_input = np.array([category is not None for category in categories], np.bool_)
-    found = host[is_input]
+    columns = zip(*(ops[name].tolist() for name in ("device", "type", "name")), strict=True)
+    of_op = [input_category(kind, name) if side.lower() == "host" else None for side, kind, name in columns]
+    rows = [row for row, category in enumerate(of_op) if category is not None]
+    found = ops.iloc[rows]
     self_ms = found["total_self_time_us"].to_numpy(np.float64) / US_PER_MS
     total_ms = found["total_time_us"].to_numpy(np.float64) / US_PER_MS
     base = float(self_ms.sum())
@@ -69,7 +68,7 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
             "total_time_ratio": total_ms / base if base else np.zeros(len(found)),
             "self_time_ms": self_ms,
             "self_time_ratio": self_ms / base if base else np.zeros(len(found)),
-            "category": np.array([category for category in categories if category is not None], np.object_),
+            "category": np.array([of_op[row] for row in rows], np.object_),
         },
         columns=COLUMNS,
     )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ...trace.trace import Int32, UInt8
 from ..base.frame_places import COPIES, GRADIENT_SUMS, KERAS, PROGRAM_ENDS
+from ..base.matching import dense_codes, first_of
 from ..ops.eager_calls import EAGER_SCOPE
 from .op_scopes import DATA_SCOPE, OpScopes, without_number
 from .scope_words import AMBIGUOUS, FUNCTIONS, LOSSES, METRICS, OPS, TWINS, VENDOR
@@ -107,19 +108,27 @@ def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = N
     """
     inferred = _Inference(scopes)
     number: dict[_Entry, int] = {}
-    seen: dict[tuple[tuple[str, ...], bool, bool, int], int] = {}
-    entry = np.zeros(len(scopes), np.int32)
     of_role = roles if roles is not None else np.zeros(len(scopes), np.uint8)
-    flags = zip(scopes.is_optimizer.tolist(), scopes.is_input.tolist(), of_role.tolist(), strict=True)
-    for i, (scope, (is_optimizer, is_input, role)) in enumerate(zip(scopes.scope, flags, strict=True)):
-        key = (scope, is_optimizer, is_input, role)
-        if key not in seen:  # one turn per scope
-            found = _entry(scope, known, inferred, is_optimizer=is_optimizer, is_input=is_input)
-            if role and found[2] == "other":
-                found = (ROLES[role], "", "other" if ROLES[role] in _PARTS else ROLES[role])
-            seen[key] = number.setdefault(found, len(number))
-        entry[i] = seen[key]
-    return _ordered(entry, _with_one_optimizer(tuple(number)))
+    numbers: dict[tuple[str, ...], int] = {}
+    of_scope = np.array([numbers.setdefault(scope, len(numbers)) for scope in scopes.scope], np.int64)
+    kind, n_kinds = dense_codes(
+        of_scope, scopes.is_optimizer.astype(np.uint8), scopes.is_input.astype(np.uint8), of_role
+    )
+    entry_of = np.zeros(n_kinds, np.int32)
+    first = np.sort(first_of(kind, n_kinds))
+    for row, code in zip(first.tolist(), kind[first].tolist(), strict=True):  # one turn per scope
+        role = ROLES[of_role[row]]
+        found = _entry(
+            scopes.scope[row],
+            known,
+            inferred,
+            is_optimizer=bool(scopes.is_optimizer[row]),
+            is_input=bool(scopes.is_input[row]),
+        )
+        if role and found[2] == "other":
+            found = (role, "", "other" if role in _PARTS else role)
+        entry_of[code] = number.setdefault(found, len(number))
+    return _ordered(entry_of[kind], _with_one_optimizer(tuple(number)))
 
 
 def _with_one_optimizer(found: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
@@ -152,7 +161,7 @@ def _entry(
         name = name if name in known.optimizers else without_number(name)
         return name, known.optimizers.get(name, ""), "optimizer"
     root = without_number(scope[0]) if scope else ""
-    if root in LOSSES | METRICS and root not in known.path_of:
+    if (root in LOSSES or root in METRICS) and root not in known.path_of:
         kind = "metrics" if root in METRICS else "loss"
         return "/".join(inferred.outer(scope)) or root, "", kind
     called, class_name = known.find(scope)
@@ -169,17 +178,17 @@ class _Inference:
 
     def __init__(self, scopes: OpScopes) -> None:
         self._types = OPS | {VENDOR.sub("", kind, count=1) for kind in frozenset(scopes.type)}
-        self._ops = frozenset(
-            (scope, leaf)
-            for scope, leaf, is_backward in zip(scopes.scope, scopes.leaf, scopes.is_backward.tolist(), strict=True)
-            if not is_backward
-        )
+        self._ops: dict[tuple[str, ...], set[str]] = {}
+        """The ops of each scope but those that compute gradients."""
+        for scope, leaf, is_backward in zip(scopes.scope, scopes.leaf, scopes.is_backward.tolist(), strict=True):
+            if not is_backward:
+                self._ops.setdefault(scope, set()).add(leaf)
 
     def outer(self, scope: tuple[str, ...]) -> tuple[str, ...]:
         """The outer components, up to the first that is an op or opened by one of TensorFlow's functions."""
         for n, part in enumerate(scope[:MAX_DEPTH]):
             bare = without_number(part)
-            is_op = bare in self._types or (scope[:n], part) in self._ops
+            is_op = bare in self._types or part in self._ops.get(scope[:n], ())
             is_twin = bare in TWINS and n > 0 and without_number(scope[n - 1]) == bare
             if is_op or is_twin or bare in FUNCTIONS:
                 return scope[:n]

@@ -172,13 +172,17 @@ def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.
 def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotals) -> pd.DataFrame:
     frame, row = side_table(entries, op_entry, phase, PHASES, totals)
     n = len(entries)
-    n_ops = frame["n_ops"] = np.bincount(row, minlength=2 * n)
+    n_ops = np.bincount(row, minlength=2 * n)
     unit_us = np.zeros((2 * n, N_UNITS))
     np.add.at(unit_us, row, totals.unit_us)
-    frame = frame.assign(**unit_ratios(unit_us))
-    has_memory = (entries[["allocated_bytes", "peak_bytes"]] != 0).any(axis=1).to_numpy()
-    keep = n_ops > 0
-    keep[n:] |= has_memory & ~keep[:n]
-    frame.loc[np.append(np.zeros(n, np.bool_), keep[:n]), ["allocated_bytes", "peak_bytes"]] = 0
-    frame = frame[keep].sort_values(["device", "self_time_us", "layer"], ascending=[True, False, True], kind="stable")
-    return frame[list(LAYER_COLUMNS)].reset_index(drop=True)
+    on_device = n_ops[:n] > 0
+    held = {name: entries[name].to_numpy() for name in ("allocated_bytes", "peak_bytes")}
+    has_memory = (held["allocated_bytes"] != 0) | (held["peak_bytes"] != 0)
+    n_bytes = {name: np.append(own, np.where(on_device, 0, own)) for name, own in held.items()}
+    frame = frame.assign(n_ops=n_ops, **unit_ratios(unit_us), **n_bytes)
+    rows = np.flatnonzero(np.append(on_device, (n_ops[n:] > 0) | (has_memory & ~on_device)))
+    names = frame["layer"].to_numpy()[rows].tolist()
+    place = {name: i for i, name in enumerate(sorted(set(names)))}
+    rank = np.array([place[name] for name in names], np.int64)
+    order = np.lexsort((rank, -frame["self_time_us"].to_numpy()[rows], rows >= n))
+    return frame[list(LAYER_COLUMNS)].iloc[rows[order]].reset_index(drop=True)

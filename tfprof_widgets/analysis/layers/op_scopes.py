@@ -139,6 +139,7 @@ def _roles_of_type(op_type: str) -> tuple[bool, bool]:
     return _DATA_TYPE.fullmatch(op_type) is not None, _APPLY.match(op_type) is not None
 
 
+@lru_cache(_MOST_KNOWN)
 def without_number(component: str) -> str:
     """A scope's name as it was asked for: TensorFlow appends `_1`, `_2`, ... to a name that is taken."""
     return _NUMBERED.sub("", component) if component[-1:].isdigit() else component
@@ -151,7 +152,7 @@ def _place(name: str) -> tuple[Scope, str, bool]:
     What is in front of the last slash is walked through once for all ops that share it.
     """
     outer, _, last = name.rpartition("/")
-    if not last or _INSTANCE.fullmatch(last):
+    if not last or (last[0] == "_" and _INSTANCE.fullmatch(last)):
         parts = [part for part in name.split("/") if part]
         while len(parts) > 1 and _INSTANCE.fullmatch(parts[-1]):
             parts.pop()
@@ -177,7 +178,7 @@ class _Walk:
         self.scope = tuple(self._path.parts)
 
     def _pass(self, part: str) -> None:
-        if _FUNCTION.fullmatch(part) or part in REWRITERS:
+        if _is_added(part):
             if part not in REWRITERS and all(without_number(one) in _CONTROL_FLOW for one in self._path.parts):
                 self._path = _Path()  # the loop that calls a function is no scope of the function's
         elif part in _GRADIENT:
@@ -206,6 +207,12 @@ class _Walk:
         if self.is_backward:
             path.fold(_forward(last))
         return tuple(path.parts)
+
+
+@lru_cache(_MOST_KNOWN)
+def _is_added(part: str) -> bool:
+    """Whether a call of a function or rewriting of graphs put this into a path."""
+    return part in REWRITERS or _FUNCTION.fullmatch(part) is not None
 
 
 def _forward(part: str) -> str:

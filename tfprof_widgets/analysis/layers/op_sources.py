@@ -76,18 +76,22 @@ def match_ops(names: Sequence[str], types: Sequence[str], scopes: OpScopes, sour
     return OpMatch(row, is_backward, own_row)
 
 
-def compute_op_scopes(shares: OpShares, match: OpMatch, source_map: SourceMap | None, *, is_input: Bool) -> OpScopes:
+def compute_op_scopes(
+    shares: OpShares, named: OpScopes, match: OpMatch, source_map: SourceMap | None, *, is_input: Bool
+) -> OpScopes:
     """The scopes of the framework ops of a trace, with what threads, live models and edges of graphs tell beyond names.
 
     Args:
         shares: the framework ops.
+        named: what their names alone tell.
         match: the graph op of each.
         source_map: what the capture noted.
         is_input: which of them ran only within tf.data.
     """
     layers = source_map.layers if source_map is not None else None
     optimizers = frozenset(layers["name"][layers["layer"] == ""]) if layers is not None else frozenset()
-    named = op_scopes(shares.name, shares.type, is_input=is_input, optimizers=optimizers)
+    if optimizers or (is_input & ~named.is_input).any():
+        named = op_scopes(shares.name, shares.type, is_input=is_input, optimizers=optimizers)
     of_tape = np.flatnonzero(match.is_backward & ~named.is_backward & ~named.is_input)
     if source_map is None or not len(of_tape):
         return named

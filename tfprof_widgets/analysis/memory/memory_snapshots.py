@@ -109,7 +109,7 @@ def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:
     event, allocators, allocator_id = _memory_events(trace)
     is_free = trace.names_matching((DEALLOCATION,))[event]
 
-    ascending = np.sort(event)
+    ascending = np.sort(event, kind="stable")
     place = np.searchsorted(ascending, event)
 
     def integer(key: str, default: int = 0) -> Int64:

@@ -5,13 +5,15 @@ Source: semantics 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from ...formats.hlo.texts import Texts
 from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
 from ..base.compute_units import UNIT_TEXTS, on_tensor_cores
 from ..base.matching import dense_codes, first_of, sum_by
@@ -93,14 +95,16 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares,
     unit = units[rows]
     is_eligible = ops.is_eligible | _is_annotation_eligible(trace, rows, on_tensor_cores(unit))
 
-    launch = _distinct(launches)[launch_of.reshape(-1)]
+    launch_of = launch_of.reshape(-1)
+    launch = _launch_ranks(launches)[launch_of]
     code, n = dense_codes(trace.name_id[rows], launch, ops.number, unit, is_eligible.astype(np.int8))
     first = first_of(code, n)
     kinds = KernelKinds(
-        name=tuple(trace.strings[i] for i in trace.name_id[rows[first]].tolist()),
-        op_name=tuple(ops.name[i] for i in ops.number[first].tolist()),
-        op_type=tuple(ops.type[i] for i in ops.number[first].tolist()),
-        launch=tuple(launches[i] for i in launch_of.reshape(-1)[first].tolist()),
+        name=_texts(trace.name_id[rows[first]], trace.strings),
+        op_name=Texts.coded(ops.number[first], ops.name),
+        op_type=Texts.coded(ops.number[first], ops.type),
+        launches=launches,
+        launch=launch_of[first],
         is_eligible=is_eligible[first],
         unit=unit[first],
         times=_times_of(code, trace.duration_ps[rows] // PS_PER_NS, n),
@@ -108,7 +112,7 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares,
     frame, order = kernel_table(kinds)
     place = np.empty(n, np.int32)
     place[order] = np.arange(n)
-    return Kernels(frame, place[code], rows, tuple(kinds.launch[i] for i in order.tolist()))
+    return Kernels(frame, place[code], rows, tuple(launches[i] for i in kinds.launch[order].tolist()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,10 +129,12 @@ class KernelTimes:
 class KernelKinds:
     """Kernels that differ in name, launch, op, unit or eligibility, in any order; one entry per kernel."""
 
-    name: tuple[str, ...]
-    op_name: tuple[str, ...]
-    op_type: tuple[str, ...]
-    launch: tuple[Launch, ...]
+    name: Texts
+    op_name: Texts
+    op_type: Texts
+    launches: Sequence[Launch]
+    launch: Int64
+    """Which of the launches is that of each kernel."""
     is_eligible: Bool
     unit: UInt8
     times: KernelTimes
@@ -136,8 +142,9 @@ class KernelKinds:
 
 def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
     """The table `Kernels.frame`, and for each row of it the kernel."""
-    if not kinds.name:  # as of every host without a GPU, of which there can be a thousand
+    if not len(kinds.name):  # as of every host without a GPU, of which there can be a thousand
         return typed_table([], _TYPES), np.empty(0, np.int64)
+    unit = _texts(kinds.unit, UNIT_TEXTS)
     frame = pd.DataFrame(
         {
             "name": text_column(kinds.name),
@@ -145,11 +152,11 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
             "op_type": text_column(kinds.op_type),
             "tensor_core_eligible": kinds.is_eligible,
             "uses_tensor_core": on_tensor_cores(kinds.unit),
-            "unit": text_column(UNIT_TEXTS[one] for one in kinds.unit.tolist()),
+            "unit": text_column(unit),
         }
     )
-    frame = _with_times(_with_launches(frame, kinds.launch), kinds.times)
-    order = _order(frame)
+    frame = _with_times(frame.join(_said(kinds.launches).iloc[kinds.launch].reset_index(drop=True)), kinds.times)
+    order = _order(kinds, unit)
     frame = frame.iloc[order].reset_index(drop=True)
     frame.insert(0, "rank", np.arange(1, len(frame) + 1))
     return frame[list(KERNEL_COLUMNS)], order
@@ -211,28 +218,31 @@ def _is_einsum(trace: Trace, rows: Int64) -> Bool:
     return found
 
 
-def _distinct(launches: list[Launch]) -> Int64:
-    """Number launches that differ in more than their occupancy."""
-    numbers: dict[Launch, int] = {}
-    return np.array([numbers.setdefault(one._replace(occupancy_pct=0.0), len(numbers)) for one in launches], np.int64)
+def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str]) -> Texts:
+    """A column of texts of which each is another one."""
+    used, code = np.unique(ids, return_inverse=True)
+    return Texts(code, tuple(texts[i] for i in used.tolist()))
 
 
-def _with_launches(frame: pd.DataFrame, launches: Sequence[Launch]) -> pd.DataFrame:
-    """Add what the launches of the rows say, of which few are distinct; `launch` itself is kept to sort by."""
-    number: dict[Launch, int] = {}
-    of_row = [number.setdefault(one, len(number)) for one in launches]
-    said = pd.DataFrame(
+def _launch_ranks(launches: Sequence[Launch]) -> Int64:
+    """The place of each launch among those that differ in more than their occupancy."""
+    numbers = np.array([(*one.grid, *one.block, *one[2:5]) for one in launches], np.int64).reshape(-1, 9)
+    rank: Int64 = np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
+    return rank
+
+
+def _said(launches: Sequence[Launch]) -> pd.DataFrame:
+    """What launches say."""
+    return pd.DataFrame(
         {
-            "launch": pd.Series([one._replace(occupancy_pct=0.0) for one in number], dtype=object),
-            "registers_per_thread": np.array([one.registers for one in number], np.int64),
-            "shared_memory_bytes": np.array([one.shared_memory_bytes for one in number], np.int64),
-            "block_dim": text_column(",".join(map(str, one.block)) for one in number),
-            "grid_dim": text_column(",".join(map(str, one.grid)) for one in number),
+            "registers_per_thread": np.array([one.registers for one in launches], np.int64),
+            "shared_memory_bytes": np.array([one.shared_memory_bytes for one in launches], np.int64),
+            "block_dim": text_column(",".join(map(str, one.block)) for one in launches),
+            "grid_dim": text_column(",".join(map(str, one.grid)) for one in launches),
             # A float of 32 bits in XProf's message.
-            "occupancy_pct": np.array([one.occupancy_pct for one in number], np.float32).astype(np.float64),
+            "occupancy_pct": np.array([one.occupancy_pct for one in launches], np.float32).astype(np.float64),
         }
     )
-    return frame.join(said.iloc[of_row].reset_index(drop=True))
 
 
 def _times_of(code: Int64, duration_ns: Int64, n: int) -> KernelTimes:
@@ -254,14 +264,16 @@ def _with_times(frame: pd.DataFrame, times: KernelTimes) -> pd.DataFrame:
     )
 
 
-def _order(frame: pd.DataFrame) -> Int64:
+def _order(kinds: KernelKinds, unit: Texts) -> Int64:
     """Rows by total time falling; equal ones by name, launch, Tensor Core use, eligibility, op and unit (semantics 6.2)."""
-    columns = ["name", "launch", "uses_tensor_core", "tensor_core_eligible", "op_name", "unit"]
-    ranks = [_rank(frame[column].tolist()) for column in columns]
-    return np.lexsort([*ranks[::-1], -frame["total_ns"].to_numpy()])
+    launch, uses = _launch_ranks(kinds.launches)[kinds.launch], on_tensor_cores(kinds.unit)
+    name, op_name, unit_text = map(_ranks, (kinds.name, kinds.op_name, unit))
+    return np.lexsort([unit_text, op_name, kinds.is_eligible, uses, launch, name, -kinds.times.total_ns])
 
 
-def _rank(values: list[Any]) -> Int64:
-    """The place of each value among the distinct ones."""
-    place = {value: i for i, value in enumerate(sorted(set(values)))}
-    return np.array([place[value] for value in values], np.int64)
+def _ranks(texts: Texts) -> Int64:
+    """The place of each text among the distinct ones."""
+    rank = np.empty(len(texts.distinct), np.int64)
+    rank[sorted(range(len(rank)), key=texts.distinct.__getitem__)] = np.arange(len(rank))
+    found: Int64 = rank[texts.code]
+    return found

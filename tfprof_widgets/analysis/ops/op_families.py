@@ -106,7 +106,7 @@ _RUNTIME = re.compile(
 )
 
 
-_NUMBER = re.compile(r"\d+")
+_DIGITS = dict.fromkeys(map(ord, "123456789"), "0")
 """Names of code differ in these alone by the thousand, and no pattern asks which they are."""
 _MOST_KEPT = 10_000
 
@@ -149,7 +149,7 @@ def _family(name: str, category: int, op_type: str) -> str:
         return _family_of_type(op_type)
     if category != OpCategory.UNKNOWN:
         return "move"
-    return _family_of_code(_NUMBER.sub("0", name))
+    return _family_of_code(name.translate(_DIGITS))
 
 
 @lru_cache(_MOST_KEPT)

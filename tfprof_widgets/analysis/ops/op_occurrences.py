@@ -273,15 +273,14 @@ def _number(rows: Int64, code: Int64, names: list[str], types: list[str]) -> _Ro
     first = np.full(len(names), -1, np.int64)
     first[code[::-1]] = np.arange(len(code))[::-1]
     used = np.flatnonzero(first >= 0)
+    met = used[np.argsort(first[used])]
     number: dict[str, int] = {}
+    ops = [number.setdefault(names[key], len(number)) for key in met.tolist()]
     op_of_code = np.zeros(len(names), np.int64)
-    op_types: list[str] = []
-    for key in used[np.argsort(first[used])].tolist():  # bounded by the number of unique names
-        op_of_code[key] = number.setdefault(names[key], len(number))
-        if len(op_types) < len(number):
-            op_types.append(types[key])
-        elif not op_types[op_of_code[key]]:
-            op_types[op_of_code[key]] = types[key]
+    op_of_code[met] = ops
+    op_types = [""] * len(number)
+    for op, key in zip(ops, met.tolist(), strict=True):
+        op_types[op] = op_types[op] or types[key]
     return (rows, op_of_code[code]), tuple(number), tuple(op_types)
 
 

@@ -200,9 +200,10 @@ class _Table:
         self._is_device = occurrences.is_device[:n_ops].tolist()
         self._is_eager = occurrences.is_eager[:n_ops].tolist()
         self._source: list[tuple[str, int, int]] = [("", -1, -1)] * n_ops
-        self._rows: dict[tuple[bool, str], int] = {}
-        for row, key in enumerate(zip(self._is_device, self._name, strict=True)):
-            self._rows.setdefault(key, row)
+        self._rows: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        """Of the host, and of the device."""
+        for row, (is_device, name) in enumerate(zip(self._is_device, self._name, strict=True)):
+            self._rows[is_device].setdefault(name, row)
 
     def take_up(self, units: HloUnits, shares: _Shares) -> Int64:
         """The row of each share: of the framework op that its instruction names, on the side of its unit."""
@@ -233,7 +234,7 @@ class _Table:
         return self._row(bool(units.is_device[unit]), name, kind, source)
 
     def _row(self, is_device: bool, name: str, kind: str, source: tuple[str, int, int]) -> int:
-        row = self._rows.setdefault((is_device, name), len(self._name))
+        row = self._rows[is_device].setdefault(name, len(self._name))
         if row == len(self._name):
             self._name.append(name)
             self._type.append(kind)

@@ -239,12 +239,14 @@ def _idle_frame(rows: list[tuple[object, ...]]) -> pd.DataFrame:
 
 def _finish(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.iloc[_order(frame)].reset_index(drop=True)
-    count = frame["occurrences"].where(frame["occurrences"] > 0, 1)
-    executed = frame["occurrences"] > 0
-    frame["total_time_us"] = frame["total_ps"] / PS_PER_US
-    frame["avg_time_us"] = (frame["total_time_us"] / count).where(executed, 0.0)
-    frame["total_self_time_us"] = frame["self_ps"] / PS_PER_US
-    frame["avg_self_time_us"] = (frame["total_self_time_us"] / count).where(executed, 0.0)
+    count = frame["occurrences"].to_numpy(np.int64)
+    total_us, self_us = (frame[name].to_numpy() / PS_PER_US for name in ("total_ps", "self_ps"))
+    frame = frame.assign(
+        total_time_us=total_us,
+        avg_time_us=np.where(count > 0, total_us / np.maximum(count, 1), 0.0),
+        total_self_time_us=self_us,
+        avg_self_time_us=np.where(count > 0, self_us / np.maximum(count, 1), 0.0),
+    )
     return ranked(frame)[list(OPS_COLUMNS)]
 
 
@@ -266,11 +268,9 @@ def _order(frame: pd.DataFrame) -> Int64:
 def ranked(frame: pd.DataFrame) -> pd.DataFrame:
     """Add `rank` in the order of the rows, and `self_time_ratio` and `cumulative_ratio` of the `self_ps` of their `device`."""
     side = frame.groupby("device", sort=False)["self_ps"]
-    whole = side.transform("sum")
-    frame["rank"] = np.arange(1, len(frame) + 1)
-    frame["self_time_ratio"] = (frame["self_ps"] / whole).where(whole > 0, 0.0)
-    frame["cumulative_ratio"] = (side.cumsum() / whole).where(whole > 0, 0.0)
-    return frame
+    own, whole, reached = (one.to_numpy() for one in (frame["self_ps"], side.transform("sum"), side.cumsum()))
+    ratio, cumulative = (np.divide(one, whole, out=np.zeros(len(frame)), where=whole > 0) for one in (own, reached))
+    return frame.assign(rank=np.arange(1, len(frame) + 1), self_time_ratio=ratio, cumulative_ratio=cumulative)
 
 
 def by_type(ops: pd.DataFrame) -> pd.DataFrame:

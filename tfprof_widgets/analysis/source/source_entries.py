@@ -129,7 +129,10 @@ class _Charging:
         flags = is_outer, scopes.is_input, scopes.is_optimizer, self.is_sum, match.is_backward
         return zip(
             shares.type,
-            [scope[:1] if alone else scope for scope, alone in zip(scopes.scope, is_alone.tolist(), strict=True)],
+            [
+                "".join(scope[:1]) if alone else scope
+                for scope, alone in zip(scopes.scope, is_alone.tolist(), strict=True)
+            ],
             shares.source_file,
             *(column.tolist() for column in (shares.source_line, shares.frame, match.row, *flags)),
             strict=True,

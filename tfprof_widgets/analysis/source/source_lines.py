@@ -154,9 +154,9 @@ def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, totals: Op
     order = np.argsort(totals.self_us, kind="stable")
     top[row[order]] = order  # of several the last one stays
     frame["top_op"] = pd.Series([shares.name[i] if i >= 0 else "" for i in top.tolist()], dtype=object)
-    frame = frame[frame["n_ops"] > 0]
-    frame = frame.sort_values(["device", "self_time_us"], ascending=[True, False], kind="stable")
-    return frame[list(SOURCE_LINE_COLUMNS)].reset_index(drop=True)
+    rows = np.flatnonzero(frame["n_ops"])
+    order = np.lexsort((-frame["self_time_us"].to_numpy()[rows], rows >= len(entries)))
+    return frame[list(SOURCE_LINE_COLUMNS)].iloc[rows[order]].reset_index(drop=True)
 
 
 def _cell_titles(source_map: SourceMap) -> dict[str, str]:

@@ -54,7 +54,7 @@ def resolve(
     owner = np.concatenate([step, step, every, every])
     bit = np.left_shift(1, kind)
     change = np.concatenate([bit, -bit, none, none])
-    order = np.argsort(moments_of((owner, at))[0])  # what changes at one moment may do so in any order
+    order = np.argsort(moments_of((owner, at))[0], kind="stable")
     at, owner, present = at[order], owner[order], np.cumsum(change[order])
     at += step_start_ps[owner]
     inside = (owner[1:] == owner[:-1]) & (at[1:] > at[:-1])
@@ -69,7 +69,7 @@ def _unite(step: Int64, start: Int64, end: Int64, kind: Int64) -> tuple[Int64, I
         return step, start, end, kind
     key = step * _N_TYPES + kind
     begin, stop = moments_of((key, start), (key, end))
-    order = np.argsort(begin)
+    order = np.argsort(begin, kind="stable")
     reach = np.maximum.accumulate(stop[order])
     first = np.flatnonzero(np.append(True, begin[order][1:] > reach[:-1]))
     rows = order[first]

@@ -89,7 +89,8 @@ def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:
         ends.append(end)
         is_open = end < stop
         at, stop = (end, stop) if is_open.all() else (end[is_open], stop[is_open])
-    begin, end = np.sort(np.concatenate(tags)) + 2, np.sort(np.concatenate(ends))
+    begin, end = (np.sort(np.concatenate(each), kind="stable") for each in (tags, ends))
+    begin += 2
     begin += octets.take(begin - 1) >= _CONTINUED
     return EventBytes(raw, begin, end), row_end
 

@@ -4,7 +4,7 @@ The entries are decoded together by NumPy, as events are: a file may hold as man
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -37,9 +37,6 @@ class IdMap:
             self._table[ids] = values
         else:
             self._ids, self._table = ids, values
-
-    def __getitem__(self, id_: int) -> int:
-        return int(self.of(np.array([id_], np.int64))[0])
 
     def of(self, ids: Int64) -> Int32:
         """The value of each id."""
@@ -113,12 +110,13 @@ def stat_name_map(raw: Sequence[bytes], strings: RawStrings) -> IdMap:
     return IdMap(entries.id, strings.text_ids(entries.view, begin, end - begin).astype(np.int32), default=0)
 
 
-def resolved(rows: Sequence[StatRow], stat_names: IdMap) -> list[StatRow]:
+def resolved(rows: Sequence[StatRow], stat_names: IdMap) -> Iterable[StatRow]:
     """Stat rows with their key, and their reference if they hold one, as indices into the string table."""
-    return [
-        (stat_names[key], StatKind.STRING, stat_names[bits]) if kind == REF else (stat_names[key], kind, bits)
-        for key, kind, bits in rows
-    ]
+    key, kind, bits = (
+        np.array([row[place] for row in rows], dtype) for place, dtype in enumerate((np.int64, np.uint8, np.uint64))
+    )
+    kind, bits = resolved_columns(kind, bits, stat_names)
+    return zip(stat_names.of(key).tolist(), kind.tolist(), bits.tolist(), strict=True)
 
 
 def resolved_columns(kind: UInt8, bits: UInt64, stat_names: IdMap) -> tuple[UInt8, UInt64]:

@@ -19,15 +19,11 @@ class RawStrings(StringTable):
     def __init__(self) -> None:
         """Start with the empty text only."""
         super().__init__()
-        self._by_bytes = {b"": 0}
         self._n_unpacked = 0
 
     def text_id(self, raw: bytes) -> int:
         """The index of a text given as UTF-8."""
-        known = self._by_bytes.get(raw)
-        if known is None:
-            known = self._by_bytes[raw] = self.id_of(decoded(raw))
-        return known
+        return self._numbers[decoded(raw)]
 
     def compressed_text_id(self, raw: bytes) -> int:
         """The index of a text given as gzip.
@@ -47,21 +43,12 @@ class RawStrings(StringTable):
 
     def text_ids(self, view: ByteView, at: Int64, length: Int64) -> Int64:
         """The index of each text `view.content[at:at + length]`."""
-        content, known = view.content, self._by_bytes
-        ends = zip(at.tolist(), (at + length).tolist(), strict=True)
-        raws = [content[low:high] for low, high in ends]
-        self._take_up([raw for raw in dict.fromkeys(raws) if raw not in known])
-        return np.fromiter(map(known.__getitem__, raws), np.int64, len(raws))
-
-    def _take_up(self, raws: list[bytes]) -> None:
-        """Texts not met before, each once."""
-        joined = b"\n".join(raws)
-        texts = joined.decode("ascii").split("\n") if joined.isascii() else []
-        if len(texts) != len(raws) or not self._ids.keys().isdisjoint(texts):
-            for raw in raws:
-                self.text_id(raw)
-            return
-        ids = range(len(self.texts), len(self.texts) + len(texts))
-        self.texts += texts
-        self._ids.update(zip(texts, ids, strict=True))
-        self._by_bytes.update(zip(raws, ids, strict=True))
+        found = np.zeros(len(at), np.int64)
+        rows = np.flatnonzero(length)
+        if len(rows):
+            content = view.content.decode("latin-1")  # a character for each byte: cut into texts, without bytes first
+            ends = zip(at[rows].tolist(), (at[rows] + length[rows]).tolist(), strict=True)
+            raws = [content[low:high] for low, high in ends]
+            texts = [raw if raw.isascii() else decoded(raw.encode("latin-1")) for raw in raws]
+            found[rows] = np.fromiter(map(self._numbers.__getitem__, texts), np.int64, len(texts))
+        return found

@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
 from tfprof_widgets.analysis.base.event_names import by_ends, by_name, by_op_name, once, parsed_names
+from tfprof_widgets.analysis.base.op_names import parse_op_names
 from tfprof_widgets.trace.trace import Trace
+
+_PARTS = (
+    "a/",
+    "b",
+    ":",
+    "::",
+    "MatMul",
+    "relu",
+    "MemcpyHToD",
+    "Iterator",
+    "[2]",
+    "_",
+    "_1",
+    "_12",
+    "3",
+    "XlaCompile",
+    "\u00b2",
+)
 
 
 def drawn() -> Trace:
@@ -55,3 +76,10 @@ def test_names_of_the_same_ends_are_asked_once_whatever_is_between_them() -> Non
     categories = np.zeros(len(one.strings), np.uint8)
     categories[one.used_names] = parsed_names(one).category
     assert found[one.name_id].tolist() == categories[one.name_id].tolist()
+
+
+@given(st.lists(st.lists(st.sampled_from(_PARTS), min_size=1, max_size=6).map("".join), unique=True))
+def test_a_name_means_the_same_whichever_others_differ_from_it_in_a_number_at_the_end(names: list[str]) -> None:
+    one = trace(plane("/host:CPU", line("main", *(event(name, 2 * i, 1) for i, name in enumerate(names)))))
+    found, alone = parsed_names(one), parse_op_names([one.strings[i] for i in one.used_names.tolist()])
+    assert (found.category.tolist(), found.type, found.name) == (alone.category.tolist(), alone.type, alone.name)
