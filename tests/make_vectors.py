@@ -22,6 +22,7 @@ import pandas as pd
 from tests.cluster import Cluster
 from tests.structure_drawings import drawn_graph, profile_of
 from tests.unit.analysis.hosts.drawn_hosts import results_of, results_of_cluster
+from tests.unit.views.received import receive
 from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, coded_tables, program, training
 from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.analysis.hosts.stragglers import compute_stragglers
@@ -32,7 +33,8 @@ from tfprof_widgets.export.report.kernel_names import readable_kernel
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.plain import plain, records
-from tfprof_widgets.views.payload.wire import Table, as_text, pack, unpack
+from tfprof_widgets.views.payload.structure_meta import structure_list
+from tfprof_widgets.views.payload.wire import Table, as_text, pack
 
 FOLDER = Path(__file__).parent / "vectors"
 _WORDS = ("advice", "next_steps", "notices", "advice_notices", "activity", "structure")
@@ -109,7 +111,7 @@ def stragglers_vector() -> list[dict[str, Any]]:
 def structure_vector() -> dict[str, Any]:
     """Ops with figures, and the sums over the scopes and calls around them."""
     profile = profile_of(drawn_graph(2, 2))
-    (meta,) = unpack(build_payload(profile.run.results).overview)[0]["structure"]
+    (meta,) = structure_list(profile.run.results)
     figures = ("micros", "accelerator_micros", "cpu_micros", "bytes", "float_ops")
     columns = ["name", *figures, *(f"total_{figure}" for figure in figures)]
     return {"structure": meta, "scope": records(profile.tree("scope", select=figures)[columns])}
@@ -156,13 +158,11 @@ VECTORS: Mapping[str, Callable[[], Any]] = {
 
 
 def sent(results: Results) -> dict[str, Any]:
-    """What travels of a capture, all of it in the first pack: `meta` and, by table and column, `[dtype, values]`."""
-    payload = build_payload(results)
-    assert payload.is_complete, payload.keys
-    meta, tables = unpack(payload.overview)
-    left = {name: columns for name, columns in tables.items() if name not in _TABLES}
+    """What travels of a capture, put together: `meta` and, by table and column, `[dtype, values]`."""
+    got = receive(build_payload(results))
+    left = {name: columns for name, columns in got.tables.items() if name not in _TABLES}
     return {
-        "meta": {name: [] if name in _WORDS else value for name, value in meta.items()},
+        "meta": {name: [] if name in _WORDS else value for name, value in got.meta.items()},
         "tables": {
             name: {column: [values.dtype.str[1:], values.tolist()] for column, values in columns.items()}
             for name, columns in left.items()

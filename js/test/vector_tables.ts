@@ -187,10 +187,14 @@ export function expectOverview(part: Part, { step_time_ms, breakdown, top_ops }:
   expectRows([{ avg, std, min, max }], [step_time_ms]);
   expectSameRows(parts as unknown as readonly Row[], breakdown, ["category"]);
   const side = meta.op_device.includes(1) ? 1 : 0;
-  const { rows } = topOps(meta, table, 10, side);
+  const rows = topOps(meta, table("top_ops") ?? EMPTY_TABLE, side);
   expectSameRows(
-    rows.map((row) => ({ name: row.name, self_time_ratio: row.selfRatio })),
-    top_ops.map(({ name, self_time_ratio }) => ({ name, self_time_ratio })),
+    rows.map(({ name, ms, ratio }) => ({ name, self_time_ms_per_step: ms, self_time_ratio: ratio })),
+    top_ops.map(({ name, self_time_ms_per_step, self_time_ratio }) => ({
+      name,
+      self_time_ms_per_step,
+      self_time_ratio,
+    })),
     ["name"],
   );
 }

@@ -17,6 +17,8 @@ from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.wire import unpack
 
+from .received import receive
+
 EVIL = "<img src=x onerror=alert(1)></script>"
 PROGRAM = module(
     "mod",
@@ -54,7 +56,8 @@ def results() -> Results:
 
 @pytest.fixture(scope="module")
 def travelled(results: Results) -> tuple[dict[str, Any], dict[str, Any]]:
-    return unpack(build_payload(results).overview)
+    got = receive(build_payload(results))
+    return got.meta, got.tables
 
 
 def test_runs_of_kernels_add_up_to_the_kernel_table(results: Results, travelled: tuple[Any, Any]) -> None:

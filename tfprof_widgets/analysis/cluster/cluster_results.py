@@ -36,6 +36,7 @@ from ..ops.kernels import KernelTable
 from ..ops.op_occurrences import Units
 from ..ops.op_shares import OpShares
 from ..ops.ops import OpSums, ops_table, sums_of_units
+from ..ops.step_totals import StepTotals
 from ..ops.unit_totals import UnitTotals
 from ..overview.overview import Overview
 from ..steps.steps import Steps
@@ -57,6 +58,7 @@ from .merged_memory import ReducedMemory, merge_memory
 from .merged_ops import MergedOps, merge_ops
 from .merged_overview import merge_host_facts, merge_overview, merge_tf_functions
 from .merged_steps import MergedSteps, merge_steps
+from .op_summary import OTHERS
 
 
 @dataclass(frozen=True)
@@ -183,13 +185,30 @@ class ClusterResults(Totals):
     @cached_property
     def host_totals(self) -> HostTotals:
         """Executions and time of each unit, host by host."""
-        hosts = hosts_of(self.trace)
-        number = {name: i for i, name in enumerate(hosts)}
-        place = [number[one.trace.planes[0].host] if one.trace.planes else 0 for one in self.summaries]
-        units = self.merged_ops.units
-        own = units.assign(host=np.array(place, np.int64)[units[OWNER]])
+        own = self._by_host(self.merged_ops.units)
         sums = own.groupby(["host", "unit"], as_index=False)[["count", "total_ps", "self_ps"]].sum()
-        return HostTotals(hosts, *(sums[name].to_numpy() for name in sums))
+        return HostTotals(hosts_of(self.trace), *(sums[name].to_numpy() for name in sums))
+
+    @cached_property
+    def step_totals(self) -> StepTotals:
+        """Executions and own time of each unit within the averaged steps, host by host."""
+        kinds = self.merged_ops.kinds
+        own = self._by_host(kinds[self.merged_steps.of_their_kinds(self.is_averaged, kinds)])
+        sums = own.groupby(["host", "unit"], as_index=False)[["count", "self_ps"]].sum()
+        return StepTotals(*(sums[name].to_numpy() for name in sums))
+
+    @cached_property
+    def top_ops(self) -> pd.DataFrame:
+        """The same, without the time of ops that did not travel, which is no op."""
+        top = super().top_ops
+        is_op = np.array([self.op_shares.type[i] != OTHERS for i in top["op"]], np.bool_)
+        return top[is_op].reset_index(drop=True)
+
+    def _by_host(self, owned: pd.DataFrame) -> pd.DataFrame:
+        """The same rows with the number of their host among all, `host`."""
+        number = {name: i for i, name in enumerate(hosts_of(self.trace))}
+        place = [number[one.trace.planes[0].host] if one.trace.planes else 0 for one in self.summaries]
+        return owned.assign(host=np.array(place, np.int64)[owned[OWNER]])
 
     @cached_property
     def op_sums(self) -> OpSums:

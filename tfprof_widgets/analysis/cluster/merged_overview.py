@@ -16,12 +16,11 @@ from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by
 from ..hosts.roles import HostFacts
 from ..overview.idle import idle_of
+from ..overview.op_time import op_time_of
 from ..overview.overview import Overview, OverviewParts, overview_of
-from ..overview.top_ops import op_time_of, top_of
 from .columns import OWNER, united
 from .merged_ops import MergedOps
 from .merged_steps import MergedSteps
-from .op_summary import OTHERS
 
 if TYPE_CHECKING:
     from ..advice.advice import Advice
@@ -30,29 +29,20 @@ if TYPE_CHECKING:
 
 def merge_overview(results: ClusterResults, *, advice: Callable[[], Sequence[Advice]] = tuple) -> Overview:
     """Sum all hosts up, as `compute_overview` does of one trace of all of them."""
-    ops, averaged = results.merged_ops, results.is_averaged
-    own, count = _within(averaged, results.merged_steps, ops)
-    eager = op_time_of(ops.shares, own)
+    ops = results.merged_ops
+    eager = op_time_of(ops.shares, _within(results.is_averaged, results.merged_steps, ops))
     parts = OverviewParts(
         op_time=op_time_of(ops.shares, ops.shares.spread(ops.sums.self_ps)),
         idle=idle_of(results.sums),
-        top_ops=_named(top_of(ops.shares, own, count, int(averaged.sum()))),
         eager={"host": eager.host_eager_ratio, "device": eager.device_eager_ratio},
     )
     return overview_of(results, parts, advice=advice)
 
 
-def _named(top: pd.DataFrame) -> pd.DataFrame:
-    """Without the time of ops that did not travel, which is no op."""
-    return top[top["type"] != OTHERS].reset_index(drop=True)
-
-
-def _within(averaged: Bool, merged: MergedSteps, ops: MergedOps) -> tuple[Int64 | Float64, Int64]:
-    """Own time and executions of each framework op within the averaged steps; over the whole capture where there are none."""
+def _within(averaged: Bool, merged: MergedSteps, ops: MergedOps) -> Int64 | Float64:
+    """Own time of each framework op within the averaged steps; over the whole capture where there are none."""
     kinds = ops.kinds[merged.of_their_kinds(averaged, ops.kinds)] if averaged.any() else ops.kinds
-    n_units, unit = len(ops.sums.count), kinds["unit"].to_numpy()
-    own, count = (sum_by(unit, kinds[name].to_numpy(), n_units) for name in ("self_ps", "count"))
-    return ops.shares.spread(own), ops.shares.largest(count)
+    return ops.shares.spread(sum_by(kinds["unit"].to_numpy(), kinds["self_ps"].to_numpy(), len(ops.sums.count)))
 
 
 def merge_tf_functions(every: pd.DataFrame) -> pd.DataFrame:

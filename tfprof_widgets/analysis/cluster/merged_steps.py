@@ -28,7 +28,7 @@ class MergedSteps:
 
     def of_their_kinds(self, steps: Bool, owned: pd.DataFrame) -> Bool:
         """Which rows with an `owner` and a `kind` are of the kinds of some of the steps."""
-        width = int(self.kinds["kind"].max()) + 2
+        width = int(self.kinds["kind"].to_numpy().max(initial=-1)) + 2
         found, wanted = (one[OWNER] * width + one["kind"] for one in (owned, self.kinds[steps]))
         return np.isin(found, wanted)
 

@@ -30,6 +30,7 @@ from ..ops.kernels import Kernels, compute_kernels
 from ..ops.op_occurrences import Occurrences, Units, op_occurrences
 from ..ops.op_shares import OpShares, compute_op_shares
 from ..ops.ops import OpSums, aggregate_ops, idle_by_side, op_sums
+from ..ops.step_totals import StepTotals, compute_step_totals
 from ..ops.tf_functions import compute_tf_functions
 from ..ops.unit_totals import UnitTotals, compute_unit_totals
 from ..roofline.graph_flops import graph_flops
@@ -123,6 +124,11 @@ class Facts(Totals):
     def host_totals(self) -> HostTotals:
         """Executions and time of each unit, host by host."""
         return compute_host_totals(self.trace, self.occurrences)
+
+    @cached_property
+    def step_totals(self) -> StepTotals:
+        """Executions and own time of each unit within the averaged steps, host by host."""
+        return compute_step_totals(self.trace, self.occurrences, self.steps, self.is_averaged)
 
     @cached_property
     def op_sums(self) -> OpSums:

@@ -31,10 +31,13 @@ from ..layers.op_sources import OpMatch, compute_op_scopes, match_ops
 from ..layers.scopes import Scopes, compute_scopes
 from ..memory.memory import MemoryTables
 from ..ops.hlo_ops import HloOps
+from ..ops.host_totals import HostTotals
 from ..ops.kernels import KernelTable
 from ..ops.op_shares import OpShares
 from ..ops.op_totals import OpTotals
 from ..ops.ops import OpSums, ops_table
+from ..ops.step_totals import StepTotals
+from ..ops.top_ops import compute_top_ops
 from ..source.source_lines import SourceLines, compute_source_lines
 from ..steps.averaged_steps import choose_steps
 from ..steps.steps import Steps, guide_of
@@ -66,11 +69,6 @@ class Totals(ABC):
         return None if self.sources is None else self.sources.read()
 
     @property
-    def is_source_map_here(self) -> bool:
-        """Whether the source map was read, or there is none."""
-        return self.sources is None or isinstance(self.sources, SourceMap) or "source_map" in vars(self)
-
-    @property
     @abstractmethod
     def steps(self) -> Steps:
         """Steps with their breakdown, and the step of each event."""
@@ -89,6 +87,16 @@ class Totals(ABC):
     @abstractmethod
     def op_sums(self) -> OpSums:
         """What each framework op sums up to over the whole capture."""
+
+    @property
+    @abstractmethod
+    def host_totals(self) -> HostTotals:
+        """Executions and time of each unit, host by host."""
+
+    @property
+    @abstractmethod
+    def step_totals(self) -> StepTotals:
+        """The same within the averaged steps."""
 
     @property
     @abstractmethod
@@ -182,6 +190,13 @@ class Totals(ABC):
         return choose_steps(self.steps.frame, coordinators=coordinators, has_failed=self.failure is not None)
 
     @cached_property
+    def top_ops(self) -> pd.DataFrame:
+        """The ops that cost most within the averaged steps, of each side, of all hosts and of each; see `compute_top_ops`."""
+        hosts = self.host_totals.hosts
+        host = pd.Index(hosts).get_indexer(pd.Index(self.steps.frame["host"]))
+        return compute_top_ops(self.op_shares, self.step_totals, self.host_totals, host=host, averaged=self.is_averaged)
+
+    @cached_property
     def ops(self) -> pd.DataFrame:
         """The `ops` table of the whole trace, without idle time."""
         return ops_table(self.op_shares, self.op_sums)
@@ -244,7 +259,9 @@ class Totals(ABC):
     @cached_property
     def op_scopes(self) -> OpScopes:
         """Name scope and role of each framework op."""
-        return compute_op_scopes(self.op_shares, self.op_match, self.source_map, is_input=self.input_ops)
+        return compute_op_scopes(
+            self.op_shares, self.named_scopes, self.op_match, self.source_map, is_input=self.input_ops
+        )
 
     @cached_property
     def layers(self) -> Layers:

@@ -31,13 +31,12 @@ class HostTotals:
 def compute_host_totals(trace: Trace, occurrences: Occurrences) -> HostTotals:
     """Add up the executions of each unit on each host."""
     hosts = hosts_of(trace)
-    of_line = np.array([host_of_plane(trace)[line.plane] for line in trace.lines], np.int64)
     n_units = len(occurrences.name)
     n = len(hosts) * n_units
     if not n or not len(occurrences):
         return HostTotals(hosts, *(np.empty(0, np.int64) for _ in range(5)))
     # One entry per host and unit, whether it ran there or not: both are few beside executions.
-    key = of_line[occurrences.line] * n_units + occurrences.op
+    key = host_and_unit(trace, occurrences)
     count = np.bincount(key[occurrences.is_first], minlength=n).astype(np.int64)
     found = np.flatnonzero(count)
     return HostTotals(
@@ -48,3 +47,10 @@ def compute_host_totals(trace: Trace, occurrences: Occurrences) -> HostTotals:
         total_ps=sum_by(key, occurrences.duration_ps, n)[found],
         self_ps=sum_by(key, occurrences.self_ps, n)[found],
     )
+
+
+def host_and_unit(trace: Trace, occurrences: Occurrences) -> Int64:
+    """For each execution its host times the number of units, plus its unit."""
+    of_plane = host_of_plane(trace)
+    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
+    return of_line[occurrences.line] * len(occurrences.name) + occurrences.op

@@ -14,6 +14,7 @@ import pandas as pd
 
 from ...trace.trace import Bool
 from ..advice.advice import Advice
+from ..base.table_types import text_column
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
 from ..facts.totals import Totals
@@ -22,11 +23,12 @@ from ..hosts.environment import Environment
 from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
+from ..ops.top_ops import ALL_HOSTS
 from ..steps.categories import GUIDE_CATEGORIES, STEP_CATEGORIES
 from ..steps.steps import Steps, guide_of, ran_on_device
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
-from .top_ops import OpTime, compute_op_time, top_ops
+from .op_time import OpTime, compute_op_time
 from .verdict import judge
 
 
@@ -74,7 +76,7 @@ class Overview:
     """On a TPU the share of the time in which its cores did something else than waiting for the host; nan elsewhere."""
     top_ops: pd.DataFrame
     """The ops that took most time of their own within the averaged steps (the whole trace where there are none), those of
-    devices where any ran ops, else those of the host; columns in `top_ops.top_ops`."""
+    devices where any ran ops, else those of the host; columns in `_top_ops`."""
     tf_functions: pd.DataFrame
     """What calls of `tf.function`s cost; columns in `tf_functions.compute_tf_functions`."""
     findings: tuple[str, ...]
@@ -111,7 +113,6 @@ def compute_overview(
     parts = OverviewParts(
         op_time=compute_op_time(occurrences, shares),
         idle=compute_idle(facts.trace, occurrences),
-        top_ops=top_ops(occurrences, steps, averaged, shares),
         eager=_eager_in_steps(steps, occurrences, averaged, shares),
     )
     return overview_of(facts, parts, advice=advice, failure=failure)
@@ -123,8 +124,6 @@ class OverviewParts:
 
     op_time: OpTime
     idle: Idle
-    top_ops: pd.DataFrame
-    """See `top_ops`; of the steps that are averaged."""
     eager: dict[str, float]
     """Eager share of the op time of `host` and `device` within them."""
 
@@ -152,7 +151,7 @@ def overview_of(
         device=device if has_device else "",
         eager=parts.eager,
         tf_functions=facts.tf_functions,
-        top_ops=parts.top_ops,
+        top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
     )
     sentence, detail = _without_steps(environment.n_events, steps.frame, failure) or (
@@ -194,6 +193,23 @@ def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
         "step_time_min_ms": float(times.min()) if n else 0.0,
         "step_time_max_ms": float(times.max()) if n else 0.0,
     }
+
+
+def _top_ops(facts: Totals) -> pd.DataFrame:
+    """`name, type, device` and figures of the ops of one side that cost most, see `compute_top_ops`."""
+    shares, top = facts.op_shares, facts.top_ops
+    top = top[top["host"] == ALL_HOSTS].drop(columns="host")
+    on_device = shares.is_device[top["op"]]
+    top = top[on_device == on_device.any()]
+    op = top.pop("op").tolist()
+    named = pd.DataFrame(
+        {
+            "name": text_column(shares.name[i] for i in op),
+            "type": text_column(shares.type[i] for i in op),
+            "device": pd.Series("Device" if on_device.any() else "Host", range(len(op)), dtype=object),
+        }
+    )
+    return named.join(top.reset_index(drop=True))
 
 
 def _eager_in_steps(steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares) -> dict[str, float]:

@@ -203,7 +203,8 @@ function layered(
   for (const id of ids) graph.setNode(String(id), { ...sizes.get(id) });
   for (const { from, to, arrows } of edges) {
     const n = arrows.reduce((sum, arrow) => sum + arrow.n, 0);
-    graph.setEdge(String(from), String(to), { weight: Math.min(4, 1 + Math.log2(n)) });
+    // Whole weights: with others dagre's sums are rounded, and it looks for a better edge where there is none.
+    graph.setEdge(String(from), String(to), { weight: Math.min(4, 1 + Math.round(Math.log2(Math.max(1, n)))) });
   }
   if (ids.length > 0) dagreLayout(graph);
   return graph;

@@ -1,12 +1,9 @@
 /** The overview of a trace -> the words and figures of the header, and the ops that cost most a step. */
 
-import { type OpRow, opRows } from "../ops/ops";
-import { rangedOps } from "../ops/ranged_ops";
 import { formatMs, formatNumber } from "../text/format";
-import type { RangePs } from "../time/viewport";
 import { columns, numbers } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
-import { EMPTY_TABLE, type Table } from "../wire/wire";
+import type { Table } from "../wire/wire";
 
 export interface Figure {
   readonly value: string;
@@ -68,41 +65,28 @@ export function compilingStep(steps: Table): number {
   return -1;
 }
 
-export interface TopOps {
-  readonly rows: readonly OpRow[];
-  /** What `selfPs` is divided by for "a step"; 0 without steps. */
-  readonly nSteps: number;
+export interface TopOp {
+  readonly op: number;
+  readonly name: string;
+  readonly type: string;
+  readonly occurrences: number;
+  /** Self time a step, where steps are averaged. */
+  readonly ms: number;
+  /** Of the self time of all ops of that side. */
+  readonly ratio: number;
 }
 
-/**
- * The ops of one side (0 host, 1 device) with the most self time during the steps that the averages count, so that one
- * compiling step does not hide them.
- */
-export function topOps(
-  meta: TraceMeta,
-  table: (name: string) => Table | undefined,
-  most: number,
-  side: 0 | 1,
-  hasOccurrences = true,
-): TopOps {
-  const steps = table("steps") ?? EMPTY_TABLE;
-  // Until all executions are here only the sums of the whole capture are known.
-  const [range, nSteps] = hasOccurrences && !meta.is_reduced ? averagedRange(steps) : [null, steps.n];
-  const totals = rangedOps(meta, table, range);
-  return { rows: opRows(meta, totals, { side }).slice(0, most), nSteps };
-}
-
-function averagedRange(steps: Table): [RangePs, number] {
-  const [start, duration, isAveraged] = columns(steps, "start_ps", "duration_ps", "is_averaged");
-  let first = Infinity;
-  let last = -Infinity;
-  for (let i = 0; i < steps.n; i++) {
-    if (!isAveraged[i]) continue;
-    first = Math.min(first, start[i]);
-    last = Math.max(last, start[i] + duration[i]);
-  }
-  if (!(last > first)) return [null, steps.n];
-  let n = 0;
-  for (let i = 0; i < steps.n; i++) if (start[i] >= first && start[i] < last) n++;
-  return [[first, last], n];
+/** The ops of one side (0 host, 1 device) with the most self time, as Python's `compute_top_ops` found them. */
+export function topOps(meta: TraceMeta, top: Table, side: 0 | 1): TopOp[] {
+  const [host, op, occurrences, ms, ratio] = columns(top, "host", "op", "occurrences", "ms", "ratio");
+  const isWanted = (row: number) => host[row] < 0 === !meta.about_host && meta.op_device[op[row]] === side;
+  const rows = Array.from({ length: top.n }, (_, row) => row).filter(isWanted);
+  return rows.map((row) => ({
+    op: op[row],
+    name: meta.names[meta.op_name[op[row]]] ?? "",
+    type: meta.names[meta.op_type[op[row]]] ?? "",
+    occurrences: occurrences[row],
+    ms: ms[row],
+    ratio: ratio[row],
+  }));
 }

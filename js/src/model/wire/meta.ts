@@ -257,7 +257,6 @@ export interface TraceMeta {
   names: string[];
   /** Windows of time in which events travel. */
   tiles?: number;
-  n_names?: number;
   /** Tables and lists that may come later. */
   sections?: Record<string, { n_rows: number; n_parts: number; is_here: boolean }>;
   /** The window that the reader sees first. */

@@ -150,6 +150,6 @@ export const overviewPanel: TraceBuilder = {
     }
     view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
   },
-  needs: ["steps"],
+  needs: ["steps", "top_ops"],
   ofHost: { follows: false },
 };

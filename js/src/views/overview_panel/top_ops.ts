@@ -1,10 +1,11 @@
-/** Op occurrences of the averaged steps -> the ops of one side with the most self time, as buttons that select them. */
+/** What ops cost in the averaged steps -> the ops of one side with the most self time, as buttons that select them. */
 
-import type { OpRow } from "../../model/ops/ops";
 import { opColors } from "../../model/ops/ranged_ops";
-import { formatShare, topOps } from "../../model/overview/overview";
+import { formatShare, type TopOp, topOps } from "../../model/overview/overview";
 import { cutNames } from "../../model/text/cut";
 import { formatNumber, plural } from "../../model/text/format";
+import { numbers } from "../../model/wire/column";
+import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, h, segmented } from "../../ui/dom";
 import { inFrame, textFits, watchSize } from "../../ui/page";
 import { toggleSelection } from "../../ui/selecting";
@@ -34,7 +35,7 @@ export class TopOps {
         : h("span");
     const draw = inFrame(() => this.draw(), view.signal);
     view.link.on("selection", () => this.#followSelection(), view.signal);
-    view.data.onTables(draw, view.signal, ["occurrences", "steps"]);
+    view.data.onTables(draw, view.signal, ["top_ops"]);
     watchSize(this.list, draw, view.signal);
     this.draw();
   }
@@ -42,40 +43,33 @@ export class TopOps {
   draw(): void {
     if (this.list.hidden) return;
     const { data } = this.view;
-    const top = topOps(
-      data.meta,
-      (name) => data.table(name),
-      N_TOP_OPS,
-      this.#isDevice ? 1 : 0,
-      data.isWhole("occurrences"),
-    );
-    const unit = top.nSteps > 0 ? "self time, ms a step · %" : "self time, ms · %";
-    this.unit.textContent = unit;
-    if (top.rows.length === 0) {
+    const side = this.#isDevice ? 1 : 0;
+    const top = topOps(data.meta, data.table("top_ops") ?? EMPTY_TABLE, side).slice(0, N_TOP_OPS);
+    const isOfStep = numbers(data.table("steps") ?? EMPTY_TABLE, "is_averaged").some(Boolean);
+    this.unit.textContent = `self time, ms ${isOfStep ? "a step " : ""}· %`;
+    if (top.length === 0) {
       this.list.replaceChildren(h("li.q", "No op was recorded."));
       return;
     }
     const room = (this.list.clientWidth || 400) * 0.78 - 110;
-    const names = top.rows.map((row) => row.name);
+    const names = top.map((row) => row.name);
     const cuts = cutNames(names, textFits(this.view.root, room));
-    const most = top.rows[0].selfPs;
-    const items = top.rows.map((row) => this.#item(row, cuts.get(row.name) ?? row.name, most, top.nSteps));
+    const items = top.map((row) => this.#item(row, cuts.get(row.name) ?? row.name, top[0].ms));
     this.list.replaceChildren(...items);
     this.#followSelection();
   }
 
-  #item(row: OpRow, text: string, most: number, nSteps: number): HTMLElement {
+  #item(row: TopOp, text: string, most: number): HTMLElement {
     const { link, data, signal } = this.view;
     const { categoryOf } = opColors(data.meta, (name) => data.table(name));
     const color = `var(--c-${categoryOf(row.op)})`;
-    const bar = h("i", { style: { width: `max(1px, ${(row.selfPs / most) * 100}%)`, background: color } });
-    const ms = row.selfPs / 1e9 / Math.max(1, nSteps);
-    const title = `${row.name}\n${row.type} on the ${row.device ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
+    const bar = h("i", { style: { width: `max(1px, ${(row.ms / most) * 100}%)`, background: color } });
+    const title = `${row.name}\n${row.type} on the ${this.#isDevice ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
     const cells = [
       h("span.name.cut", text),
       bar,
-      h("span.v", formatNumber(ms)),
-      h("span.v.q", formatShare(row.selfRatio)),
+      h("span.v", formatNumber(row.ms)),
+      h("span.v.q", formatShare(row.ratio)),
     ];
     const attributes = { title, "data-op-name": row.name, class: "bare" };
     return h(

@@ -38,6 +38,9 @@ TABLES: dict[str, Callable[[AnyResults], pd.DataFrame]] = {
     "input_steps": lambda results: results.input_pipeline.steps,
     "breakdown": lambda results: results.overview.breakdown,
     "top_ops": lambda results: results.overview.top_ops,
+    "top_ops_of_hosts": lambda results: results.top_ops.assign(
+        op=[results.op_shares.name[op] for op in results.top_ops["op"]]
+    ),
     "tf_functions": lambda results: results.overview.tf_functions,
     "layers": lambda results: results.layers.frame,
     "scopes": lambda results: results.scopes.frame,

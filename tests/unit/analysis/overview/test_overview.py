@@ -12,8 +12,8 @@ from tests.captures.run_parts import N_LOOP_STEPS
 from tests.unit.analysis.advice.gpu_drawings import Part, gpu_run
 from tfprof_widgets.analysis.base.wording import number, percent, plural
 from tfprof_widgets.analysis.hosts.environment import compute_environment
+from tfprof_widgets.analysis.ops.top_ops import N_TOP_OPS
 from tfprof_widgets.analysis.overview.overview import Overview
-from tfprof_widgets.analysis.overview.top_ops import N_TOP_OPS
 from tfprof_widgets.analysis.overview.verdict import judge
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES, STEP_CATEGORIES
