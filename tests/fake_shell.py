@@ -16,6 +16,8 @@ class FakeShell:
     def __init__(self) -> None:
         self.waiting: list[Any] = []
         """What happens when the cell ends."""
+        self.repeated: list[Any] = []
+        """What happens whenever a cell ends or a message is answered."""
         self.published: list[dict[str, Any]] = []
         """The outputs of the cell beside its own."""
         self.message: dict[str, Any] = {"header": {"msg_type": "execute_request", "msg_id": "1"}}
@@ -30,12 +32,15 @@ class FakeShell:
         return self
 
     def register(self, name: str, function: Any) -> None:
-        assert name == "post_run_cell"
-        self.waiting.append(function)
+        known = {"post_run_cell": self.waiting, "post_execute": self.repeated}[name]
+        if function not in known:
+            known.append(function)
 
     def unregister(self, name: str, function: Any) -> None:
         self.waiting.remove(function)
 
     def end_cell(self) -> None:
+        for function in self.repeated:
+            function()
         for function in list(self.waiting):
             function(SimpleNamespace(success=True))

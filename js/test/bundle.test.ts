@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { addStyles } from "../src/host/bundle";
 import { runOnce } from "../src/host/library";
+import { makeModel } from "../src/host/page_host";
 
 const sheets = (place: ParentNode) => [...place.querySelectorAll("style")].map((sheet) => sheet.textContent);
 
@@ -38,12 +39,12 @@ describe("the style sheet of all views", () => {
 describe("a library", () => {
   it("that a page lacks says so, and may come with a later cell", async () => {
     const traits: Record<string, string> = { name: "bundle.test", version: "1", source: "" };
-    const run = () =>
-      runOnce(
-        (name) => traits[name],
-        ({ name }) => name,
-      );
-    await expect(run()).rejects.toThrow("bundle.test 1 is missing from this page");
+    const run = () => runOnce(makeModel(traits), "library", ({ name }) => name);
+    vi.useFakeTimers();
+    const lost = expect(run()).rejects.toThrow("bundle.test 1 is missing from this page");
+    await vi.advanceTimersByTimeAsync(10_000);
+    await lost;
+    vi.useRealTimers();
     const text = new Response("x").body?.pipeThrough(new CompressionStream("deflate"));
     traits.source = Buffer.from(await new Response(text).arrayBuffer()).toString("base64");
     expect(await run()).toBe("bundle.test 1");

@@ -1,4 +1,5 @@
 // @vitest-environment jsdom
+import { deflateSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { mount, type TraceBuilder } from "../src/ui/view";
 import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
@@ -52,11 +53,12 @@ interface Shown {
   readonly controller: AbortController;
 }
 
-async function show(widget: TraceBuilder, options: SceneOptions = {}): Promise<Shown> {
+async function show(widget: TraceBuilder, options: SceneOptions = {}, told: object = {}): Promise<Shown> {
   const bokeh = new FakeBokeh();
   (globalThis as unknown as Record<symbol, unknown>)[KEY] = Promise.resolve(bokeh);
-  const page = await fakePage(makeScene(options));
-  page.view.state.figure = "{}";
+  const scene = makeScene(options);
+  const page = await fakePage({ ...scene, meta: { ...scene.meta, ...told } });
+  page.view.state.figure = deflateSync("{}").toString("base64");
   const controller = new AbortController();
   const el = document.body.appendChild(document.createElement("div"));
   await mount(widget).render({ model: page.view, el, host: page.host, signal: controller.signal });
@@ -206,6 +208,12 @@ describe("memory timeline", () => {
     expect(firstRow(root)).toContain("Conv2DBackpropInput");
     expect(heading(root)).toContain("at the peak");
     expect(bokeh.data("peak").x.length).toBe(1);
+  });
+
+  it("begins with the allocator of the highest peak, whatever is here of its events", async () => {
+    const memory_summary = [3, 7, 5].map((peak_bytes) => ({ peak_bytes }));
+    const { root } = await show(memoryTimeline, {}, { allocators: ["a", "b", "c"], memory_summary });
+    expect(root.querySelector<HTMLSelectElement>("select[aria-label=Allocator]")?.value).toBe("1");
   });
 
   it("says above what little was recorded why the rest is missing", async () => {

@@ -16,7 +16,7 @@ const SECTIONS = {
   kernels: { n_rows: 3, n_parts: 2, is_here: false },
 };
 const FIRST: Pack = {
-  meta: { names: ["a", "b"], lines: [], sections: SECTIONS, n_names: 4 },
+  meta: { names: ["a", "b"], lines: [], sections: SECTIONS },
   tables: { steps: table({ start_ps: Float64Array.of(1) }), names: table({ family: Uint8Array.of(1, 2) }) },
 };
 const PARTS: Record<string, Pack> = {

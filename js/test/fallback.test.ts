@@ -48,6 +48,9 @@ describe("what stands for a view", () => {
     vi.advanceTimersByTime(300);
     expect(seen(made)).toEqual({ text: true, page: "<b>page</b>" });
     expect(widget.style.display).toBe("none");
+    noteDrawn("dashboard", "IPY_MODEL_d1", view.signal);
+    expect(seen(made), "JupyterLab had no kernel before").toEqual({ text: false, page: undefined });
+    expect(widget.style.display).toBe("");
   });
 
   it("leaves what another widget says", () => {
@@ -81,7 +84,8 @@ describe("what stands for a view", () => {
     expect(made.querySelector("p")).not.toBeNull();
     noteDrawn("dashboard", "IPY_MODEL_d1", view.signal);
     vi.advanceTimersByTime(20_000);
-    expect(made.querySelectorAll("p, iframe, [data-page]")).toHaveLength(0);
+    expect(made.querySelectorAll("p, iframe")).toHaveLength(0);
+    expect(made.querySelectorAll("[data-page]"), "for what is drawn later").toHaveLength(1);
   });
 
   it("is there where the view was drawn in a notebook that is closed", () => {

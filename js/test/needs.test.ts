@@ -112,6 +112,23 @@ describe("a view that needs more than the first pack", () => {
     expect([page.link.get("time_range"), isHidden(), text(".tfp-left-out")]).toEqual([[5, 41], false, ""]);
   });
 
+  it("hides sums of executions of the window where the totals of all, or of the linked host, are not here", async () => {
+    const sections = { ...(FIRST.meta.sections as object), unit_totals: { n_rows: 9, n_parts: 9, is_here: false } };
+    const pack: Pack = { ...FIRST, meta: { ...FIRST.meta, sections } };
+    const ofOps = await show(await fakePage(pack, await embedded([5_000, 41_000])), {
+      needs: ["steps"],
+      forRange: ["occurrences"],
+    });
+    await ofOps.done;
+    expect(ofOps.text(".tfp-left-out")).toContain("The figures of the whole capture are not known here.");
+    const page = await fakePage(FIRST, await embedded([5_000, 41_000]));
+    const ofHost = await show(page, { needs: ["steps"], forRange: ["occurrences"], forHost: ["occurrences"] });
+    await ofHost.done;
+    expect(ofHost.text(".tfp-left-out")).toBe("");
+    page.link.set("host", "a");
+    expect(ofHost.text(".tfp-left-out")).toContain('embed="full"');
+  });
+
   it("says so while a range is set whose rows have not come, and no longer", async () => {
     const page = await fakePage(FIRST);
     const { done, text, el } = await show(page, { needs: ["steps"], forRange: ["occurrences"] });

@@ -1,5 +1,6 @@
 /** The run of fixtures.ts -> a Pack with every table: op occurrences, tf.data pipeline, allocations and the overview. */
 
+import { opRows, opTotals } from "../src/model/ops/ops";
 import { CATEGORIES } from "../src/model/wire/categories";
 import type { IteratorNode, TraceMeta } from "../src/model/wire/meta";
 import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
@@ -77,6 +78,7 @@ function newScene(options: SceneOptions): Pack {
     names: table({ family: Uint8Array.from({ length: meta.names.length }, (_, id) => family[id] ?? 7) }),
     occurrences,
     op_lines: opLines(occurrences, meta),
+    top_ops: topOps(occurrences, meta),
     memory,
     iterator_calls: iteratorCalls(pack.tables.steps),
   };
@@ -131,6 +133,18 @@ function opLines(occurrences: Table, meta: TraceMeta): Table {
     device: Uint8Array.from(lines, (line) => (meta.planes[meta.lines[line].plane].kind === "device" ? 1 : 0)),
     first_ps: new Float64Array(lines.length),
     last_ps: new Float64Array(lines.length).fill(meta.duration_ps),
+  });
+}
+
+function topOps(occurrences: Table, meta: TraceMeta): Table {
+  const totals = opTotals(occurrences, undefined, meta.op_name.length, null);
+  const rows = ([1, 0] as const).flatMap((side) => opRows(meta, totals, { side }).slice(0, 10));
+  return table({
+    host: new Int32Array(rows.length).fill(-1),
+    op: Int32Array.from(rows, ({ op }) => op),
+    occurrences: Float64Array.from(rows, (row) => row.occurrences),
+    ms: Float64Array.from(rows, ({ selfPs }) => selfPs / MS),
+    ratio: Float64Array.from(rows, ({ selfRatio }) => selfRatio),
   });
 }
 

@@ -247,6 +247,14 @@ describe("the drawn graph", () => {
       { numRuns: 40 },
     );
   }, 30_000);
+
+  it("is laid out where edges weigh differently, and nothing went along some", () => {
+    const tree = scopeTree([{ name: "", parent: -1 }], new Array(6).fill(0));
+    const edges = { source: [3, 3, 5, 0], op: [4, 4, 4, 1], n: [2, 3, 0, 0] };
+    const cut = cutGraph(tree, nodeFigures(tree, new Float64Array(6)), edges, new Set());
+    const { arrows } = placeOpGraph(cut);
+    expect(arrows.map(({ points }) => points.length >= 2)).toEqual([true, true, true]);
+  });
 });
 
 describe("the way to a node", () => {

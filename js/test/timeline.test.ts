@@ -59,6 +59,13 @@ describe("timeline", () => {
     expect(page.link.state.selection).toHaveLength(1);
   });
 
+  it("says in a page without stats how to keep them", async () => {
+    const { first } = tiled(RUN, { nTiles: 4, isWhole: false, sampleEvery: 3 });
+    const { root, area } = await show(first, { is_offline: true });
+    await click(area, root.tfprofLocate(BATCH, 2));
+    await vi.waitFor(() => expect(details(root)).toMatch(/Stats in the trace *not known here.*embed="full"/), 3000);
+  });
+
   it("shows an error in its own place", async () => {
     HTMLCanvasElement.prototype.getContext = (() => null) as never;
     const error = vi.spyOn(console, "error").mockImplementation(() => undefined);

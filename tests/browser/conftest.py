@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
-from tests.browser.harness import CHROMIUM_ARGUMENTS, Notebook, Server, opened, opened_in, page_of
+from tests.browser.harness import CHROMIUM_ARGUMENTS, LOCAL, Notebook, Server, opened, opened_in, page_of
 from tests.browser.listeners import WATCH_LISTENERS
 from tests.browser.widget_host import KernelSide, WidgetHost, widget_host
 from tools import chromium
@@ -70,6 +70,23 @@ def open_lab(browser: Browser, lab_server: Server) -> Iterator[Open]:
 def open_notebook(browser: Browser, notebook_server: Server) -> Open:
     """The same in Notebook 7."""
     return partial(opened, browser, notebook_server)
+
+
+@pytest.fixture
+def offline(browser: Browser) -> Iterator[Page]:
+    """A page that reaches nothing but this machine; `refused` of it has what it asked for."""
+    with page_of(browser) as page:
+        page.refused = []  # type: ignore[attr-defined]
+
+        def answer(route: Route) -> None:
+            if route.request.url.startswith(LOCAL):
+                route.continue_()
+            else:
+                page.refused.append(route.request.url)  # type: ignore[attr-defined]
+                route.abort()
+
+        page.context.route("**/*", answer)
+        yield page
 
 
 @pytest.fixture(scope="module")

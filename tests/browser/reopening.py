@@ -81,7 +81,6 @@ class Reopened:
     def check_views(self, place: Page | Frame) -> None:
         """All views are there and linked."""
         views = LinkedViews(place, self.page)
-        views.view("dashboard").wait_for(timeout=60_000)
         views.check_selection()
         assert place.locator('[role="alert"]').all_inner_texts() == []
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbconvert import HTMLExporter
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Page
 
 from tests.browser.conftest import Open
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import LOCAL, Server
+from tests.browser.harness import Server
 from tests.browser.reopening import STATES, VOILA, Reopened, State, executed, in_state, voila_of, write_in_state
 
 EVERY_STATE = pytest.mark.parametrize("state", STATES)
@@ -44,25 +44,6 @@ def test_in_notebook_7(
     with open_notebook(name) as opened:
         Reopened(opened.page).check(state)
         assert opened.refused == []
-
-
-@pytest.fixture
-def offline(browser: Browser) -> Iterator[Page]:
-    """A page that reaches nothing but this machine; `refused` of it has what it asked for."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    page = context.new_page()
-    page.refused = []  # type: ignore[attr-defined]
-
-    def answer(route: Route) -> None:
-        if route.request.url.startswith(LOCAL):
-            route.continue_()
-        else:
-            page.refused.append(route.request.url)  # type: ignore[attr-defined]
-            route.abort()
-
-    context.route("**/*", answer)
-    yield page
-    context.close()
 
 
 @EVERY_STATE

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page
 
 import tfprof_widgets as tfprof
 from tests.browser.conftest import Open
@@ -29,25 +28,6 @@ def saved(open_lab: Open, lab_server: Server) -> str:
         notebook.view("timeline").locator("canvas").first.wait_for()
         notebook.save_with_widgets()
     return "saved.ipynb"
-
-
-@pytest.fixture
-def offline(browser: Browser) -> Iterator[Page]:
-    """A page that reaches nothing but the disk; `refused` of it has what it asked for."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    page = context.new_page()
-    page.refused = []  # type: ignore[attr-defined]
-
-    def answer(route: Route) -> None:
-        if route.request.url.startswith(("file:", "data:", "blob:")):
-            route.continue_()
-        else:
-            page.refused.append(route.request.url)  # type: ignore[attr-defined]
-            route.abort()
-
-    context.route("**/*", answer)
-    yield page
-    context.close()
 
 
 def test_a_reopened_notebook_works_with_a_kernel_that_knows_nothing_of_it(

@@ -14,6 +14,7 @@ import pytest
 from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, displayed, executed, text_of
 
 NOTEBOOK = "diagnose"
+MOST_BYTES = 8_000_000
 PLANTED = {
     # case: advice, words of the fix
     "small batch": ("small_batch", "8 * batch_size"),
@@ -55,6 +56,11 @@ def cells_with(notebook: nbformat.NotebookNode, text: str) -> list[nbformat.Note
 
 def test_committed_notebook_has_no_outputs() -> None:
     check_no_outputs(NOTEBOOK)
+
+
+@pytest.mark.tensorflow
+def test_its_eight_profiles_are_small_when_saved(notebook: nbformat.NotebookNode) -> None:
+    assert len(nbformat.writes(notebook)) <= MOST_BYTES
 
 
 @pytest.mark.tensorflow

@@ -12,6 +12,7 @@ from tests.notebook.committed import VIEW, check_no_outputs, displayed, executed
 
 NOTEBOOK = "quickstart"
 N_STEPS = 40
+MOST_BYTES = 1_500_000
 STATE = "application/vnd.jupyter.widget-state+json"
 FACTS = """
 import json as _json
@@ -63,6 +64,18 @@ def test_profiled_cell_shows_a_widget_and_a_text_summary(notebook: nbformat.Note
     assert root["model_module"] == "anywidget"
     assert "ms" in data["text/plain"]
     assert len(data["text/plain"].splitlines()) > 5
+
+
+@pytest.mark.tensorflow
+def test_it_is_small_saved_with_the_state_of_its_widgets_and_without(notebook: nbformat.NotebookNode) -> None:
+    assert len(nbformat.writes(notebook)) <= MOST_BYTES
+    html = next(
+        output["data"]["text/html"]
+        for output in cell_with(notebook, "%%tfprofile").outputs
+        if 'data-page="' in output.get("data", {}).get("text/html", "")
+    )
+    # The page alone holds the profile and the scripts: without state nothing is lost, with it nothing is there twice.
+    assert len(json.dumps(notebook.metadata.widgets[STATE])) < len(html) / 10 < MOST_BYTES / 10
 
 
 @pytest.mark.tensorflow

@@ -24,8 +24,8 @@ _FRAME_PX = 1000
 class MakesPage(Protocol):
     """Gives the text of a page that needs no kernel."""
 
-    def __call__(self, amount: Amount, *, events: bool = True) -> str:
-        """A page with so much of the traces; without `events` only of what tables need."""
+    def __call__(self, amount: Amount) -> str:
+        """A page with so much of the traces."""
         ...
 
 
@@ -51,9 +51,8 @@ class WithoutWidgets:
     def bundle(self, root: View) -> dict[str, Any]:
         """All of it in one output, which finds out by itself whether `root` came."""
         from ..views.page.fallback import fallback_html
-        from ..views.payload.embedding import FALLBACK_BYTES
 
-        page = self.page(FALLBACK_BYTES, events=False)
+        page = self.page("steps")
         return {
             "text/plain": self.text(),
             "text/html": fallback_html(self.plain(), page, root, height_px=_FRAME_PX),
@@ -82,7 +81,7 @@ def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, 
             except Exception:  # then there is nothing but the text
                 told = instead.text()
                 raise
-            publish_fallback(lambda: instead.bundle(root))
+            publish_fallback(root, lambda: instead.bundle(root))
             return bundle
         told = instead.text()
         if kernel_shell() is None:

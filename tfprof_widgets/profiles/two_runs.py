@@ -162,7 +162,7 @@ class ProfileDiff:
         first, second = (None if one is None else one.timeline() for one in self._profiles)
         return first, second
 
-    def _page(self, amount: Amount, *, events: bool = True) -> str:
+    def _page(self, amount: Amount) -> str:
         """A page with so much of both traces; of bytes both have that many together."""
         from ..views.page.pages import comparison_page
         from ..views.payload.embedding import embed
@@ -172,7 +172,7 @@ class ProfileDiff:
             if timeline is not None and timeline.data not in shown:
                 shown.append(timeline.data)
         each = max(amount // max(len(shown), 1), 1) if isinstance(amount, int) else amount
-        embedded = {data: embed(data.payload, each, events=events) for data in shown}
+        embedded = {data: embed(data.payload, each) for data in shown}
         return comparison_page(
             self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
         )

@@ -243,10 +243,10 @@ class Widgets:
 
         return write_page(path, self.page, embed=embed)
 
-    def page(self, amount: Amount, *, events: bool = True) -> str:
-        """The text of that page with so much of the trace; without `events` of its tables alone."""
+    def page(self, amount: Amount) -> str:
+        """The text of that page with so much of the trace."""
         from ..views.page.pages import dashboard_page
         from ..views.payload.embedding import embed
 
-        embedded = embed(self._data.payload, amount, events=events)
+        embedded = embed(self._data.payload, amount)
         return dashboard_page(self.dashboard(), embedded, title=self._run.title or "tfprof")

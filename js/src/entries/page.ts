@@ -1,7 +1,7 @@
 /** A page that holds the state of widgets and no kernel -> has the bundle in that state draw them, once a page. */
 
 import { loadBundle } from "../host/bundle";
-import type { SavedModels } from "../host/page_host";
+import { makeModel, type SavedModels } from "../host/page_host";
 
 const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
 const DRAWN = Symbol.for("tfprof_widgets.saved_page");
@@ -13,9 +13,9 @@ async function start(): Promise<void> {
   page[DRAWN] = true;
   try {
     const { state: models } = JSON.parse(text) as { state: SavedModels };
-    const library = Object.values(models).findLast(({ state }) => state.name === "tfprof_widgets");
+    const [id, library] = Object.entries(models).findLast(([, { state }]) => state.name === "tfprof_widgets") ?? [];
     if (library === undefined) return;
-    const { drawPage } = await loadBundle((trait) => library.state[trait]);
+    const { drawPage } = await loadBundle(makeModel(library.state), String(id));
     await drawPage(document, models);
   } catch (error) {
     const words = document.createElement("p");

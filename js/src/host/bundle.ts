@@ -1,7 +1,7 @@
 /** The model with the bundle of all views -> its exports, imported once a page, and its style sheet in the page. */
 
-import type { WidgetModule } from "./afm";
-import { runOnce, type Traits, unpacked, withAddress } from "./library";
+import type { AnyModel, WidgetModule } from "./afm";
+import { runOnce, unpacked, withAddress } from "./library";
 import type { SavedModels } from "./page_host";
 
 /** What `entries/views.ts` exports. */
@@ -16,8 +16,8 @@ export interface Loaded extends Bundle {
 
 const SHEET = "tfprof-styles";
 
-export function loadBundle(traits: Traits): Promise<Loaded> {
-  return runOnce(traits, async ({ text }) => {
+export function loadBundle(model: AnyModel, ref: string): Promise<Loaded> {
+  return runOnce(model, ref, async ({ text }, traits) => {
     const styles = await unpacked(traits("styles"));
     const bundle = await withAddress(text, (url) => import(url) as Promise<Bundle>);
     return { VIEWS: bundle.VIEWS, drawPage: bundle.drawPage, styles };

@@ -72,16 +72,16 @@ function stores(): Map<string, Store> {
 export async function connectData(host: Host, ref: string, signal: AbortSignal): Promise<TraceData> {
   const model = await host.getModel(ref, { signal });
   signal.throwIfAborted();
-  const store = acquire(String(model.get("data_id")), model, signal);
+  const store = acquire(String(model.get("data_id")), model, ref, signal);
   await store.whenReady;
   signal.throwIfAborted();
   if (!store.isOffline) store.transport.join(model, signal);
   return new StoreData(store);
 }
 
-function acquire(id: string, model: AnyModel, signal: AbortSignal): Store {
+function acquire(id: string, model: AnyModel, ref: string, signal: AbortSignal): Store {
   const all = stores();
-  const store = all.get(id) ?? new Store(model);
+  const store = all.get(id) ?? new Store(model, ref);
   all.set(id, store);
   store.nViews += 1;
   const leave = () => {

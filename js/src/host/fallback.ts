@@ -1,6 +1,7 @@
 /** The output of a cell that stands for a widget -> nothing where the widget comes; else its plain HTML and the page that it holds. */
 
 import { whenDrawn } from "./drawn";
+import { notePage } from "./kept";
 
 /** So long nothing is shown: most widgets are there by then. */
 const HIDE_MS = 3000;
@@ -16,6 +17,7 @@ export function standIn(holder: HTMLElement): void {
   const began = performance.now();
   const frame = holder.ownerDocument.createElement("iframe");
   const timer = setInterval(look, LOOK_MS);
+  let error: HTMLElement | undefined;
 
   function look(): void {
     const waited = performance.now() - began;
@@ -27,7 +29,7 @@ export function standIn(holder: HTMLElement): void {
   function draw(): void {
     clearInterval(timer);
     // A bar that told how far reading was may be there before the view.
-    const error = hasNone(places()) && places()?.at(-1);
+    error = hasNone(places()) ? places()?.at(-1) : undefined;
     if (error) error.style.display = "none";
     plain.querySelector(".tfprof-hint")?.remove();
     frame.title = "tfprof: all views";
@@ -36,7 +38,6 @@ export function standIn(holder: HTMLElement): void {
     const isLight = holder.ownerDocument.body.dataset.jpThemeLight;
     const page = holder.dataset.page ?? "";
     frame.srcdoc = isLight ? page.replace("<body", `<body data-jp-theme-light="${isLight}"`) : page;
-    holder.removeAttribute("data-page");
     plain.after(frame);
   }
 
@@ -45,11 +46,15 @@ export function standIn(holder: HTMLElement): void {
     return cell ? [...cell.querySelectorAll<HTMLElement>(WIDGETS)] : undefined;
   }
 
+  notePage(holder);
   plain.style.display = "none";
   look();
   whenDrawn(holder.dataset.view ?? "", () => {
     clearInterval(timer);
-    for (const part of [plain, frame, holder]) part.remove();
+    // The holder stays: in its page views find what the state of widgets lacks.
+    for (const part of [plain, frame]) part.remove();
+    // JupyterLab draws a view in the place of its error once it has a kernel.
+    if (error) error.style.display = "";
   });
 }
 

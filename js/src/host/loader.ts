@@ -9,8 +9,8 @@ export const loader: WidgetModule = {
     try {
       if (!host)
         throw new Error("it needs anywidget 0.11 or later: pip install -U anywidget, then restart the kernel.");
-      const library = await host.getModel(String(model.get("script")), { signal });
-      const { VIEWS, styles } = await loadBundle((trait) => library.get(trait));
+      const ref = String(model.get("script"));
+      const { VIEWS, styles } = await loadBundle(await host.getModel(ref, { signal }), ref);
       const name = String(model.get("builder"));
       const view = VIEWS.get(name);
       if (view === undefined) throw new Error(`its JavaScript knows no view "${name}"; re-run the cell that made it`);

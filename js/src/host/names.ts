@@ -12,7 +12,7 @@ export class Names {
 
   constructor(first: Pack, meta: TraceMeta) {
     const given = first.tables.names ?? EMPTY_TABLE;
-    const n = Math.max(meta.names.length, meta.n_names ?? 0);
+    const n = Math.max(meta.names.length, meta.sections?.names?.n_rows ?? 0);
     for (let id = meta.names.length; id < n; id++) meta.names.push("");
     this.#family = new Uint8Array(n).fill(7);
     this.#family.set(numbers(given, "family").subarray(0, n));

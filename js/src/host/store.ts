@@ -6,6 +6,7 @@ import type { TraceMeta } from "../model/wire/meta";
 import { EMPTY_TABLE, fromBase64, type Pack, parsePack, type Table } from "../model/wire/wire";
 import type { AnyModel } from "./afm";
 import { type Inflater, newInflater } from "./inflate";
+import { wholeTraits } from "./kept";
 import { Names } from "./names";
 import { Sections } from "./sections";
 import { TileStats } from "./tile_stats";
@@ -49,7 +50,7 @@ export class Store {
   /** From when on the next tile may be taken. */
   #turnAt = 0;
 
-  constructor(model: AnyModel) {
+  constructor(model: AnyModel, ref: string) {
     this.isOffline = Boolean(model.get("is_offline"));
     this.transport = new Transport({
       lacks: (key) => this.#lacks(key),
@@ -57,7 +58,7 @@ export class Store {
       take: (key, bytes) => void this.#take(key, bytes),
       refuse: (key, reason) => this.#refuse(key, reason),
     });
-    this.#first = this.#takeFirst(model);
+    this.#first = this.#takeFirst(model, ref);
   }
 
   /** Resolves when the first pack and what is embedded beside it are decoded. */
@@ -81,14 +82,15 @@ export class Store {
   /** Tiles that were embedded, until a view wants events. */
   readonly #early = new Map<number, Pack>();
 
-  async #takeFirst(model: AnyModel) {
-    const pack = parsePack(await this.inflater.run(fromBase64(String(model.get("overview")))));
+  async #takeFirst(model: AnyModel, ref: string) {
+    const traits = await wholeTraits(model, ref, "overview");
+    const pack = parsePack(await this.inflater.run(fromBase64(String(traits("overview")))));
     this.meta = pack.meta as unknown as TraceMeta;
     this.meta.names ??= [];
     readOps(this.meta, pack.tables.ops);
     this.sections = new Sections(pack, this.meta);
     this.names = new Names(pack, this.meta);
-    const embedded = (model.get("embedded") ?? []) as readonly (readonly [string, string])[];
+    const embedded = (traits("embedded") ?? []) as readonly (readonly [string, string])[];
     await Promise.all(embedded.map(([key, text]) => this.#take(key, fromBase64(text))));
   }
 

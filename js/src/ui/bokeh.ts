@@ -1,6 +1,6 @@
 /** The Bokeh JSON of a view -> a chart inside the view whose named sources, ranges and annotations JavaScript sets. */
 
-import { runOnce, type Script, withAddress } from "../host/library";
+import { runOnce, type Script, unpacked, withAddress } from "../host/library";
 import { h } from "./dom";
 import type { TraceView } from "./view";
 
@@ -81,13 +81,13 @@ function runScript(url: string): Promise<void> {
 /** Puts the view's `figure` into `parent`, which may still be detached: Bokeh starts when it is in the page. */
 export async function createChart(view: TraceView, parent: HTMLElement): Promise<Chart> {
   const { model, host, signal } = view;
-  const library = await host.getModel(String(model.get("bokeh")), { signal });
-  const Bokeh = await runOnce((trait) => library.get(trait), runBokeh);
+  const ref = String(model.get("bokeh"));
+  const Bokeh = await runOnce(await host.getModel(ref, { signal }), ref, runBokeh);
   // Inert: pointer, keys and focus belong to the view around it.
   const element = h("div.tfp-bokeh", { "aria-hidden": "true", inert: true });
   parent.append(element);
   await connected(element, signal);
-  const views = await Bokeh.embed.embed_item(JSON.parse(String(model.get("figure"))), element);
+  const views = await Bokeh.embed.embed_item(JSON.parse(await unpacked(model.get("figure"))), element);
   const plot = [...views.roots].find((root) => root.frame !== undefined);
   if (plot === undefined) throw new Error("the figure of this view holds no plot");
   const { document } = plot.model;

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import ipywidgets
-
 from ..widgets.base import View
+from ..widgets.kept_once import referred
 
 _DROPPED = ("_esm", "layout", "tabbable", "tooltip", "_dom_classes", "opened")
 """`opened` is a dashboard of another profile, which a page of this one does not have."""
@@ -25,14 +24,7 @@ def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str
         manager reads them.
     """
     models: dict[str, Any] = {}
-    waiting: list[ipywidgets.Widget] = [root]
-    while waiting:
-        widget = waiting.pop()
-        if widget.model_id in models:
-            continue
+    for widget in referred(root, _DROPPED):
         state = {key: value for key, value in widget.get_state().items() if key not in _DROPPED}
-        state |= replacing.get(widget.model_id, {})
-        models[widget.model_id] = {"state": state}
-        referred = (getattr(widget, key) for key in widget.keys if key not in _DROPPED)
-        waiting += [value for value in referred if isinstance(value, ipywidgets.Widget)]
+        models[widget.model_id] = {"state": {**state, **replacing.get(widget.model_id, {})}}
     return models

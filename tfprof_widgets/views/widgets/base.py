@@ -11,6 +11,7 @@ import traitlets
 from .cells import add_view, note_shown
 from .data import TraceData
 from .diff_data import DiffData
+from .kept_once import shared_by
 from .library import built, views_js
 from .link import LinkModel
 from .saved_page import publish_after_cell
@@ -52,5 +53,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         note_shown(self)
+        for model in shared_by(self):
+            model.show()
         publish_after_cell()
         return super()._repr_mimebundle_(**kwargs)  # type: ignore[no-any-return]

@@ -8,13 +8,14 @@ everything, as with any widget. A profile whose widgets were closed opens them a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 import ipywidgets
 
+from .kept_once import refers_to
 from .library import Library
 from .shell import kernel_shell
 
@@ -140,7 +141,7 @@ def family(data: Data) -> list[ipywidgets.Widget]:
     def visit(widget: ipywidgets.Widget) -> None:
         if id(widget) in found or isinstance(widget, Library) or getattr(widget, "data", data) is not data:
             return
-        for other in _referred(widget):
+        for other in refers_to(widget):
             visit(other)
         found[id(widget)] = widget
 
@@ -156,12 +157,4 @@ def _is_held(data: Data) -> bool:
 
     own = {id(widget) for widget in family(data)}
     others = (widget for widget in list(instances.values()) if id(widget) not in own)
-    return any(id(referred) in own for widget in others for referred in _referred(widget))
-
-
-def _referred(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
-    for name in widget.keys:
-        value = getattr(widget, name)
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, ipywidgets.Widget):
-                yield each
+    return any(id(referred) in own for widget in others for referred in refers_to(widget))

@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from ..payload.embedding import embed
 from ..payload.payload import Payload
 from ..payload.wire import as_text
 from .cells import after_the_cell
+from .kept_once import KeptOnce
 from .shell import kernel_shell
 
 logger = logging.getLogger(__name__)
@@ -32,8 +32,10 @@ Call = Callable[[Message], tuple[Mapping[str, Any], Sequence[bytes]]]
 """From a message to what its reply holds (JSON-safe) and its buffers."""
 
 
-class TraceData(ipywidgets.Widget):  # type: ignore[misc]
+class TraceData(KeptOnce):
     """What all views of one profile draw from: the first pack is state and survives saving, parts are sent when asked for."""
+
+    large = ("overview", "embedded")
 
     data_id = traitlets.Unicode().tag(sync=True)
     """Names the decoded arrays in the page, so that views share them."""
@@ -50,13 +52,11 @@ class TraceData(ipywidgets.Widget):  # type: ignore[misc]
         self.payload = payload
         self.calls: dict[str, Call] = {}
         """What the browser may ask for besides parts, by name."""
-        super().__init__(
-            data_id=uuid.uuid4().hex, overview=as_text(payload.overview), n_left_out=-1 if payload.keys else 0
-        )
+        super().__init__(data_id=uuid.uuid4().hex, overview=as_text(payload.overview), n_left_out=-1)
         self.on_msg(self._answer)
-        if payload.keys and kernel_shell() is None:
+        if kernel_shell() is None:
             self._embed()
-        elif payload.keys:  # not before the output of the cell is there
+        else:  # not before the output of the cell is there
             after_the_cell(self._complete)
 
     def _complete(self) -> None:

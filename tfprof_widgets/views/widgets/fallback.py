@@ -10,21 +10,33 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import ipywidgets
+
 from .cells import after_the_cell
-from .shell import kernel_shell
+from .kept_once import put_back_held, shared_by
+from .shell import is_in_output_widget, kernel_shell
 
 logger = logging.getLogger(__name__)
 
 
-def publish_fallback(make: Callable[[], dict[str, Any]]) -> None:
-    """Have what `make` gives, by MIME type, published when the cell ends that a kernel runs."""
+def publish_fallback(root: ipywidgets.Widget, make: Callable[[], dict[str, Any]]) -> None:
+    """Have what `make` gives, by MIME type, published when the cell ends that a kernel runs; `root` need not keep it then."""
+    shell = kernel_shell()
     # Where the view goes: under `%%capture` not where things go when the cell has ended.
-    publisher = kernel_shell().display_pub
+    publisher = shell.display_pub
+    is_in_widget = is_in_output_widget()
 
     def publish() -> None:
         try:
             publisher.publish(make())
         except Exception:  # the cell and its views are there without it
             logger.exception("what stands for a view where it is missing could not be made")
+            return
+        if is_in_widget or publisher is not shell.display_pub:
+            return  # any cell may show the view, and this one the page
+        for model in shared_by(root):
+            model.note_page()
+        put_back_held()
+        shell.events.register("post_execute", put_back_held)
 
     after_the_cell(publish)

@@ -3,18 +3,20 @@
 The browser holds the columns, decides the level of detail and follows the link, so Python sends only the figure: glyphs
 on empty, named sources. A name here is what the views of `js/src/views/step_chart` and `js/src/views/memory_timeline`
 look up; an axis named `a` has the ticker `a_ticker`. Text inside the plot is the page's own: it keeps the page's font
-and gets a halo. The JSON travels as one string trait: a notebook sorts the keys of a dict when it is saved, which breaks
+and gets a halo. The JSON travels deflated in one string trait: a notebook sorts the keys of a dict when it is saved, which breaks
 the references inside.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from ...analysis.steps.categories import STEP_CATEGORIES
+from ..payload.wire import as_text
 
 MEMORY_LAYERS = ("stack", "heap", "free")
 """The order of the memory stack, from the bottom."""
@@ -39,7 +41,7 @@ def step_chart_figure() -> str:
     """Makes the step chart: one bar per step (or one per pixel column), stacked by category.
 
     Returns:
-        The JSON of `bokeh.embed.json_item`. Named models: sources `bars` (`x`, `width`, and `bottom_<category>`,
+        The JSON of `bokeh.embed.json_item`, deflated. Named models: sources `bars` (`x`, `width`, and `bottom_<category>`,
         `top_<category>` in ms), `whiskers` (`x`, `low`, `high`), `breaks` (`xs`, `ys`); annotations `range`, `hover`,
         `mean`; ranges `x`, `y`; axes `x_axis`, `y_axis`; glyphs `bar_<category>`, `whisker`, `break`; `grid`.
     """
@@ -68,7 +70,7 @@ def memory_figure() -> str:
     """Makes the memory chart: stack, heap and free bytes stacked against time, fragmentation on the right axis.
 
     Returns:
-        The JSON of `bokeh.embed.json_item`. Named models: sources `memory` (`time` in ms, `zero`, `stack`, `heap`,
+        The JSON of `bokeh.embed.json_item`, deflated. Named models: sources `memory` (`time` in ms, `zero`, `stack`, `heap`,
         `free`, `fragmentation`, `held`; each layer is the upper edge of the stack, in bytes, with two points where a
         level changes) and `peak` (`x`, `y`); annotations `range`, `moment`; ranges `x`, `y`, `fragmentation`; axes
         `x_axis`, `y_axis`, `fragmentation_axis`; glyphs `area_<layer>`, `held`, `fragmentation_halo`,
@@ -155,4 +157,4 @@ def _band(figure: Any, name: str) -> None:
 def _item(figure: Any) -> str:
     from bokeh.embed import json_item
 
-    return json.dumps(json_item(figure))
+    return as_text(zlib.compress(json.dumps(json_item(figure)).encode()))

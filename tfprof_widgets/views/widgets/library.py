@@ -11,16 +11,18 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import ipywidgets
 import traitlets
 
 from ..payload.wire import as_text
+from .kept_once import KeptOnce
 
 STATIC = Path(__file__).parents[2] / "static"
 
 
-class Library(ipywidgets.Widget):  # type: ignore[misc]
+class Library(KeptOnce):
     """The text of one script; `js/src/host/library.ts` runs it once a page."""
+
+    large = ("source", "styles")
 
     name = traitlets.Unicode().tag(sync=True)
     """With `version`, names it in the page."""

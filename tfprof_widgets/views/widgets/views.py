@@ -98,7 +98,7 @@ class ChartView(View):
     """A view with a Bokeh figure, drawn by the installed wheel's own JavaScript; the browser fills it from the shared data."""
 
     make_figure: ClassVar[Callable[[], str]]
-    """Gives the figure, `bokeh.embed.json_item` as a string."""
+    """Gives the figure, `bokeh.embed.json_item` deflated."""
 
     figure = traitlets.Unicode().tag(sync=True)
     """What `make_figure` gave."""
