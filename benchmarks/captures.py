@@ -64,6 +64,6 @@ def foreign_capture(kind: str, size: int) -> Path:
     file = FOLDER / f"foreign_{kind}_{size}.xplane.pb"
     if not file.exists():
         outcome = processes.run("make_foreign.py", kind, size, file, timeout_s=900)
-        if not file.exists():  # it prints nothing, which is a problem elsewhere
+        if outcome.problem:
             raise RuntimeError(f"no capture of {size:,} {kind}: {outcome.problem}")
     return file

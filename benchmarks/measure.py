@@ -63,6 +63,9 @@ def measure_ours(file: Path) -> dict[str, Any]:
         "imports_bytes": before,
         "n_events": trace.n_events,
         "n_stats": trace.stats.n_rows,
+        "n_names": len(trace.used_names),
+        "n_lines": len(trace.lines),
+        "n_instructions": profile.run.results.hlo_executions.units.modules.n_instructions,
         "n_bytes": len(payload),
     }
 

@@ -46,7 +46,10 @@ def available_bytes() -> int:
 
 
 def run(script: str, *arguments: object, timeout_s: float = 600) -> Outcome:
-    """Run a script in a process of its own; ended when it takes too long or the machine runs out of memory."""
+    """Run a script in a process of its own; ended when it takes too long or the machine runs out of memory.
+
+    Its result is the last line that it prints, as JSON; none when it prints nothing.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(
             [sys.executable, str(HERE / script), *map(str, arguments)],
@@ -65,7 +68,8 @@ def run(script: str, *arguments: object, timeout_s: float = 600) -> Outcome:
         return Outcome(problem="out of memory")
     if process.returncode:
         return Outcome(problem=_words(errors, process.returncode))
-    return Outcome(json.loads([line for line in lines if line][-1]))
+    printed = [line for line in lines if line]
+    return Outcome(json.loads(printed[-1]) if printed else {})
 
 
 def _watch(process: subprocess.Popen[bytes], timeout_s: float) -> str:
