@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Frame, Locator, Page
 
 from tests.browser.full_run import OTHER, PLAIN
-from tests.browser.harness import poll
+from tests.browser.harness import WAIT_S, poll
 from tests.browser.tabs import TABS
 
 FIRST_EVENT = f"{PLAIN.op}:{PLAIN.op_type}"
@@ -89,6 +89,8 @@ class LinkedViews:
 
     def check_selection(self) -> None:
         """An op chosen on the timeline is chosen in the table, and the other way round."""
+        # In a reopened notebook it comes 10 s after the kernel where the page runs at a twelfth of its speed.
+        self.view("dashboard").wait_for(timeout=WAIT_S * 1000)
         self.open_tab("op_table")
         self.click_event(FIRST_EVENT)
         self.wait(lambda: self.is_marked(PLAIN.op), "the clicked op is not marked in the op table")

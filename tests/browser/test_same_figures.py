@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 
 import tfprof_widgets as tfprof
 from tests.browser.four_forms import FourForms
-from tests.browser.screen import Screen, Texts
+from tests.browser.screen import PANES, Screen, Texts, open_tabs, read, read_tips, settle
 from tests.browser.widget_host import KernelSide
 from tests.captures.committed import unpack
 
@@ -32,29 +32,36 @@ SAYS = (
 """Places whose numbers may differ, each with its reason."""
 
 
-def read_all(screens: Mapping[str, Screen]) -> dict[str, dict[str, Texts]]:
-    """By form, moment and view what is on screen: of a range that a small page may hold, of one that it lacks, of all."""
-    found: dict[str, dict[str, Texts]] = {name: {} for name in screens}
+def read_all(forms: Mapping[str, Screen]) -> dict[str, dict[str, Texts]]:
+    """By form, moment and view what is on screen: of a range that a small page may hold, of one that it lacks, of all.
 
-    def note(moment: str, *, panes: bool) -> None:
-        for screen in screens.values():
-            screen.start_reading()
-        for name, screen in screens.items():
-            texts = screen.read() | (screen.panes() if panes else {})
+    What canvases draw counts, and what the timeline says of slices under the pointer.
+    """
+    found: dict[str, dict[str, Texts]] = {name: {} for name in forms}
+    screens = list(forms.values())
+
+    def note(moment: str, panes: Sequence[str] = PANES) -> None:
+        for name, texts in zip(forms, read(screens, panes), strict=True):
             found[name] |= {f"{moment}: {view}": one for view, one in texts.items()}
 
-    for screen in screens.values():
-        screen.settle()
+    open_tabs(screens)
+    for screen in screens:
         screen.choose(0.55, 0.6)
+    settle(screens)
+    for name, tips in zip(forms, read_tips(screens, 0.57), strict=True):
+        found[name]["tips"] = tips
+    for screen in screens:
         screen.select_first_op()
-    note("in a typical step", panes=True)
-    for screen in screens.values():
-        screen.show_all_time()
+    note("in a typical step")
+    for screen in screens:
+        screen.press("0")
+    settle(screens)
+    for screen in screens:
         screen.choose(0.2, 0.4)
-    note("early", panes=True)
-    for screen in screens.values():
-        screen.clear()
-    note("whole capture", panes=False)
+    note("early")
+    for screen in screens:
+        screen.press(*["Escape"] * 4)
+    note("whole capture", ())
     return found
 
 
@@ -105,6 +112,7 @@ def test_every_number_on_screen_is_that_of_the_live_view_or_said_to_be_not_known
     with contextlib.ExitStack() as stack:
         shown = read_all({name: stack.enter_context(form()) for name, form in forms.all.items()})
     live = shown.pop("live")
+    assert live["tips"]
     n_numbers = sum(bool(NUMBER.search(text)) for texts in live.values() for text in texts.values())
     assert n_numbers > 500
     found = [f"{name}: {line}" for name, texts in shown.items() for line in differences(live, texts)]
