@@ -52,7 +52,7 @@ export class Hosted {
     else {
       await this.build(view);
       if (built.signal.aborted) return;
-      sayWhatIsMissing(view, this.needs.needs ?? [], this.needs.forRange ?? []);
+      sayWhatIsMissing(view, this.needs);
     }
     this.#say();
   }

@@ -3,7 +3,7 @@ import { within } from "../host/failures";
 import { isWithin, NOT_HERE, notKnownWords, waitingWords } from "../model/time/left_out";
 import { rangeInPs } from "../model/time/span_text";
 import { button, h } from "./dom";
-import type { TraceView } from "./view";
+import type { Needs, TraceView } from "./view";
 
 /** A view that is built sooner shows no placeholder: it would only flash. */
 const PATIENCE_MS = 200;
@@ -40,12 +40,11 @@ export async function waitFor(view: TraceView, names: readonly string[]): Promis
 }
 
 /** Hides the view where its figures would be of what happens to be here, and says why, for as long as that is so. */
-export function sayWhatIsMissing(view: TraceView, needs: readonly string[], forRange: readonly string[]) {
+export function sayWhatIsMissing(view: TraceView, needs: Needs) {
   const { data, link, root, signal } = view;
   const box = h("div.tfp-left-out", { role: "note" });
   const update = () => {
-    const names = link.timeRange ? [...needs, ...forRange] : needs;
-    const missing = names.filter((name) => !data.isWhole(name));
+    const missing = readBy(link, needs).filter((name) => !data.isWhole(name));
     const isKnown = missing.every((name) => isKnownOfRange(view, name));
     root.classList.toggle("tfp-unknown", !isKnown);
     if (isKnown) box.remove();
@@ -54,10 +53,29 @@ export function sayWhatIsMissing(view: TraceView, needs: readonly string[], forR
       if (!box.isConnected) root.prepend(box);
     }
   };
-  if ([...needs, ...forRange].every((name) => data.isWhole(name))) return;
+  if (ABOUT.every((about) => readBy(about, needs).every((name) => data.isWhole(name)))) return;
   data.onChange(update, signal);
-  link.on("time_range", update, signal);
+  for (const field of ["time_range", "host"] as const) link.on(field, update, signal);
   update();
+}
+
+/** Of executions, of the whole capture: a window has none. */
+const TOTALS = ["unit_totals", "host_totals"];
+/** What a view may be about: all, one host, a range. */
+const ABOUT = [
+  { timeRange: null, host: "" },
+  { timeRange: null, host: "one" },
+  { timeRange: [0, 0], host: "" },
+];
+
+/** The tables and lists that a view reads: without a range views of executions read their totals. */
+function readBy(
+  link: { readonly timeRange: unknown; readonly host: string },
+  { needs = [], forRange = [], forHost = ["host_totals"] }: Needs,
+): string[] {
+  if (link.timeRange) return [...needs, ...forRange];
+  if (!forRange.includes("occurrences")) return [...needs];
+  return [...needs, ...(link.host === "" ? ["unit_totals"] : forHost)];
 }
 
 /** Whether the rows of a table that the linked range needs are all here, though not the whole table. */
@@ -71,8 +89,11 @@ function whyMissing({ data, link, signal }: TraceView, missing: readonly string[
   const { window } = data;
   const [here, all] = data.arrived(missing);
   if (window === null && !data.isOffline)
-    return [`Figures of a range follow. ${waitingWords(missing, here, all, data.hasKernel)}`];
-  if (window === null || missing.some((name) => data.table(name) === undefined)) return [NOT_HERE];
+    return [
+      `${link.timeRange ? "Figures of a range follow. " : ""}${waitingWords(missing, here, all, data.hasKernel)}`,
+    ];
+  if (window === null || missing.some((name) => !TOTALS.includes(name) && data.table(name) === undefined))
+    return [NOT_HERE];
   const [why, held] = notKnownWords(data.meta, data.table("steps"), window, link.timeRange !== null);
   const inside = [Math.ceil(window.t0 / PS_PER_NS), Math.floor(window.t1 / PS_PER_NS)] as const;
   const show = button(`Show ${held}`, () => link.setTimeRange(inside), signal, { class: "link" });

@@ -43,6 +43,8 @@ export interface Needs {
   readonly needs?: readonly string[];
   /** Those that it reads only where a time range is set. */
   readonly forRange?: readonly string[];
+  /** Those that a view of executions reads for one of several hosts and no range, where that is not `host_totals`. */
+  readonly forHost?: readonly string[];
   /** How the view is of one host; one without it reads the linked host itself, where it does. */
   readonly ofHost?: OfHost;
 }
@@ -64,7 +66,8 @@ export interface TraceBuilder extends Needs {
 }
 
 /** A widget module for a view of a trace. */
-export function mount({ name, build, needs = [], forRange = [], ofHost }: TraceBuilder): WidgetModule {
+export function mount(builder: TraceBuilder): WidgetModule {
+  const { name, build, needs = [], ofHost } = builder;
   const buildAll = async (view: View) => {
     const [link, data] = await Promise.all([
       connectLink(view.host, String(view.model.get("link")), view.signal),
@@ -75,10 +78,10 @@ export function mount({ name, build, needs = [], forRange = [], ofHost }: TraceB
     if (traceView.hasHosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView);
     await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
     if (view.signal.aborted) return;
-    if (traceView.hasHosts && ofHost) await new Hosted(traceView, build, { needs, forRange, ofHost }).start();
+    if (traceView.hasHosts && ofHost) await new Hosted(traceView, build, { ...builder, ofHost }).start();
     else {
       await build(traceView);
-      sayWhatIsMissing(traceView, needs, forRange);
+      sayWhatIsMissing(traceView, builder);
     }
   };
   return mountPlain({ name, build: buildAll });

@@ -153,11 +153,6 @@ def test_a_failure_to_embed_does_not_fail_the_cell(
     assert "could not put parts" in caplog.text
 
 
-def test_a_whole_trace_has_nothing_to_put_in_later(shell: FakeShell) -> None:
-    model = TraceData(build_payload(Results(trace(plane("/host:CPU", line("main", event("a", 0, 1)))))))
-    assert (model.embedded, model.n_left_out, shell.waiting) == ([], 0, [])
-
-
 def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "TILE_EVENTS", 800)
     monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)

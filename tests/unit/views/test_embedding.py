@@ -126,6 +126,17 @@ def test_memory_that_is_held_in_a_window_is_in_it_however_old(payload: Payload) 
     assert set(np.flatnonzero(held).tolist()) <= set(rows_within(section, span).tolist())
 
 
+def test_the_bytes_in_use_when_a_window_begins_are_in_it(payload: Payload) -> None:
+    section = payload.contents.sections["memory"]
+    table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
+    time, n_freed = table["time_ps"], 0
+    for begin in np.linspace(time.min(), time.max(), 50)[1:-1]:
+        before = np.flatnonzero((time < begin) & (table["allocator"] == table["allocator"][0]))[-1:]
+        assert set(before.tolist()) <= set(rows_within(section, (begin, begin + 1)).tolist())
+        n_freed += int(table["is_free"][before].sum())
+    assert n_freed > 10
+
+
 def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(payload: Payload) -> None:
     section, span = payload.contents.sections["counters"], payload.contents.home_ps
     table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
@@ -135,13 +146,6 @@ def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(paylo
         before = of_it[table["time_ps"][of_it] <= span[0]]
         inside = of_it[(table["time_ps"][of_it] > span[0]) & (table["time_ps"][of_it] < span[1])]
         assert set(rows.tolist()) & set(of_it.tolist()) == {*before[-1:].tolist(), *inside.tolist()}
-
-
-def test_without_events_it_is_the_typical_steps_that_are_embedded(payload: Payload) -> None:
-    embedded = embed(payload, 250_000, events=False)
-    assert not any(key.startswith(("events:", "stats:")) for key, _ in embedded.parts)
-    window, _ = window_of(embedded)
-    assert window == pytest.approx(list(payload.contents.home_ps))
 
 
 @pytest.fixture(scope="module")

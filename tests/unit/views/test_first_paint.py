@@ -47,11 +47,6 @@ def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], pr
     assert {f"{name}:0" for name in NOT_YET} <= set(payload.late_keys)
 
 
-def test_they_come_with_the_first_pack_of_a_short_capture_where_it_was_read(keras_xplane: Path) -> None:
-    payload = build_payload(Results(tfprof.load(keras_xplane).trace, empty_source_map()))
-    assert {"advice", "source_lines", "layers", "op_places"} <= payload.is_here
-
-
 @pytest.fixture
 def profile(keras_xplane: Path, program: Unread) -> tfprof.Profile:
     profile = tfprof.load(keras_xplane)

@@ -9,13 +9,13 @@ from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, 
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.views.payload import roofline_meta
 from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+
+from .received import receive
 
 
 def test_ops_travel_with_what_their_rates_are_made_of() -> None:
     results = drawn(compiled("gemm", 0, 10, GEMM), compiled("gemm", 20, 12, GEMM), compiled("sum", 40, 8))
-    meta, _ = unpack(build_payload(results).overview)
-    (found,) = meta["roofline"]
+    (found,) = receive(build_payload(results)).meta["roofline"]
     ops = found["ops"]
     assert ops["name"] == ["gemm", "sum"]
     assert ops["time_us"] == [22, 8]
@@ -37,13 +37,13 @@ def test_the_longest_ops_travel_and_how_many_there_are(monkeypatch: pytest.Monke
 
 def test_of_kernels_without_a_program_nothing_is_worked_out() -> None:
     results = drawn(kernel("volta_sgemm", 20, 5, tf_op="net/mul/Mul:Mul"))
-    meta, _ = unpack(build_payload(results).overview)
+    meta = receive(build_payload(results)).meta
     assert meta["roofline"] == []
     assert "roofline" not in results.__dict__
 
 
 def test_nothing_travels_without_a_kernel() -> None:
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
-    meta, _ = unpack(build_payload(Results(trace(host))).overview)
+    meta = receive(build_payload(Results(trace(host)))).meta
     assert "roofline" not in meta
     assert "roofline" not in meta["sections"]

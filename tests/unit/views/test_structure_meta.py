@@ -17,17 +17,17 @@ from tfprof_widgets.views.payload.structure_meta import structure_list
 from tfprof_widgets.views.payload.wire import unpack
 from tfprof_widgets.views.widgets.views import TreeView
 
+from .received import receive
 
-def test_it_is_in_the_first_pack_of_a_short_capture() -> None:
-    payload = build_payload(profile_of(drawn_graph(2)).run.results)
-    assert "structure" in payload.is_here
-    (meta,) = unpack(payload.overview)[0]["structure"]
+
+def test_it_travels_with_the_figures_that_are_known() -> None:
+    (meta,) = receive(build_payload(profile_of(drawn_graph(2)).run.results)).meta["structure"]
     assert len(meta["names"]) == meta["n_ops"] == 2 * len(KINDS)
     assert set(meta["figures"]) >= {"micros", "params", "float_ops", "output_bytes"}
     assert "residual_bytes" not in meta["figures"]
 
 
-def test_the_first_paint_of_a_longer_one_does_not_wait_for_it() -> None:
+def test_the_first_paint_does_not_wait_for_it() -> None:
     results = Results(read_xspace(large_space()))
     payload = build_payload(results)
     assert "structure" not in payload.is_here

@@ -28,7 +28,7 @@ Code = dict[str, Any]
 
 _FEWEST_ROWS = 64
 """Of fewer a column is not worth the words of its code."""
-_PROBE_ROWS = 1024
+_PROBE_ROWS = 512
 """From the middle: they tell which base is best."""
 _LAST_EXACT = 2**53
 """The largest whole number up to which a browser knows each."""
@@ -134,7 +134,8 @@ def _left(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> Int64:
         return whole
     if base.kind == "less":
         return whole - others[base.of]
-    left = np.diff(whole, prepend=whole[:1])
+    left = np.zeros_like(whole)
+    np.subtract(whole[1:], whole[:-1], out=left[1:])
     if base.kind == "gap":
         left[1:] -= others[base.of][:-1]
     return left

@@ -28,8 +28,6 @@ STEPS_BYTES = 2 * 2**20
 """Of base64 at most for typical steps, first pack included; of larger ones there is as much as fits."""
 _WHOLE_BYTES = 512 * 2**10
 """A trace that takes no more is there as a whole."""
-FALLBACK_BYTES = 2 * 2**20
-"""The same for the page that goes into each output beside the widgets, for front ends that have none."""
 _CUT_BYTES = 32 * 2**10
 """A table that can be cut to typical steps is whole if it takes no more."""
 _SMALL_RATIO, _TOTALS_RATIO = 8, 2
@@ -69,16 +67,10 @@ class Embedded:
         }
 
 
-def embed(payload: Payload, amount: Amount, *, events: bool = True) -> Embedded:
-    """Choose parts.
-
-    Args:
-        payload: where they come from.
-        amount: how much.
-        events: whether events are looked for where not all fit; without them it is quicker.
-    """
+def embed(payload: Payload, amount: Amount) -> Embedded:
+    """Choose parts."""
     if amount != "steps":
-        return _within(payload, None if amount == "full" else amount, events=events)
+        return _within(payload, None if amount == "full" else amount)
     if payload not in _of_steps:
         _of_steps[payload] = _typical(payload)
     return _of_steps[payload]
@@ -99,13 +91,13 @@ def _typical(payload: Payload) -> Embedded:
     return chooser.embedded()
 
 
-def _within(payload: Payload, max_bytes: int | None, *, events: bool) -> Embedded:
+def _within(payload: Payload, max_bytes: int | None) -> Embedded:
     """All, where there is room; else small sections whole, and tiles around the typical steps with the other sections cut
     to those."""
     contents, chooser = payload.contents, _Chooser(payload, max_bytes)
     if not chooser.add_all():
         chooser.add_small_sections()
-        if not (events and chooser.add_tiles(contents.home_ps)):
+        if not chooser.add_tiles(contents.home_ps):
             chooser.add_window(contents.home_ps)
     return chooser.embedded()
 

@@ -13,7 +13,7 @@ from ...trace.stat_shapes import ranges
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
-from .sections import LATE, LateSection, ListSection, TableSection, json_bytes
+from .sections import LATE, ListSection, TableSection, json_bytes
 from .wire import Segment, Table, columns_of, pack
 
 MAX_BYTES = 256 * 2**10
@@ -25,7 +25,7 @@ _MOST_EVENTS = 100_000
 """Of more it is not tried whether all fit."""
 _PROBES, _PROBE_EVENTS = 8, 512
 """Runs of positions, all over the capture, that tell how well events compress, and the length of each."""
-_PROBE_SLACK = 1.25
+_PROBE_SLACK = 1.05
 
 
 def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
@@ -34,18 +34,16 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
     Returns:
         The pack, at most `MAX_BYTES` long, and the names of what it holds whole: sections, `names`, `events`, `stats`.
     """
-    meta, base = _meta(contents), _base(contents)
+    (meta, n_bytes), base = _meta(contents), _base(contents)
+    room = MAX_BYTES - n_bytes - sum(_cost(name, segment) for name, segment in base.items())
     if contents.positions.n_events <= _MOST_EVENTS:
-        draft = _Draft(contents, meta, base)
+        draft = _Draft(contents, meta, base, room)
         draft.add({"sample": _sample(contents, np.empty(0, np.int64))})
         draft.add_sections()
         if draft.may_hold_events() and draft.add_tiles("events", contents.events.tile):
-            # A capture that fits whole is short: what is late elsewhere takes less than a message would, but for the source map.
-            if contents.results.is_source_map_here:
-                draft.add_sections(late=True)
             draft.add_tiles("stats", contents.events.stats)
             return draft.packed(), frozenset(draft.is_here)
-    draft = _Draft(contents, meta, base)
+    draft = _Draft(contents, meta, base, room)
     draft.add({"sample": _sample(contents, contents.sample)})
     draft.add_sections()
     return draft.packed(), frozenset(draft.is_here)
@@ -54,11 +52,12 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
 class _Draft:
     """A pack that takes tables as long as there is room."""
 
-    def __init__(self, contents: Contents, meta: dict[str, Any], base: dict[str, Segment]) -> None:
+    def __init__(self, contents: Contents, meta: dict[str, Any], base: dict[str, Segment], n_bytes: int) -> None:
+        """Begin with what is in any pack, and room for `n_bytes` more."""
         self._contents = contents
         self._meta = dict(meta)
         self._segments = dict(base)
-        self._left = MAX_BYTES - json_bytes(meta) - sum(_cost(name, segment) for name, segment in base.items())
+        self._left = n_bytes
         self.is_here: set[str] = {"names"} if contents.names.n_parts == 0 else set()
 
     def add(self, segments: dict[str, Segment]) -> bool:
@@ -70,10 +69,10 @@ class _Draft:
             self._left -= cost
         return fits
 
-    def add_sections(self, *, late: bool = False) -> None:
-        """Put each section in that fits, those that take long to find or all others, and an outline of large counters."""
+    def add_sections(self) -> None:
+        """Put each section in that fits and does not take long to find, and an outline of large counters."""
         for name, section in self._contents.sections.items():
-            if isinstance(section, LATE) != late or not self._is_quick(section) or not section.fits(self._left):
+            if isinstance(section, LATE) or not section.fits(self._left):
                 continue
             if isinstance(section, TableSection):
                 if self.add({name: section.whole}):
@@ -82,12 +81,8 @@ class _Draft:
             self._meta[name] = section.whole
             self._left -= section.n_bytes
             self.is_here.add(name)
-        if not late and "counters" in self._contents.sections and "counters" not in self.is_here:
+        if "counters" in self._contents.sections and "counters" not in self.is_here:
             self.add({"counter_sample": Segment(counter_sample(self._contents.results))})
-
-    def _is_quick(self, section: ListSection | TableSection) -> bool:
-        most = section.most_events if isinstance(section, LateSection) else None
-        return most is None or self._contents.positions.n_events <= most
 
     def may_hold_events(self) -> bool:
         """Whether it is worth while to find out if there is room for all events; some of them tell."""
@@ -134,15 +129,18 @@ def _sample(contents: Contents, positions: np.ndarray) -> Segment:
     return Segment(Table({"position": (positions, "u4"), **columns}))
 
 
-def _meta(contents: Contents) -> dict[str, Any]:
-    """The meta object, with room for sections; its strings are cut as short as it takes."""
-    meta = cut_texts(contents.meta, contents.names.cut)
+def _meta(contents: Contents) -> tuple[dict[str, Any], int]:
+    """The meta object, with room for sections, and about how many bytes it takes; its strings are cut as short as it takes."""
+    lists: dict[str, Any] = {name: [] for name, one in contents.sections.items() if isinstance(one, ListSection)}
+    meta = {**cut_texts(contents.meta, contents.names.cut), **lists}
+    n_bytes = json_bytes(meta)
     for n_characters in _MAX_CHARACTERS:
-        if json_bytes(meta) <= _MAX_META_BYTES:
+        if n_bytes <= _MAX_META_BYTES:
             break
         meta = cut_texts(meta, partial(head, most=n_characters))
-    lists: dict[str, Any] = {name: [] for name, one in contents.sections.items() if isinstance(one, ListSection)}
-    return {**meta, **lists, "names": contents.names.texts(0, contents.names.n_first)}
+        n_bytes = json_bytes(meta)
+    names = contents.names
+    return {**meta, "names": names.texts(0, names.n_first)}, n_bytes + names.first_bytes
 
 
 def _cost(name: str, segment: Segment) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ...analysis.advice.advice import Advice
 from ...analysis.base.user_files import UserFiles
@@ -73,17 +72,18 @@ def kernel_list(kernels: KernelTable, rows: slice) -> list[dict[str, Any]]:
     is_beside = beside_products(kernels.frame)[rows]
     # The op says more about a kernel than its name where the name is of no known family.
     runtime = FAMILIES.index("runtime")
-    of_name = _families(frame["name"])
-    of_op = _families(frame["op_name"] + ":" + frame["op_type"])
+    of_name, types = _families(frame["name"].tolist()), frame["op_type"].tolist()
+    of_op = _families([f"{op}:{kind}" for op, kind in zip(frame["op_name"].tolist(), types, strict=True)])
     family = np.where(of_name == runtime, of_op, of_name)
-    could_use = (frame["tensor_core_eligible"] | frame["op_type"].map(is_eligible_type).astype(bool)) & ~is_beside
-    return records(frame.assign(family=family, could_use_tensor_core=could_use))
+    is_eligible = frame["tensor_core_eligible"].to_numpy(np.bool_) | np.array([*map(is_eligible_type, types)], np.bool_)
+    return records(frame.assign(family=family, could_use_tensor_core=is_eligible & ~is_beside))
 
 
-def _families(names: pd.Series) -> Int64:
+def _families(names: list[str]) -> Int64:
     """The slice family of each name, worked out once for a distinct one."""
-    codes, distinct = pd.factorize(names)
-    return np.asarray(families(distinct.tolist()), np.int64)[codes]
+    distinct = [*dict.fromkeys(names)]
+    family = dict(zip(distinct, families(distinct).tolist(), strict=True))
+    return np.fromiter(map(family.__getitem__, names), np.int64, len(names))
 
 
 def hlo_list(hlo_ops: HloOps, user_files: UserFiles, rows: slice) -> list[dict[str, Any]]:

@@ -110,17 +110,27 @@ class Names:
         n_events = np.where(ids < len(count), count[np.minimum(ids, len(count) - 1)] if len(count) else 0, 0)
         return Table({"family": (family, "u1"), "count": (n_events, "u4")})
 
-    @cached_property
+    @property
     def n_first(self) -> int:
         """How many names the first pack has: those from the number 0 on."""
+        return self._first[0]
+
+    @property
+    def first_bytes(self) -> int:
+        """About how many bytes those take there."""
+        return self._first[1]
+
+    @cached_property
+    def _first(self) -> tuple[int, int]:
         compressor = zlib.compressobj(1)
         n_bytes = 0
         for begin in range(0, self.n_rows, _CHUNK):
             text = json.dumps(self.texts(begin, begin + _CHUNK), separators=(",", ":"))
-            n_bytes += len(compressor.compress(text.encode())) + len(compressor.flush(zlib.Z_SYNC_FLUSH))
-            if n_bytes > _FIRST_BYTES:
-                return begin
-        return self.n_rows
+            more = len(compressor.compress(text.encode())) + len(compressor.flush(zlib.Z_SYNC_FLUSH))
+            if n_bytes + more > _FIRST_BYTES:
+                return begin, n_bytes
+            n_bytes += more
+        return self.n_rows, n_bytes
 
     @cached_property
     def _edges(self) -> list[int]:

@@ -33,11 +33,6 @@ class Payload:
         """Of the whole capture."""
         return self.contents.results.trace.n_events
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the overview holds everything, so that there are no parts to ask for."""
-        return not self.keys
-
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The keys of all parts that are not in the overview, those first without which others cannot be read."""

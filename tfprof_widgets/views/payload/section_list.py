@@ -11,6 +11,7 @@ import pandas as pd
 
 from ...analysis.base.hosts import hosts_of
 from ...analysis.base.user_files import UserFiles
+from ...analysis.memory.memory_snapshots import Snapshots
 from ...analysis.results import AnyResults, Results
 from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows
@@ -29,9 +30,8 @@ from .wire import table_of
 
 _MAX_SOURCE_CHARACTERS = 1_000_000
 """Of one file of code."""
-_QUICK_STRUCTURE_EVENTS = 5_000
-"""Of more the first paint does not wait for the trees of the ops."""
 _OP_PLACE_BYTES = 14
+_TOP_OPS = "occurrences ms:self_time_ms_per_step ratio:self_time_ratio"
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -39,8 +39,8 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     """What takes long to find, as it needs the source map or comes from everything else: what to change, lines, layers and
     scopes, and the cost by structure."""
 
-    def late(name: str, find: Callable[[], list[Any]], most_events: int | None = None) -> LateSection:
-        return LateSection(name, lambda: [cut_texts(row, names.cut) for row in find()], most_events)
+    def late(name: str, find: Callable[[], list[Any]]) -> LateSection:
+        return LateSection(name, lambda: [cut_texts(row, names.cut) for row in find()])
 
     source = cache(lambda: source_meta(results.source_lines))
     yield late("advice", lambda: advice_list(results.advice))
@@ -53,7 +53,7 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("scopes", lambda: scope_list(results.scopes, slice(None)))
     yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
     yield LateTable("op_places", len(results.op_shares), partial(op_place_table, results), row_bytes=_OP_PLACE_BYTES)
-    yield late("structure", lambda: structure_list(results), _QUICK_STRUCTURE_EVENTS)
+    yield late("structure", lambda: structure_list(results))
     if isinstance(results, Results) and not results.kernels.frame.empty:
         yield late("roofline", lambda: roofline_list(results))
     yield LateList("hlo_ops", len(results.hlo_ops.frame), _cut(names, lambda rows: _hlo_rows(results, rows)))
@@ -110,6 +110,7 @@ def table_sections(results: AnyResults, names: Names, lines: Int32) -> Iterator[
 def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
     """What is known of ops and steps as a whole.
 
+    `top_ops` are those of `compute_top_ops`, a step, where steps are averaged, else of the whole capture.
     `unit_totals` and, host by host, `host_totals` are executions and time of each unit; `op_shares` tells which framework ops
     a unit stands for; `hlo_units` has for each unit its row of `hlo_ops`, -1 for none.
     """
@@ -117,6 +118,7 @@ def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
     yield TableSection("ops", n_ops, partial(op_table, results, names))
+    yield TableSection("top_ops", len(results.top_ops), partial(table_of, results.top_ops, i4="host op", f8=_TOP_OPS))
     yield TableSection("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
     yield TableSection("steps", len(results.steps.frame), partial(step_table, results))
     if len(hosts_of(results.trace)) > 1:
@@ -166,7 +168,7 @@ def _tables_of_all_executions(results: Results, names: Names, lines: Int32) -> I
         "memory",
         len(snapshots.event),
         partial(memory_table, results, names),
-        lambda: _held(snapshots.time_ps, snapshots.is_free, snapshots.freed_at),
+        lambda: _held(snapshots),
         refers="freed_at",
     )
 
@@ -179,7 +181,11 @@ def _lasting(start_ps: Int64, duration_ps: Int64) -> Interval:
     return start_ps, start_ps + duration_ps
 
 
-def _held(time_ps: Int64, is_free: np.ndarray, freed_at: Int64) -> Interval:
-    """Memory of an allocation is held until it is given back: what is in use in a window may be older than it."""
-    end = np.where(freed_at >= 0, time_ps[freed_at], np.where(is_free, time_ps, _NEVER))
-    return time_ps, end
+def _held(snapshots: Snapshots) -> Interval:
+    """Memory of an allocation is held until it is given back, and what is in use then is so until the allocator's next event:
+    both may be older than a window in which they count."""
+    time, allocator = snapshots.time_ps, snapshots.allocator_id
+    is_last = np.append(allocator[1:] != allocator[:-1], True)[: len(time)]
+    until = np.where(is_last, _NEVER, np.append(time[1:], 0)[: len(time)])
+    freed = np.where(snapshots.freed_at >= 0, time[snapshots.freed_at], np.where(snapshots.is_free, time, _NEVER))
+    return time, np.maximum(until, freed)

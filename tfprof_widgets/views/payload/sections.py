@@ -19,7 +19,7 @@ _LIST_ROW_BYTES = 100
 """Of JSON, more or less."""
 _PROBE_ROWS = 4096
 """From the middle of a long table: how well they compress tells whether it is worth while to compress it all."""
-_PROBE_SLACK = 1.5
+_PROBE_SLACK = 1.1
 
 Interval = tuple[Int64, Int64]
 
@@ -158,12 +158,11 @@ class ListSection:
 
 
 class LateSection(ListSection):
-    """A short list that takes long to find: it is found when it is asked for, and a long capture is shown without it first."""
+    """A short list that takes long to find: it is found when it is asked for, and a capture is shown without it first."""
 
-    def __init__(self, name: str, find: Callable[[], list[Any]], most_events: int | None = None) -> None:
-        """Of a capture of more than `most_events` it is not in the first pack, though there may be room: None for of any."""
+    def __init__(self, name: str, find: Callable[[], list[Any]]) -> None:
+        """`find` gives all rows."""
         super().__init__(name, 0, lambda _begin, _end: find(), sys.maxsize)
-        self.most_events = most_events
 
 
 class LateList(ListSection):

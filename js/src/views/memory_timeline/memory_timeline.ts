@@ -190,18 +190,10 @@ function failedAllocator(view: TraceView): number {
   return memory_failure ? allocators.indexOf(memory_failure.allocator) : -1;
 }
 
-/** The allocator with the highest peak: the one that matters, where several report. */
-function firstUsed(view: TraceView): number {
-  const table = view.data.table("memory") ?? EMPTY_TABLE;
-  let best = 0;
-  let most = -1;
-  view.data.meta.allocators.forEach((_, i) => {
-    const events = memoryEvents(table, i);
-    const peak = peakRow(events, null);
-    const used = peak < 0 ? -1 : events.stack[peak] + events.heap[peak];
-    if (used > most) [best, most] = [i, used];
-  });
-  return best;
+/** The allocator with the highest peak of the whole capture: the one that matters, where several report. */
+function firstUsed({ data }: TraceView): number {
+  const peaks = data.meta.memory_summary.map((row) => row.peak_bytes);
+  return Math.max(0, peaks.indexOf(peaks.reduce((a, b) => Math.max(a, b), -1)));
 }
 
 /** What to do where nothing useful was recorded: the words, and the code on the last line. */

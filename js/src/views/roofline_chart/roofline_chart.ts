@@ -72,5 +72,6 @@ export const rooflineChart: TraceBuilder = {
   },
   needs: ["roofline", "steps"],
   forRange: ["occurrences"],
+  forHost: ["occurrences"],
   ofHost: OPS_OF_HOST,
 };

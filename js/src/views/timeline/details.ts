@@ -3,6 +3,7 @@
 import { statsOfEvent } from "../../model/events/stats";
 import { formatInstant, formatLength, formatPercent, formatTime, plural } from "../../model/text/format";
 import { shortName } from "../../model/text/labels";
+import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import { stepAt } from "../../model/time/steps";
 import { FAMILIES, FAMILY_LABELS } from "../../model/wire/categories";
 import { button, copyButton, h } from "../../ui/dom";
@@ -211,7 +212,8 @@ export class Details {
     const { trace, meta } = this.state;
     const place = h("div");
     const say = () => {
-      if (place.childElementCount === 0) place.append(heading("Stats in the trace"), h("div.q", "not here"));
+      const words = trace.data.eventsState.isOffline ? `${NOT_KNOWN}. ${KEEP_ALL}` : "not here yet";
+      if (place.childElementCount === 0) place.append(heading("Stats in the trace"), h("div.q", words));
     };
     setTimeout(say, STATS_MS);
     const fill = async () => {
