@@ -14,6 +14,7 @@ Int64 = npt.NDArray[np.int64]
 _PIECE_EVENTS = 2**17
 _MAX_SMALL_DEPTH = 2**14
 """Deeper than this needs 32 bits; there is room above it, so that adding one to an int16 never wraps."""
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -95,37 +96,65 @@ def _pieces(line_id: Int32) -> list[slice]:
 
 def _nest_lines(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> tuple[Int32, Int32, Int64 | None]:
     """Depth, parent and span of the events of some lines; None for the span where it is the duration throughout."""
-    end_ps = start_ps + duration_ps
-    depth = _count_enclosing(line_id, start_ps, end_ps)
-    parent = _latest_one_level_up(depth, duration_ps > 0)
+    start, end = _line_time_keys(line_id, start_ps, start_ps + duration_ps)
+    depth, parent = _nested(start, end, duration_ps > 0)
     inner = np.flatnonzero(parent >= 0)
-    outlives = inner[end_ps[inner] > end_ps[parent[inner]]]
+    outlives = inner[end[inner] > end[parent[inner]]]
     if not len(outlives):
         return depth, parent, None
-    span_ps = duration_ps.copy()
     # Nothing reaches over an event at depth 0: what stands between two of them nests, or does not, by itself.
     stretch = np.cumsum(depth == 0)
     does_overlap = np.zeros(stretch[-1] + 1, np.bool_)
     does_overlap[stretch[outlives]] = True
-    overlapping = np.flatnonzero(does_overlap[stretch])
-    for line in np.unique(line_id[outlives]).tolist():
-        rows = overlapping[slice(*np.searchsorted(line_id[overlapping], [line, line + 1]))]
-        depth[rows], line_parent, span_ps[rows] = _nest_overlapping(start_ps[rows], end_ps[rows])
-        parent[rows] = np.where(line_parent >= 0, rows[line_parent], -1)
+    rows = np.flatnonzero(does_overlap[stretch])
+    own_start, own_end, span_ps = start[rows], end[rows], duration_ps.copy()
+    outlived, by = _outlived(own_start, own_end)
+    span_ps[rows[outlived]] = start_ps[rows[by]] - start_ps[rows[outlived]]
+    own_end[outlived] = own_start[by]
+    depth[rows], own_parent = _nested(own_start, own_end, duration_ps[rows] > 0)
+    parent[rows] = np.where(own_parent >= 0, rows[own_parent], -1)
     return depth, parent, span_ps
 
 
-def _count_enclosing(line_id: Int32, start_ps: Int64, end_ps: Int64) -> Int32:
-    """Per event: how many events of its line stand before it minus how many of those had ended when it started.
-
-    Events without duration enclose nothing; leaving them out makes "ended by then" imply "came before".
-    """
-    can_enclose = end_ps > start_ps
-    start_key, end_key = _line_time_keys(line_id, start_ps, end_ps)
+def _nested(start: Int64, end: Int64, can_enclose: npt.NDArray[np.bool_]) -> tuple[Int32, Int32]:
+    """Depth and parent of events of which none outlives one that it starts in; of others where they start."""
     n_started: Int64 = np.cumsum(can_enclose) - can_enclose
+    # Events without duration enclose nothing; leaving them out makes "ended by then" imply "came before".
     # Ends are nearly in order, of which only the stable sort makes use; so are most columns of times.
-    n_ended = np.searchsorted(np.sort(end_key[can_enclose], kind="stable"), start_key, side="right")
-    return (n_started - n_ended).astype(np.int32)
+    n_ended = np.searchsorted(np.sort(end[can_enclose], kind="stable"), start, side="right")
+    depth = (n_started - n_ended).astype(np.int32)
+    return depth, _latest_one_level_up(depth, can_enclose)
+
+
+def _outlived(start: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """The events in which a later one starts that ends after them, and the first such one of each."""
+    n = len(start)
+    n_inside = np.searchsorted(start, end) - np.arange(n)
+    by = _first_larger(end, int(n_inside.max()).bit_length())
+    outlived = np.flatnonzero(np.append(start, _NEVER)[by] < end)
+    return outlived, by[outlived]
+
+
+def _first_larger(values: Int64, n_levels: int) -> Int64:
+    """For each value the place of the first larger one behind it, if it is among the next `2**n_levels`; else one beyond those.
+
+    Blocks of 2, 4, 8, ... values, of which the largest is known, are passed by whole: first ever larger ones, then smaller.
+    """
+    largest = [np.append(values, _NEVER)]
+    for _ in range(n_levels):
+        below = largest[-1] if len(largest[-1]) % 2 == 0 else np.append(largest[-1], _NEVER)
+        largest.append(np.maximum(below[::2], below[1::2]))
+    at = np.arange(1, len(values) + 1)
+
+    def pass_by(level: int, rows: Int64) -> None:
+        rows = rows[largest[level][at[rows] >> level] <= values[rows]]
+        at[rows] += 1 << level
+
+    for level in range(n_levels):
+        pass_by(level, np.flatnonzero(at & ((2 << level) - 1) == 1 << level))
+    for level in range(n_levels, -1, -1):
+        pass_by(level, np.flatnonzero(at & ((1 << level) - 1) == 0))
+    return at
 
 
 def _line_time_keys(line_id: Int32, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
@@ -160,20 +189,3 @@ def _latest_one_level_up(depth: Int32, can_enclose: npt.NDArray[np.bool_]) -> In
     found = np.searchsorted(key, (depth[inner].astype(np.int64) - 1) * n + inner) - 1
     parent[inner] = enclosing[found]
     return parent
-
-
-def _nest_overlapping(start_ps: Int64, end_ps: Int64) -> tuple[Int32, Int32, Int64]:
-    """Depth, parent (which of them, -1 none) and span of some events of one line: a loop over them with a stack."""
-    depth, parent, span_end = [], [], end_ps.tolist()
-    stack: list[int] = []
-    for row, (start, end) in enumerate(zip(start_ps.tolist(), end_ps.tolist(), strict=True)):
-        while stack and span_end[stack[-1]] <= start:
-            stack.pop()
-        while stack and span_end[stack[-1]] < end:
-            span_end[stack.pop()] = start  # outlived: from here on the later event is on top
-        depth.append(len(stack))
-        parent.append(stack[-1] if stack else -1)
-        if end > start:
-            stack.append(row)
-    span_ps = np.array(span_end, np.int64) - start_ps
-    return np.array(depth, np.int32), np.array(parent, np.int32), span_ps
