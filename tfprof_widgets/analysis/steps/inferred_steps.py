@@ -85,9 +85,10 @@ def _ends(trace: Trace, loop: Loop, top: Int64, start: Int64) -> Int64:
     """Ends of the repetitions: where the next begins; of the last one, and before a pause, after its usual events.
 
     What comes between two epochs (a validation, a pause) makes the repetition before it look long. Such a one ends with
-    its body and as many events as the median repetition has.
+    its body and as many events as the median repetition has, the last one before a batch is asked for that does not come.
     """
-    end: Int64 = np.append(start[1:], trace.ends(top).max())
+    behind = top[(trace.ends(top) > loop.stop_ps) & (trace.start_ps[top] >= loop.body_end_ps[-1])]
+    end: Int64 = np.append(start[1:], trace.start_ps[behind[0]] if len(behind) else trace.ends(top).max())
     first = np.searchsorted(trace.start_ps[top], start)
     usual = int(np.median(np.diff(first)))
     usual_end = np.maximum.accumulate(trace.ends(top))[np.minimum(first + usual, len(top)) - 1]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...trace.times import MAX_PS
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
@@ -34,6 +35,8 @@ class Loop:
     """The event each repetition begins with, by time."""
     body_end_ps: Int64
     """Until when each repetition runs at least."""
+    stop_ps: int = MAX_PS
+    """When a batch was asked for behind the last one, which then did not come."""
 
 
 def find_loops(trace: Trace, session: int) -> list[Loop]:
@@ -92,11 +95,12 @@ def _is_body(trace: Trace, loop: Loop) -> bool:
 
 def _from_fetch(trace: Trace, loop: Loop, fetches: Int64) -> Loop:
     """The same loop, each repetition beginning with the first fetch since the call before, where there is one."""
-    fetched = np.append(trace.start_ps[fetches], np.iinfo(np.int64).max)
-    first = np.searchsorted(fetched, np.append(-1, trace.ends(loop.rows[:-1])), side="left")
+    fetched = np.append(trace.start_ps[fetches], MAX_PS)
+    first = np.searchsorted(fetched, np.append(-1, trace.ends(loop.rows)), side="left")
+    first, behind = first[:-1], first[-1]
     earlier = fetched[first] < trace.start_ps[loop.rows]
     rows = np.where(earlier, np.append(fetches, -1)[first], loop.rows)
-    return Loop(loop.line, loop.name, rows, loop.body_end_ps)
+    return Loop(loop.line, loop.name, rows, loop.body_end_ps, int(fetched[behind]))
 
 
 def _eager_loop(trace: Trace, inside: Bool, fetch: Bool) -> Loop | None:

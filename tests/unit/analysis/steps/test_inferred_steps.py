@@ -96,6 +96,15 @@ def test_the_last_fetch_of_an_epoch_that_finds_nothing_is_no_step() -> None:
     assert len(steps) == 2
 
 
+def test_the_last_step_ends_before_the_fetch_that_finds_nothing_and_what_follows_it() -> None:
+    def leave(start_us: float, duration_us: float = 0.5) -> Event:
+        return event("TFE_DeleteTensorHandle", start_us, duration_us)
+
+    steps = [one for t in (0, 10, 20) for one in (fetch(t), call(t + 3, 5), leave(t + 8.2))]
+    found = compute_steps(host(*steps, fetch(30), call(33, 5), fetch(38.5), leave(41, 500)))
+    assert times_us(found) == [(0, 10), (10, 10), (20, 10), (30, 8.5)]
+
+
 def test_two_fetches_before_a_call_are_one_step() -> None:
     steps = compute_steps(host(*(one for t in (0, 10, 20) for one in (fetch(t), fetch(t + 2.5), call(t + 5, 4)))))
     assert times_us(steps) == [(0, 10), (10, 10), (20, 9)]
