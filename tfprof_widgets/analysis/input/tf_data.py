@@ -94,8 +94,8 @@ class Pipelines(ABC):
         slowest = float(self.slowest_calls["max_latency_us"].iloc[0])
         if slowest > SLOW_CALL_PS / PS_PER_US:
             took = time_text(slowest)
-            return f"The slowest call of a tf.data pipeline took {took}; the training waits from 50 us on."
-        return "No call of a tf.data pipeline took longer than 50 us."
+            return f"The slowest call of a tf.data pipeline took {took}; the training waits from 50 µs on."
+        return "No call of a tf.data pipeline took longer than 50 µs."
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -244,7 +244,7 @@ def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out
     if left_out:
         sentences.append(left_out)
     if (frame["source"] == "inferred").any():
-        sentences.append("Steps are inferred from repeated calls; nobody marked them.")
+        sentences.append("Steps were detected automatically; mark them for exact times.")
     return " ".join(sentences)
 
 

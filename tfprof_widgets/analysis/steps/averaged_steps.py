@@ -46,7 +46,7 @@ def choose_steps(
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
     reasons += _slow_first_steps(frame, averaged)
-    return averaged, f"Left out of averages: {', '.join(reasons)}." if reasons else ""
+    return averaged, f"Excluded from averages: {', '.join(reasons)}." if reasons else ""
 
 
 def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
@@ -60,6 +60,6 @@ def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
         compiles = compile_ms[first] >= _COMPILING * time_ms[first]
         if compiles or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
             averaged[first] = False
-            why = "compiles" if compiles else "is an outlier"
+            why = "compiles" if compiles else "much longer than the others"
             reasons.append(f"step {first} ({number(time_ms[first])} ms, {why})")
     return reasons

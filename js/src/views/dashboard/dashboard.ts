@@ -137,7 +137,7 @@ interface About {
 /** What the tabs are about, and the way back to the whole capture and to all hosts. */
 class Chip {
   #about: About | null = null;
-  readonly element = h("span.tfp-chip", h("span.q", "about"));
+  readonly element = h("span.tfp-chip", h("span.q", "showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
