@@ -15,7 +15,7 @@ from ...trace.trace import Bool, Int32, Int64, SmallInt, Trace, small_int
 from .event_graph import EventGraph, build_graph
 from .event_names import by_ends
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
-from .matching import same_key
+from .matching import dense_codes, first_of, same_key
 from .op_names import OpCategory
 
 
@@ -207,18 +207,24 @@ def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
     rows = np.unique(trace.keyed_stats("group_id").event)
     number = trace.int_stat("group_id", default=-1, signed_only=True)[rows]
     rows, number = rows[number >= 0], number[number >= 0]
-    keys = pd.DataFrame({"session": trace.session_id[rows], "number": number})
-    groups = keys.drop_duplicates().sort_values(["session", "number"]).reset_index(drop=True)
-    index = pd.MultiIndex.from_frame(groups)
-    ids = index.get_indexer(pd.MultiIndex.from_frame(keys)) + len(grouping.groups)
+    session = trace.session_id[rows]
+    code, n = dense_codes(session, number)
+    first = first_of(code, n)
     group_id = grouping.group_id.astype(np.int32)
-    group_id[rows] = ids
+    group_id[rows] = code + len(grouping.groups)
     is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     step_name = trace.string_stat("step_name")
     named = np.flatnonzero(is_host & (step_name >= 0) & (group_id >= len(grouping.groups)))
-    text = np.full(len(groups), -1, np.int64)
+    text = np.full(n, -1, np.int64)
     text[group_id[named] - len(grouping.groups)] = step_name[named]  # of several the last stays
     names = [trace.strings[i] if i >= 0 else "" for i in text.tolist()]
-    groups = groups.assign(name=names, is_implicit=[not name for name in names], root=-1)
+    columns = {
+        "session": session[first],
+        "number": number[first],
+        "name": names,
+        "is_implicit": np.array([not name for name in names], np.bool_),
+        "root": np.full(n, -1),
+    }
+    groups = pd.DataFrame(columns)
     both = pd.concat([grouping.groups, groups], ignore_index=True) if len(grouping.groups) else groups
     return Grouping(group_id, grouping.is_eager, grouping.is_adopted, both)
