@@ -142,14 +142,12 @@ def _table(
     merged = zip(size.tolist(), requested.tolist(), *(column.tolist() for column in named), count.tolist(), strict=True)
     table = sorted([*merged, *((*row, 1) for row in special)], key=_largest_first)
     columns = list(zip(*table, strict=True)) or [()] * (len(_GROUP) + 1)
-    frame = pd.DataFrame(
-        {
-            name: _numbers(column) if name in _NUMBERS else np.array(column, np.object_)
-            for name, column in zip((*_GROUP, "occurrences"), columns, strict=True)
-        }
-    )
-    frame["total_bytes"] = frame["allocation_bytes"] * frame["occurrences"]
-    return frame[_COLUMNS]
+    found = {
+        name: _numbers(column) if name in _NUMBERS else np.array(column, np.object_)
+        for name, column in zip((*_GROUP, "occurrences"), columns, strict=True)
+    }
+    found["total_bytes"] = found["allocation_bytes"] * found["occurrences"]
+    return pd.DataFrame({name: found[name] for name in _COLUMNS})
 
 
 def _distinct_rows(columns: tuple[npt.NDArray[np.integer], ...]) -> tuple[Int64, Int64]:

@@ -267,8 +267,10 @@ def _order(frame: pd.DataFrame) -> Int64:
 
 def ranked(frame: pd.DataFrame) -> pd.DataFrame:
     """Add `rank` in the order of the rows, and `self_time_ratio` and `cumulative_ratio` of the `self_ps` of their `device`."""
-    side = frame.groupby("device", sort=False)["self_ps"]
-    own, whole, reached = (one.to_numpy() for one in (frame["self_ps"], side.transform("sum"), side.cumsum()))
+    own, on_device = frame["self_ps"].to_numpy(), (frame["device"] == "Device").to_numpy(np.bool_)
+    whole, reached = np.zeros_like(own), np.zeros_like(own)
+    for side in (on_device, ~on_device):
+        whole[side], reached[side] = own[side].sum(), own[side].cumsum()
     ratio, cumulative = (np.divide(one, whole, out=np.zeros(len(frame)), where=whole > 0) for one in (own, reached))
     return frame.assign(rank=np.arange(1, len(frame) + 1), self_time_ratio=ratio, cumulative_ratio=cumulative)
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Float64, Int32, Trace, UInt8
+from ..base.table_types import table_of_arrays, text_column
 from ..columns.registry import TABLES
 from ..layers.op_scopes import OpScopes
 from ..layers.op_sources import OpMatch
@@ -98,10 +99,9 @@ def compute_source_lines(
     charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
     order, charges = _costly_first(charges, totals.self_us)
     entries = _entries(order, source_map)
-    frame = _frame(entries, charges, shares, totals)
-    frame["file"] = frame["file"].replace(_cell_titles(source_map))
+    frame = _frame(entries, charges, shares, totals, _cell_titles(source_map))
     sampled = sampled_lines(trace, source_map)
-    sampled.insert(3, "code", _codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map))
+    sampled.insert(3, "code", text_column(_codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map)))
     return SourceLines(frame, entries, charges.place, charges.phase, _files(source_map), sampled)
 
 
@@ -131,12 +131,12 @@ def _entries(places: list[Place], source_map: SourceMap) -> pd.DataFrame:
         "code": _codes(files, lines, source_map),
         "bucket": [place.bucket for place in places],
     }
-    return pd.DataFrame(
-        {key: pd.Series(one, dtype=np.int64 if key == "line" else object) for key, one in columns.items()}
+    return table_of_arrays(
+        {key: np.array(one, np.int64 if key == "line" else np.object_) for key, one in columns.items()}
     )
 
 
-def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> pd.Series:
+def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> list[str]:
     """The text of each line without its indentation, "" where it is not known."""
     known = source_map.files
     texts = {file: text.split("\n") for file, text in zip(known["file"], known["text"], strict=True)}
@@ -144,19 +144,22 @@ def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> pd.Seri
     for file, line in zip(files, lines, strict=True):
         text = texts.get(file, [])
         found.append(text[line - 1].strip() if 0 < line <= len(text) else "")
-    return pd.Series(found, dtype=object)
+    return found
 
 
-def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, totals: OpTotals) -> pd.DataFrame:
-    frame, row = side_table(entries, charges.place, charges.phase, LINE_PHASES, totals)
-    frame["n_ops"] = np.bincount(row[totals.occurrences > 0], minlength=len(frame))
-    top = np.full(len(frame), -1, np.int64)
+def _frame(
+    entries: pd.DataFrame, charges: Charges, shares: OpShares, totals: OpTotals, titles: dict[str, str]
+) -> pd.DataFrame:
+    columns, row = side_table(entries, charges.place, charges.phase, LINE_PHASES, totals)
+    columns["n_ops"] = np.bincount(row[totals.occurrences > 0], minlength=2 * len(entries))
+    top = np.full(2 * len(entries), -1, np.int64)
     order = np.argsort(totals.self_us, kind="stable")
     top[row[order]] = order  # of several the last one stays
-    frame["top_op"] = pd.Series([shares.name[i] if i >= 0 else "" for i in top.tolist()], dtype=object)
-    rows = np.flatnonzero(frame["n_ops"])
-    order = np.lexsort((-frame["self_time_us"].to_numpy()[rows], rows >= len(entries)))
-    return frame[list(SOURCE_LINE_COLUMNS)].iloc[rows[order]].reset_index(drop=True)
+    columns["top_op"] = np.array([shares.name[i] if i >= 0 else "" for i in top.tolist()], np.object_)
+    columns["file"] = np.array([titles.get(file, file) for file in columns["file"].tolist()], np.object_)
+    rows = np.flatnonzero(columns["n_ops"])
+    rows = rows[np.lexsort((-columns["self_time_us"][rows], rows >= len(entries)))]
+    return table_of_arrays({name: columns[name][rows] for name in SOURCE_LINE_COLUMNS})
 
 
 def _cell_titles(source_map: SourceMap) -> dict[str, str]:
