@@ -96,9 +96,13 @@ class TableSection:
         """Whether it is worth while to find out; of a long table some rows tell."""
         if "whole" in self.__dict__ or self.n_rows <= 4 * _PROBE_ROWS:
             return True
+        return self._probed * self.n_rows <= _PROBE_SLACK * n_bytes
+
+    @cached_property
+    def _probed(self) -> float:
+        """How many bytes a row takes, compressed, as some tell."""
         middle = self.n_rows // 2
-        probed = len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).block.data) / _PROBE_ROWS
-        return probed * self.n_rows <= _PROBE_SLACK * n_bytes
+        return len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).block.data) / _PROBE_ROWS
 
     def part(self, index: int) -> bytes:
         """One part, a pack."""
