@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import pandas as pd
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64
 
+_Integer = TypeVar("_Integer", bound=np.integer)
 _Numbering = Callable[[npt.NDArray[np.integer]], tuple[Int64, int]]
 _WIDE = 2
 """Values that are spread over more than so many times their number are sorted to be numbered."""
@@ -70,6 +72,12 @@ def dense_codes(*columns: npt.NDArray[np.integer]) -> tuple[Int64, int]:
     """Number the distinct rows of equally long integer columns from 0, in their order; also how many there are."""
     code = _combined(_numbered, *columns)
     return code, int(code.max(initial=-1)) + 1
+
+
+def unique_codes(column: npt.NDArray[_Integer]) -> tuple[npt.NDArray[_Integer], Int64]:
+    """The distinct values, ascending, and for each row which: `np.unique` sorts even ids that lie close together for it."""
+    code, n = _numbered(column)
+    return column[first_of(code, n)], code
 
 
 def match_in_time(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...trace.dtypes import dtype_name
+from ..base.matching import unique_codes
 from .memory_snapshots import Snapshots
 
 Int64 = npt.NDArray[np.int64]
@@ -175,13 +176,11 @@ def _largest_first(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def texts(ids: npt.NDArray[np.integer], strings: tuple[str, ...]) -> npt.NDArray[np.object_]:
     """Strings for string ids, empty for -1."""
-    unique, inverse = np.unique(ids, return_inverse=True)
-    values = np.array([strings[i] if i >= 0 else "" for i in unique.tolist()], np.object_)
-    return values[inverse.reshape(-1)] if len(unique) else np.empty(0, np.object_)
+    unique, code = unique_codes(ids)
+    return np.array([strings[i] if i >= 0 else "" for i in unique.tolist()], np.object_)[code]
 
 
 def dtype_names(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.object_]:
     """Names for dtype numbers, empty for a missing one."""
-    unique, inverse = np.unique(codes, return_inverse=True)
-    values = np.array([dtype_name(code) for code in unique.tolist()], np.object_)
-    return values[inverse.reshape(-1)] if len(unique) else np.empty(0, np.object_)
+    unique, code = unique_codes(codes)
+    return np.array([dtype_name(one) for one in unique.tolist()], np.object_)[code]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,7 @@ from .source_entries import Charges, Place, charge_ops
 
 LINE_PHASES = ("forward", "backward", "other")
 SOURCE_LINE_COLUMNS = TABLES["source_lines"].names
+_CELL = re.compile(r"Cell \[\d+\]")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,12 +167,19 @@ def _frame(
 
 def _cell_titles(source_map: SourceMap) -> dict[str, str]:
     """From the path of a notebook's cell, which only its kernel knows, to what the notebook shows beside it."""
-    files = source_map.files.drop_duplicates("title", keep=False)
-    cells = files[files["title"].str.fullmatch(r"Cell \[\d+\]")]
-    return dict(zip(cells["file"], cells["title"], strict=True))
+    titles = source_map.files["title"].tolist()
+    count = Counter(titles)
+    files = zip(source_map.files["file"].tolist(), titles, strict=True)
+    return {file: title for file, title in files if count[title] == 1 and _CELL.fullmatch(title)}
 
 
 def _files(source_map: SourceMap) -> pd.DataFrame:
-    files = source_map.files
-    known = files[files["is_user"] & (files["text"] != "")]
-    return known[["file", "title", "text"]].drop_duplicates("file").reset_index(drop=True)
+    names = ("file", "title", "text", "is_user")
+    rows = zip(*(source_map.files[name].tolist() for name in names), strict=True)
+    first: dict[str, tuple[str, str, str]] = {}
+    for file, title, text, is_user in rows:
+        if is_user and text:
+            first.setdefault(file, (file, title, text))
+    return table_of_arrays(
+        {name: np.array([row[i] for row in first.values()], np.object_) for i, name in enumerate(names[:3])}
+    )
