@@ -90,6 +90,8 @@ class StatTable:
     def of(self, events: AnyInt) -> Stats:
         """The stats of some events, in any order; a block of them is in memory at a time."""
         wanted = np.asarray(events, np.int64)
+        if not len(wanted):
+            return joined_stats([])
         if self._kept is not None:
             return _of_plain(self._kept, self._kept_first, wanted)
         order = np.argsort(wanted, kind="stable")

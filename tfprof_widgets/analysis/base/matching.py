@@ -112,10 +112,11 @@ def moments_of(*moments: tuple[Int64, Int64]) -> list[Int64]:
 
     A single search of such numbers finds what is next to a moment of the same owner.
     """
-    ends = [(int(time.min()), int(time.max()), int(abs(owner).max())) for owner, time in moments if len(time)]
-    if not ends:
+    some = [(owner, time) for owner, time in moments if len(time)]
+    if not some:
         return [time.astype(np.int64) for _, time in moments]
-    low, high, owners = min(end[0] for end in ends), max(end[1] for end in ends), max(end[2] for end in ends)
+    low, high = min(int(time.min()) for _, time in some), max(int(time.max()) for _, time in some)
+    owners = max(max(int(owner.max()), -int(owner.min())) for owner, _ in some)
     width = high - low + 1
     if (owners + 1) * width < 2**63:
         return [owner.astype(np.int64, copy=False) * width + (time - low) for owner, time in moments]
