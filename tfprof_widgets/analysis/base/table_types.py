@@ -25,8 +25,9 @@ def typed_table(rows: Sequence[Mapping[str, object]], types: Types) -> pd.DataFr
 
 def table_of_arrays(columns: Mapping[str, npt.NDArray[Any]]) -> pd.DataFrame:
     """Arrays as a table; those of type `object` stay so, where pandas would give texts its own type."""
-    typed = {name: pd.Series(one, dtype=object) if one.dtype == object else one for name, one in columns.items()}
-    return pd.DataFrame(typed)
+    index = pd.RangeIndex(len(next(iter(columns.values()), ())))  # one for all, which spares comparing them
+    typed = {name: pd.Series(one, index, dtype=object) if one.dtype == object else one for name, one in columns.items()}
+    return pd.DataFrame(typed, index)
 
 
 def text_column(texts: Iterable[str]) -> pd.Series:

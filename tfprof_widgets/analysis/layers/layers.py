@@ -13,7 +13,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32, UInt8
 from ..base.compute_units import N_UNITS, unit_ratios
-from ..base.table_types import table_of_arrays, text_column
+from ..base.table_types import table_of_arrays
 from ..base.wording import plural
 from ..columns.registry import TABLES
 from ..memory.memory import MemoryProfile
@@ -165,13 +165,13 @@ def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.
         held = ((BEFORE_CAPTURE, used.before_capture_bytes), (STACK, used.stack_bytes))
         extra = [(name, size) for name, size in held if size]
     columns = (
-        text_column([*places.layer, *(name for name, _ in extra)]),
-        text_column([*places.class_name, *[""] * len(extra)]),
-        text_column([*places.kind, *["other"] * len(extra)]),
+        np.array([*places.layer, *(name for name, _ in extra)], np.object_),
+        np.array([*places.class_name, *[""] * len(extra)], np.object_),
+        np.array([*places.kind, *["other"] * len(extra)], np.object_),
         np.append(allocated, np.zeros(len(extra), np.int64)),
         np.append(peak, np.array([size for _, size in extra], np.int64)),
     )
-    return pd.DataFrame(dict(zip(ENTRY_COLUMNS, columns, strict=True)))
+    return table_of_arrays(dict(zip(ENTRY_COLUMNS, columns, strict=True)))
 
 
 def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotals) -> pd.DataFrame:

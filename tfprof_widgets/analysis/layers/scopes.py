@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays, text_column
 from ..base.wording import plural
 from ..columns.registry import TABLES
 from ..ops.op_totals import OpTotals
@@ -105,10 +105,10 @@ class _Tree:
         depth = np.zeros(len(self.name), np.int32)
         for i, parent in enumerate(self.parent[1:], 1):  # parents come first; one turn per scope
             depth[i] = depth[parent] + 1
-        return pd.DataFrame(
+        return table_of_arrays(
             {
-                "scope": text_column(self.scope),
-                "name": text_column(self.name),
+                "scope": np.array(self.scope, np.object_),
+                "name": np.array(self.name, np.object_),
                 "parent": np.array(self.parent, np.int32),
                 "depth": depth,
             }

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...trace.trace import Bool
 from ..advice.advice import Advice
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
 from ..facts.totals import Totals
@@ -204,11 +204,11 @@ def _top_ops(facts: Totals) -> pd.DataFrame:
     is_of_all, on_device = host == ALL_HOSTS, shares.is_device[op]
     has_device = bool((is_of_all & on_device).any())
     rows = np.flatnonzero(is_of_all & (on_device == has_device))
-    return pd.DataFrame(
+    return table_of_arrays(
         {
-            "name": text_column(shares.name[i] for i in op[rows].tolist()),
-            "type": text_column(shares.type[i] for i in op[rows].tolist()),
-            "device": text_column(["Device" if has_device else "Host"] * len(rows)),
+            "name": np.array([shares.name[i] for i in op[rows].tolist()], np.object_),
+            "type": np.array([shares.type[i] for i in op[rows].tolist()], np.object_),
+            "device": np.array(["Device" if has_device else "Host"] * len(rows), np.object_),
             **{name: top[name].to_numpy()[rows] for name in top.columns if name not in ("host", "op")},
         }
     )

@@ -18,7 +18,7 @@ import pandas as pd
 from ...trace.trace import Bool, Float64, SmallInt, Trace, UInt8
 from ..base.compute_units import N_UNITS, ComputeUnit, time_by_unit, unit_ratios
 from ..base.grouping import Grouping, group_events
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays
 from ..base.units import PS_PER_MS
 from ..columns.steps import CATEGORIES
 from .categories import CATEGORY_CODE, GUIDE_CATEGORIES, GUIDE_CODE, GUIDE_PREFIX, STEP_CATEGORIES
@@ -174,14 +174,14 @@ def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces, by_uni
     duration_ps = table.end_ps - table.start_ps
     category_ms = _category_ms(pieces, CATEGORY_CODE, STEP_CATEGORIES, n)
     guide_ms = _category_ms(guide, GUIDE_CODE, GUIDE_CATEGORIES, n)
-    columns: dict[str, npt.NDArray[Any] | pd.Series] = {
+    columns: dict[str, npt.NDArray[Any]] = {
         "step": np.arange(n),
-        "name": text_column(table.name),
-        "host": text_column(hosts[i] for i in table.session.tolist()),
+        "name": np.array(table.name, np.object_),
+        "host": np.array(hosts, np.object_)[table.session],
         "start_ms": table.start_ps / PS_PER_MS,
         "step_time_ms": duration_ps / PS_PER_MS,
         **{f"{kind}_ms": category_ms[:, STEP_CATEGORIES.index(kind)] for kind in CATEGORIES},
-        "source": text_column(np.where(table.is_inferred, "inferred", "marker").tolist()),
+        "source": np.array(["marker", "inferred"], np.object_)[table.is_inferred.astype(np.int8)],
         "is_complete": table.is_complete,
         "session": table.session.astype(np.int32),
         "start_ps": table.start_ps,
@@ -189,7 +189,7 @@ def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces, by_uni
         **{f"{GUIDE_PREFIX}{kind}_ms": guide_ms[:, i] for i, kind in enumerate(GUIDE_CATEGORIES)},
         **unit_ratios(by_unit),
     }
-    return pd.DataFrame(columns)
+    return table_of_arrays(columns)
 
 
 def _category_ms(pieces: Pieces, code: UInt8, categories: Sequence[str], n_steps: int) -> Float64:
