@@ -75,11 +75,9 @@ class Pipelines(ABC):
 
         Host pipelines come first: a device pipeline only hands on what a host pipeline made.
         """
-        rows = self.pipelines[self.pipelines["bottleneck"] >= 0]
-        if rows.empty:
-            return -1
-        order = rows.assign(is_host=~rows["is_device"].astype(bool)).sort_values(["is_host", "total_time_ms"])
-        return int(order["bottleneck"].to_numpy()[-1])
+        columns = (self.pipelines[name].tolist() for name in ("is_device", "total_time_ms", "bottleneck"))
+        held_up = [(not is_device, ms, i, row) for i, (is_device, ms, row) in enumerate(zip(*columns, strict=True))]
+        return int(max((one for one in held_up if one[-1] >= 0), default=(-1,))[-1])
 
     @property
     def bottleneck_pipeline(self) -> pd.Series | None:
