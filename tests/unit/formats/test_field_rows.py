@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import number, tag, tagged, varint
-from tfprof_widgets.formats.hlo.messages import FIELDS_OF_INSTRUCTIONS, MESSAGES
+from tfprof_widgets.formats.hlo.messages import FIELDS, MESSAGES
 from tfprof_widgets.formats.wire.field_rows import FieldRows
 from tfprof_widgets.formats.wire.varints import PADDING, ByteView
 
-NAME, ID, OPERANDS = (FIELDS_OF_INSTRUCTIONS[name] for name in ("name", "id", "operand_ids"))
+NAME, ID, OPERANDS = (FIELDS["Instruction"][name] for name in ("name", "id", "operand_ids"))
 UNKNOWN, BEYOND = 99, 2_000
 """Numbers that no one asks for, the second of more bits than are kept."""
 

@@ -64,9 +64,11 @@ class FieldRows:
         """The places of the one field of each message that has it; a message in which it is twice, or of another type, is odd."""
         found = np.flatnonzero((self._tag >> 3) == number)
         rows = self._row[found]
-        self.is_irregular[rows[self._tag[found] & 7 != kind]] = True
+        is_of_kind = self._tag[found] & 7 == kind
+        self.is_irregular[rows[~is_of_kind]] = True
         self.is_irregular |= np.bincount(rows, minlength=len(self.is_irregular)) > 1
-        return found
+        of_kind: Int64 = found[is_of_kind]
+        return of_kind
 
     def varint(self, number: int) -> Int64:
         """The value of a varint field, 0 where a message has none."""
@@ -84,7 +86,7 @@ class FieldRows:
         """How many varints a packed field of each message holds, and the varints, message after message."""
         rows, begin, end = self.content(number)
         order = np.argsort(rows, kind="stable")
-        rows, begin, end = rows[order], begin[order], np.maximum(begin, end)[order]
+        rows, begin, end = rows[order], begin[order], end[order]
         at = ranges(begin, end - begin)
         is_last = self.view.octets.take(at) < 0x80
         size = end - begin
