@@ -10,6 +10,7 @@ import numpy as np
 
 from ...trace.bounds import all_decoded, decoded
 from ...trace.trace import Int64
+from ..wire.varints import PADDING
 from .instructions import DamagedInstructionsError, InstructionFields, Origins
 from .parts import Frames
 from .products import convolutions_of, dots_of
@@ -41,13 +42,12 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
         DamagedModulesError: protobuf refuses instructions of some.
     """
     computations = [one for module in modules for one in module.message.computations]
-    raws = [one.instructions for one in computations]
     n_of_module = np.array([len(module.message.computations) for module in modules], np.int64)
-    n_of_computation = np.array([len(one) for one in raws], np.int64)
+    content, size, n_of_computation = _joined(computations)
     owner = np.repeat(np.arange(len(modules)), n_of_module)
     computation = np.repeat(np.arange(len(computations)), n_of_computation)
     try:
-        fields = InstructionFields([raw for part in raws for raw in part])
+        fields = InstructionFields(content, size)
     except DamagedInstructionsError as error:
         raise DamagedModulesError(np.unique(owner[computation[error.rows]]).tolist()) from error
     offsets = np.append(0, np.cumsum(n_of_computation))
@@ -62,6 +62,7 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     dim_offsets, dims = fields.csr_of_shapes(lambda shape: shape.dimensions)
     called_offsets, called = _called(_Ids(owner, ids), owner, computation, fields)
     frames, first_frame = _frames(modules)
+    n_elements, n_bytes = fields.sizes(size_of)
     return {
         "program_id": np.array([module.program_id for module in modules], np.int64),
         "module_name": tuple(decoded(module.message.name) for module in modules),
@@ -81,8 +82,8 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
         "dims": dims,
         "layout": fields.csr_of_shapes(layout_of)[1],
         "shape_text": Texts.coded(fields.shape.code, map(shape_text, fields.shapes)),
-        "n_elements": fields.per_shape(lambda shape: size_of(shape)[0], np.int64),
-        "n_bytes": fields.per_shape(lambda shape: size_of(shape)[1], np.int64),
+        "n_elements": n_elements,
+        "n_bytes": n_bytes,
         "operand_offsets": operand_offsets,
         "operand": operand,
         "called_offsets": called_offsets,
@@ -92,6 +93,19 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
         "convolutions": convolutions_of(fields, operand_offsets, operand),
         "window_elements": fields.window_elements,
     }
+
+
+def _joined(computations: list[Any]) -> tuple[bytes, Int64, Int64]:
+    """Serialised instructions one after the other, the size of each, and how many each computation has."""
+    contents, sizes, n = [], list[int](), []
+    for (
+        one
+    ) in computations:  # each on its own: objects for all instructions at once would take as much room as the file
+        raws = one.instructions[:]
+        contents.append(b"".join(raws))
+        sizes += map(len, raws)
+        n.append(len(raws))
+    return b"".join((*contents, PADDING)), np.array(sizes, np.int64), np.array(n, np.int64)
 
 
 class _Ids:

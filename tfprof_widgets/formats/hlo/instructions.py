@@ -89,28 +89,32 @@ class Origins:
 class InstructionFields:
     """The fields of all instructions of some modules, ids as they stand in the file."""
 
-    def __init__(self, raws: Sequence[bytes]) -> None:
+    def __init__(self, content: bytes, size: Int64) -> None:
         """Decode serialised instructions.
+
+        Args:
+            content: they, one after the other, then `PADDING`.
+            size: how many bytes each has.
 
         Raises:
             DamagedInstructionsError: some are none.
         """
-        if len(irregular := np.flatnonzero(self._read(raws))):
-            plain = {row: _plain(raws[row]) for row in irregular.tolist()}
+        if len(irregular := np.flatnonzero(self._read(content, size))):
+            plain = {row: _plain(self._raw(row)) for row in irregular.tolist()}
             damaged = [row for row, raw in plain.items() if raw is None]
             if not damaged:
-                odd = self._read([plain.get(row) or raw for row, raw in enumerate(raws)])
-                damaged = np.flatnonzero(odd).tolist()
+                raws = [plain.get(row) or self._raw(row) for row in range(len(size))]
+                size = np.fromiter(map(len, raws), np.int64, len(raws))
+                damaged = np.flatnonzero(self._read(b"".join((*raws, PADDING)), size)).tolist()
             if damaged:
                 raise DamagedInstructionsError(damaged)
 
-    def _read(self, raws: Sequence[bytes]) -> Any:
+    def _read(self, content: bytes, size: Int64) -> Bool:
         """Take up all fields; which instructions are not to be read so."""
-        self.raws = raws
-        end = np.cumsum(np.fromiter(map(len, raws), np.int64, len(raws)))
-        begin = np.append(0, end[:-1])[: len(raws)]
+        self._content, self._end = content, np.cumsum(size)
+        self._begin = self._end - size
         number = FIELDS["Instruction"]
-        fields = FieldRows(ByteView(b"".join((*raws, PADDING))), begin, end, number.values())
+        fields = FieldRows(ByteView(content), self._begin, self._end, number.values())
         odd = fields.is_irregular
 
         def distinct(name: str) -> Distinct:
@@ -139,11 +143,22 @@ class InstructionFields:
 
     def message(self, row: int) -> Any:
         """One instruction as protobuf reads it."""
-        return MESSAGES["Instruction"].FromString(self.raws[row])
+        return MESSAGES["Instruction"].FromString(self._raw(row))
+
+    def _raw(self, row: int) -> bytes:
+        return self._content[self._begin[row] : self._end[row]]
 
     def per_shape(self, function: Callable[[Any], Any], dtype: type) -> Any:
         """What a function says of the shape of each instruction."""
         return np.array([function(shape) for shape in self.shapes], dtype)[self.shape.code]
+
+    def sizes(
+        self, function: Callable[[Any], tuple[int, int]], rows: Int64 | slice = slice(None)
+    ) -> tuple[Int64, Int64]:
+        """The two numbers that a function says of the shape of each instruction, or of each of some."""
+        shapes, code = np.unique(self.shape.code[rows], return_inverse=True)
+        told = np.array([function(self.shapes[shape]) for shape in shapes.tolist()], np.int64).reshape(-1, 2)
+        return told[code, 0], told[code, 1]
 
     def csr_of_shapes(self, function: Callable[[Any], Sequence[int]]) -> tuple[Int64, Int64]:
         """Where the whole numbers that a function gives of each instruction's shape begin, and these numbers."""

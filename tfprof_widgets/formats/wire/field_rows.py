@@ -5,11 +5,12 @@ For messages of many fields, of which some are of no interest; `MessageRows` is 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from ...trace.stat_shapes import ranges
+from ...trace.trace import Bool
 from .varints import ByteView, Int64, UInt8
 
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
@@ -18,6 +19,8 @@ _KNOWN_TYPES = np.array([True, True, True, False, False, True, False, False])
 """Groups are left to protobuf."""
 _HIGHEST = 2**7
 """Fields of higher numbers are not kept."""
+_AT_ONCE = 2**15
+"""Messages that are looked at together: what is known of more of them does not stay in the processor's cache."""
 
 
 class FieldRows:
@@ -30,18 +33,24 @@ class FieldRows:
         """Messages that only protobuf can read."""
         is_wanted = np.zeros(_HIGHEST, np.bool_)
         is_wanted[list(wanted)] = True
-        rounds = [(np.empty(0, np.int64),) * 4]
-        row, at, stop = np.arange(len(begin)), begin, end
+        found = [(np.empty(0, np.int64),) * 4]
+        for first in range(0, len(begin), _AT_ONCE):
+            row = np.arange(first, min(first + _AT_ONCE, len(begin)))
+            found += self._rounds(is_wanted, row, begin[row], end[row])
+        self._row, self._tag, self._content, self._end = (np.concatenate(part) for part in zip(*found, strict=True))
+
+    def _rounds(
+        self, is_wanted: Bool, row: Int64, at: Int64, stop: Int64
+    ) -> Iterator[tuple[Int64, Int64, Int64, Int64]]:
+        """Of some messages the fields that are wanted: message, tag, value or where the content begins, where it ends."""
         is_open = at < stop
-        while len(row):
+        while is_open.any():
             row, at, stop = row[is_open], at[is_open], stop[is_open]
             number, kind, value, first, at = self._next(row, at, stop)
             kept = np.flatnonzero(is_wanted[np.minimum(number, _HIGHEST - 1)] & ~self.is_irregular[row])
             tag = (number[kept] << 3) | kind[kept]
-            content = np.where(kind[kept] == _BYTES, first[kept], value[kept])
-            rounds.append((row[kept], tag, content, at[kept]))
+            yield row[kept], tag, np.where(kind[kept] == _BYTES, first[kept], value[kept]), at[kept]
             is_open = (at < stop) & ~self.is_irregular[row]
-        self._row, self._tag, self._content, self._end = (np.concatenate(part) for part in zip(*rounds, strict=True))
 
     def _next(self, row: Int64, at: Int64, stop: Int64) -> tuple[Int64, UInt8, Int64, Int64, Int64]:
         """Of the field at a place of each message its number and wire type, its value, where its content begins and it ends."""
