@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -41,13 +40,11 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     Raises:
         DamagedModulesError: protobuf refuses instructions of some.
     """
-    computations = [one for module in modules for one in module.message.computations]
-    n_of_module = np.array([len(module.message.computations) for module in modules], np.int64)
-    content, size, n_of_computation = _joined(computations)
-    owner = np.repeat(np.arange(len(modules)), n_of_module)
-    computation = np.repeat(np.arange(len(computations)), n_of_computation)
+    read = _Computations.of(modules)
+    owner, n_of_computation = read.owner, read.n_instructions
+    computation = np.repeat(np.arange(len(owner)), n_of_computation)
     try:
-        fields = InstructionFields(content, size)
+        fields = InstructionFields(read.content, read.size)
     except DamagedInstructionsError as error:
         raise DamagedModulesError(np.unique(owner[computation[error.rows]]).tolist()) from error
     offsets = np.append(0, np.cumsum(n_of_computation))
@@ -56,11 +53,8 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     reader = np.repeat(np.arange(len(module)), fields.n_operands)
     operand = instruction_ids.before(module[reader], fields.operand_id, reader)
     operand_offsets = np.append(0, np.cumsum(fields.n_operands))
-    ids, roots = (
-        np.fromiter(map(attrgetter(name), computations), np.int64, len(computations)) for name in ("id", "root_id")
-    )
     dim_offsets, dims = fields.csr_of_shapes(lambda shape: shape.dimensions)
-    called_offsets, called = _called(_Ids(owner, ids), owner, computation, fields)
+    called_offsets, called = _called(_Ids(owner, read.id), owner, computation, fields)
     frames, first_frame = _frames(modules)
     n_elements, n_bytes = fields.sizes(size_of)
     return {
@@ -68,8 +62,8 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
         "module_name": tuple(decoded(module.message.name) for module in modules),
         "host": tuple(module.host for module in modules),
         "computation_module": owner.astype(np.int32),
-        "computation_name": tuple(all_decoded([one.name for one in computations])),
-        "root": instruction_ids.before(owner, roots, offsets[1:]),
+        "computation_name": tuple(all_decoded(read.name)),
+        "root": instruction_ids.before(owner, read.root_id, offsets[1:]),
         "instruction_offsets": offsets,
         "computation": computation.astype(np.int32),
         "name": fields.name,
@@ -95,17 +89,48 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     }
 
 
-def _joined(computations: list[Any]) -> tuple[bytes, Int64, Int64]:
-    """Serialised instructions one after the other, the size of each, and how many each computation has."""
-    contents, sizes, n = [], list[int](), []
-    for (
-        one
-    ) in computations:  # each on its own: objects for all instructions at once would take as much room as the file
-        raws = one.instructions[:]
-        contents.append(b"".join(raws))
-        sizes += map(len, raws)
-        n.append(len(raws))
-    return b"".join((*contents, PADDING)), np.array(sizes, np.int64), np.array(n, np.int64)
+@dataclass(frozen=True)
+class _Computations:
+    """The computations of all modules, and their instructions still serialised, one after the other."""
+
+    owner: Int64
+    """For each its module."""
+    id: Int64
+    root_id: Int64
+    n_instructions: Int64
+    size: Int64
+    """Of each instruction, in bytes."""
+    name: list[bytes]
+    content: bytes
+
+    @classmethod
+    def of(cls, modules: list[OneModule]) -> _Computations:
+        """Take them from the messages, one at a time: objects for all at once would be searched for cycles again and again."""
+        owner, ids, roots, n, names, contents = [], [], [], [], [], []
+        size: list[int] = []
+        for place, module in enumerate(modules):
+            for one in module.message.computations:
+                raws = one.instructions[:]
+                owner.append(place)
+                ids.append(one.id)
+                roots.append(one.root_id)
+                names.append(one.name)
+                n.append(len(raws))
+                contents.append(b"".join(raws))
+                size += map(len, raws)
+
+        def array(column: list[int]) -> Int64:
+            return np.array(column, np.int64)
+
+        return cls(
+            owner=array(owner),
+            id=array(ids),
+            root_id=array(roots),
+            n_instructions=array(n),
+            size=array(size),
+            name=names,
+            content=b"".join((*contents, PADDING)),
+        )
 
 
 class _Ids:
