@@ -19,6 +19,8 @@ _KNOWN_TYPES = np.array([True, True, True, False, False, True, False, False])
 """Groups are left to protobuf."""
 _HIGHEST = 2**7
 """Fields of higher numbers are not kept."""
+_Round = tuple[Int64, UInt8, UInt8, Int64, Int64]
+"""Messages, the number and wire type of a field of each, its value or where its content begins, and where it ends."""
 _AT_ONCE = 2**15
 """Messages that are looked at together: what is known of more of them does not stay in the processor's cache."""
 
@@ -33,23 +35,29 @@ class FieldRows:
         """Messages that only protobuf can read."""
         is_wanted = np.zeros(_HIGHEST, np.bool_)
         is_wanted[list(wanted)] = True
-        found = [(np.empty(0, np.int64),) * 4]
+        none, few = np.empty(0, np.int64), np.empty(0, np.uint8)
+        found: list[_Round] = [(none, few, few, none, none)]
         for first in range(0, len(begin), _AT_ONCE):
             row = np.arange(first, min(first + _AT_ONCE, len(begin)))
             found += self._rounds(is_wanted, row, begin[row], end[row])
-        self._row, self._tag, self._content, self._end = (np.concatenate(part) for part in zip(*found, strict=True))
+        columns = zip(*found, strict=True)
+        self._row, self._number, self._kind, self._content, self._end = (np.concatenate(part) for part in columns)
 
-    def _rounds(
-        self, is_wanted: Bool, row: Int64, at: Int64, stop: Int64
-    ) -> Iterator[tuple[Int64, Int64, Int64, Int64]]:
-        """Of some messages the fields that are wanted: message, tag, value or where the content begins, where it ends."""
+    def _rounds(self, is_wanted: Bool, row: Int64, at: Int64, stop: Int64) -> Iterator[_Round]:
+        """Of some messages the fields that are wanted."""
         is_open = at < stop
         while is_open.any():
             row, at, stop = row[is_open], at[is_open], stop[is_open]
             number, kind, value, first, at = self._next(row, at, stop)
             kept = np.flatnonzero(is_wanted[np.minimum(number, _HIGHEST - 1)] & ~self.is_irregular[row])
-            tag = (number[kept] << 3) | kind[kept]
-            yield row[kept], tag, np.where(kind[kept] == _BYTES, first[kept], value[kept]), at[kept]
+            kind = kind[kept]
+            yield (
+                row[kept],
+                number[kept].astype(np.uint8),
+                kind,
+                np.where(kind == _BYTES, first[kept], value[kept]),
+                at[kept],
+            )
             is_open = (at < stop) & ~self.is_irregular[row]
 
     def _next(self, row: Int64, at: Int64, stop: Int64) -> tuple[Int64, UInt8, Int64, Int64, Int64]:
@@ -71,9 +79,9 @@ class FieldRows:
 
     def _of(self, number: int, kind: int) -> Int64:
         """The places of the one field of each message that has it; a message in which it is twice, or of another type, is odd."""
-        found = np.flatnonzero((self._tag >> 3) == number)
+        found = np.flatnonzero(self._number == number)
         rows = self._row[found]
-        is_of_kind = self._tag[found] & 7 == kind
+        is_of_kind = self._kind[found] == kind
         self.is_irregular[rows[~is_of_kind]] = True
         self.is_irregular |= np.bincount(rows, minlength=len(self.is_irregular)) > 1
         of_kind: Int64 = found[is_of_kind]
