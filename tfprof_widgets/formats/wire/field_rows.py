@@ -19,6 +19,8 @@ _KNOWN_TYPES = np.array([True, True, True, False, False, True, False, False])
 """Groups are left to protobuf."""
 _HIGHEST = 2**7
 """Fields of higher numbers are not kept."""
+_MOST_FIELDS = 2**9
+"""Of a message of more, protobuf leaves those that are known: each round is for the k-th field of every message."""
 _Round = tuple[Int64, UInt8, UInt8, Int64, Int64]
 """Messages, the number and wire type of a field of each, its value or where its content begins, and where it ends."""
 _AT_ONCE = 2**15
@@ -45,8 +47,10 @@ class FieldRows:
 
     def _rounds(self, is_wanted: Bool, row: Int64, at: Int64, stop: Int64) -> Iterator[_Round]:
         """Of some messages the fields that are wanted."""
-        is_open = at < stop
-        while is_open.any():
+        for _ in range(_MOST_FIELDS):
+            is_open = (at < stop) & ~self.is_irregular[row]
+            if not is_open.any():
+                return
             row, at, stop = row[is_open], at[is_open], stop[is_open]
             number, kind, value, first, at = self._next(row, at, stop)
             kept = np.flatnonzero(is_wanted[np.minimum(number, _HIGHEST - 1)] & ~self.is_irregular[row])
@@ -58,7 +62,7 @@ class FieldRows:
                 np.where(kind == _BYTES, first[kept], value[kept]),
                 at[kept],
             )
-            is_open = (at < stop) & ~self.is_irregular[row]
+        self.is_irregular[row[at < stop]] = True
 
     def _next(self, row: Int64, at: Int64, stop: Int64) -> tuple[Int64, UInt8, Int64, Int64, Int64]:
         """Of the field at a place of each message its number and wire type, its value, where its content begins and it ends."""
