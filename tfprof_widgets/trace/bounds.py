@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import TraceError
@@ -17,6 +18,15 @@ GZIP = b"\x1f\x8b"
 def decoded(raw: bytes) -> str:
     """UTF-8 as text; bytes that are none are data, too: they become backslash escapes (`\\xff`)."""
     return raw.decode("utf-8", "backslashreplace")
+
+
+def all_decoded(raws: Sequence[bytes]) -> list[str]:
+    """The same of many, at once where all are UTF-8."""
+    try:
+        found = b"\0".join(raws).decode().split("\0")
+    except UnicodeDecodeError:
+        found = []
+    return found if len(found) == len(raws) else [decoded(raw) for raw in raws]  # a text may hold a zero, too
 
 
 def clean_text(value: object) -> str:

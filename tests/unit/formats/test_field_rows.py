@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import number, tag, tagged, varint
-from tfprof_widgets.formats.hlo.messages import FIELDS_OF_INSTRUCTIONS, MESSAGES
+from tfprof_widgets.formats.hlo.messages import FIELDS, MESSAGES
 from tfprof_widgets.formats.wire.field_rows import FieldRows
 from tfprof_widgets.formats.wire.varints import PADDING, ByteView
 
-NAME, ID, OPERANDS = (FIELDS_OF_INSTRUCTIONS[name] for name in ("name", "id", "operand_ids"))
+NAME, ID, OPERANDS = (FIELDS["Instruction"][name] for name in ("name", "id", "operand_ids"))
 UNKNOWN, BEYOND = 99, 2_000
 """Numbers that no one asks for, the second of more bits than are kept."""
 
@@ -80,8 +80,20 @@ def test_fields_in_any_order_are_found_and_no_message_has_none() -> None:
         b"\xff" * 11,
         tagged(OPERANDS, b"\x80"),
         number(OPERANDS, 1),
+        number(UNKNOWN, 1) * 10_000,
     ],
-    ids=["twice", "other_type", "truncated", "endless", "group", "number_0", "no_tag", "half_a_varint", "not_packed"],
+    ids=[
+        "twice",
+        "other_type",
+        "truncated",
+        "endless",
+        "group",
+        "number_0",
+        "no_tag",
+        "half_a_varint",
+        "not_packed",
+        "many_fields",
+    ],
 )
 def test_a_message_that_only_protobuf_can_read_is_told_and_spoils_no_other(odd: bytes) -> None:
     rows = rows_of(tagged(NAME, b"before") + number(ID, 1), odd, tagged(NAME, b"after") + number(ID, 3))

@@ -25,6 +25,7 @@ from tests.builders import (
     session,
     space,
     tag,
+    tagged,
     trace,
 )
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -159,6 +160,12 @@ def test_planes_keep_their_stats_and_host() -> None:
     assert one.is_device
     assert not one.is_host
     assert read_xspace(space(plane("p")), host="mine").planes[0].host == "mine"
+
+
+def test_of_several_stats_of_a_plane_by_one_name_the_last_counts_in_whatever_order_it_is_written() -> None:
+    name = tagged(5, number(1, 1) + tagged(2, number(1, 1) + tagged(2, b"cores")))
+    stats = tagged(6, number(1, 1) + number(4, 7)) + tagged(6, number(4, 8) + number(1, 1))
+    assert read_xspace(tagged(1, tagged(2, b"/device:GPU:0") + name + stats)).planes[0].stats == {"cores": 8}
 
 
 def test_a_session_is_what_the_profiler_noted() -> None:

@@ -64,6 +64,12 @@ def test_metadata_that_is_broken_is_named() -> None:
         read_xspace(tagged(1, plane))
 
 
+def test_a_broken_stat_of_a_plane_is_named() -> None:
+    stats = tagged(6, number(1, 1) + number(4, 7)) + tagged(6, bytes.fromhex("2a05"))
+    with pytest.raises(TraceError, match=r"Stat 1 \(2 bytes: 2a 05\) is not an XStat"):
+        read_xspace(tagged(1, tagged(2, b"/host:CPU") + stats))
+
+
 def test_gzip_says_how_to_open_it() -> None:
     with pytest.raises(TraceError, match="compressed by gzip: give the path"):
         read_xspace(b"\x1f\x8b\x08" + bytes(20))

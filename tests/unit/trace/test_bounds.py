@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.trace.bounds import clean_text, decoded, document, texts, unpacked, whole
+from tfprof_widgets.trace.bounds import all_decoded, clean_text, decoded, document, texts, unpacked, whole
 
 PACKED = gzip.compress(b"x" * 100, mtime=0)
 
@@ -32,6 +32,11 @@ def test_what_was_packed_in_one_stream_or_several_is_unpacked_up_to_the_limit(co
 def test_what_was_not_packed_whole_is_refused(content: bytes, said: str) -> None:
     with pytest.raises(TraceError, match=said):
         unpacked(content, 100)
+
+
+@pytest.mark.parametrize("raws", [[], [b""], [b"a", "é".encode(), b""], [b"a\0b", b"c"], [b"\xc3", b"\xa9"]])
+def test_many_texts_are_decoded_as_one_by_one(raws: list[bytes]) -> None:
+    assert all_decoded(raws) == [decoded(raw) for raw in raws]
 
 
 @pytest.mark.parametrize("text", ["plain", "é", "\ud800", "a\udfffb"])

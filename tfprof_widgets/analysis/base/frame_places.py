@@ -133,31 +133,36 @@ def frame_places(table: FrameTable) -> FramePlaces:
     - a functional or sequential model, which calls the layers that the user made.
     """
     n = len(table.parent)
-    user, bucket = np.full(n, -1, np.int32), [""] * n
-    flags = np.zeros((6, n), np.bool_)
-    in_fit, in_model, in_layer, in_optimizer, in_loss, in_metric = flags
-    is_of_layer = np.zeros(n, np.bool_)
-    for i in range(n):  # some hundred frames, some thousand for a large program
-        caller, path = table.parent[i], table.path[i].replace("\\", "/")
-        if table.is_user[i]:
-            user[i] = i
+    user, bucket, is_of_layer, flags = [-1] * n, [""] * n, [False] * n, [(False,) * 6] * n
+    of_file = {path: _of_file(path) for path in dict.fromkeys(table.path)}
+    frames = zip(table.parent, table.path, table.function, table.is_user, strict=True)
+    for i, (caller, path, function, is_user) in enumerate(frames):
+        if is_user:
+            user[i] = i  # nothing is noted of the user's own frames
             continue
-        if caller >= 0:
-            user[i] = user[caller]
-            flags[:, i] = flags[:, caller]  # nothing is noted of the user's own frames
-        part = bucket_of_file(path)
-        in_fit[i] |= table.function[i] in _TRAINING and _TRAINER.search(path) is not None
-        in_model[i] |= _MODEL.search(path) is not None
-        in_layer[i] |= _LAYER.search(path) is not None
-        in_optimizer[i] |= part == KERAS_OPTIMIZER
-        in_loss[i] |= part == KERAS_LOSS or (table.function[i] in _LOSS and _TRAINER.search(path) is not None)
-        in_metric[i] |= "/metrics/" in path
-        is_of_layer[i] = in_model[i] or (in_fit[i] and in_layer[i])
-        if user[i] < 0 or in_fit[i]:
-            bucket[i] = _part(
-                part, is_optimizer=bool(in_optimizer[i]), is_loss=bool(in_loss[i]), in_fit=bool(in_fit[i])
-            )
-    return FramePlaces(user, tuple(bucket), is_of_layer, in_optimizer.copy(), in_metric.copy(), in_loss.copy())
+        user[i] = user[caller] if caller >= 0 else -1
+        part, is_trainer, is_model, is_layer, is_metric = of_file[path]
+        in_fit, in_model, in_layer, in_optimizer, in_loss, in_metric = flags[caller] if caller >= 0 else (False,) * 6
+        in_fit |= is_trainer and function in _TRAINING
+        in_model |= is_model
+        in_layer |= is_layer
+        in_optimizer |= part == KERAS_OPTIMIZER
+        in_loss |= part == KERAS_LOSS or (is_trainer and function in _LOSS)
+        in_metric |= is_metric
+        flags[i] = in_fit, in_model, in_layer, in_optimizer, in_loss, in_metric
+        is_of_layer[i] = in_model or (in_fit and in_layer)
+        if user[i] < 0 or in_fit:
+            bucket[i] = _part(part, is_optimizer=in_optimizer, is_loss=in_loss, in_fit=in_fit)
+    of_optimizer, of_loss, of_metric = np.array(flags, np.bool_).reshape(-1, 6).T[3:].copy()
+    layers = np.array(is_of_layer, np.bool_)
+    return FramePlaces(np.array(user, np.int32), tuple(bucket), layers, of_optimizer, of_metric, of_loss)
+
+
+def _of_file(path: str) -> tuple[str, bool, bool, bool, bool]:
+    """The bucket of a file, and whether it is of Keras' trainer, of a model, of layers, of metrics."""
+    path = path.replace("\\", "/")
+    is_trainer, is_model, is_layer = (pattern.search(path) is not None for pattern in (_TRAINER, _MODEL, _LAYER))
+    return bucket_of_file(path), is_trainer, is_model, is_layer, "/metrics/" in path
 
 
 def _part(innermost: str, *, is_optimizer: bool, is_loss: bool, in_fit: bool) -> str:

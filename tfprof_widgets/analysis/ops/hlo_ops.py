@@ -171,6 +171,9 @@ def _sources(units: HloUnits) -> list[str]:
     texts, modules = list(units.source), units.modules
     asked = np.flatnonzero((units.instruction >= 0) & ~_is_told(units.source))
     asked = asked[~modules.source_file.is_in(("",))[units.instruction[asked]]]
-    for unit, row in zip(asked.tolist(), units.instruction[asked].tolist(), strict=True):
-        texts[unit] = f"{modules.source_file[row]}:{modules.source_line[row]}"
+    rows = units.instruction[asked]
+    code, n = dense_codes(modules.source_file.code[rows], modules.source_line[rows])
+    lines = [f"{modules.source_file[row]}:{modules.source_line[row]}" for row in rows[first_of(code, n)].tolist()]
+    for unit, line in zip(asked.tolist(), code.tolist(), strict=True):
+        texts[unit] = lines[line]
     return texts

@@ -14,10 +14,12 @@ import re
 import numpy as np
 
 from ...formats.hlo.modules import HloModules
+from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Float64, Int64, Trace, UInt8
 from ..base.compute_units import ComputeUnit, on_tensor_cores
 from ..base.event_names import by_stem, named_like
 from ..steps.step_spans import on_stream
+from ..xla.hlo_bytes import first_operand
 from ..xla.hlo_units import HloExecutions
 
 _NVIDIA, _AMD = "Nvidia", "AMD"
@@ -154,8 +156,7 @@ def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64
 
     Custom calls are told by their names: beside the product they run kernels that pad, convert and reduce.
     """
-    ran, place = np.unique(instruction, return_inverse=True)
-    types = np.array([_product_type(modules, row) for row in ran.tolist()], np.int64)[place]  # one turn an instruction
+    types = _product_types(modules, instruction)
     found = np.full(len(rows), ComputeUnit.UNKNOWN, np.uint8)
     for plane in np.unique(trace.plane_id[rows[types >= 0]]).tolist():
         stats = trace.planes[plane].stats
@@ -172,13 +173,24 @@ def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64
     return found
 
 
-def _product_type(modules: HloModules, row: int) -> int:
-    """The HLO type of the first operand of the product in an instruction, or in what it calls; -1 without one."""
-    if row < 0 or modules.opcode[row] == "custom-call":
-        return -1
-    product = next((one for one in modules.within(row) if modules.opcode[one] in _PRODUCTS), -1)
-    first = next(iter(modules.operands(product)), -1) if product >= 0 else -1
-    return int(modules.dtype[first]) if first >= 0 else -1
+def _product_types(modules: HloModules, rows: Int64) -> Int64:
+    """The HLO type of the first operand of the product in instructions, or in what they call; -1 for those without one."""
+    is_product = modules.opcode.is_in(_PRODUCTS)
+    product = np.where(is_product, np.arange(modules.n_instructions), -1)
+    of_computation = np.full(len(modules.root), -1, np.int64)
+    n_called = np.diff(modules.called_offsets)
+    for computations in modules.levels:  # of several products the last counts, that of the last computation called
+        inside = modules.rows_of(computations)
+        callers = inside[(n_called[inside] > 0) & ~is_product[inside]]
+        held = of_computation[modules.called[ranges(modules.called_offsets[callers], n_called[callers])]]
+        caller = np.repeat(callers, n_called[callers])
+        product[caller[held >= 0]] = held[held >= 0]
+        holding = inside[product[inside] >= 0]
+        of_computation[modules.computation[holding]] = product[holding]
+    asked = np.append(np.where(modules.opcode.is_in(("custom-call",)), -1, product), -1)[rows]
+    types = np.full(len(rows), -1, np.int64)
+    types[asked >= 0] = np.append(modules.dtype, -1)[first_operand(modules, asked[asked >= 0])]
+    return types
 
 
 def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:

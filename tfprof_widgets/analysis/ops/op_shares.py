@@ -15,11 +15,13 @@ Source: semantics 4.2, 4.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ...formats.hlo.modules import HloModules
 from ...formats.hlo.parts import Frames
 from ...trace.trace import Bool, Float64, Int32, Int64
 from ..base.framework_names import framework_op
@@ -199,7 +201,7 @@ class _Table:
         self._name, self._type = list(occurrences.name[:n_ops]), list(occurrences.type[:n_ops])
         self._is_device = occurrences.is_device[:n_ops].tolist()
         self._is_eager = occurrences.is_eager[:n_ops].tolist()
-        self._source: list[tuple[str, int, int]] = [("", -1, -1)] * n_ops
+        self._file, self._line, self._frame = [""] * n_ops, [-1] * n_ops, [-1] * n_ops
         self._rows: tuple[dict[str, int], dict[str, int]] = ({}, {})
         """Of the host, and of the device."""
         for row, (is_device, name) in enumerate(zip(self._is_device, self._name, strict=True)):
@@ -210,39 +212,30 @@ class _Table:
         lonely = np.where(shares.name >= 0, -1, np.arange(len(shares.name)))
         code, n = dense_codes(units.is_device[shares.unit].astype(np.int8), shares.name, lonely)
         first = first_of(code, n)
+        order = np.argsort(first)
+        unit, instruction = shares.unit[first[order]], shares.row[first[order]]
+        told = _told(units.modules, instruction[instruction >= 0])
         rows = np.empty(n, np.int64)
-        for which in np.argsort(first).tolist():  # bounded by the number of names
-            at = first[which]
-            unit, instruction = int(shares.unit[at]), int(shares.row[at])
-            rows[which] = self._of_key(units, unit, instruction) if instruction >= 0 else self._of_unit(units, unit)
+        rows[order] = [  # one turn a name
+            self._row(is_device, *(next(told) if row >= 0 else _of_unit(units, one)))
+            for is_device, one, row in zip(
+                units.is_device[unit].tolist(), unit.tolist(), instruction.tolist(), strict=True
+            )
+        ]
         return rows[code]
 
-    def _of_key(self, units: HloUnits, unit: int, row: int) -> int:
-        """The row of the framework op that an instruction names, on the side of `unit`."""
-        modules = units.modules
-        name, kind = framework_op(modules.op_name[row], modules.op_type[row])
-        source = modules.source_file[row], int(modules.source_line[row]), int(modules.frame[row])
-        return self._row(bool(units.is_device[unit]), name, kind, source)
-
-    def _of_unit(self, units: HloUnits, unit: int) -> int:
-        """The row for an HLO op whose instruction names nothing: what its event says, else the HLO op itself."""
-        file, _, line = units.source[unit].rpartition(":")
-        source = (file, int(line), -1) if file and line.isdecimal() and len(line) < 9 else ("", -1, -1)
-        name, kind = units.name[unit], units.category[unit]
-        if units.provenance[unit]:
-            name, kind = framework_op(*_split(units.provenance[unit]))
-        return self._row(bool(units.is_device[unit]), name, kind, source)
-
-    def _row(self, is_device: bool, name: str, kind: str, source: tuple[str, int, int]) -> int:
+    def _row(self, is_device: bool, name: str, kind: str, file: str, line: int, frame: int) -> int:
         row = self._rows[is_device].setdefault(name, len(self._name))
         if row == len(self._name):
             self._name.append(name)
             self._type.append(kind)
             self._is_device.append(is_device)
             self._is_eager.append(False)
-            self._source.append(source)
-        elif not self._source[row][0]:
-            self._source[row] = source
+            self._file.append(file)
+            self._line.append(line)
+            self._frame.append(frame)
+        elif not self._file[row]:
+            self._file[row], self._line[row], self._frame[row] = file, line, frame
         return row
 
     def columns(self) -> dict[str, Any]:
@@ -252,10 +245,32 @@ class _Table:
             "type": tuple(self._type),
             "is_device": np.array(self._is_device, np.bool_),
             "is_eager": np.array(self._is_eager, np.bool_),
-            "source_file": tuple(file for file, _, _ in self._source),
-            "source_line": np.array([line for _, line, _ in self._source], np.int32),
-            "frame": np.array([frame for _, _, frame in self._source], np.int32),
+            "source_file": tuple(self._file),
+            "source_line": np.array(self._line, np.int32),
+            "frame": np.array(self._frame, np.int32),
         }
+
+
+_Told = tuple[str, str, str, int, int]
+"""Name, type, source file, source line and frame of a framework op."""
+
+
+def _told(modules: HloModules, rows: Int64) -> Iterator[_Told]:
+    """The framework op that each of some instructions names."""
+    texts = (column.at(column.code[rows]) for column in (modules.op_name, modules.op_type, modules.source_file))
+    numbers = (column[rows].tolist() for column in (modules.source_line, modules.frame))
+    for name, kind, *place in zip(*texts, *numbers, strict=True):
+        yield (*framework_op(name, kind), *place)
+
+
+def _of_unit(units: HloUnits, unit: int) -> _Told:
+    """That of an HLO op whose instruction names nothing: what its event says, else the HLO op itself."""
+    file, _, line = units.source[unit].rpartition(":")
+    source = (file, int(line), -1) if file and line.isdecimal() and len(line) < 9 else ("", -1, -1)
+    name, kind = units.name[unit], units.category[unit]
+    if units.provenance[unit]:
+        name, kind = framework_op(*_split(units.provenance[unit]))
+    return name, kind, *source
 
 
 def _split(provenance: str) -> tuple[str, str]:

@@ -95,6 +95,7 @@ class _Charging:
         self.user_files = UserFiles.of_map(source_map)
         self.program_frames, self.program_row = FrameTable.of_programs(shares.frames, self.user_files)
         self.of_program_frame = frame_places(self.program_frames)
+        self.of_lone_frame: dict[str, FramePlaces] = {}
         self.sampled = sampled_frames(trace, source_map)
         matched = np.unique(self.match.row[self.match.row >= 0])
         graph_ops = source_map.ops.iloc[matched]
@@ -209,7 +210,9 @@ class _Charging:
         if not path or line < 0:
             return None
         lone = FrameTable((-1,), (path,), (line,), ("",), (self.user_files.has(path),))
-        return 0, lone, frame_places(lone)
+        if path not in self.of_lone_frame:  # its line does not matter
+            self.of_lone_frame[path] = frame_places(lone)
+        return 0, lone, self.of_lone_frame[path]
 
     def _by_name(self, i: int, *, is_backward: bool) -> tuple[Place, int]:
         """What the name alone tells."""

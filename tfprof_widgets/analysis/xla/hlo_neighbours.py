@@ -6,7 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from functools import cached_property
 
+import numpy as np
+
 from ...formats.hlo.modules import HloModules
+from ...trace.stat_shapes import ranges
 
 _INLINE = ("fusion", "call", "async-start")
 _MAX_VISITED = 500
@@ -40,12 +43,10 @@ class Neighbours:
     def _caller(self) -> dict[int, int]:
         """For each computation the last instruction that inlines it."""
         modules = self._modules
-        found = {}
-        for row, opcode in enumerate(modules.opcode):  # bounded by the size of the programs
-            if opcode in _INLINE:
-                for computation in modules.callees(row):
-                    found[computation] = row
-        return found
+        n_called = np.where(modules.opcode.is_in(_INLINE), np.diff(modules.called_offsets), 0)
+        rows = np.repeat(np.arange(len(n_called)), n_called)
+        called = modules.called[ranges(modules.called_offsets[:-1], n_called)]
+        return dict(zip(called.tolist(), rows.tolist(), strict=True))
 
     def _readers(self, row: int) -> list[int]:
         """Instructions that read a result; of a fusion the ones inside it that do, and behind its root those after it."""

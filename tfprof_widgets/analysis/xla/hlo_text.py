@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import add
+
 import numpy as np
 
 from ...formats.hlo.modules import HloModules
@@ -9,8 +11,14 @@ from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64
 from ..base.matching import dense_codes, first_of
 
-_CALLED = {"fusion": ("calls",), "async-start": ("calls",), "while": ("body", "condition"), "conditional": ("branch",)}
-"""What the computations that an instruction calls are to it."""
+_APPLIED = ("to_apply",) * 2
+_CALLED = {
+    "fusion": ("calls",) * 2,
+    "async-start": ("calls",) * 2,
+    "while": ("body", "condition"),
+    "conditional": ("branch",) * 2,
+}
+"""What the first computation that an instruction calls is to it, and all others."""
 _MAX_OPERANDS = 50
 """A fusion may read hundreds of values; its text says how many it leaves out."""
 
@@ -66,15 +74,21 @@ def _details(modules: HloModules, rows: Int64) -> list[str]:
 def _computations(modules: HloModules, rows: Int64) -> list[str]:
     first = modules.called_offsets[rows]
     n = np.minimum(modules.called_offsets[rows + 1] - first, _MAX_OPERANDS)
-    keys = [_CALLED.get(opcode, ("to_apply",)) for opcode in modules.opcode.distinct]
-    opcode = np.repeat(modules.opcode.code[rows], n).tolist()
-    edges = zip(opcode, ranges(np.zeros_like(n), n).tolist(), modules.called[ranges(first, n)].tolist(), strict=True)
-    names = modules.computation_name
-    texts = [f", {keys[code][min(i, len(keys[code]) - 1)]}=%{names[called]}" for code, i, called in edges]
-    return _joined("", texts, n)
+    place = np.minimum(ranges(np.zeros_like(n), n), len(_APPLIED) - 1)
+    keys = [f", {key}=%" for opcode in modules.opcode.distinct for key in _CALLED.get(opcode, _APPLIED)]
+    key = (np.repeat(modules.opcode.code[rows], n) * len(_APPLIED) + place).tolist()
+    names = map(modules.computation_name.__getitem__, modules.called[ranges(first, n)].tolist())
+    return _joined("", list(map(add, map(keys.__getitem__, key), names)), n)
 
 
 def _joined(between: str, texts: list[str], n: Int64) -> list[str]:
     """The first `n[0]` texts as one, the next `n[1]`, and so on."""
     end = np.cumsum(n)
-    return [between.join(texts[low:high]) for low, high in zip((end - n).tolist(), end.tolist(), strict=True)]
+    found = np.full(len(n), "", object)
+    is_one = n == 1
+    found[is_one] = np.array(texts, object)[end[is_one] - 1]
+    many = np.flatnonzero(n > 1)
+    ends = zip((end - n)[many].tolist(), end[many].tolist(), strict=True)
+    found[many] = [between.join(texts[low:high]) for low, high in ends]
+    texts = found.tolist()
+    return texts

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...trace.bounds import decoded
+from ...trace.bounds import all_decoded, decoded
 from ...trace.trace import Int64
-from .instructions import DamagedInstructionsError, InstructionFields
+from ..wire.varints import PADDING
+from .instructions import DamagedInstructionsError, InstructionFields, Origins
 from .parts import Frames
 from .products import convolutions_of, dots_of
 from .shapes import layout_of, shape_text, size_of
@@ -39,14 +40,11 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     Raises:
         DamagedModulesError: protobuf refuses instructions of some.
     """
-    computations = [one for module in modules for one in module.message.computations]
-    raws = [one.instructions for one in computations]
-    n_of_module = np.array([len(module.message.computations) for module in modules], np.int64)
-    n_of_computation = np.array([len(one) for one in raws], np.int64)
-    owner = np.repeat(np.arange(len(modules)), n_of_module)
-    computation = np.repeat(np.arange(len(computations)), n_of_computation)
+    read = _Computations.of(modules)
+    owner, n_of_computation = read.owner, read.n_instructions
+    computation = np.repeat(np.arange(len(owner)), n_of_computation)
     try:
-        fields = InstructionFields([raw for part in raws for raw in part])
+        fields = InstructionFields(read.content, read.size)
     except DamagedInstructionsError as error:
         raise DamagedModulesError(np.unique(owner[computation[error.rows]]).tolist()) from error
     offsets = np.append(0, np.cumsum(n_of_computation))
@@ -55,31 +53,31 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     reader = np.repeat(np.arange(len(module)), fields.n_operands)
     operand = instruction_ids.before(module[reader], fields.operand_id, reader)
     operand_offsets = np.append(0, np.cumsum(fields.n_operands))
-    ids = np.array([(one.id, one.root_id) for one in computations], np.int64).reshape(-1, 2)
     dim_offsets, dims = fields.csr_of_shapes(lambda shape: shape.dimensions)
-    called_offsets, called = _called(_Ids(owner, ids[:, 0]), owner, computation, fields)
+    called_offsets, called = _called(_Ids(owner, read.id), owner, computation, fields)
     frames, first_frame = _frames(modules)
+    n_elements, n_bytes = fields.sizes(size_of)
     return {
         "program_id": np.array([module.program_id for module in modules], np.int64),
         "module_name": tuple(decoded(module.message.name) for module in modules),
         "host": tuple(module.host for module in modules),
         "computation_module": owner.astype(np.int32),
-        "computation_name": tuple(decoded(one.name) for one in computations),
-        "root": instruction_ids.before(owner, ids[:, 1], offsets[1:]),
+        "computation_name": tuple(all_decoded(read.name)),
+        "root": instruction_ids.before(owner, read.root_id, offsets[1:]),
         "instruction_offsets": offsets,
         "computation": computation.astype(np.int32),
         "name": fields.name,
         "opcode": fields.opcode,
         "detail": fields.detail,
         "parameter": _parameters(fields),
-        **_origins(fields, frames, first_frame, module),
+        **_origins(fields.origins, frames, first_frame, module),
         "dtype": fields.per_shape(lambda shape: shape.element_type, np.int32),
         "dim_offsets": dim_offsets,
         "dims": dims,
         "layout": fields.csr_of_shapes(layout_of)[1],
         "shape_text": Texts.coded(fields.shape.code, map(shape_text, fields.shapes)),
-        "n_elements": fields.per_shape(lambda shape: size_of(shape)[0], np.int64),
-        "n_bytes": fields.per_shape(lambda shape: size_of(shape)[1], np.int64),
+        "n_elements": n_elements,
+        "n_bytes": n_bytes,
         "operand_offsets": operand_offsets,
         "operand": operand,
         "called_offsets": called_offsets,
@@ -89,6 +87,50 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
         "convolutions": convolutions_of(fields, operand_offsets, operand),
         "window_elements": fields.window_elements,
     }
+
+
+@dataclass(frozen=True)
+class _Computations:
+    """The computations of all modules, and their instructions still serialised, one after the other."""
+
+    owner: Int64
+    """For each its module."""
+    id: Int64
+    root_id: Int64
+    n_instructions: Int64
+    size: Int64
+    """Of each instruction, in bytes."""
+    name: list[bytes]
+    content: bytes
+
+    @classmethod
+    def of(cls, modules: list[OneModule]) -> _Computations:
+        """Take them from the messages, one at a time: objects for all at once would be searched for cycles again and again."""
+        owner, ids, roots, n, names, contents = [], [], [], [], [], []
+        size: list[int] = []
+        for place, module in enumerate(modules):
+            for one in module.message.computations:
+                raws = one.instructions[:]
+                owner.append(place)
+                ids.append(one.id)
+                roots.append(one.root_id)
+                names.append(one.name)
+                n.append(len(raws))
+                contents.append(b"".join(raws))
+                size += map(len, raws)
+
+        def array(column: list[int]) -> Int64:
+            return np.array(column, np.int64)
+
+        return cls(
+            owner=array(owner),
+            id=array(ids),
+            root_id=array(roots),
+            n_instructions=array(n),
+            size=array(size),
+            name=names,
+            content=b"".join((*contents, PADDING)),
+        )
 
 
 class _Ids:
@@ -129,21 +171,20 @@ def _parameters(fields: InstructionFields) -> Any:
     return np.where(fields.opcode.is_in(("parameter",)), number, -1).astype(np.int32)
 
 
-def _origins(fields: InstructionFields, frames: Frames, first_frame: Int64, module: Int64) -> dict[str, Any]:
+def _origins(told: Origins, frames: Frames, first_frame: Int64, module: Int64) -> dict[str, Any]:
     """Name and type of each instruction's framework op, and file, line and frame that made it."""
-    origins, code = fields.origins, fields.metadata.code
-    frame = np.array([one.stack_frame_id for one in origins], np.int64)[code] - 1 + first_frame[module]
+    frame = first_frame[module] - 1 + told.stack_frame_id
     frame[(frame < first_frame[module]) | (frame >= first_frame[module + 1])] = -1
     # The metadata comes first, the frame is asked where that has no file.
-    files = [decoded(one.source_file) for one in origins]
-    asks = (np.array([file == "" for file in files], np.bool_)[code]) & (frame >= 0)
-    source_file = Texts.coded(np.where(asks, len(files) + frame, code), (*files, *frames.file))
-    line = np.append(np.array([one.source_line for one in origins], np.int32), frames.line)
+    files = told.source_file
+    asks = files.is_in(("",)) & (frame >= 0)
+    source_file = Texts.coded(np.where(asks, len(files.distinct) + frame, files.code), (*files.distinct, *frames.file))
+    line = np.where(asks, np.append(frames.line, np.int32(-1))[frame], told.source_line)  # -1 is the one put last
     return {
-        "op_name": Texts.coded(code, (decoded(one.op_name) for one in origins)),
-        "op_type": Texts.coded(code, (decoded(one.op_type) for one in origins)),
+        "op_name": told.op_name,
+        "op_type": told.op_type,
         "source_file": source_file,
-        "source_line": np.where(source_file.is_in(("",)), -1, line[np.where(asks, len(files) + frame, code)]),
+        "source_line": np.where(source_file.is_in(("",)), -1, line),
         "frame": frame.astype(np.int32),
     }
 

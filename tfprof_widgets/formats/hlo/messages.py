@@ -109,7 +109,8 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Snapshot": (("hlo", 1, "Wrapped"),),
 }
 MESSAGES = Messages("tfprof_widgets.hlo", _SCHEMA)
-FIELDS_OF_INSTRUCTIONS = {name: number for name, number, _ in _SCHEMA["Instruction"]}
+FIELDS = {kind: {name: number for name, number, _ in fields} for kind, fields in _SCHEMA.items()}
+"""The numbers of the fields of each message."""
 
 
 def parse_module(data: bytes) -> Any:

@@ -45,10 +45,11 @@ def dots_of(fields: InstructionFields) -> Dots:
     n = np.array([len(one) for one in kept], np.int64)
     dims = np.array([dim for one in kept for dim in one], np.int64)
     first = np.cumsum(n) - n
+    n_elements, n_bytes = fields.sizes(lambda shape: size_of(first_result(shape)), rows)
     return Dots(
         instruction=rows,
-        n_elements=fields.per_shape(lambda shape: size_of(first_result(shape))[0], np.int64)[rows],
-        n_bytes=fields.per_shape(lambda shape: size_of(first_result(shape))[1], np.int64)[rows],
+        n_elements=n_elements,
+        n_bytes=n_bytes,
         offsets=np.append(0, np.cumsum(n[code])),
         lhs_contracting=dims[ranges(first[code], n[code])],
     )

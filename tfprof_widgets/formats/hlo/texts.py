@@ -28,9 +28,13 @@ class Texts(Sequence[str]):
     @classmethod
     def coded(cls, code: Int64, texts: Iterable[str]) -> Texts:
         """Those of a table that may hold a text several times."""
-        number: dict[str, int] = {}
-        distinct = np.array([number.setdefault(text, len(number)) for text in texts], np.int64)
-        return cls(distinct[code] if len(code) else code, tuple(number))
+        texts = tuple(texts)
+        number = dict.fromkeys(texts)
+        if len(number) == len(texts):
+            return cls(code, texts)
+        place = dict(zip(number, range(len(number)), strict=True))
+        distinct = np.fromiter(map(place.__getitem__, texts), np.int64, len(texts))
+        return cls(distinct[code], tuple(place))
 
     def __post_init__(self) -> None:
         """Make the column read-only."""

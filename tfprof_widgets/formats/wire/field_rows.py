@@ -5,11 +5,12 @@ For messages of many fields, of which some are of no interest; `MessageRows` is 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from ...trace.stat_shapes import ranges
+from ...trace.trace import Bool
 from .varints import ByteView, Int64, UInt8
 
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
@@ -18,6 +19,12 @@ _KNOWN_TYPES = np.array([True, True, True, False, False, True, False, False])
 """Groups are left to protobuf."""
 _HIGHEST = 2**7
 """Fields of higher numbers are not kept."""
+_MOST_FIELDS = 2**9
+"""Of a message of more, protobuf leaves those that are known: each round is for the k-th field of every message."""
+_Round = tuple[Int64, UInt8, UInt8, Int64, Int64]
+"""Messages, the number and wire type of a field of each, its value or where its content begins, and where it ends."""
+_AT_ONCE = 2**15
+"""Messages that are looked at together: what is known of more of them does not stay in the processor's cache."""
 
 
 class FieldRows:
@@ -30,18 +37,32 @@ class FieldRows:
         """Messages that only protobuf can read."""
         is_wanted = np.zeros(_HIGHEST, np.bool_)
         is_wanted[list(wanted)] = True
-        rounds = [(np.empty(0, np.int64),) * 4]
-        row, at, stop = np.arange(len(begin)), begin, end
-        is_open = at < stop
-        while len(row):
+        none, few = np.empty(0, np.int64), np.empty(0, np.uint8)
+        found: list[_Round] = [(none, few, few, none, none)]
+        for first in range(0, len(begin), _AT_ONCE):
+            row = np.arange(first, min(first + _AT_ONCE, len(begin)))
+            found += self._rounds(is_wanted, row, begin[row], end[row])
+        columns = zip(*found, strict=True)
+        self._row, self._number, self._kind, self._content, self._end = (np.concatenate(part) for part in columns)
+
+    def _rounds(self, is_wanted: Bool, row: Int64, at: Int64, stop: Int64) -> Iterator[_Round]:
+        """Of some messages the fields that are wanted."""
+        for _ in range(_MOST_FIELDS):
+            is_open = (at < stop) & ~self.is_irregular[row]
+            if not is_open.any():
+                return
             row, at, stop = row[is_open], at[is_open], stop[is_open]
             number, kind, value, first, at = self._next(row, at, stop)
             kept = np.flatnonzero(is_wanted[np.minimum(number, _HIGHEST - 1)] & ~self.is_irregular[row])
-            tag = (number[kept] << 3) | kind[kept]
-            content = np.where(kind[kept] == _BYTES, first[kept], value[kept])
-            rounds.append((row[kept], tag, content, at[kept]))
-            is_open = (at < stop) & ~self.is_irregular[row]
-        self._row, self._tag, self._content, self._end = (np.concatenate(part) for part in zip(*rounds, strict=True))
+            kind = kind[kept]
+            yield (
+                row[kept],
+                number[kept].astype(np.uint8),
+                kind,
+                np.where(kind == _BYTES, first[kept], value[kept]),
+                at[kept],
+            )
+        self.is_irregular[row[at < stop]] = True
 
     def _next(self, row: Int64, at: Int64, stop: Int64) -> tuple[Int64, UInt8, Int64, Int64, Int64]:
         """Of the field at a place of each message its number and wire type, its value, where its content begins and it ends."""
@@ -62,11 +83,13 @@ class FieldRows:
 
     def _of(self, number: int, kind: int) -> Int64:
         """The places of the one field of each message that has it; a message in which it is twice, or of another type, is odd."""
-        found = np.flatnonzero((self._tag >> 3) == number)
+        found = np.flatnonzero(self._number == number)
         rows = self._row[found]
-        self.is_irregular[rows[self._tag[found] & 7 != kind]] = True
+        is_of_kind = self._kind[found] == kind
+        self.is_irregular[rows[~is_of_kind]] = True
         self.is_irregular |= np.bincount(rows, minlength=len(self.is_irregular)) > 1
-        return found
+        of_kind: Int64 = found[is_of_kind]
+        return of_kind
 
     def varint(self, number: int) -> Int64:
         """The value of a varint field, 0 where a message has none."""
@@ -84,7 +107,7 @@ class FieldRows:
         """How many varints a packed field of each message holds, and the varints, message after message."""
         rows, begin, end = self.content(number)
         order = np.argsort(rows, kind="stable")
-        rows, begin, end = rows[order], begin[order], np.maximum(begin, end)[order]
+        rows, begin, end = rows[order], begin[order], end[order]
         at = ranges(begin, end - begin)
         is_last = self.view.octets.take(at) < 0x80
         size = end - begin

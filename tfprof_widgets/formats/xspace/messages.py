@@ -39,7 +39,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
     ),
     "EventMetadata": (("name", 2, "bytes"), ("display_name", 4, "bytes"), ("stats", 5, "Stat repeated")),
     "StatMetadata": (("name", 2, "bytes"),),
-    # A map is on the wire a repeated pair. Those of a plane stay bytes: they may be as many as events.
+    # A map is on the wire a repeated pair. Those of a plane stay bytes, and so do its stats: they may be as many as events.
     "EventMetadataEntry": (("key", 1, "int64"), ("value", 2, "EventMetadata")),
     "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
     "Line": (
@@ -54,7 +54,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("lines", 3, "Line repeated"),
         ("event_metadata", 4, "bytes repeated"),
         ("stat_metadata", 5, "bytes repeated"),
-        ("stats", 6, "Stat repeated"),
+        ("stats", 6, "bytes repeated"),
     ),
     "Space": (
         ("planes", 1, "Plane repeated"),

@@ -1,21 +1,21 @@
-"""A plane's metadata maps -> rows of the trace's metadata table, and what row or text an id of the file stands for.
+"""A plane's metadata maps -> rows of the trace's metadata table, and what row or text an id of the file stands for; its stats.
 
 The entries are decoded together by NumPy, as events are: a file may hold as many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...trace.assembly import MetadataColumns
 from ...trace.stat_table import Stats
-from ...trace.trace import Int32, Int64, StatKind, UInt8, UInt64
+from ...trace.trace import Int32, Int64, StatKind, StatValue, UInt8, UInt64
 from ..wire.message_rows import MessageRows
 from ..wire.varints import ByteView
 from .event_columns import StatFields
 from .event_framing import EventBytes, padded
-from .event_messages import StatRow, plain
+from .event_messages import plain
 from .raw_strings import RawStrings
 
 REF = 7
@@ -110,13 +110,23 @@ def stat_name_map(raw: Sequence[bytes], strings: RawStrings) -> IdMap:
     return IdMap(entries.id, strings.text_ids(entries.view, begin, end - begin).astype(np.int32), default=0)
 
 
-def resolved(rows: Sequence[StatRow], stat_names: IdMap) -> Iterable[StatRow]:
-    """Stat rows with their key, and their reference if they hold one, as indices into the string table."""
-    key, kind, bits = (
-        np.array([row[place] for row in rows], dtype) for place, dtype in enumerate((np.int64, np.uint8, np.uint64))
-    )
-    kind, bits = resolved_columns(kind, bits, stat_names)
-    return zip(stat_names.of(key).tolist(), kind.tolist(), bits.tolist(), strict=True)
+def plane_stats(raw: Sequence[bytes], stat_names: IdMap, strings: RawStrings) -> dict[str, StatValue]:
+    """A plane's own stats, of several of a name the last.
+
+    Raises:
+        TraceError: one is not readable; the message says which.
+    """
+    messages = padded(list(raw))
+    n = np.array([len(raw)], np.int64)
+    stats = StatFields(ByteView(messages.raw), n, messages.begin, messages.end)
+    irregular = np.flatnonzero(~stats.is_regular)
+    if len(irregular):
+        messages = plain(messages, irregular, "Stat")
+        stats = StatFields(ByteView(messages.raw), n, messages.begin, messages.end)
+    stats.intern(strings)
+    kind, bits = resolved_columns(stats.kind, stats.bits, stat_names)
+    last = {key: row for row, key in enumerate(stat_names.of(stats.key).tolist())}
+    return {strings.texts[key]: strings.value(int(kind[row]), int(bits[row])) for key, row in last.items()}
 
 
 def resolved_columns(kind: UInt8, bits: UInt64, stat_names: IdMap) -> tuple[UInt8, UInt64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -14,15 +13,14 @@ from ...trace.event_metadata import MetadataRow, joined_metadata, metadata_table
 from ...trace.event_table import EventTable, EventTableBuilder, in_order
 from ...trace.stat_table import Stats
 from ...trace.times import MAX_PS
-from ...trace.trace import Int64, Line, Plane, Session, StatValue, Trace
+from ...trace.trace import Int64, Line, Plane, Session, Trace
 from ..wire.content import BytesContent, Content
 from ..wire.varints import PADDING
 from .clock import Clock, read_clock
 from .event_columns import event_columns
 from .event_framing import EventBytes
-from .event_messages import stat_rows
 from .parts import LinePart, PlanePart, SpaceParts, space_parts
-from .plane_tables import IdMap, event_metadata, resolved, resolved_columns, stat_name_map
+from .plane_tables import IdMap, event_metadata, plane_stats, resolved_columns, stat_name_map
 from .raw_strings import RawStrings
 
 _BLOCK_EVENTS = 2**14
@@ -85,15 +83,12 @@ class _Reader:
         self.warnings = texts["errors"] + texts["warnings"]
         stat_names = [stat_name_map(plane.message.stat_metadata, self.strings) for plane in space.planes]
         for plane, names in zip(space.planes, stat_names, strict=True):
-            self.planes.append(Plane(decoded(plane.message.name), self.host, self._plane_stats(plane.message, names)))
+            stats = plane_stats(plane.message.stats, names, self.strings)
+            self.planes.append(Plane(decoded(plane.message.name), self.host, stats))
         environment = next((plane.stats for plane in self.planes if plane.name == "Task Environment"), {})
         self.clock = read_clock(space.planes, environment)
         for i, (plane, names) in enumerate(zip(space.planes, stat_names, strict=True)):
             self._read_plane(i, plane, names)
-
-    def _plane_stats(self, plane: Any, names: IdMap) -> dict[str, StatValue]:
-        rows = resolved(stat_rows(plane.stats, self.strings), names)
-        return {self.strings.texts[key]: self.strings.value(kind, bits) for key, kind, bits in rows}
 
     def _read_plane(self, index: int, plane: PlanePart, names: IdMap) -> None:
         n_rows = sum(len(one.name_id) for one in self.metadata)
