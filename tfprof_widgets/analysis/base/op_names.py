@@ -60,9 +60,7 @@ _REMOTE_CALL = "EagerService"
 _COMPILERS = r"XlaCompil|XlaAutotun|cu(?:dnn|blas|blaslt)_autotun"
 COMPILATION = re.compile(rf"\w*Compiler::|Compiling |{_COMPILERS}")
 """In front of the names of events in which a compiler works or tries kernels; `Compiling IR:main_kernel_1` is no op."""
-_TF_OP = re.compile(
-    rf"(?!Iterator:|{_REMOTE_CALL}:|{_COMPILERS})([A-Za-z0-9.][A-Za-z0-9_./>-]*):([A-Z_][a-zA-Z0-9_]*)"
-)
+_TF_OP = re.compile(rf"(?!Iterator:|{_REMOTE_CALL}:|{_COMPILERS})([A-Za-z0-9.][A-Za-z0-9_./>-]*):([A-Z_][a-zA-Z0-9_]*)")
 _TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")
 _MEMCPY = {
     "MEMCPYHTOD": (OpCategory.MEMCPY_HTOD, "MemcpyHToD"),
