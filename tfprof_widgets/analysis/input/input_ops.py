@@ -53,10 +53,10 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
         The columns of `input_pipeline.ops`, largest self time first. Both ratios are of the self time of all input ops, so those
         of the total time may add up to more than 1.
     """
-    columns = zip(*(ops[name].tolist() for name in ("device", "type", "name")), strict=True)
-    of_op = [input_category(kind, name) if side.lower() == "host" else None for side, kind, name in columns]
-    rows = [row for row, category in enumerate(of_op) if category is not None]
-    found = ops.iloc[rows]
+    kinds = ops["type"].tolist()
+    asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}
+    found = ops.iloc[[row for row, kind in enumerate(kinds) if kind in asked]]
+    found = found[np.array([side.lower() == "host" for side in found["device"]], np.bool_)]
     self_ms = found["total_self_time_us"].to_numpy(np.float64) / US_PER_MS
     total_ms = found["total_time_us"].to_numpy(np.float64) / US_PER_MS
     base = float(self_ms.sum())
@@ -68,7 +68,7 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
             "total_time_ratio": total_ms / base if base else np.zeros(len(found)),
             "self_time_ms": self_ms,
             "self_time_ratio": self_ms / base if base else np.zeros(len(found)),
-            "category": np.array([of_op[row] for row in rows], np.object_),
+            "category": np.array([*map(input_category, found["type"], found["name"])], np.object_),
         },
         columns=COLUMNS,
     )

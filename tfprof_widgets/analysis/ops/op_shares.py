@@ -109,7 +109,7 @@ def compute_op_shares(occurrences: Occurrences) -> OpShares:
         unit=pairs[0].astype(np.int32),
         op=pairs[1].astype(np.int32),
         ratio=pairs[2],
-        dominant=dominant_ops(*pairs, n_units),
+        dominant=dominant_ops(*pairs, n_units) if len(units) else pairs[1].astype(np.int32),
         is_identity=not len(units),
         flops=np.concatenate([np.full(n_ops, np.nan), flops]),
         bytes_accessed=np.concatenate([np.full(n_ops, np.nan), n_bytes]),
@@ -199,14 +199,17 @@ class _Table:
         self._name, self._type = list(occurrences.name[:n_ops]), list(occurrences.type[:n_ops])
         self._is_device = occurrences.is_device[:n_ops].tolist()
         self._is_eager = occurrences.is_eager[:n_ops].tolist()
-        self._source: list[tuple[str, int, int]] = [("", -1, -1)] * n_ops
+        self._source: dict[int, tuple[str, int, int]] = {}
+        """Of the rows of which a program tells it."""
         self._rows: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        """Of the host, and of the device."""
-        for row, (is_device, name) in enumerate(zip(self._is_device, self._name, strict=True)):
-            self._rows[is_device].setdefault(name, row)
+        """Of the host, and of the device, once shares are taken up."""
 
     def take_up(self, units: HloUnits, shares: _Shares) -> Int64:
         """The row of each share: of the framework op that its instruction names, on the side of its unit."""
+        if not len(units):
+            return np.empty(0, np.int64)
+        for row, (is_device, name) in enumerate(zip(self._is_device, self._name, strict=True)):
+            self._rows[is_device].setdefault(name, row)
         lonely = np.where(shares.name >= 0, -1, np.arange(len(shares.name)))
         code, n = dense_codes(units.is_device[shares.unit].astype(np.int8), shares.name, lonely)
         first = first_of(code, n)
@@ -240,21 +243,24 @@ class _Table:
             self._type.append(kind)
             self._is_device.append(is_device)
             self._is_eager.append(False)
-            self._source.append(source)
-        elif not self._source[row][0]:
+        if not self._source.get(row, ("",))[0]:
             self._source[row] = source
         return row
 
     def columns(self) -> dict[str, Any]:
         """The fields of `OpShares` that describe framework ops."""
+        n = len(self._name)
+        file, line, frame = [""] * n, np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        for row, source in self._source.items():
+            file[row], line[row], frame[row] = source
         return {
             "name": tuple(self._name),
             "type": tuple(self._type),
             "is_device": np.array(self._is_device, np.bool_),
             "is_eager": np.array(self._is_eager, np.bool_),
-            "source_file": tuple(file for file, _, _ in self._source),
-            "source_line": np.array([line for _, line, _ in self._source], np.int32),
-            "frame": np.array([frame for _, _, frame in self._source], np.int32),
+            "source_file": tuple(file),
+            "source_line": line,
+            "frame": frame,
         }
 
 
