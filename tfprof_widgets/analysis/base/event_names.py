@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import repeat
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,8 @@ from ...trace.trace import Bool, Int64, Trace
 from .matching import dense_codes, first_of
 from .op_names import OpCategory, OpNames, parse_op_names
 
-_NUMBERS = re.compile(r"(?:_[0-9]+)+\Z")
+_DIGITS = "0123456789"
+_NUMBERS = f"_{_DIGITS}"
 _Values = Sequence[Any] | npt.NDArray[Any]
 _Result = TypeVar("_Result")
 
@@ -68,8 +70,14 @@ def by_stem(
 @once
 def _stems(trace: Trace) -> tuple[list[str], Int64]:
     """The distinct stems of the names of events, and for each string which; one more for those that name no event."""
+    names = [trace.strings[i] for i in trace.used_names.tolist()]
+    heads = [*map(str.rstrip, names, repeat(_DIGITS))]
+    # Of most numbered names the head is the stem; there are few heads of names that are many.
+    cut = {head for name, head in zip(names, heads, strict=True) if head is not name}
+    known = {head for head in cut if head[-1:] == "_" and head[-2:-1].strip(_NUMBERS)}
+    stems = (head if head is name or head in known else _stem(name) for name, head in zip(names, heads, strict=True))
     numbers: dict[str, int] = {}
-    of_used = [numbers.setdefault(_stem(trace.strings[i]), len(numbers)) for i in trace.used_names.tolist()]
+    of_used = [numbers.setdefault(stem, len(numbers)) for stem in stems]
     number = np.full(len(trace.strings), len(numbers), np.int64)
     number[trace.used_names] = of_used
     return list(numbers), number
@@ -77,14 +85,12 @@ def _stems(trace: Trace) -> tuple[list[str], Int64]:
 
 def _stem(name: str) -> str:
     """The name up to its last numbers, with the underscore, by which patterns know the end of a word."""
-    if not name[-1:].isdigit():
+    if name[-1:] not in _DIGITS:
         return name
-    word = name.rstrip("_0123456789")
-    end = len(word)
-    if word and name[end] == "_" and name[end + 1 :].isdigit():  # nearly always, without a pattern
-        return name[: end + 1]
-    numbers = _NUMBERS.search(name, end)
-    return name[: numbers.start() + 1] if word and numbers else name
+    end = len(name.rstrip(_NUMBERS))
+    doubled = name.rfind("__", end)
+    begin = name.find("_", end) if doubled < 0 else doubled + 1
+    return name[: begin + 1] if end and begin >= 0 else name
 
 
 def by_op_name(

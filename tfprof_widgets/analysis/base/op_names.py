@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from sys import intern
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +96,7 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
 def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
     """Category, op type and op name of one full name."""
     if op := _TF_OP.fullmatch(full):  # as nearly all are
-        return OpCategory.TENSORFLOW, op[2], op[1]
+        return OpCategory.TENSORFLOW, intern(op[2]), op[1]
     name, colon, op_type = full.partition(":")
     if not colon:
         category, memcpy = _MEMCPY.get(full[:10].upper(), (OpCategory.UNKNOWN, ""))

@@ -108,6 +108,7 @@ _RUNTIME = re.compile(
 
 _DIGITS = dict.fromkeys(map(ord, "123456789"), "0")
 """Names of code differ in these alone by the thousand, and no pattern asks which they are."""
+_OF_TYPE = frozenset((int(OpCategory.TENSORFLOW), int(OpCategory.JAX)))
 _MOST_KEPT = 10_000
 
 
@@ -141,15 +142,11 @@ def _hlo_family(category: str, op_type: str) -> str:
 
 
 def _family(name: str, category: int, op_type: str) -> str:
-    if known := _OF_CATEGORY.get(name):
-        return known
-    if category == OpCategory.TFDATA:
-        return "tfdata"
-    if category in (OpCategory.TENSORFLOW, OpCategory.JAX):
+    if category in _OF_TYPE:  # as nearly all names are
         return _family_of_type(op_type)
-    if category != OpCategory.UNKNOWN:
-        return "move"
-    return _family_of_code(name.translate(_DIGITS))
+    if category == OpCategory.UNKNOWN:
+        return _OF_CATEGORY.get(name) or _family_of_code(name.translate(_DIGITS))
+    return "tfdata" if category == OpCategory.TFDATA else "move"
 
 
 @lru_cache(_MOST_KEPT)
