@@ -148,10 +148,13 @@ class _Placed:
     """Names, taken apart: what is in front of the last slash once for all ops that share it."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.leaf = [name.rpartition("/")[2] for name in names]
+        self.leaf: list[str] = []
         number: dict[str, int] = {}
-        outers = (name[: -len(leaf) - 1] for name, leaf in zip(names, self.leaf, strict=True))
-        self._place: Int64 = np.array([number.setdefault(outer, len(number)) for outer in outers], np.int64)
+        places = []
+        for outer, _, leaf in map(str.rpartition, names, itertools.repeat("/")):
+            self.leaf.append(leaf)
+            places.append(number.setdefault(outer, len(number)))
+        self._place: Int64 = np.array(places, np.int64)
         walks = [*map(_walk, number)]
         self._scopes = [scope for scope, _, _ in walks]
         """Of all places, which may repeat."""
