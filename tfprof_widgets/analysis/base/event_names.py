@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps
-from itertools import repeat
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -70,14 +69,8 @@ def by_stem(
 @once
 def _stems(trace: Trace) -> tuple[list[str], Int64]:
     """The distinct stems of the names of events, and for each string which; one more for those that name no event."""
-    names = [trace.strings[i] for i in trace.used_names.tolist()]
-    heads = [*map(str.rstrip, names, repeat(_DIGITS))]
-    # Of most numbered names the head is the stem; there are few heads of names that are many.
-    cut = {head for name, head in zip(names, heads, strict=True) if head is not name}
-    known = {head for head in cut if head[-1:] == "_" and head[-2:-1].strip(_NUMBERS)}
-    stems = (head if head is name or head in known else _stem(name) for name, head in zip(names, heads, strict=True))
     numbers: dict[str, int] = {}
-    of_used = [numbers.setdefault(stem, len(numbers)) for stem in stems]
+    of_used = [numbers.setdefault(_stem(trace.strings[i]), len(numbers)) for i in trace.used_names.tolist()]
     number = np.full(len(trace.strings), len(numbers), np.int64)
     number[trace.used_names] = of_used
     return list(numbers), number
