@@ -60,12 +60,12 @@ class Names:
         """The trace's id of each text, or a new one behind those."""
         texts = list(texts)
         found = np.fromiter(map(self._ids.get, texts, repeat(-1)), np.int64, len(texts))
-        for row in np.flatnonzero(found < 0).tolist():  # bounded by the number of ops, dtypes and iterators
-            known = self._added.get(texts[row])
-            if known is None:
-                known = self._added[texts[row]] = len(self._strings)
-                self._strings.append(self.cut(texts[row]))
-            found[row] = known
+        left = np.flatnonzero(found < 0)
+        missing = [texts[row] for row in left.tolist()]
+        new = [text for text in dict.fromkeys(missing) if text not in self._added]
+        self._added.update(zip(new, range(self.n_rows, self.n_rows + len(new)), strict=True))
+        self._strings += self.cut.all(new)
+        found[left] = np.fromiter(map(self._added.__getitem__, missing), np.int64, len(missing))
         return found
 
     def ids_of(self, column: tuple[str, ...]) -> Int64:
