@@ -53,10 +53,10 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
         The columns of `input_pipeline.ops`, largest self time first. Both ratios are of the self time of all input ops, so those
         of the total time may add up to more than 1.
     """
-    kinds = ops["type"].tolist()
+    sides, kinds, names = (ops[name].tolist() for name in ("device", "type", "name"))
     asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}
-    found = ops.iloc[[row for row, kind in enumerate(kinds) if kind in asked]]
-    found = found[np.array([side.lower() == "host" for side in found["device"]], np.bool_)]
+    rows = [row for row, kind in enumerate(kinds) if kind in asked and sides[row].lower() == "host"]
+    found = ops.iloc[rows]
     self_ms = found["total_self_time_us"].to_numpy(np.float64) / US_PER_MS
     total_ms = found["total_time_us"].to_numpy(np.float64) / US_PER_MS
     base = float(self_ms.sum())
@@ -68,7 +68,7 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
             "total_time_ratio": total_ms / base if base else np.zeros(len(found)),
             "self_time_ms": self_ms,
             "self_time_ratio": self_ms / base if base else np.zeros(len(found)),
-            "category": np.array([*map(input_category, found["type"], found["name"])], np.object_),
+            "category": np.array([input_category(kinds[row], names[row]) for row in rows], np.object_),
         },
         columns=COLUMNS,
     )

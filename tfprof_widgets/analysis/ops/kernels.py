@@ -147,12 +147,12 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
     unit = _texts(kinds.unit, UNIT_TEXTS)
     frame = pd.DataFrame(
         {
-            "name": _column(kinds.name),
-            "op_name": _column(kinds.op_name),
-            "op_type": _column(kinds.op_type),
+            "name": text_column(kinds.name),
+            "op_name": text_column(kinds.op_name),
+            "op_type": text_column(kinds.op_type),
             "tensor_core_eligible": kinds.is_eligible,
             "uses_tensor_core": on_tensor_cores(kinds.unit),
-            "unit": _column(unit),
+            "unit": text_column(unit),
         }
     )
     frame = _with_times(frame.join(_said(kinds.launches).iloc[kinds.launch].reset_index(drop=True)), kinds.times)
@@ -222,12 +222,6 @@ def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str
     """A column of texts of which each is another one."""
     used, code = np.unique(ids, return_inverse=True)
     return Texts(code, tuple(map(texts.__getitem__, used.tolist())))
-
-
-def _column(texts: Texts) -> pd.Series:
-    """Texts as a column of Python strings."""
-    column: pd.Series = pd.Series(np.array(texts.distinct, np.object_)[texts.code], dtype=object)
-    return column
 
 
 def _launch_ranks(launches: Sequence[Launch]) -> Int64:

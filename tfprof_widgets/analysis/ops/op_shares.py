@@ -199,8 +199,7 @@ class _Table:
         self._name, self._type = list(occurrences.name[:n_ops]), list(occurrences.type[:n_ops])
         self._is_device = occurrences.is_device[:n_ops].tolist()
         self._is_eager = occurrences.is_eager[:n_ops].tolist()
-        self._source: dict[int, tuple[str, int, int]] = {}
-        """Of the rows of which a program tells it."""
+        self._source: list[tuple[str, int, int]] = [("", -1, -1)] * n_ops
         self._rows: tuple[dict[str, int], dict[str, int]] = ({}, {})
         """Of the host, and of the device, once shares are taken up."""
 
@@ -243,24 +242,21 @@ class _Table:
             self._type.append(kind)
             self._is_device.append(is_device)
             self._is_eager.append(False)
-        if not self._source.get(row, ("",))[0]:
+            self._source.append(source)
+        elif not self._source[row][0]:
             self._source[row] = source
         return row
 
     def columns(self) -> dict[str, Any]:
         """The fields of `OpShares` that describe framework ops."""
-        n = len(self._name)
-        file, line, frame = [""] * n, np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-        for row, source in self._source.items():
-            file[row], line[row], frame[row] = source
         return {
             "name": tuple(self._name),
             "type": tuple(self._type),
             "is_device": np.array(self._is_device, np.bool_),
             "is_eager": np.array(self._is_eager, np.bool_),
-            "source_file": tuple(file),
-            "source_line": line,
-            "frame": frame,
+            "source_file": tuple(file for file, _, _ in self._source),
+            "source_line": np.array([line for _, line, _ in self._source], np.int32),
+            "frame": np.array([frame for _, _, frame in self._source], np.int32),
         }
 
 
