@@ -76,11 +76,12 @@ describe("words of an advice", () => {
     ]);
   });
 
-  it("say what it wins at most or about, and nothing of the kind where it is not about time", () => {
-    const words = (given: Partial<AdviceMeta>) => gainWords(adviceOf("a", given)).join(" ");
-    expect(words({})).toBe("wins at most 33 % of a step");
-    expect(words({ evidence: [["estimate", "half of it"]] })).toBe("wins about 33 % of a step");
-    expect(words({ gain_ratio: 0 })).toBe("not about the step time");
+  it("say what it saves at most or about, and nothing of the kind where it is not about time", () => {
+    const words = (given: Partial<AdviceMeta>, ms?: number) => gainWords(adviceOf("a", given), ms).join(" ").trim();
+    expect(words({}, 246)).toMatch(/^saves up to 33 % 8\d\.\d ms a step$/);
+    expect(words({})).toBe("saves up to 33 %");
+    expect(words({ evidence: [["estimate", "half of it"]] })).toBe("saves about 33 %");
+    expect(words({ gain_ratio: 0 }, 246)).toBe("no speed-up");
   });
 
   it.each([
@@ -146,7 +147,7 @@ describe("cards of the overview panel", () => {
 
   it("say severity and gain in words", async () => {
     const { cards, title } = await show([adviceOf("a", { severity: "medium", gain_ratio: 0.07 })]);
-    expect(cards()[0].textContent).toContain("wins at most 7 % of a step");
+    expect(cards()[0].textContent).toContain("saves up to 7 %");
     const gain = document.getElementById(title(0).getAttribute("aria-describedby") ?? "");
     expect(gain?.textContent).toContain("medium");
     expect(gain?.querySelectorAll(".bars .on").length).toBe(2);

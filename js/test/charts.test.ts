@@ -299,7 +299,7 @@ describe("memory timeline", () => {
   it("says nothing of a leak where all is freed, and names no op as not freed", async () => {
     const { root } = await show(memoryTimeline);
     expect(root.querySelector<HTMLElement>(".tfp-growth")?.hidden).toBe(true);
-    await choose(root, "Not freed");
+    await choose(root, "Possible leaks");
     expect(root.textContent).toContain("Every allocation of a step was given back within 2 steps.");
   });
 

@@ -74,10 +74,10 @@ describe("facts of the overview", () => {
 
   it("say over how many steps the averages are", () => {
     const step_time = { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, n: 40, n_averaged: 39 };
-    const groups = facts({ step_time, left_out: "Left out of averages: step 0." });
+    const groups = facts({ step_time, left_out: "Excluded from averages: step 0." });
     expect(factOf(groups, "Step time", "steps averaged")).toBe("39 of 40 steps");
     expect(factOf(groups, "Step time", "range")).toBe("19.9 to 22.2 ms");
-    expect(groups[0].notes).toEqual(["Left out of averages: step 0."]);
+    expect(groups[0].notes).toEqual(["Excluded from averages: step 0."]);
   });
 });
 

@@ -65,28 +65,59 @@ describe("pointer and keys on the timeline", () => {
     expect((await press(section, "a")).defaultPrevented).toBe(true);
   });
 
-  it("zooms by the wheel with Ctrl, or alone after a click; else the page scrolls", async () => {
+  it("zooms by the wheel with Ctrl, scrolls its tracks after a click, and leaves the page's wheel alone before one", async () => {
     const { root, section, area } = await show();
-    const wheel = (more: WheelEventInit) => {
+    const scroller = root.querySelector<HTMLElement>(".tl-scroll") as HTMLElement;
+    const wheel = (more: WheelEventInit, target: HTMLElement = area) => {
       const event = new WheelEvent("wheel", {
-        deltaY: -100,
+        deltaY: 100,
         clientX: 500,
         clientY: 200,
         bubbles: true,
         cancelable: true,
         ...more,
       });
-      area.dispatchEvent(event);
+      target.dispatchEvent(event);
       return event.defaultPrevented;
     };
     const about = () => root.querySelector(".tl-about")?.textContent;
     const whole = about();
     expect(wheel({})).toBe(false);
-    expect(wheel({ ctrlKey: true })).toBe(true);
+    expect(wheel({}, scroller)).toBe(false);
+    expect(wheel({ ctrlKey: true, deltaY: -100 })).toBe(true);
     await frame();
-    expect(about()).not.toBe(whole);
+    const zoomed = about();
+    expect(zoomed).not.toBe(whole);
     section.focus();
+    // Above the tracks there is nothing that the browser would scroll; over them it does so by itself.
     expect(wheel({})).toBe(true);
+    expect(scroller.scrollTop).toBe(100);
+    expect(wheel({}, scroller)).toBe(false);
+    await frame();
+    expect(about()).toBe(zoomed);
+  });
+
+  it("is as tall as its edge was dragged, in the next view as well, until a double click", async () => {
+    const { section } = await show();
+    const grip = section.querySelector<HTMLElement>(".tl-grip") as HTMLElement;
+    grip.setPointerCapture = () => undefined;
+    const height = (of = section) => of.style.getPropertyValue("--h-tracks");
+    const usual = height();
+    for (const [type, y] of [
+      ["pointerdown", 400],
+      ["pointermove", 520],
+      ["pointerup", 520],
+      ["pointermove", 600],
+    ] as const)
+      pointer(grip, type, 50, y);
+    expect(height()).toBe(`${Number.parseInt(usual, 10) + 120}px`);
+    expect(height((await show()).section)).toBe(height());
+    await press(grip, "ArrowUp");
+    expect(height()).toBe(`${Number.parseInt(usual, 10) + 80}px`);
+    expect(grip.getAttribute("aria-valuenow")).toBe(String(Number.parseInt(usual, 10) + 80));
+    grip.dispatchEvent(new MouseEvent("dblclick"));
+    expect(height()).toBe(usual);
+    expect(height((await show()).section)).toBe(usual);
   });
 
   it("follows with the tooltip when keys move the picture under the pointer", async () => {

@@ -245,6 +245,21 @@ describe("dashboard", () => {
     expect(root.querySelector(".note")?.textContent).toBe("It stopped: <i>40</i> of 312 steps kept.");
     expect(root.querySelector(".note b")?.textContent).toBe("It stopped:");
   });
+
+  it("says several limits of a capture in one line that opens", async () => {
+    const texts = [
+      "It stopped: 40 of 312 steps kept.",
+      "No FLOP counts: counting ran out of time.",
+      "<i>Odd</i> clock.",
+    ];
+    const { root } = await showAll("", JSON.stringify({ notices: texts }));
+    const [note, ...others] = root.querySelectorAll<HTMLElement>(".note");
+    expect(others).toEqual([]);
+    const line = note.querySelector("summary")?.textContent;
+    expect(line).toBe("3 limits of this capture: It stopped · No FLOP counts · <i>Odd</i> clock.");
+    expect([...note.querySelectorAll("p")].map((one) => one.textContent)).toEqual(texts);
+    expect(note.hasAttribute("open")).toBe(false);
+  });
 });
 
 describe("a page without a kernel", () => {

@@ -61,7 +61,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "C": ("c",),
     "Esc": ("Escape",),
 }
-BY_POINTER = {"Ctrl + wheel", "Shift + wheel", "drag", "Shift + drag", "drag its name"}
+BY_POINTER = {"Ctrl + wheel", "wheel", "Shift + wheel", "drag", "Shift + drag", "drag its name"}
 """Each has a key that does the same."""
 STATE = """root => {
     const active = document.activeElement;

@@ -158,6 +158,32 @@ def eventually(is_true: object, message: str) -> None:
     poll(is_true, message, timeout_s=10)
 
 
+def test_the_wheel_scrolls_the_page_until_a_click_then_the_tracks_and_after_esc_the_page_again(face: Face) -> None:
+    def turn_wheel(px: int) -> tuple[int, int]:
+        """How far the timeline and its tracks move up."""
+        before = offsets()
+        face.page.mouse.move(*face.plot(0.5, TRACKS_TOP_PX + 60))
+        face.page.mouse.wheel(0, px)
+        face.page.wait_for_timeout(400)
+        return before[0] - offsets()[0], offsets()[1] - before[1]
+
+    def offsets() -> tuple[int, int]:
+        place = "el => [el.getBoundingClientRect().top, el.querySelector('.tl-scroll').scrollTop].map(Math.round)"
+        top, scrolled = face.section.evaluate(place)
+        return top, scrolled
+
+    edge = face.root.get_by_role("separator", name="Height of the timeline")
+    edge.focus()
+    face.press("Home")  # so low that not all tracks fit
+    face.section.evaluate("el => el.ownerDocument.activeElement.blur()")
+    assert turn_wheel(40) == (40, 0)
+    face.page.mouse.click(*face.plot(0.5, 35))
+    assert turn_wheel(40) == (0, 40)
+    face.press("Escape", "Escape", "Escape")
+    assert turn_wheel(-40) == (-40, 0)
+    edge.dblclick()
+
+
 def test_a_track_is_pinned_by_its_menu_and_stays_on_top_while_the_others_scroll(face: Face) -> None:
     face.label("Stream #13").hover()
     face.label("Stream #13").get_by_role("button", name="Menu of Stream #13").click()

@@ -122,8 +122,8 @@ def heat(page: Page) -> Locator:
 
 
 def test_many_hosts_are_a_heat_map_with_a_legend_in_ms_and_a_list_of_stragglers(many: Page) -> None:
-    caption = chart(many).locator(".tfp-host-heat p")
-    eventually(lambda: f"{MANY} hosts" in caption.inner_text(), "no caption")  # written with the first frame of the canvas
+    caption = chart(many).locator(".tfp-host-heat p")  # written with the first frame of the canvas
+    eventually(lambda: f"{MANY} hosts" in caption.inner_text(), "no caption")
     assert chart(many).locator(".tfp-host-ramp").inner_text().count("ms") == 3
     listed = chart(many).locator(".tfp-stragglers tbody tr").all_inner_texts()
     assert len(listed) == 2

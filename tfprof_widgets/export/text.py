@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from ..analysis.advice.advice import Advice
 from ..analysis.base.wording import head, number, percent, size, tail
 from ..analysis.results import AnyResults
 
@@ -85,13 +86,18 @@ def _advice(results: AnyResults) -> Iterator[str]:
         return
     yield f"What to change: {min(_N_ADVICE, len(advice))} of {len(advice)}"
     for one in advice[:_N_ADVICE]:
-        gain = (
-            f"wins {one.bound} {percent(one.gain_ratio)} of a step" if one.gain_ratio > 0 else "not about the step time"
-        )
-        yield f"  {one.severity}, {gain}"
+        yield f"  {one.severity}, {_saving(one, results.overview.step_time_avg_ms)}"
         yield from textwrap.wrap(
             head(one.title, _MOST_CHARACTERS), _WIDTH, initial_indent="    ", subsequent_indent="    "
         )
+
+
+def _saving(advice: Advice, step_ms: float) -> str:
+    if advice.gain_ratio <= 0:
+        return "no speed-up"
+    bound = "up to" if advice.bound == "at most" else "about"
+    time = f" ({number(advice.gain_ratio * step_ms)} ms a step)" if step_ms > 0 else ""
+    return f"saves {bound} {percent(advice.gain_ratio)}{time}"
 
 
 def _breakdown(results: AnyResults) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
 
@@ -74,6 +74,12 @@ class Sources(Protocol):
         """The whole of it, which may take a second or two the first time."""
 
 
+@cache
+def _no_rows(name: str) -> pd.DataFrame:
+    """An empty table, made when first asked for: all of them take longer than a small trace takes to read."""
+    return table_frame(name, {})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SourceMap:
     """What a capture noted of the program that it captured. All tables may be empty."""
@@ -95,19 +101,19 @@ class SourceMap:
     """The user's line that the main thread executed, sampled: `time_ns` (Unix time), `frame`; in time order."""
     facts: pd.DataFrame
     """What the program ran on: `name` (`tensorflow`, `keras`, `python`, `memory_bytes`, `n_cpus`, ...), `value` as text."""
-    details: pd.DataFrame = field(default_factory=lambda: table_frame("details", {}))
+    details: pd.DataFrame = field(default_factory=lambda: _no_rows("details"))
     """What else is known of some ops, a row each: `op` (row of `ops`), `device` (asked for; "" for none), `float_ops` (of one
     execution, by TensorFlow's own statistics; 0 where unknown), `input_shapes` and `output_shapes` (see `parse_shapes`),
     `variable` (row of `variables`, of the one that it reads or makes; -1 for none)."""
-    edges: pd.DataFrame = field(default_factory=lambda: table_frame("edges", {}))
+    edges: pd.DataFrame = field(default_factory=lambda: _no_rows("edges"))
     """One row per edge between ops: output `source_output` of op `source` is input `slot` of `op`; -1 as output for a control
     edge. Those from a function's arguments are left out."""
-    variables: pd.DataFrame = field(default_factory=lambda: table_frame("variables", {}))
+    variables: pd.DataFrame = field(default_factory=lambda: _no_rows("variables"))
     """Live variables: `name` (path of names), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in
     `layers`, "" where none holds it), `device`."""
-    roots: pd.DataFrame = field(default_factory=lambda: table_frame("roots", {}))
+    roots: pd.DataFrame = field(default_factory=lambda: _no_rows("roots"))
     """`root`: folders and modules of libraries where the program ran; no rows where the capture did not note them."""
-    calls: pd.DataFrame = field(default_factory=lambda: table_frame("calls", {}))
+    calls: pd.DataFrame = field(default_factory=lambda: _no_rows("calls"))
     """Calls of Keras' `fit`, `evaluate` and `predict`: `begin_ns`, `end_ns` (Unix time), `frame` (the user's line)."""
     recorders: tuple[str, ...] = ()
     """Which captures wrote it; maps of one capture hold the same graphs."""
@@ -117,6 +123,12 @@ class SourceMap:
     def is_empty(self) -> bool:
         """Whether nothing is known, as of traces that other tools captured."""
         return not (len(self.ops) or len(self.layers) or len(self.samples) or len(self.variables))
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """A table that nobody gave."""
+        if name not in TABLES:
+            raise AttributeError(name)
+        return _no_rows(name)
 
     def read(self) -> SourceMap:
         """Itself: it is a `Sources` that was read."""
@@ -151,13 +163,7 @@ def _shape(text: str) -> tuple[int, ...] | None:
 
 def empty_source_map(*, warnings: tuple[str, ...] = ()) -> SourceMap:
     """The map of a trace beside which nothing was noted."""
-    return replace(_nothing_noted(), warnings=warnings)
-
-
-@cache
-def _nothing_noted() -> SourceMap:
-    """Made once, as its many columns take longer than a small trace takes to read."""
-    return made_source_map({}, (), ())
+    return made_source_map({}, (), warnings)
 
 
 def merge_source_maps(maps: Sequence[SourceMap]) -> SourceMap:
@@ -194,8 +200,9 @@ def made_source_map(
     tables: dict[str, pd.DataFrame], recorders: tuple[str, ...], warnings: tuple[str, ...]
 ) -> SourceMap:
     """The map of those tables; what is missing is empty."""
-    whole = {name: tables[name] if name in tables else table_frame(name, {}) for name in TABLES}
-    return SourceMap(**whole, recorders=recorders, warnings=warnings)
+    found = SourceMap.__new__(SourceMap)
+    vars(found).update(tables, recorders=recorders, warnings=warnings)
+    return found
 
 
 def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:

@@ -42,6 +42,11 @@ class KeyedStats:
     kind: UInt8
     bits: UInt64
 
+    def __post_init__(self) -> None:
+        """Make the arrays read-only: they are shared."""
+        for column in (self.event, self.kind, self.bits):
+            column.flags.writeable = False
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StatTable:
@@ -60,7 +65,7 @@ class StatTable:
         """Make the arrays read-only, as those of the trace are."""
         self.shape.flags.writeable = False
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """How many stats there are."""
         return int(np.bincount(self.shape, minlength=len(self.shapes.n_stats)) @ self.shapes.n_stats)
@@ -85,6 +90,8 @@ class StatTable:
     def of(self, events: AnyInt) -> Stats:
         """The stats of some events, in any order; a block of them is in memory at a time."""
         wanted = np.asarray(events, np.int64)
+        if not len(wanted):
+            return joined_stats([])
         if self._kept is not None:
             return _of_plain(self._kept, self._kept_first, wanted)
         order = np.argsort(wanted, kind="stable")
@@ -112,8 +119,20 @@ class StatTable:
         return _is_one_of(self.shape, np.flatnonzero(self.shapes.count_of(number)))
 
     def of_key(self, key: int) -> KeyedStats:
-        """All stats of one key; empty where no event has it."""
+        """All stats of one key; empty where no event has it. Of a small trace they are kept, as several analyses ask for them."""
         number = self._number(key)
+        known = self._keyed.get(number)
+        if known is None:
+            known = self._of_number(number)
+            if self.n_rows <= _FEW_STATS:
+                self._keyed[number] = known
+        return known
+
+    @cached_property
+    def _keyed(self) -> dict[int, KeyedStats]:
+        return {}
+
+    def _of_number(self, number: int) -> KeyedStats:
         places = self._places.get(number)
         if places is None:
             return KeyedStats(np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.uint64))

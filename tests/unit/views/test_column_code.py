@@ -61,9 +61,9 @@ def test_what_another_column_tells_takes_no_bytes() -> None:
     alone = Segment(Table({"duration_ps": (duration, "f8")}))
     end = np.cumsum(duration)
     both = {"duration_ps": (duration, "f8"), "self_ps": (duration, "f8"), "start_ps": (end - duration, "f8")}
-    assert len(Segment(Table(both)).data) < len(alone.data) + 100
+    assert len(Segment(Table(both)).block.data) < len(alone.block.data) + 100
     # Multiples of 1000 of 30 binary digits: 4 bytes of 8.
-    assert len(alone.data) < 0.55 * duration.nbytes
+    assert len(alone.block.data) < 0.55 * duration.nbytes
 
 
 @pytest.mark.parametrize("n", [0, 1, 63])

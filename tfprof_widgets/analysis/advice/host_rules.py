@@ -259,7 +259,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     yield advise(
         "small_batch",
         f"{number(fixed_ms)} of {number(usual.step_ms)} ms a step ({percent(gain)}) are the same for any batch: "
-        f"{number(run.work.n_ops)} ops of {number(average_us)} us on average, their scheduling, and Python around them.",
+        f"{number(run.work.n_ops)} ops of {number(average_us)} µs on average, their scheduling, and Python around them.",
         evidence={
             "fixed_ms": fixed_ms,
             "growing_ms": growing_ms,

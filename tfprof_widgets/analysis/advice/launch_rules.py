@@ -113,7 +113,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     yield advise(
         "small_batch" if is_small else "launch_bound",
         f"The {steps.device} waits {launch} for the host to enqueue kernels: {number(per_step)} a step of "
-        f"{number(average_us)} us on average.",
+        f"{number(average_us)} µs on average.",
         evidence=launch.evidence
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}
         | phases

@@ -15,7 +15,7 @@ from ...trace.trace import Bool, Int32, Int64, SmallInt, Trace, small_int
 from .event_graph import EventGraph, build_graph
 from .event_names import by_ends
 from .host_events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS
-from .matching import same_key
+from .matching import dense_codes, distinct, first_of, same_key
 from .op_names import OpCategory
 
 
@@ -56,8 +56,8 @@ def group_events(trace: Trace) -> Grouping:
     return _add_given(trace, grouping) if given.any() else grouping
 
 
-def _roots(trace: Trace, given: Bool) -> pd.DataFrame:
-    """Candidates for roots, in the order in which XProf visits them: level falling, then time."""
+def _roots(trace: Trace, given: Bool) -> list[Int64]:
+    """Candidates for roots, in the order in which XProf visits them: by level, which falls, and each level in time order."""
     level = trace.int_stat("_r", signed_only=True)
     level[trace.names_matching(["TraceContext"]) & (level == 0)] = 1
     level[given[trace.session_id]] = 0
@@ -68,19 +68,16 @@ def _roots(trace: Trace, given: Bool) -> pd.DataFrame:
         key = same_key(trace.int_stat("id")[both], trace.session_id[both])
         by_tf_data = np.isin(key[len(called) :], key[: len(called)]) & trace.has_stat("id")[rows]
         rows = rows[~by_tf_data]
-    frame = pd.DataFrame(
-        {"row": rows, "session": trace.session_id[rows], "level": level[rows], "start": trace.start_ps[rows]}
-    )
-    return frame.sort_values(["level", "start"], ascending=[False, True], kind="stable")
+    rows = rows[np.lexsort((trace.start_ps[rows], -level[rows]))]
+    return np.split(rows, np.flatnonzero(np.diff(level[rows])) + 1) if len(rows) else []
 
 
-def _assign(graph: EventGraph, roots: pd.DataFrame) -> tuple[Int32, Int64]:
+def _assign(graph: EventGraph, roots: list[Int64]) -> tuple[Int32, Int64]:
     """Group of every event (an index into the second result), and the root event of every group."""
     group = np.full(len(graph.up), -1, np.int32)
     numbered: list[Int64] = []
     n_groups = 0
-    for _, level in roots.groupby("level", sort=False):
-        rows = level["row"].to_numpy()
+    for rows in roots:
         below = _strictly_below(graph, rows)
         fresh = rows[(group[rows] < 0) & ~below[rows]]
         reached = graph.reach(fresh, np.arange(len(fresh)) + n_groups, nearest=False)
@@ -204,21 +201,27 @@ def _groups_of_file(trace: Trace) -> Grouping:
 
 def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
     """Add the groups that the file itself carries; a name is the last `step_name` of an event of the host."""
-    rows = np.unique(trace.keyed_stats("group_id").event)
+    rows = distinct(trace.keyed_stats("group_id").event)
     number = trace.int_stat("group_id", default=-1, signed_only=True)[rows]
     rows, number = rows[number >= 0], number[number >= 0]
-    keys = pd.DataFrame({"session": trace.session_id[rows], "number": number})
-    groups = keys.drop_duplicates().sort_values(["session", "number"]).reset_index(drop=True)
-    index = pd.MultiIndex.from_frame(groups)
-    ids = index.get_indexer(pd.MultiIndex.from_frame(keys)) + len(grouping.groups)
+    session = trace.session_id[rows]
+    code, n = dense_codes(session, number)
+    first = first_of(code, n)
     group_id = grouping.group_id.astype(np.int32)
-    group_id[rows] = ids
+    group_id[rows] = code + len(grouping.groups)
     is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     step_name = trace.string_stat("step_name")
     named = np.flatnonzero(is_host & (step_name >= 0) & (group_id >= len(grouping.groups)))
-    text = np.full(len(groups), -1, np.int64)
+    text = np.full(n, -1, np.int64)
     text[group_id[named] - len(grouping.groups)] = step_name[named]  # of several the last stays
     names = [trace.strings[i] if i >= 0 else "" for i in text.tolist()]
-    groups = groups.assign(name=names, is_implicit=[not name for name in names], root=-1)
+    columns = {
+        "session": session[first],
+        "number": number[first],
+        "name": names,
+        "is_implicit": np.array([not name for name in names], np.bool_),
+        "root": np.full(n, -1),
+    }
+    groups = pd.DataFrame(columns)
     both = pd.concat([grouping.groups, groups], ignore_index=True) if len(grouping.groups) else groups
     return Grouping(group_id, grouping.is_eager, grouping.is_adopted, both)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import pandas as pd
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Int64
 
+_Integer = TypeVar("_Integer", bound=np.integer)
 _Numbering = Callable[[npt.NDArray[np.integer]], tuple[Int64, int]]
 _WIDE = 2
 """Values that are spread over more than so many times their number are sorted to be numbered."""
@@ -72,6 +74,12 @@ def dense_codes(*columns: npt.NDArray[np.integer]) -> tuple[Int64, int]:
     return code, int(code.max(initial=-1)) + 1
 
 
+def unique_codes(column: npt.NDArray[_Integer]) -> tuple[npt.NDArray[_Integer], Int64]:
+    """The distinct values, ascending, and for each row which: `np.unique` sorts even ids that lie close together for it."""
+    code, n = _numbered(column)
+    return column[first_of(code, n)], code
+
+
 def match_in_time(
     wanted: tuple[Int64, ...], wanted_ps: Int64, offered: tuple[Int64, ...], offered_ps: Int64, *, prefers_later: bool
 ) -> Int64:
@@ -104,10 +112,11 @@ def moments_of(*moments: tuple[Int64, Int64]) -> list[Int64]:
 
     A single search of such numbers finds what is next to a moment of the same owner.
     """
-    ends = [(int(time.min()), int(time.max()), int(abs(owner).max())) for owner, time in moments if len(time)]
-    if not ends:
+    some = [(owner, time) for owner, time in moments if len(time)]
+    if not some:
         return [time.astype(np.int64) for _, time in moments]
-    low, high, owners = min(end[0] for end in ends), max(end[1] for end in ends), max(end[2] for end in ends)
+    low, high = min(int(time.min()) for _, time in some), max(int(time.max()) for _, time in some)
+    owners = max(max(int(owner.max()), -int(owner.min())) for owner, _ in some)
     width = high - low + 1
     if (owners + 1) * width < 2**63:
         return [owner.astype(np.int64, copy=False) * width + (time - low) for owner, time in moments]

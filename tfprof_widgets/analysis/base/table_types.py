@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 Types = Mapping[str, type]
@@ -19,6 +21,13 @@ def typed_table(rows: Sequence[Mapping[str, object]], types: Types) -> pd.DataFr
     if not rows:
         return _without_rows(tuple(types.items())).copy()
     return pd.DataFrame(rows, columns=list(types))
+
+
+def table_of_arrays(columns: Mapping[str, npt.NDArray[Any]]) -> pd.DataFrame:
+    """Arrays as a table; those of type `object` stay so, where pandas would give texts its own type."""
+    index = pd.RangeIndex(len(next(iter(columns.values()), ())))  # one for all, which spares comparing them
+    typed = {name: pd.Series(one, index, dtype=object) if one.dtype == object else one for name, one in columns.items()}
+    return pd.DataFrame(typed, index)
 
 
 def text_column(texts: Iterable[str]) -> pd.Series:

@@ -30,7 +30,7 @@ input_pipeline.hosts: a host with tf.data, the most input-bound first
     host                    text   its name
     n_pipelines             int    that ran on it
     n_calls                 int    of their roots
-    n_slow_calls            int    of those over 50 us
+    n_slow_calls            int    of those over 50 µs
     total_time_ms           float  of those calls
     max_latency_us          float  the slowest call
     pipeline                int    row of the pipelines table of that call, -1 for none
@@ -43,7 +43,7 @@ input_pipeline.pipelines: a tf.data pipeline, in order of first use
     host                    text   on which it ran
     is_device               bool   whether it feeds a device from another pipeline
     n_calls                 int    of its root
-    n_slow_calls            int    of those over 50 us
+    n_slow_calls            int    of those over 50 µs
     total_time_ms           float  of those calls
     avg_latency_us          float  mean time of a call
     min_latency_us          float  the quickest call
@@ -83,7 +83,7 @@ input_pipeline.executions: an execution of a pipeline, slowest first
     rank                    int    0 is the slowest
     start_ms                float  after the trace origin
     latency_us              float  how long it took
-    is_slow                 bool   over 50 us
+    is_slow                 bool   over 50 µs
     is_startup              bool   the first of an epoch
     bottleneck              int    row of the iterators table, -1 for none
     bottleneck_name         text   its long name

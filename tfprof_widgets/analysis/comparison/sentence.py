@@ -85,7 +85,7 @@ def _by_sample(samples: Samples) -> str:
     """Of runs whose batches differ: their steps do not do the same work, so samples are compared."""
     a_us, b_us = samples.us
     times = (
-        f"a sample takes {number(b_us)} us in b, with {samples.b:,.0f} a step, and {number(a_us)} us in a, with "
+        f"a sample takes {number(b_us)} µs in b, with {samples.b:,.0f} a step, and {number(a_us)} µs in a, with "
         f"{samples.a:,.0f}"
     )
     if not samples.steps.is_known:

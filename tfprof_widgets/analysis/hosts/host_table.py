@@ -30,13 +30,15 @@ def host_table(facts: Sequence[HostFacts], frame: pd.DataFrame, paths: Sequence[
         the mean, NaN without steps; `n_events`; `path`, "" where nobody knows; `task`, such as `/job:worker/replica:0/task:1`,
         "" where nothing names it.
     """
-    by_host = frame.groupby("host")["step_time_ms"].agg(["size", "mean"])
+    times: dict[str, list[float]] = {one.host: [] for one in facts}
+    for host, ms in zip(frame["host"].tolist(), frame["step_time_ms"].tolist(), strict=True):
+        times.setdefault(host, []).append(ms)
     rows = [
         {
             "host": one.host,
             "role": role,
-            "n_steps": int(by_host["size"].get(one.host, 0)),
-            "step_time_ms": float(by_host["mean"].get(one.host, np.nan)),
+            "n_steps": len(times[one.host]),
+            "step_time_ms": float(np.mean(times[one.host])) if len(times[one.host]) else float("nan"),
             "n_events": one.n_events,
             "path": path,
             "task": one.task,

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int64
+from ..base.table_types import table_of_arrays
 from ..base.wording import listed, plural
 from ..columns.registry import TABLES
 from ..steps.categories import STEP_CATEGORIES
@@ -131,12 +132,13 @@ def _frame(rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
     n_hosts = len(rows) // n_steps if n_steps else 0
     time = rows[[f"{category}_ms" for category in STEP_CATEGORIES]].to_numpy()
     most = time.argmax(axis=1) if len(rows) else np.empty(0, np.int64)
-    result = rows.assign(
-        own_step=rows["step"],
-        step=np.repeat(np.arange(n_steps), n_hosts),
-        bottleneck=pd.Series([STEP_CATEGORIES[i] for i in most.tolist()], index=rows.index, dtype=object),
-    )
-    return result[list(TABLES["workers"].names)].reset_index(drop=True)
+    added = {
+        "own_step": rows["step"].to_numpy(),
+        "step": np.repeat(np.arange(n_steps), n_hosts),
+        "bottleneck": np.array([STEP_CATEGORIES[i] for i in most.tolist()], np.object_),
+    }
+    names = TABLES["workers"].names
+    return table_of_arrays({name: added[name] if name in added else rows[name].to_numpy() for name in names})
 
 
 def _note(

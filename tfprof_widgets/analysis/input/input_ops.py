@@ -5,6 +5,8 @@ Source: semantics 5.3.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -56,23 +58,22 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
     sides, kinds, names = (ops[name].tolist() for name in ("device", "type", "name"))
     asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}
     rows = [row for row, kind in enumerate(kinds) if kind in asked and sides[row].lower() == "host"]
-    found = ops.iloc[rows]
-    self_ms = found["total_self_time_us"].to_numpy(np.float64) / US_PER_MS
-    total_ms = found["total_time_us"].to_numpy(np.float64) / US_PER_MS
+    own_us = ops["total_self_time_us"].tolist()
+    rows.sort(key=lambda row: (-own_us[row], names[row]))
+    self_ms, total_ms = (ops[f"total_{name}time_us"].to_numpy(np.float64)[rows] / US_PER_MS for name in ("self_", ""))
     base = float(self_ms.sum())
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
-            "op": found["name"].to_numpy(),
-            "count": found["occurrences"].to_numpy(),
+            "op": np.array([names[row] for row in rows], np.object_),
+            "count": ops["occurrences"].to_numpy()[rows],
             "total_time_ms": total_ms,
-            "total_time_ratio": total_ms / base if base else np.zeros(len(found)),
+            "total_time_ratio": total_ms / base if base else np.zeros(len(rows)),
             "self_time_ms": self_ms,
-            "self_time_ratio": self_ms / base if base else np.zeros(len(found)),
+            "self_time_ratio": self_ms / base if base else np.zeros(len(rows)),
             "category": np.array([input_category(kinds[row], names[row]) for row in rows], np.object_),
         },
         columns=COLUMNS,
     )
-    return table.sort_values(["self_time_ms", "op"], ascending=[False, True], kind="stable", ignore_index=True)
 
 
 def input_categories(enqueue_ps: tuple[int, int], ops: pd.DataFrame) -> pd.DataFrame:
@@ -87,9 +88,10 @@ def input_categories(enqueue_ps: tuple[int, int], ops: pd.DataFrame) -> pd.DataF
 
     Source: semantics 5.3. Where the host does not enqueue to a device by an op, the share of copying is taken as 0.
     """
-    by_category = ops.groupby("category")["self_time_ms"].sum()
+    own_ms = list(zip(ops["category"].tolist(), ops["self_time_ms"].tolist(), strict=True))
     enqueue, *work = (
-        float(by_category.get(key, 0.0)) for key in (ENQUEUE, DEMANDED_READ, ADVANCED_READ, PREPROCESSING)
+        math.fsum(ms for category, ms in own_ms if category == key)
+        for key in (ENQUEUE, DEMANDED_READ, ADVANCED_READ, PREPROCESSING)
     )
     busy, period = enqueue_ps
     share, known = min(1.0, busy / period) if period > 0 else 0.0, sum(work)

@@ -39,22 +39,23 @@ def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
     found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())
     bottleneck = np.full(n, -1, np.int64)
     bottleneck[of_node[found]] = found
-    frame = pd.DataFrame(
-        {"id": np.arange(n), "name": _names(usage), "host": usage.host, "is_device": usage.nodes.is_device}
-    )
     latencies = _Latencies.of(usage)
     fill_ms = np.bincount(of_node, iterators["fill_time_ms"].to_numpy(np.float64), minlength=n)
-    frame = frame.assign(**latencies.columns(), fill_time_ms=fill_ms)
+    figures = {"is_device": usage.nodes.is_device, **latencies.columns(), "fill_time_ms": fill_ms}
+    columns: dict[Hashable, Any] = {"id": range(n), "name": _names(usage), "host": usage.host}
+    columns |= {name: column.tolist() for name, column in figures.items()}
     held_up = _HeldUp.of(iterators, of_node, n)
     rows = zip(
-        frame.to_dict("records"),
+        (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)),
         bottleneck.tolist(),
         latencies.n_counted.tolist(),
         latencies.counted_ps.tolist(),
         strict=True,
     )
-    told = [held_up.by(row, pipeline, n_counted, counted_ps) for pipeline, row, n_counted, counted_ps in rows]
-    return frame.join(pd.DataFrame(told))[list(PIPELINE_TYPES)]
+    told = [
+        pipeline | held_up.by(row, pipeline, n_counted, counted_ps) for pipeline, row, n_counted, counted_ps in rows
+    ]
+    return pd.DataFrame(told, columns=list(PIPELINE_TYPES))
 
 
 def _root_calls(usage: Usage) -> list[Int64]:

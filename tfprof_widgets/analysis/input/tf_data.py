@@ -75,11 +75,9 @@ class Pipelines(ABC):
 
         Host pipelines come first: a device pipeline only hands on what a host pipeline made.
         """
-        rows = self.pipelines[self.pipelines["bottleneck"] >= 0]
-        if rows.empty:
-            return -1
-        order = rows.assign(is_host=~rows["is_device"].astype(bool)).sort_values(["is_host", "total_time_ms"])
-        return int(order["bottleneck"].to_numpy()[-1])
+        columns = (self.pipelines[name].tolist() for name in ("is_device", "total_time_ms", "bottleneck"))
+        held_up = [(not is_device, ms, i, row) for i, (is_device, ms, row) in enumerate(zip(*columns, strict=True))]
+        return int(max((one for one in held_up if one[-1] >= 0), default=(-1,))[-1])
 
     @property
     def bottleneck_pipeline(self) -> pd.Series | None:
@@ -94,8 +92,8 @@ class Pipelines(ABC):
         slowest = float(self.slowest_calls["max_latency_us"].iloc[0])
         if slowest > SLOW_CALL_PS / PS_PER_US:
             took = time_text(slowest)
-            return f"The slowest call of a tf.data pipeline took {took}; the training waits from 50 us on."
-        return "No call of a tf.data pipeline took longer than 50 us."
+            return f"The slowest call of a tf.data pipeline took {took}; the training waits from 50 µs on."
+        return "No call of a tf.data pipeline took longer than 50 µs."
 
 
 @dataclass(frozen=True, eq=False, repr=False)

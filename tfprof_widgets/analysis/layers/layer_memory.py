@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Bool, Int64
-from ..base.matching import sum_by
+from ..base.matching import sum_by, unique_codes
 from ..base.op_names import parse_op_names
 from ..memory.memory import MemoryProfile
 from ..memory.memory_live import find_peak
@@ -46,14 +46,14 @@ def memory_by_op(memory: MemoryProfile) -> OpMemory:
     peak = find_peak(table, rows).row
     live = _live_at(table, rows, peak)
     made = ~table.is_free
-    ids, code = np.unique(table.op, return_inverse=True)
+    ids, code = unique_codes(table.op)
     parsed = parse_op_names([memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
     at_peak = np.where(live, table.allocation_bytes, 0)
     return OpMemory(
         name=parsed.name,
         type=tuple(kind or "" for kind in parsed.type),
-        allocated_bytes=sum_by(code.reshape(-1)[made], table.allocation_bytes[made], len(ids)),
-        peak_bytes=sum_by(code.reshape(-1), at_peak, len(ids)),
+        allocated_bytes=sum_by(code[made], table.allocation_bytes[made], len(ids)),
+        peak_bytes=sum_by(code, at_peak, len(ids)),
         allocator=allocator,
         before_capture_bytes=int(table.heap_bytes[peak]) - int(at_peak.sum()),
         stack_bytes=int(table.stack_bytes[peak]),

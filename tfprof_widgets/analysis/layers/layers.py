@@ -13,6 +13,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Int32, UInt8
 from ..base.compute_units import N_UNITS, unit_ratios
+from ..base.table_types import table_of_arrays
 from ..base.wording import plural
 from ..columns.registry import TABLES
 from ..memory.memory import MemoryProfile
@@ -157,35 +158,39 @@ def _phases(scopes: OpScopes, places: Places) -> UInt8:
 
 def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.DataFrame:
     n = len(places.layer)
-    columns = {"layer": places.layer, "class_name": places.class_name, "kind": places.kind}
-    frame = pd.DataFrame({key: pd.Series(value, dtype=object) for key, value in columns.items()})
     allocated, peak = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    extra = []
+    extra: list[tuple[str, int]] = []
     if used is not None:
         entry_of = dict(zip(names, places.entry.tolist(), strict=True))
         entry = np.array([entry_of[name] for name in used.name], np.int64)
         np.add.at(allocated, entry, used.allocated_bytes)
         np.add.at(peak, entry, used.peak_bytes)
-        extra = [(BEFORE_CAPTURE, used.before_capture_bytes), (STACK, used.stack_bytes)]
-    frame["allocated_bytes"], frame["peak_bytes"] = allocated, peak
-    rows = [(name, "", "other", 0, size) for name, size in extra if size]
-    return pd.concat([frame, pd.DataFrame(rows, columns=list(ENTRY_COLUMNS))], ignore_index=True) if rows else frame
+        held = ((BEFORE_CAPTURE, used.before_capture_bytes), (STACK, used.stack_bytes))
+        extra = [(name, size) for name, size in held if size]
+    columns = (
+        np.array([*places.layer, *(name for name, _ in extra)], np.object_),
+        np.array([*places.class_name, *[""] * len(extra)], np.object_),
+        np.array([*places.kind, *["other"] * len(extra)], np.object_),
+        np.append(allocated, np.zeros(len(extra), np.int64)),
+        np.append(peak, np.array([size for _, size in extra], np.int64)),
+    )
+    return table_of_arrays(dict(zip(ENTRY_COLUMNS, columns, strict=True)))
 
 
 def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotals) -> pd.DataFrame:
-    frame, row = side_table(entries, op_entry, phase, PHASES, totals)
+    columns, row = side_table(entries, op_entry, phase, PHASES, totals)
     n = len(entries)
     n_ops = np.bincount(row, minlength=2 * n)
     unit_us = np.zeros((2 * n, N_UNITS))
     np.add.at(unit_us, row, totals.unit_us)
     on_device = n_ops[:n] > 0
-    held = {name: entries[name].to_numpy() for name in ("allocated_bytes", "peak_bytes")}
+    held = {name: columns[name][:n] for name in ("allocated_bytes", "peak_bytes")}
     has_memory = (held["allocated_bytes"] != 0) | (held["peak_bytes"] != 0)
     n_bytes = {name: np.append(own, np.where(on_device, 0, own)) for name, own in held.items()}
-    frame = frame.assign(n_ops=n_ops, **unit_ratios(unit_us), **n_bytes)
+    columns |= {"n_ops": n_ops, **unit_ratios(unit_us), **n_bytes}
     rows = np.flatnonzero(np.append(on_device, (n_ops[n:] > 0) | (has_memory & ~on_device)))
-    names = frame["layer"].to_numpy()[rows].tolist()
+    names = columns["layer"][rows].tolist()
     place = {name: i for i, name in enumerate(sorted(set(names)))}
     rank = np.array([place[name] for name in names], np.int64)
-    order = np.lexsort((rank, -frame["self_time_us"].to_numpy()[rows], rows >= n))
-    return frame[list(LAYER_COLUMNS)].iloc[rows[order]].reset_index(drop=True)
+    rows = rows[np.lexsort((rank, -columns["self_time_us"][rows], rows >= n))]
+    return table_of_arrays({name: columns[name][rows] for name in LAYER_COLUMNS})

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays, text_column
 from ..base.wording import plural
 from ..columns.registry import TABLES
 from ..ops.op_totals import OpTotals
@@ -100,10 +100,10 @@ class _Tree:
         depth = np.zeros(len(self.name), np.int32)
         for i, parent in enumerate(self.parent[1:], 1):  # parents come first; one turn per scope
             depth[i] = depth[parent] + 1
-        return pd.DataFrame(
+        return table_of_arrays(
             {
-                "scope": text_column(self.scope),
-                "name": text_column(self.name),
+                "scope": np.array(self.scope, np.object_),
+                "name": np.array(self.name, np.object_),
                 "parent": np.array(self.parent, np.int32),
                 "depth": depth,
             }
@@ -111,28 +111,33 @@ class _Tree:
 
 
 def _frame(entries: pd.DataFrame, op_entry: Int32, is_backward: Bool, totals: OpTotals) -> pd.DataFrame:
-    sides = []
+    rows, figures = [], []
     parent, depth = entries["parent"].to_numpy(np.int32), entries["depth"].to_numpy(np.int32)
-    for device, chosen in (("Device", totals.is_device), ("Host", ~totals.is_device)):
+    for chosen in (totals.is_device, ~totals.is_device):
         own = totals.self_us[chosen]
         columns = [own, np.where(is_backward[chosen], own, 0.0), np.ones(len(own)), totals.occurrences[chosen]]
         counts = [np.bincount(op_entry[chosen], c, minlength=len(entries)) for c in columns]
         direct: Float64 = np.stack(counts).astype(np.float64)
         total = _with_descendants(direct, parent, depth)
-        whole = total[0, 0]
-        side = entries.assign(
-            device=device,
-            total_time_us=total[0],
-            self_time_us=direct[0],
-            backward_time_us=total[1],
-            total_time_ratio=total[0] / whole if whole > 0 else 0.0,
-            n_ops=total[2].astype(np.int64),
-            occurrences=total[3].astype(np.int64),
-            parent=entries["scope"].to_numpy()[np.maximum(parent, 0)],
-        )
-        sides.append(side[total[2] > 0])
-    frame: pd.DataFrame = pd.concat(sides, ignore_index=True)[list(SCOPE_COLUMNS)]
-    return frame
+        ratio = total[0] / total[0, 0] if total[0, 0] > 0 else np.zeros(len(entries))
+        rows.append(np.flatnonzero(total[2] > 0))
+        figures.append(np.stack([total[0], direct[0], total[1], ratio, total[2], total[3]])[:, rows[-1]])
+    row, figure = np.concatenate(rows), np.concatenate(figures, axis=1)
+    scope = entries["scope"].to_numpy()
+    found = {
+        "device": np.repeat(["Device", "Host"], [len(one) for one in rows]),
+        "scope": text_column(scope[row]),
+        "name": text_column(entries["name"].to_numpy()[row]),
+        "parent": pd.Series(scope[np.maximum(parent, 0)[row]], dtype=str),
+        "depth": depth[row],
+        "total_time_us": figure[0],
+        "self_time_us": figure[1],
+        "backward_time_us": figure[2],
+        "total_time_ratio": figure[3],
+        "n_ops": figure[4].astype(np.int64),
+        "occurrences": figure[5].astype(np.int64),
+    }
+    return pd.DataFrame({name: found[name] for name in SCOPE_COLUMNS})
 
 
 def _with_descendants(direct: Float64, parent: Int32, depth: Int32) -> Float64:

@@ -90,7 +90,7 @@ class MemoryProfile(MemoryTables):
         return pd.DataFrame(
             {
                 "time_ms": table.time_ps[rows] / PS_PER_MS,
-                "event": np.where(table.is_free[rows], "deallocation", "allocation").astype(np.object_),
+                "event": np.array(["allocation", "deallocation"], np.object_)[table.is_free[rows].astype(np.int8)],
                 "requested_bytes": table.requested_bytes[rows],
                 "allocation_bytes": table.allocation_bytes[rows],
                 "op": texts(table.op[rows], self.strings),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...trace.dtypes import dtype_name
+from ..base.matching import unique_codes
 from .memory_snapshots import Snapshots
 
 Int64 = npt.NDArray[np.int64]
@@ -142,14 +143,12 @@ def _table(
     merged = zip(size.tolist(), requested.tolist(), *(column.tolist() for column in named), count.tolist(), strict=True)
     table = sorted([*merged, *((*row, 1) for row in special)], key=_largest_first)
     columns = list(zip(*table, strict=True)) or [()] * (len(_GROUP) + 1)
-    frame = pd.DataFrame(
-        {
-            name: _numbers(column) if name in _NUMBERS else np.array(column, np.object_)
-            for name, column in zip((*_GROUP, "occurrences"), columns, strict=True)
-        }
-    )
-    frame["total_bytes"] = frame["allocation_bytes"] * frame["occurrences"]
-    return frame[_COLUMNS]
+    found = {
+        name: _numbers(column) if name in _NUMBERS else np.array(column, np.object_)
+        for name, column in zip((*_GROUP, "occurrences"), columns, strict=True)
+    }
+    found["total_bytes"] = found["allocation_bytes"] * found["occurrences"]
+    return pd.DataFrame({name: found[name] for name in _COLUMNS})
 
 
 def _distinct_rows(columns: tuple[npt.NDArray[np.integer], ...]) -> tuple[Int64, Int64]:
@@ -177,13 +176,11 @@ def _largest_first(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def texts(ids: npt.NDArray[np.integer], strings: tuple[str, ...]) -> npt.NDArray[np.object_]:
     """Strings for string ids, empty for -1."""
-    unique, inverse = np.unique(ids, return_inverse=True)
-    values = np.array([strings[i] if i >= 0 else "" for i in unique.tolist()], np.object_)
-    return values[inverse.reshape(-1)] if len(unique) else np.empty(0, np.object_)
+    unique, code = unique_codes(ids)
+    return np.array([strings[i] if i >= 0 else "" for i in unique.tolist()], np.object_)[code]
 
 
 def dtype_names(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.object_]:
     """Names for dtype numbers, empty for a missing one."""
-    unique, inverse = np.unique(codes, return_inverse=True)
-    values = np.array([dtype_name(code) for code in unique.tolist()], np.object_)
-    return values[inverse.reshape(-1)] if len(unique) else np.empty(0, np.object_)
+    unique, code = unique_codes(codes)
+    return np.array([dtype_name(one) for one in unique.tolist()], np.object_)[code]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
 from ..base.compute_units import UNIT_TEXTS, on_tensor_cores
 from ..base.matching import dense_codes, first_of, sum_by
 from ..base.op_names import parse_op_names
-from ..base.table_types import Types, text_column, typed_table
+from ..base.table_types import Types, table_of_arrays, typed_table
 from ..base.units import PS_PER_NS
 from ..columns.registry import TABLES
 from ..steps.step_spans import on_stream
@@ -59,9 +59,10 @@ class Kernels(KernelTable):
         ns = (np.minimum(end, high) - np.maximum(start, low)) // PS_PER_NS
         inside = (start < high) & (end > low)
         ran, code = np.unique(self.run_kernel[inside], return_inverse=True)
-        frame = _with_times(self.frame.iloc[ran].reset_index(drop=True), _times_of(code, ns[inside], len(ran)))
-        frame = frame.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
-        return frame.assign(rank=np.arange(1, len(frame) + 1))[list(KERNEL_COLUMNS)]
+        times = _times_of(code, ns[inside], len(ran))
+        order = np.argsort(-times.total_ns, kind="stable")
+        columns = {**_time_columns(times, order), "rank": np.arange(1, len(ran) + 1)}
+        return self.frame.iloc[ran[order]].reset_index(drop=True).assign(**columns)
 
 
 def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares, units: UInt8) -> Kernels:
@@ -145,28 +146,24 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
     if not len(kinds.name):  # as of every host without a GPU, of which there can be a thousand
         return typed_table([], _TYPES), np.empty(0, np.int64)
     unit = _texts(kinds.unit, UNIT_TEXTS)
-    frame = pd.DataFrame(
-        {
-            "name": text_column(kinds.name),
-            "op_name": text_column(kinds.op_name),
-            "op_type": text_column(kinds.op_type),
-            "tensor_core_eligible": kinds.is_eligible,
-            "uses_tensor_core": on_tensor_cores(kinds.unit),
-            "unit": text_column(unit),
-        }
-    )
-    frame = _with_times(frame.join(_said(kinds.launches).iloc[kinds.launch].reset_index(drop=True)), kinds.times)
     order = _order(kinds, unit)
-    frame = frame.iloc[order].reset_index(drop=True)
-    frame.insert(0, "rank", np.arange(1, len(frame) + 1))
-    return frame[list(KERNEL_COLUMNS)], order
+    texts = {"name": kinds.name, "op_name": kinds.op_name, "op_type": kinds.op_type, "unit": unit}
+    columns = {
+        "rank": np.arange(1, len(order) + 1),
+        **{name: np.array(text.distinct, np.object_)[text.code[order]] for name, text in texts.items()},
+        "tensor_core_eligible": kinds.is_eligible[order],
+        "uses_tensor_core": on_tensor_cores(kinds.unit)[order],
+        **{name: said[kinds.launch[order]] for name, said in _said(kinds.launches).items()},
+        **_time_columns(kinds.times, order),
+    }
+    return table_of_arrays({name: columns[name] for name in KERNEL_COLUMNS}), order
 
 
 def beside_products(kernels: pd.DataFrame) -> Bool:
     """Which rows of a table of kernels convert, pad or add up beside others of their op that run on Tensor Cores."""
-    served = kernels.groupby("op_name")["uses_tensor_core"].transform("any")
-    found: Bool = (served & ~kernels["uses_tensor_core"] & (kernels["op_name"] != "")).to_numpy(np.bool_)
-    return found
+    uses = list(zip(kernels["op_name"].tolist(), kernels["uses_tensor_core"].tolist(), strict=True))
+    served = {op for op, does in uses if does} - {""}
+    return np.array([op in served and not does for op, does in uses], np.bool_)
 
 
 def _kernel_events(trace: Trace) -> Int64:
@@ -231,18 +228,16 @@ def _launch_ranks(launches: Sequence[Launch]) -> Int64:
     return rank
 
 
-def _said(launches: Sequence[Launch]) -> pd.DataFrame:
-    """What launches say."""
-    return pd.DataFrame(
-        {
-            "registers_per_thread": np.array([one.registers for one in launches], np.int64),
-            "shared_memory_bytes": np.array([one.shared_memory_bytes for one in launches], np.int64),
-            "block_dim": text_column(",".join(map(str, one.block)) for one in launches),
-            "grid_dim": text_column(",".join(map(str, one.grid)) for one in launches),
-            # A float of 32 bits in XProf's message.
-            "occupancy_pct": np.array([one.occupancy_pct for one in launches], np.float32).astype(np.float64),
-        }
-    )
+def _said(launches: Sequence[Launch]) -> dict[str, npt.NDArray[Any]]:
+    """What launches say, as columns."""
+    return {
+        "registers_per_thread": np.array([one.registers for one in launches], np.int64),
+        "shared_memory_bytes": np.array([one.shared_memory_bytes for one in launches], np.int64),
+        "block_dim": np.array([",".join(map(str, one.block)) for one in launches], np.object_),
+        "grid_dim": np.array([",".join(map(str, one.grid)) for one in launches], np.object_),
+        # A float of 32 bits in XProf's message.
+        "occupancy_pct": np.array([one.occupancy_pct for one in launches], np.float32).astype(np.float64),
+    }
 
 
 def _times_of(code: Int64, duration_ns: Int64, n: int) -> KernelTimes:
@@ -253,15 +248,15 @@ def _times_of(code: Int64, duration_ns: Int64, n: int) -> KernelTimes:
     return KernelTimes(count, sum_by(code, duration_ns, n), shortest, longest)
 
 
-def _with_times(frame: pd.DataFrame, times: KernelTimes) -> pd.DataFrame:
-    return frame.assign(
-        occurrences=times.count,
-        total_time_us=times.total_ns / _NS_PER_US,
-        avg_time_us=times.total_ns // times.count / _NS_PER_US,
-        min_time_us=times.min_ns / _NS_PER_US,
-        max_time_us=times.max_ns / _NS_PER_US,
-        total_ns=times.total_ns,
-    )
+def _time_columns(times: KernelTimes, order: Int64) -> dict[str, npt.NDArray[Any]]:
+    count, total_ns = times.count[order], times.total_ns[order]
+    return {
+        "occurrences": count,
+        "total_time_us": total_ns / _NS_PER_US,
+        "avg_time_us": total_ns // count / _NS_PER_US,
+        "min_time_us": times.min_ns[order] / _NS_PER_US,
+        "max_time_us": times.max_ns[order] / _NS_PER_US,
+    }
 
 
 def _order(kinds: KernelKinds, unit: Texts) -> Int64:

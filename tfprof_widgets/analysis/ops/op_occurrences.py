@@ -21,6 +21,7 @@ from ..base.compute_units import ComputeUnit
 from ..base.event_names import parsed_names
 from ..base.grouping import Grouping, group_events
 from ..base.launches import Launches, compute_launches, tried_kernels
+from ..base.matching import unique_codes
 from ..base.op_names import parse_op_names
 from ..steps.step_spans import on_host, on_stream
 from ..xla.hlo_tpu import TpuExecutions
@@ -225,7 +226,7 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
     tf_op = trace.string_stat("tf_op")
     tf_op[trace.names_matching(("MemoryAllocation", "MemoryDeallocation"))] = -1
     rows = np.flatnonzero(candidate & ~staged & (code < 0) & (tf_op >= 0))
-    texts, inverse = np.unique(tf_op[rows], return_inverse=True)
+    texts, inverse = unique_codes(tf_op[rows])
     by_stat = parse_op_names([trace.strings[i] for i in texts.tolist()])
     code[rows] = np.where([bool(name) for name in by_stat.name], len(names) + np.arange(len(texts)), -1)[inverse]
     names, types = names + list(by_stat.name), types + list(by_stat.type)
@@ -253,7 +254,7 @@ def _with_calls(trace: Trace, ops: _Rows, rows: Int64, calls: Int64) -> _Rows:
     """Ops of one side and events that run what an eager call says, in their order; `calls` has the call of each of `rows`."""
     if not len(calls):
         return ops
-    ids, called = np.unique(trace.name_id[calls], return_inverse=True)
+    ids, called = unique_codes(trace.name_id[calls])
     kinds = [op_type_of_call(trace.strings[i]) for i in ids.tolist()]
     rows = np.concatenate([ops[0][0], rows])
     code = np.concatenate([ops[0][1], called + len(ops[1])])
@@ -293,7 +294,7 @@ def _device_rows(trace: Trace, hlo: HloExecutions, enqueued: Launches, tried: In
     if hlo.tpu.planes:
         candidate &= ~np.isin(trace.plane_id, hlo.tpu.planes)
     rows = np.flatnonzero(candidate & (tf_op >= 0))
-    keys, inverse = np.unique(tf_op[rows], return_inverse=True)
+    keys, inverse = unique_codes(tf_op[rows])
     parsed = parse_op_names([trace.strings[key] for key in keys.tolist()])
     is_named = np.array([bool(name) for name in parsed.name], np.bool_)[inverse]
     names, types = list(parsed.name), [kind or "unknown" for kind in parsed.type]

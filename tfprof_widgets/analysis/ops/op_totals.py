@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32, Int64, UInt8
@@ -46,7 +48,7 @@ def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
 
 def side_table(
     entries: pd.DataFrame, op_entry: Int32, op_phase: UInt8, phases: Sequence[str], totals: OpTotals
-) -> tuple[pd.DataFrame, Int64]:
+) -> tuple[dict[str, npt.NDArray[Any]], Int64]:
     """What ops are charged to, side by side: all entries for devices, then all for hosts; and for each op its row.
 
     Args:
@@ -67,14 +69,12 @@ def side_table(
     time_us = np.array([np.bincount(row, one, minlength=2 * n) for one in own_us], np.float64)
     whole_us = time_us.sum(axis=0)
     of_side = np.repeat([math.fsum(whole_us[:n]), math.fsum(whole_us[n:])], n)
-    added = pd.DataFrame(
-        {
-            "device": np.repeat(np.array(["Device", "Host"], np.object_), n),
-            **{f"{phase}_time_us": one for phase, one in zip(phases, time_us, strict=True)},
-            "self_time_us": whole_us,
-            "self_time_ratio": np.divide(whole_us, of_side, out=np.zeros(2 * n), where=of_side > 0),
-            "occurrences": np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64),
-        }
-    )
-    frame = pd.concat([pd.concat([entries, entries], ignore_index=True), added], axis=1)
-    return frame, row.astype(np.int64)
+    columns = {
+        **{str(name): np.tile(column.to_numpy(), 2) for name, column in entries.items()},
+        "device": np.repeat(["Device", "Host"], n),
+        **{f"{phase}_time_us": one for phase, one in zip(phases, time_us, strict=True)},
+        "self_time_us": whole_us,
+        "self_time_ratio": np.divide(whole_us, of_side, out=np.zeros(2 * n), where=of_side > 0),
+        "occurrences": np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64),
+    }
+    return columns, row.astype(np.int64)

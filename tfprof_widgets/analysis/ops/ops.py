@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int32, Int64
 from ..base.compute_units import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
 from ..base.matching import sum_by
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
 from .op_occurrences import Occurrences, op_occurrences
@@ -23,7 +25,7 @@ from .op_shares import OpShares
 __all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "by_type", "op_occurrences"]
 
 OPS_COLUMNS = TABLES["ops"].names
-_RATES = OPS_COLUMNS[OPS_COLUMNS.index("eager") + 1 :]
+_Columns = dict[str, npt.NDArray[Any]]
 IDLE = "IDLE"
 """Type and name of the row that stands for the time in which a thread or device ran no op."""
 
@@ -127,28 +129,40 @@ def ops_table(ops: Occurrences | OpShares, sums: OpSums, idle_ps: Mapping[str, i
         sums: theirs.
         idle_ps: of each side (`Device`, `Host`) that has a row `IDLE` its idle time.
     """
-    frame = _frame(ops, sums)
-    if idle_ps:
-        rows = [_idle_row(side, ps) for side, ps in idle_ps.items()]
-        frame = pd.concat([frame, _idle_frame(rows)], ignore_index=True)
-    return _finish(frame)
+    return _finish(_with_idle(_columns(ops, sums), idle_ps or {}))
 
 
-def _frame(ops: Occurrences | OpShares, totals: OpSums) -> pd.DataFrame:
-    frame = pd.DataFrame(
-        {
-            "device": np.where(ops.is_device, "Device", "Host"),
-            "type": text_column(ops.type),
-            "name": text_column(ops.name),
-            "occurrences": totals.count,
-            "total_ps": totals.total_ps,
-            "self_ps": totals.self_ps,
-            "eager": ops.is_eager,
-            **rates_of(totals),
-            **unit_ratios(totals.unit_ns),
-        }
-    )
-    return frame[totals.count > 0]
+def _columns(ops: Occurrences | OpShares, totals: OpSums) -> _Columns:
+    """Those of the table that sums tell, of the ops that ran."""
+    ran = np.flatnonzero(totals.count > 0)
+    columns = {
+        "device": np.where(ops.is_device, "Device", "Host"),
+        "type": np.array(list(ops.type), np.object_),
+        "name": np.array(list(ops.name), np.object_),
+        "occurrences": totals.count,
+        "total_ps": totals.total_ps,
+        "self_ps": totals.self_ps,
+        "eager": ops.is_eager,
+        **rates_of(totals),
+        **unit_ratios(totals.unit_ns),
+    }
+    return {name: column[ran] for name, column in columns.items()}
+
+
+def _with_idle(columns: _Columns, idle_ps: Mapping[str, int]) -> _Columns:
+    """The same and behind them for each side its row `IDLE`."""
+    if not idle_ps:
+        return columns
+    n, time_ps = len(idle_ps), np.array(list(idle_ps.values()), np.int64)
+    idle = {
+        "device": np.array(list(idle_ps)),
+        **{name: np.array([IDLE] * n, np.object_) for name in ("type", "name")},
+        "occurrences": np.zeros(n, np.int64),
+        "total_ps": time_ps,
+        "self_ps": time_ps,
+        "eager": np.zeros(n, np.bool_),
+    }
+    return {name: np.append(column, idle.get(name, np.full(n, np.nan))) for name, column in columns.items()}
 
 
 def rates_of(totals: OpSums) -> dict[str, Float64]:
@@ -226,51 +240,45 @@ def idle_by_side(occurrences: Occurrences, time_range_ps: tuple[int, int] | None
     return {side: int(idle[chosen].sum()) for side, chosen in sides.items() if chosen.any()}
 
 
-def _idle_row(side: str, ps: int) -> tuple[object, ...]:
-    return side, IDLE, IDLE, 0, ps, ps, False, *[np.nan] * len(_RATES)
+def _finish(columns: _Columns) -> pd.DataFrame:
+    order = _order(columns)
+    columns = {name: column[order] for name, column in columns.items()}
+    count = columns["occurrences"]
+    total_us, self_us = (columns[name] / PS_PER_US for name in ("total_ps", "self_ps"))
+    columns |= {
+        "total_time_us": total_us,
+        "avg_time_us": np.where(count > 0, total_us / np.maximum(count, 1), 0.0),
+        "total_self_time_us": self_us,
+        "avg_self_time_us": np.where(count > 0, self_us / np.maximum(count, 1), 0.0),
+        **_ranks(columns["device"] == "Device", columns["self_ps"]),
+    }
+    return table_of_arrays({name: columns[name] for name in OPS_COLUMNS})
 
 
-def _idle_frame(rows: list[tuple[object, ...]]) -> pd.DataFrame:
-    columns = ["device", "type", "name", "occurrences", "total_ps", "self_ps", "eager", *_RATES]
-    frame = pd.DataFrame(rows, columns=columns)
-    whole = {"occurrences": np.int64, "total_ps": np.int64, "self_ps": np.int64, "eager": np.bool_}
-    return frame.astype(whole | dict.fromkeys(_RATES, np.float64))
-
-
-def _finish(frame: pd.DataFrame) -> pd.DataFrame:
-    frame = frame.iloc[_order(frame)].reset_index(drop=True)
-    count = frame["occurrences"].to_numpy(np.int64)
-    total_us, self_us = (frame[name].to_numpy() / PS_PER_US for name in ("total_ps", "self_ps"))
-    frame = frame.assign(
-        total_time_us=total_us,
-        avg_time_us=np.where(count > 0, total_us / np.maximum(count, 1), 0.0),
-        total_self_time_us=self_us,
-        avg_self_time_us=np.where(count > 0, self_us / np.maximum(count, 1), 0.0),
-    )
-    return ranked(frame)[list(OPS_COLUMNS)]
-
-
-def _order(frame: pd.DataFrame) -> Int64:
+def _order(columns: _Columns) -> Int64:
     """Rows by device, then self time falling, then name."""
-    side = (frame["device"] == "Host").to_numpy(np.int64)
-    own_ps = frame["self_ps"].to_numpy(np.int64)
+    side = (columns["device"] == "Host").astype(np.int64)
+    own_ps = columns["self_ps"].astype(np.int64)
     order = np.lexsort((-own_ps, side))
     is_same = (np.diff(side[order]) == 0) & (np.diff(own_ps[order]) == 0)
     tied = order[np.append(is_same, False) | np.append(False, is_same)[: len(order)]]
-    rank = np.zeros(len(frame), np.int64)
-    by_name = sorted(
-        range(len(tied)), key=frame["name"].to_numpy()[tied].tolist().__getitem__
-    )  # few, but for times of 0
+    rank = np.zeros(len(side), np.int64)
+    by_name = sorted(range(len(tied)), key=columns["name"][tied].tolist().__getitem__)  # few, but for times of 0
     rank[tied[by_name]] = np.arange(len(tied))
     return np.lexsort((rank, -own_ps, side))
 
 
 def ranked(frame: pd.DataFrame) -> pd.DataFrame:
     """Add `rank` in the order of the rows, and `self_time_ratio` and `cumulative_ratio` of the `self_ps` of their `device`."""
-    side = frame.groupby("device", sort=False)["self_ps"]
-    own, whole, reached = (one.to_numpy() for one in (frame["self_ps"], side.transform("sum"), side.cumsum()))
-    ratio, cumulative = (np.divide(one, whole, out=np.zeros(len(frame)), where=whole > 0) for one in (own, reached))
-    return frame.assign(rank=np.arange(1, len(frame) + 1), self_time_ratio=ratio, cumulative_ratio=cumulative)
+    return frame.assign(**_ranks((frame["device"] == "Device").to_numpy(np.bool_), frame["self_ps"].to_numpy()))
+
+
+def _ranks(on_device: Bool, own: Int64 | Float64) -> _Columns:
+    whole, reached = np.zeros_like(own), np.zeros_like(own)
+    for side in (on_device, ~on_device):
+        whole[side], reached[side] = own[side].sum(), own[side].cumsum()
+    ratio, cumulative = (np.divide(one, whole, out=np.zeros(len(own)), where=whole > 0) for one in (own, reached))
+    return {"rank": np.arange(1, len(own) + 1), "self_time_ratio": ratio, "cumulative_ratio": cumulative}
 
 
 def by_type(ops: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import pandas as pd
 from ...trace.nesting import nest
 from ...trace.trace import Trace
 from ..base.matching import sum_by
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays
 from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_host
 
@@ -44,18 +44,17 @@ def compute_tf_functions(trace: Trace) -> pd.DataFrame:
     whole, expensive = sum_by(function, own, n), sum_by(function[costly], own[costly], n)
     count = np.zeros(n, np.int64)
     np.maximum.at(count, function, trace.int_stat("tracing_count")[rows])
-    frame = pd.DataFrame(
-        {
-            "function": text_column(trace.strings[i] for i in names.tolist()),
-            "compiler": text_column(map(_compiler, is_compiled_by.tolist())),
-            "tracing_count": count,
-            **{f"{name}_calls": calls[:, i] for i, name in enumerate(_MODES)},
-            "self_time_ms": whole / PS_PER_MS,
-            "expensive_time_ms": expensive / PS_PER_MS,
-            "expensive_ratio": expensive / np.maximum(whole, 1),
-        }
-    )
-    return frame.sort_values("expensive_time_ms", ascending=False, kind="stable").reset_index(drop=True)
+    columns = {
+        "function": np.array([trace.strings[i] for i in names.tolist()], np.object_),
+        "compiler": np.array([*map(_compiler, is_compiled_by.tolist())], np.object_),
+        "tracing_count": count,
+        **{f"{name}_calls": calls[:, i] for i, name in enumerate(_MODES)},
+        "self_time_ms": whole / PS_PER_MS,
+        "expensive_time_ms": expensive / PS_PER_MS,
+        "expensive_ratio": expensive / np.maximum(whole, 1),
+    }
+    order = np.argsort(-expensive, kind="stable")
+    return table_of_arrays({name: column[order] for name, column in columns.items()})
 
 
 def _mode(text: str) -> tuple[str, str]:

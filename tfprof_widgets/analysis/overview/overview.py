@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...trace.trace import Bool
 from ..advice.advice import Advice
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
 from ..facts.totals import Totals
@@ -24,8 +24,8 @@ from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.top_ops import ALL_HOSTS
-from ..steps.categories import GUIDE_CATEGORIES, STEP_CATEGORIES
-from ..steps.steps import Steps, guide_of, ran_on_device
+from ..steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
+from ..steps.steps import Steps, ran_on_device
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
 from .op_time import OpTime, compute_op_time
@@ -143,7 +143,9 @@ def overview_of(
     breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
     has_device = ran_on_device(chosen)
     device = "TPU" if "TPU" in environment.device_type else "GPU"
-    judged = breakdown if has_device else _breakdown(guide_of(chosen), times["step_time_avg_ms"], GUIDE_CATEGORIES)
+    judged = breakdown
+    if not has_device:
+        judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
     category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
     verdict = judge(category_ms, times["step_time_avg_ms"], has_device=has_device, device=device)
     findings = Findings(
@@ -198,18 +200,18 @@ def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
 def _top_ops(facts: Totals) -> pd.DataFrame:
     """`name, type, device` and figures of the ops of one side that cost most, see `compute_top_ops`."""
     shares, top = facts.op_shares, facts.top_ops
-    top = top[top["host"] == ALL_HOSTS].drop(columns="host")
-    on_device = shares.is_device[top["op"]]
-    top = top[on_device == on_device.any()]
-    op = top.pop("op").tolist()
-    named = pd.DataFrame(
+    host, op = (top[name].to_numpy(np.int64) for name in ("host", "op"))
+    is_of_all, on_device = host == ALL_HOSTS, shares.is_device[op]
+    has_device = bool((is_of_all & on_device).any())
+    rows = np.flatnonzero(is_of_all & (on_device == has_device))
+    return table_of_arrays(
         {
-            "name": text_column(shares.name[i] for i in op),
-            "type": text_column(shares.type[i] for i in op),
-            "device": pd.Series("Device" if on_device.any() else "Host", range(len(op)), dtype=object),
+            "name": np.array([shares.name[i] for i in op[rows].tolist()], np.object_),
+            "type": np.array([shares.type[i] for i in op[rows].tolist()], np.object_),
+            "device": np.array(["Device" if has_device else "Host"] * len(rows), np.object_),
+            **{name: top[name].to_numpy()[rows] for name in top.columns if name not in ("host", "op")},
         }
     )
-    return named.join(top.reset_index(drop=True))
 
 
 def _eager_in_steps(steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares) -> dict[str, float]:
@@ -219,8 +221,8 @@ def _eager_in_steps(steps: Steps, occurrences: Occurrences, averaged: Bool, shar
     return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
 
 
-def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str]) -> pd.DataFrame:
-    columns = chosen[[f"{category}_ms" for category in categories]]
+def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str], *, prefix: str = "") -> pd.DataFrame:
+    columns = chosen[[f"{prefix}{category}_ms" for category in categories]]
     ms = columns.mean().to_numpy() if len(columns) else np.zeros(len(categories))
     std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else np.zeros(len(categories))
     ratio = ms / average if average else np.zeros(len(categories))
@@ -231,20 +233,20 @@ _GUIDE_WORDS = {"other": "Python or waiting", "host_compute": "ops and the runti
 
 
 def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:
-    told = "other" if limiter not in set(breakdown["category"]) else limiter
-    rest = breakdown[(breakdown["category"] != told) & (breakdown["ratio"] >= 0.01)]
-    rest = rest.sort_values("ratio", ascending=False, kind="stable").head(3)
-    figures = zip(rest["category"].tolist(), rest["ms"].tolist(), rest["ratio"].tolist(), strict=True)
+    categories = breakdown["category"].tolist()
+    told = "other" if limiter not in categories else limiter
+    figures = zip(categories, breakdown["ms"].tolist(), breakdown["ratio"].tolist(), strict=True)
+    rest = sorted((one for one in figures if one[0] != told and one[2] >= 0.01), key=lambda one: -one[2])
     # Without a device the categories are the guide's, whose host compute holds the runtime, too.
-    words = {} if "dispatch" in set(breakdown["category"]) else _GUIDE_WORDS
+    words = {} if "dispatch" in categories else _GUIDE_WORDS
     parts = [
-        f"{words.get(name, name.replace('_', ' '))} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in figures
+        f"{words.get(name, name.replace('_', ' '))} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in rest[:3]
     ]
     sentences = [f"Then {', '.join(parts)}."] if parts else []
     if left_out:
         sentences.append(left_out)
     if (frame["source"] == "inferred").any():
-        sentences.append("Steps are inferred from repeated calls; nobody marked them.")
+        sentences.append("Steps were detected automatically; mark them for exact times.")
     return " ".join(sentences)
 
 

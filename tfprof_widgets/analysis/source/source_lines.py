@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +11,7 @@ import pandas as pd
 
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Float64, Int32, Trace, UInt8
+from ..base.table_types import table_of_arrays, text_column
 from ..columns.registry import TABLES
 from ..layers.op_scopes import OpScopes
 from ..layers.op_sources import OpMatch
@@ -19,6 +22,7 @@ from .source_entries import Charges, Place, charge_ops
 
 LINE_PHASES = ("forward", "backward", "other")
 SOURCE_LINE_COLUMNS = TABLES["source_lines"].names
+_CELL = re.compile(r"Cell \[\d+\]")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,10 +102,9 @@ def compute_source_lines(
     charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
     order, charges = _costly_first(charges, totals.self_us)
     entries = _entries(order, source_map)
-    frame = _frame(entries, charges, shares, totals)
-    frame["file"] = frame["file"].replace(_cell_titles(source_map))
+    frame = _frame(entries, charges, shares, totals, _cell_titles(source_map))
     sampled = sampled_lines(trace, source_map)
-    sampled.insert(3, "code", _codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map))
+    sampled.insert(3, "code", text_column(_codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map)))
     return SourceLines(frame, entries, charges.place, charges.phase, _files(source_map), sampled)
 
 
@@ -131,12 +134,12 @@ def _entries(places: list[Place], source_map: SourceMap) -> pd.DataFrame:
         "code": _codes(files, lines, source_map),
         "bucket": [place.bucket for place in places],
     }
-    return pd.DataFrame(
-        {key: pd.Series(one, dtype=np.int64 if key == "line" else object) for key, one in columns.items()}
+    return table_of_arrays(
+        {key: np.array(one, np.int64 if key == "line" else np.object_) for key, one in columns.items()}
     )
 
 
-def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> pd.Series:
+def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> list[str]:
     """The text of each line without its indentation, "" where it is not known."""
     known = source_map.files
     texts = {file: text.split("\n") for file, text in zip(known["file"], known["text"], strict=True)}
@@ -144,29 +147,39 @@ def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> pd.Seri
     for file, line in zip(files, lines, strict=True):
         text = texts.get(file, [])
         found.append(text[line - 1].strip() if 0 < line <= len(text) else "")
-    return pd.Series(found, dtype=object)
+    return found
 
 
-def _frame(entries: pd.DataFrame, charges: Charges, shares: OpShares, totals: OpTotals) -> pd.DataFrame:
-    frame, row = side_table(entries, charges.place, charges.phase, LINE_PHASES, totals)
-    frame["n_ops"] = np.bincount(row[totals.occurrences > 0], minlength=len(frame))
-    top = np.full(len(frame), -1, np.int64)
+def _frame(
+    entries: pd.DataFrame, charges: Charges, shares: OpShares, totals: OpTotals, titles: dict[str, str]
+) -> pd.DataFrame:
+    columns, row = side_table(entries, charges.place, charges.phase, LINE_PHASES, totals)
+    columns["n_ops"] = np.bincount(row[totals.occurrences > 0], minlength=2 * len(entries))
+    top = np.full(2 * len(entries), -1, np.int64)
     order = np.argsort(totals.self_us, kind="stable")
     top[row[order]] = order  # of several the last one stays
-    frame["top_op"] = pd.Series([shares.name[i] if i >= 0 else "" for i in top.tolist()], dtype=object)
-    rows = np.flatnonzero(frame["n_ops"])
-    order = np.lexsort((-frame["self_time_us"].to_numpy()[rows], rows >= len(entries)))
-    return frame[list(SOURCE_LINE_COLUMNS)].iloc[rows[order]].reset_index(drop=True)
+    columns["top_op"] = np.array([shares.name[i] if i >= 0 else "" for i in top.tolist()], np.object_)
+    columns["file"] = np.array([titles.get(file, file) for file in columns["file"].tolist()], np.object_)
+    rows = np.flatnonzero(columns["n_ops"])
+    rows = rows[np.lexsort((-columns["self_time_us"][rows], rows >= len(entries)))]
+    return table_of_arrays({name: columns[name][rows] for name in SOURCE_LINE_COLUMNS})
 
 
 def _cell_titles(source_map: SourceMap) -> dict[str, str]:
     """From the path of a notebook's cell, which only its kernel knows, to what the notebook shows beside it."""
-    files = source_map.files.drop_duplicates("title", keep=False)
-    cells = files[files["title"].str.fullmatch(r"Cell \[\d+\]")]
-    return dict(zip(cells["file"], cells["title"], strict=True))
+    titles = source_map.files["title"].tolist()
+    count = Counter(titles)
+    files = zip(source_map.files["file"].tolist(), titles, strict=True)
+    return {file: title for file, title in files if count[title] == 1 and _CELL.fullmatch(title)}
 
 
 def _files(source_map: SourceMap) -> pd.DataFrame:
-    files = source_map.files
-    known = files[files["is_user"] & (files["text"] != "")]
-    return known[["file", "title", "text"]].drop_duplicates("file").reset_index(drop=True)
+    names = ("file", "title", "text", "is_user")
+    rows = zip(*(source_map.files[name].tolist() for name in names), strict=True)
+    first: dict[str, tuple[str, str, str]] = {}
+    for file, title, text, is_user in rows:
+        if is_user and text:
+            first.setdefault(file, (file, title, text))
+    return table_of_arrays(
+        {name: np.array([row[i] for row in first.values()], np.object_) for i, name in enumerate(names[:3])}
+    )

@@ -46,20 +46,24 @@ def choose_steps(
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
     reasons += _slow_first_steps(frame, averaged)
-    return averaged, f"Left out of averages: {', '.join(reasons)}." if reasons else ""
+    return averaged, f"Excluded from averages: {', '.join(reasons)}." if reasons else ""
 
 
 def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
     """Take the first step of each session out of `averaged` where it is not like the others, and say why."""
     reasons = []
     time_ms, compile_ms = frame["step_time_ms"].to_numpy(), frame["compile_ms"].to_numpy()
-    for _, session in frame[averaged].groupby(["host", "session"]):
-        first, others = session.index[0], session.index[1:]
-        if not len(others):
+    sessions: dict[tuple[str, int], list[int]] = {}
+    of_step = zip(frame["host"].tolist(), frame["session"].tolist(), averaged.tolist(), strict=True)
+    for step, (host, session, counts) in enumerate(of_step):
+        if counts:
+            sessions.setdefault((host, session), []).append(step)
+    for _, (first, *others) in sorted(sessions.items()):
+        if not others:
             continue
         compiles = compile_ms[first] >= _COMPILING * time_ms[first]
         if compiles or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
             averaged[first] = False
-            why = "compiles" if compiles else "is an outlier"
+            why = "compiles" if compiles else "much longer than the others"
             reasons.append(f"step {first} ({number(time_ms[first])} ms, {why})")
     return reasons

@@ -47,10 +47,10 @@ class StepTable:
         name: tuple[str, ...] | None = None,
     ) -> StepTable:
         """The steps that some groups are, called as these, by default complete; all else is of the chosen ones."""
-        groups = grouping.groups.iloc[chosen]
-        own = zip(groups["name"].tolist(), groups["number"].tolist(), strict=True)
+        session, texts, numbers = (grouping.groups[key].to_numpy()[chosen] for key in ("session", "name", "number"))
+        own = zip(texts.tolist(), numbers.tolist(), strict=True)
         return cls(
-            session=groups["session"].to_numpy(np.int64),
+            session=session.astype(np.int64),
             start_ps=start_ps,
             end_ps=end_ps,
             name=tuple(name or str(number) for name, number in own) if name is None else name,

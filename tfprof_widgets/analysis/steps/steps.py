@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int64, SmallInt, Trace, UInt8
+from ...trace.trace import Bool, Float64, SmallInt, Trace, UInt8
 from ..base.compute_units import N_UNITS, ComputeUnit, time_by_unit, unit_ratios
 from ..base.grouping import Grouping, group_events
-from ..base.table_types import text_column
+from ..base.table_types import table_of_arrays
 from ..base.units import PS_PER_MS
 from ..columns.steps import CATEGORIES
 from .categories import CATEGORY_CODE, GUIDE_CATEGORIES, GUIDE_CODE, GUIDE_PREFIX, STEP_CATEGORIES
@@ -116,9 +117,10 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
     group = np.where(grouping.group_id >= 0, grouping.group_id, table.member)
     precision = _precision(trace, np.where(units < N_UNITS, types, SpanType.NONE).astype(np.uint8), group)
     event_step = _event_step(trace, table)
-    by_unit = time_by_unit(event_step, units, trace.duration_ps, len(table.start_ps))
     return TracedSteps(
-        frame=_frame(trace, table, pieces, guide).assign(**unit_ratios(by_unit)),
+        frame=_frame(
+            trace, table, pieces, guide, time_by_unit(event_step, units, trace.duration_ps, len(table.start_ps))
+        ),
         pieces=_piece_frame(pieces, CATEGORY_CODE, STEP_CATEGORIES),
         guide_pieces=_piece_frame(guide, GUIDE_CODE, GUIDE_CATEGORIES),
         event_step=event_step,
@@ -166,21 +168,28 @@ def _precision(trace: Trace, types: UInt8, group: SmallInt) -> tuple[int, int]:
     return int(total[SpanType.COMPUTE_16]), int(total[SpanType.COMPUTE_32])
 
 
-def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces) -> pd.DataFrame:
-    hosts = [session.host for session in trace.sessions] or [""]
-    frame = step_columns(
-        name=table.name,
-        host=[hosts[i] for i in table.session.tolist()],
-        start_ps=table.start_ps,
-        duration_ps=table.end_ps - table.start_ps,
-        category_ms=_category_ms(pieces, CATEGORY_CODE, STEP_CATEGORIES, len(table.start_ps)),
-        is_inferred=table.is_inferred,
-        is_complete=table.is_complete,
-        session=table.session,
-    )
-    of_guide = _category_ms(guide, GUIDE_CODE, GUIDE_CATEGORIES, len(table.start_ps))
-    names = [f"{GUIDE_PREFIX}{kind}_ms" for kind in GUIDE_CATEGORIES]
-    return frame.join(pd.DataFrame(of_guide, columns=names, index=frame.index))
+def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces, by_unit: Float64) -> pd.DataFrame:
+    """The table `Steps.frame`."""
+    hosts, n = [session.host for session in trace.sessions] or [""], len(table.start_ps)
+    duration_ps = table.end_ps - table.start_ps
+    category_ms = _category_ms(pieces, CATEGORY_CODE, STEP_CATEGORIES, n)
+    guide_ms = _category_ms(guide, GUIDE_CODE, GUIDE_CATEGORIES, n)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "step": np.arange(n),
+        "name": np.array(table.name, np.object_),
+        "host": np.array(hosts, np.object_)[table.session],
+        "start_ms": table.start_ps / PS_PER_MS,
+        "step_time_ms": duration_ps / PS_PER_MS,
+        **{f"{kind}_ms": category_ms[:, STEP_CATEGORIES.index(kind)] for kind in CATEGORIES},
+        "source": np.array(["marker", "inferred"], np.object_)[table.is_inferred.astype(np.int8)],
+        "is_complete": table.is_complete,
+        "session": table.session.astype(np.int32),
+        "start_ps": table.start_ps,
+        "duration_ps": duration_ps,
+        **{f"{GUIDE_PREFIX}{kind}_ms": guide_ms[:, i] for i, kind in enumerate(GUIDE_CATEGORIES)},
+        **unit_ratios(by_unit),
+    }
+    return table_of_arrays(columns)
 
 
 def _category_ms(pieces: Pieces, code: UInt8, categories: Sequence[str], n_steps: int) -> Float64:
@@ -190,46 +199,17 @@ def _category_ms(pieces: Pieces, code: UInt8, categories: Sequence[str], n_steps
     return of_category
 
 
-def step_columns(
-    *,
-    name: Sequence[str],
-    host: Sequence[str],
-    start_ps: Int64,
-    duration_ps: Int64,
-    category_ms: Float64,
-    is_inferred: Bool,
-    is_complete: Bool,
-    session: npt.NDArray[np.integer],
-) -> pd.DataFrame:
-    """The table `Steps.frame` of steps in order; `category_ms` has shape (steps, `STEP_CATEGORIES`)."""
-    columns: dict[str, object] = {
-        "step": np.arange(len(start_ps)),
-        "name": text_column(name),
-        "host": text_column(host),
-        "start_ms": start_ps / PS_PER_MS,
-        "step_time_ms": duration_ps / PS_PER_MS,
-    }
-    columns |= {f"{kind}_ms": category_ms[:, STEP_CATEGORIES.index(kind)] for kind in CATEGORIES}
-    columns |= {
-        "source": pd.Series(np.where(is_inferred, "inferred", "marker"), dtype=object),
-        "is_complete": is_complete,
-        "session": session.astype(np.int32),
-        "start_ps": start_ps,
-        "duration_ps": duration_ps,
-    }
-    return pd.DataFrame(columns)
-
-
 def guide_of(frame: pd.DataFrame) -> pd.DataFrame:
     """`Steps.frame` with the guide's categories in place of ours."""
-    own = [f"{kind}_ms" for kind in STEP_CATEGORIES]
-    return frame.drop(columns=own).rename(columns=lambda name: name.removeprefix(GUIDE_PREFIX))
+    own = {f"{kind}_ms" for kind in STEP_CATEGORIES}
+    names = [name for name in frame.columns if name not in own]
+    return frame[names].set_axis([name.removeprefix(GUIDE_PREFIX) for name in names], axis=1)
 
 
 def ran_on_device(frame: pd.DataFrame) -> bool:
     """Whether any of some steps, rows of `Steps.frame`, ran anything on a device, if only copies."""
     kinds = ("device_compute", "device_to_device", "copy_to_device", "output")
-    return bool((frame[[f"{kind}_ms" for kind in kinds]] > 0).to_numpy().any())
+    return any((frame[f"{kind}_ms"].to_numpy() > 0).any() for kind in kinds)
 
 
 def _piece_frame(pieces: Pieces, code: UInt8, categories: tuple[str, ...]) -> pd.DataFrame:

@@ -190,7 +190,9 @@ def _short_names(tf_data: TfData) -> dict[int, str]:
     """For each iterator the shortest end of its path that no other iterator's path has."""
     paths = {
         int(id_): [str(pipeline), *str(long).removeprefix("Iterator::").split("::")]
-        for id_, pipeline, long in tf_data.iterators[["id", "pipeline", "long_name"]].itertuples(index=False)
+        for id_, pipeline, long in zip(
+            *(tf_data.iterators[name].tolist() for name in ("id", "pipeline", "long_name")), strict=True
+        )
     }
     ends: dict[tuple[str, ...], int] = {}
     for path in paths.values():  # bounded by the iterators and the depth of their paths

@@ -13,7 +13,7 @@ from ...trace.stat_shapes import ranges
 from ...trace.trace import Int32, Int64, StatKind, Trace, UInt8
 from ..base.event_graph import context_ends, int_stat_at, launch_links, nearest_marked
 from ..base.event_names import by_ends, by_name
-from ..base.matching import dense_codes, match_in_time
+from ..base.matching import dense_codes, match_in_time, unique_codes
 from ..base.units import PS_PER_NS
 from ..columns.registry import TABLES
 from ..input.iterator_calls import CONSUME, PRODUCE
@@ -97,9 +97,9 @@ def flow_table(trace: Trace, flows: Flows) -> pd.DataFrame:
 
 
 def _names(trace: Trace, events: Int32) -> pd.Categorical:
-    used, codes = np.unique(trace.name_id[events], return_inverse=True)
+    used, codes = unique_codes(trace.name_id[events])
     labels = pd.Index([trace.strings[i] for i in used.tolist()], dtype=object)
-    return pd.Categorical.from_codes(codes.reshape(-1), categories=labels)
+    return pd.Categorical.from_codes(codes, categories=labels)
 
 
 def _context_flows(trace: Trace) -> tuple[Links, Links]:

@@ -130,7 +130,7 @@ def is_core(column: str) -> bool:
 
 def no_samples() -> pd.DataFrame:
     """Return the table of a machine that was not sampled: the columns, no rows."""
-    return pd.DataFrame(columns=list(COLUMNS), dtype="float64")
+    return pd.DataFrame({name: np.empty(0) for name in COLUMNS})
 
 
 def on_trace_clock(system: pd.DataFrame, origin_ns: int) -> pd.DataFrame:
@@ -140,6 +140,5 @@ def on_trace_clock(system: pd.DataFrame, origin_ns: int) -> pd.DataFrame:
         system: `CaptureRecord.system`.
         origin_ns: Unix time of the trace origin, `Trace.origin_ns`.
     """
-    clocked = system.copy()
-    clocked.insert(0, "time_ms", (clocked.pop("time_ns").astype("int64") - origin_ns) / 1e6)
-    return clocked.reset_index(drop=True)
+    others = {name: column.to_numpy() for name, column in system.items() if name != "time_ns"}
+    return pd.DataFrame({"time_ms": (system["time_ns"].to_numpy("int64") - origin_ns) / 1e6, **others})

@@ -95,7 +95,7 @@ def _advice(results: AnyResults) -> Iterator[Part]:
     yield Part(
         heading="What to change",
         source="prof.advice",
-        columns=["advice", "wins of the step time (%)"],
+        columns=["advice", "saves of a step (%)"],
         rows=[[sentence(one.title, ROOM.sentence), gain] for one, gain in zip(shown, gains, strict=True)],
         n_rows=len(results.advice),
     )

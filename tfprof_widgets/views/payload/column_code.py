@@ -41,7 +41,7 @@ class _Base(NamedTuple):
     of: str = ""
 
 
-_PLAIN = _Base("plain")
+_PLAIN, _DELTA = _Base("plain"), _Base("delta")
 
 
 class TableCoder:
@@ -72,12 +72,15 @@ class TableCoder:
         """The base that leaves the smallest numbers, or none where those deflate better, in some rows."""
         begin = max(0, (len(whole) - _PROBE_ROWS) // 2)
         rows = slice(begin, begin + _PROBE_ROWS)
-        some, others = whole[rows], {name: column[rows] for name, column in self._known.items()}
-        bases = [_Base("delta")]
-        if n_bytes == 8:
-            bases += [_Base(kind, of) for of in others for kind in ("less", "gap")]
-        best = min(bases, key=lambda base: _n_digits(_left(some, base, others)))
-        return min(_PLAIN, best, key=lambda base: _n_deflated(some, base, others))
+        some = whole[rows]
+        best, left = _DELTA, _left(some, _DELTA, {})
+        if not left.any() and (whole == whole[0]).all():  # all that is left of the same number everywhere is the first
+            return best
+        if n_bytes == 8 and self._known:
+            others = {name: column[rows] for name, column in self._known.items()}
+            bases = [_DELTA, *(_Base(kind, of) for of in others for kind in ("less", "gap"))]
+            best, left = min(((base, _left(some, base, others)) for base in bases), key=lambda one: _n_digits(one[1]))
+        return _PLAIN if _n_deflated(some) <= _n_deflated(left) else best
 
 
 def whole_numbers(values: Values) -> Int64 | None:
@@ -111,13 +114,12 @@ def decoded(data: memoryview, code: Code, n: int, dtype: str, columns: Mapping[s
 def _coded(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> tuple[Code, Values] | None:
     """Code and bytes; None where a sum on the way would not be exact in a browser."""
     left = _left(whole, base, others)
-    told = whole - left  # what the base says
-    if not (_are_exact(told) and _are_exact(left)):
+    if base.kind == "gap" and not _are_exact(whole - left):  # other bases say numbers of a column, which are exact
         return None
     scale = _common_factor(left)
     sign = _zigzag(left // scale if scale > 1 else left)
     largest = int(sign.max(initial=0))
-    if largest > _LAST_EXACT:
+    if largest > _LAST_EXACT or (largest + 1) // 2 * scale > _LAST_EXACT:
         return None
     width = (largest.bit_length() + 7) // 8
     code: Code = {"base": base.kind, "width": width}
@@ -134,7 +136,8 @@ def _left(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> Int64:
         return whole
     if base.kind == "less":
         return whole - others[base.of]
-    left = np.zeros_like(whole)
+    left = np.empty_like(whole)
+    left[:1] = 0
     np.subtract(whole[1:], whole[:-1], out=left[1:])
     if base.kind == "gap":
         left[1:] -= others[base.of][:-1]
@@ -176,8 +179,7 @@ def _n_digits(left: Int64) -> float:
     return float(np.log2(1.0 + np.abs(left)).sum())
 
 
-def _n_deflated(some: Int64, base: _Base, others: Mapping[str, Int64]) -> int:
-    left = _left(some, base, others)
+def _n_deflated(left: Int64) -> int:
     factor = _common_factor(left)
     sign = _zigzag(left // factor)
     width = (int(sign.max(initial=0)).bit_length() + 7) // 8

@@ -13,8 +13,8 @@ from ...trace.stat_shapes import ranges
 from .contents import Contents
 from .counters import counter_sample
 from .names import cut_texts
-from .sections import LATE, ListSection, TableSection, json_bytes
-from .wire import Segment, Table, columns_of, pack
+from .sections import LATE, ListSection, TableSection
+from .wire import Block, Segment, Table, columns_of, json_text, pack
 
 MAX_BYTES = 256 * 2**10
 """The first pack is a trait, which each notebook and page holds, whatever the size of the trace."""
@@ -34,16 +34,16 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
     Returns:
         The pack, at most `MAX_BYTES` long, and the names of what it holds whole: sections, `names`, `events`, `stats`.
     """
-    (meta, n_bytes), base = _meta(contents), _base(contents)
-    room = MAX_BYTES - n_bytes - sum(_cost(name, segment) for name, segment in base.items())
+    members, base = [_meta(contents), contents.names.member], _base(contents)
+    room = MAX_BYTES - sum(len(one.data) for one in members) - sum(_cost(name, one) for name, one in base.items())
     if contents.positions.n_events <= _MOST_EVENTS:
-        draft = _Draft(contents, meta, base, room)
+        draft = _Draft(contents, members, base, room)
         draft.add({"sample": _sample(contents, np.empty(0, np.int64))})
         draft.add_sections()
         if draft.may_hold_events() and draft.add_tiles("events", contents.events.tile):
             draft.add_tiles("stats", contents.events.stats)
             return draft.packed(), frozenset(draft.is_here)
-    draft = _Draft(contents, meta, base, room)
+    draft = _Draft(contents, members, base, room)
     draft.add({"sample": _sample(contents, contents.sample)})
     draft.add_sections()
     return draft.packed(), frozenset(draft.is_here)
@@ -52,10 +52,10 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
 class _Draft:
     """A pack that takes tables as long as there is room."""
 
-    def __init__(self, contents: Contents, meta: dict[str, Any], base: dict[str, Segment], n_bytes: int) -> None:
+    def __init__(self, contents: Contents, members: list[Block], base: dict[str, Segment], n_bytes: int) -> None:
         """Begin with what is in any pack, and room for `n_bytes` more."""
         self._contents = contents
-        self._meta = dict(meta)
+        self._members = list(members)
         self._segments = dict(base)
         self._left = n_bytes
         self.is_here: set[str] = {"names"} if contents.names.n_parts == 0 else set()
@@ -78,8 +78,8 @@ class _Draft:
                 if self.add({name: section.whole}):
                     self.is_here.add(name)
                 continue
-            self._meta[name] = section.whole
-            self._left -= section.n_bytes
+            self._members.append(section.member)
+            self._left -= len(section.member.data)
             self.is_here.add(name)
         if "counters" in self._contents.sections and "counters" not in self.is_here:
             self.add({"counter_sample": Segment(counter_sample(self._contents.results))})
@@ -91,7 +91,7 @@ class _Draft:
             return True
         first = np.linspace(0, n_events - _PROBE_EVENTS, _PROBES).astype(np.int64)
         some = Segment(Table(self._contents.events.at(ranges(first, np.full(_PROBES, _PROBE_EVENTS)))))
-        return len(some.data) * n_events <= _PROBE_SLACK * n_probed * self._left
+        return len(some.block.data) * n_events <= _PROBE_SLACK * n_probed * self._left
 
     def add_tiles(self, name: str, tables: Callable[[int], dict[str, Table]]) -> bool:
         """Put the tables of all tiles in, each under its name and the tile's number, if there is room for all."""
@@ -109,7 +109,9 @@ class _Draft:
             name: {"n_rows": one.n_rows, "n_parts": one.n_parts, "is_here": name in self.is_here}
             for name, one in self._contents.all.items()
         }
-        return pack({**self._meta, "sections": sections}, self._segments)
+        lists = (name for name, one in self._contents.sections.items() if isinstance(one, ListSection))
+        absent: dict[str, list[Any]] = {name: [] for name in lists if name not in self.is_here}
+        return pack({"sections": sections, **absent}, self._segments, self._members)
 
 
 def _base(contents: Contents) -> dict[str, Segment]:
@@ -129,20 +131,22 @@ def _sample(contents: Contents, positions: np.ndarray) -> Segment:
     return Segment(Table({"position": (positions, "u4"), **columns}))
 
 
-def _meta(contents: Contents) -> tuple[dict[str, Any], int]:
-    """The meta object, with room for sections, and about how many bytes it takes; its strings are cut as short as it takes."""
-    lists: dict[str, Any] = {name: [] for name, one in contents.sections.items() if isinstance(one, ListSection)}
-    meta = {**cut_texts(contents.meta, contents.names.cut), **lists}
-    n_bytes = json_bytes(meta)
+def _meta(contents: Contents) -> Block:
+    """The members of the meta object but lists that are sections and names; its strings are cut as short as it takes."""
+    meta = cut_texts(contents.meta, contents.names.cut)
+    block = _members(meta)
     for n_characters in _MAX_CHARACTERS:
-        if n_bytes <= _MAX_META_BYTES:
+        if len(block.data) <= _MAX_META_BYTES:
             break
         meta = cut_texts(meta, partial(head, most=n_characters))
-        n_bytes = json_bytes(meta)
-    names = contents.names
-    return {**meta, "names": names.texts(0, names.n_first)}, n_bytes + names.first_bytes
+        block = _members(meta)
+    return block
+
+
+def _members(meta: dict[str, Any]) -> Block:
+    return Block.of(f",{json_text(meta)[1:-1]}".encode())
 
 
 def _cost(name: str, segment: Segment) -> int:
     """Bytes that a table takes: its columns, and what the header and the list of sections say of it."""
-    return len(segment.data) + len(name) + 60 + sum(len(column) + 40 for column in segment.columns) // 2
+    return len(segment.block.data) + len(name) + 60 + sum(len(column) + 40 for column in segment.columns) // 2

@@ -53,13 +53,14 @@ def kept_view(facts: Totals, bounds: Span) -> Span:
 def _span_of(facts: Totals, n_steps: int) -> Span | None:
     """When at most so many typical steps of the first host begin and end."""
     # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.
-    of_one = facts.steps.frame["host"].to_numpy() == facts.steps.frame["host"].iloc[:1].to_numpy()
-    steps = facts.steps.frame[of_one]
-    few = typical_steps(facts.is_averaged[of_one], steps["session"].to_numpy(), n_steps)
+    columns = (facts.steps.frame[name].to_numpy() for name in ("host", "session", "start_ps", "duration_ps"))
+    host, session, start_ps, duration_ps = columns
+    of_one = np.flatnonzero(host == host[:1])
+    few = typical_steps(facts.is_averaged[of_one], session[of_one], n_steps)
     if few is None:
         return None
-    first, last = steps.iloc[few[0]], steps.iloc[few[1]]
-    return float(first["start_ps"]), float(last["start_ps"] + last["duration_ps"])
+    first, last = of_one[list(few)].tolist()
+    return float(start_ps[first]), float(start_ps[last] + duration_ps[last])
 
 
 def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:

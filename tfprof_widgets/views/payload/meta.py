@@ -142,7 +142,7 @@ def _input(results: AnyResults) -> dict[str, Any]:
     return {
         "verdict": pipeline.verdict,
         "categories": records(pipeline.categories),
-        "ops": [list(pair) for pair in pipeline.ops[["op", "category"]].itertuples(index=False, name=None)],
+        "ops": [list(pair) for pair in zip(*(pipeline.ops[name].tolist() for name in ("op", "category")), strict=True)],
     }
 
 

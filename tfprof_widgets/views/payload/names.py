@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import repeat
@@ -14,7 +12,7 @@ import numpy.typing as npt
 
 from ...analysis.ops.op_families import FAMILIES, families
 from ...trace.trace import Int32, Int64, Trace
-from .wire import Table, pack
+from .wire import Block, Table, json_text, pack
 
 MAX_CHARACTERS = 1000
 """Of one string; nobody reads more, and one of 100 MB would keep everything else waiting."""
@@ -125,21 +123,23 @@ class Names:
         return self._first[0]
 
     @property
-    def first_bytes(self) -> int:
-        """About how many bytes those take there."""
+    def member(self) -> Block:
+        """Those as a member of the meta object."""
         return self._first[1]
 
     @cached_property
-    def _first(self) -> tuple[int, int]:
-        compressor = zlib.compressobj(1)
-        n_bytes = 0
-        for begin in range(0, self.n_rows, _CHUNK):
-            text = json.dumps(self.texts(begin, begin + _CHUNK), separators=(",", ":"))
-            more = len(compressor.compress(text.encode())) + len(compressor.flush(zlib.Z_SYNC_FLUSH))
-            if n_bytes + more > _FIRST_BYTES:
-                return begin, n_bytes
-            n_bytes += more
-        return self.n_rows, n_bytes
+    def _first(self) -> tuple[int, Block]:
+        blocks = [Block.of(b',"names":[')]
+        n_names, n_bytes = 0, 0
+        while n_names < self.n_rows:
+            texts = self.texts(n_names, n_names + _CHUNK)
+            more = Block.of(f"{',' if n_names else ''}{json_text(texts)[1:-1]}".encode())
+            n_bytes += len(more.data)
+            if n_bytes > _FIRST_BYTES:
+                break
+            blocks.append(more)
+            n_names += len(texts)
+        return n_names, Block.joined([*blocks, Block.of(b"]")])
 
     @cached_property
     def _edges(self) -> list[int]:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analysis.base.hosts import hosts_of
+from ...analysis.base.matching import unique_codes
 from ...analysis.hosts.workers import Workers
 from ...analysis.ops.kernels import Kernels
 from ...analysis.results import AnyResults, Results
@@ -26,14 +27,14 @@ def host_rows(trace: Trace) -> dict[str, int]:
 def step_table(results: AnyResults, rows: Rows) -> Table:
     """One row per step; its categories in ms; its host as the meta object counts them."""
     frame = results.steps.frame
-    host = frame["host"].iloc[rows].map(host_rows(results.trace)).fillna(-1)
+    hosts = host_rows(results.trace)
     return Table(
         {
             **columns_of(frame, rows, f8="start_ps duration_ps", u1="is_complete", i4="session"),
             **columns_of(results.overview, rows, u1="is_averaged"),
             **columns_of(frame, rows, f8=_CATEGORIES_MS),
-            "source": ((frame["source"].iloc[rows] == "inferred").to_numpy(), "u1"),
-            "host": (host.to_numpy(np.int64), "i4"),
+            "source": (frame["source"].to_numpy()[rows] == "inferred", "u1"),
+            "host": (np.array([hosts.get(host, -1) for host in frame["host"].to_numpy()[rows]], np.int64), "i4"),
         }
     )
 
@@ -60,7 +61,10 @@ def iterator_call_table(results: Results, rows: Rows) -> Table:
     that one waited for it, for `wait_ps` of its own work; `is_startup` calls belong to the first execution of an epoch.
     """
     calls, iterators = results.tf_data.calls, results.input_pipeline.iterators
-    node = np.asarray(iterators.groupby("pipeline").cumcount(), np.int64)
+    pipeline = iterators["pipeline"].to_numpy(np.int64)
+    order = np.argsort(pipeline, kind="stable")
+    node = np.empty(len(order), np.int64)
+    node[order] = np.arange(len(order)) - np.searchsorted(pipeline[order], pipeline[order])
     return Table(
         {
             **columns_of(calls, rows, i4="pipeline root:root_call", f8="start_ps duration_ps self_ps wait_ps"),
@@ -85,7 +89,7 @@ def kernel_run_table(trace: Trace, kernels: Kernels, rows: Rows) -> Table:
 def memory_table(results: Results, names: Names, rows: Rows) -> Table:
     """Every allocation and deallocation, with the state of its allocator after it."""
     snapshots = results.memory.snapshots
-    dtypes, place = np.unique(snapshots.dtype[rows], return_inverse=True)
+    dtypes, place = unique_codes(snapshots.dtype[rows])
     dtype_names = names.numbers(names.ids(dtype_name(code) for code in dtypes.tolist()))
     texts: dict[str, npt.NDArray[np.integer]] = {
         key: names.numbers(getattr(snapshots, key)[rows]) for key in ("op", "region", "shape")

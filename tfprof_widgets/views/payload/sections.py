@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 from ...trace.trace import Int64
-from .wire import Rows, Segment, Table, pack
+from .wire import Block, Rows, Segment, Table, json_text, pack
 
 PART_BYTES = 4 * 2**20
 """The most that one message carries: beyond, a browser holds several times as much while it decodes."""
@@ -92,15 +90,19 @@ class TableSection:
 
     def fits(self, n_bytes: float) -> bool:
         """Whether all rows take at most so many bytes."""
-        return self.may_fit(n_bytes) and len(self.whole.data) <= n_bytes
+        return self.may_fit(n_bytes) and len(self.whole.block.data) <= n_bytes
 
     def may_fit(self, n_bytes: float) -> bool:
         """Whether it is worth while to find out; of a long table some rows tell."""
         if "whole" in self.__dict__ or self.n_rows <= 4 * _PROBE_ROWS:
             return True
+        return self._probed * self.n_rows <= _PROBE_SLACK * n_bytes
+
+    @cached_property
+    def _probed(self) -> float:
+        """How many bytes a row takes, compressed, as some tell."""
         middle = self.n_rows // 2
-        probed = len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).data) / _PROBE_ROWS
-        return probed * self.n_rows <= _PROBE_SLACK * n_bytes
+        return len(Segment(self.build(slice(middle, middle + _PROBE_ROWS))).block.data) / _PROBE_ROWS
 
     def part(self, index: int) -> bytes:
         """One part, a pack."""
@@ -135,17 +137,17 @@ class ListSection:
         return rows
 
     @cached_property
-    def n_bytes(self) -> int:
-        """Of all rows, compressed."""
-        return json_bytes(self.whole)
+    def member(self) -> Block:
+        """All rows as a member of the meta object."""
+        return Block.of(f',"{self.name}":{json_text(self.whole)}'.encode())
 
     def fits(self, n_bytes: float) -> bool:
         """Whether all rows travel at once and take at most so many bytes."""
-        return self.n_parts == 1 and self.n_bytes <= n_bytes
+        return self.n_parts == 1 and len(self.member.data) <= n_bytes
 
     def may_fit(self, n_bytes: float) -> bool:
         """Whether it is worth while to find out whether all parts take at most so many bytes."""
-        return self.n_parts > 1 or self.n_bytes <= n_bytes
+        return self.n_parts > 1 or len(self.member.data) <= n_bytes
 
     def part(self, index: int) -> bytes:
         """One part, a pack; kept, because rows of a list take long to make and little when they are packed."""
@@ -177,8 +179,3 @@ class LateTable(TableSection):
 
 
 LATE = (LateSection, LateList, LateTable)
-
-
-def json_bytes(rows: object) -> int:
-    """How many bytes a value takes as JSON, compressed."""
-    return len(zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -88,13 +88,15 @@ class Segment:
         self.n = table.n
         self.columns: dict[str, dict[str, Any]] = {}
         """By column its dtype, where it begins in the table, and how it is coded, if it is."""
-        stream = _Stream()
+        blocks: list[memoryview | bytes] = []
+        offset = 0
         for name, dtype, code, data in TableCoder(table.columns).coded():
-            told = {"dtype": dtype, "offset": stream.n_raw_bytes}
+            told = {"dtype": dtype, "offset": offset}
             self.columns[name] = told if code is None else {**told, "code": code}
-            stream.add(np.ascontiguousarray(data).view(np.uint8).data)
+            blocks += [np.ascontiguousarray(data).view(np.uint8).data, bytes(-data.nbytes % 8)]
+            offset += data.nbytes + len(blocks[-1])
         self.columns = {name: self.columns[name] for name in table.columns}
-        self.data, self.adler, self.n_raw_bytes = stream.finish()
+        self.block = Block.of(b"".join(blocks))
 
     @property
     def row_bytes(self) -> int:
@@ -107,55 +109,62 @@ class Segment:
         return {"n": self.n, "columns": moved}
 
 
-class _Stream:
-    """Blocks of 8 bytes -> whole blocks of deflate that refer to nothing before them, with what a checksum needs."""
+class Block(NamedTuple):
+    """Some bytes of a pack, deflated on their own: they refer to nothing before them."""
 
-    def __init__(self) -> None:
-        self._compressor = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
-        self._parts: list[bytes] = []
-        self._adler = 1
-        self.n_raw_bytes = 0
+    data: bytes
+    """Whole blocks of deflate."""
+    adler: int
+    """The checksum of the bytes."""
+    n_raw_bytes: int
 
-    def add(self, block: bytes | memoryview) -> None:
-        """Compress a block, padded with zeros to a multiple of 8."""
-        for piece in (block, bytes(-len(block) % 8)):
-            self._parts.append(self._compressor.compress(piece))
-            self._adler = zlib.adler32(piece, self._adler)
-            self.n_raw_bytes += len(piece)
+    @classmethod
+    def of(cls, raw: bytes) -> Block:
+        """Deflate bytes."""
+        compressor = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
+        return cls(compressor.compress(raw) + compressor.flush(zlib.Z_FULL_FLUSH), zlib.adler32(raw), len(raw))
 
-    def finish(self) -> tuple[bytes, int, int]:
-        """The compressed bytes, the checksum and the length of what went in."""
-        return b"".join([*self._parts, self._compressor.flush(zlib.Z_FULL_FLUSH)]), self._adler, self.n_raw_bytes
+    @classmethod
+    def joined(cls, blocks: Sequence[Block]) -> Block:
+        """The bytes of some blocks, one after the other; Source of the checksum: RFC 1950, section 9."""
+        low, high, n = 1, 0, 0
+        for block in blocks:
+            high += (block.adler >> 16) + block.n_raw_bytes * (low - 1)
+            low += (block.adler & 0xFFFF) - 1
+            n += block.n_raw_bytes
+        return cls(b"".join(block.data for block in blocks), high % _ADLER_BASE << 16 | low % _ADLER_BASE, n)
 
 
-def pack(meta: Mapping[str, Any], tables: Mapping[str, Table | Segment]) -> bytes:
-    """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/model/wire/wire.ts`."""
+def json_text(value: object) -> str:
+    """A value as JSON without spaces."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def pack(meta: Mapping[str, Any], tables: Mapping[str, Table | Segment], members: Sequence[Block] = ()) -> bytes:
+    """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/model/wire/wire.ts`.
+
+    Args:
+        meta: the meta object.
+        tables: by name.
+        members: more of the meta object, of which something must be in `meta`: `,"name":value` each.
+    """
     segments = {name: table if isinstance(table, Segment) else Segment(table) for name, table in tables.items()}
     head: dict[str, Any] = {}
     offset = 0
     for name, segment in segments.items():
         head[name] = segment.header(offset)
-        offset += segment.n_raw_bytes
-    text = json.dumps({"meta": meta, "tables": head}, allow_nan=False, separators=(",", ":")).encode()
-    text += b" " * (-(4 + len(text)) % 8)
-    stream = _Stream()
-    stream.add(len(text).to_bytes(4, "little") + text)
-    data, adler, _ = stream.finish()
-    for segment in segments.values():
-        adler = _joined_adler(adler, segment.adler, segment.n_raw_bytes)
-    return b"".join([_ZLIB_HEADER, data, *(s.data for s in segments.values()), _LAST_BLOCK, adler.to_bytes(4, "big")])
+        offset += segment.block.n_raw_bytes
+    begin, end = f'{{"tables":{json_text(head)},"meta":{json_text(meta)[:-1]}'.encode(), b"}}"
+    n = len(begin) + sum(block.n_raw_bytes for block in members) + len(end)
+    padding = -(4 + n) % 8
+    first = Block.of((n + padding).to_bytes(4, "little") + begin)
+    whole = Block.joined([first, *members, Block.of(end + b" " * padding), *(one.block for one in segments.values())])
+    return b"".join([_ZLIB_HEADER, whole.data, _LAST_BLOCK, whole.adler.to_bytes(4, "big")])
 
 
 def packed_tightly(data: bytes) -> bytes:
     """The same pack in fewer bytes, for what is written to a disk: it takes about as long again as making the pack."""
     return zlib.compress(zlib.decompress(data), _KEPT_LEVEL)
-
-
-def _joined_adler(first: int, second: int, n_second_bytes: int) -> int:
-    """The Adler-32 of two blocks in a row from those of each; Source: RFC 1950, section 9."""
-    low = (first & 0xFFFF) + (second & 0xFFFF) - 1
-    high = (first >> 16) + (second >> 16) + n_second_bytes * ((first & 0xFFFF) - 1)
-    return high % _ADLER_BASE << 16 | low % _ADLER_BASE
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, npt.NDArray[Any]]]]:

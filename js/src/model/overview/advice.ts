@@ -7,11 +7,11 @@ import { formatShare } from "./overview";
 
 const MOST_CHARACTERS = 240;
 
-/** "wins at most" and "33 % of a step", or "about" of an estimate; nothing to read down where it is not about time. */
-export function gainWords({ gain_ratio, evidence }: AdviceMeta): readonly [string, string] {
-  if (gain_ratio <= 0) return ["not about", "the step time"];
-  const bound = evidence.some(([name]) => name === "estimate") ? "about" : "at most";
-  return [`wins ${bound}`, `${formatShare(gain_ratio)} % of a step`];
+/** "saves up to", "33 %", "81 ms a step", or "about" of an estimate; the time only where that of a step is known. */
+export function gainWords({ gain_ratio, evidence }: AdviceMeta, stepMs: number | undefined): readonly string[] {
+  if (gain_ratio <= 0) return ["no speed-up", "", ""];
+  const bound = evidence.some(([name]) => name === "estimate") ? "about" : "up to";
+  return [`saves ${bound}`, `${formatShare(gain_ratio)} %`, stepMs ? `${formatMs(gain_ratio * stepMs)} a step` : ""];
 }
 
 export interface EvidenceFact {

@@ -3,7 +3,7 @@
 import { hostMeta } from "../../model/hosts/host_meta";
 import { HostTables } from "../../model/hosts/host_tables";
 import { hostCuts, hostsOf } from "../../model/hosts/hosts";
-import { formatCount } from "../../model/text/format";
+import { formatCount, plural } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Table } from "../../model/wire/wire";
@@ -50,7 +50,7 @@ function rowsOf(meta: TraceMeta, name: "kernels" | "hlo_ops"): number {
   return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
 }
 
-/** One line a notice; what comes before the first colon is the headline. */
+/** One line: a single notice, or how many there are and their headlines, which opens. A headline is what comes before a colon. */
 function notices(view: TraceView): HTMLElement[] {
   const { meta } = view.data;
   const given = view.options.notices ?? meta.notices;
@@ -58,11 +58,14 @@ function notices(view: TraceView): HTMLElement[] {
   // The overview tells of a failed allocation, and more of it.
   const failed = meta.memory_failure?.sentence;
   const shown = failed ? texts.filter((text) => !text.startsWith(failed)) : texts;
-  return shown.map((text) => {
+  const pieces = shown.map((text) => {
     const colon = text.indexOf(": ");
-    const parts = colon > 0 && colon < 80 ? [h("b", text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
-    return h("div.note", { role: "status" }, ...parts);
+    return colon > 0 && colon < 80 ? [h("b", text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
   });
+  if (pieces.length < 2) return pieces.map((parts) => h("div.note", { role: "status" }, ...parts));
+  const headlines = pieces.map(([first]) => (typeof first === "string" ? first : first.textContent?.slice(0, -1)));
+  const line = h("summary", h("b", `${plural(shown.length, "limit")} of this capture: `), headlines.join(" · "));
+  return [h("details.note", { role: "status" }, line, ...pieces.map((parts) => h("p", ...parts)))];
 }
 
 class Tabs {
@@ -137,7 +140,7 @@ interface About {
 /** What the tabs are about, and the way back to the whole capture and to all hosts. */
 class Chip {
   #about: About | null = null;
-  readonly element = h("span.tfp-chip", h("span.q", "about"));
+  readonly element = h("span.tfp-chip", h("span.q", "showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;

@@ -182,7 +182,7 @@ function unfreedColumns(unit: Unit): GridColumn<UnfreedRow>[] {
     ALLOCATED_BY,
     byteBars("held", "Not freed", "Bytes not given back until the capture ends", (row) => row.heldBytes, unit),
     bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
-    bytesColumn("rate", "A step", "Of both, per step", (row) => row.bytesPerStep, unit),
+    bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
     timesColumn("steps", "In steps", steps, (row) => row.nSteps),
     timesColumn("allocations", "Allocations", "How many", (row) => row.nAllocations),
   ];

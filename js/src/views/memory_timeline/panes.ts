@@ -31,7 +31,7 @@ const CHOICES = [
   { value: "held", text: "Held" },
   { value: "steps", text: "By step" },
   { value: "lifetimes", text: "Lifetimes" },
-  { value: "unfreed", text: "Not freed" },
+  { value: "unfreed", text: "Possible leaks" },
 ] as const;
 export type Pane = (typeof CHOICES)[number]["value"];
 
@@ -167,7 +167,12 @@ export class Panes {
       const rows = unfreedByOp(events, inRange).map((row) => unfreedRow(row, this.view.data.meta.names));
       unit = unitOf(rows.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
       const name = `Made in a step, held ${AFTER_STEPS} steps later, by: ${plural(rows.length, "op")}`;
-      ledger.show(rows, { name, held: `Not freed, ${unit[1]}`, late: `Late, ${unit[1]}`, rate: `A step, ${unit[1]}` });
+      ledger.show(rows, {
+        name,
+        held: `Not freed, ${unit[1]}`,
+        late: `Freed late, ${unit[1]}`,
+        rate: `Growth a step, ${unit[1]}`,
+      });
     };
     return { ledger, fill };
   }

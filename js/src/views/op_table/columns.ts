@@ -49,7 +49,7 @@ export function opColumns(
       percent,
     ),
     numberColumn(
-      { id: "cumulative", title: "Up to here, %", tip: upTo, width: 90 },
+      { id: "cumulative", title: "Cumulative, %", tip: upTo, width: 90 },
       (row) => row.cumulativeRatio,
       percent,
     ),
@@ -92,7 +92,7 @@ function rateColumns({ gflops, gibps, tensorCore }: OpRates): GridColumn<RankedO
   return [
     ...column({ id: "gflops", title: "GFLOP/s", tip: `Operations ${over}`, width: 68 }, gflops),
     ...column({ id: "gibps", title: "GiB/s", tip: `Bytes read and written ${over}`, width: 58 }, gibps),
-    ...column({ id: "tensor", title: "Tensor, %", tip: used, width: 72 }, tensorCore, percent),
+    ...column({ id: "tensor", title: "Tensor Core, %", tip: used, width: 104 }, tensorCore, percent),
   ];
 }
 

@@ -16,9 +16,12 @@ const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "type", text: "by type" },
 ];
 
+/** Of more ops each is a small part: what kind of work there is says more at first. */
+const MANY_OPS = 200;
+
 class OpTable {
   #where: Where = "both";
-  #byType = false;
+  #byType: boolean;
   #withIdle = false;
   #hasShares = true;
   #totals: OpTotals | null = null;
@@ -31,6 +34,7 @@ class OpTable {
   constructor(readonly view: TraceView) {
     const { signal, data } = view;
     const { meta } = data;
+    this.#byType = meta.op_name.length > MANY_OPS;
     meta.op_name.forEach((name, op) => {
       const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
       const ops = this.#opsOfType.get(key);
@@ -97,7 +101,7 @@ class OpTable {
     const where = whereSwitch(this.view.data.meta.op_device, setWhere, signal);
     return [
       ...(where ? [where] : []),
-      segmented("Rows", ROWS, "op", setRows, signal),
+      segmented("Rows", ROWS, this.#byType ? "type" : "op", setRows, signal),
       h("span.seg", toggle("Idle", false, setIdle, signal, { title })),
       h("span.seg", toggle("Shares", true, setShares, signal, { title: sharesTitle })),
     ];

@@ -74,13 +74,13 @@ export class AdviceCards {
 
   #card(one: AdviceMeta, index: number, id: string): HTMLElement {
     const { signal } = this.view;
-    const [head, gain] = gainWords(one);
+    const [head, gain, time] = gainWords(one, this.view.data.meta.overview.step_time?.avg);
     const bars = Array.from({ length: 3 }, (_, i) => h("i", { class: i < BARS[one.severity] ? "on" : "off" }));
     const facts = h(
       "div.gain",
       { id: `${id}-gain` },
-      h("span", `${head} `),
-      h("b", gain),
+      h("span", `${head} `, h("b", gain)),
+      h("span", time),
       h("span.sev", h("span.bars", { "aria-hidden": "true" }, ...bars), ` ${one.severity}`),
     );
     const where = VIEW_TITLES[one.view];

@@ -20,7 +20,7 @@ export function foldName(state: TimelineState, track: FoldTrack): string {
 
 export function foldInfo(state: TimelineState, track: FoldTrack): string {
   const { lines } = state.meta;
-  return `together busy for ${formatTime(track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0))}`;
+  return `busy ${formatTime(track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0))} in total`;
 }
 
 /** "/host:CPU · 3 of 16 threads did work in this window", or how busy a device was and how long it waited. */

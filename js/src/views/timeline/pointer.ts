@@ -20,7 +20,7 @@ export interface PointerPlaces {
   readonly area: HTMLElement;
   readonly canvas: HTMLCanvasElement;
   readonly scroller: HTMLElement;
-  /** Whether the wheel may zoom without a modifier key. */
+  /** Whether the wheel is the timeline's, not the page's. */
   readonly isArmed: () => boolean;
   /** Called for each press, before anything else. */
   readonly arm: () => void;
@@ -217,13 +217,21 @@ function onWheel(
   const dx = event.deltaX * scale;
   const dy = event.deltaY * scale;
   const isZoom = event.ctrlKey || event.metaKey;
-  // Over the labels the wheel scrolls the tracks, and without a click or a modifier it scrolls the page.
-  if (!isZoom && !event.shiftKey && (!places.isArmed() || x < painter.labelWidth)) return;
+  // Until a click the wheel scrolls the page.
+  if (!isZoom && !event.shiftKey && !places.isArmed()) return;
+  const isPan = !isZoom && (event.shiftKey || Math.abs(dx) > Math.abs(dy));
+  const { scroller } = places;
+  // Over the tracks the browser scrolls them, as smoothly as it can.
+  if (!isZoom && !isPan && scroller.contains(event.target as Node)) return;
   event.preventDefault();
   const window = state.view.t1 - state.view.t0;
-  if (!isZoom && (event.shiftKey || Math.abs(dx) > Math.abs(dy))) {
+  if (isPan) {
     const delta = ((dx || dy) / painter.plotWidth) * window;
     state.setView(panBy(state.view, delta, state.reach));
+    return;
+  }
+  if (!isZoom) {
+    scroller.scrollTop += dy;
     return;
   }
   // A pinch on a touchpad comes as a wheel with Ctrl in small portions.

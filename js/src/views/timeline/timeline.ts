@@ -8,6 +8,7 @@ import { h, on } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
+import { heightGrip } from "./height_grip";
 import { eventUnder, pieceUnder } from "./hit";
 import { listenToKeys } from "./keys";
 import { exposeToTests, type TimelineElement } from "./locate";
@@ -21,10 +22,8 @@ import { Help } from "./toolbar";
 import { Tooltip } from "./tooltip";
 import { Workbench } from "./workbench";
 
-/** With the toolbar and the strip of colours. */
-const HEIGHT_PX = 380;
-const BAR_PX = 28;
-const FOOT_PX = 20;
+/** Of the tracks and what is above them, until the reader drags the edge. */
+const TRACKS_PX = 332;
 const NARROW_PX = 1100;
 const LABEL_PX = { wide: 164, narrow: 128 };
 
@@ -42,7 +41,6 @@ class Timeline {
   readonly #bench: Workbench;
   readonly #panes: Panes;
   readonly #section = h("section.tl", { tabindex: 0, "aria-label": "Timeline", "data-lm-suppress-shortcuts": "true" });
-  readonly #height: number;
   /** Where the pointer is in the canvas, null when it is elsewhere. */
   #pointer: { x: number; y: number } | null = null;
   /** What of the picture was last looked at under a resting pointer. */
@@ -53,8 +51,7 @@ class Timeline {
 
   constructor(view: TraceView) {
     this.#view = view;
-    const { signal, root, options } = view;
-    this.#height = Math.max(240, Number(options.height_px ?? HEIGHT_PX)) - BAR_PX - FOOT_PX;
+    const { signal, root } = view;
     const repaint = inFrame(() => this.#paint(), signal);
     this.#state = new TimelineState(view, repaint);
     this.#painter = new Painter(this.#canvas, root, this.#state);
@@ -74,10 +71,9 @@ class Timeline {
     this.#area.append(this.#painter.arrows.canvas, this.#panes.place);
     this.#details = new Details(pane, live, this.#state, signal);
     const grid = h("div.tlg", this.#area, pane);
-    this.#section.prepend(this.#bench.bar.element, grid, this.#bench.legend.element, live, this.#help.element);
+    const grip = heightGrip(TRACKS_PX, (px) => this.#section.style.setProperty("--h-tracks", `${px}px`), signal);
+    this.#section.prepend(this.#bench.bar.element, grid, grip, this.#bench.legend.element, live, this.#help.element);
     root.append(this.#section);
-    this.#area.style.height = `${this.#height}px`;
-    pane.style.height = `${this.#height}px`;
     this.#listen();
     exposeToTests(root as TimelineElement, this.#canvas, this.#state, this.#painter);
     shareWindow(root, this.#state, signal);
@@ -88,7 +84,7 @@ class Timeline {
     const { signal, link, data } = this.#view;
     const state = this.#state;
     this.#listenToInput();
-    watchSize(this.#area, (width) => this.#resize(width), signal);
+    watchSize(this.#area, (width, height) => this.#resize(width, height), signal);
     this.#view.onTheme(() => {
       this.#painter.forgetColors();
       this.#panes.forgetColors();
@@ -141,10 +137,10 @@ class Timeline {
     );
   }
 
-  #resize(width: number) {
+  #resize(width: number, height: number) {
     this.#painter.labelWidth = this.#section.clientWidth < NARROW_PX ? LABEL_PX.narrow : LABEL_PX.wide;
     this.#section.style.setProperty("--w-label", `${this.#painter.labelWidth}px`);
-    this.#painter.resize(width, this.#height);
+    this.#painter.resize(width, height);
     this.#scroller.style.top = `${TRACKS_TOP_PX}px`;
     this.#state.invalidate();
   }

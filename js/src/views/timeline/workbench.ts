@@ -4,7 +4,7 @@ import { TRACKS_TOP_PX } from "../../draw/frame";
 import { ViewHistory } from "../../model/time/history";
 import type { Span } from "../../model/time/viewport";
 import { lineTrackOf } from "../../model/tracks/tracks";
-import { button, h, on } from "../../ui/dom";
+import { button, h } from "../../ui/dom";
 import { Cursor } from "./cursor";
 import { Flags } from "./flags";
 import { listenToLabelDrags } from "./label_drag";
@@ -65,10 +65,6 @@ export class Workbench {
     this.#pinned.style.top = `${TRACKS_TOP_PX}px`;
     this.tracksPanel.none.style.top = `${TRACKS_TOP_PX}px`;
     listenToLabelDrags([this.#column, this.#pinned, this.#dock], area, state, painter, signal);
-    const wheel = (event: WheelEvent) => {
-      scroller.scrollTop += event.deltaY;
-    };
-    on(this.#pinned, signal, { wheel }, { passive: true });
     state.onCursor = () => this.#labels.tellCounters();
     signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
   }

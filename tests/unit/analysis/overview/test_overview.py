@@ -60,7 +60,7 @@ def test_a_first_step_that_is_an_outlier_is_left_out_and_named() -> None:
     overview = overview_of(host(*steps_of(100, 10, 10, 10)))
     assert overview.is_averaged.tolist() == [False, True, True, True]
     assert overview.step_time_max_ms == 0.010
-    assert overview.left_out == "Left out of averages: step 0 (0.100 ms, is an outlier)."
+    assert overview.left_out == "Excluded from averages: step 0 (0.100 ms, much longer than the others)."
 
 
 def failed(*lengths_us: float) -> Overview:
@@ -84,14 +84,14 @@ def test_a_slow_step_in_the_middle_is_not_left_out() -> None:
 def test_a_first_step_that_compiles_is_left_out_and_named() -> None:
     events = steps_of(12, 10, 10)
     events.insert(2, event("tf.function-graph_building", 7, 3))
-    assert overview_of(host(*events)).left_out == "Left out of averages: step 0 (0.012 ms, compiles)."
+    assert overview_of(host(*events)).left_out == "Excluded from averages: step 0 (0.012 ms, compiles)."
 
 
 def test_averages_are_about_one_kind_of_step() -> None:
     events = steps_of(10, 10, 10) + [event("test", 100 + 10 * i, 5, _r=1, step_num=i) for i in range(2)]
     overview = overview_of(host(*events))
     assert (overview.n_steps, overview.n_steps_averaged) == (5, 3)
-    assert overview.left_out == "Left out of averages: 2 test steps."
+    assert overview.left_out == "Excluded from averages: 2 test steps."
 
 
 def test_ops_outside_of_the_averaged_steps_are_not_on_top() -> None:
