@@ -218,7 +218,7 @@ class Trace:
     @cached_property
     def string_ids(self) -> dict[str, int]:
         """From a string to its index in `strings`."""
-        return {text: i for i, text in enumerate(self.strings)}
+        return dict(zip(self.strings, range(len(self.strings)), strict=True))
 
     @cached_property
     def used_names(self) -> Int64:

@@ -191,7 +191,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     if not steps.device_computes or run.starves or any(_FUSED_ATTENTION.search(name) for name in set(kernels["name"])):
         return
     scopes = results.op_scopes
-    chosen = np.array([_is_attention(scope) for scope in scopes.scope], np.bool_) & ~scopes.is_optimizer
+    chosen = np.array([*map(_is_attention, scopes.scopes)], np.bool_)[scopes.scope_id] & ~scopes.is_optimizer
     types = np.array(results.op_shares.type, np.object_)
     if not (chosen & (types == "Softmax")).any():
         return

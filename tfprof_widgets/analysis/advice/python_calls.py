@@ -8,7 +8,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Float64, Int32, Int64, Trace
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name
+from ..base.event_names import by_ends
 from ..base.matching import sum_by
 from ..base.units import PS_PER_MS
 from ..facts.facts import Facts
@@ -61,7 +61,7 @@ def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> Ea
     An op that a call enqueued on a device takes as long as its kernels do, and the call takes Python's time.
     """
     trace, occurrences = facts.trace, facts.occurrences
-    is_call = by_name(trace, lambda names: [_is_op(name) for name in names], np.bool_)[trace.name_id]
+    is_call = by_ends(trace, lambda names, _: [_is_op(name) for name in names], np.bool_)[trace.name_id]
     rows = np.flatnonzero(is_call & (entry >= 0))
     if not len(rows):
         return EagerWork(0.0, 0.0, 0.0)
@@ -133,7 +133,7 @@ class Saves:
 def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
     """Find them; `entry` is for each event its step among `steps`, -1 for none."""
     n = len(steps)
-    kind = by_name(trace, lambda names: [_kind(name) for name in names], np.int8)[trace.name_id]
+    kind = by_ends(trace, lambda names, _: [_kind(name) for name in names], np.int8)[trace.name_id]
     written = np.bincount(entry[(kind == 1) & (entry >= 0)], minlength=n) > 0
     reads = np.bincount(entry[(kind == 2) & (entry >= 0)], minlength=n)
     is_read = reads >= (np.median(reads) if n else 0) + MIN_READS

@@ -14,7 +14,7 @@ import numpy as np
 from ...trace.nesting import nest
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int32, Int64, StatKind, Trace
-from .event_names import by_op_name, once
+from .event_names import by_ends, once
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
 from .matching import distinct, same_key
 from .op_names import OpCategory, OpNames
@@ -213,7 +213,7 @@ def _recognised(trace: Trace) -> Bool:
         listed = np.array([name in KNOWN_HOST_EVENTS for name in names], np.bool_)
         return np.logical_or(listed, np.isin(parsed.category, (OpCategory.TENSORFLOW, OpCategory.TFDATA)))
 
-    return by_op_name(trace, known, np.bool_)
+    return by_ends(trace, known, np.bool_)
 
 
 def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, Int64]:

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.trace import Bool, Int64, Trace
+from .matching import dense_codes, first_of
 from .op_names import OpCategory, OpNames, parse_op_names
 
-_NUMBERS = re.compile(r"(?:_[0-9]+)+\Z")
+_DIGITS = "0123456789"
+_NUMBERS = f"_{_DIGITS}"
 _Values = Sequence[Any] | npt.NDArray[Any]
 _Result = TypeVar("_Result")
 
@@ -76,11 +78,12 @@ def _stems(trace: Trace) -> tuple[list[str], Int64]:
 
 def _stem(name: str) -> str:
     """The name up to its last numbers, with the underscore, by which patterns know the end of a word."""
-    if not name[-1:].isdigit():
+    if name[-1:] not in _DIGITS:
         return name
-    word = name.rstrip("_0123456789")
-    numbers = _NUMBERS.search(name, len(word))
-    return name[: numbers.start() + 1] if word and numbers else name
+    end = len(name.rstrip(_NUMBERS))
+    doubled = name.rfind("__", end)
+    begin = name.find("_", end) if doubled < 0 else doubled + 1
+    return name[: begin + 1] if end and begin >= 0 else name
 
 
 def by_op_name(
@@ -95,7 +98,8 @@ def by_op_name(
 
 def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
     """As `by_op_name` of a function that looks at the category, at what is in front of the first slash and behind the last
-    colon of a name, and there at no number at the end: `lstm/step_12/mul_3:Mul` and `lstm/step_7/mul_1:Mul` are one.
+    colon of a name, and there at no number at the end: `lstm/step_12/mul_3:Mul` and `lstm/step_7/mul_1:Mul` are one. Of a
+    name without a slash the number in front of the colon means nothing to it, either: `AddN_1:AddN` and `AddN_2:AddN`.
 
     A network unrolled over time has as many names as it runs ops, but few such ends.
     """
@@ -112,17 +116,18 @@ def _ends(trace: Trace) -> tuple[Int64, Int64]:
     stems, of_string = _stems(trace)
     numbers: dict[str, int] = {}
     end = np.array([numbers.setdefault(_end(stem), len(numbers)) for stem in stems], np.int64)
-    key = end[of_string[trace.used_names]] * len(OpCategory) + parsed_names(trace).category
-    _, first, of_used = np.unique(key, return_index=True, return_inverse=True)
-    number = np.full(max(len(trace.strings), 1), len(first), np.int64)
+    of_used, n = dense_codes(end[of_string[trace.used_names]], parsed_names(trace).category)
+    number = np.full(max(len(trace.strings), 1), n, np.int64)
     number[trace.used_names] = of_used
-    return first, number
+    return first_of(of_used, n), number
 
 
 def _end(stem: str) -> str:
-    """A name without what is between its first slash and its last colon."""
+    """A name without what is between its first slash and its last colon, or without the number in front of that."""
     slash, colon = stem.find("/") + 1, stem.rfind(":")
-    return stem[:slash] + stem[colon:] if 0 < slash <= colon else stem
+    if 0 < slash <= colon:
+        return stem[:slash] + stem[colon:]
+    return _stem(stem[:colon]) + stem[colon:] if colon > 0 and not slash else stem
 
 
 @once
@@ -156,7 +161,7 @@ def _table(trace: Trace, used: Int64, values: _Values, dtype: type) -> npt.NDArr
 
 
 def named_like(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
-    """For some events whether their name holds the pattern."""
-    held = by_name(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_, among=rows)
+    """For some events whether their name holds the pattern, to which no number at its end means anything."""
+    held = by_stem(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_, among=rows)
     found: Bool = held[trace.name_id[rows]]
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -145,6 +145,12 @@ def all_matches(wanted: npt.NDArray[np.integer], offered: npt.NDArray[np.integer
     """All pairs of rows of equal value, as rows of `wanted` and of `offered`, which is sorted."""
     low, high = (np.searchsorted(offered, wanted, side=side) for side in ("left", "right"))
     return np.repeat(np.arange(len(wanted)), high - low), ranges(low, high - low)
+
+
+def numbered(values: Iterable[Hashable]) -> Int64:
+    """The number of each value, which is no integer, in the order in which they come first."""
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(value, len(number)) for value in values], np.int64)
 
 
 def first_of(code: Int64, n: int) -> Int64:

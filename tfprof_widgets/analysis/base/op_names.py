@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from sys import intern
 
 import numpy as np
 import numpy.typing as npt
@@ -54,13 +55,13 @@ class OpNames:
 
 _MOST_KNOWN = 2**15
 """So many names stay parsed: several analyses ask for those of one trace, and hosts of one run have the same."""
-_TF_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*")
-_TF_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
 _REMOTE_CALL = "EagerService"
 """`EagerService:Enqueue` is work that another task handed to this one, around all that it leads to."""
-COMPILATION = re.compile(r"\w*Compiler::|XlaCompil|XlaAutotun|cu(dnn|blas|blaslt)_autotun|Compiling ")
+_COMPILERS = r"XlaCompil|XlaAutotun|cu(?:dnn|blas|blaslt)_autotun"
+COMPILATION = re.compile(rf"\w*Compiler::|Compiling |{_COMPILERS}")
 """In front of the names of events in which a compiler works or tries kernels; `Compiling IR:main_kernel_1` is no op."""
+_TF_OP = re.compile(rf"(?!Iterator:|{_REMOTE_CALL}:|{_COMPILERS})([A-Za-z0-9.][A-Za-z0-9_./>-]*):([A-Z_][a-zA-Z0-9_]*)")
 _TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")
 _MEMCPY = {
     "MEMCPYHTOD": (OpCategory.MEMCPY_HTOD, "MemcpyHToD"),
@@ -94,6 +95,8 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
 @lru_cache(_MOST_KNOWN)
 def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
     """Category, op type and op name of one full name."""
+    if op := _TF_OP.fullmatch(full):  # as nearly all are
+        return OpCategory.TENSORFLOW, intern(op[2]), op[1]
     name, colon, op_type = full.partition(":")
     if not colon:
         category, memcpy = _MEMCPY.get(full[:10].upper(), (OpCategory.UNKNOWN, ""))
@@ -104,8 +107,6 @@ def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
         return OpCategory.UNKNOWN, "", full
     if name == "Iterator":
         return OpCategory.TFDATA, "Dataset", full
-    if _TF_TYPE.fullmatch(op_type) and _TF_NAME.fullmatch(name):
-        return OpCategory.TENSORFLOW, op_type, name
     derived = op_type or _TRAILING_NUMBER.sub("", name.rpartition("/")[2])
     if _JAX_TYPE.fullmatch(derived):
         return OpCategory.JAX, derived.partition("[")[0], name

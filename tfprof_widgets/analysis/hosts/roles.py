@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from ...trace.trace import Bool, Float64, Int64, StatKind, Trace
-from ..base.event_names import by_name, by_op_name
+from ..base.event_names import by_ends, by_op_name
 from ..base.hosts import host_of_plane, hosts_of
 from ..base.op_names import OpCategory, OpNames
 from .environment import is_accelerator
@@ -132,7 +132,7 @@ def _tasks(trace: Trace, of_plane: Int64, hosts: tuple[str, ...]) -> list[str]:
     """The task that each host is: its own name, or who its tensors are sent by."""
     tasks = [host if host.startswith("/job:") else "" for host in hosts]
     sends = trace.keyed_stats("key")
-    is_send = by_name(trace, lambda names: [name.endswith(":_Send") for name in names], np.bool_)
+    is_send = by_ends(trace, lambda names, _: [name.endswith(":_Send") for name in names], np.bool_)
     kept = is_send[trace.name_id[sends.event]] & (sends.kind == StatKind.STRING)
     found, first = np.unique(of_plane[trace.plane_id[sends.event[kept]]], return_index=True)
     for host, text in zip(found.tolist(), sends.bits[kept][first].tolist(), strict=True):  # one turn per host

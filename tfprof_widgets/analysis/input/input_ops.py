@@ -55,10 +55,10 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
         The columns of `input_pipeline.ops`, largest self time first. Both ratios are of the self time of all input ops, so those
         of the total time may add up to more than 1.
     """
-    columns = zip(*(ops[name].tolist() for name in ("device", "type", "name")), strict=True)
-    of_op = [input_category(kind, name) if side.lower() == "host" else None for side, kind, name in columns]
-    rows = [row for row, category in enumerate(of_op) if category is not None]
-    names, own_us = ops["name"].tolist(), ops["total_self_time_us"].tolist()
+    sides, kinds, names = (ops[name].tolist() for name in ("device", "type", "name"))
+    asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}
+    rows = [row for row, kind in enumerate(kinds) if kind in asked and sides[row].lower() == "host"]
+    own_us = ops["total_self_time_us"].tolist()
     rows.sort(key=lambda row: (-own_us[row], names[row]))
     self_ms, total_ms = (ops[f"total_{name}time_us"].to_numpy(np.float64)[rows] / US_PER_MS for name in ("self_", ""))
     base = float(self_ms.sum())
@@ -70,7 +70,7 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
             "total_time_ratio": total_ms / base if base else np.zeros(len(rows)),
             "self_time_ms": self_ms,
             "self_time_ratio": self_ms / base if base else np.zeros(len(rows)),
-            "category": np.array([of_op[row] for row in rows], np.object_),
+            "category": np.array([input_category(kinds[row], names[row]) for row in rows], np.object_),
         },
         columns=COLUMNS,
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Trace
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name
+from ..base.event_names import by_ends
 from ..ops.op_occurrences import Occurrences
 
 _DATA_THREAD = re.compile(r"tf_data_(private_threadpool|iterator_resource)")
@@ -36,7 +36,7 @@ def input_work(trace: Trace, occurrences: Occurrences) -> Bool:
 
 def within_data(trace: Trace) -> Bool:
     """For each event whether it lies within an iterator's call or on a thread of tf.data's own."""
-    is_iterator = by_name(trace, lambda names: [name.startswith("Iterator::") for name in names], np.bool_)[
+    is_iterator = by_ends(trace, lambda names, _: [name.startswith("Iterator::") for name in names], np.bool_)[
         trace.name_id
     ]
     found: Bool = _data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)

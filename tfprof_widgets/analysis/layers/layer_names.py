@@ -79,6 +79,8 @@ class KnownLayers:
         only where that layer is a part of the one around it.
         """
         called = path = around = ""
+        if not self.class_of:
+            return "", ""
         for part in scope[:MAX_KNOWN_DEPTH]:
             bare = without_number(part)
             inner = [f"{path}/{name}" if path else name for name in (bare, part)]
@@ -109,25 +111,19 @@ def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = N
     inferred = _Inference(scopes)
     number: dict[_Entry, int] = {}
     of_role = roles if roles is not None else np.zeros(len(scopes), np.uint8)
-    numbers: dict[tuple[str, ...], int] = {}
-    of_scope = np.array([numbers.setdefault(scope, len(numbers)) for scope in scopes.scope], np.int64)
     kind, n_kinds = dense_codes(
-        of_scope, scopes.is_optimizer.astype(np.uint8), scopes.is_input.astype(np.uint8), of_role
+        scopes.scope_id, scopes.is_optimizer.astype(np.uint8), scopes.is_input.astype(np.uint8), of_role
     )
-    entry_of = np.zeros(n_kinds, np.int32)
     first = np.sort(first_of(kind, n_kinds))
-    for row, code in zip(first.tolist(), kind[first].tolist(), strict=True):  # one turn per scope
-        role = ROLES[of_role[row]]
-        found = _entry(
-            scopes.scope[row],
-            known,
-            inferred,
-            is_optimizer=bool(scopes.is_optimizer[row]),
-            is_input=bool(scopes.is_input[row]),
-        )
+    columns = (scopes.scope_id, of_role, scopes.is_optimizer, scopes.is_input)
+    entries = []
+    for scope, of, *flags in zip(*(column[first].tolist() for column in columns), strict=True):  # one turn per scope
+        role, found = ROLES[of], _entry(scopes.scopes[scope], known, inferred, *flags)
         if role and found[2] == "other":
             found = (role, "", "other" if role in _PARTS else role)
-        entry_of[code] = number.setdefault(found, len(number))
+        entries.append(number.setdefault(found, len(number)))
+    entry_of = np.zeros(n_kinds, np.int32)
+    entry_of[kind[first]] = entries
     return _ordered(entry_of[kind], _with_one_optimizer(tuple(number)))
 
 
@@ -151,7 +147,7 @@ def _ordered(entry: Int32, found: tuple[_Entry, ...]) -> Places:
 
 
 def _entry(
-    scope: tuple[str, ...], known: KnownLayers, inferred: _Inference, *, is_optimizer: bool, is_input: bool
+    scope: tuple[str, ...], known: KnownLayers, inferred: _Inference, is_optimizer: bool, is_input: bool, /
 ) -> _Entry:
     """Name, class and kind of the entry of a scope."""
     if is_input:
@@ -178,17 +174,18 @@ class _Inference:
 
     def __init__(self, scopes: OpScopes) -> None:
         self._types = OPS | {VENDOR.sub("", kind, count=1) for kind in frozenset(scopes.type)}
+        forward = np.flatnonzero(~scopes.is_backward)
+        self._leaves = frozenset(scopes.leaf)
         self._ops: dict[tuple[str, ...], set[str]] = {}
         """The ops of each scope but those that compute gradients."""
-        for scope, leaf, is_backward in zip(scopes.scope, scopes.leaf, scopes.is_backward.tolist(), strict=True):
-            if not is_backward:
-                self._ops.setdefault(scope, set()).add(leaf)
+        for scope, row in zip(scopes.scope_id[forward].tolist(), forward.tolist(), strict=True):
+            self._ops.setdefault(scopes.scopes[scope], set()).add(scopes.leaf[row])
 
     def outer(self, scope: tuple[str, ...]) -> tuple[str, ...]:
         """The outer components, up to the first that is an op or opened by one of TensorFlow's functions."""
         for n, part in enumerate(scope[:MAX_DEPTH]):
             bare = without_number(part)
-            is_op = bare in self._types or part in self._ops.get(scope[:n], ())
+            is_op = bare in self._types or (part in self._leaves and part in self._ops.get(scope[:n], ()))
             is_twin = bare in TWINS and n > 0 and without_number(scope[n - 1]) == bare
             if is_op or is_twin or bare in FUNCTIONS:
                 return scope[:n]

@@ -22,7 +22,7 @@ from ..ops.op_shares import OpShares
 from ..ops.op_totals import OpTotals, side_table
 from .layer_memory import OpMemory, memory_by_op
 from .layer_names import KnownLayers, Places, find_layers
-from .op_scopes import OpScopes, op_scopes
+from .op_scopes import OpScopes, numbered_scopes, op_scopes
 from .traced_roles import traced_roles
 
 PHASES = ("forward", "backward", "optimizer", "other")
@@ -129,10 +129,13 @@ def _with_others(scopes: OpScopes, others: Sequence[str], types: Sequence[str]) 
     """The ops, and after them those of some others, such as allocated, that are not among the ops that ran."""
     listed = frozenset(scopes.name)
     extra = {name: kind for name, kind in zip(others, types, strict=True) if name not in listed}
+    if not extra:
+        return scopes
     names = [*extra]
     more = op_scopes(names, [*extra.values()], is_input=_beside_input(scopes, names))
     pairs = {one.name: (getattr(scopes, one.name), getattr(more, one.name)) for one in fields(OpScopes)}
     columns: dict[str, Any] = {key: a + b if isinstance(a, tuple) else np.append(a, b) for key, (a, b) in pairs.items()}
+    columns["scopes"], columns["scope_id"] = numbered_scopes(scopes.scope + more.scope)
     return OpScopes(**columns)
 
 

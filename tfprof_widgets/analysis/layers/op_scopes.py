@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ...trace.trace import Bool
+from ...trace.trace import Bool, Int32, Int64
+from ..base.matching import dense_codes, first_of, numbered
 from .scope_words import OPTIMIZERS, REWRITERS
 
 DATA_SCOPE = "tf.data"
@@ -47,13 +48,15 @@ Scope = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpScopes:
-    """Where each op was made. All fields have one entry per op, in the order given."""
+    """Where each op was made. All fields but `scopes` have one entry per op, in the order given."""
 
     name: tuple[str, ...]
     type: tuple[str, ...]
-    scope: tuple[Scope, ...]
-    """The components of the innermost name scope, outermost first, empty for an op outside any scope; of a gradient op that
-    of the forward op. What tf.data runs is in the scope `DATA_SCOPE` and below."""
+    scopes: tuple[Scope, ...]
+    """The scopes that ops are in, each once, in the order of their first ops: the components of a name scope, outermost
+    first, empty for outside any scope. What tf.data runs is in the scope `DATA_SCOPE` and below."""
+    scope_id: Int32
+    """The innermost scope, a row of `scopes`; of a gradient op that of the forward op."""
     leaf: tuple[str, ...]
     """The op's own name within its scope."""
     is_backward: Bool
@@ -66,13 +69,26 @@ class OpScopes:
     def __len__(self) -> int:
         return len(self.name)
 
-    @property
+    @cached_property
+    def scope(self) -> tuple[Scope, ...]:
+        """The innermost scope of each op."""
+        return tuple(map(self.scopes.__getitem__, self.scope_id.tolist()))
+
+    @cached_property
     def is_sum(self) -> Bool:
         """Whether it is one of the sums outside any scope by which a tape adds up gradients, where there are gradients."""
-        sums = [
-            not scope and _SUM.fullmatch(leaf) is not None for scope, leaf in zip(self.scope, self.leaf, strict=True)
-        ]
-        return np.array(sums, np.bool_) & self.is_backward.any()
+        found = np.zeros(len(self), np.bool_)
+        if () in self.scopes and self.is_backward.any():
+            rows = np.flatnonzero(self.scope_id == self.scopes.index(()))
+            found[rows] = [_SUM.fullmatch(self.leaf[row]) is not None for row in rows.tolist()]
+        return found
+
+
+def numbered_scopes(scopes: Iterable[Scope]) -> tuple[tuple[Scope, ...], Int32]:
+    """`OpScopes.scopes` and `scope_id` of the scope of each op."""
+    number: dict[Scope, int] = {}
+    ids = np.array([number.setdefault(scope, len(number)) for scope in scopes], np.int32)
+    return tuple(number), ids
 
 
 def op_scopes(
@@ -93,44 +109,79 @@ def op_scopes(
     A condition around the optimizer (as loss scaling makes one, to skip steps that overflow) belongs to it, too.
     """
     known = OPTIMIZERS | {name.lower() for name in optimizers}
-    given = np.zeros(len(names), np.bool_) if is_input is None else is_input
-    scopes: list[Scope] = []
-    leaves = []
-    backward, optimizer, of_input = (np.zeros(len(names), np.bool_) for _ in range(3))
-    # More names than are kept would push each other out before any of them is asked for again.
-    place = _place if len(names) <= _MOST_KNOWN else _place.__wrapped__
-    for i, (name, kind, within) in enumerate(
-        zip(names, types, given.tolist(), strict=True)
-    ):  # one turn per unique name
-        if name.startswith("Iterator::"):
-            scopes.append((DATA_SCOPE, *name.split("::")[1:]))
-            leaves.append(name.rpartition("::")[2])
-            of_input[i] = True
-            continue
-        scope, leaf, is_gradient = place(name)
-        leaves.append(leaf)
-        is_data, is_apply = _roles_of_type(kind)
-        if is_gradient:
-            backward[i] = True
-        if within or is_data:
-            of_input[i], scope = True, (DATA_SCOPE, *scope)
-        elif not is_gradient and (is_apply or _is_optimizer(scope, known)):
-            optimizer[i] = True
-        scopes.append(scope)
-    around = _conditions_around(scopes, optimizer)
-    if around:
-        optimizer |= np.array([scope in around for scope in scopes], np.bool_) & ~backward
-    return OpScopes(tuple(names), tuple(types), tuple(scopes), tuple(leaves), backward, optimizer, of_input)
+    roles = np.array([*map(_roles_of_type, dict.fromkeys(types))], np.bool_).reshape(-1, 2)
+    is_data, is_apply = roles[numbered(types)].T
+    placed = _Placed(names)
+    of_input = is_data | placed.is_iterator
+    if is_input is not None:
+        of_input |= is_input
+    placed.put_into_data(np.flatnonzero(of_input & ~placed.is_iterator))
+    scopes, scope_id = placed.numbered()
+    backward = placed.is_backward
+    optimizer = ~of_input & ~backward
+    of_optimizer = np.zeros(len(scopes), np.bool_)
+    asked = np.flatnonzero(np.bincount(scope_id[optimizer], minlength=len(scopes)))
+    of_optimizer[asked] = [_is_optimizer(scopes[i], known) for i in asked.tolist()]
+    optimizer &= is_apply | of_optimizer[scope_id]
+    around = _conditions_around(scopes, np.bincount(scope_id[optimizer], minlength=len(scopes)) > 0)
+    optimizer |= around[scope_id] & ~backward
+    return OpScopes(
+        tuple(names), tuple(types), scopes, scope_id, tuple(placed.leaf), backward, optimizer, np.asarray(of_input)
+    )
 
 
-def _conditions_around(scopes: Sequence[Scope], is_optimizer: Bool) -> frozenset[Scope]:
-    """Scopes of control flow alone that an optimizer's ops lie in, and those of control flow within them."""
+def _conditions_around(scopes: Sequence[Scope], has_optimizer: Bool) -> Bool:
+    """Which scopes are of control flow alone that an optimizer's ops lie in, or within such a one."""
     outer = set()
-    for scope in {scopes[i] for i in np.flatnonzero(is_optimizer).tolist()}:
-        first = tuple(itertools.takewhile(lambda part: without_number(part) in _CONTROL_FLOW, scope))[:1]
+    for i in np.flatnonzero(has_optimizer).tolist():
+        first = tuple(itertools.takewhile(lambda part: without_number(part) in _CONTROL_FLOW, scopes[i]))[:1]
         outer |= {first} - {()}
-    within = {scope for scope in scopes if scope[:1] in outer} if outer else ()
-    return frozenset(scope for scope in within if all(without_number(part) in _CONTROL_FLOW for part in scope))
+    if not outer:
+        return np.zeros(len(scopes), np.bool_)
+    return np.array(
+        [scope[:1] in outer and all(without_number(part) in _CONTROL_FLOW for part in scope) for scope in scopes],
+        np.bool_,
+    )
+
+
+class _Placed:
+    """Names, taken apart: what is in front of the last slash once for all ops that share it."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.leaf: list[str] = []
+        number: dict[str, int] = {}
+        places = []
+        for outer, _, leaf in map(str.rpartition, names, itertools.repeat("/")):
+            self.leaf.append(leaf)
+            places.append(number.setdefault(outer, len(number)))
+        self._place: Int64 = np.array(places, np.int64)
+        walks = [*map(_walk, number)]
+        self._scopes = [scope for scope, _, _ in walks]
+        """Of all places, which may repeat."""
+        self.is_backward = np.array([is_backward for _, is_backward, _ in walks], np.bool_)[self._place]
+        self.is_iterator = np.fromiter(map(str.startswith, names, itertools.repeat("Iterator::")), np.bool_, len(names))
+        is_own = np.array([walk is not None for _, _, walk in walks], np.bool_)[self._place] | self.is_iterator
+        is_own |= np.array([leaf[:1] in "_" for leaf in self.leaf], np.bool_)  # a copy's number, or nothing
+        for row in np.flatnonzero(is_own).tolist():
+            place = _place_of_iterator if self.is_iterator[row] else _place
+            scope, self.leaf[row], self.is_backward[row] = place(names[row])
+            self._place[row] = len(self._scopes)
+            self._scopes.append(scope)
+
+    def put_into_data(self, rows: Int64) -> None:
+        """Move the scopes of some ops into that of tf.data."""
+        places, of_row = np.unique(self._place[rows], return_inverse=True)
+        self._place[rows] = len(self._scopes) + of_row
+        self._scopes += [(DATA_SCOPE, *self._scopes[place]) for place in places.tolist()]
+
+    def numbered(self) -> tuple[tuple[Scope, ...], Int32]:
+        """`OpScopes.scopes` and `scope_id`."""
+        code, n = dense_codes(self._place)
+        first = np.sort(first_of(code, n))
+        scopes, ids = numbered_scopes(self._scopes[place] for place in self._place[first].tolist())
+        of_code = np.zeros(n, np.int32)
+        of_code[code[first]] = ids
+        return scopes, of_code[code]
 
 
 @lru_cache(maxsize=4096)
@@ -157,25 +208,45 @@ def _place(name: str) -> tuple[Scope, str, bool]:
         while len(parts) > 1 and _INSTANCE.fullmatch(parts[-1]):
             parts.pop()
         outer, last = "/".join(parts[:-1]), parts[-1] if parts else name
-    walk = _walk(outer)
-    return walk.scope_of(last), last, walk.is_backward
+    scope, is_backward, walk = _walk(outer)
+    return walk.scope_of(last) if walk else scope, last, is_backward
+
+
+def _place_of_iterator(name: str) -> tuple[Scope, str, bool]:
+    return (DATA_SCOPE, *name.split("::")[1:]), name.rpartition("::")[2], False
 
 
 @lru_cache(_MOST_KNOWN)
-def _walk(outer: str) -> _Walk:
-    return _Walk(outer)
+def _walk(outer: str) -> tuple[Scope, bool, _Walk | None]:
+    """The scope around an op, whether gradients are computed there, and the walk where the op's own name goes on with it."""
+    parts = [part for part in outer.split("/") if part]
+    is_backward = parts[:1] == ["gradient_tape"]
+    own = parts[is_backward:]
+    if (own or not is_backward) and not any(map(_is_special, own)):  # nearly always
+        return tuple(map(_forward, own)) if is_backward else tuple(own), is_backward, None
+    walk = _Walk(parts)
+    return walk.scope, walk.is_backward, walk if walk.asks_for_name else None
+
+
+@lru_cache(_MOST_KNOWN)
+def _is_special(part: str) -> bool:
+    """Whether a component of a path may mean more than a scope."""
+    bare = without_number(part)
+    return part in _GRADIENT or part in _BODIES or bare in _CONTROL_FLOW or _is_added(part)
 
 
 class _Walk:
     """The scope around an op, component by component, without what was added to it."""
 
-    def __init__(self, outer: str) -> None:
+    def __init__(self, parts: Sequence[str]) -> None:
         self._path = _Path()
         self.is_backward = self._is_restart = False
-        for part in outer.split("/"):
-            if part:
-                self._pass(part)
+        for part in parts:
+            self._pass(part)
         self.scope = tuple(self._path.parts)
+        middle = self.scope[len(self.scope) // 2 :][:1]
+        self.asks_for_name = self._is_restart or (self.is_backward and any(map(self._path.folds, middle)))
+        """Whether the scope of an op here depends on its own name."""
 
     def _pass(self, part: str) -> None:
         if _is_added(part):
@@ -197,7 +268,7 @@ class _Walk:
 
     def scope_of(self, last: str) -> Scope:
         """The scope of an op of this name here: within loops its name tells where its path begins again."""
-        if not self._is_restart and not (self.is_backward and self._path.folds(_forward(last))):
+        if not self._is_restart and not self._path.folds(_forward(last)):
             return self.scope
         path = _Path()
         for part in self._path.parts:
@@ -260,7 +331,6 @@ class _Path:
         )
 
 
-@lru_cache(_MOST_KNOWN)
 def _is_optimizer(scope: Scope, known: frozenset[str]) -> bool:
     """Whether the outermost scope that is no control flow is an optimizer's, or the update of one variable."""
     for part in scope:

@@ -18,7 +18,7 @@ from ...trace.trace import Bool, Int32
 from ..ops.op_shares import OpShares
 from .graph_index import GraphIndex
 from .layer_names import KnownLayers
-from .op_scopes import OpScopes, op_scopes
+from .op_scopes import OpScopes, numbered_scopes, op_scopes
 from .tape_ops import TapeOps
 
 
@@ -101,4 +101,5 @@ def compute_op_scopes(
     for i, outer, leaf in zip(of_tape.tolist(), forward.scope, forward.leaf, strict=True):
         scope[i] = (*outer, leaf)
     is_backward[of_tape], is_optimizer[of_tape] = True, False
-    return replace(named, scope=tuple(scope), is_backward=is_backward, is_optimizer=is_optimizer)
+    scopes, scope_id = numbered_scopes(scope)
+    return replace(named, scopes=scopes, scope_id=scope_id, is_backward=is_backward, is_optimizer=is_optimizer)

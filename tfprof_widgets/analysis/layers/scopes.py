@@ -55,10 +55,10 @@ def compute_scopes(scopes: OpScopes, totals: OpTotals) -> Scopes:
             runs below `tf.data`.
         totals: their time and executions.
     """
-    tree, op_entry = _Tree.of(scopes.scope)
-    entries = tree.entries()
-    depth = np.fromiter((len(scope) for scope in scopes.scope), np.int64, len(scopes))
-    n_folded = int((entries["depth"].to_numpy()[op_entry] < depth).sum())
+    tree, entry = _Tree.of(scopes.scopes)
+    entries, op_entry = tree.entries(), entry[scopes.scope_id]
+    depth = np.fromiter(map(len, scopes.scopes), np.int64, len(entry))
+    n_folded = int((entries["depth"].to_numpy()[entry] < depth)[scopes.scope_id].sum())
     return Scopes(_frame(entries, op_entry, scopes.is_backward, totals), entries, op_entry, n_folded)
 
 
@@ -76,13 +76,8 @@ class _Tree:
         """The tree of some scopes, and the number of each."""
         tree = cls([""], [-1], [""])
         child: dict[tuple[int, str], int] = {}
-        number: dict[tuple[str, ...], int] = {}
-        entry = np.zeros(len(scopes), np.int32)
-        for i, scope in enumerate(scopes):
-            if scope not in number:  # one turn per scope
-                number[scope] = tree._add(scope[:MAX_DEPTH], child)
-            entry[i] = number[scope]
-        return tree, entry
+        entry = [tree._add(scope[:MAX_DEPTH], child) for scope in scopes]
+        return tree, np.array(entry, np.int32)
 
     def _add(self, scope: tuple[str, ...], child: dict[tuple[int, str], int]) -> int:
         at = 0

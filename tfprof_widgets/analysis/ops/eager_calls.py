@@ -12,7 +12,7 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_ends, by_name
+from ..base.event_names import by_ends, named_like
 from ..base.launches import Launches
 from ..steps.step_spans import on_host
 
@@ -20,7 +20,7 @@ EAGER_SCOPE = "eager/"
 """Such an op has a type and no name: it is called `eager/MatMul`, one op whatever lines call it."""
 
 _ANY_CALL = "EagerLocalExecute: "
-_CALL = re.compile(r"EagerLocalExecute: (?!.*(Iterator|Optional|Dataset))")
+_CALL = re.compile(r"\AEagerLocalExecute: (?!.*(Iterator|Optional|Dataset))")
 """Eager calls but those that make and read data sets, which no `tf.function` of the user's would take in."""
 
 
@@ -31,10 +31,11 @@ def eager_calls(trace: Trace, is_recorded: Bool) -> Int64:
         trace: the trace.
         is_recorded: for each event whether it is known to execute an op.
     """
-    is_call = by_name(trace, lambda names: [_CALL.match(name) is not None for name in names], np.bool_)[trace.name_id]
+    is_call = _any_call(trace) & on_host(trace) & ~is_recorded
+    rows = np.flatnonzero(is_call)
+    is_call[rows] = named_like(trace, rows, _CALL)
     if not is_call.any():
-        return np.empty(0, np.int64)
-    is_call &= on_host(trace) & ~is_recorded
+        return rows[:0]
     parent = trace.nesting.parent
     around = nearest_marked(parent, is_call)[is_recorded]
     is_call[around[around >= 0]] = False
@@ -50,10 +51,15 @@ def eager_launches(trace: Trace, calls: Int64, launches: Launches) -> Launches:
     """
     if not len(calls) or not len(launches):
         return Launches(launches.event[:0], launches.call[:0])
-    is_any = by_ends(trace, lambda names, _: [name.startswith(_ANY_CALL) for name in names], np.bool_)[trace.name_id]
-    around = launches.inside(trace, np.asarray(is_any))
+    around = launches.inside(trace, _any_call(trace))
     kept = np.isin(around, calls)
     return Launches(launches.event[kept], around[kept])
+
+
+def _any_call(trace: Trace) -> Bool:
+    """For each event whether it is the call of an eager op or of a function."""
+    is_any = by_ends(trace, lambda names, _: [name.startswith(_ANY_CALL) for name in names], np.bool_)
+    return np.asarray(is_any[trace.name_id])
 
 
 def op_type_of_call(name: str) -> str:

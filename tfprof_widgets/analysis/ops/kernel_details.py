@@ -91,7 +91,7 @@ def _dimensions(text: str) -> tuple[int, int, int] | None:
 
 def is_eligible_op(op: str) -> bool:
     """Whether Tensor Cores could serve an op of this name; a bare `MatMul` at the top is none, as in XProf."""
-    return op.endswith(_ELIGIBLE_ENDS) or any(part in op for part in _ELIGIBLE_PARTS)
+    return op.endswith(_ELIGIBLE_ENDS) or any(map(op.__contains__, _ELIGIBLE_PARTS))
 
 
 def is_eligible_type(op_type: str) -> bool:

@@ -113,7 +113,7 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares,
     frame, order = kernel_table(kinds)
     place = np.empty(n, np.int32)
     place[order] = np.arange(n)
-    return Kernels(frame, place[code], rows, tuple(launches[i] for i in kinds.launch[order].tolist()))
+    return Kernels(frame, place[code], rows, tuple(map(launches.__getitem__, kinds.launch[order].tolist())))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,7 +218,7 @@ def _is_einsum(trace: Trace, rows: Int64) -> Bool:
 def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str]) -> Texts:
     """A column of texts of which each is another one."""
     used, code = np.unique(ids, return_inverse=True)
-    return Texts(code, tuple(texts[i] for i in used.tolist()))
+    return Texts(code, tuple(map(texts.__getitem__, used.tolist())))
 
 
 def _launch_ranks(launches: Sequence[Launch]) -> Int64:

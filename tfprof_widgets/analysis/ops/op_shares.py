@@ -111,7 +111,7 @@ def compute_op_shares(occurrences: Occurrences) -> OpShares:
         unit=pairs[0].astype(np.int32),
         op=pairs[1].astype(np.int32),
         ratio=pairs[2],
-        dominant=dominant_ops(*pairs, n_units),
+        dominant=dominant_ops(*pairs, n_units) if len(units) else pairs[1].astype(np.int32),
         is_identity=not len(units),
         flops=np.concatenate([np.full(n_ops, np.nan), flops]),
         bytes_accessed=np.concatenate([np.full(n_ops, np.nan), n_bytes]),
@@ -203,12 +203,14 @@ class _Table:
         self._is_eager = occurrences.is_eager[:n_ops].tolist()
         self._file, self._line, self._frame = [""] * n_ops, [-1] * n_ops, [-1] * n_ops
         self._rows: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        """Of the host, and of the device."""
-        for row, (is_device, name) in enumerate(zip(self._is_device, self._name, strict=True)):
-            self._rows[is_device].setdefault(name, row)
+        """Of the host, and of the device, once shares are taken up."""
 
     def take_up(self, units: HloUnits, shares: _Shares) -> Int64:
         """The row of each share: of the framework op that its instruction names, on the side of its unit."""
+        if not len(units):
+            return np.empty(0, np.int64)
+        for row, (is_device, name) in enumerate(zip(self._is_device, self._name, strict=True)):
+            self._rows[is_device].setdefault(name, row)
         lonely = np.where(shares.name >= 0, -1, np.arange(len(shares.name)))
         code, n = dense_codes(units.is_device[shares.unit].astype(np.int8), shares.name, lonely)
         first = first_of(code, n)

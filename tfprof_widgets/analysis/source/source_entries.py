@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...trace.source_map import SourceMap
-from ...trace.trace import Int32, Trace, UInt8
+from ...trace.trace import Int32, Int64, Trace, UInt8
 from ..base.frame_places import (
     BUCKET_OF_TYPE,
     GRADIENT_SUMS,
@@ -23,6 +21,7 @@ from ..base.frame_places import (
     FrameTable,
     frame_places,
 )
+from ..base.matching import dense_codes, first_of, numbered
 from ..base.user_files import UserFiles
 from ..layers.layer_names import KnownLayers
 from ..layers.op_scopes import OpScopes, op_scopes
@@ -111,32 +110,32 @@ class _Charging:
     def charges(self) -> Charges:
         """Apply the rules to every op."""
         number: dict[Place, int] = {}
-        alike: dict[Any, tuple[int, int]] = {}
-        charged = []
-        for i, key in enumerate(self._keys()):
-            if key not in alike:  # one turn for all ops of which the same is known
-                place, phase = self._charge(i)
-                alike[key] = number.setdefault(place, len(number)), phase
-            charged.append(alike[key])
-        columns = np.array(charged, np.int32).reshape(-1, 2)
-        return Charges(tuple(number), columns[:, 0], columns[:, 1].astype(np.uint8))
+        code, n = self._alike()
+        first = np.sort(first_of(code, n))
+        charged = [self._charge(row) for row in first.tolist()]  # one turn for all ops of which the same is known
+        place, phase = np.zeros(n, np.int32), np.zeros(n, np.uint8)
+        place[code[first]] = [number.setdefault(one, len(number)) for one, _ in charged]
+        phase[code[first]] = [one for _, one in charged]
+        return Charges(tuple(number), place[code], phase[code])
 
-    def _keys(self) -> Iterator[tuple[Any, ...]]:
-        """For each op all that the rules ask for; of the scope of an op that nothing but its name tells of its root alone."""
+    def _alike(self) -> tuple[Int64, int]:
+        """A number for each op, equal where all is that the rules ask for, and how many there are.
+
+        Of the scope of an op that nothing but its name tells of they ask for the root alone.
+        """
         shares, scopes, match = self.shares, self.scopes, self.match
         is_alone = (match.row < 0) & (shares.frame < 0) & (shares.source_line < 0)
-        is_scoped = np.array(["/" in name.removeprefix(EAGER_SCOPE) for name in shares.name], np.bool_)
-        is_outer = shares.is_eager & ~is_scoped
+        root = numbered(scope[:1] for scope in scopes.scopes)
+        is_outer = shares.is_eager.copy()
+        for row in np.flatnonzero(is_outer).tolist():
+            is_outer[row] = "/" not in shares.name[row].removeprefix(EAGER_SCOPE)
         flags = is_outer, scopes.is_input, scopes.is_optimizer, self.is_sum, match.is_backward
-        return zip(
-            shares.type,
-            [
-                "".join(scope[:1]) if alone else scope
-                for scope, alone in zip(scopes.scope, is_alone.tolist(), strict=True)
-            ],
-            shares.source_file,
-            *(column.tolist() for column in (shares.source_line, shares.frame, match.row, *flags)),
-            strict=True,
+        return dense_codes(
+            numbered(shares.type),
+            np.where(is_alone, root[scopes.scope_id], len(root) + scopes.scope_id),
+            numbered(shares.source_file),
+            *(shares.source_line, shares.frame, match.row),
+            *(flag.astype(np.uint8) for flag in flags),
         )
 
     def _charge(self, i: int) -> tuple[Place, int]:

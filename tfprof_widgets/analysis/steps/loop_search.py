@@ -14,7 +14,7 @@ import numpy as np
 from ...trace.times import MAX_PS
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_graph import nearest_marked
-from ..base.event_names import by_name
+from ..base.event_names import by_ends
 
 _EAGER_FETCH = "EagerLocalExecute: IteratorGetNext"
 _REDUCE_FETCH = "ReduceIterator::Root"
@@ -49,7 +49,7 @@ def find_loops(trace: Trace, session: int) -> list[Loop]:
         return reductions
     fetch = (
         inside
-        & by_name(trace, lambda names: [name.startswith(_EAGER_FETCH) for name in names], np.bool_)[trace.name_id]
+        & by_ends(trace, lambda names, _: [name.startswith(_EAGER_FETCH) for name in names], np.bool_)[trace.name_id]
     )
     if function is not None:
         fetches = np.flatnonzero(fetch & (trace.line_id == function.line))

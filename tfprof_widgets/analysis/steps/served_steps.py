@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
-from ..base.event_names import by_name
+from ..base.event_names import by_ends
 from ..base.grouping import Grouping
 from .step_table import StepTable, members
 
@@ -58,7 +58,7 @@ def served_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
 def _functions(trace: Trace, root: Int64) -> Int64:
     """For each call the name of the event that tells its function, -1 where that began before the capture."""
     function = np.full(len(root), -1, np.int64)
-    is_call = by_name(trace, lambda names: [name.startswith(_CALLS) for name in names], np.bool_)
+    is_call = by_ends(trace, lambda names, _: [name.startswith(_CALLS) for name in names], np.bool_)
     at = trace.nesting.parent[root].astype(np.int64)
     while (open_ := (at >= 0) & (function < 0)).any():  # bounded by the depth of nesting
         named = open_ & is_call[trace.name_id[at]]

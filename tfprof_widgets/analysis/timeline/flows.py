@@ -12,7 +12,7 @@ import pandas as pd
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Int32, Int64, StatKind, Trace, UInt8
 from ..base.event_graph import context_ends, int_stat_at, launch_links, nearest_marked
-from ..base.event_names import by_name
+from ..base.event_names import by_ends, by_name
 from ..base.matching import dense_codes, match_in_time, unique_codes
 from ..base.units import PS_PER_NS
 from ..columns.registry import TABLES
@@ -235,7 +235,7 @@ def _tensor_flows(trace: Trace) -> Links:
     both = np.concatenate([sent, received])
     start, end = (trace.string_stat(key)[both].astype(np.int64) for key in ("from", "to"))
     has_ends = (start >= 0) & (end >= 0)
-    name = by_name(trace, _tensor_codes, np.int64)[trace.name_id[both]]
+    name = by_name(trace, _tensor_codes, np.int64, among=both)[trace.name_id[both]]
     key, n = dense_codes(
         trace.session_id[both].astype(np.int64),
         np.where(has_ends, start, name),
@@ -247,7 +247,7 @@ def _tensor_flows(trace: Trace) -> Links:
 def _ends_with(trace: Trace, types: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """For each string whether it is the name of an op of one of these types."""
     endings = tuple(f":{mark}{kind}" for kind in types for mark in ("_", ""))
-    return by_name(trace, lambda names: [name.endswith(endings) for name in names], np.bool_)
+    return by_ends(trace, lambda names, _: [name.endswith(endings) for name in names], np.bool_)
 
 
 def _tensor_codes(names: list[str]) -> Int64:

@@ -113,7 +113,7 @@ def _events_by_name(trace: Trace) -> Int64:
 
 def _used_names(results: AnyResults, names: Names) -> np.ndarray:
     """Ids of the names that the analyses use, of which some are not in the trace."""
-    ops = names.ids(results.op_shares.name), names.ids(results.op_shares.type)
+    ops = names.ids_of(results.op_shares.name), names.ids_of(results.op_shares.type)
     if not isinstance(results, Results):
         return np.concatenate(ops)
     dtypes = names.ids(dtype_name(code) for code in np.unique(results.memory.snapshots.dtype).tolist())

@@ -39,6 +39,8 @@ class Names:
         """Cuts other strings of the same payload as it cuts these."""
         self._strings = self.cut.all(trace.strings)
         self._ids, self._added = trace.string_ids, dict[str, int]()
+        self._of_column = dict[int, tuple[tuple[str, ...], Int64]]()
+        """With the column itself, whose identity would else be another's one day."""
         self._number: Int32 | None = None
         self._order: Int64 | None = None
 
@@ -56,13 +58,20 @@ class Names:
         """The trace's id of each text, or a new one behind those."""
         texts = list(texts)
         found = np.fromiter(map(self._ids.get, texts, repeat(-1)), np.int64, len(texts))
-        for row in np.flatnonzero(found < 0).tolist():  # bounded by the number of ops, dtypes and iterators
-            known = self._added.get(texts[row])
-            if known is None:
-                known = self._added[texts[row]] = len(self._strings)
-                self._strings.append(self.cut(texts[row]))
-            found[row] = known
+        left = np.flatnonzero(found < 0)
+        missing = [texts[row] for row in left.tolist()]
+        new = [text for text in dict.fromkeys(missing) if text not in self._added]
+        self._added.update(zip(new, range(self.n_rows, self.n_rows + len(new)), strict=True))
+        self._strings += self.cut.all(new)
+        found[left] = np.fromiter(map(self._added.__getitem__, missing), np.int64, len(missing))
         return found
+
+    def ids_of(self, column: tuple[str, ...]) -> Int64:
+        """`ids` of a column that is asked for again, found once."""
+        known = self._of_column.get(id(column))
+        if known is None:
+            known = self._of_column[id(column)] = column, self.ids(column)
+        return known[1]
 
     def put_first(self, wanted: Int64) -> None:
         """Number the names anew, those `wanted` (ids in order, repeated or not) first; nothing can be added from then on."""
@@ -137,7 +146,7 @@ class Names:
         """The numbers at which parts begin, and the end."""
         if self.n_first == self.n_rows:
             return [self.n_rows]
-        lengths = np.array([len(text) for text in self.texts(self.n_first, self.n_rows)])
+        lengths = np.fromiter(map(len, self.texts(self.n_first, self.n_rows)), np.int64)
         part = np.cumsum(lengths + 8) // _PART_CHARACTERS
         return [*(self.n_first + np.flatnonzero(np.diff(part, prepend=-1))).tolist(), self.n_rows]
 
@@ -182,7 +191,10 @@ class Cutter:
 
     def all(self, texts: Iterable[str]) -> list[str]:
         """Each text, cut."""
-        return [text if len(text) <= MAX_CHARACTERS else self(text) for text in texts]
+        found = [*texts]
+        if max(map(len, found), default=0) > MAX_CHARACTERS:
+            found = [self(text) for text in found]
+        return found
 
 
 def cut_texts(value: Any, cut: Callable[[str], str]) -> Any:

@@ -15,8 +15,8 @@ from .wire import Rows, Table, columns_of
 def op_table(results: AnyResults, names: Names, rows: Rows) -> Table:
     """The framework ops: name and type as numbers of names, and where they ran."""
     shares = results.op_shares
-    texts = {"name": shares.name[rows], "type": shares.type[rows]}
-    numbers = {key: (names.numbers(names.ids(column)), "i4") for key, column in texts.items()}
+    texts = {"name": shares.name, "type": shares.type}
+    numbers = {key: (names.numbers(names.ids_of(column)[rows]), "i4") for key, column in texts.items()}
     return Table({**numbers, **columns_of(shares, rows, u1="is_device is_eager")})
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis.base.event_names import by_ends, by_name, by_op_name, once, parsed_names
+from tfprof_widgets.analysis.base.event_names import by_ends, by_name, by_op_name, by_stem, once, parsed_names
 from tfprof_widgets.analysis.base.op_names import parse_op_names
 from tfprof_widgets.trace.trace import Trace
 
@@ -68,11 +68,14 @@ def test_names_of_the_same_ends_are_asked_once_whatever_is_between_them() -> Non
         "Run_1",
         "Run_2",
         "lstm/a:b:Mul",
+        "AddN_1:AddN",
+        "AddN_2:AddN",
     ]
     one = trace(plane("/host:CPU", line("main", *(event(name, 2 * i, 1) for i, name in enumerate(names)))))
     asked: list[str] = []
     found = by_ends(one, lambda names, parsed: asked.extend(names) or parsed.category, np.uint8)
-    assert sorted(name.rpartition("/")[2] for name in asked) == ["MatMul:MatMul", "Run_1", "a:b:Mul", "mul_0:Mul"]
+    ends = [name.rpartition("/")[2] for name in asked]
+    assert sorted(ends) == ["AddN_1:AddN", "MatMul:MatMul", "Run_1", "a:b:Mul", "mul_0:Mul"]
     categories = np.zeros(len(one.strings), np.uint8)
     categories[one.used_names] = parsed_names(one).category
     assert found[one.name_id].tolist() == categories[one.name_id].tolist()
@@ -83,3 +86,18 @@ def test_a_name_means_the_same_whichever_others_differ_from_it_in_a_number_at_th
     one = trace(plane("/host:CPU", line("main", *(event(name, 2 * i, 1) for i, name in enumerate(names)))))
     found, alone = parsed_names(one), parse_op_names([one.strings[i] for i in one.used_names.tolist()])
     assert (found.category.tolist(), found.type, found.name) == (alone.category.tolist(), alone.type, alone.name)
+
+
+def test_kernels_that_differ_in_the_numbers_at_their_end_are_asked_about_once() -> None:
+    names = ["add_1", "add_12_3", "add_", "add__4", "add5", "add5_6", "7_8"]
+    one = trace(plane("/device:GPU:0", line("stream", *(event(name, 2 * i, 1) for i, name in enumerate(names)))))
+    asked: list[str] = []
+    found = by_stem(one, lambda stems: asked.extend(stems) or range(len(stems)), np.int64)[one.name_id]
+    assert [asked[i] for i in found.tolist()] == ["add_", "add_", "add_", "add__", "add5", "add5_", "7_8"]
+    assert len(asked) == 5
+
+
+def test_numbers_at_the_end_of_a_name_of_a_million_letters_are_read_in_one_go() -> None:
+    name = "a" + "_1" * 500_000 + "__1"  # a pattern that begins anew at each number would not come to an end
+    one = trace(plane("/device:GPU:0", line("stream", event(name, 0, 1))))
+    assert by_stem(one, lambda stems: [*map(len, stems)], np.int64)[one.name_id].tolist() == [len(name) - 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,3 +158,11 @@ def test_the_scope_of_many_ops_is_walked_through_once() -> None:
     scopes = op_scopes([f"gradient_tape/unrolled/step_7/mul_{i}" for i in range(50)], ["Mul"] * 50)
     assert set(scopes.scope) == {("unrolled", "step_7")}
     assert op_scopes_module._walk.cache_info().misses - before == 1
+
+
+def test_a_scope_is_there_once_where_its_first_op_comes() -> None:
+    found = op_scopes(["b/x", "a/y", "b/z", "Iterator::Map", "a/y/_1"], ["Mul"] * 5)
+    assert found.scopes == (("b",), ("a",), ("tf.data", "Map"))
+    assert found.scope_id.tolist() == [0, 1, 0, 2, 1]
+    within = op_scopes(["a/x", "a/y"], ["Mul"] * 2, is_input=np.array([True, True]))
+    assert within.scopes == (("tf.data", "a"),)
