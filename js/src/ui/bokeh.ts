@@ -83,11 +83,12 @@ export async function createChart(view: TraceView, parent: HTMLElement): Promise
   const { model, host, signal } = view;
   const ref = String(model.get("bokeh"));
   const Bokeh = await runOnce(await host.getModel(ref, { signal }), ref, runBokeh);
+  const figure = JSON.parse(await unpacked(model.get("figure")));
   // Inert: pointer, keys and focus belong to the view around it.
   const element = h("div.tfp-bokeh", { "aria-hidden": "true", inert: true });
   parent.append(element);
   await connected(element, signal);
-  const views = await Bokeh.embed.embed_item(JSON.parse(await unpacked(model.get("figure"))), element);
+  const views = await Bokeh.embed.embed_item(figure, element); // at once: it must still be in the page
   const plot = [...views.roots].find((root) => root.frame !== undefined);
   if (plot === undefined) throw new Error("the figure of this view holds no plot");
   const { document } = plot.model;
