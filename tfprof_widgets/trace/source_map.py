@@ -76,7 +76,7 @@ class Sources(Protocol):
 
 @cache
 def _no_rows(name: str) -> pd.DataFrame:
-    """An empty table, made when first asked for: all of them take longer than a small trace takes to read."""
+    """An empty table, made once: all of them take longer than a small trace takes to read."""
     return table_frame(name, {})
 
 
@@ -123,12 +123,6 @@ class SourceMap:
     def is_empty(self) -> bool:
         """Whether nothing is known, as of traces that other tools captured."""
         return not (len(self.ops) or len(self.layers) or len(self.samples) or len(self.variables))
-
-    def __getattr__(self, name: str) -> pd.DataFrame:
-        """A table that nobody gave."""
-        if name not in TABLES:
-            raise AttributeError(name)
-        return _no_rows(name)
 
     def read(self) -> SourceMap:
         """Itself: it is a `Sources` that was read."""
@@ -200,9 +194,8 @@ def made_source_map(
     tables: dict[str, pd.DataFrame], recorders: tuple[str, ...], warnings: tuple[str, ...]
 ) -> SourceMap:
     """The map of those tables; what is missing is empty."""
-    found = SourceMap.__new__(SourceMap)
-    vars(found).update(tables, recorders=recorders, warnings=warnings)
-    return found
+    whole = {name: tables[name] if name in tables else _no_rows(name) for name in TABLES}
+    return SourceMap(**whole, recorders=recorders, warnings=warnings)
 
 
 def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
