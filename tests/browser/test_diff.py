@@ -79,7 +79,7 @@ class Comparison:
         """Where the first two slices of the op are in its picture, px; None until they are drawn."""
         places = self.timeline(run).evaluate(
             """(root, name) => {
-                const [first, second] = [0, 1].map((nth) => root.tfprofLocate(name, nth));
+                const [first, second] = [0, 1].map((nth) => root.tfprofLocate?.(name, nth));
                 return first && second ? [first.x, second.x] : null;
             }""",
             f"{(OP, IN_B)[run]}:{TYPE}",
