@@ -88,8 +88,8 @@ def test_runs_with_other_batches_are_compared_by_sample() -> None:
     assert rows.loc["time_per_sample_us", "is_beyond_noise"]
     assert diff.samples.interval == pytest.approx((0.25, 0.25))
     assert verdict(diff) == (
-        "Samples of b are faster: a sample takes 125 µs in b, with 16 a step, and 500 µs in a, with 2 "
-        "(0.250 times as long, 95 % interval 0.250 to 0.250)."
+        "Samples of b are 4.00 times faster: a sample takes 125 µs in b, with 16 a step, and 500 µs in a, with 2 "
+        "(95 % interval 4.00 to 4.00)."
     )
 
 
