@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ...trace.trace import Bool, Int32
     from .run import Run
 
-_CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|LayoutOptimizer", re.IGNORECASE)
-"""Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds."""
+_CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
+"""Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
 _NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
 _ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
 _FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
@@ -42,8 +42,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
     steps, kernels = run.steps, run.results.kernels.frame
     if not steps.has_device or kernels.empty:
         return
-    texts = zip(kernels["name"], kernels["op_name"], strict=True)
-    chosen = np.array([bool(_CONVERSION.search(f"{name} {op}")) for name, op in texts], np.bool_)
+    chosen = _converts(kernels["name"].tolist()) | _converts(kernels["op_name"].tolist())
     us = kernels["total_time_us"].to_numpy(np.float64)
     share = float(us[chosen].sum() / us.sum()) if us.sum() else 0.0
     part = steps.part("conversion", steps.ms("device_compute") * share)
@@ -65,6 +64,12 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
         ),
         gain_ratio=part.ratio,
     )
+
+
+def _converts(names: list[str]) -> Bool:
+    """Which names say so, of which each is looked at once."""
+    known = {name: _CONVERSION.search(name.lower()) is not None for name in dict.fromkeys(names)}
+    return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
 
 
 def unfused_norm(run: Run) -> Iterator[Advice]:

@@ -87,9 +87,10 @@ def _times(tf32: float, slow: float) -> str:
 
 def _without_tensor_cores(kernels: pd.DataFrame) -> Bool:
     """Which kernels are of ops that Tensor Cores could serve and do not."""
-    is_never = np.array([bool(_NEVER.search(name)) for name in kernels["name"]], np.bool_)
-    is_off = kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]
-    return np.asarray(is_off & ~is_never & ~beside_products(kernels))
+    found = (kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]).to_numpy() & ~beside_products(kernels)
+    rows = np.flatnonzero(found)
+    found[rows] = [_NEVER.search(name) is None for name in kernels["name"].to_numpy()[rows].tolist()]
+    return found
 
 
 def time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
