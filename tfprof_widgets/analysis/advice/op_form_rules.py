@@ -192,8 +192,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     Gain: of the share of the step time of its ops, all but the products: a fused kernel keeps the scores on the chip.
     """
     steps, results = run.steps, run.results
-    kernels = results.kernels.frame
-    if not steps.device_computes or run.starves or any(_FUSED_ATTENTION.search(name) for name in set(kernels["name"])):
+    if not steps.device_computes or run.starves:
         return
     scopes = results.op_scopes
     chosen = np.array([*map(_is_attention, scopes.scopes)], np.bool_)[scopes.scope_id] & ~scopes.is_optimizer
@@ -203,7 +202,8 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     ops = side_ops(run)
     part = steps.part("attention", ops.ratio(chosen) * steps.mean_ms)
     gain = ops.ratio(chosen & ~np.isin(types, _PRODUCTS))
-    if gain < MEDIUM_GAIN:
+    # Last, as there may be hundreds of thousands of names.
+    if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
         return
     yield advise(
         "unfused_attention",
