@@ -39,9 +39,10 @@ intervals between animation frames while a script zooms, drags, points, types an
 display frame; a display frame is 16.7 ms, so nothing can be under it. speedscope draws by WebGL, computed in software
 here; it is zoomed, dragged and pointed at the same way. Kernel: the resident memory of the whole process, Python and
 libraries included. Page: after a garbage collection, by the DevTools protocol. A size marked * repeats a smaller capture. Foreign
-traces: ours as above (load, tables, first payload; not the advice, which comes after those), the same six tools of one new server of xprof-rs and of XProf. Growth:
-what an event costs us where one quantity is ten times as much and all else the same; in brackets over the row above; time
-is the processor's, of all threads, but for that on the clock; memory is the peak above what imports take."""
+traces: ours as above (load, tables, first payload; not the advice, which comes after those), the same six tools of one new
+server of xprof-rs and of XProf. Growth: what an event costs us where one quantity is ten times as much and all else the
+same; in brackets over the row above; time is the processor's, of all threads, but for that on the clock; memory is the peak
+above what imports take."""
 
 
 def main() -> int:
