@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from tests.warm_process import run_python
-from tfprof_widgets.capture.source.running_frames import running_frames
+from tfprof_widgets.capture.source.running_frames import frames_outwards, running_frames
 
 PROGRAM = """
 import gc, threading
@@ -30,9 +30,52 @@ for _ in range(300):
 print("ended", gc.isenabled())
 """
 
+RUNS_ON = """
+import gc, threading, time
+from tfprof_widgets.capture.source.running_frames import frames_outwards, running_frames
+
+class Garbage:
+    def __init__(self):
+        self.itself = self
+    def __del__(self):
+        time.sleep(0.0002)  # the other thread runs on meanwhile, and leaves the frames that are being read
+
+def narrow(n):
+    return wide(n - 1) + 1 if n > 0 else 0
+
+def wide(n):
+    a = b = c = d = e = f = g = h = n
+    return narrow(n - 1) + a - b + c - d + e - f + g - h if n > 0 else 0
+
+def dive():
+    while not ended.is_set():
+        narrow(30), wide(9)
+
+ended = threading.Event()
+diver = threading.Thread(target=dive)
+diver.start()
+never = 1_000_000
+gc.set_threshold(never)
+names, begin = set(), time.monotonic()
+while time.monotonic() - begin < 1:
+    for frame in frames_outwards(running_frames()[diver.ident]):
+        names.add(frame.f_code.co_name)
+        gc.set_threshold(never)
+        Garbage()
+        gc.set_threshold(1)
+    gc.set_threshold(never)
+ended.set()
+diver.join()
+print("ended", {"narrow", "wide"} <= names)
+"""
+
 
 def test_garbage_that_is_collected_meanwhile_stops_nobody() -> None:
     assert run_python(PROGRAM, timeout_s=60).stdout == "ended True\n"
+
+
+def test_the_frames_of_a_thread_that_runs_on_while_garbage_is_collected_are_read_without_harm() -> None:
+    assert run_python(RUNS_ON, timeout_s=30).stdout == "ended True\n"
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
@@ -44,7 +87,7 @@ def test_the_collector_is_as_it_was(*, is_enabled: bool) -> None:
         left = gc.isenabled()
     finally:
         (gc.enable if was_enabled else gc.disable)()
-    assert frames[threading.get_ident()].f_back is sys._getframe()
+    assert sys._getframe() in frames_outwards(frames[threading.get_ident()])
     assert left == is_enabled
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import traceback
 import weakref
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 from ...errors import CaptureError
 from ..session.record import CaptureOptions, CaptureRecord
 from ..session.session import Capture
 from ..session.tf_profiler import import_tensorflow
-from ..source.running_frames import running_frames
+from ..source.running_frames import frames_outwards, running_frames
 from .batch_size import batch_size_of
 from .keras_steps import StepMarks
 from .patch import METHODS
@@ -128,7 +126,9 @@ class _Caller:
     def __init__(self) -> None:
         self._thread_id = threading.get_ident()
         # The frame itself, although it keeps the call's arguments alive: Python uses the id of a frame again at once.
-        self._frame = next((frame for frame in _stack(sys._getframe()) if frame.f_code.co_name in METHODS), None)
+        self._frame = next(
+            (frame for frame in frames_outwards(sys._getframe()) if frame.f_code.co_name in METHODS), None
+        )
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -140,8 +140,4 @@ class _Caller:
         """True too where a loop of the user's own drives the callback: it ends the capture by Keras' hooks."""
         if self._frame is None:
             return True
-        return self._frame in _stack(running_frames().get(self._thread_id))
-
-
-def _stack(frame: FrameType | None) -> list[FrameType]:
-    return [] if frame is None else [one for one, _ in traceback.walk_stack(frame)]
+        return self._frame in frames_outwards(running_frames().get(self._thread_id))

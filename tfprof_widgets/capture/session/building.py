@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from itertools import islice
 from types import FrameType
 from typing import Literal
 
-from ..source.running_frames import running_frames
+from ..source.running_frames import frames_outwards, running_frames
 
 MAX_DEPTH = 1_000
 """How many frames of a thread are looked at."""
@@ -44,12 +45,9 @@ class BuildingWatch:
 def _state(frame: FrameType | None) -> tuple[FrameType | None, bool]:
     """The outermost call of a `tf.function` that a thread is within, and whether it traces one."""
     call, is_tracing = None, False
-    for _ in range(MAX_DEPTH):
-        if frame is None:
-            break
-        code = frame.f_code
+    for outer in islice(frames_outwards(frame), MAX_DEPTH):
+        code = outer.f_code
         is_tracing = is_tracing or (code.co_name in _TRACES and "tensorflow" in code.co_filename)
         if _CALLS in code.co_filename:
-            call = frame
-        frame = frame.f_back
+            call = outer
     return call, is_tracing

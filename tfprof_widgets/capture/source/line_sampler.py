@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
-from .running_frames import running_frames
+from .running_frames import frames_outwards, running_frames
 from .source_files import is_user_file
 from .source_graphs import FrameTable
 
@@ -75,10 +76,7 @@ class LineSampler:
 
 def user_place(frame: FrameType | None) -> tuple[CodeType, int] | None:
     """Code and line of the innermost frame of the user's; None where there is none."""
-    for _ in range(MAX_DEPTH):
-        if frame is None:
-            return None
-        if is_user_file(frame.f_code.co_filename):
-            return frame.f_code, frame.f_lineno
-        frame = frame.f_back
+    for outer in islice(frames_outwards(frame), MAX_DEPTH):
+        if is_user_file(outer.f_code.co_filename):
+            return outer.f_code, outer.f_lineno
     return None

@@ -1,9 +1,11 @@
-"""This process -> the frame that each of its threads is in."""
+"""This process -> the frames that its threads are in."""
 
 from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from operator import methodcaller
 from types import FrameType
 from typing import cast
@@ -18,12 +20,33 @@ def running_frames() -> dict[int, FrameType]:
     `sys._current_frames` makes objects while it holds a lock of the interpreter's. Garbage that is collected then, and that
     holds a `threading.local` as graphs of TensorFlow do, waits for that lock for ever (python/cpython#106883).
     """
+    return cast("dict[int, FrameType]", _without_collecting(sys._current_frames))
+
+
+def outer_frame(frame: FrameType) -> FrameType | None:
+    """The frame that called `frame`, which may be one of another thread; None where there is none.
+
+    `frame.f_back` makes an object. Garbage that is collected then may let the other thread run on and leave the very frame that is
+    being read: the process crashes (python/cpython#111363).
+    """
+    return cast("FrameType | None", _without_collecting(partial(getattr, frame, "f_back")))
+
+
+def frames_outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """`frame` and those that called it, the innermost first."""
+    while frame is not None:
+        yield frame
+        frame = outer_frame(frame)
+
+
+def _without_collecting(read: Callable[[], object]) -> object:
+    """What `read`, which is no Python code, returns."""
     if not (_COLLECTS_ANYWHERE and gc.isenabled()):
-        return sys._current_frames()
+        return read()
     try:
         # No other thread runs between calls that `map` makes, so none finds the garbage collector switched off.
-        _, frames, _ = map(methodcaller("__call__"), (gc.disable, sys._current_frames, gc.enable))
+        _, result, _ = map(methodcaller("__call__"), (gc.disable, read, gc.enable))
     except BaseException:
         gc.enable()
         raise
-    return cast("dict[int, FrameType]", frames)
+    return result
