@@ -1,4 +1,4 @@
-"""What an HLO instruction's metadata says of its framework op -> name and type as TensorFlow's own graph has them.
+"""What traces and HLO's metadata say of a framework op -> name and type as TensorFlow's own graph has them.
 
 framework_op("jit(train)/jit(main)/dense/dot_general", "") -> ("dense/dot_general", "dot_general")
 """
@@ -12,6 +12,16 @@ from .op_names import parse_op_name
 
 _WRAPPERS = re.compile(r"\A(?:(?:p?jit|xla_call|pmap)\([^()/]*\)/|(?:__|a_)?inference_[^/]*/|cluster_\d+(?:_\d+)*/)+")
 """What the compiler puts around a whole program: scopes of no layer."""
+CALL = re.compile(r"(?:Stateful)?PartitionedCall(?:_\d+)?|replica_\d+")
+"""What the call of a function puts before the names of ops in it, and the copy of a model on one device."""
+_BODY = r"(?P<flow>[^/]+)/(?:then|else|body|cond|branch\d*)/_\d+/(?:(?P=flow)/)?"
+"""The same of the inlined body of a condition or loop: `cond/then/_7/cond/`."""
+_CALLS = re.compile(rf"(?:(?:{CALL.pattern})/)*(?:{_BODY})?")
+
+
+def without_calls(op_name: str) -> str:
+    """The name of an op in its function: `dense/MatMul` of `StatefulPartitionedCall/dense/MatMul`."""
+    return _CALLS.sub("", op_name, count=1)
 
 
 @lru_cache(maxsize=65536)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Int64
 from ..base.frame_places import TF_DATA
+from ..base.framework_names import without_calls
 from ..base.matching import dense_codes
 from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
@@ -41,7 +42,8 @@ def op_rows(facts: Facts, sums: OpSums) -> Quantities:
 
 
 def _path_of_op(kind: str, name: str) -> Path:
-    return (*name.split("/"), f" {kind}")
+    # one program calls a function where the other runs its ops, or compiles it
+    return (*without_calls(name).split("/"), f" {kind}")
 
 
 def waits_for_input(kind: str) -> bool:
@@ -81,7 +83,7 @@ def kernel_rows(facts: Facts, cells: RunCells) -> Quantities:
     runs = cells.sums(row, cell, np.ones(len(row)), n)
     first = np.unique(code, return_index=True)[1]
     labels = frame[["name", "op_name"]].iloc[first].reset_index(drop=True)
-    paths = [(*op.split("/"), name) for name, op in zip(labels["name"], labels["op_name"], strict=True)]
+    paths = [(*without_calls(op).split("/"), name) for name, op in zip(labels["name"], labels["op_name"], strict=True)]
     return Quantities.of(
         labels,
         numbered(paths),

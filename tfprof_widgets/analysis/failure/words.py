@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ..base.framework_names import without_calls
 from ..base.wording import percent, size, tail
 from ..ops.eager_calls import EAGER_SCOPE
 from .batch_estimate import Estimate
@@ -25,7 +25,6 @@ MAX_ROWS = 8
 """Of each table, on the screen and in texts."""
 MAX_NAME = 160
 _WIDTH = 96
-_OUTER = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 _MIN_FLOAT_RATIO = 0.2
 """Of the memory in use that is float32, from which half of it is worth a line."""
 
@@ -69,7 +68,7 @@ def sentence(told: MemoryFailure, setting: Setting) -> str:
 
 def _subject(told: MemoryFailure, setting: Setting) -> str:
     """Who asked: "Relu of layer model/dense (train.py:14)", or as much of it as is known."""
-    op, line = _OUTER.sub("", told.op).removeprefix(EAGER_SCOPE), _short(told.line) if told.line else ""
+    op, line = without_calls(told.op).removeprefix(EAGER_SCOPE), _short(told.line) if told.line else ""
     if told.layer and op:
         op = f"{op.rpartition('/')[2]} of {_cut(told.layer) if setting.is_bucket else f'layer {_cut(told.layer)}'}"
     if not op:

@@ -21,6 +21,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ...trace.trace import Bool, Int32, Int64
+from ..base.framework_names import CALL
 from ..base.matching import dense_codes, first_of, numbered
 from .scope_words import OPTIMIZERS, REWRITERS
 
@@ -29,7 +30,6 @@ DATA_SCOPE = "tf.data"
 
 _MOST_KNOWN = 2**15
 """So many names stay taken apart: several analyses ask for those of one trace, and hosts of one run have the same."""
-_FUNCTION = re.compile(r"(Stateful)?PartitionedCall(_\d+)?|replica_\d+")
 _INSTANCE = re.compile(r"_\d+")
 _NUMBERED = re.compile(r"_\d+\Z")
 _GRADIENT = frozenset(("gradient_tape", "gradients"))
@@ -283,7 +283,7 @@ class _Walk:
 @lru_cache(_MOST_KNOWN)
 def _is_added(part: str) -> bool:
     """Whether a call of a function or rewriting of graphs put this into a path."""
-    return part in REWRITERS or _FUNCTION.fullmatch(part) is not None
+    return part in REWRITERS or CALL.fullmatch(part) is not None
 
 
 def _forward(part: str) -> str:

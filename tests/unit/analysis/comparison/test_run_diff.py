@@ -50,6 +50,16 @@ def test_two_runs_of_one_program_differ_in_nothing_in_nearly_all_tries(n_tries: 
     assert sum(alarms) <= n_tries // 10
 
 
+@pytest.mark.parametrize(
+    "prefix", ["StatefulPartitionedCall/", "PartitionedCall_2/replica_1/", "StatefulPartitionedCall/cond/then/_7/cond/"]
+)
+def test_an_op_is_the_same_one_in_a_function_that_the_other_run_does_not_call(prefix: str) -> None:
+    called = {f"{prefix}{name}": us for name, us in MODEL.items()}
+    for diff in (diff_of(Run(seed=1), Run(seed=2, ops=called)), diff_of(Run(seed=1, ops=called), Run(seed=2))):
+        assert set(diff.ops["state"]) == {"same"}
+        assert len(diff.ops) == len(MODEL)
+
+
 def test_a_slower_layer_is_named() -> None:
     diff = diff_of(Run(seed=1), Run(seed=2, ops=with_times({"dense_1": 1.25})))
     assert states(diff.layers, "layer") == {
