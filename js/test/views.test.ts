@@ -159,6 +159,13 @@ describe("overview panel", () => {
     expect(root.querySelector("header")?.textContent).toContain("21.3 ± 0.4 ms a step");
   });
 
+  it("says below the verdict how the run compares with the last one of its cell", async () => {
+    const since_last = "3.9 times faster than the last run (95 % interval 3.7 to 4.1).";
+    const { meta, ...pack } = makeScene();
+    const { root } = await showWidget(overviewPanel, { ...pack, meta: { ...meta, since_last } });
+    expect(root.querySelector(".tfp-verdict")?.textContent).toContain(since_last);
+  });
+
   it("lists the ops of the averaged steps and selects one by click", async () => {
     const { root, page } = await show(overviewPanel);
     const top = [...root.querySelectorAll<HTMLElement>(".tfp-top ol button")];

@@ -15,6 +15,7 @@ from tfprof_widgets.notebook.magics import TfprofMagics, split_options
 pytestmark = pytest.mark.tensorflow
 
 FIT = "model.fit(x, y, verbose=0);"
+MANY = "model.fit(x, y, batch_size=8, verbose=0);"
 CELLS = {
     "set_up": SET_UP,
     "unknown": f"%%tfprofile -o before --compare before\nran = True\n{FIT}",
@@ -29,6 +30,8 @@ CELLS = {
     "kept, magics.diff = magics.diff, fail",
     "survives": f"%%tfprofile --compare before --no-system\n{FIT}\nsurvived = True",
     "read": "magics.diff = kept\nprint('ran' in globals(), survived, history is not None)",
+    "once": f"%%tfprofile --no-system\n{MANY}",
+    "once_more": f"%%tfprofile --no-system\n{MANY}",
     "nothing": "%%tfprofile --compare before --no-system\nsurvived = 1 + 1",
 }
 
@@ -74,6 +77,12 @@ def test_a_name_that_cannot_be_compared_is_refused_before_the_code_runs(
 ) -> None:
     assert words in usage_error(cells[name])
     assert cells["read"].outputs[0].text.split()[0] == "False"
+
+
+def test_a_cell_that_is_run_again_says_how_it_compares_with_its_last_run(cells: dict[str, Any]) -> None:
+    (first,), (again,) = displayed(cells["once"]), displayed(cells["once_more"])
+    assert "the last run" not in first["text/html"]
+    assert "the last run" in again["text/html"]
 
 
 def test_what_was_captured_before_a_failure_is_compared_and_the_failure_goes_on(cells: dict[str, Any]) -> None:

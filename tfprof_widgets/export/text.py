@@ -21,7 +21,12 @@ _N_ALLOCATORS = 8
 
 
 def summarize(
-    results: AnyResults, *, title: str = "", notices: Sequence[str] = (), spent: tuple[float, float, int] | None = None
+    results: AnyResults,
+    *,
+    title: str = "",
+    notices: Sequence[str] = (),
+    spent: tuple[float, float, int] | None = None,
+    since_last: str = "",
 ) -> str:
     """Say how long a step takes, what limits it, what to change, which ops and lines cost most, what memory and input did.
 
@@ -29,11 +34,14 @@ def summarize(
         results: the analyses.
         title: of the profile.
         notices: sentences that come first.
+        since_last: how the run compares with the last one of its cell.
         spent: seconds to start and to stop the capture and bytes it wrote, where it was captured here.
     """
     failure = results.memory_failure
     known = "" if failure is None else failure.notice
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices if notice != known), ""]
+    if since_last and failure is None:
+        lines += [since_last, ""]
     parts = (_head, _advice, _breakdown, _ops, _lines, _memory, _input)
     measured = (tell(results) for tell in parts)
     for part in measured if failure is None else (failure.text().splitlines(), [f"  {machine_words(results)}"]):

@@ -26,6 +26,7 @@ from ..profiles.two_runs import diff
 from ..views.widgets.shell import kernel_shell
 from .cell import CellCode, compile_cell, compile_statement
 from .doctor_report import doctor
+from .last_runs import LastRuns, cell_of
 from .warming import warm_when_idle
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ _LONE_OPTION = re.compile(r"%%tfprofile\s(?:.*\s)?(--check|--help|-h)(\s.*)?$")
 @magics_class
 class TfprofMagics(Magics):  # type: ignore[misc]
     """The magics of tfprof_widgets."""
+
+    def __init__(self, shell: InteractiveShell | None = None, **traits: Any) -> None:
+        super().__init__(shell, **traits)
+        self._last_runs = LastRuns()
 
     @magic_arguments()
     @argument("-o", "--out", metavar="NAME", help="Assign the profile to this variable, also when the code fails.")
@@ -106,7 +111,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         before = self._compared(arguments)
         code = self._compile(line, cell, statement)
         with status_line() as status:
-            deliver = functools.partial(self._deliver, arguments, before, status)
+            source = cell_of(cell or statement, is_cell=cell is not None)
+            deliver = functools.partial(self._deliver, arguments, source, before, status)
             with capturing(capture_options, status, on_failure=deliver, title=arguments.out or "profile") as profile:
                 value = code.run(self.shell.user_ns, None if cell is not None else local_ns)
             if cell is not None and value is not None:
@@ -128,13 +134,17 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         except TfProfError as error:
             raise UsageError(str(error)) from None
 
-    def _deliver(self, arguments: Namespace, before: Profile | None, line: StatusLine, profile: Profile) -> None:
+    def _deliver(
+        self, arguments: Namespace, source: str, before: Profile | None, line: StatusLine, profile: Profile
+    ) -> None:
         if arguments.out:
             self.shell.user_ns[arguments.out] = profile
-        if before is None:
-            show(profile, arguments.view, line)
-        else:
+        if before is not None:
             show_changes(before, profile, line)
+        elif arguments.view != "none":
+            line.begin(READING)
+            self._last_runs.take(source, profile)
+            show(profile, arguments.view, line)
 
     def _compared(self, arguments: Namespace) -> Profile | None:
         """The profile to compare with, looked up before the code runs and may assign the name anew."""
@@ -229,9 +239,6 @@ def show(profile: Profile, view: str, line: StatusLine) -> None:
 
     Never raises: the user's cell has run.
     """
-    if view == "none":
-        return
-    line.begin(READING)
     views = {
         "timeline": profile.timeline,
         "memory": profile.memory_timeline,

@@ -99,6 +99,7 @@ class Exports:
             results=self._run.results,
             title=self._run.title,
             notices=self._run.notices,
+            since_last=self._run.since_last,
             capture=self._run.capture,
             system=self._run.system,
             findings=self._run.system_findings,
@@ -115,7 +116,9 @@ class Exports:
         from ..export.report.plain_html import profile_html
         from ..export.report.subject import Subject
 
-        return profile_html(Subject(results=self._run.results, notices=self._run.notices))
+        return profile_html(
+            Subject(results=self._run.results, notices=self._run.notices, since_last=self._run.since_last)
+        )
 
     def to_pprof(self, /, path: str | Path, view: TreeView = "code", **options: Any) -> Path:
         """Write the costs as a file of pprof's format (`profile.proto`, compressed), which `pprof`, speedscope and other
@@ -192,7 +195,13 @@ class Exports:
 
         cost = self._run.cost
         spent = None if cost is None else (cost.start_s, cost.stop_s, cost.n_bytes)
-        return summarize(self._run.results, title=self._run.title, notices=self._run.notices, spent=spent)
+        return summarize(
+            self._run.results,
+            title=self._run.title,
+            notices=self._run.notices,
+            spent=spent,
+            since_last=self._run.since_last,
+        )
 
     def chrome_trace_reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """The compressed Chrome trace in pieces; as text where the page says that buffers do not reach it."""

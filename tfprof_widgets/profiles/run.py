@@ -55,6 +55,8 @@ class Run:
         """What was told of it when it was opened."""
         self.reduced = reduced
         """Its hosts, where they were too many to keep all their events."""
+        self.since_last = ""
+        """How it compares with the last run of the same cell, in one sentence; "" where there was none."""
         self.record: CaptureRecord | None = None
         """The capture that it comes from; None of a trace that was loaded."""
         self._open_files = open_files

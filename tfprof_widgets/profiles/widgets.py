@@ -68,7 +68,9 @@ class Widgets:
         from ..views.widgets.library import views_js
 
         views_js()  # which the page receives while the payload is made
-        payload = build_payload(self._run.results, title=self._run.title, notices=self._run.notices)
+        payload = build_payload(
+            self._run.results, title=self._run.title, notices=self._run.notices, since_last=self._run.since_last
+        )
         data = TraceData(payload)
         data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
         self.link.use(data.payload.contents.names.cut)

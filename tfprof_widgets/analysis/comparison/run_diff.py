@@ -27,7 +27,7 @@ from .rows import (
     pair_lines,
 )
 from .run_cells import RunCells, run_cells
-from .samples import Samples, compare_samples, step_ms
+from .samples import Samples, compare_samples, pace_of, step_ms
 from .spread import Measured
 from .step_times import StepTimes, compare_steps
 from .summary import summarize
@@ -64,7 +64,7 @@ class RunDiff:
     @cached_property
     def samples(self) -> Samples:
         """How many samples a step takes in each, and how long one takes."""
-        return compare_samples(self.a, self.b, effect=self._step_effect)
+        return compare_samples(pace_of(self.a), pace_of(self.b), effect=self._step_effect)
 
     @cached_property
     def categories(self) -> pd.DataFrame:

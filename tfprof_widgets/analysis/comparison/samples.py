@@ -1,4 +1,4 @@
-"""Facts of one run -> how many samples a step takes, by the batch sizes that tf.data tells."""
+"""Facts of one run -> how long its steps took and how many samples each takes, by the batch sizes that tf.data tells."""
 
 from __future__ import annotations
 
@@ -71,14 +71,28 @@ class Samples:
         return self.a / self.b
 
 
-def compare_samples(a: Facts, b: Facts, *, effect: StepEffect | None = None) -> Samples:
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """The averaged steps of one run: all that is kept of it to compare the next run with."""
+
+    step_ms: Float64
+    """How long each took, in time order."""
+    samples: float
+    """How many a typical one takes; NaN where tf.data does not tell."""
+
+
+def pace_of(facts: Facts) -> Pace:
+    """How fast a run was."""
+    return Pace(step_ms(facts), samples_per_step(facts))
+
+
+def compare_samples(a: Pace, b: Pace, *, effect: StepEffect | None = None) -> Samples:
     """Compare two runs by sample; `effect` as in `compare_steps`, for steps of equally many samples only.
 
     Ops that take longer as they have more to do tell nothing of the machine.
     """
-    n_a, n_b = samples_per_step(a), samples_per_step(b)
-    steps = compare_steps(step_ms(a), step_ms(b), middle=np.mean, effect=effect if n_a == n_b else None)
-    return Samples(n_a, n_b, steps)
+    alike = effect if a.samples == b.samples else None
+    return Samples(a.samples, b.samples, compare_steps(a.step_ms, b.step_ms, middle=np.mean, effect=alike))
 
 
 def step_ms(facts: Facts) -> Float64:

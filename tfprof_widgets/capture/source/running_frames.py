@@ -26,8 +26,8 @@ def running_frames() -> dict[int, FrameType]:
 def outer_frame(frame: FrameType) -> FrameType | None:
     """The frame that called `frame`, which may be one of another thread; None where there is none.
 
-    `frame.f_back` makes an object. Garbage that is collected then may let the other thread run on and leave the very frame that is
-    being read: the process crashes (python/cpython#111363).
+    `frame.f_back` makes an object. Garbage that is collected then may let the other thread run on, and leave the very frame
+    that is being read: the process crashes (python/cpython#111363).
     """
     return cast("FrameType | None", _without_collecting(partial(getattr, frame, "f_back")))
 

@@ -61,7 +61,7 @@ def profile_html(subject: Subject) -> str:
         return sheet(overview.verdict, (" ".join(filter(None, one)) for one in words), report_tables(results, ROOM))
     facts = " · ".join(filter(None, (step_words(results), machine_words(results))))
     parts = (one.without(_LEFT_OUT) for one in (*_advice(results), *ops(results, ROOM), *kernels(results, ROOM)))
-    told = [overview.verdict_detail, facts, *_notices(subject)]
+    told = [overview.verdict_detail, subject.since_last, facts, *_notices(subject)]
     return sheet(overview.verdict, told, parts, picture=_step_bar(results))
 
 

@@ -84,6 +84,8 @@ def _head(subject: Subject, room: Room) -> Iterator[str]:
     failure = subject.results.memory_failure
     if overview.verdict_detail and failure is None:
         yield sentence(overview.verdict_detail, room.sentence)
+    if subject.since_last and failure is None:
+        yield sentence(subject.since_last, room.sentence)
     advice = subject.results.advice
     if advice and advice[0].severity == "low":
         yield "**First to change:** nothing that would win much; what advice there is, is of low severity."

@@ -21,6 +21,8 @@ class Subject:
     title: str = ""
     notices: tuple[str, ...] = ()
     """Sentences that come first."""
+    since_last: str = ""
+    """How the run compares with the last one of its cell."""
     capture: CaptureSummary | None = None
     """What the capture cost; None for a trace loaded without it."""
     system: pd.DataFrame = field(default_factory=pd.DataFrame)

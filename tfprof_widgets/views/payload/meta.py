@@ -38,7 +38,9 @@ _MOST_STRAGGLERS = 100
 """So many are listed, the costliest first; the meta says of how many."""
 
 
-def meta_of(results: AnyResults, positions: Positions, *, title: str, notices: Sequence[str]) -> dict[str, Any]:
+def meta_of(
+    results: AnyResults, positions: Positions, *, title: str, notices: Sequence[str], since_last: str = ""
+) -> dict[str, Any]:
     """Everything but the columns, the names and the lists that grow with the program; JSON-safe."""
     trace = results.trace
     lines = positions.lines.tolist()
@@ -65,6 +67,7 @@ def meta_of(results: AnyResults, positions: Positions, *, title: str, notices: S
         "input": _input(results),
         "overview": _overview(results),
         "notices": list(notices),
+        "since_last": since_last,
         **_hosts(results),
         **worker_meta(results.workers),
         **straggler_meta(results.stragglers),

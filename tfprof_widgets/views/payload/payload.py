@@ -63,14 +63,17 @@ class Payload:
         return section.part(int(number))
 
 
-def build_payload(results: AnyResults, *, title: str = "", notices: Sequence[str] = ()) -> Payload:
+def build_payload(
+    results: AnyResults, *, title: str = "", notices: Sequence[str] = (), since_last: str = ""
+) -> Payload:
     """Decide what travels first and pack it.
 
     Args:
         results: what was computed from the trace.
         title: of the profile.
         notices: sentences to show first.
+        since_last: how the run compares with the last one of its cell.
     """
-    contents = contents_of(results, title=title, notices=notices)
+    contents = contents_of(results, title=title, notices=notices, since_last=since_last)
     overview, is_here = first_pack(contents)
     return Payload(contents, overview, is_here)

@@ -30,7 +30,7 @@ function header(view: TraceView): HTMLElement {
   const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
   verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part)));
   const detail = overview.verdict_detail || "";
-  if (detail) verdict.append(h("small", detail));
+  for (const more of [detail, view.data.meta.since_last]) if (more) verdict.append(h("small", more));
   return h(
     "header.tfp-ov-header",
     time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length) : noStepFigure(),

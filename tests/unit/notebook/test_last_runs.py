@@ -1,0 +1,93 @@
+"""A cell that is run again: one line says how the run compares with the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tests.fake_shell import FakeShell
+from tests.unit.analysis.comparison.drawn_runs import Run
+from tfprof_widgets.notebook.last_runs import LastRuns, cell_of
+from tfprof_widgets.views.payload.wire import unpack
+
+Draw = Callable[[Run], tfprof.Profile]
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Draw:
+    """Makes profiles of drawn runs."""
+
+    def profile(run: Run) -> tfprof.Profile:
+        path = tmp_path / f"{abs(hash(repr(run)))}.xplane.pb"
+        path.write_bytes(run.xspace())
+        return tfprof.load(path)
+
+    return profile
+
+
+def after(drawn: Draw, first: Run, second: Run) -> tfprof.Profile:
+    runs, profile = LastRuns(), drawn(second)
+    runs.take("cell", drawn(first))
+    runs.take("cell", profile)
+    return profile
+
+
+def test_a_much_faster_run_says_how_much(drawn: Draw) -> None:
+    profile = after(drawn, Run(seed=1, speed=3.0), Run(seed=2))
+    told = profile.run.since_last
+    factor = float(told.split(" times faster than the last run (95 % interval ")[0])
+    assert factor == pytest.approx(profile_ratio(drawn, Run(seed=1, speed=3.0), Run(seed=2)), rel=0.02)
+    assert "busy machine" not in told
+
+
+def profile_ratio(drawn: Draw, a: Run, b: Run) -> float:
+    times = [drawn(run).steps["step_time_ms"].median() for run in (a, b)]
+    return float(times[0] / times[1])
+
+
+def test_a_little_slower_run_is_told_with_the_doubt_that_a_busy_machine_leaves(drawn: Draw) -> None:
+    told = after(
+        drawn, Run(seed=1, between=0, noise=0.01), Run(seed=2, speed=1.2, between=0, noise=0.01)
+    ).run.since_last
+    assert told.startswith("1.20 times slower than the last run")
+    assert "a busy machine does that, too" in told
+
+
+def test_an_equal_run_has_not_changed_beyond_noise(drawn: Draw) -> None:
+    assert after(drawn, Run(seed=1), Run(seed=2)).run.since_last.startswith(
+        "No change beyond noise since the last run: "
+    )
+
+
+@pytest.mark.parametrize("first", [Run(n_steps=2), Run(n_steps=0), Run(has_steps=False)])
+def test_nothing_is_said_after_a_run_that_tells_too_little(drawn: Draw, first: Run) -> None:
+    assert after(drawn, first, Run()).run.since_last == ""
+
+
+def test_the_first_run_of_another_cell_is_compared_with_none(drawn: Draw) -> None:
+    runs, profile = LastRuns(), drawn(Run(seed=2))
+    runs.take("one cell", drawn(Run(speed=3.0)))
+    runs.take("another cell", profile)
+    assert profile.run.since_last == ""
+
+
+def test_text_report_plain_html_and_views_say_it(drawn: Draw) -> None:
+    profile = after(drawn, Run(seed=1, speed=3.0), Run(seed=2))
+    for text in (
+        profile.summary(),
+        profile.report().replace("\\", ""),
+        profile._exports.plain_html(),
+        str(unpack(profile._widgets._data.payload.overview)[0]["since_last"]),
+    ):
+        assert profile.run.since_last in text
+
+
+def test_a_changed_cell_is_the_same_one_where_the_front_end_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cell_of("model.fit(x)", is_cell=True) != cell_of("model.fit(y)", is_cell=True)
+    shell = FakeShell().install(monkeypatch)
+    shell.message["metadata"] = {"cellId": "a1"}
+    assert cell_of("model.fit(x)", is_cell=True) == cell_of("model.fit(y)", is_cell=True)
+    assert cell_of("model.fit(x)", is_cell=False) != cell_of("model.fit(y)", is_cell=False)
