@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 
 import { afterEach, describe, expect, it } from "vitest";
-import { evidenceFacts, fixLines, gainWords, isShown, largestPart } from "../src/model/overview/advice";
+import { evidenceFacts, gainWords, isShown, largestPart } from "../src/model/overview/advice";
 import type { AdviceMeta, TraceMeta } from "../src/model/wire/meta";
 import type { Pack } from "../src/model/wire/wire";
 import { mount } from "../src/ui/view";
@@ -45,10 +45,11 @@ async function show(advice: AdviceMeta[], given: Partial<TraceMeta> = {}, chosen
   const root = el.firstElementChild as HTMLElement;
   const cards = () => [...root.querySelectorAll<HTMLElement>(".tfp-card")];
   const title = (i: number) => cards()[i].querySelector(".title") as HTMLButtonElement;
+  const evidence = (i: number) => cards()[i].querySelector(".acts button") as HTMLButtonElement;
   const press = (text: string, within: HTMLElement = root) =>
     [...within.querySelectorAll<HTMLElement>("button")].find((one) => one.textContent?.startsWith(text))?.click();
-  const pressed = () => cards().map((_, i) => title(i).getAttribute("aria-pressed"));
-  return { root, page, cards, title, press, pressed, brought };
+  const pressed = () => cards().map((_, i) => evidence(i).getAttribute("aria-pressed"));
+  return { root, page, cards, title, evidence, press, pressed, brought };
 }
 
 afterEach(() => document.body.replaceChildren());
@@ -82,33 +83,6 @@ describe("words of an advice", () => {
     expect(words({})).toBe("saves up to 33 %");
     expect(words({ evidence: [["estimate", "half of it"]] })).toBe("saves about 33 %");
     expect(words({ gain_ratio: 0 }, 246)).toBe("no speed-up");
-  });
-
-  it.each([
-    ["# why\nimport os\nfrom a import b\n  os.run()\nmore()", "os.run()"],
-    ["# why\nfor _ in range(5):\n    x = Conv2D(filters, 3)(x)\n# or: less", "x = Conv2D(filters, 3)(x)"],
-    [
-      "def on_train_batch_end(self, batch):\n    if batch % 100 == 0:  # each\n        draw()",
-      "if batch % 100 == 0:  # each",
-    ],
-    ["data = slices(names)\ndata = data.map(f, num_parallel_calls=16)", "data = data.map(f, num_parallel_calls=16)"],
-    ["@tf.function\ndef train_step(*args): ...", "@tf.function"],
-    ['import os; os.environ["A"] = "b"', 'import os; os.environ["A"] = "b"'],
-    ["def f(x):", "def f(x):"],
-    ["# only a remark", "# only a remark"],
-  ])("show the line of a fix that makes the difference where one can be shown", (fix, line) => {
-    expect(fixLines(fix, 1)).toEqual([line]);
-  });
-
-  it("show as much of a fix as there is room for, the line that makes the difference always", () => {
-    const fix = "# why\ndata = slices(names)\ndata = data.map(f, num_parallel_calls=16)\ndata = data.batch(8)";
-    const lines = fix.split("\n");
-    expect(fixLines(fix, 4)).toEqual(lines);
-    expect(fixLines(fix, 3)).toEqual(lines.slice(1));
-    expect(fixLines(fix, 2)).toEqual(lines.slice(2));
-    expect(fixLines("def f():\n    if i % 100 == 0:\n        g()", 2)).toEqual(["if i % 100 == 0:", "    g()"]);
-    expect(fixLines("", 3)).toEqual([]);
-    expect(fixLines("x".repeat(5000), 3)[0].length).toBeLessThan(300);
   });
 
   it("name the largest part of a step of a run without advice", () => {
@@ -154,14 +128,14 @@ describe("cards of the overview panel", () => {
   });
 
   it("select their evidence at a first press, name its view, and take it back at a second", async () => {
-    const { page, title, pressed, brought } = await show([adviceOf("a"), adviceOf("b", { step: 1 })]);
-    title(0).click();
+    const { page, evidence, pressed, brought } = await show([adviceOf("a"), adviceOf("b", { step: 1 })]);
+    evidence(0).click();
     expect(page.link.state).toMatchObject({ time_range: [1000, 2000], selection: ["model/a"], step: 3 });
     expect([pressed(), brought]).toEqual([["true", "false"], ["input_graph"]]);
-    title(1).click();
+    evidence(1).click();
     expect(page.link.state).toMatchObject({ selection: ["model/b"], step: 1 });
     expect(pressed()).toEqual(["false", "true"]);
-    title(1).click();
+    evidence(1).click();
     expect(page.link.state).toMatchObject({ time_range: [], selection: [], step: -1 });
     expect([pressed(), brought]).toEqual([
       ["false", "false"],
@@ -170,13 +144,13 @@ describe("cards of the overview panel", () => {
   });
 
   it("choose the host that they are shown for, and all hosts again at a second press", async () => {
-    const { page, title } = await show([adviceOf("a"), adviceOf("b", { host: "worker-3" })]);
-    title(0).click();
+    const { page, evidence } = await show([adviceOf("a"), adviceOf("b", { host: "worker-3" })]);
+    evidence(0).click();
     expect(page.link.state).toMatchObject({ selection: ["model/a"] });
     expect(page.link.state.host ?? "").toBe("");
-    title(1).click();
+    evidence(1).click();
     expect(page.link.state).toMatchObject({ selection: ["model/b"], host: "worker-3" });
-    title(1).click();
+    evidence(1).click();
     expect(page.link.state).toMatchObject({ selection: [], host: "" });
   });
 
@@ -189,41 +163,68 @@ describe("cards of the overview panel", () => {
   });
 
   it("are not pressed any more when another view selects something else", async () => {
-    const { page, title, pressed } = await show([adviceOf("a")]);
-    title(0).click();
+    const { page, evidence, pressed } = await show([adviceOf("a")]);
+    evidence(0).click();
     page.link.set("selection", ["model/other"]);
     expect(pressed()).toEqual(["false"]);
   });
 
   it("tell two apart that are about the same evidence", async () => {
     const same = { op_names: ["model/x"] };
-    const { page, title, pressed } = await show([adviceOf("a", same), adviceOf("b", same)]);
-    title(1).click();
+    const { page, evidence, pressed } = await show([adviceOf("a", same), adviceOf("b", same)]);
+    evidence(1).click();
     expect(pressed()).toEqual(["false", "true"]);
-    title(1).click();
+    evidence(1).click();
     expect(page.link.state).toMatchObject({ selection: [] });
-    title(0).click();
+    evidence(0).click();
     expect(pressed()).toEqual(["true", "false"]);
   });
 
-  it("give evidence and the whole fix on demand, and close by Escape", async () => {
-    const { cards, press } = await show([adviceOf("a")]);
-    const more = cards()[0].querySelector(".more") as HTMLElement;
-    expect(more.hidden).toBe(true);
-    press("Details", cards()[0]);
-    expect(more.hidden).toBe(false);
-    expect(more.querySelector("dl")?.textContent).toBe("input13.1 ms");
-    expect(more.querySelector("pre")?.textContent).toBe("# remark\nimport x\na()\nmore()");
-    more.querySelector("pre")?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
-    expect([more.hidden, document.activeElement?.textContent]).toEqual([true, "Details ▾"]);
+  it("give why, the code and Copy in one that is open, the first at first, and close by Escape", async () => {
+    const { cards, title } = await show([
+      adviceOf("a", { headline: "Do it." }),
+      adviceOf("b", { headline: "Do that." }),
+      adviceOf("c", { fix: "" }),
+    ]);
+    const open = () => cards().map((card) => !card.querySelector<HTMLElement>(".body")?.hidden);
+    expect(cards().map((_, i) => title(i).textContent)).toEqual(["Do it.", "Do that.", "c costs time."]);
+    expect(open()).toEqual([true, false, false]);
+    title(1).click();
+    expect(open()).toEqual([false, true, false]);
+    expect(cards().map((_, i) => title(i).getAttribute("aria-expanded"))).toEqual(["false", "true", "false"]);
+    expect(cards()[1].querySelector(".body p")?.textContent).toBe("b costs time.");
+    expect(cards()[1].querySelector("pre")?.textContent).toBe("# remark\nimport x\nb()\nmore()");
+    expect([...cards()[1].querySelectorAll(".acts button")].map((one) => one.textContent)).toEqual([
+      "Show evidence",
+      "Copy",
+    ]);
+    expect([...cards()[2].querySelectorAll(".acts button")].map((one) => one.textContent)).toEqual(["Show evidence"]);
+    cards()[1]
+      .querySelector("pre")
+      ?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+    expect([open(), document.activeElement]).toEqual([[false, false, false], title(1)]);
+  });
+
+  it("tell their numbers while their evidence is shown, also where there is nothing to select", async () => {
+    const whole = { op_names: [], time_range_ns: [], step: -1 };
+    const { cards, evidence } = await show([adviceOf("a"), adviceOf("b", whole)]);
+    const told = () => cards().map((card) => !card.querySelector<HTMLElement>("dl")?.hidden);
+    expect(told()).toEqual([false, false]);
+    evidence(0).click();
+    expect(told()).toEqual([true, false]);
+    expect(cards()[0].querySelector("dl")?.textContent).toBe("input13.1 ms");
+    evidence(1).click();
+    expect(told()).toEqual([false, true]);
+    evidence(1).click();
+    expect(told()).toEqual([false, false]);
   });
 
   it("are text, whatever a trace put into them", async () => {
     const hostile = adviceOf(EVIL, { title: EVIL, fix: EVIL, evidence: [[EVIL, EVIL]], op_names: [EVIL], view: EVIL });
-    const { root, title, page } = await show([hostile]);
-    expect(root.querySelector("img, .title b, .more b, pre *, script")).toBeNull();
+    const { root, evidence, page } = await show([hostile]);
+    expect(root.querySelector("img, .title b, .body b, pre *, script")).toBeNull();
     expect(root.querySelector("pre")?.textContent).toBe(EVIL);
-    title(0).click();
+    evidence(0).click();
     expect(page.link.state.selection).toEqual([EVIL]);
   });
 

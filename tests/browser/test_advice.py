@@ -112,17 +112,17 @@ def test_the_planted_cause_is_the_first_card(notebook: Notebook) -> None:
 
 def test_a_click_selects_the_evidence_in_every_view_and_a_second_takes_it_back(notebook: Notebook) -> None:
     (op,) = notebook.value(f"{TOP}.selection.op_names")
-    title = first_card(notebook).locator("button.title")
-    title.click()
+    evidence = first_card(notebook).get_by_role("button", name="Show evidence")
+    evidence.click()
     check_evidence_is_shown(views_of(notebook), op)
     notebook.wait_for_value("list(prof.link.selection)", [op])
     notebook.wait_for_value(f"list(prof.link.time_range) == list({TOP}.selection.time_range_ns)", True)
     notebook.wait_for_value(f"prof.link.step == {TOP}.selection.step", True)
-    assert title.get_attribute("aria-pressed") == "true"
+    assert evidence.get_attribute("aria-pressed") == "true"
     notebook.screenshot("advice-selected", notebook.view("dashboard"))
-    title.click()
+    evidence.click()
     notebook.wait_for_value("[list(prof.link.selection), list(prof.link.time_range), prof.link.step]", [[], [], -1])
-    assert title.get_attribute("aria-pressed") == "false"
+    assert evidence.get_attribute("aria-pressed") == "false"
 
 
 def test_a_click_needs_no_kernel(notebook: Notebook) -> None:
@@ -131,7 +131,7 @@ def test_a_click_needs_no_kernel(notebook: Notebook) -> None:
     # A busy kernel still answers comms, in a thread of its own: only a stopped one knows nothing of the click.
     os.kill(kernel, signal.SIGSTOP)
     try:
-        first_card(notebook).locator("button.title").click()
+        first_card(notebook).get_by_role("button", name="Show evidence").click()
         check_evidence_is_shown(views_of(notebook), op)
     finally:
         os.kill(kernel, signal.SIGCONT)
@@ -141,14 +141,14 @@ def test_a_click_needs_no_kernel(notebook: Notebook) -> None:
 def test_enter_on_a_card_of_an_exported_page_selects_and_takes_back(notebook: Notebook, exported: Page) -> None:
     (op,) = notebook.value(f"{TOP}.selection.op_names")
     views = LinkedViews(exported, exported)
-    title = first_card(views).locator("button.title")
-    title.focus()
+    evidence = first_card(views).get_by_role("button", name="Show evidence")
+    evidence.focus()
     exported.keyboard.press("Enter")
-    poll(lambda: title.get_attribute("aria-pressed") == "true", "the card is not pressed")
+    poll(lambda: evidence.get_attribute("aria-pressed") == "true", "the card is not pressed")
     tab = views.view("dashboard").get_by_role("tab", selected=True)
     assert tab.inner_text() == "Input pipeline"
     exported.keyboard.press("Enter")
-    poll(lambda: title.get_attribute("aria-pressed") == "false", "the card is still pressed")
+    poll(lambda: evidence.get_attribute("aria-pressed") == "false", "the card is still pressed")
     exported.keyboard.press("Enter")
     check_evidence_is_shown(views, op)
 
@@ -157,14 +157,13 @@ def test_the_fix_can_be_read_selected_and_copied(notebook: Notebook, exported: P
     fix = notebook.value(f"{TOP}.fix")
     card = first_card(LinkedViews(exported, exported))
     exported.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    card.get_by_role("button", name="Details").click()
     assert card.locator("pre").inner_text() == fix
     select = """pre => {
         getSelection().selectAllChildren(pre);
         return [getSelection().toString(), getComputedStyle(pre).userSelect];
     }"""
     assert card.locator("pre").evaluate(select) == [fix, "text"]
-    assert card.locator("button.title").get_attribute("aria-pressed") == "false"
+    assert card.get_by_role("button", name="Show evidence").get_attribute("aria-pressed") == "false"
     copy = card.get_by_role("button", name="Copy")
     copy.click()
     poll(lambda: card.get_by_role("button", name="Copied").count() == 1, "the button does not say that it copied")
@@ -185,8 +184,7 @@ def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: st
     panel = '[data-tfprof="overview_panel"]'
     assert exported.evaluate(AUDIT, panel) == []
     card = first_card(views)
-    card.locator("button.title").click()
-    card.get_by_role("button", name="Details").click()
+    card.get_by_role("button", name="Show evidence").click()
     assert exported.evaluate(AUDIT, panel) == []
     assert views.view("overview_panel").evaluate(CLIPPED) == []
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)

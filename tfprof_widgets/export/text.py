@@ -94,7 +94,8 @@ def _advice(results: AnyResults) -> Iterator[str]:
         return
     yield f"What to change: {min(_N_ADVICE, len(advice))} of {len(advice)}"
     for one in advice[:_N_ADVICE]:
-        yield f"  {one.severity}, {_saving(one, results.overview.step_time_avg_ms)}"
+        what = f"{one.headline}: " if one.headline else ""
+        yield f"  {what}{_saving(one, results.overview.step_time_avg_ms)}, {one.severity}"
         yield from textwrap.wrap(
             head(one.title, _MOST_CHARACTERS), _WIDTH, initial_indent="    ", subsequent_indent="    "
         )

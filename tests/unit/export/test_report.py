@@ -203,7 +203,10 @@ def test_of_each_advice_it_tells_gain_numbers_place_and_fix() -> None:
     one = advise("input_bound", "Waits for data.", evidence=evidence, fix="ds.map(f)", selection=at, gain_ratio=0.43063)
     results.__dict__["advice"] = (replace(one, stage="slow_map"),)
     told = render_report(Subject(results=results))
-    assert "### 1. `input_bound`, `slow_map`: severity high, gain at most 43.1 % of the step time" in told
+    assert (
+        "### 1. Make the map function cheaper (`input_bound`, `slow_map`): severity high, gain at most 43.1 % of the step time"
+        in told
+    )
     numbers = "`input_ms` 2.83 ms; `input_ratio` 43.1 %; `held_bytes` 3.00 MiB; `n_traces` 1,234; `op` `Map`"
     assert f"- Evidence: {numbers}" in told
     assert "`prof.input_graph()`; row 7 of `prof.steps`; 3.00 ms from 2.00 ms on" in told
@@ -303,7 +306,7 @@ def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> Non
     results.__dict__["advice"] = (one,)
     told = render_report(Subject(results=results))
     assert "**First to change:** nothing that would win much" in told
-    assert "### 1. `memory_headroom`: severity low, gain not about step time" in told
+    assert "### 1. Use a larger batch (`memory_headroom`): severity low, no speed-up" in told
 
 
 def test_an_h100_report_tells_precision_and_what_each_kernel_computes_on(capture_of: Callable[[str], Path]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from ..base.units import PS_PER_NS
+from .headlines import headline_of
 
 Severity = Literal["high", "medium", "low"]
 
@@ -45,7 +46,7 @@ class Advice:
     severity: Severity
     """By `gain_ratio`: `high` from 0.20 on, `medium` from 0.05 on, `low` below, and where it is not about time."""
     title: str
-    """One sentence with the numbers."""
+    """Why: one sentence with the numbers."""
     evidence: Mapping[str, float | str]
     """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`. `estimate` says how `gain_ratio`
     was estimated, where it is no upper bound."""
@@ -71,6 +72,11 @@ class Advice:
     def bound(self) -> Literal["at most", "about"]:
         """How to read the gain: as a bound, or an estimate."""
         return "about" if "estimate" in self.evidence else "at most"
+
+    @property
+    def headline(self) -> str:
+        """What to do, in a few words."""
+        return headline_of(self.rule, self.stage)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"evidence": dict(self.evidence)}

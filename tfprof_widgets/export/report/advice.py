@@ -52,9 +52,10 @@ def _without(subject: Subject) -> str:
 
 
 def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
-    gain = f"{one.bound} {share(one.gain_ratio)} of the step time" if one.gain_ratio > 0 else "not about step time"
+    gain = f"gain {one.bound} {share(one.gain_ratio)} of the step time" if one.gain_ratio > 0 else "no speed-up"
     stage = f", `{one.stage}`" if one.stage else ""
-    yield f"### {rank}. `{one.rule}`{stage}: severity {one.severity}, gain {gain}"
+    what = f"{one.headline} " if one.headline else ""
+    yield f"### {rank}. {what}(`{one.rule}`{stage}): severity {one.severity}, {gain}"
     yield sentence(one.title, room.sentence)
     told = [*one.evidence.items()]
     evidence = "; ".join(f"{code(name, 40)} {_value(name, value, room)}" for name, value in told[:_MOST_EVIDENCE])

@@ -37,6 +37,7 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
         {
             "rule": one.rule,
             "severity": one.severity,
+            "headline": one.headline,
             "title": one.title,
             "evidence": [[name, plain(value)] for name, value in one.evidence.items()],
             "fix": one.fix,

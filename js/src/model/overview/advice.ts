@@ -54,37 +54,6 @@ function shortened(text: string): string {
   return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}…`;
 }
 
-/** What makes the difference where a fix has it: lines before it only prepare it. */
-const ESSENTIAL = /num_parallel_calls|% \d+ == 0/;
-const REMARK = /^\s*#/;
-/** Lines that say nothing without those below them, and imports of what those use. */
-const FRAME = /^\s*((import|from)\s[^;]*$|(for|with|def|class|if|while|try|else)\b.*:\s*(#.*)?$)/;
-
-/** Of some lines the one that matters: what differs, else what does something, else any code, else a remark. */
-function mainIndex(lines: readonly string[]): number {
-  const isCode = (line: string) => !REMARK.test(line);
-  const tests = [
-    (line: string) => isCode(line) && ESSENTIAL.test(line),
-    (line: string) => isCode(line) && !FRAME.test(line),
-    isCode,
-  ];
-  return Math.max(0, tests.map((test) => lines.findIndex(test)).find((index) => index >= 0) ?? 0);
-}
-
-/**
- * At most so many lines of a fix: all of them where they fit, else without the remarks, else those from the one that matters
- * on, or from before it where there is room; without the indentation that they share.
- */
-export function fixLines(fix: string, room: number): string[] {
-  const lines = fix.split("\n").filter((line) => line.trim() !== "");
-  const code = lines.filter((line) => !REMARK.test(line));
-  const left = lines.length <= room || code.length === 0 ? lines : code;
-  const start = left.length <= room ? 0 : Math.min(mainIndex(left), left.length - Math.max(1, room));
-  const chosen = left.slice(start, start + Math.max(1, room));
-  const indent = Math.min(...chosen.map((line) => line.search(/\S/)));
-  return chosen.map((line) => shortened(line.slice(indent)));
-}
-
 /** What the views have selected, as in `Link`. */
 interface Selected {
   readonly timeRange: readonly [number, number] | null;
@@ -96,10 +65,15 @@ export function timeRangeOf({ time_range_ns }: AdviceMeta): readonly [number, nu
   return time_range_ns.length === 2 ? [time_range_ns[0], time_range_ns[1]] : null;
 }
 
+/** Whether an advice is about the whole capture, and about no op of it. */
+export function selectsNothing({ op_names, time_range_ns, step }: AdviceMeta): boolean {
+  return time_range_ns.length !== 2 && op_names.length === 0 && step < 0;
+}
+
 /** Whether the views show what an advice is about, and nothing else. One that selects nothing is never shown. */
 export function isShown(advice: AdviceMeta, selected: Selected): boolean {
   const range = timeRangeOf(advice);
-  if (range === null && advice.op_names.length === 0 && advice.step < 0) return false;
+  if (selectsNothing(advice)) return false;
   return (
     selected.step === advice.step &&
     selected.timeRange?.[0] === range?.[0] &&

@@ -169,7 +169,9 @@ export interface LayerMeta {
 export interface AdviceMeta {
   rule: string;
   severity: "high" | "medium" | "low";
-  /** One sentence. */
+  /** What to do, in a few words; empty where only the title says it. */
+  headline?: string;
+  /** Why: one sentence. */
   title: string;
   /** Each name ends in its unit, such as `input_ms`; null where there is no number. */
   evidence: [name: string, value: number | string | null][];
