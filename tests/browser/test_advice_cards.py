@@ -19,7 +19,7 @@ from tfprof_widgets.analysis.advice.run import Run
 TITLE = "The model waits 36.6 of 48.9 ms a step for data (75 %) in Generator: Python makes one element after another."
 FIX = "# why\nimport os\nds = slices(names)\nds = ds.map(load_one_image_and_its_label, num_parallel_calls=16)\nds = ds.batch(8)"
 SHOWN = """panel => {
-    const all = (selector) => 
+    const all = (selector) =>
         [...panel.querySelectorAll(`.tfp-card:not([hidden]) ${selector}`)].filter((one) => one.checkVisibility());
     const wide = (element) => element.scrollWidth > element.clientWidth;
     return {
