@@ -189,7 +189,7 @@ def _open_tabs(page: Page) -> None:
         doing(page, f"opening {view}")
         go_to(page.locator('[data-tfprof="dashboard"]'), view)
         settle(page)
-        page.locator('[role="tabpanel"]:not([hidden])').first.hover()
+        page.locator('[role="tabpanel"]:visible').last.hover()
         page.mouse.wheel(0, 400)
         settle(page)
     doing(page, "resting")
