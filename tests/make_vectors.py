@@ -37,7 +37,7 @@ from tfprof_widgets.views.payload.structure_meta import structure_list
 from tfprof_widgets.views.payload.wire import Table, as_text, pack
 
 FOLDER = Path(__file__).parent / "vectors"
-_WORDS = ("advice", "next_steps", "notices", "advice_notices", "activity", "structure")
+_WORDS = ("advice", "next_steps", "advice_notices", "activity", "structure")
 """Of the meta object what no number is worked out from."""
 _TABLES = ("stats:0", "stat_counts:0", "flows_out:0", "flows_in:0", "sample")
 _DIGITS = 12

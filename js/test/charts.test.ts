@@ -1,6 +1,7 @@
 // @vitest-environment jsdom
 import { deflateSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { TraceMeta } from "../src/model/wire/meta";
 import { mount, type TraceBuilder } from "../src/ui/view";
 import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
 import { stepChart } from "../src/views/step_chart/step_chart";
@@ -53,11 +54,16 @@ interface Shown {
   readonly controller: AbortController;
 }
 
-async function show(widget: TraceBuilder, options: SceneOptions = {}, told: object = {}): Promise<Shown> {
+async function show(
+  widget: TraceBuilder,
+  options: SceneOptions = {},
+  told: object = {},
+  tables: object = {},
+): Promise<Shown> {
   const bokeh = new FakeBokeh();
   (globalThis as unknown as Record<symbol, unknown>)[KEY] = Promise.resolve(bokeh);
   const scene = makeScene(options);
-  const page = await fakePage({ ...scene, meta: { ...scene.meta, ...told } });
+  const page = await fakePage({ meta: { ...scene.meta, ...told }, tables: { ...scene.tables, ...tables } });
   page.view.state.figure = deflateSync("{}").toString("base64");
   const controller = new AbortController();
   const el = document.body.appendChild(document.createElement("div"));
@@ -193,20 +199,20 @@ describe("memory timeline", () => {
   const firstRow = (root: HTMLElement) => root.querySelector(".tfp-grid .row")?.getAttribute("data-op-name");
   const heading = (root: HTMLElement) => root.querySelectorAll(".tfp-head")[1]?.textContent;
 
-  it("tells peak, capacity, fragmentation and allocations, and what holds the peak", async () => {
+  it("tells peak, capacity, the largest free piece and allocations, and what holds the peak", async () => {
     const { root, bokeh } = await show(memoryTimeline);
     const words = root.querySelector(".tfp-say")?.textContent ?? "";
-    expect(words).toContain("2.68 GiB of 4.00 GiB at the peak");
+    expect(words).toBe("2.68 GiB of 4.00 GiB at the peak (step 39) · largest free piece 1.10 of 1.32 GiB free");
     expect(facts(root)).toMatchObject({
       Stack: ["205 MiB"],
       Heap: ["2.48 GiB"],
       Free: ["1.32 GiB"],
       Capacity: ["4.00 GiB"],
-      Fragmentation: ["17 %"],
+      "Largest free piece": ["1.10 GiB"],
       "Allocated, freed": ["160, 160"],
     });
     expect(firstRow(root)).toContain("Conv2DBackpropInput");
-    expect(heading(root)).toContain("at the peak");
+    expect(heading(root)).toBe("In memory at the peak: 4 ops · 89 % from this capture");
     expect(bokeh.data("peak").x.length).toBe(1);
   });
 
@@ -257,10 +263,59 @@ describe("memory timeline", () => {
     pointer(plot, "pointerdown", 1);
     pointer(plot, "pointerup", 1);
     await settle();
-    expect(heading(root)).toMatch(/^Held at [\d.]+ ms/);
+    expect(heading(root)).toMatch(/^In memory at [\d.]+ ms/);
     press(plot, "Escape");
     await settle();
     expect(heading(root)).toContain("at the peak");
+  });
+
+  it("puts together what belongs to a layer or to a line, and selects all ops of it", async () => {
+    const { meta } = makeScene() as unknown as { meta: TraceMeta };
+    const n = meta.op_name.length;
+    const isConv = meta.op_name.map((name) => !/Backprop/.test(meta.names[name]));
+    const places = { layer: Int32Array.from(isConv, (is) => (is ? 0 : 1)), line: new Int32Array(n) };
+    const told = {
+      layers: [{ layer: "net/conv" }, { layer: "net/rest" }],
+      source_files: [{ file: "a.py", title: "a.py", text: "" }],
+      source_lines: [{ file: 0, line: 7, function: "f", code: " x = net(x)", bucket: "" }],
+    };
+    const { root, page } = await show(memoryTimeline, {}, told, { op_places: { n, columns: places } });
+    const names = () => [...root.querySelectorAll(".tfp-grid .row")].map((row) => row.getAttribute("data-op-name"));
+    await choose(root, "By layer");
+    expect(heading(root)).toContain("In memory at the peak: 2 layers");
+    expect(new Set(names())).toEqual(
+      new Set(["net/conv", "net/rest", "layer not known", "allocated before the capture", "stack"]),
+    );
+    root.querySelector<HTMLElement>('[data-op-name="net/conv"]')?.click();
+    const chosen = page.link.get("selection") as string[];
+    expect(chosen.length).toBeGreaterThan(1);
+    expect(chosen.every((name) => !/Backprop/.test(name))).toBe(true);
+    await choose(root, "By line");
+    expect(heading(root)).toContain("In memory at the peak: 1 line");
+    expect(names()).toContain("a.py:7  x = net(x)");
+    await choose(root, "By op");
+    expect(heading(root)).toContain("In memory at the peak: 4 ops");
+  });
+
+  it("draws fragmentation only where free memory is in pieces smaller than an allocation", async () => {
+    const calm = await show(memoryTimeline);
+    expect(calm.bokeh.model("fragmentation_axis")).toMatchObject({ visible: false });
+    expect(calm.bokeh.model("fragmentation_line")).toMatchObject({ line_alpha: { value: 0 } });
+    const { memory } = makeScene().tables;
+    const pieces = { ...memory.columns, fragmentation_ratio: new Float64Array(memory.n).fill(0.99) };
+    const { root, bokeh } = await show(memoryTimeline, {}, {}, { memory: { n: memory.n, columns: pieces } });
+    expect(bokeh.model("fragmentation_axis")).toMatchObject({ visible: true });
+    expect(facts(root).Fragmentation).toEqual(["99 %"]);
+  });
+
+  it("calls allocations without an op XLA's only where XLA ran", async () => {
+    const { memory } = makeScene().tables;
+    const tables = { memory: { n: memory.n, columns: { ...memory.columns, op: new Int32Array(memory.n).fill(-1) } } };
+    const plain = await show(memoryTimeline, {}, {}, tables);
+    expect(plain.root.textContent).toContain("op not recorded");
+    const compiled = await show(memoryTimeline, {}, { hlo_ops: [{}] }, tables);
+    expect(compiled.root.textContent).toContain("allocated by XLA (op unknown)");
+    expect(compiled.root.textContent).not.toContain("op not recorded");
   });
 
   it("tells the state at the clicked moment beside that at the peak", async () => {
@@ -296,9 +351,11 @@ describe("memory timeline", () => {
     expect(facts(root)["In use"]).toHaveLength(2);
   });
 
-  it("says nothing of a leak where all is freed, and names no op as not freed", async () => {
+  it("says that memory is the same after each step where all is freed, and names no op as not freed", async () => {
     const { root } = await show(memoryTimeline);
-    expect(root.querySelector<HTMLElement>(".tfp-growth")?.hidden).toBe(true);
+    expect(root.querySelector<HTMLElement>(".tfp-growth.calm")?.textContent).toContain(
+      "The same after each of 40 steps",
+    );
     await choose(root, "Possible leaks");
     expect(root.textContent).toContain("Every allocation of a step was given back within 2 steps.");
   });

@@ -144,7 +144,6 @@ function metaOf(run: TrainingRun, busy: Float64Array): TraceMeta {
     memory_summary: [],
     pipelines: [],
     overview: {},
-    notices: [],
   };
 }
 

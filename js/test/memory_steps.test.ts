@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MemoryEvents, memoryEvents } from "../src/model/memory/memory";
-import { leakingOp, measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
+import { type Growth, leakingOp, measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
 import { lifetimePs, topLifetimes } from "../src/model/memory/memory_lifetimes";
 import { memorySteps } from "../src/model/memory/memory_steps";
 import type { Table } from "../src/model/wire/wire";
@@ -137,7 +137,7 @@ describe("growth from step to step", () => {
       { op: LOST, nAllocations: 18, nSteps: 18, allocatedBytes: 1800, bytesPerStep: 100, heldBytes: 1800 },
     ]);
     const words = growthWords(growth, leakingOp(unfreed), ["work", "lost"], 5000);
-    expect(words).toContain("Grows by 100 B a step over 20 steps");
+    expect(words).toContain("Grows 100 B a step over 20 steps: a sign of a leak.");
     expect(words).toContain("lost allocates 100 B a step and never frees it. The free 4.88 KiB last about 50 steps.");
   });
 
@@ -149,6 +149,13 @@ describe("growth from step to step", () => {
     ["too few steps to tell", leak(5, 100)],
   ])("is none where %s", (_, { growth }) => {
     expect(growth.isSignificant).toBe(false);
+  });
+
+  it("is told in words also where it is none", () => {
+    const words = (growth: Growth) => growthWords(growth, null, [], 0);
+    expect(words(leak(20, 0).growth)).toBe("The same after each of 20 steps, within 1 % of the peak.");
+    expect(words(leak(20, 100, { until: 11 }).growth)).toBe("Varies over 20 steps, without steady growth.");
+    expect(words(measureGrowth([], 0))).toBe("");
   });
 
   it("is not known without two steps", () => {

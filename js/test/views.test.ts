@@ -1,23 +1,21 @@
 // @vitest-environment jsdom
 
 import { describe, expect, it, vi } from "vitest";
-import type { Host, WidgetModule } from "../src/host/afm";
+import type { WidgetModule } from "../src/host/afm";
 import { makeHost, makeModel } from "../src/host/page_host";
 import type { TraceBuilder } from "../src/ui/view";
-import { dashboard } from "../src/views/dashboard/dashboard";
 import { inputGraph } from "../src/views/input_graph/input_graph";
 import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
 import { opTable } from "../src/views/op_table/op_table";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { stepChart } from "../src/views/step_chart/step_chart";
-import type { FakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
 import { EVIL, type Shown, settle, showWidget, withLayout } from "./shown";
 
 const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
 
-function show(widget: TraceBuilder, options: SceneOptions = {}, host?: (page: FakePage) => Host): Promise<Shown> {
-  return showWidget(widget, makeScene(options), host);
+function show(widget: TraceBuilder, options: SceneOptions = {}): Promise<Shown> {
+  return showWidget(widget, makeScene(options));
 }
 
 withLayout();
@@ -161,8 +159,10 @@ describe("overview panel", () => {
 
   it("says below the verdict how the run compares with the last one of its cell", async () => {
     const since_last = "3.9 times faster than the last run (95 % interval 3.7 to 4.1).";
-    const { meta, ...pack } = makeScene();
-    const { root } = await showWidget(overviewPanel, { ...pack, meta: { ...meta, since_last } });
+    const { root } = await show(overviewPanel, {}, (page) => {
+      page.view.set("options", JSON.stringify({ since_last }));
+      return page.host;
+    });
     expect(root.querySelector(".tfp-verdict")?.textContent).toContain(since_last);
   });
 
@@ -173,99 +173,6 @@ describe("overview panel", () => {
     top[0].click();
     expect(page.link.get("selection")).toEqual([top[0].getAttribute("data-op-name")]);
     expect(top[0].getAttribute("aria-pressed")).toBe("true");
-  });
-});
-
-describe("dashboard", () => {
-  /** Traits in the order in which they were drawn. */
-  let order: string[] = [];
-  const child = (fail: string) => (page: FakePage) => ({
-    ...page.host,
-    getWidget: async (ref: string) => {
-      if (ref === fail) throw new Error("<b>broken</b>");
-      const render = async ({ el }: { el: HTMLElement }) => {
-        order.push(ref);
-        el.append(`drawn ${ref}`);
-      };
-      return { render };
-    },
-  });
-  const refs = [
-    "overview_panel",
-    "step_chart",
-    "timeline",
-    "op_table",
-    "source_view",
-    "memory_timeline",
-    "input_graph",
-  ];
-
-  async function showAll(fail = "", options = "{}") {
-    return show(dashboard, {}, (page) => {
-      for (const name of refs) page.view.set(name, name);
-      page.view.set("options", options);
-      return child(fail)(page);
-    });
-  }
-
-  it("shows a broken view's error in its place and draws the others", async () => {
-    const { root } = await showAll("timeline");
-    expect(root.querySelector("[role=alert]")?.textContent).toContain("<b>broken</b>");
-    for (const name of ["overview_panel", "step_chart", "op_table"])
-      expect(root.textContent).toContain(`drawn ${name}`);
-  });
-
-  it("draws the timeline before what needs the large libraries", async () => {
-    order = [];
-    await showAll();
-    expect(order.slice(0, 2).sort()).toEqual(["overview_panel", "timeline"]);
-    expect(order.slice(2).sort()).toEqual(["op_table", "step_chart"]);
-  });
-
-  it("draws a tab when it is first chosen, by keys as well", async () => {
-    const { root } = await showAll();
-    expect(root.textContent).not.toContain("drawn source_view");
-    const tabs = [...root.querySelectorAll<HTMLElement>("[role=tab]")];
-    expect(tabs.map((tab) => tab.tabIndex)).toEqual([0, ...new Array(tabs.length - 1).fill(-1)]);
-    tabs[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-    await settle();
-    expect(root.textContent).toContain("drawn source_view");
-    expect(tabs.filter((tab) => tab.getAttribute("aria-selected") === "true")).toEqual([tabs[1]]);
-    expect(document.activeElement).toBe(tabs[1]);
-  });
-
-  it("names the range on the chip; × and Escape clear it", async () => {
-    const { root, page } = await showAll();
-    const chip = () => root.querySelector(".tfp-chip .c span")?.textContent;
-    expect(chip()).toContain("whole capture · 40 steps");
-    page.link.set("time_range", [1000, 2000]);
-    expect(chip()).not.toContain("whole");
-    root.querySelector<HTMLElement>(".tfp-chip button")?.click();
-    expect(page.link.get("time_range")).toEqual([]);
-    page.link.set("time_range", [1000, 2000]);
-    root.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
-    expect(page.link.get("time_range")).toEqual([]);
-  });
-
-  it("says what was left out of the capture before anything else", async () => {
-    const { root } = await showAll("", JSON.stringify({ notices: ["It stopped: <i>40</i> of 312 steps kept."] }));
-    expect(root.querySelector(".note")?.textContent).toBe("It stopped: <i>40</i> of 312 steps kept.");
-    expect(root.querySelector(".note b")?.textContent).toBe("It stopped:");
-  });
-
-  it("says several limits of a capture in one line that opens", async () => {
-    const texts = [
-      "It stopped: 40 of 312 steps kept.",
-      "No FLOP counts: counting ran out of time.",
-      "<i>Odd</i> clock.",
-    ];
-    const { root } = await showAll("", JSON.stringify({ notices: texts }));
-    const [note, ...others] = root.querySelectorAll<HTMLElement>(".note");
-    expect(others).toEqual([]);
-    const line = note.querySelector("summary")?.textContent;
-    expect(line).toBe("3 limits of this capture: It stopped · No FLOP counts · <i>Odd</i> clock.");
-    expect([...note.querySelectorAll("p")].map((one) => one.textContent)).toEqual(texts);
-    expect(note.hasAttribute("open")).toBe(false);
   });
 });
 

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, Route
 from playwright.sync_api import Error as PlaywrightError
 
 import tfprof_widgets as tfprof
+from tests.browser.tabs import go_to, offered
 from tests.fuzz.hostile_traces import SANE_EVENT, SANE_LINE, SANE_OP, HostileTrace
 
 MAX_FREEZE_S = 2.0
@@ -184,12 +185,11 @@ def _play(page: Page) -> None:
 
 def _open_tabs(page: Page) -> None:
     """Every tab, hovered and scrolled."""
-    for tab in page.get_by_role("tab").all():
-        doing(page, f"opening {tab.inner_text()[:20]!r}")
-        tab.click()
+    for view in offered(page.locator('[data-tfprof="dashboard"]')):
+        doing(page, f"opening {view}")
+        go_to(page.locator('[data-tfprof="dashboard"]'), view)
         settle(page)
-        panel = page.locator('[role="tabpanel"]:not([hidden])').first
-        panel.hover()
+        page.locator('[role="tabpanel"]:visible').last.hover()
         page.mouse.wheel(0, 400)
         settle(page)
     doing(page, "resting")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ from playwright.sync_api import Frame, Locator, Page
 
 from tests.browser.full_run import OTHER, PLAIN
 from tests.browser.harness import WAIT_S, poll
-from tests.browser.tabs import TABS
+from tests.browser.tabs import go_to, offered
 
 FIRST_EVENT = f"{PLAIN.op}:{PLAIN.op_type}"
 """On a host thread in steps 0 to 3."""
@@ -42,8 +41,12 @@ class LinkedViews:
 
     def open_tab(self, name: str) -> None:
         """Click the tab of a view."""
-        self.view("dashboard").get_by_role("tab", name=re.compile(f"^{TABS[name]}")).click()
+        go_to(self.view("dashboard"), name)
         self.view(name).wait_for()
+
+    def tabs(self) -> list[str]:
+        """The views that the tabs lead to."""
+        return offered(self.view("dashboard"))
 
     def is_marked(self, op: str) -> bool:
         """Whether the row of an op is selected in the op table."""

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 import tfprof_widgets as tfprof
 from tests.browser.harness import poll
+from tests.browser.tabs import go_to
 from tests.cluster import Cluster
 
 N_STEPS = 8
@@ -38,7 +39,7 @@ def opened_page(browser: Browser, path: Path) -> Iterator[Page]:
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(path.as_uri())
         page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
-        page.get_by_role("tab").filter(has_text="Workers").click()
+        go_to(page.locator('[data-tfprof="dashboard"]'), "worker_chart")
         page.locator(".tfp-worker-say").wait_for()
         yield page
         assert errors == []

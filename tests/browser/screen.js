@@ -98,12 +98,19 @@
     for (const key of keys) section.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   }
 
-  const tabOf = (title) =>
-    [...view("dashboard").querySelectorAll("[role=tab]")].find((one) => one.textContent.startsWith(title));
+  /** The tabs that lead to a view, as patterns of their titles tell them; none where one of them is not offered. */
+  function tabsOf(path) {
+    const offered = [...view("dashboard").querySelectorAll("[role=tab]:not([hidden])")];
+    const found = path.map((title) => offered.find((one) => new RegExp(`^(${title})\\s*[\\d,]*$`).test(one.textContent)));
+    return found.includes(undefined) ? [] : found;
+  }
+  const open = (path) => {
+    for (const tab of tabsOf(path)) tab.click();
+  };
 
   /** What a tab shows when it is open; a saved notebook gives its kernel some seconds to send what it has a part of. */
-  async function ofTab(name, title) {
-    tabOf(title).click();
+  async function ofTab(name, path) {
+    open(path);
     const isComing = () => !view(name)?.hasChildNodes() || view(name).querySelector(".tfp-waiting");
     const end = performance.now() + GIVE_UP_MS;
     do await quiet(60);
@@ -115,7 +122,7 @@
   async function read(above, tabs, panes) {
     const found = {};
     for (const name of above) found[name] = texts(view(name));
-    for (const [name, title] of Object.entries(tabs)) if (tabOf(title)) found[name] = await ofTab(name, title);
+    for (const [name, path] of Object.entries(tabs)) if (tabsOf(path).length > 0) found[name] = await ofTab(name, path);
     for (const pane of panes) {
       press("g");
       await quiet(130); // a table of sums is filled with such a pause
@@ -143,8 +150,8 @@
 
   /** Has all tabs made, so that what each waits for comes meanwhile. */
   async function openAll(tabs) {
-    for (const title of Object.values(tabs)) {
-      tabOf(title)?.click();
+    for (const path of Object.values(tabs)) {
+      open(path);
       await frame();
     }
     await quiet(60);

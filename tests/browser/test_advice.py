@@ -94,7 +94,7 @@ def views_of(notebook: Notebook) -> LinkedViews:
 def check_evidence_is_shown(views: LinkedViews, op: str) -> None:
     """The tab of the input pipeline is in front, and timeline and op table have the op selected."""
     tab = views.view("dashboard").get_by_role("tab", selected=True)
-    poll(lambda: tab.inner_text() == "Input pipeline", lambda: f"in front is {tab.inner_text()}")
+    poll(lambda: tab.inner_text() == "Input", lambda: f"in front is {tab.inner_text()}")
     poll(lambda: op in views.text("timeline"), f"{op} is not in the details of the timeline")
     views.open_tab("op_table")
     poll(lambda: views.is_marked(op), f"{op} is not selected in the op table")
@@ -146,7 +146,7 @@ def test_enter_on_a_card_of_an_exported_page_selects_and_takes_back(notebook: No
     exported.keyboard.press("Enter")
     poll(lambda: evidence.get_attribute("aria-pressed") == "true", "the card is not pressed")
     tab = views.view("dashboard").get_by_role("tab", selected=True)
-    assert tab.inner_text() == "Input pipeline"
+    assert tab.inner_text() == "Input"
     exported.keyboard.press("Enter")
     poll(lambda: evidence.get_attribute("aria-pressed") == "false", "the card is still pressed")
     exported.keyboard.press("Enter")

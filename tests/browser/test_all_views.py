@@ -8,10 +8,11 @@ import pytest
 from playwright.sync_api import Locator
 
 from tests.browser.conftest import Open
-from tests.browser.full_run import OTHER, PLAIN, write_run
+from tests.browser.full_run import OTHER, PLAIN
 from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.listeners import COUNT_LISTENERS, PROBE
-from tests.browser.tabs import TABS, open_tab
+from tests.browser.tabs import TABS, offered, open_tab
+from tests.two_hosts import write_two_hosts
 
 CELLS = (
     "import tfprof_widgets as tfprof\nprof = tfprof.load('full_run')",
@@ -41,7 +42,7 @@ OF_OTHER = {"op": OTHER, "line": 3, "layer": "net/conv", "scope": "net/conv", "k
 
 @pytest.fixture(scope="module")
 def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
-    write_run(lab_server.root / "full_run", PLAIN)
+    write_two_hosts(lab_server.root / "full_run")
     write_notebook(lab_server.root / "full.ipynb", *CELLS)
     with open_lab("full.ipynb") as notebook:
         for cell in (LOAD, SHOW, PROBED):
@@ -53,6 +54,7 @@ def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
 def open_all(notebook: Notebook) -> None:
     """Draw every tab of the last dashboard."""
     notebook.view("timeline").locator("canvas").first.wait_for()
+    assert offered(notebook.view("dashboard")) == [*TABS]
     for name in TABS:
         open_tab(notebook, name)
         if name in MARKS:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Frame, Locator, Page, expect
@@ -14,16 +12,16 @@ from playwright.sync_api import Browser, Frame, Locator, Page, expect
 import tfprof_widgets as tfprof
 from tests.browser.full_run import OTHER, PLAIN, write_run
 from tests.browser.harness import SCREENSHOTS
+from tests.browser.tabs import go_to, offered
 from tests.browser.widget_host import WidgetHost, models_of, saved_state
 from tests.cluster import Cluster, host_name
 from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
 
-TABS = ("Ops", "Lines", "Layers", "Structure", "Memory", "Input pipeline", "Kernels", "HLO ops")
 NOTHING = {
-    "Memory": "recorded no memory",
-    "Input pipeline": "ran no tf.data pipeline",
-    "Kernels": "ran no kernel",
-    "HLO ops": "has no HLO ops",
+    "memory_timeline": "recorded no memory",
+    "input_graph": "ran no tf.data pipeline",
+    "kernel_table": "ran no kernel",
+    "hlo_table": "has no HLO ops",
 }
 SLOW = host_name(3)
 
@@ -85,9 +83,10 @@ def choose(place: Page | Frame, host: str) -> None:
     expect(place.get_by_role("listbox", name="Hosts")).to_be_hidden()
 
 
-def tab_of(place: Page | Frame, role: Literal["tab", "tabpanel"], name: str) -> Locator:
-    """A tab or its panel; its name ends in how many things it lists."""
-    return place.get_by_role(role, name=re.compile(rf"^{name}\s*\d*$"))
+def opened(place: Page | Frame, view: str) -> Locator:
+    """The place of a view in its tab, which is then open."""
+    go_to(place.locator('[data-tfprof="dashboard"]'), view)
+    return place.locator(f'.place:has(> [data-tfprof="{view}"])')
 
 
 def ops(place: Page | Frame) -> Locator:
@@ -104,15 +103,16 @@ def test_every_view_of_a_page_is_about_the_chosen_host(page: Page) -> None:
     expect(header).to_contain_text("All hosts: ")
     chip = page.locator(".tfp-chip")
     expect(chip).to_contain_text("8 steps")
-    for tab in TABS:
-        tab_of(page, "tab", tab).click()
-        panel = tab_of(page, "tabpanel", tab)
-        if tab in NOTHING:
-            expect(panel).to_contain_text(NOTHING[tab])
+    views = offered(page.locator('[data-tfprof="dashboard"]'))
+    assert set(NOTHING) < set(views)
+    for view in views:
+        panel = opened(page, view)
+        if view in NOTHING:
+            expect(panel).to_contain_text(NOTHING[view])
         else:
             expect(panel).not_to_contain_text("undefined")
             assert panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
-    tab_of(page, "tab", "Ops").click()
+    opened(page, "op_table")
     expect(ops(page)).to_have_count(2)
     assert {row.get_attribute("data-op-name") for row in ops(page).all()} == {PLAIN.op, BARE_OP}
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -133,20 +133,17 @@ def test_a_step_of_the_chosen_host_is_that_step_in_every_view(page: Page) -> Non
     names = [row.get_attribute("data-op-name") for row in ops(page).all()]
     assert BARE_OP not in names
     assert OTHER in names
-    tab_of(page, "tab", "Memory").click()
-    expect(tab_of(page, "tabpanel", "Memory")).to_contain_text("at the peak (step 5)")
-    tab_of(page, "tab", "Kernels").click()
+    expect(opened(page, "memory_timeline")).to_contain_text("at the peak (step 5)")
+    opened(page, "kernel_table")
     expect(page.locator('[data-tfprof="kernel_table"] .tfp-grid .row')).to_have_count(2)
 
 
 def test_what_the_reader_chose_in_a_view_stays_with_another_host(page: Page) -> None:
-    tab_of(page, "tab", "Memory").click()
-    memory = tab_of(page, "tabpanel", "Memory")
+    memory = opened(page, "memory_timeline")
     memory.get_by_role("button", name="By step").click()
     choose(page, FULL)
     expect(memory.get_by_role("button", name="By step")).to_have_attribute("aria-pressed", "true")
-    tab_of(page, "tab", "Ops").click()
-    table = tab_of(page, "tabpanel", "Ops")
+    table = opened(page, "op_table")
     table.get_by_role("searchbox").fill("MatMul")
     expect(ops(page)).to_have_count(2)
     choose(page, "00042")
@@ -244,7 +241,7 @@ def test_a_host_of_a_reduced_profile_opens_in_full_and_back(host: WidgetHost, ma
     expect(frame.locator(".tfp-host-bar")).to_contain_text("4 of 72 steps")
     frame.locator('[data-tfprof="step_chart"] .tfp-plot').focus()
     host.page.keyboard.press("ArrowRight")
-    expect(tab_of(frame, "tabpanel", "Ops")).to_contain_text("op times of the whole capture")
+    expect(frame.locator('[data-tfprof="op_table"]').last).to_contain_text("op times of the whole capture")
     expect(ops(frame).first).to_contain_text("dense/MatMul")
     frame.get_by_role("button", name=f"Open {SLOW} in full").click()
     expect(frame.get_by_text(f"Reading {SLOW}")).to_be_visible()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +10,10 @@ from playwright.sync_api import Locator, Page
 
 from tests.browser.conftest import Open
 from tests.browser.drawings import CLOSING, MARKUP, hostile_space
-from tests.browser.full_run import HOSTILE, write_run
+from tests.browser.full_run import HOSTILE
 from tests.browser.harness import Notebook, Server, poll, write_notebook
-from tests.browser.tabs import TABS, open_tab
+from tests.browser.tabs import go_to, open_tab
+from tests.two_hosts import write_two_hosts
 
 CELLS = (
     "import tfprof_widgets as tfprof\n"
@@ -45,7 +45,7 @@ TEXTS = """root => [...root.querySelectorAll("*")].flatMap((element) =>
 @pytest.fixture(scope="module")
 def notebook(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     (lab_server.root / "hostile.xplane.pb").write_bytes(hostile_space())
-    write_run(lab_server.root / "hostile_run", HOSTILE)
+    write_two_hosts(lab_server.root / "hostile_run", HOSTILE)
     write_notebook(lab_server.root / "hostile.ipynb", *CELLS)
     with open_lab("hostile.ipynb") as notebook:
         for cell in (0, 1):
@@ -125,7 +125,7 @@ def test_exported_pages_show_the_names_as_text(full: Notebook, lab_server: Serve
         page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
         assert_is_text(page)
     for view, texts in SHOWN.items():
-        page.get_by_role("tab", name=re.compile(f"^{TABS[view]}")).click()
+        go_to(page.locator('[data-tfprof="dashboard"]'), view)
         assert_shows(page.locator(f'[data-tfprof="{view}"]'), texts)
         assert_is_text(page)
     page.close()

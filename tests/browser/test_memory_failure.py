@@ -73,7 +73,7 @@ def test_a_row_selects_its_ops_in_every_view_and_again_none(page: Page) -> None:
 
 def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
     explanation(page).get_by_role("button", name="Show the moment in the chart").click()
-    expect(page.get_by_role("tabpanel", name="Memory")).to_contain_text("Held at 0.01")
+    expect(page.get_by_role("tabpanel", name="Memory")).to_contain_text("In memory at 0.01")
 
 
 def test_hostile_names_are_text(page: Page) -> None:

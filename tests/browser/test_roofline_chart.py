@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import tfprof_widgets as tfprof
+from tests.browser.tabs import go_to
 from tests.browser.test_accessibility import AUDIT, AXE
 from tests.builders import space
 from tests.unit.analysis.roofline.test_roofline import GEMM, compiled, planes
@@ -27,7 +28,7 @@ def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(tfprof.load(path).to_html(folder / "page.html").as_uri())
-    page.get_by_role("tab", name="Roofline").click()
+    go_to(page.locator('[data-tfprof="dashboard"]'), "roofline_chart")
     yield page
     assert errors == []
     assert page.locator('[role="alert"]').all_inner_texts() == []
@@ -62,12 +63,12 @@ def test_a_click_selects_the_op_in_the_other_views(page: Page) -> None:
     circle(page, ADD).click()
     expect(circle(page, ADD)).to_have_attribute("aria-selected", "true")
     expect(circle(page, MATMUL)).to_have_attribute("aria-selected", "false")
-    page.get_by_role("tab", name="Ops", exact=False).first.click()
+    go_to(page.locator('[data-tfprof="dashboard"]'), "op_table")
     row = page.locator(f'[data-tfprof="op_table"] [data-op-name="{ADD}"]')
     expect(row).to_have_attribute("aria-selected", "true")
     row.click()
     page.locator(f'[data-tfprof="op_table"] [data-op-name="{MATMUL}"]').click()
-    page.get_by_role("tab", name="Roofline").click()
+    go_to(page.locator('[data-tfprof="dashboard"]'), "roofline_chart")
     expect(circle(page, MATMUL)).to_have_attribute("aria-selected", "true")
 
 

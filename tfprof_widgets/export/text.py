@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from ..analysis.advice.advice import Advice
 from ..analysis.base.wording import head, number, percent, size, tail
@@ -154,7 +155,7 @@ def _memory(results: AnyResults) -> Iterator[str]:
         limit = f" of {size(row['capacity_bytes'])}" if row["capacity_bytes"] > 0 else ""
         yield (
             f"Memory {row['allocator']}: peak {size(row['peak_bytes'])}{limit} "
-            f"at {number(row['peak_at_ms'])} ms, {_fragmentation(row['fragmentation_ratio'])}{row['n_allocations']:,} allocations"
+            f"at {number(row['peak_at_ms'])} ms, {_largest_piece(row)}{row['n_allocations']:,} allocations"
         )
         growth = memory.growth(row["allocator"]).sentence
         if growth:
@@ -173,8 +174,11 @@ def _input(results: AnyResults) -> Iterator[str]:
     yield from (f"  {line}" for line in pipeline.suggestion.splitlines())
 
 
-def _fragmentation(ratio: float) -> str:
-    return "" if math.isnan(ratio) else f"fragmentation {percent(ratio)}, "  # oneDNN's allocator does not tell
+def _largest_piece(row: Mapping[Any, Any]) -> str:
+    free, ratio = row["free_bytes"], row["fragmentation_ratio"]
+    if math.isnan(ratio) or not free > 0:  # oneDNN's allocator does not tell
+        return ""
+    return f"largest free piece {size(free * (1 - ratio))} of {size(free)} free, "
 
 
 def _bar(ratio: float) -> str:

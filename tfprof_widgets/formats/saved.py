@@ -14,6 +14,7 @@ import pandas as pd
 from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, texts
 from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
+from ..trace.earlier_words import in_todays_words
 from ..trace.source_map import is_framework_path
 
 SAVED = "tfprof.profile.json"
@@ -95,7 +96,7 @@ def parse_saved(document: object) -> SavedProfile:
             raise TypeError("bookmarks is no list")
         return SavedProfile(
             title=texts([document.get("title", "")])[0],
-            notices=tuple(texts(document.get("notices", []))),
+            notices=in_todays_words(texts(document.get("notices", []))),
             n_missing_hosts=_count(document.get("n_missing_hosts", 0), "hosts"),
             system=_frame(document.get("system", {})),
             cost=_cost(document.get("cost", {})),

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, document, texts, unpacked
+from ..trace.earlier_words import in_todays_words
 from ..trace.source_map import (
     FLAG,
     REFERENCES,
@@ -85,7 +86,7 @@ def parse_source_map(content: bytes) -> SourceMap:
         recorder = texts([found.get("recorder", "")])[0]
     except (TypeError, ValueError, OverflowError, KeyError) as error:
         raise TraceError(f"a table of it is broken: {type(error).__name__}: {error}") from error
-    return made_source_map(_checked(tables), (recorder,), tuple(notices))
+    return made_source_map(_checked(tables), (recorder,), in_todays_words(notices))
 
 
 def sidecar_bytes(source_map: SourceMap) -> bytes:

@@ -68,9 +68,7 @@ class Widgets:
         from ..views.widgets.library import views_js
 
         views_js()  # which the page receives while the payload is made
-        payload = build_payload(
-            self._run.results, title=self._run.title, notices=self._run.notices, since_last=self._run.since_last
-        )
+        payload = build_payload(self._run.results, title=self._run.title)
         data = TraceData(payload)
         data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
         self.link.use(data.payload.contents.names.cut)
@@ -159,7 +157,7 @@ class Widgets:
         """Step time, verdict, breakdown and top ops."""
         from ..views.widgets.views import OverviewPanel
 
-        return self._view(OverviewPanel)
+        return self._view(OverviewPanel, options={"since_last": self._run.since_last})
 
     def kernel_table(self) -> KernelTable:
         """The code that ran on GPUs, kernel by kernel."""
@@ -220,9 +218,12 @@ class Widgets:
 
     def dashboard(self) -> Dashboard:
         """All views, linked, in one widget."""
+        from ..views.widgets.limits import limits_of
         from ..views.widgets.views import Dashboard
 
-        options = {"title": self._run.title, "notices": list(self._run.notices)}
+        facts = self._run.facts
+        outcome = "" if facts is None else facts.outcome
+        options = {"title": self._run.title, "limits": limits_of(self._run.notices), "outcome": outcome}
         panels = {name: getattr(self, name)() for name in Dashboard.class_trait_names(is_panel=True)}
         return self._view(Dashboard, options=options, **panels)
 

@@ -42,6 +42,11 @@ export class Ledger<R extends LedgerRow> {
     this.mark();
   }
 
+  /** What stands in place of rows. */
+  setPlaceholder(text: string): void {
+    this.#grid.setPlaceholder(text);
+  }
+
   setTitles(titles: Readonly<Record<string, string>>): void {
     for (const [id, title] of Object.entries(titles)) this.#grid.setTitle(id, title);
   }

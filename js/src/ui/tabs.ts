@@ -7,6 +7,8 @@ export interface TabTitle {
   readonly note?: Child;
   /** On hover. */
   readonly title?: string;
+  /** Not offered, as there is nothing in it, until something chooses it. */
+  readonly isHidden?: boolean;
 }
 
 export class TabBar {
@@ -22,8 +24,9 @@ export class TabBar {
     signal: AbortSignal,
   ) {
     const id = Math.random().toString(36).slice(2);
-    this.#buttons = titles.map(({ text, note, title }, i) => {
-      const attributes = { role: "tab", id: `tfp-tab-${id}-${i}`, "aria-controls": `tfp-panel-${id}-${i}`, title };
+    this.#buttons = titles.map(({ text, note, title, isHidden }, i) => {
+      const [own, panel] = [`tfp-tab-${id}-${i}`, `tfp-panel-${id}-${i}`];
+      const attributes = { role: "tab", id: own, "aria-controls": panel, title, hidden: isHidden };
       const element = button(text, () => this.choose(i), signal, attributes);
       if (note) element.append(h("span.n.tfp-narrow-off", note));
       return element;
@@ -45,7 +48,9 @@ export class TabBar {
     this.bar = h("div.tfp-tabs", list);
   }
 
+  /** Chooses a tab, which from then on is offered. */
   choose(chosen: number): void {
+    this.#buttons[chosen].hidden = false;
     this.#buttons.forEach((element, i) => {
       element.setAttribute("aria-selected", String(i === chosen));
       element.tabIndex = i === chosen ? 0 : -1;
@@ -59,14 +64,16 @@ export class TabBar {
   }
 
   #key(event: KeyboardEvent): boolean {
-    const now = this.#buttons.indexOf(event.target as HTMLButtonElement);
-    const last = this.#buttons.length - 1;
+    const offered = this.#buttons.filter((element) => !element.hidden);
+    const now = offered.indexOf(event.target as HTMLButtonElement);
+    const last = offered.length - 1;
     const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[
       event.key
     ];
     if (now < 0 || next === undefined) return false;
-    this.choose(next);
-    this.focus(next);
+    const index = this.#buttons.indexOf(offered[next]);
+    this.choose(index);
+    this.focus(index);
     return true;
   }
 }

@@ -7,18 +7,18 @@ export const SHOW_VIEW = "tfprof-show-view";
 /** The same, but whoever asks stays where she is, as a second press takes back what the first selected. */
 export const BRING_VIEW = "tfprof-bring-view";
 
-/** What the tabs of the dashboard are called, by trait. */
+/** What the views in the tabs of the dashboard are called, by trait. */
 export const VIEW_TITLES: Readonly<Record<string, string>> = {
   op_table: "Ops",
   source_view: "Lines",
   layer_table: "Layers",
   tree_view: "Structure",
   memory_timeline: "Memory",
-  input_graph: "Input pipeline",
+  input_graph: "Input",
   kernel_table: "Kernels",
   roofline_chart: "Roofline",
   hlo_table: "HLO ops",
-  worker_chart: "Workers",
+  worker_chart: "Hosts",
 };
 
 const TRAITS: Readonly<Record<string, string>> = {

@@ -11,7 +11,6 @@ import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
 from tests.unit.analysis.comparison.drawn_runs import Run
 from tfprof_widgets.notebook.last_runs import LastRuns, cell_of
-from tfprof_widgets.views.payload.wire import unpack
 
 Draw = Callable[[Run], tfprof.Profile]
 
@@ -80,7 +79,7 @@ def test_text_report_plain_html_and_views_say_it(drawn: Draw) -> None:
         profile.summary(),
         profile.report().replace("\\", ""),
         profile._exports.plain_html(),
-        str(unpack(profile._widgets._data.payload.overview)[0]["since_last"]),
+        str(profile.overview_panel().options),
     ):
         assert profile.run.since_last in text
 

@@ -38,7 +38,7 @@ def program() -> Unread:
 @pytest.mark.parametrize("kind", ["keras_fit", "eager_loop", "xla_fit", "h100_cnn_input"])
 def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], program: Unread, kind: str) -> None:
     results = Results(tfprof.load(capture_of(kind)).trace, program)
-    payload = build_payload(results, title="run", notices=results.notices)
+    payload = build_payload(results, title="run")
     assert program.n_reads == 0
     overview = unpack(payload.overview)[0]["overview"]
     assert overview["verdict"] == results.overview.verdict

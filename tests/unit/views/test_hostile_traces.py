@@ -145,8 +145,10 @@ def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path:
 def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(hostnames=["box"], errors=["the device was lost"]))
     prof = tfprof.load(tmp_path)
-    meta, _ = unpack(build_payload(prof.run.results, notices=prof.notices).overview)
-    assert (meta["n_events"], meta["planes"], meta["notices"]) == (0, [], ["the device was lost"])
+    meta, _ = unpack(build_payload(prof.run.results).overview)
+    assert (meta["n_events"], meta["planes"]) == (0, [])
+    limits = json.loads(prof.dashboard().options)["limits"]
+    assert limits == [{"text": "the device was lost", "view": ""}]
     assert "the device was lost" in prof.summary()
 
 

@@ -43,7 +43,7 @@ def test_the_meta_object_has_the_verdict_the_categories_and_the_category_of_each
     capture_of: Callable[[str], Path],
 ) -> None:
     results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
-    meta = meta_of(results, compute_positions(results.trace), title="", notices=())["input"]
+    meta = meta_of(results, compute_positions(results.trace), title="")["input"]
     assert meta["verdict"] == results.input_pipeline.verdict
     assert [part["category"] for part in meta["categories"]] == results.input_pipeline.categories["category"].tolist()
     assert {op for op, _ in meta["ops"]} == set(results.input_pipeline.ops["op"])

@@ -40,7 +40,7 @@ def drawn() -> Trace:
 
 
 def test_a_small_trace_travels_in_the_first_pack_but_for_what_takes_long_to_find(drawn: Trace) -> None:
-    made = build_payload(Results(drawn), title="t", notices=["n"])
+    made = build_payload(Results(drawn), title="t")
     meta, tables = unpack(made.overview)
     late = [name for name, state in meta["sections"].items() if not state["is_here"]]
     assert late[0] == "advice"
@@ -48,7 +48,7 @@ def test_a_small_trace_travels_in_the_first_pack_but_for_what_takes_long_to_find
     assert made.is_here >= {"names", "steps", "ops", "occurrences", "memory", "events", "stats"}
     assert meta["n_events"] == meta["n_events_sent"] == len(tables["events:0"]["start_ps"]) == drawn.n_events
     assert len(tables["sample"]["position"]) == 0
-    assert (meta["title"], meta["notices"]) == ("t", ["n"])
+    assert meta["title"] == "t"
     assert len(tables["names"]["family"]) == len(meta["names"])
 
 
@@ -127,7 +127,7 @@ HOSTILE = (many_names, many_lines, many_planes, many_steps, many_allocators, man
 
 @pytest.mark.parametrize("drawing", HOSTILE, ids=lambda drawing: drawing.__name__)
 def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], list[Plane]]) -> None:
-    made = build_payload(Results(trace(*drawing())), title="t" * 10**6, notices=["n" * 10**6])
+    made = build_payload(Results(trace(*drawing())), title="t" * 10**6)
     assert len(as_text(made.overview)) <= MIB
     for key in made.keys:
         assert len(made.part(key)) <= PART_BYTES, key

@@ -12,11 +12,9 @@ from ..base.table_types import typed_table
 from ..columns.registry import TABLES
 from ..facts.facts import Facts
 from ..layers.layers import layers_of
-from ..memory.memory_live import BEFORE_CAPTURE, STACK, live_table
+from ..memory.memory_live import BEFORE_CAPTURE, STACK, live_table, unknown_op
 from ..ops.eager_calls import EAGER_SCOPE
 
-NOT_RECORDED = "op not recorded"
-"""Holders whose allocation names no op, such as arrays that became tensors."""
 NO_LINE = "line not known"
 BY_OP, BY_LAYER, BY_LINE = (TABLES[f"memory_failure.by_{name}"] for name in ("op", "layer", "line"))
 
@@ -59,9 +57,10 @@ def holders_at(facts: Facts, allocator: str, row: int) -> Holders:
         source_map=facts.source_map,
     )
     lines = lines_of(parsed.name, facts)
-    own = [op if op in (BEFORE_CAPTURE, STACK) else "" if op else NOT_RECORDED for op in live["op"]]
+    unknown = unknown_op(facts.hlo_ops.frame)
+    own = [op if op in (BEFORE_CAPTURE, STACK) else "" if op else unknown for op in live["op"]]
     live = live.assign(
-        holder=live["op"].where(live["op"] != "", NOT_RECORDED),
+        holder=live["op"].where(live["op"] != "", unknown),
         layer=[name or layer for name, (layer, _) in zip(own, placed, strict=True)],
         kind=["other" if name else kind for name, (_, kind) in zip(own, placed, strict=True)],
         line=[name or line for name, (line, _) in zip(own, lines, strict=True)],

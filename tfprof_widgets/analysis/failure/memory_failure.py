@@ -15,7 +15,7 @@ from ..facts.facts import Facts
 from ..layers.layers import layers_of
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
 from .holders import Holders, holders_at, lines_of, no_holders
-from .moment import Moment, find_moment, seconds_since_capture
+from .moment import Moment, allocator_of, find_moment, seconds_since_capture
 from .request import FailedRequest, parse_failure
 from .words import Action, Setting, actions, failure_html, failure_lines, sentence
 
@@ -143,7 +143,12 @@ def _unrecorded(facts: Facts, failure: Failure, request: FailedRequest) -> Memor
     layer, kind, line, code = _origin(facts, request.op)
     bare = _bare(failure, request, no_holders())
     bare = replace(bare, layer=layer, line=line or bare.line, code=code or bare.code)
-    setting = Setting(is_vague=request.is_vague, machine=_machine(facts, failure), is_bucket=kind != "layer")
+    setting = Setting(
+        is_vague=request.is_vague,
+        machine=_machine(facts, failure),
+        is_bucket=kind != "layer",
+        before=_before(facts, failure, request),
+    )
     return _without_moment(bare, setting, _remedy(facts, failure, request), failure.batch_size)
 
 
@@ -273,6 +278,24 @@ def _machine(facts: Facts, failure: Failure) -> str:
     words = f"The process held {size(held)}" if math.isfinite(held) else ""
     return (
         f"{words}, and the machine had {size(left)} left." if words and math.isfinite(left) else words and f"{words}."
+    )
+
+
+def _before(facts: Facts, failure: Failure, request: FailedRequest) -> str:
+    """What was free when the capture ended, where that was before the failure; "" where it is not known."""
+    since_s = seconds_since_capture(facts, failure.at_ns)
+    allocator = (
+        "" if facts.memory.is_empty or _is_host(failure) else allocator_of(facts, request, facts.memory.allocators)
+    )
+    if since_s <= 0 or not allocator:
+        return ""
+    table = facts.memory.snapshots
+    last = table.rows_of(allocator).stop - 1
+    free, fragmentation = float(table.free_bytes[last]), float(table.fragmentation_ratio[last])
+    piece = "" if math.isnan(fragmentation) else f", at most {size(free * (1 - fragmentation))} in one piece"
+    return (
+        f"When the capture ended, {number(since_s)} s before, {size(free)} of "
+        f"{size(free + float(table.in_use_bytes[last]))} were free{piece}."
     )
 
 

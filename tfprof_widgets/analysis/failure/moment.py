@@ -48,7 +48,7 @@ def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators:
     at_ps = (at_ns - trace.origin_ns) * PS_PER_NS
     if memory.is_empty or seconds_since_capture(facts, at_ns) > _LATE_S:
         return None
-    allocator = _allocator(facts, request, allocators)
+    allocator = allocator_of(facts, request, allocators)
     if not allocator:
         return None
     rows = memory.snapshots.rows_of(allocator)
@@ -78,7 +78,7 @@ def seconds_since_capture(facts: Facts, at_ns: int) -> float:
     return ((at_ns - facts.trace.origin_ns) * PS_PER_NS - max(stops)) / 1e12 if stops else 0.0
 
 
-def _allocator(facts: Facts, request: FailedRequest, allocators: tuple[str, ...]) -> str:
+def allocator_of(facts: Facts, request: FailedRequest, allocators: tuple[str, ...]) -> str:
     """The name of the allocator in the trace; "" where it is not there."""
     memory = facts.memory
     if request.allocator:

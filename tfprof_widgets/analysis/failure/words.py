@@ -51,6 +51,8 @@ class Setting:
     is_bucket: bool = False
     """Whether the layer is none but what else ops are charged to, such as the optimizer."""
     step_name: str = ""
+    before: str = ""
+    """What was free when a capture ended that does not tell of that moment, a sentence."""
 
 
 def sentence(told: MemoryFailure, setting: Setting) -> str:
@@ -79,7 +81,7 @@ def _subject(told: MemoryFailure, setting: Setting) -> str:
 def _state(told: MemoryFailure, setting: Setting) -> str:
     machine = f" {setting.machine}" if setting.machine else ""
     if math.isnan(told.in_use_bytes):
-        return machine
+        return f"{machine} {setting.before}".rstrip()
     if math.isnan(told.capacity_bytes):
         return f"{machine} TensorFlow's tensors held {size(told.in_use_bytes)} of it."
     free = told.capacity_bytes - told.in_use_bytes
@@ -113,11 +115,12 @@ def actions(
     if told.is_fragmented and "GPU" in told.device:
         words = "Let CUDA's own allocator fit blocks together; set it before TensorFlow starts."
         found.append(Action(words=words, code='import os; os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"'))
+    if estimate.fits is None and told.device != "host":
+        found += _smaller_batch(told, setting, estimate)
     found += _half(told, setting, holders)
     found += _largest(holders)
-    if estimate.fits is None and told.device != "host" and not told.remedy:
-        # Without a batch the program is one of single tensors.
-        found.append(Action(words=estimate.words if estimate.batch_size else _SINGLE))
+    if not found and told.device != "host" and not told.remedy:
+        found.append(Action(words=_SINGLE))
     if told.remedy:
         found.append(Action(words=told.remedy, code=remedy_code))
     return tuple(found)
@@ -127,18 +130,30 @@ _SINGLE = "Make the tensors smaller, or free those that are not needed any more 
 _HOST = "Make the array smaller or of a smaller type, or read it in parts: a memory-mapped file, or tf.data from files."
 
 
+def _smaller_batch(told: MemoryFailure, setting: Setting, estimate: Estimate) -> Iterator[Action]:
+    """Half of the batch, where nothing tells which one fits. What a layer makes has the batch for its first dimension."""
+    batch, unless = estimate.batch_size or 0, ""
+    is_made = told.layer and not setting.is_bucket and "grad" not in told.op.lower()
+    if not batch and is_made and told.shape is not None and len(told.shape) > 1:
+        batch = told.shape[0]
+        unless = f", if {batch:,}, the first dimension of that tensor, is your batch size"
+    if batch > 1:
+        yield Action(words=f"Halve the batch size{unless}.", code=f"batch_size = {batch // 2}", detail=estimate.words)
+
+
 def _half(told: MemoryFailure, setting: Setting, holders: Holders) -> Iterator[Action]:
     """Mixed precision, where most of what grows is float32."""
     live = holders.live
-    if live.empty or not told.in_use_bytes > 0:
-        return
-    is_float = (live["dtype"] == "float") & live["kind"].isin(("layer", "loss"))
-    n_bytes = float(live["total_bytes"][is_float].sum())
     is_of_layer = told.layer and not setting.is_bucket
-    if is_of_layer and told.dtype == "float" and math.isfinite(told.requested_bytes):
-        n_bytes += told.requested_bytes
-    if n_bytes < _MIN_FLOAT_RATIO * told.in_use_bytes:
-        return
+    asks = told.requested_bytes if is_of_layer and told.dtype == "float" else math.nan
+    if live.empty or not told.in_use_bytes > 0:
+        if not (told.remedy and math.isfinite(asks)):
+            return
+    else:
+        is_float = (live["dtype"] == "float") & live["kind"].isin(("layer", "loss"))
+        n_bytes = float(live["total_bytes"][is_float].sum())
+        if n_bytes + (asks if math.isfinite(asks) else 0) < _MIN_FLOAT_RATIO * told.in_use_bytes:
+            return
     policy = "mixed_float16" if "GPU" in told.device else "mixed_bfloat16"
     words = "Mixed precision halves what layers keep for the backward pass; set it before the model is made."
     yield Action(words=words, code=f'keras.mixed_precision.set_global_policy("{policy}")')

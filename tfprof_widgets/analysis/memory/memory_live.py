@@ -20,6 +20,10 @@ BEFORE_CAPTURE = "allocated before the capture"
 PREALLOCATED = "unused preallocated device memory"
 """XProf's word for bytes in use at the peak that were not allocated in the peak's step."""
 STACK = "stack"
+NOT_RECORDED = "op not recorded"
+"""Whose allocation names no op, such as arrays that became tensors."""
+BY_XLA = "allocated by XLA (op unknown)"
+"""The same where programs of XLA ran, which allocate without naming ops."""
 _GROUP = ["allocation_bytes", "requested_bytes", "op", "region", "dtype", "shape"]
 _NUMBERS = frozenset(("allocation_bytes", "requested_bytes", "occurrences"))
 _COLUMNS = ["op", "allocation_bytes", "requested_bytes", "occurrences", "region", "dtype", "shape", "total_bytes"]
@@ -34,6 +38,11 @@ class Peak:
     in_use_bytes: int
     step: int
     """XProf's step id of the last maximum in time order."""
+
+
+def unknown_op(hlo_ops: pd.DataFrame) -> str:
+    """What an allocation that names no op is called in a run of these HLO ops."""
+    return NOT_RECORDED if hlo_ops.empty else BY_XLA
 
 
 def find_peak(snapshots: Snapshots, rows: slice) -> Peak:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from ...trace.earlier_words import files_in_part, lines_known
 from ...trace.source_map import SourceMap, made_source_map, table_frame
 from .keras_calls import KerasCalls
 from .layer_lines import creation_lines
@@ -118,7 +119,7 @@ class ProgramReader:
         details, variables, n = self._graphs.details, self._models.variables, self._graphs.ops.n_rows
         notices = [details.failure] if details.failure else []
         if self._graphs.n_missed:
-            notices.append(f"Source lines are known of {n} of {n + self._graphs.n_missed} graph ops (a bound).")
+            notices.append(lines_known(n, n + self._graphs.n_missed))
         if self._n_gone:
             n = self._n_graphs + self._n_gone
             notices.append(
@@ -131,10 +132,12 @@ class ProgramReader:
             )
         if details.n_edges_missed:
             n = details.edges.n_rows
-            notices.append(f"Edges between graph ops: {n} of {n + details.n_edges_missed} are known (a bound).")
+            notices.append(
+                f"Edges between graph ops: {n} of {n + details.n_edges_missed} are known, as many as a capture notes."
+            )
         if variables.n_missed:
             n = variables.variables.n_rows
-            notices.append(f"{n} of {n + variables.n_missed} variables are known (a bound).")
+            notices.append(f"{n} of {n + variables.n_missed} variables are known, as many as a capture notes.")
         return notices
 
     def _files(self) -> tuple[dict[str, list[Any]], str]:
@@ -149,8 +152,5 @@ class ProgramReader:
             n_cut += text != whole
             texts.append(text)
         titles = [title_of(name) if wanted else name for name, wanted in zip(names, is_user, strict=True)]
-        cut = (
-            f"The text of {n_cut} of {sum(is_user)} source files was cut ({MAX_FILE_BYTES} bytes each, "
-            f"{MAX_TEXT_BYTES} in all)."
-        )
+        cut = files_in_part(n_cut, sum(is_user), MAX_FILE_BYTES, MAX_TEXT_BYTES)
         return {"file": names, "title": titles, "is_user": is_user, "text": texts}, cut if n_cut else ""

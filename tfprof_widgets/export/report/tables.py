@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from ...analysis.base.wording import number, size
 from ...analysis.columns.steps import CATEGORIES
 from ...analysis.failure.memory_failure import MemoryFailure
+from ...analysis.memory.memory_live import unknown_op
 from ...analysis.results import AnyResults
 from .figures import share
 from .kernel_names import readable_kernel
@@ -210,13 +212,19 @@ def _memory(results: AnyResults, room: Room) -> Iterator[Part]:
             "peak": "peak_bytes",
             "of": lambda row: size(row["capacity_bytes"]) if row["capacity_bytes"] > 0 else "",
             "peak at (ms)": "peak_at_ms",
-            "fragmentation then (%)": "fragmentation_ratio",
+            "free then": lambda row: size(row["free_bytes"]) if row["free_bytes"] > 0 else "",
+            "largest free piece": _largest_piece,
             "allocations (count)": "n_allocations",
             "freed (count)": "n_deallocations",
         },
         room=room,
         note=" ".join(sentence(one, room.sentence) for one in growing if one),
     )
+
+
+def _largest_piece(row: Row) -> str:
+    free, ratio = row["free_bytes"], row["fragmentation_ratio"]
+    return "" if math.isnan(ratio) or not free > 0 else size(free * (1 - ratio))
 
 
 def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:
@@ -239,14 +247,15 @@ def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:
 
 def _holders(results: AnyResults, room: Room) -> Iterator[Part]:
     memory = results.memory
+    unknown = unknown_op(results.hlo_ops.frame)
     for row in memory.summary.nlargest(1, "peak_bytes").to_dict("records"):
         held = memory.held_at_peak(row["allocator"])
         yield from part_of(
-            f"Who holds {code(row['allocator'], room.name)} at its peak",
+            f"In memory at the peak of {code(row['allocator'], room.name)}",
             "prof.memory.held_at_peak(allocator)",
             held,
             {
-                "op": lambda one: code(one["op"], room.name) if one["op"] else "(unknown op)",
+                "op": lambda one: code(one["op"], room.name) if one["op"] else unknown,
                 "type, shape": lambda one: _tensor(one, room),
                 "held": "total_bytes",
                 "count": "occurrences",

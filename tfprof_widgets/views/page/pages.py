@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..widgets.base import View
 from ..widgets.library import built
+from ..widgets.limits import limits_of
 from .html import html_page
 from .snapshot import snapshot
 
@@ -29,11 +30,12 @@ def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> s
         title: of the page.
     """
     options = json.loads(dashboard.options)
-    notices = [*options.get("notices", ()), *_left_out(embedded, n_events=dashboard.data.payload.n_events)]
+    told = _left_out(embedded, n_events=dashboard.data.payload.n_events)
+    limits = [*options.get("limits", ()), *limits_of(told)]
     replacing = {
         dashboard.data.model_id: embedded.state(dashboard.data.payload),
         dashboard.link.model_id: _NOTHING_SELECTED,
-        dashboard.model_id: {"options": json.dumps({**options, "notices": notices})},
+        dashboard.model_id: {"options": json.dumps({**options, "limits": limits})},
     }
     return _page(dashboard, replacing, title=title)
 

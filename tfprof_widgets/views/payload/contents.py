@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,11 +61,11 @@ class Contents:
         return {"names": self.names, **self.sections, "events": events, "stats": stats}
 
 
-def contents_of(results: AnyResults, *, title: str, notices: Sequence[str], since_last: str = "") -> Contents:
+def contents_of(results: AnyResults, *, title: str) -> Contents:
     """Order the events, number the names, and say what the sections are."""
     trace = results.trace
     positions = compute_positions(trace)
-    meta = meta_of(results, positions, title=title, notices=notices, since_last=since_last)
+    meta = meta_of(results, positions, title=title)
     bounds = bounds_of(results, meta["duration_ps"])
     home, kept = first_view(results, bounds), kept_view(results, bounds)
     tiles = compute_tiles(trace, positions, kept)

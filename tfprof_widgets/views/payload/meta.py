@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -38,9 +37,7 @@ _MOST_STRAGGLERS = 100
 """So many are listed, the costliest first; the meta says of how many."""
 
 
-def meta_of(
-    results: AnyResults, positions: Positions, *, title: str, notices: Sequence[str], since_last: str = ""
-) -> dict[str, Any]:
+def meta_of(results: AnyResults, positions: Positions, *, title: str) -> dict[str, Any]:
     """Everything but the columns, the names and the lists that grow with the program; JSON-safe."""
     trace = results.trace
     lines = positions.lines.tolist()
@@ -66,8 +63,6 @@ def meta_of(
         "memory_failure": memory_failure_meta(results.memory_failure),
         "input": _input(results),
         "overview": _overview(results),
-        "notices": list(notices),
-        "since_last": since_last,
         **_hosts(results),
         **worker_meta(results.workers),
         **straggler_meta(results.stragglers),

@@ -9,7 +9,6 @@ Which parts there are, their order and their tables are told in `js/src/host/dat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from ...analysis.results import AnyResults
@@ -63,17 +62,13 @@ class Payload:
         return section.part(int(number))
 
 
-def build_payload(
-    results: AnyResults, *, title: str = "", notices: Sequence[str] = (), since_last: str = ""
-) -> Payload:
+def build_payload(results: AnyResults, *, title: str = "") -> Payload:
     """Decide what travels first and pack it.
 
     Args:
         results: what was computed from the trace.
         title: of the profile.
-        notices: sentences to show first.
-        since_last: how the run compares with the last one of its cell.
     """
-    contents = contents_of(results, title=title, notices=notices, since_last=since_last)
+    contents = contents_of(results, title=title)
     overview, is_here = first_pack(contents)
     return Payload(contents, overview, is_here)

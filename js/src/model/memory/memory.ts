@@ -200,6 +200,19 @@ export function isFreeInformative(events: MemoryEvents, peak: number): boolean {
   return events.free[peak] > 0 && events.free[peak] <= used * 8;
 }
 
+/** At most so many of the free bytes lie in one piece after a row; NaN where the allocator does not tell. */
+export function largestPiece(events: MemoryEvents, row: number): number {
+  return events.free[row] * (1 - events.fragmentation[row]);
+}
+
+/** Whether free memory was ever in pieces smaller than the largest allocation: only then can it matter that it is in pieces. */
+export function isInSmallPieces(events: MemoryEvents): boolean {
+  let largest = 0;
+  for (let i = events.begin; i < events.end; i++) largest = Math.max(largest, events.allocated[i]);
+  for (let i = events.begin; i < events.end; i++) if (largestPiece(events, i) < largest) return true;
+  return false;
+}
+
 /** Bytes that allocations of some ops hold after each row, in its session (see `liveAt`): index 0 is row `begin`. */
 export function heldBy(events: MemoryEvents, opIds: ReadonlySet<number>): Float64Array {
   const held = new Float64Array(events.end - events.begin);

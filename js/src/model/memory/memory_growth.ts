@@ -17,6 +17,8 @@ export interface Growth {
   readonly nSteps: number;
   /** Whether it looks like a leak: a steady rise that matters. */
   readonly isSignificant: boolean;
+  /** Whether what is in use at the ends of all steps differs by no more than a hundredth of the peak. */
+  readonly isSame: boolean;
 }
 
 export interface Unfreed {
@@ -33,7 +35,8 @@ export interface Unfreed {
 export function measureGrowth(steps: readonly MemoryStep[], peakBytes: number): Growth {
   const parts = bySession(steps).map(thinned);
   const { rise, variance } = slopes(parts);
-  if (rise.length === 0) return { bytesPerStep: Number.NaN, nSteps: steps.length, isSignificant: false };
+  const nSteps = steps.length;
+  if (rise.length === 0) return { bytesPerStep: Number.NaN, nSteps, isSignificant: false, isSame: false };
   const slope = median(rise);
   const later = slopes(parts.map((part) => part.slice(Math.floor(part.length / 2)))).rise;
   let excess = -1;
@@ -41,10 +44,11 @@ export function measureGrowth(steps: readonly MemoryStep[], peakBytes: number): 
   const isSteady = excess > 0 && excess >= MIN_DEVIATIONS * Math.sqrt(variance);
   const goesOn = later.length > 0 && median(later) >= slope / 2;
   const matters = slope * steps.length >= MIN_SHARE_OF_PEAK * peakBytes;
+  const ends = steps.map(({ endBytes }) => endBytes);
+  const [least, most] = [Math.min, Math.max].map((of) => ends.reduce((a, b) => of(a, b)));
   return {
-    bytesPerStep: slope,
-    nSteps: steps.length,
-    isSignificant: slope > 0 && isSteady && goesOn && matters,
+    ...{ bytesPerStep: slope, nSteps, isSignificant: slope > 0 && isSteady && goesOn && matters },
+    isSame: most - least <= MIN_SHARE_OF_PEAK * peakBytes,
   };
 }
 

@@ -290,9 +290,6 @@ export interface TraceMeta {
   pipelines: PipelineMeta[];
   input?: InputMeta;
   overview: OverviewMeta;
-  notices: string[];
-  /** How the run compares with the last one of its cell, in one sentence. */
-  since_last?: string;
   /** Texts of user files and cells, and of files whose lines ran ops. */
   source_files?: { file: string; title: string; text: string }[];
   /** What `op_places.line` counts; `file` is an index into `source_files`, or -1 for a bucket. */

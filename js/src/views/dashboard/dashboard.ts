@@ -3,7 +3,6 @@
 import { hostMeta } from "../../model/hosts/host_meta";
 import { HostTables } from "../../model/hosts/host_tables";
 import { hostCuts, hostsOf } from "../../model/hosts/hosts";
-import { formatCount, plural } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Table } from "../../model/wire/wire";
@@ -11,122 +10,19 @@ import { renderChild } from "../../ui/child";
 import { button, h, on } from "../../ui/dom";
 import { HostBar } from "../../ui/host_bar";
 import { drawn, textFits } from "../../ui/page";
-import { TabBar } from "../../ui/tabs";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { BRING_VIEW, SHOW_VIEW, VIEW_TITLES } from "../../ui/view_links";
+import { BRING_VIEW, SHOW_VIEW } from "../../ui/view_links";
+import { limitLine, limitsOf } from "./limits";
 import { OpenedHost } from "./opened";
+import { Tabs } from "./tabs";
 
 /** Room for the name of a host in the chip. */
 const HOST_PX = 150;
 /** As in the style sheet. */
 const NARROW_PX = 1100;
 
-interface Tab {
-  readonly trait: string;
-  /** How many things the view lists. */
-  readonly count?: (meta: TraceMeta) => number;
-  /** Whether there is anything for it to show; always when left out. */
-  readonly isThere?: (meta: TraceMeta) => boolean;
-}
-
-const TABS: readonly Tab[] = [
-  { trait: "op_table", count: (meta) => meta.n_ops ?? meta.op_name.length },
-  { trait: "source_view" },
-  { trait: "layer_table" },
-  { trait: "tree_view" },
-  { trait: "memory_timeline" },
-  { trait: "input_graph" },
-  { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels") },
-  { trait: "roofline_chart", isThere: (meta) => meta.sections?.roofline !== undefined || meta.roofline !== undefined },
-  { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops") },
-  { trait: "worker_chart", count: (meta) => meta.worker_hosts?.length ?? 0 },
-];
-
 /** The timeline may have to wait for its kernel; the others do not wait for it that long. */
 const PATIENCE_MS = 1000;
-
-/** Rows of a list, here or still to come. */
-function rowsOf(meta: TraceMeta, name: "kernels" | "hlo_ops"): number {
-  return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
-}
-
-/** One line: a single notice, or how many there are and their headlines, which opens. A headline is what comes before a colon. */
-function notices(view: TraceView): HTMLElement[] {
-  const { meta } = view.data;
-  const given = view.options.notices ?? meta.notices;
-  const texts = Array.isArray(given) ? given.map(String) : [];
-  // The overview tells of a failed allocation, and more of it.
-  const failed = meta.memory_failure?.sentence;
-  const shown = failed ? texts.filter((text) => !text.startsWith(failed)) : texts;
-  const pieces = shown.map((text) => {
-    const colon = text.indexOf(": ");
-    return colon > 0 && colon < 80 ? [h("b", text.slice(0, colon + 1)), text.slice(colon + 1)] : [text];
-  });
-  if (pieces.length < 2) return pieces.map((parts) => h("div.note", { role: "status" }, ...parts));
-  const headlines = pieces.map(([first]) => (typeof first === "string" ? first : first.textContent?.slice(0, -1)));
-  const line = h("summary", h("b", `${plural(shown.length, "limit")} of this capture: `), headlines.join(" · "));
-  return [h("details.note", { role: "status" }, line, ...pieces.map((parts) => h("p", ...parts)))];
-}
-
-class Tabs {
-  readonly #bar: TabBar;
-  readonly #tabs: readonly Tab[];
-  readonly #drawn = new Set<number>();
-  #chosen = 0;
-  #isHeld = true;
-
-  constructor(readonly view: TraceView) {
-    const { meta } = view.data;
-    this.#tabs = TABS.filter(({ isThere }) => isThere?.(meta) ?? true);
-    const titles = this.#tabs.map(({ trait, count }) => ({
-      text: VIEW_TITLES[trait],
-      note: count && formatCount(count(meta)),
-    }));
-    this.#bar = new TabBar("Views", titles, (chosen) => this.#onChoose(chosen), view.signal);
-  }
-
-  get bar(): HTMLElement {
-    return this.#bar.bar;
-  }
-  get panels(): readonly HTMLElement[] {
-    return this.#bar.panels;
-  }
-
-  /** Draws the tab that is open, and from now on each when it is opened. */
-  start(): void {
-    this.#isHeld = false;
-    this.#draw();
-  }
-
-  /** Opens the tab of a trait, the first one where there is none. */
-  choose(trait: unknown): void {
-    this.#bar.choose(Math.max(0, this.#find(trait)));
-  }
-
-  #find(trait: unknown): number {
-    return this.#tabs.findIndex((tab) => tab.trait === trait);
-  }
-
-  #onChoose(chosen: number): void {
-    this.#chosen = chosen;
-    this.#draw();
-  }
-
-  #draw(): void {
-    const chosen = this.#chosen;
-    if (this.#isHeld || this.#drawn.has(chosen)) return;
-    this.#drawn.add(chosen);
-    void renderChild(this.view, this.#tabs[chosen].trait, this.panels[chosen]);
-  }
-
-  /** Opens the tab of a trait, and where asked to moves there whoever came by keys. */
-  show(trait: unknown, { moves }: { readonly moves: boolean }): void {
-    const wanted = this.#find(trait);
-    if (wanted < 0) return;
-    this.#bar.choose(wanted);
-    if (moves) this.#bar.focus(wanted);
-  }
-}
 
 /** The part of one host, as far as the chip needs it. */
 interface About {
@@ -212,10 +108,11 @@ export const dashboard: TraceBuilder = {
   async build(view) {
     const place = () => h("div.place");
     const [overview, steps, timeline] = [place(), place(), place()];
-    const tabs = new Tabs(view);
+    const limits = limitsOf(view);
+    const tabs = new Tabs(view, limits);
     tabs.bar.append(new Chip(view).element);
     const top = h("div.tfp-dash-top", overview, steps);
-    const body = h("div.tfp-body", ...notices(view), top, timeline, tabs.bar, ...tabs.panels);
+    const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, timeline, tabs.bar, ...tabs.panels);
     if (view.hasHosts) body.prepend(...hostParts(view, body));
     view.root.append(body);
     const keydown = (event: KeyboardEvent) => {

@@ -1,6 +1,14 @@
 /** Memory events and a window -> the Bokeh chart: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
 
-import { envelope, heldBy, isFreeInformative, type MemoryEvents, rowAt, stepCurves } from "../../model/memory/memory";
+import {
+  envelope,
+  heldBy,
+  isFreeInformative,
+  isInSmallPieces,
+  type MemoryEvents,
+  rowAt,
+  stepCurves,
+} from "../../model/memory/memory";
 import type { MemoryStep } from "../../model/memory/memory_steps";
 import { formatCount } from "../../model/text/format";
 import { isSparse, uncapturedSpans } from "../../model/time/sessions";
@@ -36,6 +44,7 @@ export class MemoryChart {
   /** How many of the events the chart draws, where those are not all. */
   readonly drawn = h("p.q.tfp-mem-drawn");
   isFreeDrawn = false;
+  isFragmentationDrawn = false;
   readonly #peaksKey = h("span.tfp-key", { hidden: true }, h("i.peaks"), "peak of each step");
   readonly #labels = h("div.tfp-labels", { "aria-hidden": "true" });
   readonly #draw: () => void;
@@ -71,6 +80,7 @@ export class MemoryChart {
   }
 
   show(shown: Shown): void {
+    if (this.#shown?.events !== shown.events) this.isFragmentationDrawn = isInSmallPieces(shown.events);
     this.#shown = shown;
     this.isFreeDrawn = isFreeInformative(shown.events, shown.peak);
     this.#showLegend();
@@ -107,10 +117,10 @@ export class MemoryChart {
     this.drawn.textContent = isAll ? "" : `${counts} events drawn, with every extreme`;
     const most = this.#fill(chart, drawn.rows, t0, t1);
     const { data, root } = this.view;
-    paintLevels(chart, events, most);
+    paintLevels(chart, events, most, this.isFragmentationDrawn);
     const width = Math.max(200, this.element.clientWidth - 90);
     paintTime(chart, { t0, t1, width }, data.table("steps") ?? EMPTY_TABLE, data.meta.step_names);
-    paintColors(chart, root, this.isFreeDrawn);
+    paintColors(chart, root, this.isFreeDrawn, this.isFragmentationDrawn);
     chart.get("moment").setv({ location: (shown.moment ?? 0) / MS, visible: shown.moment !== null });
     chart.get("range").setv({ visible: false });
     // Bokeh lays out in a later frame; the words go where its frame is then.

@@ -7,8 +7,12 @@ import { barColumn, nameColumn, numberColumn, rankColumn, textColumn } from "../
 import type { GridColumn } from "../../ui/grid_column";
 import type { LedgerRow } from "../../ui/ledger";
 
-export interface Holder extends LiveGroup, LedgerRow {
+export interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" | "requestedBytes"> {
   readonly rank: number;
+  /** Name id of the first of its ops, or what stands for no op. */
+  readonly op: number;
+  /** Names of its ops. */
+  readonly ops: readonly string[];
   readonly regionName: string;
   readonly dtypeName: string;
   readonly shapeName: string;
@@ -24,7 +28,7 @@ export function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
   return [
     rankColumn(),
     nameColumn(
-      { id: "name", title: "Held by" },
+      { id: "name", title: "In memory" },
       ({ name }) => name,
       ({ name }) => name,
       ({ op }) => op < 0,

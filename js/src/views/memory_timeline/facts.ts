@@ -1,6 +1,6 @@
 /** The state of an allocator at its peak and at a chosen moment, and what it did -> the figures beside the chart. */
 
-import { countEvents, type MemoryEvents } from "../../model/memory/memory";
+import { countEvents, largestPiece, type MemoryEvents } from "../../model/memory/memory";
 import type { Growth, Unfreed } from "../../model/memory/memory_growth";
 import { formatBytes, formatCount, formatInstant, formatPercent, plural } from "../../model/text/format";
 import { stepLabel } from "../../model/time/span_text";
@@ -23,6 +23,7 @@ export interface Facts {
   /** The highest mark since the process began; NaN where it is not known. */
   readonly peakHeapBytes: number;
   readonly isFreeDrawn: boolean;
+  readonly isFragmentationDrawn: boolean;
 }
 
 /** Fills `list` (a `dl` of three columns: what, at the peak, at the moment). */
@@ -46,13 +47,18 @@ export function showFacts(list: HTMLElement, facts: Facts): void {
   line(key("heap", "Heap"), bytes(events.heap));
   line(key(facts.isFreeDrawn ? "free" : "", "Free"), bytes(events.free));
   line(
+    key("", "Largest free piece", "At most so much of the free memory lies in one piece"),
+    at((row) => formatBytes(largestPiece(events, row))),
+  );
+  line(
     "Capacity",
     at((row) => formatBytes(events.stack[row] + events.heap[row] + events.free[row])),
   );
-  line(
-    key("line", "Fragmentation"),
-    at((row) => formatPercent(events.fragmentation[row])),
-  );
+  if (facts.isFragmentationDrawn)
+    line(
+      key("line", "Fragmentation", "Free memory was in pieces smaller than the largest allocation"),
+      at((row) => formatPercent(events.fragmentation[row])),
+    );
   const times = [peak < 0 ? "–" : formatInstant(events.time[peak], 1e8)];
   if (moment !== null) times.push(formatInstant(moment, 1e8));
   line(
@@ -83,16 +89,21 @@ function totals({ events, range, peakHeapBytes }: Facts): Node[] {
 }
 
 /** A swatch of the chart's legend and a word. */
-function key(layer: string, text: string): HTMLElement {
+function key(layer: string, text: string, tip = ""): HTMLElement {
   const mark = layer === "line" ? h("i.line") : swatch(`var(--m-${layer})`);
   if (layer === "") mark.style.visibility = "hidden";
-  return legendEntry(mark, text);
+  const entry = legendEntry(mark, text);
+  entry.title = tip;
+  return entry;
 }
 
-/** What grows from step to step, what allocates it, and how long the free memory lasts. */
+/** What is in use after each step, in words: whether it stays, what allocates what grows, and how long the free memory lasts. */
 export function growthWords(growth: Growth, leak: Unfreed | null, names: readonly string[], freeBytes: number): string {
-  const rate = formatBytes(growth.bytesPerStep);
-  const words = [`Grows by ${rate} a step over ${plural(growth.nSteps, "step")}: a sign of a leak.`];
+  if (Number.isNaN(growth.bytesPerStep)) return "";
+  const steps = plural(growth.nSteps, "step");
+  if (growth.isSame) return `The same after each of ${steps}, within 1 % of the peak.`;
+  if (!growth.isSignificant) return `Varies over ${steps}, without steady growth.`;
+  const words = [`Grows ${formatBytes(growth.bytesPerStep)} a step over ${steps}: a sign of a leak.`];
   if (leak !== null) {
     const held = formatBytes((leak.bytesPerStep * leak.heldBytes) / leak.allocatedBytes);
     words.push(`${names[leak.op] || "An op without a name"} allocates ${held} a step and never frees it.`);

@@ -57,11 +57,13 @@ function timesColumn<R>(id: string, title: string, tip: string, value: Value<R>)
   return numberColumn({ id, title, tip, width: 84, isOptional: false }, value, formatCount);
 }
 
-const ALLOCATED_BY = nameColumn<LedgerRow>(
-  { id: "name", title: "Allocated by" },
-  ({ name }) => name || "op not recorded",
-  ({ name }) => name,
-);
+/** @param unknown what an allocation that names no op is called */
+const allocatedBy = (unknown: string) =>
+  nameColumn<LedgerRow>(
+    { id: "name", title: "Allocated by" },
+    ({ name }) => name || unknown,
+    ({ name }) => name,
+  );
 
 export function stepRow(step: MemoryStep, stepNames: readonly string[]): StepRow {
   return { ...step, key: String(step.step), name: `step ${stepLabel(stepNames, step.step)}` };
@@ -133,14 +135,14 @@ export function lifeRow(meta: TraceMeta, events: MemoryEvents, row: number): Lif
   };
 }
 
-function lifeColumns(unit: Unit): GridColumn<LifeRow>[] {
+function lifeColumns(unit: Unit, unknown: string): GridColumn<LifeRow>[] {
   const life: GridColumn<LifeRow> = {
     ...{ id: "life", title: "Lived, ms", tip: "From the allocation to the deallocation", width: 92, isRight: true },
     value: (row) => row.lifePs,
     cell: (row) => (Number.isFinite(row.lifePs) ? formatMsNumber(row.lifePs) : "not freed"),
   };
   return [
-    ALLOCATED_BY,
+    allocatedBy(unknown),
     life,
     bytesColumn("bytes", "Allocated", "Bytes taken from the allocator", (row) => row.bytes, unit),
     momentColumn("When it was allocated; a click shows what was held then", (row) => row.atPs),
@@ -151,10 +153,10 @@ function lifeColumns(unit: Unit): GridColumn<LifeRow>[] {
   ];
 }
 
-export function lifeLedger(unit: Unit): Parts<LifeRow> {
+export function lifeLedger(unit: Unit, unknown: string): Parts<LifeRow> {
   return {
     label: "Lifetimes of allocations",
-    columns: lifeColumns(unit),
+    columns: lifeColumns(unit, unknown),
     sortBy: "life",
     placeholder: "Nothing was allocated in this range.",
     fileName: "memory_lifetimes.csv",
@@ -175,11 +177,11 @@ export function unfreedRow(row: Unfreed, names: readonly string[]): UnfreedRow {
   return { ...row, key: String(row.op), name: names[row.op] ?? "" };
 }
 
-function unfreedColumns(unit: Unit): GridColumn<UnfreedRow>[] {
+function unfreedColumns(unit: Unit, unknown: string): GridColumn<UnfreedRow>[] {
   const late = `Bytes given back, but more than ${AFTER_STEPS} steps later`;
   const steps = "In how many steps: a leak shows in most, a variable in one";
   return [
-    ALLOCATED_BY,
+    allocatedBy(unknown),
     byteBars("held", "Not freed", "Bytes not given back until the capture ends", (row) => row.heldBytes, unit),
     bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
     bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
@@ -188,10 +190,10 @@ function unfreedColumns(unit: Unit): GridColumn<UnfreedRow>[] {
   ];
 }
 
-export function unfreedLedger(unit: Unit): Parts<UnfreedRow> {
+export function unfreedLedger(unit: Unit, unknown: string): Parts<UnfreedRow> {
   return {
     label: "What is not given back",
-    columns: unfreedColumns(unit),
+    columns: unfreedColumns(unit, unknown),
     sortBy: "held",
     placeholder: `Every allocation of a step was given back within ${AFTER_STEPS} steps.`,
     fileName: "memory_not_freed.csv",

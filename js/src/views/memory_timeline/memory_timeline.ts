@@ -17,6 +17,7 @@ import { MemoryChart } from "./chart";
 import { growthWords, showFacts } from "./facts";
 import { Panes } from "./panes";
 import { showSums } from "./sums";
+import { pieceWords } from "./words";
 
 class MemoryTimeline {
   #events: MemoryEvents;
@@ -105,12 +106,12 @@ class MemoryTimeline {
   #sayGrowth(events: MemoryEvents): void {
     const peak = peakRow(events, null);
     const growth = measureGrowth(this.#steps, peak < 0 ? 0 : events.stack[peak] + events.heap[peak]);
-    this.#growth.hidden = !growth.isSignificant || !this.#isHere(null);
-    if (this.#growth.hidden) return;
-    const leak = leakingOp(unfreedByOp(events, this.#steps));
+    const leak = growth.isSignificant ? leakingOp(unfreedByOp(events, this.#steps)) : null;
     const words = growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1]);
-    const show = button("What is not freed", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
-    this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, show));
+    this.#growth.hidden = words === "" || !this.#isHere(null);
+    this.#growth.classList.toggle("calm", !growth.isSignificant);
+    const show = button("Possible leaks", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
+    this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, growth.isSignificant && show));
   }
 
   #toolbar(): HTMLElement {
@@ -158,10 +159,11 @@ class MemoryTimeline {
     this.#sayPeak(peak);
     this.#chart.show({ events, range, peak, moment, steps: this.#steps });
     const peakHeapBytes = meta.memory_summary[this.#allocator]?.peak_heap_bytes ?? Number.NaN;
-    const { isFreeDrawn } = this.#chart;
+    const { isFreeDrawn, isFragmentationDrawn } = this.#chart;
     // The other tables are of all steps, and of when what was allocated is freed.
     this.#panes.control.hidden = !this.#isHere(null);
-    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, peakHeapBytes, isFreeDrawn });
+    const drawn = { isFreeDrawn, isFragmentationDrawn };
+    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, peakHeapBytes, ...drawn });
     const row = moment === null ? peak : momentRow;
     const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
     this.#panes.show({ events, steps: this.#steps, range, row, when });
@@ -179,7 +181,7 @@ class MemoryTimeline {
     const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
     const step = events.step[peak];
     const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
-    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` at the peak${where}`);
+    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` at the peak${where}${pieceWords(events, peak)}`);
     this.#say.title = this.#say.textContent ?? "";
   }
 }

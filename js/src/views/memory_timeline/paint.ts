@@ -19,13 +19,15 @@ const TOUCH_PS = 2000;
 /** Room above the highest level for the words about the peak. */
 const HEADROOM = 1.2;
 
-/** The left axis up to `most` bytes, and the right one for the fragmentation of all events. */
-export function paintLevels(chart: Chart, events: MemoryEvents, most: number): void {
+/** The left axis up to `most` bytes, and the right one for the fragmentation of all events, where that is drawn. */
+export function paintLevels(chart: Chart, events: MemoryEvents, most: number, hasFragmentation: boolean): void {
   const [size, unit] = byteUnit(most);
   const levels = niceTicks(most / size, 4).map((level) => level * size);
   const last = levels[levels.length - 1];
   chart.get("y").setv({ start: 0, end: most * HEADROOM });
   setTicks(chart, "y_axis", levels, (level) => `${formatTick(level / size)}${level === last ? ` ${unit}` : ""}`);
+  chart.get("fragmentation_axis").setv({ visible: hasFragmentation });
+  if (!hasFragmentation) return;
   let worst = 0;
   for (let i = events.begin; i < events.end; i++) worst = Math.max(worst, events.fragmentation[i]);
   // Twice the worst value, so that the line keeps to the lower half and leaves the peak in sight.
@@ -75,15 +77,16 @@ export function paintTime(
   setTicks(chart, "x_axis", [...labels.keys()], (tick) => labels.get(tick) ?? "");
 }
 
-export function paintColors(chart: Chart, root: HTMLElement, isFreeDrawn: boolean): void {
+export function paintColors(chart: Chart, root: HTMLElement, isFreeDrawn: boolean, hasFragmentation: boolean): void {
   const names = ["ink", "ink-2", "bg", "rule", "rule-2", "act", "m-stack", "m-heap", "m-free", "m-frag"];
   const color = bokehColors(root, names);
   for (const layer of ["stack", "heap", "free"]) {
     chart.get(`area_${layer}`).setv({ fill_color: { value: color[`m-${layer}`] }, fill_alpha: { value: 1 } });
   }
   chart.get("held").setv({ fill_color: { value: color.ink }, fill_alpha: { value: 0.45 } });
-  chart.get("fragmentation_halo").setv({ line_color: { value: color.bg } });
-  chart.get("fragmentation_line").setv({ line_color: { value: color["m-frag"] } });
+  const alpha = { line_alpha: { value: hasFragmentation ? 1 : 0 } };
+  chart.get("fragmentation_halo").setv({ line_color: { value: color.bg }, ...alpha });
+  chart.get("fragmentation_line").setv({ line_color: { value: color["m-frag"] }, ...alpha });
   chart.get("peak_mark").setv({ fill_color: { value: color.ink } });
   chart.get("moment").setv({ line_color: color.act });
   chart.get("range").setv({ fill_color: color.act, fill_alpha: 0.14, line_color: color.act });

@@ -1,7 +1,8 @@
-/** What the chart is about -> the tables under it, of which one is shown: held, by step, lifetimes, not freed. */
+/** What the chart is about -> the tables under it, of which one is shown: holders by op, layer or line, by step, lifetimes, not freed. */
 
 import type { MemoryEvents } from "../../model/memory/memory";
 import { AFTER_STEPS, unfreedByOp } from "../../model/memory/memory_growth";
+import type { HeldBy } from "../../model/memory/memory_holders";
 import { topLifetimes } from "../../model/memory/memory_lifetimes";
 import type { MemoryStep } from "../../model/memory/memory_steps";
 import { formatCount, plural } from "../../model/text/format";
@@ -26,14 +27,21 @@ import {
   unitOf,
 } from "./ledgers";
 import { LiveTable } from "./live_table";
+import { opName } from "./words";
 
 const CHOICES = [
-  { value: "held", text: "Held" },
+  { value: "op", text: "By op" },
+  { value: "layer", text: "By layer" },
+  { value: "line", text: "By line" },
   { value: "steps", text: "By step" },
   { value: "lifetimes", text: "Lifetimes" },
   { value: "unfreed", text: "Possible leaks" },
 ] as const;
 export type Pane = (typeof CHOICES)[number]["value"];
+
+function isHolders(pane: Pane): pane is HeldBy {
+  return pane === "op" || pane === "layer" || pane === "line";
+}
 
 /** Allocations in the table of lifetimes: the longest-lived, and as many of the largest. */
 const MAX_LIFETIMES = 500;
@@ -53,7 +61,7 @@ export class Panes {
   readonly csvButton: HTMLElement;
   readonly #live: LiveTable;
   readonly #ledgers = new Map<Pane, { readonly ledger: Ledger<never>; readonly fill: (scene: PaneScene) => void }>();
-  #pane: Pane = "held";
+  #pane: Pane = "op";
   #scene: PaneScene | null = null;
 
   constructor(
@@ -63,7 +71,7 @@ export class Panes {
     this.#live = new LiveTable(view);
     this.element.append(this.#live.element);
     const choose = (pane: Pane) => this.choose(pane);
-    this.control = segmented("Table", CHOICES, "held", choose, view.signal);
+    this.control = segmented("Table", CHOICES, "op", choose, view.signal);
     this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown: bytes and ms" });
     const mark = () => this.#ledgers.get(this.#pane)?.ledger.mark();
     view.link.on("selection", mark, view.signal);
@@ -76,28 +84,29 @@ export class Panes {
     for (const [i, choice] of [...this.control.children].entries()) {
       choice.setAttribute("aria-pressed", String(CHOICES[i].value === pane));
     }
-    if (pane !== "held" && !this.#ledgers.has(pane)) {
+    if (isHolders(pane)) this.#live.groupBy(pane);
+    else if (!this.#ledgers.has(pane)) {
       const made = this.#make(pane);
       this.#ledgers.set(pane, made);
       this.element.append(made.ledger.element);
     }
-    this.#live.element.hidden = pane !== "held";
+    this.#live.element.hidden = !isHolders(pane);
     for (const [name, { ledger }] of this.#ledgers) ledger.element.hidden = name !== pane;
     if (this.#scene !== null) this.show(this.#scene);
   }
 
   show(scene: PaneScene): void {
     this.#scene = scene;
-    if (this.#pane === "held") this.#live.show(scene.events, scene.row, scene.when);
+    if (isHolders(this.#pane)) this.#live.show(scene.events, scene.row, scene.when);
     else this.#ledgers.get(this.#pane)?.fill(scene);
   }
 
   #save(): void {
-    if (this.#pane === "held") this.#live.save();
+    if (isHolders(this.#pane)) this.#live.save();
     else this.#ledgers.get(this.#pane)?.ledger.save();
   }
 
-  #make(pane: Exclude<Pane, "held">) {
+  #make(pane: Exclude<Pane, HeldBy>) {
     const made = { steps: () => this.#steps(), lifetimes: () => this.#lifetimes(), unfreed: () => this.#unfreed() };
     return made[pane]() as unknown as { ledger: Ledger<never>; fill: (scene: PaneScene) => void };
   }
@@ -137,7 +146,7 @@ export class Panes {
   #lifetimes() {
     let unit = unitOf([]);
     const ledger = new Ledger<LifeRow>(this.view.signal, {
-      ...lifeLedger(() => unit),
+      ...lifeLedger(() => unit, opName(this.view.data.meta, -1)),
       onPick: (row) => {
         this.#select(row);
         this.onMoment(row.atPs);
@@ -158,7 +167,7 @@ export class Panes {
   #unfreed() {
     let unit = unitOf([]);
     const ledger = new Ledger<UnfreedRow>(this.view.signal, {
-      ...unfreedLedger(() => unit),
+      ...unfreedLedger(() => unit, opName(this.view.data.meta, -1)),
       onPick: (row) => this.#select(row),
       isSelected: (row) => this.view.link.selection.includes(row.name),
     });

@@ -42,7 +42,7 @@ function columns(unit: ByteUnit): GridColumn<SumRow>[] {
   return [
     nameColumn(
       { id: "name", title: "Allocator" },
-      ({ name }) => name || "op not recorded",
+      ({ name }) => name || "unnamed allocator",
       ({ name }) => name,
     ),
     byteBars(

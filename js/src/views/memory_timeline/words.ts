@@ -1,7 +1,7 @@
 /** Rows of the memory events -> the words on the plot and in its tooltip. */
 
-import { type MemoryEvents, rowAt } from "../../model/memory/memory";
-import { formatBytes, formatInstant, formatPercent } from "../../model/text/format";
+import { byteUnit, largestPiece, type MemoryEvents, rowAt } from "../../model/memory/memory";
+import { formatBytes, formatInstant, formatNumber } from "../../model/text/format";
 import { stepLabel } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Chart } from "../../ui/bokeh";
@@ -10,6 +10,21 @@ import type { PlotLabel, Tip } from "../../ui/plot";
 const MS = 1e9;
 
 const inUse = (events: MemoryEvents, row: number) => formatBytes(events.stack[row] + events.heap[row]);
+
+/** " · largest free piece 36.0 of 72.0 GiB free"; "" where the allocator tells nothing of it. */
+export function pieceWords(events: MemoryEvents, row: number): string {
+  const piece = largestPiece(events, row);
+  if (Number.isNaN(piece) || events.free[row] <= 0) return "";
+  const [size, unit] = byteUnit(events.free[row]);
+  const [part, all] = [piece, events.free[row]].map((bytes) => formatNumber(bytes / size));
+  return ` · largest free piece ${part} of ${all} ${unit} free`;
+}
+
+/** The name of an op, or what is known of an allocation that names none. */
+export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): string {
+  const hasXla = (sections?.hlo_ops?.n_rows ?? hlo_ops?.length ?? 0) > 0;
+  return names[id] || (hasXla ? "allocated by XLA (op unknown)" : "op not recorded");
+}
 
 function stepWords(meta: TraceMeta, events: MemoryEvents, row: number): string {
   const step = events.step[row];
@@ -54,9 +69,9 @@ export function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Ti
   const when = `at ${formatInstant(events.time[row], 1e6)}${stepWords(meta, events, row)}`;
   const lines = [
     kind.join(" · "),
-    `in use ${inUse(events, row)} · fragmentation ${formatPercent(events.fragmentation[row])}`,
+    `in use ${inUse(events, row)}${pieceWords(events, row)}`,
     `${when} · requested ${formatBytes(events.requested[row])}`,
   ];
-  const title = `${verb} ${formatBytes(events.allocated[row])} · ${name(events.op[row]) || "op not recorded"}`;
+  const title = `${verb} ${formatBytes(events.allocated[row])} · ${opName(meta, events.op[row])}`;
   return { title, lines: lines.filter(Boolean) };
 }

@@ -30,7 +30,8 @@ function header(view: TraceView): HTMLElement {
   const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
   verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part)));
   const detail = overview.verdict_detail || "";
-  for (const more of [detail, view.data.meta.since_last]) if (more) verdict.append(h("small", more));
+  const since = view.options.since_last;
+  for (const more of [detail, typeof since === "string" && since]) if (more) verdict.append(h("small", more));
   return h(
     "header.tfp-ov-header",
     time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length) : noStepFigure(),

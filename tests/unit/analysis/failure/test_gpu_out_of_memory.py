@@ -27,11 +27,20 @@ def test_the_request_and_the_layer_are_told_and_no_line_of_keras(profile: Profil
     assert (failure.line, failure.code) == ("", ""), "the capture took a file of Keras for the user's"
     assert failure.sentence == (
         "Out of memory: convolution of layer resnet50_1/conv2_block1_3_conv_1 asked for 400 MiB on GPU:0 for a tensor of "
-        "float [256,256,40,40]."
+        "float [256,256,40,40]. When the capture ended, 29.5 s before, 2.79 GiB of 3.00 GiB were free, at most 2.65 GiB in one "
+        "piece."
     )
-    (action,) = failure.actions
-    assert "it had ended 29.5 s before" in action.words
-    assert "selection" not in action.words, "there was none"
+
+
+def test_what_to_try_is_told_before_how_to_see_more(profile: Profile) -> None:
+    failure = profile.memory_failure
+    assert failure is not None
+    smaller, half, see_more = failure.actions
+    assert smaller.words == "Halve the batch size, if 256, the first dimension of that tensor, is your batch size."
+    assert smaller.code == "batch_size = 128"
+    assert half.code == 'keras.mixed_precision.set_global_policy("mixed_float16")'
+    assert "it had ended 29.5 s before" in see_more.words
+    assert "selection" not in see_more.words, "there was none"
 
 
 def test_checks_whether_variables_have_been_made_are_no_steps(profile: Profile) -> None:
