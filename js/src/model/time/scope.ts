@@ -14,7 +14,13 @@ interface Chosen {
 export function scopeOf(chosen: Chosen, table: (name: string) => Table | undefined): Scope {
   const range = rangeInPs(chosen.timeRange, table("steps"));
   if (range !== null) return range;
-  return chosen.isWholeCapture || table("step_totals") === undefined ? null : STEADY;
+  return chosen.isWholeCapture || !hasSteady(table) ? null : STEADY;
+}
+
+/** Whether there are averaged steps, and it is known what ran in them: a host need not have any. */
+export function hasSteady(table: (name: string) => Table | undefined): boolean {
+  const steps = table("steps");
+  return table("step_totals") !== undefined && steps !== undefined && averagedRows(steps).length > 0;
 }
 
 /** Steps that figures are divided by: those of a scope that is of whole steps; null where it is of time. */

@@ -4,6 +4,7 @@ import { hostMeta } from "../../model/hosts/host_meta";
 import { HostTables } from "../../model/hosts/host_tables";
 import { hostCuts, hostsOf } from "../../model/hosts/hosts";
 import { formatCount, plural } from "../../model/text/format";
+import { hasSteady } from "../../model/time/scope";
 import { describeRange } from "../../model/time/span_text";
 import { STEADY } from "../../model/time/viewport";
 import type { TraceMeta } from "../../model/wire/meta";
@@ -204,7 +205,7 @@ class Chip {
     this.#words.title = this.#words.textContent ?? "";
     this.#box.classList.toggle("whole", range === null);
     this.#clear.hidden = range === null;
-    const isSwitch = range === null && data.table("step_totals") !== undefined;
+    const isSwitch = range === null && hasSteady((one) => (one === "steps" ? steps : data.table(one)));
     this.#box.hidden = isSwitch;
     this.#scopes.hidden = !isSwitch;
     if (!isSwitch) return;
