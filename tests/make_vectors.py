@@ -24,6 +24,7 @@ from tests.structure_drawings import drawn_graph, profile_of
 from tests.unit.analysis.hosts.drawn_hosts import results_of, results_of_cluster
 from tests.unit.views.received import receive
 from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, coded_tables, program, training
+from tfprof_widgets.analysis.base.units import PS_PER_US
 from tfprof_widgets.analysis.columns.registry import TABLES
 from tfprof_widgets.analysis.hosts.stragglers import compute_stragglers
 from tfprof_widgets.analysis.results import Results
@@ -64,6 +65,7 @@ def training_vector() -> dict[str, Any]:
     return {
         "pack": sent(results),
         "ranges": [of_range(results, one) for one in (None, step, cut)],
+        "steady": of_averaged_steps(results),
         "memory": of_memory(results, step, cut),
         "input": of_input(results),
         "overview": of_overview(results),
@@ -181,6 +183,22 @@ def of_range(results: Results, range_ps: tuple[int, int] | None, host: str = "")
         "hlo_ops": part.hlo_ops[part.hlo_ops["occurrences"] > 0],
     }
     return {"range_ps": range_ps, **{name: records(frame[[*_OF_RANGE[name]]]) for name, frame in tables.items()}}
+
+
+def of_averaged_steps(results: Results) -> list[dict[str, Any]]:
+    """What each op took in the averaged steps, a step; added up from single executions."""
+    runs, shares, averaged = results.occurrences, results.op_shares, results.is_averaged
+    inside = np.append(averaged, False)[results.steps.event_step[runs.event]]
+    n_units = len(runs.name)
+    count, total, own = (
+        shares.spread(np.bincount(runs.op[inside], value[inside], n_units))
+        for value in (runs.is_first, runs.duration_ps, runs.self_ps)
+    )
+    sums = {"occurrences": count, "total_time_us": total / PS_PER_US, "total_self_time_us": own / PS_PER_US}
+    table = {name: value / averaged.sum() for name, value in sums.items()}
+    side = np.where(shares.is_device, "Device", "Host")
+    frame = pd.DataFrame({"device": side, "name": shares.name, **table})
+    return records(frame[frame["occurrences"] > 0])
 
 
 def of_memory(results: Results, *ranges: tuple[int, int]) -> dict[str, Any]:

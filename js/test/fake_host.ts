@@ -59,7 +59,7 @@ export async function fakePage(given: Pack, data: Record<string, unknown> = {}):
   nPages += 1;
   const pack = given.tables.events ? tiled(given).first : given;
   const models: Record<string, FakeModel> = {
-    link: new FakeModel({ time_range: [], selection: [], hover: "", step: -1 }),
+    link: new FakeModel({ time_range: [], whole_capture: false, selection: [], hover: "", step: -1 }),
     data: new FakeModel({
       data_id: `data${nPages}`,
       overview: Buffer.from(await encodePack(pack)).toString("base64"),

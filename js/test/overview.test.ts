@@ -74,10 +74,10 @@ describe("facts of the overview", () => {
 
   it("say over how many steps the averages are", () => {
     const step_time = { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, n: 40, n_averaged: 39 };
-    const groups = facts({ step_time, left_out: "Excluded from averages: step 0." });
+    const groups = facts({ step_time, left_out: "Step 0 is excluded." });
     expect(factOf(groups, "Step time", "steps averaged")).toBe("39 of 40 steps");
     expect(factOf(groups, "Step time", "range")).toBe("19.9 to 22.2 ms");
-    expect(groups[0].notes).toEqual(["Excluded from averages: step 0."]);
+    expect(groups[0].notes).toEqual(["Step 0 is excluded."]);
   });
 });
 
@@ -93,6 +93,21 @@ describe("details of the overview panel", () => {
     button.click();
     document.body.dispatchEvent(new Event("pointerdown", { bubbles: true, composed: true }));
     expect(box.hidden).toBe(true);
+  });
+});
+
+describe("the parts of a step", () => {
+  it("stress the one that the verdict is about, which need not be the largest", async () => {
+    const breakdown = [
+      { category: "device_compute", ms: 63, ratio: 0.63 },
+      { category: "kernel_launch", ms: 33, ratio: 0.33 },
+    ];
+    const stressed = async (limiter: string) => {
+      const { root } = await show({ breakdown, limiter });
+      return [...root.querySelectorAll(".tfp-cat.top dt")].map((one) => one.textContent);
+    };
+    expect(await stressed("kernel_launch")).toEqual(["Kernel launch"]);
+    expect(await stressed("")).toEqual(["Device compute"]);
   });
 });
 

@@ -1,6 +1,7 @@
 // @vitest-environment jsdom
 /** The roofline: what ops reach in a range, where they are drawn, what is said of them, and how they are selected. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { STEADY } from "../src/model/time/viewport";
 import type { TraceMeta } from "../src/model/wire/meta";
 import type { RooflineMeta } from "../src/model/wire/roofline_meta";
 import type { Pack } from "../src/model/wire/wire";
@@ -41,6 +42,8 @@ function roofline(drawn: readonly Drawn[], more: Partial<RooflineMeta> = {}): Ro
       unit: drawn.map((_, i) => i),
       op: drawn.map((_, i) => i),
       parts: drawn.map(() => 20),
+      step_time_us: drawn.map(({ us }) => us / 2),
+      step_parts: drawn.map(() => 8),
       peak: kind.map((one) => peak[one]),
     },
     n_ops: drawn.length,
@@ -67,6 +70,12 @@ describe("what ops reach", () => {
     expect(works.map(hasPlace)).toEqual([true, true, true, false, false, true]);
   });
 
+  it("in the averaged steps is what ran there, a step", () => {
+    const [work] = workOf(roofline([GEMM]), undefined, STEADY, 4);
+    expect(work).toMatchObject({ ps: 125 * US, occurrences: 1 });
+    expect(work.flopRate).toBeCloseTo((5e10 * 8) / 20 / 500e-6, 0);
+  });
+
   it("in a range is what ran of it there, of a kernel that the range cuts its part", () => {
     const columns = {
       op: Int32Array.of(0, 0, 1, 7),
@@ -76,7 +85,7 @@ describe("what ops reach", () => {
     const works = workOf(roofline([GEMM, ADD]), { n: 4, columns }, [0, 150 * US]);
     // One and a half of its 20 kernels, in 100 of its 1,000 us.
     expect(works).toHaveLength(1);
-    expect(works[0]).toMatchObject({ row: 0, ps: 100 * US, occurrences: 1 });
+    expect(works[0]).toMatchObject({ row: 0, ps: 100 * US, occurrences: 0.75 });
     expect(works[0].flopRate).toBeCloseTo((5e10 * 1.5) / 20 / 100e-6, 0);
     expect(works[0].intensity).toBeCloseTo(500, 9);
   });

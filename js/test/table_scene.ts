@@ -65,7 +65,7 @@ export function i4(...values: number[]): Int32Array {
 }
 
 /** Three kernels; the first is eligible for Tensor Cores and does not use them. Twelve executions, one a millisecond. */
-function kernels(meta: TraceMeta, hostile: string): { list: KernelMeta[]; runs: Table } {
+function kernels(meta: TraceMeta, hostile: string): { list: KernelMeta[]; runs: Table; totals: Table } {
   const op = meta.names[meta.op_name[0]];
   const list = [
     kernelMeta(hostile || "volta_sgemm_128x64_nn", { op_name: op, could_use_tensor_core: true, unit: "32-bit vector" }),
@@ -82,7 +82,9 @@ function kernels(meta: TraceMeta, hostile: string): { list: KernelMeta[]; runs: 
     start_ps: Float64Array.from(run, (i) => (20 + i) * MS),
     duration_ps: Float64Array.from(run, (i) => (0.5 - 0.1 * (i % 3)) * MS),
   };
-  return { list, runs: { n, columns } };
+  const least = Float64Array.from([0.5, 0.4, 0.3], (ms) => ms * MS);
+  const sums = { occurrences: f8(4, 4, 4), total_ps: least.map((ps) => 4 * ps), min_ps: least, max_ps: least };
+  return { list, runs: { n, columns }, totals: { n: 3, columns: { kernel: i4(0, 1, 2), ...sums } } };
 }
 
 export function tableScene(options: TableSceneOptions = {}): Pack {
@@ -91,7 +93,7 @@ export function tableScene(options: TableSceneOptions = {}): Pack {
   const meta = pack.meta as unknown as TraceMeta;
   const nOps = meta.op_name.length;
   const hostile = options.hostileName ?? "";
-  const { list, runs } = kernels(meta, hostile);
+  const { list, runs, totals } = kernels(meta, hostile);
   // Every unit is an HLO op of its own, which stands for the op of the same number.
   const hlos = meta.op_name.map((name, op) =>
     hloMeta(op === 0 && hostile ? hostile : `fusion.${op}`, {
@@ -108,6 +110,7 @@ export function tableScene(options: TableSceneOptions = {}): Pack {
   const ops = Array.from({ length: nOps }, (_, op) => op);
   const tables: Record<string, Table> = {
     kernel_runs: runs,
+    kernel_totals: totals,
     hlo_units: { n: nOps, columns: { hlo: Int32Array.from(ops) } },
     op_shares: {
       n: nOps,

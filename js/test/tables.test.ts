@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { topShares } from "../src/model/ops/top_shares";
 import { readableKernel, readableKernels, shortKernel } from "../src/model/text/kernel_names";
-import type { HloMeta } from "../src/model/wire/meta";
-import type { Table } from "../src/model/wire/wire";
+import { type Scope, STEADY } from "../src/model/time/viewport";
+import type { HloMeta, TraceMeta } from "../src/model/wire/meta";
+import type { Table, TypedArray } from "../src/model/wire/wire";
 import { hloRows, hloTotals, opsOfHlos, withPrograms } from "../src/views/hlo_table/rows";
 import { shortDimensions } from "../src/views/kernel_table/columns";
 import { kernelRows, tensorCore } from "../src/views/kernel_table/rows";
@@ -91,12 +92,32 @@ describe("readable names of kernels", () => {
 describe("kernels", () => {
   const KERNELS = [kernelMeta("a", { could_use_tensor_core: true }), kernelMeta("b")];
   const RUNS: Table = { n: 3, columns: { kernel: i4(0, 1, 1), start_ps: f8(0, 10, 20), duration_ps: f8(4, 10, 6) } };
-  const rows = (range: readonly [number, number] | null) => kernelRows(KERNELS, new Map(), RUNS, range);
+  const sums = (count: TypedArray, total: TypedArray, min: TypedArray, max: TypedArray): Table => ({
+    n: 2,
+    columns: { kernel: i4(0, 1), occurrences: count, total_ps: total, min_ps: min, max_ps: max },
+  });
+  const TABLES: Record<string, Table> = {
+    kernel_runs: RUNS,
+    kernel_totals: sums(f8(1, 2), f8(4, 16), f8(4, 6), f8(4, 10)),
+    kernel_step_totals: sums(f8(2, 4), f8(8, 24), f8(4, 6), f8(4, 6)),
+    steps: {
+      n: 3,
+      columns: { is_averaged: Uint8Array.of(0, 1, 1), start_ps: f8(1e6, 2e6, 3e6), duration_ps: f8(1e6, 1e6, 1e6) },
+    },
+  };
+  const rows = (scope: Scope) => kernelRows(KERNELS, new Map(), (name) => TABLES[name], scope);
 
   it("are added up, most time first", () => {
     expect(rows(null)).toMatchObject([
       { name: "b", rank: 1, occurrences: 2, totalPs: 16, minPs: 6, maxPs: 10, ratio: 0.8 },
       { name: "a", rank: 2, occurrences: 1, totalPs: 4, ratio: 0.2 },
+    ]);
+  });
+
+  it("are told a step, of the averaged steps", () => {
+    expect(rows(STEADY)).toMatchObject([
+      { name: "b", occurrences: 2, totalPs: 12, minPs: 6, maxPs: 6, ratio: 0.75 },
+      { name: "a", occurrences: 1, totalPs: 4 },
     ]);
   });
 
@@ -135,7 +156,7 @@ describe("HLO ops", () => {
   };
   const table = (name: string) => TABLES[name];
   const rows = (grouping: "op" | "category" | "program", range: readonly [number, number] | null = null) =>
-    hloRows(HLOS, hloTotals(table, HLOS.length, range), grouping);
+    hloRows(HLOS, hloTotals({ op_name: [] } as unknown as TraceMeta, table, HLOS.length, range), grouping);
 
   it("are added up over their units", () => {
     expect(rows("op")).toMatchObject([

@@ -152,7 +152,7 @@ describe("tree view", () => {
     page.link.set("time_range", [Math.ceil(Number(start[12]) / 1000), Math.floor(end / 1000)]);
     await settle();
     expect(root.querySelector(".cell")?.textContent).not.toBe(whole);
-    expect(root.querySelector(".tfp-say")?.textContent).toContain("in steps 12–18");
+    expect(root.querySelector(".tfp-say")?.textContent).toContain("· steps 12–18");
     const select = root.querySelector("select");
     if (select) select.value = "bytes";
     select?.dispatchEvent(new Event("change"));

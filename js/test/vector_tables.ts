@@ -7,7 +7,7 @@ import { hostMeta } from "../src/model/hosts/host_meta";
 import { HostTables } from "../src/model/hosts/host_tables";
 import { type OpRow, type OpTotals, opRows } from "../src/model/ops/ops";
 import { PHASES } from "../src/model/ops/places";
-import { opColors, wholeTotals } from "../src/model/ops/ranged_ops";
+import { opColors } from "../src/model/ops/ranged_ops";
 import { sourceHeat } from "../src/model/ops/source_lines";
 import { topOps } from "../src/model/overview/overview";
 import type { RangePs } from "../src/model/time/viewport";
@@ -81,7 +81,7 @@ export function expectOps(part: Part, totals: OpTotals, { ops, op_types }: OfRan
 }
 
 export function expectKernels(part: Part, { range_ps, kernels }: OfRange) {
-  const found = kernelRows(part.meta.kernels ?? [], new Map(), part.table("kernel_runs") ?? EMPTY_TABLE, range_ps);
+  const found = kernelRows(part.meta.kernels ?? [], new Map(), part.table, range_ps);
   expectSameRows(
     found.map(({ name, occurrences, totalPs, minPs, maxPs }) => {
       return {
@@ -97,8 +97,7 @@ export function expectKernels(part: Part, { range_ps, kernels }: OfRange) {
 export function expectHloOps(part: Part, { range_ps, hlo_ops }: OfRange) {
   const { meta, table } = part;
   const hlos = withPrograms(meta.hlo_ops ?? []);
-  const known = range_ps === null ? wholeTotals(table("unit_totals"), meta) : null;
-  const rows = hloRows(hlos, hloTotals(table, hlos.length, range_ps, known), "op");
+  const rows = hloRows(hlos, hloTotals(meta, table, hlos.length, range_ps), "op");
   expectSameRows(
     rows.map(({ meta: hlo, occurrences, totalPs, selfPs, gflops, gibps }) => ({
       ...{ name: hlo.name, occurrences, total_time_us: totalPs / US, total_self_time_us: selfPs / US },

@@ -14,10 +14,10 @@ import { countEvents, liveAt, memoryEvents, peakRow, rowAt } from "../src/model/
 import { measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
 import { lifetimePs, topLifetimes } from "../src/model/memory/memory_lifetimes";
 import { memorySteps } from "../src/model/memory/memory_steps";
-import { rangedOps } from "../src/model/ops/ranged_ops";
+import { opsOfScope, rangedOps } from "../src/model/ops/ranged_ops";
 import { readableKernel } from "../src/model/text/kernel_names";
 import { countedSteps, statisticsOf } from "../src/model/time/statistics";
-import type { RangePs } from "../src/model/time/viewport";
+import { type RangePs, STEADY } from "../src/model/time/viewport";
 import { numbers } from "../src/model/wire/column";
 import type { StragglerMeta } from "../src/model/wire/meta";
 import type { StructureMeta } from "../src/model/wire/structure_meta";
@@ -42,6 +42,7 @@ import { dataOf, expectRows, expectSameRows, type Row, type SentPack, vector } f
 interface Training {
   readonly pack: SentPack;
   readonly ranges: readonly OfRange[];
+  readonly steady: readonly Row[];
   readonly names: readonly Row[];
   readonly overview: OfOverview;
   readonly memory: {
@@ -89,6 +90,23 @@ describe("of a range, as Python has it,", () => {
     expectLayers(part, totals, expected);
     expectSourceLines(part, totals, expected);
     expectScopes(part, totals, expected);
+  });
+});
+
+describe("of the averaged steps, as Python has it,", () => {
+  it("are ops, their executions and times a step", () => {
+    const { meta } = one;
+    const { totalPs, selfPs, occurrences } = opsOfScope(meta, (name) => one.table(name), STEADY);
+    const rows = meta.op_name.map((name, op) => ({
+      ...{ device: meta.op_device[op] === 1 ? "Device" : "Host", name: meta.names[name], occurrences: occurrences[op] },
+      ...{ total_time_us: totalPs[op] / US, total_self_time_us: selfPs[op] / US },
+    }));
+    expect(training.steady.length).toBeGreaterThan(5);
+    expectSameRows(
+      rows.filter((row) => row.occurrences > 0),
+      training.steady,
+      ["device", "name"],
+    );
   });
 });
 

@@ -54,8 +54,9 @@ class Widgets:
     @cached_property
     def link(self) -> LinkModel:
         """The selection that all views of this profile share: `time_range` (`(t0_ns, t1_ns)` after the trace origin, `()` for
-        the whole capture), `selection` (names of ops), `hover` (the name of an op, `""` for none), `step` (row of `steps`, -1
-        for none), `host` (the name of a host, `""` for all)."""
+        none), `whole_capture` (whether figures without a range are of the whole capture, rather than of the averaged steps),
+        `selection` (names of ops), `hover` (the name of an op, `""` for none), `step` (row of `steps`, -1 for none), `host`
+        (the name of a host, `""` for all)."""
         from ..analysis.base.hosts import hosts_of
         from ..views.widgets.link import LinkModel
 

@@ -9,11 +9,13 @@ import { guarded } from "./failures";
 import { LateSave } from "./late_save";
 
 export type TimeRange = readonly [number, number];
-export type LinkField = "time_range" | "selection" | "hover" | "step" | "host";
+export type LinkField = "time_range" | "whole_capture" | "selection" | "hover" | "step" | "host";
 
 export interface Link {
-  /** In ns after the trace origin; null is the whole capture. */
+  /** In ns after the trace origin; null for none. */
   readonly timeRange: TimeRange | null;
+  /** Whether figures without a range are of the whole capture; else they are of the averaged steps, a step. */
+  readonly isWholeCapture: boolean;
   readonly selection: readonly string[];
   readonly hover: string;
   /** Row of the `steps` table, -1 for none. */
@@ -21,6 +23,7 @@ export interface Link {
   /** Name of the host that the views are about, empty for all hosts. */
   readonly host: string;
   setTimeRange(range: TimeRange | null): void;
+  setWholeCapture(isWhole: boolean): void;
   setSelection(names: readonly string[]): void;
   setHover(name: string): void;
   setStep(step: number): void;
@@ -57,6 +60,7 @@ const READ = {
     const value = model.get("time_range");
     return Array.isArray(value) && value.length === 2 ? [Number(value[0]), Number(value[1])] : null;
   },
+  whole_capture: (model: AnyModel): boolean => model.get("whole_capture") === true,
   selection: (model: AnyModel): readonly string[] => {
     const value = model.get("selection");
     return Array.isArray(value) ? value.map(String) : [];
@@ -92,6 +96,9 @@ class ModelLink implements Link {
   get timeRange() {
     return this.#values.time_range;
   }
+  get isWholeCapture() {
+    return this.#values.whole_capture;
+  }
   get selection() {
     return this.#values.selection;
   }
@@ -109,6 +116,10 @@ class ModelLink implements Link {
     const whole = range && ([Math.round(range[0]), Math.round(range[1])] as const);
     if (same(whole, this.#values.time_range)) return;
     this.#saved.set("time_range", whole ? [...whole] : []);
+  }
+
+  setWholeCapture(isWhole: boolean) {
+    if (isWhole !== this.#values.whole_capture) this.#saved.set("whole_capture", isWhole);
   }
 
   setSelection(names: readonly string[]) {

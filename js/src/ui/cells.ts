@@ -1,6 +1,6 @@
 /** Values of a row -> columns of a table, and what their cells show. */
 
-import { formatCount, formatNumber } from "../model/text/format";
+import { formatAmount, formatNumber } from "../model/text/format";
 import { h } from "./dom";
 import type { GridColumn } from "./grid_column";
 
@@ -74,8 +74,8 @@ export function rankColumn<R extends { readonly rank: number }>(tip?: string): G
 
 /** How often. */
 export function countColumn<R extends { readonly occurrences: number }>(tip: string): GridColumn<R> {
-  const head = { id: "count", title: "Count", tip, width: 60, isOptional: false };
-  return numberColumn(head, ({ occurrences }) => occurrences, formatCount);
+  const head = { id: "count", title: "Count", tip, width: 84, narrowWidth: 76, isOptional: false };
+  return numberColumn(head, ({ occurrences }) => occurrences, formatAmount);
 }
 
 /** A column of numbers, right-aligned, optional where the table is narrow unless told otherwise. */

@@ -18,7 +18,7 @@ export interface FilteredTableOptions<R>
   readonly whyEmpty: () => string;
   /** Called with the rows that pass before they are drawn. */
   readonly onShown?: (shown: readonly R[]) => void;
-  readonly csv: { readonly file: string; readonly columns: CsvColumns<R> };
+  readonly csv: { readonly file: string; readonly columns: () => CsvColumns<R> };
   /** Between the filter and the count. */
   readonly controls?: readonly HTMLElement[] | undefined;
   /** Between the toolbar and the table. */
@@ -42,7 +42,7 @@ export class FilteredTable<R> {
     this.grid = new Grid<R>({ ...options, signal });
     const filter = inFrame(() => this.apply(), signal);
     on(this.#input, signal, { input: filter });
-    const save = () => download(csv.file, csvOf(csv.columns, this.grid.shown()), "text/csv");
+    const save = () => download(csv.file, csvOf(csv.columns(), this.grid.shown()), "text/csv");
     const saver = button("CSV", save, signal, { title: "Save the rows shown, with full names and precision" });
     const space = h("span.sp");
     const bar = h("div.bar", this.#input, ...controls, space, this.#count, saver);

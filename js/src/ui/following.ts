@@ -4,7 +4,7 @@ import { MANY_ROWS, paced } from "./page";
 import type { TraceView } from "./view";
 
 export interface Followers {
-  /** The range, or tables that figures of it are made from. */
+  /** The range or scope, or tables that figures of it are made from. */
   readonly compute: () => void;
   readonly select: () => void;
   readonly hover?: () => void;
@@ -14,7 +14,7 @@ export interface Followers {
 export function follow(view: TraceView, { compute, select, hover }: Followers, more: readonly string[] = []): void {
   const { signal, data, link } = view;
   const later = paced(compute, signal, () => data.nRows("occurrences") > MANY_ROWS);
-  link.on("time_range", later, signal);
+  for (const field of ["time_range", "whole_capture"] as const) link.on(field, later, signal);
   data.onTables(later, signal, ["occurrences", "steps", ...more]);
   link.on("selection", select, signal);
   if (hover) link.on("hover", hover, signal);

@@ -10,7 +10,7 @@ import type { OfHost } from "./of_host";
 import type { Needs, TraceView } from "./view";
 
 const NO_RANGE =
-  "A reduced profile has op times of the whole capture, which are shown here: open a host in full for a range.";
+  "A reduced profile has no op times of a range; those without one are shown here. Open a host in full for a range.";
 
 export class Hosted {
   readonly #one: OneHost;

@@ -60,7 +60,7 @@ export function sayWhatIsMissing(view: TraceView, needs: Needs) {
 }
 
 /** Of executions, of the whole capture: a window has none. */
-const TOTALS = ["unit_totals", "host_totals"];
+const TOTALS = ["unit_totals", "host_totals", "step_totals", "kernel_totals", "kernel_step_totals"];
 /** What a view may be about: all, one host, a range. */
 const ABOUT = [
   { timeRange: null, host: "" },

@@ -2,6 +2,7 @@
 
 import type { CsvColumns } from "../model/text/csv";
 import { formatNumber } from "../model/text/format";
+import { perStep } from "../model/time/scope";
 import { barColumn, numberColumn } from "./cells";
 import type { GridColumn } from "./grid_column";
 
@@ -24,6 +25,11 @@ export function selfColumn<R extends OpTimes>(
   const tip = "Time in the op itself, without the ops inside it";
   const head = { id: "self", title: "Self time, ms", tip, width, narrowWidth };
   return barColumn(head, ({ selfPs }) => selfPs, formatMs, color);
+}
+
+/** Their heads, and that of the count, for the scope shown. */
+export function timeTitles(nSteps: number | null): Readonly<Record<string, string>> {
+  return { self: perStep("Self time, ms", nSteps), count: perStep("Count", nSteps) };
 }
 
 export function totalColumn<R extends OpTimes>(shownFrom = 0): GridColumn<R> {

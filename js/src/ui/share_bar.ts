@@ -25,6 +25,8 @@ export interface ShareLook<R> {
   /** What the rows are, in the plural, and what their times are shares of. */
   readonly noun: string;
   readonly whole: string;
+  /** What times are of, such as " a step". */
+  readonly each?: string;
   readonly of: (row: R) => {
     readonly key: string;
     readonly name: string;
@@ -37,7 +39,7 @@ export interface ShareLook<R> {
 /** The rows with most time as segments, and one segment for all others, which says how many of how many they are. */
 export function shareSegments<R>(rows: readonly R[], ps: (row: R) => number, look: ShareLook<R>): Segment[] {
   return topShares(rows, ps).map(({ rows: own, value, ratio, isRest }) => {
-    const figures = `${formatTime(value)}, ${formatPercent(ratio)} of ${look.whole}`;
+    const figures = `${formatTime(value)}${look.each ?? ""}, ${formatPercent(ratio)} of ${look.whole}`;
     if (isRest) {
       const label = `other ${formatCount(own.length)} of ${formatCount(rows.length)}`;
       const labels = [label, `+${formatCount(own.length)}`];

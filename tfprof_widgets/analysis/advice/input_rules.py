@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ..base.iterator_names import base_name
 from ..base.op_names import parse_op_names
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
-from ..input.iterator_calls import FILE_READERS, base_name
+from ..input.iterator_calls import FILE_READERS
 from ..input.iterator_table import slowest_below
 from ..system.samples import Samples
 from .advice import Advice, advise

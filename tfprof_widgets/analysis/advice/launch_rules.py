@@ -112,7 +112,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     layer = next(iter(run.waits.most("layer")), "")
     yield advise(
         "small_batch" if is_small else "launch_bound",
-        f"The {steps.device} waits {launch} for the host to enqueue kernels: {number(per_step)} a step of "
+        f"The {steps.device} waits {launch} for the CPU to launch {number(per_step)}{' small' if is_small else ''} kernels, of "
         f"{number(average_us)} µs on average.",
         evidence=launch.evidence
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}

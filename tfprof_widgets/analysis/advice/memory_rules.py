@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..base.wording import percent, size
+from ..base.wording import number, percent, size
 from ..memory.memory_findings import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
 from .advice import Advice, Highlight, advise, ns_range, step_highlight
 from .code_text import remark
@@ -63,10 +63,12 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
     fitting = [factor for factor in ROOM_FACTORS if fixed + factor * (peak - fixed) <= NEARLY_FULL * capacity]
     if not fitting or waited_ms < WAITS * float(steps.time_ms.sum()):
         return
+    used = peak / capacity
+    share = f"{number(used * 100)} %" if used < 0.01 else percent(used)
     yield advise(
         "memory_headroom",
-        f"{name} has room: {size(peak)} of {size(capacity)} in use at the peak, {size(fixed)} of that whatever the batch, so one "
-        f"{fitting[0]} times as large fits.",
+        f"{share} of the memory of {name} is used at the peak ({size(peak)} of {size(capacity)}); try {fitting[0]} times the "
+        "batch.",
         evidence={
             "peak_bytes": peak,
             "fixed_bytes": fixed,

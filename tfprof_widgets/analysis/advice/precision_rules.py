@@ -56,8 +56,8 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         return
     yield advise(
         "low_precision_unused",
-        f"The {steps.device} computes {number(steps.ms('device_compute'))} of {number(steps.mean_ms)} ms a step, "
-        f"{percent(1 - share)} of that in 32 bits.",
+        f"The {steps.device} computes {number(steps.ms('device_compute'))} of {number(steps.mean_ms)} ms a step; "
+        f"{'all' if share < 0.005 else percent(1 - share) + ' of'} its arithmetic is float32.",
         evidence={
             "compute_16bit_ratio": share,
             "device_compute_ms": steps.ms("device_compute"),

@@ -19,6 +19,12 @@ def number(value: float) -> str:
     return f"{value:,.{digits - 1}f}" if digits and len(rounded.replace(".", "").lstrip("-0")) > 3 else rounded
 
 
+def milliseconds(ms: float) -> str:
+    """A time in the unit that suits it: `12.3 µs`, `21.3 ms`, `1.03 s`."""
+    scale, unit = (1e-3, "s") if ms >= 999.5 else (1, "ms") if ms >= 0.9995 or ms == 0 else (1e3, "µs")
+    return f"{number(ms * scale)} {unit}"
+
+
 def percent(ratio: float) -> str:
     """A share as whole percent; `<1 %` for a small one that is not nothing."""
     if 0 < ratio < 0.01:

@@ -191,10 +191,10 @@ class ClusterResults(Totals):
 
     @cached_property
     def step_totals(self) -> StepTotals:
-        """Executions and own time of each unit within the averaged steps, host by host."""
+        """Executions and time of each unit within the averaged steps, host by host."""
         kinds = self.merged_ops.kinds
         own = self._by_host(kinds[self.merged_steps.of_their_kinds(self.is_averaged, kinds)])
-        sums = own.groupby(["host", "unit"], as_index=False)[["count", "self_ps"]].sum()
+        sums = own.groupby(["host", "unit"], as_index=False)[["count", "total_ps", "self_ps"]].sum()
         return StepTotals(*(sums[name].to_numpy() for name in sums))
 
     @cached_property

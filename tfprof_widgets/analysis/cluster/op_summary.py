@@ -79,7 +79,7 @@ def summarize_ops(results: Facts, units: KeptUnits) -> dict[str, PackedFrame]:
     Returns:
         `ops`, the framework ops: ordinary ones, which are units, then those that only compiled programs ran; `units` with
         `SUMS` and `UNIT_NS`, each with its row of `ops` or of `hlo_ops` and -1 in place of the other; `pairs`, the HLO ops
-        and the ops that they stand for, see `OpShares.ratio`; and `kinds`, the own time and the executions of each unit by
+        and the ops that they stand for, see `OpShares.ratio`; and `kinds`, the time and the executions of each unit by
         the kind of step, -1 for no step.
     """
     return {name: PackedFrame.of(frame) for name, frame in _tables(results, units)}
@@ -103,8 +103,15 @@ def _tables(results: Facts, units: KeptUnits) -> Iterator[tuple[str, pd.DataFram
     pairs = {"hlo": units.place[shares.unit[chosen]] - n, "op": place[shares.op[chosen]], "ratio": shares.ratio[chosen]}
     yield "pairs", pd.DataFrame(pairs)
     kind = np.append(step_kinds(results.steps), -1)[results.steps.event_step[occurrences.event]]
-    own = pd.DataFrame({"unit": units.place[occurrences.op], "kind": kind, "self_ps": occurrences.self_ps})
-    own["count"] = occurrences.is_first.astype(np.int64)
+    own = pd.DataFrame(
+        {
+            "unit": units.place[occurrences.op],
+            "kind": kind,
+            "total_ps": occurrences.duration_ps,
+            "self_ps": occurrences.self_ps,
+            "count": occurrences.is_first.astype(np.int64),
+        }
+    )
     yield "kinds", own.groupby(["unit", "kind"], as_index=False).sum()
 
 

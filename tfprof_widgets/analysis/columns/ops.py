@@ -187,14 +187,14 @@ tree(view): a node of the tree, down first, the root first; figures are its own,
     input_shapes            object shapes of the inputs of its own ops
     device                  text   devices of its own ops, apart by `|`
     op_types                object types of its own ops
-overview.top_ops: an op, the most self time within the averaged steps first
+overview.top_ops: an op that does not only wait for data, the most self time within the averaged steps first
     name                    text   of the op in its graph, or its type where it was run eagerly
     type                    text   such as `MatMul`
     device                  text   the side it ran on, `Device` or `Host`
     occurrences             int    how often it was executed
     self_time_ms            float  time without what ran inside
     self_time_ms_per_step   float  the mean of that a step [milliseconds]
-    self_time_ratio         float  part of the self time of all ops of the side
+    self_time_ratio         float  part of the self time of all such ops of the side
 overview.tf_functions: a `tf.function` that was called
     function                text   its name
     compiler                text   `xla`, `other` or `mixed`, empty for eager calls alone

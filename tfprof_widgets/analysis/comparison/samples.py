@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Float64
+from ..base.iterator_names import base_name
 from ..base.units import US_PER_MS
 from ..facts.facts import Facts
-from ..input.iterator_calls import base_name
 from .common_change import StepEffect
 from .step_times import StepTimes, compare_steps, noise_part
 

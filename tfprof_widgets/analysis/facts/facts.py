@@ -127,7 +127,7 @@ class Facts(Totals):
 
     @cached_property
     def step_totals(self) -> StepTotals:
-        """Executions and own time of each unit within the averaged steps, host by host."""
+        """Executions and time of each unit within the averaged steps, host by host."""
         return compute_step_totals(self.trace, self.occurrences, self.steps, self.is_averaged)
 
     @cached_property

@@ -5,7 +5,6 @@ Source: semantics 8.1 and 8.2.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_graph import nearest_marked
 from ..base.event_names import by_name
+from ..base.iterator_names import ASYNC_STAGES
 from ..base.matching import dense_codes, match_in_time
 
 PREFIX = "Iterator:"
@@ -20,13 +20,11 @@ GENERATOR = "Iterator::Prefetch::Generator"
 """The iterator through which a device fetches from its host pipeline."""
 _MAKE_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator")
 """Events that begin an epoch: a new iterator object for a dataset."""
-ASYNC_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
 PRODUCE = tuple(stage + "Produce" for stage in ASYNC_STAGES)
 """Events in which an asynchronous stage makes an element ahead."""
 CONSUME = tuple(stage + "Consume" for stage in ASYNC_STAGES)
 """Events in which its consumer takes it."""
 FILE_READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
-_VERSION = re.compile(r"V\d+\Z")
 
 
 @dataclass(frozen=True)
@@ -192,11 +190,6 @@ def _waiting(trace: Trace, calls: _Columns, made: Int64, produce: Int64) -> Int6
 def short_name(long_name: str) -> str:
     """The text after the last `::`, without an index: `Iterator::Root::FlatMap[3]` is a `FlatMap`."""
     return long_name.rsplit("::", 1)[-1].split("[", 1)[0]
-
-
-def base_name(name: str) -> str:
-    """A short name without its version: `ParallelMapV2` is a `ParallelMap`."""
-    return _VERSION.sub("", name)
 
 
 def is_root_name(long_name: str) -> bool:

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int64, StatValue, Trace
+from ..base.iterator_names import ASYNC_ITERATORS, base_name
 from ..base.matching import sum_by
 from ..base.stretches import Stretches
 from ..base.table_types import Types
 from ..base.units import PS_PER_MS
 from ..columns.registry import TABLES
-from .iterator_calls import ASYNC_STAGES, base_name, short_name
+from .iterator_calls import short_name
 from .iterator_nodes import merged_name
 from .pipeline_usage import Usage
 
-ASYNC_ITERATORS = frozenset((*ASYNC_STAGES, "DataService", "LegacyParallelInterleave"))
 _CRITICAL_SHARE = 0.5
 FILL_SHARE = 2 / 3
 """A shuffle whose filling takes more than this share of all the time of a pipeline's root calls is the bottleneck. Below

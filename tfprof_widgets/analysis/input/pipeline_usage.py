@@ -8,8 +8,9 @@ import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
 from ..base.event_names import by_name
+from ..base.iterator_names import base_name
 from ..base.matching import sum_by
-from .iterator_calls import IteratorCalls, base_name, short_name
+from .iterator_calls import IteratorCalls, short_name
 from .iterator_nodes import IteratorNodes
 from .iterator_waits import Waits
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...trace.trace import StatValue
+from ..base.iterator_names import base_name
 from ..base.wording import plural
-from .iterator_calls import FILE_READERS, base_name
+from .iterator_calls import FILE_READERS
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 

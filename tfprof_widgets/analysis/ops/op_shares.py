@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from ...formats.hlo.modules import HloModules
 from ...formats.hlo.parts import Frames
 from ...trace.trace import Bool, Float64, Int32, Int64
 from ..base.framework_names import framework_op
+from ..base.iterator_names import only_waits
 from ..base.matching import dense_codes, first_of
 from ..xla.hlo_cost import HloCosts, estimate_costs
 from ..xla.hlo_neighbours import Neighbours
@@ -70,6 +72,11 @@ class OpShares:
 
     def __len__(self) -> int:
         return len(self.name)
+
+    @cached_property
+    def only_waits(self) -> Bool:
+        """Of each framework op whether its self time is waiting, not work."""
+        return np.fromiter(map(only_waits, self.name, self.type), np.bool_, len(self))
 
     def spread(self, of_unit: Int64 | Float64) -> Int64 | Float64:
         """Amounts of units, spread over the framework ops that they stand for; the first axis is that of the units."""

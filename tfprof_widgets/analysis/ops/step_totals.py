@@ -1,4 +1,4 @@
-"""Executions of units within the steps that count -> their own time, host by host."""
+"""Executions of units within the steps that count -> their number and time, host by host."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class StepTotals:
     """Row of the table of units."""
     count: Int64
     """Executions."""
+    total_ps: Int64
     self_ps: Int64
 
 
@@ -35,5 +36,5 @@ def compute_step_totals(trace: Trace, occurrences: Occurrences, steps: Steps, av
     of_execution[occurrences.execution[rows]] = key
     count = np.bincount(of_execution[of_execution >= 0], minlength=n).astype(np.int64)
     found = np.flatnonzero(count)
-    own = sum_by(key, occurrences.self_ps[rows], n)[found]
-    return StepTotals(found // n_units, found % n_units, count[found], own)
+    total, own = (sum_by(key, ps[rows], n)[found] for ps in (occurrences.duration_ps, occurrences.self_ps))
+    return StepTotals(found // n_units, found % n_units, count[found], total, own)

@@ -24,7 +24,7 @@ ALL_HOSTS = -1
 def compute_top_ops(
     shares: OpShares, inside: StepTotals, whole: HostTotals, *, host: Int64, averaged: Bool
 ) -> pd.DataFrame:
-    """The `N_TOP_OPS` ops of each side with the most time of their own.
+    """The `N_TOP_OPS` ops of each side with the most time of their own, without those that only wait for data.
 
     Args:
         shares: which framework ops each unit stands for.
@@ -36,7 +36,7 @@ def compute_top_ops(
     Returns:
         One row per host, side and op, the largest first: `host` (`ALL_HOSTS`, and if there are several each of them), `op` (a row
         of `shares`), `occurrences` (the largest count among what an op was compiled to), `self_time_ms`,
-        `self_time_ms_per_step`, `self_time_ratio` (of all op time on that side of that host).
+        `self_time_ms_per_step`, `self_time_ratio` (of all op time on that side of that host, waiting left out).
     """
     n_averaged = np.bincount(host[averaged], minlength=len(whole.hosts))
     tops = [_top_of(shares, inside if averaged.any() else whole, ALL_HOSTS, int(averaged.sum()))]
@@ -50,7 +50,7 @@ def _top_of(shares: OpShares, totals: StepTotals | HostTotals, host: int, n_step
     n_units = len(shares.dominant)
     own = shares.spread(sum_by(totals.unit[rows], totals.self_ps[rows], n_units))
     count = shares.largest(sum_by(totals.unit[rows], totals.count[rows], n_units))
-    ops, sums = zip(*_sides(own, shares.is_device), strict=True)
+    ops, sums = zip(*_sides(np.where(shares.only_waits, 0, own), shares.is_device), strict=True)
     op = np.concatenate(ops)
     of_side = np.repeat(np.maximum(sums, 1.0), [len(one) for one in ops])
     return pd.DataFrame(

@@ -76,7 +76,8 @@ class Overview:
     """On a TPU the share of the time in which its cores did something else than waiting for the host; nan elsewhere."""
     top_ops: pd.DataFrame
     """The ops that took most time of their own within the averaged steps (the whole trace where there are none), those of
-    devices where any ran ops, else those of the host; columns in `_top_ops`."""
+    devices where any ran ops, else those of the host; iterators that only wait for others are left out. Columns in
+    `_top_ops`."""
     tf_functions: pd.DataFrame
     """What calls of `tf.function`s cost; columns in `tf_functions.compute_tf_functions`."""
     findings: tuple[str, ...]

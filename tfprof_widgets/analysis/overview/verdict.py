@@ -48,6 +48,21 @@ _SENTENCES = {
     "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
     "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
 }
+_LOST_TO = {
+    "input": "waiting for data",
+    "compile": "tracing and compilation",
+    "copy_to_device": "copies from the host",
+    "dispatch": "Python and dispatch",
+    "kernel_launch": "launching kernels",
+    "sync": "a host that waits for it",
+    "checkpoint": "saving and restoring weights",
+    "device_collectives": "exchange between {peers}",
+    "device_to_device": "copies within and between {peers}",
+    "output": "copies back to the host",
+    "host_compute": "ops on the CPU",
+    "other": "idling, and nothing on the host tells why",
+}
+"""What a step loses time to that otherwise mostly computes."""
 _OTHER = {
     True: "Stalled: the {device} idles in {part} of {whole} ms a step ({share}), and nothing on the host tells why.",
     False: "Python-bound: no op runs in {part} of {whole} ms a step ({share}): Python, or waiting.",
@@ -56,14 +71,20 @@ _COMPUTE = {
     True: "Compute-bound: the {device} computes in {part} of {whole} ms a step ({share}).",
     False: "Compute-bound: ops on the CPU, with the runtime around them, take {part} of {whole} ms a step ({share}).",
 }
+_LOST = {
+    True: "The {device} computes {computing} of a step; {share} ({part} of {whole} ms) is lost to {lost}.",
+    False: "Ops on the CPU take {computing} of a step; {share} ({part} of {whole} ms) is lost to {lost}.",
+}
+"""Where something limits a step that computes for longer than that."""
 
 
 def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: str = "GPU") -> Verdict:
     """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
 
-    Too much of anything but input is named only where it is more than half of what computing takes, or where the step waits
-    for data besides: a step that computes 80 % of its time is compute-bound, whatever the rest is. Where nothing computes, the
-    largest is named.
+    Too much of anything but input is named only where it is more than half of what computing takes; of input from where XProf
+    calls it high. A step that computes 80 % of its time is compute-bound, whatever the rest is; that it waits for data besides
+    is added. Where a step computes for longer than it loses to what limits it, the sentence says both. Where nothing computes,
+    the largest is named.
 
     Differs from XProf: it looks at the input first, however much more another category takes. Here the verdict names the
     larger one, as does the advice, whose first piece is about what could win most.
@@ -81,19 +102,22 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
     compute = "device_compute" if has_device else "host_compute"
     much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share.get(name, 0.0) >= limit}
     much = much or {name: share[name] for name in _HIGH if share.get(name, 0.0) > 0 and not share[compute]}
-    waits = share["input"] >= INPUT_MODERATE
-    if waits:
+    if share["input"] >= INPUT_HIGH:
         much["input"] = share["input"]
     limiter = max(much, key=much.__getitem__, default=compute)
-    is_strong = share[limiter] >= INPUT_HIGH if limiter == "input" else share[limiter] > share[compute] / 2
-    if limiter == compute or not (is_strong or waits):
-        limiter, text = compute, _COMPUTE[has_device]
-    else:
-        text = _OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]
-        text = text if is_strong else f"Moderately {text[0].lower()}{text[1:]}"
+    if limiter != "input" and share[limiter] <= share[compute] / 2:
+        limiter = "input" if "input" in much else compute
     peers = f"{device}s" if has_device else "hosts"
     words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
+    words |= {"device": device, "who": device if has_device else "model", "computing": percent(share[compute])}
     is_python = limiter == "other" and not has_device
-    return Verdict(
-        "dispatch" if is_python else limiter, text.format(who=device if has_device else "model", device=device, **words)
-    )
+    if limiter == compute:
+        text = _COMPUTE[has_device].format(**words)
+        if share["input"] >= INPUT_MODERATE:
+            text = f"{text[:-1]}; it waits for data for another {percent(share['input'])}."
+    elif share[limiter] < share[compute]:
+        lost = "Python, or waiting" if is_python else _LOST_TO[limiter].format(**words)
+        text = _LOST[has_device].format(lost=lost, **words)
+    else:
+        text = (_OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]).format(**words)
+    return Verdict("dispatch" if is_python else limiter, text)

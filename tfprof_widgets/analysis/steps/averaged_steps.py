@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool
-from ..base.wording import number, plural
+from ..base.wording import milliseconds, plural
 
 MIN_STEPS = 3
 """Of fewer steps nobody can tell what is usual; rules about what recurs say nothing then."""
@@ -46,7 +46,17 @@ def choose_steps(
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
     reasons += _slow_first_steps(frame, averaged)
-    return averaged, f"Excluded from averages: {', '.join(reasons)}." if reasons else ""
+    return averaged, _sentence(reasons)
+
+
+def _sentence(reasons: list[str]) -> str:
+    """`Step 0 (1.03 s, warm-up) and 2 test steps are excluded.`"""
+    if not reasons:
+        return ""
+    *most, last = sorted(reasons, key=lambda reason: not reason.startswith("step "))
+    said = f"{', '.join(most)} and {last}" if most else last
+    is_one = not most and last.startswith(("step ", "1 "))
+    return f"{said[0].upper()}{said[1:]} {'is' if is_one else 'are'} excluded."
 
 
 def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
@@ -64,6 +74,6 @@ def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
         compiles = compile_ms[first] >= _COMPILING * time_ms[first]
         if compiles or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
             averaged[first] = False
-            why = "compiles" if compiles else "much longer than the others"
-            reasons.append(f"step {first} ({number(time_ms[first])} ms, {why})")
+            why = "compiles" if compiles else "warm-up"
+            reasons.append(f"step {first} ({milliseconds(time_ms[first])}, {why})")
     return reasons

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..widgets.diff_panel import DiffPanel
     from ..widgets.views import Dashboard
 
-_NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "selection": [], "hover": "", "step": -1}
+_NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "whole_capture": False, "selection": [], "hover": "", "step": -1}
 
 
 def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> str:

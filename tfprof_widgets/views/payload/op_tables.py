@@ -13,11 +13,11 @@ from .wire import Rows, Table, columns_of
 
 
 def op_table(results: AnyResults, names: Names, rows: Rows) -> Table:
-    """The framework ops: name and type as numbers of names, and where they ran."""
+    """The framework ops: name and type as numbers of names, where they ran, and whether they only wait."""
     shares = results.op_shares
     texts = {"name": shares.name, "type": shares.type}
     numbers = {key: (names.numbers(names.ids_of(column)[rows]), "i4") for key, column in texts.items()}
-    return Table({**numbers, **columns_of(shares, rows, u1="is_device is_eager")})
+    return Table({**numbers, **columns_of(shares, rows, u1="is_device is_eager only_waits")})
 
 
 def op_place_table(results: AnyResults, rows: Rows) -> Table:

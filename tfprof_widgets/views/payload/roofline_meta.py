@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...analysis.base.compute_units import N_UNITS, UNIT_TEXTS
+from ...analysis.base.units import PS_PER_US
 from ...analysis.results import Results
 from ...trace.trace import Float64
 from .plain import plain
@@ -26,13 +27,18 @@ def roofline_list(results: Results) -> list[dict[str, Any]]:
         return []
     roofline = results.roofline
     frame, units = roofline.frame.iloc[:_MOST_OPS], roofline.units[:_MOST_OPS]
-    n_parts = np.bincount(roofline.work["op"], minlength=int(units.max(initial=-1)) + 1)[units]
+    n_units = int(units.max(initial=-1)) + 1
+    op, work_ps = roofline.work["op"].to_numpy(np.int64), roofline.work["ps"].to_numpy(np.float64)
+    inside = np.append(results.is_averaged, False)[results.steps.event_step[roofline.work["event"]]]
+    n_parts = np.bincount(op, minlength=n_units)[units]
     ops = {
         **{name: frame[name].tolist() for name in _COLUMNS},
         "kind": [_KINDS.index(text) if text else -1 for text in frame["unit"].tolist()],
         "unit": units.tolist(),
         "op": roofline.shares.dominant[units].tolist(),
         "parts": n_parts.tolist(),
+        "step_time_us": (np.bincount(op[inside], work_ps[inside], n_units)[units] / PS_PER_US).tolist(),
+        "step_parts": np.bincount(op[inside], minlength=n_units)[units].tolist(),
         "peak": (frame["flop_rate_tflops"] / frame["mfu_ratio"] * 1e12).tolist(),
     }
     steps = roofline.by("step")

@@ -12,6 +12,7 @@ import pandas as pd
 from ...analysis.base.hosts import hosts_of
 from ...analysis.base.user_files import UserFiles
 from ...analysis.memory.memory_snapshots import Snapshots
+from ...analysis.ops.kernel_totals import compute_kernel_totals
 from ...analysis.results import AnyResults, Results
 from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows
@@ -111,8 +112,9 @@ def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
     """What is known of ops and steps as a whole.
 
     `top_ops` are those of `compute_top_ops`, a step, where steps are averaged, else of the whole capture.
-    `unit_totals` and, host by host, `host_totals` are executions and time of each unit; `op_shares` tells which framework ops
-    a unit stands for; `hlo_units` has for each unit its row of `hlo_ops`, -1 for none.
+    `unit_totals` and, host by host, `host_totals` are executions and time of each unit in the whole capture, `step_totals` those
+    in the averaged steps, of several hosts host by host; `op_shares` tells which framework ops a unit stands for; `hlo_units`
+    has for each unit its row of `hlo_ops`, -1 for none.
     """
     totals, shares, rates, hlo_ops = results.unit_totals, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
@@ -121,7 +123,11 @@ def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
     yield TableSection("top_ops", len(results.top_ops), partial(table_of, results.top_ops, i4="host op", f8=_TOP_OPS))
     yield TableSection("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
     yield TableSection("steps", len(results.steps.frame), partial(step_table, results))
-    if len(hosts_of(results.trace)) > 1:
+    has_hosts = len(hosts_of(results.trace)) > 1
+    if results.is_averaged.any():
+        inside, owner = results.step_totals, "host unit" if has_hosts else "unit"
+        yield TableSection("step_totals", len(inside.unit), partial(table_of, inside, i4=owner, f8=sums))
+    if has_hosts:
         by_host = results.host_totals
         yield TableSection("host_totals", len(by_host.unit), partial(table_of, by_host, i4="host unit", f8=sums))
     if not shares.is_identity:
@@ -142,12 +148,27 @@ def _tables_of_runs(results: Results, lines: Int32) -> Iterator[TableSection]:
     build = partial(iterator_call_table, results)
     yield TableSection("iterator_calls", len(calls), build, lambda: _rows_last(calls), refers="root")
     if not kernels.frame.empty:
+        yield from _kernel_totals(results)
         yield TableSection(
             "kernel_runs",
             len(kernels.run_event),
             partial(kernel_run_table, trace, kernels),
             lambda: _lasting(trace.start_ps[kernels.run_event], trace.duration_ps[kernels.run_event]),
         )
+
+
+def _kernel_totals(results: Results) -> Iterator[TableSection]:
+    """Of each kernel its executions and time in the whole capture, and in the averaged steps."""
+    trace, steps, averaged = results.trace, results.steps, results.is_averaged
+    whole = compute_kernel_totals(trace, results.kernels)
+    found = {"kernel_totals": whole}
+    if averaged.any():
+        inside = np.append(averaged, False)[steps.event_step]
+        found["kernel_step_totals"] = compute_kernel_totals(trace, results.kernels, inside)
+    owner = "host kernel" if len(hosts_of(trace)) > 1 else "kernel"
+    sums = "occurrences:count total_ps min_ps max_ps"
+    for name, totals in found.items():
+        yield TableSection(name, len(totals.kernel), partial(table_of, totals, i4=owner, f8=sums))
 
 
 def _tables_of_all_executions(results: Results, names: Names, lines: Int32) -> Iterator[TableSection]:

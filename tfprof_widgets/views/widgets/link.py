@@ -26,7 +26,10 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     """The time range, selection, hover, step and host that every view of one profile follows. It has no view of its own."""
 
     time_range = traitlets.Tuple(default_value=()).tag(sync=True)
-    """`(t0_ns, t1_ns)` after the trace origin, or `()` for the whole capture. One trait, because two would tear."""
+    """`(t0_ns, t1_ns)` after the trace origin, or `()` for none. One trait, because two would tear."""
+    whole_capture = traitlets.Bool(False).tag(sync=True)
+    """Whether figures without a time range are of the whole capture; else they are of the averaged steps, a step, where there are
+    any."""
     selection = traitlets.Tuple(default_value=()).tag(sync=True, to_json=_cut_names, from_json=_whole_names)
     """Names of the selected ops; an iterator is selected by its long name, any other event by its own. They are whole here,
     and cut like all others on their way to the browser."""

@@ -56,6 +56,9 @@ const PARTS: Readonly<
   op_lines: { by: "line", of: "lines" },
   kernel_runs: { by: "host", of: "hosts" },
   host_totals: { by: "host", of: "hosts" },
+  step_totals: { by: "host", of: "hosts" },
+  kernel_totals: { by: "host", of: "hosts" },
+  kernel_step_totals: { by: "host", of: "hosts" },
   top_ops: { by: "host", of: "hosts" },
   iterator_calls: { by: "pipeline", of: "pipelines", counts: { pipeline: "pipelines", root: "rows" } },
   memory: {

@@ -1,11 +1,10 @@
 /** Totals of ops, or their executions in a time range, and the category of each input op -> the rows of the input op table, and category sums. */
 
-import { type OpTotals, opTotals } from "../ops/ops";
-import { wholeTotals } from "../ops/ranged_ops";
-import type { RangePs } from "../time/viewport";
+import { opsOfScope } from "../ops/ranged_ops";
+import type { Scope } from "../time/viewport";
 import { columns } from "../wire/column";
 import type { InputMeta, TraceMeta } from "../wire/meta";
-import { EMPTY_TABLE, type Table } from "../wire/wire";
+import type { Table } from "../wire/wire";
 
 export interface InputOp {
   readonly name: string;
@@ -18,12 +17,11 @@ export interface InputOp {
   readonly selfRatio: number;
 }
 
-/** As `InputPipeline.ops`, of the range: largest self time first, without ops that do not occur in it. */
-export function inputOps(meta: TraceMeta, table: (name: string) => Table | undefined, range: RangePs): InputOp[] {
+/** As `InputPipeline.ops`, of a scope: largest self time first, without ops that do not occur in it; a step where it is of those. */
+export function inputOps(meta: TraceMeta, table: (name: string) => Table | undefined, scope: Scope): InputOp[] {
   const categories = new Map(meta.input?.ops ?? []);
   if (categories.size === 0) return [];
-  const whole = range === null ? wholeTotals(table("unit_totals"), meta) : null;
-  const totals = whole ?? executedOps(meta, table("occurrences") ?? EMPTY_TABLE, range);
+  const totals = opsOfScope(meta, table, scope);
   const rows: Omit<InputOp, "totalRatio" | "selfRatio">[] = [];
   meta.op_name.forEach((id, op) => {
     const name = meta.names[id] ?? "";
@@ -36,13 +34,6 @@ export function inputOps(meta: TraceMeta, table: (name: string) => Table | undef
   return rows
     .map((row) => ({ ...row, totalRatio: row.totalPs / sum, selfRatio: row.selfPs / sum }))
     .sort((a, b) => b.selfPs - a.selfPs || (a.name < b.name ? -1 : 1));
-}
-
-function executedOps(meta: TraceMeta, occurrences: Table, range: RangePs): OpTotals {
-  // Units beyond the ops are those of XLA, which feeds no data: their sums are not asked for.
-  let nUnits = meta.op_name.length;
-  for (const unit of (occurrences.columns.op as Int32Array | undefined) ?? []) nUnits = Math.max(nUnits, unit + 1);
-  return opTotals(occurrences, undefined, nUnits, range);
 }
 
 export interface InputPart {

@@ -10,6 +10,18 @@ export function fields<R>(...names: readonly (keyof R & string)[]): CsvColumns<R
   return Object.fromEntries(names.map((name) => [name, (row: R) => row[name] as Cell]));
 }
 
+/** The columns of Python's tables that are sums. */
+const IS_SUM = /^(?!avg_|min_|max_)(?:\w*time_us|occurrences)$/;
+
+/** The same columns under names that say that their sums are a step. */
+export function aStep<R>(columns: CsvColumns<R>): CsvColumns<R> {
+  const named = ([name, value]: [string, CsvColumns<R>[string]]) => [
+    IS_SUM.test(name) ? `${name}_per_step` : name,
+    value,
+  ];
+  return Object.fromEntries(Object.entries(columns).map(named));
+}
+
 /** A header and a line for each row. */
 export function csvOf<R>(columns: CsvColumns<R>, rows: readonly R[]): string {
   const values = Object.values(columns);

@@ -69,6 +69,11 @@ export function formatCount(count: number): string {
   return Number.isFinite(count) ? formatFixed(Math.round(count), 0) : "–";
 }
 
+/** A number of things, which is not whole where it is a mean: "18", "0.333". */
+export function formatAmount(count: number): string {
+  return Math.abs(count - Math.round(count)) < 1e-6 ? formatCount(count) : formatNumber(count);
+}
+
 /** A ratio as per cent: "62 %", "0.4 %", "<0.1 %". */
 export function formatPercent(ratio: number): string {
   const percent = ratio * 100;
@@ -81,7 +86,7 @@ export function formatPercent(ratio: number): string {
 
 /** "1 step", "7 steps". */
 export function plural(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+  return `${formatAmount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** A point on the trace's clock, exact enough to tell neighbours `resolution_ps` apart: "487.968 ms". */

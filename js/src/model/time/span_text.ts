@@ -1,12 +1,12 @@
 /** A time range and the steps -> the words that say what a view is about: "steps 12–18 · 149 ms". */
 
-import { formatFixed, formatTime, plural } from "../text/format";
+import { formatCount, formatFixed, formatTime, plural } from "../text/format";
 import { lowerBound } from "../wire/bisect";
-import { columns } from "../wire/column";
+import { columns, numbers } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
 import { capturedPs } from "./sessions";
-import type { RangePs } from "./viewport";
+import { type RangePs, type Scope, STEADY } from "./viewport";
 
 /** Slack for a range that was rounded to ns on its way through the link. */
 const SLACK_PS = 2000;
@@ -96,9 +96,29 @@ export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Tabl
   return [from, to];
 }
 
+/** Rows of the steps that averages are over. */
+export function averagedRows(steps: Table): number[] {
+  const isAveraged = numbers(steps, "is_averaged");
+  return Array.from({ length: steps.n }, (_, row) => row).filter((row) => isAveraged[row] === 1);
+}
+
+/** "average of steps 1–9", or how many of how many where they do not follow each other. */
+function describeAveraged(meta: TraceMeta, steps: Table): string {
+  const rows = averagedRows(steps);
+  const [first, last] = [rows[0] ?? 0, rows[rows.length - 1] ?? 0];
+  if (rows.length === 1) return `step ${stepLabel(meta.step_names, first)}`;
+  const [from, to] = [first, last].map((row) => stepLabel(meta.step_names, row));
+  const host = steps.columns.host === undefined ? [] : numbers(steps, "host");
+  const areNumbered = Number(from) < Number(to) && rows.every((row) => host[row] === host[first]);
+  if (last - first + 1 === rows.length && areNumbered) return `average of steps ${from}–${to}`;
+  const all = rows.length === steps.n ? "" : `${formatCount(rows.length)} of `;
+  return `average of ${all}${plural(steps.n, "step")}`;
+}
+
 /** What a view is about, in words. */
-export function describeRange(meta: TraceMeta, steps: Table | undefined, range: RangePs): string {
+export function describeRange(meta: TraceMeta, steps: Table | undefined, range: Scope): string {
   const nSteps = (steps ?? EMPTY_TABLE).n;
+  if (range === STEADY) return describeAveraged(meta, steps ?? EMPTY_TABLE);
   if (range === null) {
     return ["whole capture", nSteps > 0 ? plural(nSteps, "step") : "", formatTime(capturedPs(meta))]
       .filter(Boolean)

@@ -9,6 +9,15 @@ export interface Span {
 /** A half-open time range in ps after the trace origin, or null for the whole capture. */
 export type RangePs = readonly [number, number] | null;
 
+/** The steps that the average step time is of; figures of them are told a step. */
+export const STEADY = "steady";
+export type Scope = RangePs | typeof STEADY;
+
+/** The time range of a scope, null where it has none. */
+export function rangeOf(scope: Scope): RangePs {
+  return scope === STEADY ? null : scope;
+}
+
 /** Zooming stops at 1 ns across the screen: the clock of the trace is no finer. */
 export const MIN_SPAN_PS = 1000;
 

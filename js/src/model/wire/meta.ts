@@ -277,6 +277,8 @@ export interface TraceMeta {
   op_type: number[];
   op_device: number[];
   op_eager: number[];
+  /** 1 for one whose self time is waiting, not work. */
+  op_waits?: number[];
   step_names: string[];
   categories: string[];
   sessions: SessionMeta[];

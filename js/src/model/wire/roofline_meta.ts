@@ -26,6 +26,9 @@ export interface RooflineMeta {
     readonly op: readonly number[];
     /** Kernels and copies of all executions. */
     readonly parts: readonly number[];
+    /** The same of the averaged steps, together. */
+    readonly step_time_us: readonly number[];
+    readonly step_parts: readonly number[];
     /** Of the fastest units that its kernels run on. */
     readonly peak: Numbers;
   };

@@ -3,7 +3,9 @@
 import { hostMeta } from "../../model/hosts/host_meta";
 import { HostTables } from "../../model/hosts/host_tables";
 import { hostCuts, hostsOf } from "../../model/hosts/hosts";
+import { hasSteady } from "../../model/time/scope";
 import { describeRange } from "../../model/time/span_text";
+import { STEADY } from "../../model/time/viewport";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Table } from "../../model/wire/wire";
 import { renderChild } from "../../ui/child";
@@ -33,13 +35,17 @@ interface About {
   readonly steps: Table | undefined;
 }
 
-/** What the tabs are about, and the way back to the whole capture and to all hosts. */
+/** What the tabs are about: a range, else the averaged steps or the whole capture; and the way back to all hosts. */
 class Chip {
   #about: About | null = null;
-  readonly element = h("span.tfp-chip", h("span.q", "showing"));
+  readonly element = h("span.tfp-chip", h("span.q", "Showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
+  /** Without a range: the averaged steps, or the whole capture. */
+  readonly #scopes: HTMLElement;
+  readonly #steps: HTMLButtonElement;
+  readonly #whole: HTMLButtonElement;
   readonly #host = h("span.cut");
   readonly #hostBox: HTMLElement;
 
@@ -54,8 +60,16 @@ class Chip {
       title: "Clear the range",
     });
     this.#box = h("span.c", this.#words, this.#clear);
-    this.element.append(this.#box);
-    for (const field of ["time_range", "host"] as const) view.link.on(field, () => this.#show(), view.signal);
+    const set = (isWhole: boolean) => () => view.link.setWholeCapture(isWhole);
+    this.#steps = button("", set(false), view.signal, { title: "Times a step, of the steps that averages are over" });
+    this.#whole = button("whole capture", set(true), view.signal, {
+      title: "Times of the whole capture, start included",
+    });
+    this.#scopes = h("span.seg", { role: "group", "aria-label": "What all figures are of" }, this.#steps, this.#whole);
+    this.element.append(this.#box, this.#scopes);
+    for (const field of ["time_range", "whole_capture", "host"] as const)
+      view.link.on(field, () => this.#show(), view.signal);
+    view.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
     this.#show();
   }
 
@@ -82,10 +96,18 @@ class Chip {
     this.#hostBox.title = name;
     if (of === null) this.#hostBox.remove();
     else this.#box.before(this.#hostBox);
-    this.#words.textContent = describeRange((of ?? data).meta, of ? of.steps : data.table("steps"), rangePs);
+    const [meta, steps] = [(of ?? data).meta, of ? of.steps : data.table("steps")];
+    this.#words.textContent = describeRange(meta, steps, rangePs);
     this.#words.title = this.#words.textContent ?? "";
     this.#box.classList.toggle("whole", range === null);
     this.#clear.hidden = range === null;
+    const isSwitch = range === null && hasSteady((one) => (one === "steps" ? steps : data.table(one)));
+    this.#box.hidden = isSwitch;
+    this.#scopes.hidden = !isSwitch;
+    if (!isSwitch) return;
+    this.#steps.textContent = describeRange(meta, steps, STEADY);
+    this.#steps.setAttribute("aria-pressed", String(!link.isWholeCapture));
+    this.#whole.setAttribute("aria-pressed", String(link.isWholeCapture));
   }
 }
 

@@ -49,7 +49,7 @@ export function diffTable(view: View, table: DiffTable, unit: string, actions: T
     onShown: (passed) => {
       largest = largestChanges(passed);
     },
-    csv: { file: `diff_${table.id}.csv`, columns: DIFF_CSV },
+    csv: { file: `diff_${table.id}.csv`, columns: () => DIFF_CSV },
     // Nothing to leave out where nothing changed, or noise is not known.
     controls: table.n_changed > 0 ? [segmented("Rows", choices, "changed", choose, view.signal)] : [],
   });

@@ -1,14 +1,15 @@
 /** The executions of HLO ops in the linked time range -> a table of what XLA's programs are made of and what each part costs. */
 
-import { wholeTotals } from "../../model/ops/ranged_ops";
 import { N_SHARES } from "../../model/ops/top_shares";
 import { formatPercent, plural } from "../../model/text/format";
-import type { RangePs } from "../../model/time/viewport";
+import { perStep } from "../../model/time/scope";
+import type { Scope } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
 import type { TraceMeta } from "../../model/wire/meta";
 import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
+import { timeTitles } from "../../ui/op_columns";
 import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { hloColumns, hloCsv } from "./columns";
@@ -71,7 +72,8 @@ class HloTable {
       sortBy: "self",
       key: (row) => `${this.#grouping}:${row.key}`,
       attributes: (row) => ({ "data-hlo-name": row.meta.name }),
-      rows: (range) => this.#rows(range),
+      rows: (scope) => this.#rows(scope),
+      isOverThreads: ({ meta }) => meta.device === "Host",
       texts: (row) => this.#texts(row.hlos[0]),
       // A group stands for those of its ops that match; an op keeps its rank and share among all.
       regroup: (test) => {
@@ -84,8 +86,14 @@ class HloTable {
       csv: { file: "hlo_ops.csv", columns: hloCsv(grouping) },
       controls: [segmented("Rows", GROUPINGS, "op", (grouping) => this.#group(grouping), signal)],
       above: [bar.element],
-      onRows: () => bar.set(shareSegments(this.#categories, (row) => row.selfPs, SHARE_LOOK)),
-      titles: () => ({ name: { op: "HLO op", category: "HLO ops", program: "Program" }[this.#grouping] }),
+      onRows: (_, nSteps) => {
+        const look = { ...SHARE_LOOK, each: perStep("", nSteps) };
+        bar.set(shareSegments(this.#categories, (row) => row.selfPs, look));
+      },
+      titles: (nSteps) => ({
+        ...timeTitles(nSteps),
+        name: { op: "HLO op", category: "HLO ops", program: "Program" }[this.#grouping],
+      }),
       empty: () => (this.#hlos.length === 0 ? noPrograms(data.meta, signal) : null),
     });
   }
@@ -95,14 +103,9 @@ class HloTable {
     this.#table.compute();
   }
 
-  #rows(range: RangePs): HloRow[] {
+  #rows(scope: Scope): HloRow[] {
     const { data } = this.view;
-    const totals = hloTotals(
-      (name) => data.table(name),
-      this.#hlos.length,
-      range,
-      wholeTotals(data.table("unit_totals"), data.meta),
-    );
+    const totals = hloTotals(data.meta, (name) => data.table(name), this.#hlos.length, scope);
     this.#categories = hloRows(this.#hlos, totals, "category");
     this.#regroup = (keep) => {
       const occurrences = keep ? totals.occurrences.map((n, hlo) => (keep(hlo) ? n : 0)) : totals.occurrences;
@@ -162,7 +165,7 @@ export const hloTable: TraceBuilder = {
   build(view) {
     new HloTable(view);
   },
-  needs: ["hlo_ops", "hlo_units", "steps"],
+  needs: ["hlo_ops", "hlo_units", "steps", "step_totals"],
   forRange: ["occurrences"],
   ofHost: OPS_OF_HOST,
 };

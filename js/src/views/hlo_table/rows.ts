@@ -1,10 +1,12 @@
 /** Executions of HLO ops and a time range -> one row per HLO op, or per category or program. */
 
-import { type OpTotals, opTotals } from "../../model/ops/ops";
+import type { OpTotals } from "../../model/ops/ops";
+import { dividedTotals, unitTotals } from "../../model/ops/ranged_ops";
 import { isInRange, overlapPs } from "../../model/time/overlap";
-import type { RangePs } from "../../model/time/viewport";
+import { stepsOfScope } from "../../model/time/scope";
+import { type RangePs, type Scope, STEADY } from "../../model/time/viewport";
 import { columns, numbers } from "../../model/wire/column";
-import type { HloMeta } from "../../model/wire/meta";
+import type { HloMeta, TraceMeta } from "../../model/wire/meta";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
 
 export type Grouping = "op" | "category" | "program";
@@ -36,20 +38,18 @@ interface Totals extends Pick<OpTotals, "totalPs" | "selfPs" | "occurrences"> {
   readonly done: Float64Array;
 }
 
-/** Totals per row of `hlo_ops` from those of its units. */
+/** Totals per row of `hlo_ops` from those of its units; a step, where the scope is of whole steps. */
 export function hloTotals(
+  meta: TraceMeta,
   tables: (name: string) => Table | undefined,
   nHlos: number,
-  range: RangePs,
-  /** Totals per unit of the whole capture, where they are known. */
-  whole: OpTotals | null = null,
+  scope: Scope,
 ): Totals {
   const units = tables("hlo_units") ?? EMPTY_TABLE;
   const row = numbers(units, "hlo");
-  const occurrences = tables("occurrences") ?? EMPTY_TABLE;
-  const known = range === null ? whole : null;
-  const totals = known ?? opTotals(occurrences, undefined, units.n, range);
-  const done = known?.occurrences ?? doneParts(occurrences, units.n, range);
+  const totals = unitTotals({ ...meta, n_units: units.n }, tables, scope);
+  const isWhole = scope === null || scope === STEADY;
+  const done = isWhole ? totals.occurrences : doneParts(tables("occurrences") ?? EMPTY_TABLE, units.n, scope);
   const sums = {
     totalPs: new Float64Array(nHlos),
     selfPs: new Float64Array(nHlos),
@@ -63,7 +63,8 @@ export function hloTotals(
     sums.occurrences[row[unit]] += totals.occurrences[unit];
     sums.done[row[unit]] += done[unit];
   }
-  return sums;
+  const nSteps = stepsOfScope(tables("steps"), scope) ?? 1;
+  return { ...dividedTotals(sums, nSteps), done: sums.done.map((n) => n / nSteps) };
 }
 
 /** Occurrences per unit, of each the part within the range. */

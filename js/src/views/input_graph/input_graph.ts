@@ -12,6 +12,7 @@ import {
   nodeStats,
 } from "../../model/input/pipeline";
 import { formatCount, formatTime, plural } from "../../model/text/format";
+import { perStep, scopeOf, stepsOfScope } from "../../model/time/scope";
 import { rangeInPs } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import type { PipelineMeta } from "../../model/wire/meta";
@@ -71,14 +72,11 @@ class InputView {
       this.#update();
     });
     const update = inFrame(() => this.#update(), signal);
-    link.on(
-      "time_range",
-      () => {
-        this.#rank = null;
-        update();
-      },
-      signal,
-    );
+    const begin = () => {
+      this.#rank = null;
+      update();
+    };
+    for (const field of ["time_range", "whole_capture"] as const) link.on(field, begin, signal);
     data.onTables(update, signal, ["iterator_calls", "occurrences", "steps"]);
     this.#choose("graph");
   }
@@ -127,10 +125,12 @@ class InputView {
       isSelected: ({ name }) => link.selection.includes(name),
     });
     link.on("selection", () => ledger.mark(), signal);
-    const show = ({ range }: InputScene) => {
-      const rows = inputOps(data.meta, (name) => data.table(name), range);
+    const show = ({ scope }: InputScene) => {
+      const rows = inputOps(data.meta, (name) => data.table(name), scope);
       const keyed = rows.map((row, i) => ({ ...row, key: String(i) }));
-      ledger.show(keyed, { name: plural(rows.length, "input op") });
+      const nSteps = stepsOfScope(data.table("steps"), scope);
+      const times = { total: perStep("Total, ms", nSteps), self: perStep("Self, ms", nSteps) };
+      ledger.show(keyed, { name: plural(rows.length, "input op"), count: perStep("Count", nSteps), ...times });
     };
     return { element: ledger.element, show, save: () => ledger.save() };
   }
@@ -155,6 +155,7 @@ class InputView {
     const pipeline = this.view.data.meta.pipelines[this.#index];
     const root = rootIndex(pipeline);
     const range = this.#range;
+    const scope = scopeOf(this.view.link, (name) => this.view.data.table(name));
     const ranked = executions(this.#calls, this.#index, range);
     // The other panes are about the whole range, and so is then what is said beside them.
     const isOne = this.#pane === "graph" && this.#rank !== null && this.#rank < ranked.length;
@@ -166,7 +167,20 @@ class InputView {
     );
     const slow = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, isCritical);
     const nBatches = rank === null ? stats.calls[root] : 1;
-    return { index: this.#index, pipeline, root, range, ranked, rank, stats, nBatches, startupPs, isCritical, slow };
+    return {
+      index: this.#index,
+      pipeline,
+      root,
+      range,
+      scope,
+      ranked,
+      rank,
+      stats,
+      nBatches,
+      startupPs,
+      isCritical,
+      slow,
+    };
   }
 
   /** Of one execution; else sums over the range; over the whole capture without the first fetch, which starts the pipeline. */
@@ -255,7 +269,7 @@ export const inputGraph: TraceBuilder = {
     }
     new InputView(view);
   },
-  needs: ["pipelines", "iterator_calls", "steps"],
+  needs: ["pipelines", "iterator_calls", "steps", "step_totals"],
   forRange: ["occurrences"],
   ofHost: INPUT_OF_HOST,
 };

@@ -2,7 +2,7 @@
 
 import type { InputOp } from "../../model/input/input_ops";
 import type { Latency } from "../../model/input/pipeline";
-import { formatCount, formatMsNumber, formatPercent, formatTime } from "../../model/text/format";
+import { formatAmount, formatCount, formatMsNumber, formatPercent, formatTime } from "../../model/text/format";
 import type { PipelineMeta } from "../../model/wire/meta";
 import { nameColumn, numberColumn, textColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
@@ -26,7 +26,7 @@ const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
   numberColumn(
     { id: "count", title: "Count", tip: "Executions", width: 68, narrowWidth: 58, isOptional: false },
     (row) => row.count,
-    formatCount,
+    formatAmount,
   ),
   ms({ id: "total", title: "Total, ms", tip: "From begin to end, over all threads" }, (row) => row.totalPs),
   share(

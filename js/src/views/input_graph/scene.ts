@@ -1,7 +1,7 @@
 /** What the panes of the input view are about: one pipeline, a time range, and one of its executions or their average. */
 
 import type { NodeStats } from "../../model/input/pipeline";
-import type { RangePs } from "../../model/time/viewport";
+import type { RangePs, Scope } from "../../model/time/viewport";
 import type { PipelineMeta } from "../../model/wire/meta";
 
 export interface InputScene {
@@ -10,6 +10,8 @@ export interface InputScene {
   /** The node that the training fetches from. */
   readonly root: number;
   readonly range: RangePs;
+  /** Of figures that are not of batches. */
+  readonly scope: Scope;
   /** Rows of the root calls of the range, longest first. */
   readonly ranked: readonly number[];
   /** Place in `ranked` of the execution shown; null for the average of all. */

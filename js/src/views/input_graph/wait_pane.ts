@@ -2,6 +2,7 @@
 
 import { type InputPart, inputOps, inputParts, inputShares } from "../../model/input/input_ops";
 import { formatMs, formatNumber, formatPercent, plural } from "../../model/text/format";
+import { stepsOfScope } from "../../model/time/scope";
 import { stepLabel, stepsOfRange } from "../../model/time/span_text";
 import { countedSteps, type Statistics, statisticsOf } from "../../model/time/statistics";
 import { niceTicks, timeOfSteps } from "../../model/time/step_bars";
@@ -54,7 +55,7 @@ export class WaitPane {
     watchSize(this.#strip, redraw, view.signal);
   }
 
-  show({ range }: Pick<InputScene, "range">): void {
+  show({ range, scope }: Pick<InputScene, "range" | "scope">): void {
     this.#range = range;
     const { data, link } = this.view;
     this.#shares = inputShares(this.#steps);
@@ -63,9 +64,10 @@ export class WaitPane {
     const { input } = data.meta;
     this.#host.replaceChildren();
     if (input === undefined) return;
-    const isWhole = range === null && link.host === "";
-    const ops = isWhole ? null : inputOps(data.meta, (name) => data.table(name), range);
-    this.#host.append(...hostParts(inputParts(input, ops)));
+    const isWhole = scope === null && link.host === "";
+    const ops = isWhole ? null : inputOps(data.meta, (name) => data.table(name), scope);
+    const each = stepsOfScope(data.table("steps"), scope) === null ? "" : " a step";
+    this.#host.append(...hostParts(inputParts(input, ops), each));
   }
 
   get #steps() {
@@ -186,11 +188,11 @@ function barsPath(shares: Float64Array, width: number, y: (ratio: number) => num
 }
 
 /** One bar of all categories, their figures, and what to do about the largest. */
-function hostParts(parts: readonly InputPart[]): HTMLElement[] {
+function hostParts(parts: readonly InputPart[], each: string): HTMLElement[] {
   const ordered = CATEGORY_ORDER.flatMap((category) => parts.filter((part) => part.category === category));
   const total = ordered.reduce((sum, part) => sum + part.ms, 0);
   const head = h("b", "On the host, all threads:");
-  const line = h("div.line", h("span.tfp-say", head, ` ${formatMs(total)} of input ops`));
+  const line = h("div.line", h("span.tfp-say", head, ` ${formatMs(total)}${each} of input ops`));
   if (total <= 0) {
     line.replaceChildren(h("span.tfp-say", "No input op ran on the host."));
     return [line];
@@ -201,7 +203,7 @@ function hostParts(parts: readonly InputPart[]): HTMLElement[] {
   ordered.forEach(({ category, ms, ratio }, i) => {
     const { label, tip } = categoryWords(category);
     const style = { flex: `${ratio} 0 0`, background: tint(i) };
-    if (ratio > 0) bar.append(h("i", { title: `${label}: ${formatMs(ms)}, ${formatPercent(ratio)}`, style }));
+    if (ratio > 0) bar.append(h("i", { title: `${label}: ${formatMs(ms)}${each}, ${formatPercent(ratio)}`, style }));
     const name = h("span.n", swatch(tint(i)), label);
     legend.append(h("div", { title: tip }, name, h("span", `${formatMs(ms)} · ${formatPercent(ratio)}`)));
   });

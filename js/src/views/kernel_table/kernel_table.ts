@@ -2,8 +2,9 @@
 
 import { formatPercent, formatTime } from "../../model/text/format";
 import { readableKernels, shortKernel } from "../../model/text/kernel_names";
+import { perStep } from "../../model/time/scope";
+import { STEADY } from "../../model/time/viewport";
 import type { KernelMeta, TraceMeta } from "../../model/wire/meta";
-import { EMPTY_TABLE } from "../../model/wire/wire";
 import { emptyState, h, noOps } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import type { OfHost } from "../../ui/of_host";
@@ -35,17 +36,20 @@ class KernelTable {
       sortBy: "total",
       key: keyOf,
       attributes: (row) => ({ "data-kernel": row.name }),
-      rows: (range) => kernelRows(this.#kernels, readable, data.table("kernel_runs") ?? EMPTY_TABLE, range),
+      rows: (scope) => kernelRows(this.#kernels, readable, (name) => data.table(name), scope),
+      scope: (linked) => (linked === STEADY && data.table("kernel_step_totals") === undefined ? null : linked),
+      titles: (nSteps) => ({ total: perStep("Total, ms", nSteps), count: perStep("Count", nSteps) }),
       texts: (row) => [row.name, row.readable, row.op_name, row.op_type],
       opsOf: (row) => (row.op_name ? [row.op_name] : []),
       whyEmpty: () => "No kernel ran in this time range. Clear the range to see all kernels.",
       csv: { file: "kernels.csv", columns: KERNEL_CSV },
       controls: [this.#finding],
       above: [bar.element],
-      onRows: (all) => {
+      onRows: (all, nSteps) => {
         this.#rows = all;
-        this.#finding.textContent = finding(all);
-        bar.set(shareSegments(all, (row) => row.totalPs, shareLook(all)));
+        const each = perStep("", nSteps);
+        this.#finding.textContent = finding(all, each);
+        bar.set(shareSegments(all, (row) => row.totalPs, { ...shareLook(all), each }));
       },
       onSelection: (chosen) => bar.setSelected(new Set(this.#rows.filter((row) => chosen.has(row.op_name)).map(keyOf))),
       empty: () => (this.#kernels.length === 0 ? noKernels(data.meta, signal) : null),
@@ -63,13 +67,13 @@ function keyOf(row: KernelRow): string {
 }
 
 /** What Tensor Cores do, in a few words; "" where no op is eligible. */
-function finding(rows: readonly KernelRow[]): string {
+function finding(rows: readonly KernelRow[], each: string): string {
   const time = (wanted: (row: KernelRow) => boolean) =>
     rows.filter(wanted).reduce((total, row) => total + row.totalPs, 0);
   const eligible = time((row) => tensorCore(row) !== "none");
   if (eligible === 0) return "";
   const used = time((row) => tensorCore(row) === "used");
-  return `On Tensor Cores: ${formatPercent(used / eligible)} of the ${formatTime(eligible)} that are eligible`;
+  return `On Tensor Cores: ${formatPercent(used / eligible)} of the ${formatTime(eligible)}${each} that are eligible`;
 }
 
 const NO_LAUNCHES =
@@ -108,7 +112,7 @@ function isSummed({ meta }: TraceView["data"]): boolean {
 
 const KERNELS_OF_HOST: OfHost = {
   follows: true,
-  isEmpty: (data) => data.nRows("kernel_runs") === 0 && !isSummed(data),
+  isEmpty: (data) => data.nRows("kernel_totals") === 0 && !isSummed(data),
   emptyWords: "ran no kernel",
   ofAll: (data) => (isSummed(data) ? "These are the kernels of all hosts: a reduced profile has only their sums." : ""),
   needsExecutions: true,
@@ -119,6 +123,7 @@ export const kernelTable: TraceBuilder = {
   build(view) {
     new KernelTable(view);
   },
-  needs: ["kernels", "kernel_runs", "steps"],
+  needs: ["kernels", "kernel_totals", "kernel_step_totals", "steps"],
+  forRange: ["kernel_runs"],
   ofHost: KERNELS_OF_HOST,
 };

@@ -18,9 +18,8 @@ export const PHASE_COLORS: readonly string[] = [
 /** tf.data ops have their colour in every view. */
 export const INPUT_COLOR = "var(--c-input)";
 
-/** @param nSteps by how much times are divided now: the steps of the range, 1 where it has none */
-export function layerColumns(nSteps: () => number, hasMemory: boolean): GridColumn<LayerRow>[] {
-  const ms = (ps: number) => (ps > 0 ? formatNumber(ps / 1e9 / nSteps()) : "");
+export function layerColumns(hasMemory: boolean): GridColumn<LayerRow>[] {
+  const ms = (ps: number) => (ps > 0 ? formatNumber(ps / 1e9) : "");
   const share = { id: "ratio", title: "Time, %", tip: "Of the self time of all ops of this side", width: 62 };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
   const className = (row: LayerRow) => row.class_name || (row.kind === "layer" ? "" : row.kind);

@@ -1,8 +1,9 @@
 /** Ops of the linked time range and the Keras layers they belong to -> a table of forward, backward and optimizer time. */
 
 import { PHASES } from "../../model/ops/places";
-import { rangedOps, stepsInRange } from "../../model/ops/ranged_ops";
-import type { RangePs } from "../../model/time/viewport";
+import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
+import { perStep } from "../../model/time/scope";
+import type { Scope } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";
 import type { LayerMeta } from "../../model/wire/meta";
 import { EMPTY_TABLE } from "../../model/wire/wire";
@@ -23,7 +24,6 @@ const SIDES: readonly Choice<Side>[] = [
 
 class LayerTable {
   #side: Side;
-  #nSteps = 1;
   readonly #layers: readonly LayerMeta[];
   /** For each layer the names of its ops. */
   readonly #ops: readonly string[][];
@@ -51,17 +51,18 @@ class LayerTable {
       noun: () => "layers and others",
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: layerColumns(() => this.#nSteps, hasMemory),
+      columns: layerColumns(hasMemory),
       sortBy: "time",
       key: (row) => `layer:${row.entry}`,
       attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),
-      rows: (range) => this.#rowsOf(range),
+      rows: (scope) => this.#rowsOf(scope),
+      isOverThreads: () => this.#side === "host",
       texts: (row) => [row.layer, row.class_name, row.kind],
       opsOf: (row) => this.#ops[row.entry] ?? [],
       whyEmpty: () => `No op ran on the ${this.#side} in this time range. Clear the range to see all layers.`,
       csv: { file: "layers.csv", columns: LAYER_CSV },
       controls: this.#controls(),
-      titles: () => ({ time: this.#nSteps > 1 ? "Time, ms a step" : "Time, ms" }),
+      titles: (nSteps) => ({ time: perStep("Time, ms", nSteps) }),
       empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
     });
   }
@@ -77,13 +78,15 @@ class LayerTable {
     return [...sides, h("span.tfp-keys", ...legend)];
   }
 
-  #rowsOf(range: RangePs): readonly LayerRow[] {
+  #rowsOf(scope: Scope): readonly LayerRow[] {
     const { data, root } = this.view;
     const { meta } = data;
-    const totals = rangedOps(meta, (name) => data.table(name), range);
+    const totals = withoutWaiting(
+      meta,
+      opsOfScope(meta, (name) => data.table(name), scope),
+    );
     const table = data.table("op_places") ?? EMPTY_TABLE;
     const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
-    this.#nSteps = stepsInRange(data.table("steps"), range);
     root.style.setProperty("--work", `var(--c-${this.#side === "device" ? "device_compute" : "host_compute"})`);
     return layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0);
   }
@@ -112,7 +115,7 @@ export const layerTable: TraceBuilder = {
   build(view) {
     new LayerTable(view);
   },
-  needs: ["layers", "op_places", "steps"],
+  needs: ["layers", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
   ofHost: { ...OPS_OF_HOST, ofAll: memoryOfAll },
 };

@@ -35,11 +35,12 @@ export class Distribution {
     for (const { byType, byOp } of this.#sides) this.element.append(byType.element, byOp.element);
   }
 
-  set(byType: readonly OpRow[], byOp: readonly OpRow[]): void {
+  /** @param each what times are of, such as " a step" */
+  set(byType: readonly OpRow[], byOp: readonly OpRow[], each: string): void {
     for (const side of this.#sides) {
       const own = (rows: readonly OpRow[]) => rows.filter((row) => row.device === side.device);
-      this.#fill(side.byType, own(byType), "types");
-      this.#fill(side.byOp, own(byOp), "ops");
+      this.#fill(side.byType, own(byType), "types", each);
+      this.#fill(side.byOp, own(byOp), "ops", each);
     }
   }
 
@@ -51,13 +52,13 @@ export class Distribution {
     }
   }
 
-  #fill(bar: ShareBar, rows: readonly OpRow[], noun: string): void {
+  #fill(bar: ShareBar, rows: readonly OpRow[], noun: string, each: string): void {
     const of = (row: OpRow) => {
       const name = row.isIdle ? "no op running" : row.name || row.type;
       const short = row.isIdle ? [name, "idle"] : labelsOf(name);
       return { key: row.key, name, short, family: row.isIdle ? "runtime" : this.familyOf(row.op) };
     };
-    const segments = shareSegments(rows, (row) => row.selfPs, { noun, whole: "self time", of });
+    const segments = shareSegments(rows, (row) => row.selfPs, { noun, whole: "self time", each, of });
     bar.element.hidden = segments.length === 0;
     bar.set(segments);
   }

@@ -1,11 +1,13 @@
 /** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
 
-import { type OpRow, type OpTotals, opRows } from "../../model/ops/ops";
-import { opColors, rangedOps, ranOps } from "../../model/ops/ranged_ops";
-import type { RangePs } from "../../model/time/viewport";
+import { type OpRow, opRows } from "../../model/ops/ops";
+import { type OpsOfSteps, opColors, opsOfScope, ranOps, withoutWaiting } from "../../model/ops/ranged_ops";
+import { perStep } from "../../model/time/scope";
+import { type Scope, STEADY } from "../../model/time/viewport";
 import { type Choice, h, noOps, segmented, toggle } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
+import { timeTitles } from "../../ui/op_columns";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Where, whereSwitch } from "../../ui/where_switch";
 import { opColumns, opCsv, opRates, type RankedOp } from "./columns";
@@ -23,13 +25,16 @@ class OpTable {
   #where: Where = "both";
   #byType: boolean;
   #withIdle = false;
+  #withWaiting = false;
   #hasShares = true;
-  #totals: OpTotals | null = null;
+  #totals: OpsOfSteps | null = null;
   #byOp: readonly OpRow[] = [];
   #byTypes: readonly OpRow[] = [];
   readonly #opsOfType = new Map<string, string[]>();
   readonly #distribution: Distribution;
   readonly #table: LinkedTable<RankedOp>;
+  /** Pressed while idle time is shown. */
+  #idle: HTMLButtonElement | null = null;
 
   constructor(readonly view: TraceView) {
     const { signal, data } = view;
@@ -59,7 +64,9 @@ class OpTable {
       sortBy: "self",
       key: (row) => row.key,
       attributes: (row) => ({ "data-op-name": row.name || row.type }),
-      rows: (range) => this.#rows(range),
+      rows: (scope) => this.#rows(scope),
+      titles: timeTitles,
+      isOverThreads: ({ device }) => device === 0,
       texts: (row) => [row.name, row.type],
       // By type, a row stands for the ops that match; by op, a row keeps its rank among all.
       regroup: (test) => {
@@ -69,7 +76,7 @@ class OpTable {
           : ranked(this.#byOp).filter((row) => keep(row.name, row.type));
       },
       opsOf: (row) => this.#opsOf(row),
-      whyEmpty: (range) => this.#whyEmpty(range),
+      whyEmpty: (scope) => this.#whyEmpty(scope),
       csv: { file: "ops.csv", columns: opCsv(rates) },
       controls: this.#controls(),
       above: [this.#distribution.element],
@@ -84,7 +91,12 @@ class OpTable {
       this.#withIdle = isOn;
       this.#table.compute();
     };
-    const title = "Also the time in which a thread or a device ran no op";
+    this.#idle = toggle("Idle", false, setIdle, signal);
+    const setWaiting = (isOn: boolean) => {
+      this.#withWaiting = isOn;
+      this.#table.compute();
+    };
+    const waitingTitle = "Also iterators of tf.data in which a thread waits for another one to make an element";
     const setShares = (isOn: boolean) => {
       this.#hasShares = isOn;
       this.#showShares();
@@ -98,18 +110,30 @@ class OpTable {
       this.#byType = rows === "type";
       this.#table.compute();
     };
-    const where = whereSwitch(this.view.data.meta.op_device, setWhere, signal);
+    const { op_device, op_waits = [] } = this.view.data.meta;
+    const where = whereSwitch(op_device, setWhere, signal);
+    const waits = op_waits.includes(1);
     return [
       ...(where ? [where] : []),
       segmented("Rows", ROWS, this.#byType ? "type" : "op", setRows, signal),
-      h("span.seg", toggle("Idle", false, setIdle, signal, { title })),
+      h("span.seg", this.#idle),
+      ...(waits ? [h("span.seg", toggle("Waiting", false, setWaiting, signal, { title: waitingTitle }))] : []),
       h("span.seg", toggle("Shares", true, setShares, signal, { title: sharesTitle })),
     ];
   }
 
-  #rows(range: RangePs): RankedOp[] {
+  #rows(scope: Scope): RankedOp[] {
     const { data } = this.view;
-    this.#totals = rangedOps(data.meta, (name) => data.table(name), range);
+    const totals = opsOfScope(data.meta, (name) => data.table(name), scope);
+    this.#totals = this.#withWaiting ? totals : withoutWaiting(data.meta, totals);
+    if (this.#idle !== null) {
+      // What a thread does for a step is known, but not when it could have run.
+      this.#idle.disabled = scope === STEADY;
+      this.#idle.title =
+        scope === STEADY
+          ? "Idle time is known of a range and of the whole capture"
+          : "Also the time in which a thread or a device ran no op";
+    }
     this.#byOp = this.#rowsBy(false);
     this.#byTypes = this.#rowsBy(true);
     this.#showShares();
@@ -118,7 +142,7 @@ class OpTable {
 
   #showShares(): void {
     this.#distribution.element.hidden = !this.#hasShares;
-    if (this.#hasShares) this.#distribution.set(this.#byTypes, this.#byOp);
+    if (this.#hasShares) this.#distribution.set(this.#byTypes, this.#byOp, perStep("", this.#totals?.nSteps ?? null));
   }
 
   #rowsBy(byType: boolean, keep?: (name: string, type: string) => boolean): OpRow[] {
@@ -148,9 +172,10 @@ class OpTable {
     return new Set(rows.filter((row) => this.#opsOf(row).some((name) => chosen.has(name))).map((row) => row.key));
   }
 
-  #whyEmpty(range: RangePs): string {
+  #whyEmpty(scope: Scope): string {
     const where = { both: "", host: " on the host", device: " on a device" }[this.#where];
-    if (range === null) return `No op ran${where} in this capture.`;
+    if (scope === null) return `No op ran${where} in this capture.`;
+    if (scope === STEADY) return `No op ran${where} in the averaged steps. The whole capture may have some.`;
     return `No op ran${where} in this time range. Clear the range to see all ops.`;
   }
 }
@@ -168,7 +193,7 @@ export const opTable: TraceBuilder = {
   build(view) {
     new OpTable(view);
   },
-  needs: ["op_rates", "steps"],
+  needs: ["op_rates", "steps", "step_totals"],
   forRange: ["occurrences"],
   ofHost: OPS_OF_HOST,
 };

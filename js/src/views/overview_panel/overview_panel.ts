@@ -115,7 +115,9 @@ function breakdown(view: TraceView): HTMLElement {
     return box;
   }
   const decimals = decimalsOf(overview.step_time?.avg ?? 0);
-  const most = Math.max(...overview.breakdown.map((part) => part.ms));
+  const most = overview.breakdown.reduce((a, b) => (b.ms > a.ms ? b : a));
+  // What the verdict is about is what stands out.
+  const emphasized = overview.limiter || most.category;
   const compiling = compilingStep(steps);
   const list = h("dl");
   const parts = overview.breakdown.filter(({ category, ms }) => ms > 0 || !BEYOND_THE_GUIDE.includes(category));
@@ -124,7 +126,7 @@ function breakdown(view: TraceView): HTMLElement {
       category === "compile" && ms === 0 && compiling >= 0
         ? [h("dd.wide", `in step ${stepLabel(data.meta.step_names, compiling)}`)]
         : [h("dd", formatPart(ms, decimals)), h("dd", formatShare(ratio))];
-    const emphasis = ms === 0 ? " z" : ms === most ? " top" : "";
+    const emphasis = ms === 0 ? " z" : category === emphasized ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
     list.append(
       h(

@@ -35,6 +35,7 @@ export class Plot {
   readonly #draw: () => void;
   readonly #id = Math.random().toString(36).slice(2);
   #works: readonly Work[] = [];
+  #isPerStep = false;
   #scene: Scene | null = null;
   #circles: readonly SVGElement[] = [];
   /** Where the keys are, a place of the scene; -1 nowhere. */
@@ -59,8 +60,9 @@ export class Plot {
     onKeys(this.element, signal, ({ key }) => this.#key(key));
   }
 
-  show(works: readonly Work[], summary: string): void {
+  show(works: readonly Work[], summary: string, isPerStep: boolean): void {
     this.#works = works;
+    this.#isPerStep = isPerStep;
     this.#current = -1;
     const keys = "Arrow keys walk through the ops, most time first; Enter selects one, Escape lets go.";
     this.element.setAttribute("aria-label", `Roofline. ${summary} ${keys}`);
@@ -126,7 +128,7 @@ export class Plot {
 
   #circle(scene: Scene, place: Place, i: number): SVGElement {
     const { works, x, y, radius } = place;
-    const { title, lines } = placeTip(scene, place, this.#opsOf(place));
+    const { title, lines } = placeTip(scene, place, this.#opsOf(place), this.#isPerStep);
     return svg(`circle.op.k${this.roofline.ops.kind[works[0].row]}${works[0].bound === "cache" ? ".hollow" : ""}`, {
       ...{ cx: x, cy: y, r: radius, id: `tfp-op-${this.#id}-${i}`, role: "option" },
       "aria-label": [title, ...lines].join(", "),
@@ -151,7 +153,7 @@ export class Plot {
       this.#tip.hide();
       return;
     }
-    const tip = placeTip(this.#scene, place, this.#opsOf(place));
+    const tip = placeTip(this.#scene, place, this.#opsOf(place), this.#isPerStep);
     const height = (tip.lines.length + 1) * TIP_LINE_PX + TIP_LINE_PX;
     const top = Math.max(0, Math.min(place.y - height / 2, this.#scene.height - height));
     this.#tip.show(place.x + place.radius, top, tip);

@@ -1,5 +1,6 @@
 /** The ops of GPUs in the linked time range -> a roofline: what each reaches, under what its device could do. */
 
+import { scopeOf, stepsOfScope } from "../../model/time/scope";
 import { rangeInPs } from "../../model/time/span_text";
 import type { RooflineMeta } from "../../model/wire/roofline_meta";
 import { EMPTY_TABLE } from "../../model/wire/wire";
@@ -36,16 +37,19 @@ class RooflineChart {
   #compute(): void {
     const { view, roofline } = this;
     const { data, link } = view;
-    const range = rangeInPs(link.timeRange, data.table("steps"));
-    const isWhole = range === null && link.host === "";
-    const works = workOf(roofline, isWhole ? undefined : (data.table("occurrences") ?? EMPTY_TABLE), range);
+    const table = (name: string) => data.table(name);
+    const isWhole = link.timeRange === null && link.host === "";
+    // Of one host nothing but its executions is known.
+    const scope = isWhole ? scopeOf(link, table) : rangeInPs(link.timeRange, table("steps"));
+    const nSteps = stepsOfScope(table("steps"), scope);
+    const works = workOf(roofline, isWhole ? undefined : (table("occurrences") ?? EMPTY_TABLE), scope, nSteps ?? 1);
     const step = stepSentence(stepWork(view, roofline));
     const words = [step, boundSentence(works)].filter(Boolean);
     this.#say.replaceChildren(h("b", words[0] ?? "No op ran on a GPU in this range."), ` ${words.slice(1).join(" ")}`);
     this.#say.title = this.#say.textContent ?? "";
     this.#rest.textContent = works.length > 0 ? leftOut(works, roofline, isWhole) : "";
     this.#rest.title = this.#rest.textContent;
-    this.#plot.show(works, words.join(" "));
+    this.#plot.show(works, words.join(" "), nSteps !== null);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Works of GPUs -> what is said above and below the chart, on hover and by a screen reader. */
 
-import { formatCount, formatNumber, formatPercent, formatTime, plural } from "../../model/text/format";
+import { formatAmount, formatCount, formatNumber, formatPercent, formatTime, plural } from "../../model/text/format";
 import type { RooflineMeta } from "../../model/wire/roofline_meta";
 import type { Tip } from "../../ui/plot";
 import type { Place, Scene } from "./scene";
@@ -70,16 +70,21 @@ export function leftOut(works: readonly Work[], roofline: RooflineMeta, isWhole:
 }
 
 /** One op with what holds it up, or several at one place, by the one with most time. */
-export function placeTip({ roofline, wholePs }: Scene, { works, ps }: Place, opNames: readonly string[]): Tip {
+export function placeTip(
+  { roofline, wholePs }: Scene,
+  { works, ps }: Place,
+  opNames: readonly string[],
+  isPerStep: boolean,
+): Tip {
   const { ops } = roofline;
   const [first] = works;
   const { row, occurrences } = first;
   const all = works.length > 1 ? `${plural(works.length, "op")} ` : "";
-  const each = occurrences > 1 ? `, ${formatCount(occurrences)} × ${formatTime(first.ps / occurrences)}` : "";
+  const each = occurrences > 1 ? `, ${formatAmount(occurrences)} × ${formatTime(first.ps / occurrences)}` : "";
   const lines = [
     ...(all ? [named(works.map((work) => ops.name[work.row]))] : []),
     ...[named(opNames.filter((name) => name !== ops.name[row])), named(works.map((work) => ops.layer[work.row]))],
-    `${formatTime(ps)}, ${formatPercent(ps / wholePs)} of kernel time${all ? "" : each}`,
+    `${formatTime(ps)}${isPerStep ? " a step" : ""}, ${formatPercent(ps / wholePs)} of kernel time${all ? "" : each}`,
     `${formatFlops(first.flopRate)} · ${formatBytesRate(first.byteRate)} · ${formatNumber(first.intensity)} FLOP/B`,
     boundText(roofline, first),
   ];

@@ -1,7 +1,7 @@
 /** The work on GPUs in a time range -> what each op reached, and which roof it is under. */
 
 import { isInRange, overlapPs } from "../../model/time/overlap";
-import type { RangePs } from "../../model/time/viewport";
+import { type RangePs, rangeOf, type Scope, STEADY } from "../../model/time/viewport";
 import { columns } from "../../model/wire/column";
 import type { RooflineMeta } from "../../model/wire/roofline_meta";
 import type { Table } from "../../model/wire/wire";
@@ -30,19 +30,30 @@ interface Sums {
   readonly parts: ArrayLike<number>;
 }
 
-/** The ops that ran in a range, most time first; without `occurrences` in the whole capture. */
-export function workOf(roofline: RooflineMeta, occurrences: Table | undefined, range: RangePs): Work[] {
+/**
+ * The ops that ran in a scope, most time first; without `occurrences` as is known of the capture or of its averaged steps.
+ * @param nSteps what times and counts are divided by
+ */
+export function workOf(
+  roofline: RooflineMeta,
+  occurrences: Table | undefined,
+  scope: Scope,
+  nSteps: number = 1,
+): Work[] {
   const { ops } = roofline;
-  const { ps, parts } =
-    occurrences === undefined
-      ? { ps: ops.time_us.map((us) => us * 1e6), parts: ops.parts }
-      : sumsOf(roofline, occurrences, range);
+  const sums = occurrences === undefined ? knownSums(roofline, scope) : sumsOf(roofline, occurrences, rangeOf(scope));
+  const [ps, parts] = [sums.ps, sums.parts].map((values) => Array.from(values, (value) => value / nSteps));
   const works = ops.unit.flatMap((_, row) => {
     if (ps[row] <= 0) return [];
     const share = parts[row] / ops.parts[row];
     return [judged(roofline, row, { ps: ps[row], share })];
   });
   return works.sort((a, b) => b.ps - a.ps);
+}
+
+function knownSums({ ops }: RooflineMeta, scope: Scope): Sums {
+  const [us, parts] = scope === STEADY ? [ops.step_time_us, ops.step_parts] : [ops.time_us, ops.parts];
+  return { ps: us.map((one) => one * 1e6), parts };
 }
 
 function sumsOf({ ops }: RooflineMeta, occurrences: Table, range: RangePs): Sums {
@@ -74,7 +85,7 @@ function judged(
   const isJudged = least > 0 && least <= ps;
   const isCached = moving > ps && !(computing > ps);
   return {
-    ...{ row, ps, occurrences: Math.max(1, Math.round(ops.occurrences[row] * share)) },
+    ...{ row, ps, occurrences: ops.occurrences[row] * share },
     ...{ flopRate: (flops / ps) * 1e12, byteRate: (bytes / ps) * 1e12, intensity: flops / bytes },
     bound: isCached ? "cache" : !isJudged ? "" : computing > moving ? "compute" : "memory",
     roofRatio: isJudged ? least / ps : Number.NaN,

@@ -2,11 +2,9 @@
 
 import { type ScopeFigures, scopeFigures } from "../../model/graph/scope_figures";
 import { type ScopeTimes, type ScopeTree, scopeTimes, scopeTree, WHOLE } from "../../model/graph/scopes";
-import type { OpTotals } from "../../model/ops/ops";
 import { PHASES, type Phase } from "../../model/ops/places";
-import { opColors, rangedOps, stepsInRange } from "../../model/ops/ranged_ops";
-import { rangeInPs } from "../../model/time/span_text";
-import type { RangePs } from "../../model/time/viewport";
+import { type OpsOfSteps, opColors, opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
+import { scopeOf } from "../../model/time/scope";
 import { FAMILIES } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import type { TraceView } from "../../ui/view";
@@ -24,11 +22,10 @@ export class ScopeModel {
   where: Where = "both";
   part: Part = "all";
   selected: ReadonlySet<string> = new Set();
-  nSteps = 1;
   times: ScopeTimes;
   figures: ScopeFigures;
   readonly #phase: ArrayLike<number>;
-  #totals: OpTotals;
+  #totals: OpsOfSteps;
 
   constructor(readonly view: TraceView) {
     const { data } = view;
@@ -38,22 +35,26 @@ export class ScopeModel {
     this.tree = scopeTree(data.meta.scopes ?? [], (places.columns.scope as Int32Array | undefined) ?? []);
     this.top = this.tree.roots.length === 1 ? this.tree.roots[0] : WHOLE;
     this.familyOf = opColors(data.meta, (name) => data.table(name)).familyOf;
-    this.#totals = rangedOps(data.meta, (name) => data.table(name), this.range);
+    this.#totals = this.#work();
     this.times = scopeTimes(this.tree, (op) => this.opPs(op));
     this.figures = this.#figure();
-    this.compute();
   }
 
-  get range(): RangePs {
-    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
+  /** Whether times are a step. */
+  get isPerStep(): boolean {
+    return this.#totals.nSteps !== null;
+  }
+
+  #work(): OpsOfSteps {
+    const { link, data } = this.view;
+    const table = (name: string) => data.table(name);
+    return withoutWaiting(data.meta, opsOfScope(data.meta, table, scopeOf(link, table)));
   }
 
   /** After a change of the range or of a switch. */
   compute(): void {
-    const { data } = this.view;
-    this.#totals = rangedOps(data.meta, (name) => data.table(name), this.range);
+    this.#totals = this.#work();
     this.times = scopeTimes(this.tree, (op) => this.opPs(op));
-    this.nSteps = stepsInRange(data.table("steps"), this.range);
     this.figures = this.#figure();
   }
 

@@ -137,7 +137,7 @@ export const scopeIcicle: TraceBuilder = {
     if (hasOps) new ScopeIcicle(view);
     else view.root.append(noOps(view.signal));
   },
-  needs: ["scopes", "scope_note", "op_places", "steps"],
+  needs: ["scopes", "scope_note", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
   ofHost: OPS_OF_HOST,
 };

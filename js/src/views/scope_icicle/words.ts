@@ -11,7 +11,7 @@ const MOST_TIP_LETTERS = 72;
 
 /** "4.72 ms a step" */
 export function costOf(model: ScopeModel, ps: number): string {
-  return `${formatTime(ps / model.nSteps)}${model.nSteps > 1 ? " a step" : ""}`;
+  return `${formatTime(ps)}${model.isPerStep ? " a step" : ""}`;
 }
 
 function shareOf(model: ScopeModel, ps: number): string {
@@ -20,7 +20,7 @@ function shareOf(model: ScopeModel, ps: number): string {
 
 export function cellLook(model: ScopeModel, cell: Cell): CellLook {
   const label = cellLabel(model, cell);
-  const figure = formatTime(cell.ps / model.nSteps);
+  const figure = formatTime(cell.ps);
   const where = cell.kind === "rest" ? `${label} in ${model.nameOf(cell.row)}` : label;
   const spoken = `${where}: ${costOf(model, cell.ps)}, ${shareOf(model, cell.ps)}`;
   const plain = { label, figure, spoken };

@@ -2,7 +2,7 @@
 
 import type { Heat, OpCost } from "../../model/ops/source_lines";
 import { cutNames } from "../../model/text/cut";
-import { formatCount, formatTime, plural } from "../../model/text/format";
+import { formatAmount, formatTime, plural } from "../../model/text/format";
 import { shortestSuffixes } from "../../model/text/suffix";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { button, h, on } from "../../ui/dom";
@@ -57,11 +57,8 @@ export class Details {
     const { scale } = look;
     const parts: HTMLElement[] = [
       h("h3", `${title}: ${costText(heat, scale)}`),
-      h("p.q", phaseText(heat, scale)),
-      h(
-        "p.q",
-        [countText(heat), scale.nSteps > 1 ? `${formatTime(heat.selfPs)} in all` : ""].filter(Boolean).join(" · "),
-      ),
+      h("p.q", phaseText(heat)),
+      h("p.q", countText(heat, scale)),
     ];
     if (note !== "") parts.push(h("p.q", note));
     const rows = heat.ops.slice(0, N_OPS);
@@ -75,8 +72,7 @@ export class Details {
     });
     const rest = heat.ops.slice(N_OPS);
     const restPs = rest.reduce((sum, { ps }) => sum + ps, 0);
-    if (rest.length > 0)
-      list.append(h("li.q", `${plural(rest.length, "op")} more · ${formatTime(restPs / scale.nSteps)}`));
+    if (rest.length > 0) list.append(h("li.q", `${plural(rest.length, "op")} more · ${formatTime(restPs)}`));
     parts.push(h("p.head", "Ops, most self time first"), list);
     return parts;
   }
@@ -89,11 +85,12 @@ export class Details {
   ): HTMLElement {
     const name = scale.opName(op);
     const bar = heatPiece(categoryOf(op), isBackward(op), mostPs > 0 ? ps / mostPs : 0);
-    const title = `${name}\n${plural(occurrences, "run")} on the ${sideOf(op)}, ${formatTime(ps)} in all`;
+    const each = scale.nSteps === null ? "" : " a step";
+    const title = `${name}\n${plural(occurrences, "run")}${each} on the ${sideOf(op)}, ${formatTime(ps)}${each}`;
     const pressed = String(selection.length === 1 && selection[0] === name);
     const attributes = { title, "data-op-name": name, "aria-pressed": pressed, class: "bare" };
-    const count = h("span.q.n", `× ${formatCount(occurrences)}`);
-    const cells = [h("span.name.cut", text), count, h("span.bx", bar), h("span.v", formatTime(ps / scale.nSteps))];
+    const count = h("span.q.n", `× ${formatAmount(occurrences)}`);
+    const cells = [h("span.name.cut", text), count, h("span.bx", bar), h("span.v", formatTime(ps))];
     const element = button("", () => this.onPickOp(name), this.signal, attributes, ...cells);
     on(element, this.signal, { pointerenter: () => this.onHoverOp(name), pointerleave: () => this.onHoverOp("") });
     return element;

@@ -12,8 +12,8 @@ export interface HeatScale {
   readonly maxPs: number;
   /** Self time of all ops. */
   readonly wholePs: number;
-  /** Steps in the range; 1 for figures of the whole range. */
-  readonly nSteps: number;
+  /** Steps that times were divided by; null where they are not a step. */
+  readonly nSteps: number | null;
   readonly opName: (op: number) => string;
 }
 
@@ -51,7 +51,7 @@ export class Gutter {
       return;
     }
     this.#bar.replaceChildren(...heatBar(heat, scale.maxPs));
-    this.#ms.textContent = formatMsNumber(heat.selfPs / scale.nSteps);
+    this.#ms.textContent = formatMsNumber(heat.selfPs);
     this.#share.textContent = shareText(heat.selfPs / scale.wholePs);
   }
 }
@@ -73,13 +73,13 @@ function shareText(ratio: number): string {
 
 /** "8.40 ms a step, 39 %" */
 export function costText(heat: Heat, scale: HeatScale): string {
-  const each = scale.nSteps > 1 ? " a step" : "";
+  const each = scale.nSteps === null ? "" : " a step";
   const share = formatPercent(scale.wholePs > 0 ? heat.selfPs / scale.wholePs : 0);
-  return `${formatTime(heat.selfPs / scale.nSteps)}${each}, ${share}`;
+  return `${formatTime(heat.selfPs)}${each}, ${share}`;
 }
 
 /** "forward 8.40 ms · backward 1.20 ms", what is none left out. */
-export function phaseText(heat: Heat, scale: HeatScale): string {
+export function phaseText(heat: Heat): string {
   const phases: readonly [string, number][] = [
     ["forward", heat.forwardPs],
     ["backward", heat.backwardPs],
@@ -87,22 +87,23 @@ export function phaseText(heat: Heat, scale: HeatScale): string {
   ];
   return phases
     .filter(([, ps]) => ps > 0)
-    .map(([name, ps]) => `${name} ${formatTime(ps / scale.nSteps)}`)
+    .map(([name, ps]) => `${name} ${formatTime(ps)}`)
     .join(" · ");
 }
 
-/** "224 runs of 3 ops" */
-export function countText(heat: Heat): string {
-  return `${plural(heat.occurrences, "run")} of ${plural(heat.ops.length, "op")}`;
+/** "224 runs a step of 3 ops" */
+export function countText(heat: Heat, scale: HeatScale): string {
+  const each = scale.nSteps === null ? "" : " a step";
+  return `${plural(heat.occurrences, "run")}${each} of ${plural(heat.ops.length, "op")}`;
 }
 
 const N_TIP_OPS = 4;
 
 export function tipLines(heat: Heat, scale: HeatScale): string[] {
   const ops = heat.ops.slice(0, N_TIP_OPS).map(({ op, ps }) => {
-    return `${shortName(scale.opName(op))} · ${formatTime(ps / scale.nSteps)}`;
+    return `${shortName(scale.opName(op))} · ${formatTime(ps)}`;
   });
   const more = heat.ops.length - ops.length;
   if (more > 0) ops.push(`${formatCount(more)} smaller`);
-  return [phaseText(heat, scale), countText(heat), ...ops].filter(Boolean);
+  return [phaseText(heat), countText(heat, scale), ...ops].filter(Boolean);
 }

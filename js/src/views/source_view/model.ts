@@ -1,6 +1,6 @@
 /** A view's data and switches -> the heat of files, lines and buckets in the linked range, and what is chosen of it. */
 
-import { opColors, rangedOps, stepsInRange } from "../../model/ops/ranged_ops";
+import { opColors, opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import {
   type Charges,
   type FileHeat,
@@ -13,8 +13,8 @@ import {
   type SourceHeat,
   sourceHeat,
 } from "../../model/ops/source_lines";
-import { rangeInPs } from "../../model/time/span_text";
-import type { RangePs } from "../../model/time/viewport";
+import { scopeOf } from "../../model/time/scope";
+import type { Scope } from "../../model/time/viewport";
 import { CATEGORIES } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import type { TraceView } from "../../ui/view";
@@ -26,16 +26,14 @@ import type { HeatScale, LineSamples } from "./heat";
 /** Samples of which more are at one line say nothing. */
 const MOST_AT_ONE_LINE = 0.9;
 
-export type Unit = "step" | "all";
-
 export class SourceModel {
   readonly files: readonly SourceFile[];
   readonly charges: Charges;
   where: Where = "both";
-  unit: Unit = "step";
   /** The file on the screen, -1 before the first. */
   file = -1;
   heat: SourceHeat = { wholePs: 0, files: [], buckets: [] };
+  #nSteps: number | null = null;
   readonly #titles: readonly string[];
   readonly #idsByName = new Map<string, number[]>();
   /** Entries of the line or bucket that was picked here. */
@@ -61,22 +59,30 @@ export class SourceModel {
     });
   }
 
-  get range(): RangePs {
-    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
+  get scope(): Scope {
+    return scopeOf(this.view.link, (name) => this.view.data.table(name));
   }
 
   /** After a change of the range or of what counts. */
   compute(): void {
     const { data } = this.view;
-    const totals = rangedOps(data.meta, (name) => data.table(name), this.range);
+    const all = opsOfScope(data.meta, (name) => data.table(name), this.scope);
+    const totals = withoutWaiting(data.meta, all);
+    this.#nSteps = all.nSteps;
     this.heat = sourceHeat(this.charges, totals, (op) => this.where === "both" || this.where === this.sideOf(op));
   }
 
   /** Bars of one file and of the rows below it share their scale, so that lengths compare. */
   scale(rows: readonly Heat[]): HeatScale {
     const maxPs = rows.reduce((most, { selfPs }) => Math.max(most, selfPs), 0);
-    const nSteps = this.unit === "all" ? 1 : stepsInRange(this.view.data.table("steps"), this.range);
-    return { maxPs, wholePs: this.heat.wholePs, nSteps, opName: (op) => this.opName(op) };
+    return { maxPs, wholePs: this.heat.wholePs, nSteps: this.#nSteps, opName: (op) => this.opName(op) };
+  }
+
+  /** Whether times of several threads may add up. */
+  get sumsThreads(): boolean {
+    if (this.where === "device") return false;
+    const lines = [...this.heat.files.flatMap(({ lines: own }) => [...own.values()]), ...this.heat.buckets];
+    return lines.some(({ ops }) => ops.some(({ op }) => this.sideOf(op) === "host"));
   }
 
   sideOf(op: number): "host" | "device" {
@@ -98,7 +104,8 @@ export class SourceModel {
 
   /** Samples of the user's thread in the file on the screen; they are of the whole capture, hence none within a range. */
   get shownSamples(): ReadonlyMap<number, LineSamples> {
-    const samples = this.range === null && this.hasSamples ? (this.view.data.meta.source_samples ?? []) : [];
+    const samples =
+      this.view.link.timeRange === null && this.hasSamples ? (this.view.data.meta.source_samples ?? []) : [];
     const own = samples.filter(({ file }) => file === this.file);
     return new Map(own.map(({ line, n_samples: n, time_ratio: ratio }) => [line, { n, ratio }]));
   }

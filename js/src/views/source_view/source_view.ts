@@ -2,12 +2,12 @@
 
 import { ranOps } from "../../model/ops/ranged_ops";
 import { codeLines, coverage, type Heat, hottestLine } from "../../model/ops/source_lines";
-import { csvOf } from "../../model/text/csv";
+import { aStep, csvOf } from "../../model/text/csv";
 import { formatPercent } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
-import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, type Choice, download, emptyState, h, noOps, on, segmented } from "../../ui/dom";
+import { button, download, emptyState, h, noOps, on } from "../../ui/dom";
 import { follow } from "../../ui/following";
+import { OVER_THREADS } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import { watchSize } from "../../ui/page";
 import { createTip, type TipBox } from "../../ui/plot";
@@ -19,12 +19,8 @@ import { sourceCsv, sourceRows } from "./csv";
 import { Details } from "./details";
 import { ElseList, type ElseRow, elseRows } from "./else_list";
 import { type HeatScale, tipLines } from "./heat";
-import { SourceModel, type Unit } from "./model";
+import { SourceModel } from "./model";
 
-const UNITS: readonly Choice<Unit>[] = [
-  { value: "step", text: "a step" },
-  { value: "all", text: "in all" },
-];
 const SAMPLES_TITLE =
   "Of the whole capture: the share of time that your thread spent at the line, Python and waiting included, by samples";
 const TIP_PX = 30;
@@ -113,17 +109,12 @@ class SourceView {
       this.#model.where = where;
       this.#compute();
     };
-    const setUnit = (unit: Unit) => {
-      this.#model.unit = unit;
-      this.#compute();
-    };
     return h(
       "div.bar",
       this.#select,
       this.#say,
       h("span.sp"),
       whereSwitch(data.meta.op_device, setWhere, signal),
-      (data.table("steps") ?? EMPTY_TABLE).n > 1 && segmented("Time", UNITS, "step", setUnit, signal),
       button("CSV", () => this.#save(), signal, { title: "Save every line and bucket, with full precision" }),
     );
   }
@@ -162,8 +153,9 @@ class SourceView {
     this.#fillHead();
     this.#fillSelect();
     const { data } = this.view;
-    const about = model.range === null ? "" : ` · ${describeRange(data.meta, data.table("steps"), model.range)}`;
-    this.#say.replaceChildren(coverage(model.heat), h("span.tfp-about", about));
+    const about = ` · ${describeRange(data.meta, data.table("steps"), model.scope)}`;
+    const said = model.sumsThreads ? `${coverage(model.heat)} · ${OVER_THREADS}` : coverage(model.heat);
+    this.#say.replaceChildren(said, h("span.tfp-about", about));
     this.#say.title = this.#say.textContent ?? "";
     this.#followSelection(false);
   }
@@ -175,7 +167,7 @@ class SourceView {
     const columns = h(
       "span.tfp-gut",
       h("span.tfp-heat", "self time"),
-      h("span.v", this.#scale.nSteps > 1 ? "ms a step" : "ms"),
+      h("span.v", this.#scale.nSteps === null ? "ms" : "ms a step"),
       h("span.v", "%"),
       this.#model.hasSamples && h("span.v.smp", { title: SAMPLES_TITLE }, "thread %"),
     );
@@ -232,7 +224,8 @@ class SourceView {
 
   #save(): void {
     const { heat, files } = this.#model;
-    const columns = sourceCsv(heat.wholePs, (op) => this.#model.opName(op));
+    const named = sourceCsv(heat.wholePs, (op) => this.#model.opName(op));
+    const columns = this.#scale.nSteps === null ? named : aStep(named);
     const paths = files.map(({ file }) => file);
     download("source_lines.csv", csvOf(columns, sourceRows(heat, paths)), "text/csv");
   }
@@ -256,7 +249,7 @@ export const sourceView: TraceBuilder = {
     else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
     else new SourceView(view);
   },
-  needs: ["source_files", "source_lines", "source_samples", "op_places", "steps"],
+  needs: ["source_files", "source_lines", "source_samples", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
   ofHost: { ...OPS_OF_HOST, ofAll: samplesOfAll },
 };

@@ -5,9 +5,10 @@ import { type ScopeFigures, scopeFigures } from "../../model/graph/scope_figures
 import { type ScopeTree, scopePath } from "../../model/graph/scopes";
 import { FIGURES, type Figure, leafOf, RANGED, type Structure, type TreeKind } from "../../model/graph/structure";
 import { hostsOf, shortHost } from "../../model/hosts/hosts";
-import { opColors, rangedOps } from "../../model/ops/ranged_ops";
-import { describeRange, rangeInPs } from "../../model/time/span_text";
-import type { RangePs } from "../../model/time/viewport";
+import { opColors, opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
+import { scopeOf } from "../../model/time/scope";
+import { describeRange } from "../../model/time/span_text";
+import type { Scope } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
 import type { FigureKey } from "../../model/wire/structure_meta";
 import type { TraceView } from "../../ui/view";
@@ -80,19 +81,24 @@ export class TreeModel {
   get nEntries(): number {
     return this.tree.entries.length;
   }
-  get range(): RangePs {
-    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
+  get scope(): Scope {
+    return scopeOf(this.view.link, (name) => this.view.data.table(name));
+  }
+  /** Whether times are those that the profile itself has, as that of a graph without executions. */
+  get #isOwn(): boolean {
+    return this.scope === null && this.view.link.host === "" && this.view.data.table("step_totals") === undefined;
   }
 
-  /** After a change of the range. */
+  /** After a change of what the views are about. */
   compute(): void {
-    const { range, structure } = this;
+    const { structure } = this;
     this.#sums.clear();
     this.#looks.clear();
     this.#ranged = null;
-    if (range === null && this.view.link.host === "") return;
+    if (this.#isOwn) return;
     const { meta } = this.view.data;
-    const totals = rangedOps(meta, (name) => this.view.data.table(name), range);
+    const table = (name: string) => this.view.data.table(name);
+    const totals = withoutWaiting(meta, opsOfScope(meta, table, this.scope));
     const ranged = { micros: 0, accelerator_micros: 0, cpu_micros: 0, run_count: 0 };
     const columns = Object.fromEntries(
       Object.keys(ranged).map((key) => [key, new Float64Array(structure.nOps)]),
@@ -222,16 +228,16 @@ export class TreeModel {
     const { data, link } = this.view;
     if (link.host === "" || ["params", "float_ops", "occurrence"].includes(this.figure.key)) return this.#basis;
     if (!RANGED.has(this.figure.key)) return `${this.#basis}, all hosts`;
-    return `on ${shortHost(link.host, hostsOf(data.meta))}, ${describeRange(data.meta, data.table("steps"), this.range)}`;
+    return `on ${shortHost(link.host, hostsOf(data.meta))}, ${describeRange(data.meta, data.table("steps"), this.scope)}`;
   }
 
   get #basis(): string {
     const { data } = this.view;
     const { is_per_step, n_steps } = this.structure.meta;
-    const isRanged = this.range !== null && RANGED.has(this.figure.key);
-    if (isRanged) return `in ${describeRange(data.meta, data.table("steps"), this.range)}`;
+    const isRanged = !this.#isOwn && RANGED.has(this.figure.key);
+    if (isRanged) return describeRange(data.meta, data.table("steps"), this.scope);
     if (["params", "float_ops", "occurrence"].includes(this.figure.key)) return "of the graph";
-    const only = this.range === null ? "" : ", not known of a range";
+    const only = this.view.link.timeRange === null ? "" : ", not known of a range";
     if (!is_per_step) return `whole capture${only}`;
     return `${n_steps === 1 ? "one step" : `per step, mean of ${n_steps.toLocaleString("en-US")}`}${only}`;
   }

@@ -235,7 +235,7 @@ export const treeView: TraceBuilder = {
     } else if (meta === undefined || meta.names.length === 0) view.root.append(noOps(view.signal));
     else new TreeWidget(view, new Structure(meta));
   },
-  needs: ["structure", "hlo_graphs", "steps"],
+  needs: ["structure", "hlo_graphs", "steps", "step_totals"],
   forRange: ["occurrences"],
   ofHost: OPS_OF_HOST,
 };

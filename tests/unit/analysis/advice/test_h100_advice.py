@@ -17,13 +17,13 @@ EXPECTED = {
     "transformer_loop": [
         ("unfused_optimizer", 0.77, "before the 1,411 kernels of the optimizer"),
         ("idle_border", 0.09, "2.71 of 30.4 ms"),
-        ("memory_headroom", 0, "4 times as large fits"),
+        ("memory_headroom", 0, "try 4 times the batch"),
     ],
     "transformer_xla": [("idle_border", 0.21, "4.58 of 21.8 ms"), ("unfused_attention", 0.08, "4.29 of 21.8 ms")],
     "resnet_xla": [
         ("idle_border", 0.29, "9.97 of 34.0 ms"),
         ("h2d_bound", 0.15, "most of it 37.5 MiB a step at 7.96 GB/s from pageable memory"),
-        ("memory_headroom", 0, "4 times as large fits"),
+        ("memory_headroom", 0, "try 4 times the batch"),
     ],
     "resnet_mixed": [
         ("unfused_optimizer", 0.25, "91 % of that before the 4,711 kernels of the optimizer"),
@@ -31,10 +31,10 @@ EXPECTED = {
         ("useless_bias", 0.11, "53 layers takes 26.2 of 246 ms"),
     ],
     "lstm": [
-        ("small_batch", 0.65, "832 a step of 3.81 µs"),
+        ("small_batch", 0.65, "for the CPU to launch 832 small kernels, of 3.81 µs"),
         ("idle_border", 0.15, "2.80 of 18.8 ms"),
         ("few_blocks", 0.12, "93 % of the kernel time runs fewer blocks than the GPU has multiprocessors (132)"),
-        ("memory_headroom", 0, "4 times as large fits"),
+        ("memory_headroom", 0, "try 4 times the batch"),
     ],
     "eager": [("eager_hot_loop", 0.95, "18.0 ops one by one"), ("compilation", 0, "of step 0")],
 }

@@ -60,7 +60,7 @@ def test_a_first_step_that_is_an_outlier_is_left_out_and_named() -> None:
     overview = overview_of(host(*steps_of(100, 10, 10, 10)))
     assert overview.is_averaged.tolist() == [False, True, True, True]
     assert overview.step_time_max_ms == 0.010
-    assert overview.left_out == "Excluded from averages: step 0 (0.100 ms, much longer than the others)."
+    assert overview.left_out == "Step 0 (100 µs, warm-up) is excluded."
 
 
 def failed(*lengths_us: float) -> Overview:
@@ -84,14 +84,14 @@ def test_a_slow_step_in_the_middle_is_not_left_out() -> None:
 def test_a_first_step_that_compiles_is_left_out_and_named() -> None:
     events = steps_of(12, 10, 10)
     events.insert(2, event("tf.function-graph_building", 7, 3))
-    assert overview_of(host(*events)).left_out == "Excluded from averages: step 0 (0.012 ms, compiles)."
+    assert overview_of(host(*events)).left_out == "Step 0 (12.0 µs, compiles) is excluded."
 
 
 def test_averages_are_about_one_kind_of_step() -> None:
     events = steps_of(10, 10, 10) + [event("test", 100 + 10 * i, 5, _r=1, step_num=i) for i in range(2)]
     overview = overview_of(host(*events))
     assert (overview.n_steps, overview.n_steps_averaged) == (5, 3)
-    assert overview.left_out == "Excluded from averages: 2 test steps."
+    assert overview.left_out == "2 test steps are excluded."
 
 
 def test_ops_outside_of_the_averaged_steps_are_not_on_top() -> None:
@@ -218,20 +218,32 @@ def shares(**percent_of_step: float) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("ms", "limiter", "start"),
     [
-        (shares(input=20), "input", "Input-bound: the GPU waits 20.0 of 100 ms a step for data (20 %)."),
-        (shares(input=19.9), "input", "Moderately input-bound: the GPU waits 19.9 of 100 ms"),
-        (shares(input=5), "input", "Moderately input-bound"),
+        (shares(input=60), "input", "Input-bound: the GPU waits 60.0 of 100 ms a step for data (60 %)."),
+        (
+            shares(input=20),
+            "input",
+            "The GPU computes 80 % of a step; 20 % (20.0 of 100 ms) is lost to waiting for data.",
+        ),
+        (
+            shares(input=19.9),
+            "device_compute",
+            "Compute-bound: the GPU computes in 80.1 of 100 ms a step (80 %); it waits for data for another 20 %.",
+        ),
+        (
+            shares(input=5),
+            "device_compute",
+            "Compute-bound: the GPU computes in 95.0 of 100 ms a step (95 %); it waits",
+        ),
         (shares(input=4.9), "device_compute", "Compute-bound: the GPU computes in 95.1 of 100 ms a step (95 %)."),
         (shares(input=25, dispatch=60), "dispatch", "Host-bound: the GPU waits 60.0 of 100 ms a step for Python"),
-        (shares(input=25, other=20), "input", "Input-bound"),
-        (
-            shares(input=11, kernel_launch=15),
-            "kernel_launch",
-            "Moderately launch-bound: the GPU idles 15.0 of 100 ms a step until",
-        ),
-        (shares(input=16, kernel_launch=15), "input", "Moderately input-bound"),
-        (shares(other=40), "other", "Stalled: the GPU idles in 40.0 of 100 ms"),
-        (shares(copy_to_device=40), "copy_to_device", "Copy-bound: the GPU waits 40.0 of 100 ms a step for copies"),
+        (shares(input=25, other=20), "input", "The GPU computes 55 % of a step; 25 %"),
+        (shares(input=25, kernel_launch=26), "kernel_launch", "The GPU computes 49 % of a step; 26 %"),
+        (shares(input=20, kernel_launch=22), "input", "The GPU computes 58 % of a step; 20 %"),
+        (shares(input=11, kernel_launch=15), "device_compute", "Compute-bound: the GPU computes in 74.0 of 100 ms"),
+        (shares(other=40), "other", "The GPU computes 60 % of a step; 40 % (40.0 of 100 ms) is lost to idling"),
+        (shares(other=60), "other", "Stalled: the GPU idles in 60.0 of 100 ms"),
+        (shares(copy_to_device=40), "copy_to_device", "The GPU computes 60 % of a step; 40 %"),
+        (shares(copy_to_device=50), "copy_to_device", "Copy-bound: the GPU waits 50.0 of 100 ms a step for copies"),
         (
             shares(device_to_device=60),
             "device_to_device",
@@ -242,10 +254,15 @@ def shares(**percent_of_step: float) -> dict[str, float]:
             "copy_to_device",
             "Copy-bound: the GPU waits 14.0 of 100 ms",
         ),
-        (shares(sync=40), "sync", "Host-bound: in 40.0 of 100 ms a step the host waits"),
-        (shares(checkpoint=40), "checkpoint", "Checkpoint-bound: saving and restoring"),
+        (shares(sync=50), "sync", "Host-bound: in 50.0 of 100 ms a step the host waits"),
+        (shares(checkpoint=50), "checkpoint", "Checkpoint-bound: saving and restoring"),
         (shares(other=20), "device_compute", "Compute-bound"),
         (shares(kernel_launch=45, other=20), "kernel_launch", "Launch-bound"),
+        (
+            shares(kernel_launch=33, other=4),
+            "kernel_launch",
+            "The GPU computes 63 % of a step; 33 % (33.0 of 100 ms) is lost to launching kernels.",
+        ),
         (shares(device_collectives=50), "device_collectives", "Communication-bound"),
         (shares(compile=70), "compile", "Compile-bound"),
         (shares(output=50), "output", "Output-bound"),
