@@ -23,10 +23,11 @@ export const work = (line: number) => meta.lines[line].busy_ps;
 export const steps = readSteps(run.tables.steps, run.tables.step_pieces, meta);
 const CHAR_PX = 6;
 
-interface Call {
+export interface Call {
   readonly name: string;
   readonly args: readonly unknown[];
   readonly fillStyle: unknown;
+  readonly alpha: number;
 }
 
 /** A context that measures text by its length and records what is called with which colour. */
@@ -37,7 +38,8 @@ export function recorder(): { ctx: CanvasRenderingContext2D; calls: Call[] } {
     get(_, name: string) {
       if (name === "measureText") return (text: string) => ({ width: text.length * CHAR_PX });
       if (name in state) return state[name];
-      return (...args: unknown[]) => void calls.push({ name, args, fillStyle: state.fillStyle });
+      const { fillStyle, globalAlpha } = state;
+      return (...args: unknown[]) => void calls.push({ name, args, fillStyle, alpha: Number(globalAlpha ?? 1) });
     },
     set(_, name: string, value) {
       state[name] = value;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ColorTimes } from "../src/model/events/color_times";
 import { childrenOf, type Events, intervals, parentOf, subtreeOf } from "../src/model/events/events";
 import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/model/events/lod";
 import { loading, packOfRows, type Row } from "./loading";
@@ -36,10 +37,12 @@ const views = fc
   .map(([t0, length]) => ({ t0, t1: t0 + length }));
 
 function layouts(events: Events, view: { t0: number; t1: number }) {
-  const out = new SliceBuffer(120);
+  const out = new SliceBuffer(120, 10);
+  const colors = new ColorTimes(events, 10, () => (p) => events.name[p]);
   return Array.from({ length: events.rows.n }, (_, row) => {
-    layoutRow(events, row, view, 120, (p) => events.name[p], out);
-    return [out.x0, out.x1, out.first, out.last, out.shown, out.shade].map((column) => [...column.subarray(0, out.n)]);
+    layoutRow(events, row, view, 120, colors, out);
+    const columns = [out.x0, out.x1, out.first, out.last, out.busy, out.isWide, out.color];
+    return columns.map((column) => [...column.subarray(0, out.n)]);
   });
 }
 

@@ -38,6 +38,6 @@ export function packOfRows(rows: readonly Row[]): Pack {
       name: Int32Array.from(rows, (_, i) => i % 7),
     },
   };
-  const lines = Array.from({ length: Math.max(0, ...column(0)) + 1 }, () => ({}));
+  const lines = Array.from({ length: rows.reduce((most, [line]) => Math.max(most, line), 0) + 1 }, () => ({}));
   return { meta: { lines, names: [], op_name: [], duration_ps: 0 }, tables: { events } };
 }

@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ColorTimes } from "../src/model/events/color_times";
 import type { Events } from "../src/model/events/events";
 import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/model/events/lod";
 import { RowLayouts } from "../src/model/events/row_layouts";
 import { nextFrom } from "../src/model/events/runs";
 import { zoomAt } from "../src/model/time/viewport";
 import { gallop, lowerBound, lowerBoundNear, upperBound } from "../src/model/wire/bisect";
+import type { TraceMeta } from "../src/model/wire/meta";
 import { loading, packOfRows } from "./loading";
 
 /** A single row of separate events. */
@@ -33,12 +35,17 @@ function visible(events: Events, view: { t0: number; t1: number }): number[] {
   return [...events.start.keys()].filter((p) => events.start[p] < view.t1 && events.endOf(p) > view.t0);
 }
 
+/** Colours by position. */
+function colored(events: Events, n = 1): ColorTimes {
+  return new ColorTimes(events, n, () => (p) => p % n);
+}
+
 describe("level of detail", () => {
   it("draws no more than one item per pixel column", () => {
     fc.assert(
       fc.property(singleRows, windows, (events, view) => {
         const out = new SliceBuffer(200);
-        layoutRow(events, 0, view, 200, () => 0, out);
+        layoutRow(events, 0, view, 200, colored(events), out);
         expect(out.n).toBeLessThanOrEqual(202);
       }),
     );
@@ -47,8 +54,8 @@ describe("level of detail", () => {
   it("accounts for every visible event exactly once, in order", () => {
     fc.assert(
       fc.property(singleRows, windows, (events, view) => {
-        const out = new SliceBuffer(200);
-        layoutRow(events, 0, view, 200, (p) => p % 3, out);
+        const out = new SliceBuffer(200, 3);
+        layoutRow(events, 0, view, 200, colored(events, 3), out);
         const seen: number[] = [];
         for (let k = 0; k < out.n; k++) for (let p = out.first[k]; p <= out.last[k]; p++) seen.push(p);
         expect(new Set(seen).size).toBe(seen.length);
@@ -62,7 +69,7 @@ describe("level of detail", () => {
     fc.assert(
       fc.property(singleRows, windows, (events, view) => {
         const out = new SliceBuffer(200);
-        layoutRow(events, 0, view, 200, () => 0, out);
+        layoutRow(events, 0, view, 200, colored(events), out);
         for (let k = 1; k < out.n; k++) expect(out.x0[k]).toBeGreaterThanOrEqual(out.x1[k - 1] - 0.01);
       }),
     );
@@ -71,15 +78,15 @@ describe("level of detail", () => {
   it("leaves a slice of three pixels or more its exact edges", () => {
     const { events } = loading(packOfRows([[0, 0, 100, 50]]));
     const out = new SliceBuffer(200);
-    layoutRow(events, 0, { t0: 0, t1: 1000 }, 200, () => 0, out);
-    expect([out.n, out.x0[0], out.x1[0], out.shade[0]]).toEqual([1, 20, 30, 0]);
+    layoutRow(events, 0, { t0: 0, t1: 1000 }, 200, colored(events), out);
+    expect([out.n, out.x0[0], out.x1[0], out.isWide[0]]).toEqual([1, 20, 30, 1]);
   });
 
   it("makes at most one item a column of a hundred thousand events", () => {
     const rows = Array.from({ length: 100_000 }, (_, i) => [0, 0, i * 10, 5] as const);
     const { events } = loading(packOfRows(rows));
     const out = new SliceBuffer(800);
-    layoutRow(events, 0, { t0: 0, t1: 1_000_000 }, 800, () => 0, out);
+    layoutRow(events, 0, { t0: 0, t1: 1_000_000 }, 800, colored(events), out);
     expect(out.n).toBeLessThanOrEqual(801);
     expect([out.first[0], out.last[out.n - 1]]).toEqual([0, 99_999]);
   });
@@ -100,9 +107,9 @@ describe("level of detail", () => {
   it("moves the picture instead of reshuffling it when panned by whole pixels", () => {
     const starts = Array.from({ length: 500 }, (_, i) => [0, 0, i * 7 + (i % 3), 2] as const);
     const { events } = loading(packOfRows(starts));
-    const [a, b] = [new SliceBuffer(100), new SliceBuffer(100)];
-    layoutRow(events, 0, { t0: 1000, t1: 2000 }, 100, (p) => p % 2, a);
-    layoutRow(events, 0, { t0: 1010, t1: 2010 }, 100, (p) => p % 2, b);
+    const [a, b] = [new SliceBuffer(100, 2), new SliceBuffer(100, 2)];
+    layoutRow(events, 0, { t0: 1000, t1: 2000 }, 100, colored(events, 2), a);
+    layoutRow(events, 0, { t0: 1010, t1: 2010 }, 100, colored(events, 2), b);
     const firsts = (out: SliceBuffer) => [...out.first.subarray(0, out.n)];
     expect(firsts(b).slice(1, -2)).toEqual(firsts(a).filter((p) => firsts(b).slice(1, -2).includes(p)));
   });
@@ -110,9 +117,12 @@ describe("level of detail", () => {
 
 describe("the layouts of a view at rest", () => {
   const rows = Array.from({ length: 300 }, (_, i) => [0, i % 2, i * 10, 5] as const);
-  const colors = {};
+  const meta = { lines: [{ plane: 0 }], planes: [{ kind: "host" }] } as unknown as TraceMeta;
+  const newColors = (of: (position: number) => number = () => 0) => ({ n: 2, of });
+  const colors = newColors();
   const source = (change = {}) => ({
     events: loading(packOfRows(rows)).events,
+    meta,
     view: { t0: 0, t1: 3000 },
     width: 100,
     colors,
@@ -122,19 +132,20 @@ describe("the layouts of a view at rest", () => {
   it("are made once a row, and again when the view, the width, the colours or the events change", () => {
     const layouts = new RowLayouts(100);
     let n = 0;
-    const colorOf = () => Math.min(1, n++);
-    const first = source();
+    const counting = () => newColors(() => Math.min(1, n++));
+    const first = source({ colors: counting() });
     const isNew = (next: ReturnType<typeof source>) => {
       n = 0;
-      layouts.of(next, 0, colorOf);
+      layouts.of(next, 0);
       return n > 0;
     };
     expect([isNew(first), isNew(first), isNew({ ...first, view: { t0: 0, t1: 3000 } })]).toEqual([true, false, false]);
     expect(isNew({ ...first, view: { t0: 0, t1: 2000 } })).toBe(true);
     expect(isNew(first)).toBe(true);
     expect(isNew({ ...first, width: 90 })).toBe(true);
-    expect(isNew({ ...first, width: 90, colors: {} })).toBe(true);
-    expect(isNew(source())).toBe(true);
+    expect(isNew({ ...first, width: 90, colors: counting() })).toBe(true);
+    expect(isNew(source({ colors: counting() }))).toBe(true);
+    expect(isNew(first)).toBe(true);
     layouts.clear();
     expect(isNew(first)).toBe(true);
   });
@@ -144,9 +155,10 @@ describe("the layouts of a view at rest", () => {
     const layouts = new RowLayouts(100);
     const whole = source({ events: loading(packOfRows(many)).events });
     for (const round of [0, 1]) {
+      const colors = newColors(() => round);
       for (let row = 0; row < 600; row++) {
-        const slices = layouts.of(whole, row, () => round);
-        expect([slices.n, whole.events.rowOf(slices.first[0])]).toEqual([1, row]);
+        const slices = layouts.of({ ...whole, colors }, row);
+        expect([slices.n, slices.color[0], whole.events.rowOf(slices.first[0])]).toEqual([1, round, row]);
       }
     }
   });
@@ -183,14 +195,6 @@ describe("a search over blocks of events", () => {
         expect(lowerBoundNear(sorted, value, at % list.length, 0, list.length)).toBe(lowerBound(sorted, value));
       }),
     );
-  });
-
-  it("shows the longest event of a column of many", () => {
-    const rows = Array.from({ length: 4000 }, (_, i) => [0, 0, i * 10, i === 2600 ? 9 : 1] as const);
-    const { events } = loading(packOfRows(rows));
-    const out = new SliceBuffer(10);
-    layoutRow(events, 0, { t0: 0, t1: 40_000 }, 10, (p) => p % 200, out);
-    expect([...out.shown.subarray(0, out.n)]).toContain(2600);
   });
 });
 

@@ -113,7 +113,7 @@ describe("steps and sessions", () => {
     expect(stepAt(steps, -1)).toBe(-1);
   });
 
-  it("draws the composition of steps without gaps, exact or one category a pixel", () => {
+  it("draws the composition of steps without gaps, with exact edges or as shares of a pixel", () => {
     const out = new RunBuffer(800);
     for (const view of [
       { t0: 0, t1: steps.end[39] },
@@ -121,7 +121,7 @@ describe("steps and sessions", () => {
     ]) {
       layoutPieces(steps.piece, view, 800, out);
       let covered = 0;
-      for (let k = 0; k < out.n; k++) covered += out.x1[k] - out.x0[k];
+      for (let k = 0; k < out.n; k++) covered += (out.x1[k] - out.x0[k]) * (out.high[k] - out.low[k]);
       expect(covered).toBeGreaterThan(795);
     }
   });

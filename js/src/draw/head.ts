@@ -18,6 +18,7 @@ import {
   STEPS_TOP_PX,
   setFont,
 } from "./frame";
+import { fillRuns } from "./pieces";
 
 const TICK_MIN_PX = 90;
 const FLAG_GAP_PX = 2;
@@ -36,14 +37,14 @@ export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: s
   fillText(ctx, "Whole capture", -labelWidth, 7, palette.ink2);
   if (steps.n > 0) fillText(ctx, "steps", -6, 7, palette.ink2, "right");
   fillText(ctx, busyLabel, -6, 19, palette.ink2, "right");
-  for (let k = 0; k < runs.n; k++) {
-    fillRect(ctx, runs.x0[k], 2, runs.x1[k] - runs.x0[k], 10, palette.categories[runs.category[k]]);
-  }
-  const peak = busy.reduce((a, b) => Math.max(a, b), 1e-9);
+  fillRuns(ctx, runs, 2, 10, palette.categories);
+  // A device is as full as it is busy; of many threads few ever are.
+  const peak = busyLabel === "device" ? 1 : busy.reduce((a, b) => Math.max(a, b), 1e-9);
   ctx.fillStyle = busyLabel === "device" ? palette.categories[CATEGORIES.indexOf("device_compute")] : palette.edges[7];
   const columns = Math.floor(width);
   for (let x = 0, from = 0, last = 0; x <= columns; x++) {
-    const height = x < columns ? Math.ceil(((busy[Math.floor((x / columns) * busy.length)] ?? 0) / peak) * 11) : 0;
+    const height =
+      x < columns ? (meanOf(busy, (x / columns) * busy.length, ((x + 1) / columns) * busy.length) / peak) * 11 : 0;
     if (height === last && x < columns) continue;
     if (last > 0) ctx.fillRect(from, 25 - last, x - from, last);
     from = x;
@@ -52,6 +53,15 @@ export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: s
   if (hits) fillRect(ctx, 0, HIT_LANE.y, width, HIT_LANE.height, palette.bg);
   drawWindow(frame);
   if (hits) drawHits(frame, hits);
+}
+
+/** Mean of bins between two places among them. */
+function meanOf(bins: readonly number[], from: number, to: number): number {
+  let sum = 0;
+  for (let k = Math.floor(from); k < Math.min(to, bins.length); k++) {
+    sum += bins[k] * (Math.min(to, k + 1) - Math.max(from, k));
+  }
+  return sum / (to - from);
 }
 
 /** The pieces over the whole capture, which change only with the width. */
@@ -198,9 +208,7 @@ export function drawSteps(frame: Frame, chosen: number, host = "") {
   const remark = steps.n === 0 ? "none found" : steps.isInferred ? "inferred" : "";
   fillText(ctx, remark || shortened(ctx, host, labelWidth - 46), 38 - labelWidth, STEPS_TOP_PX + 10, palette.ink2);
   layoutPieces(steps.piece, view, width, runs);
-  for (let k = 0; k < runs.n; k++) {
-    fillRect(ctx, runs.x0[k], STEPS_TOP_PX + 15, runs.x1[k] - runs.x0[k], 5, palette.categories[runs.category[k]]);
-  }
+  fillRuns(ctx, runs, STEPS_TOP_PX + 15, 5, palette.categories);
   drawStepNames(frame, chosen);
 }
 

@@ -7,6 +7,7 @@ import { xAt } from "../model/time/viewport";
 import { firstWhere, lowerBound } from "../model/wire/bisect";
 import { CATEGORIES, CATEGORY_LABELS } from "../model/wire/categories";
 import { type Frame, fillRect } from "./frame";
+import { fillRuns } from "./pieces";
 
 const TOP_PX = 2;
 export const STRIP_PX = 14;
@@ -19,31 +20,28 @@ const STEP_PX = 6;
 
 export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {
   layoutPieces(strip.piece, frame.view, frame.width, frame.runs);
-  drawRuns(frame, y, -1);
+  const { category, n } = frame.runs;
+  // The legend has room for few: waits are named in their row, and in the list of what a step is made of.
+  for (let k = 0; k < n; k++) frame.shownCategories[category[k]] = 1;
+  drawPieces(frame, y);
   drawStepEdges(frame, strip, y);
-  drawNames(frame, y, -1);
+  drawNames(frame, y);
 }
 
 /** What a device waits for at each moment of a step in which it does not compute. */
 export function drawWaits(frame: Frame, piece: Steps["piece"], y: number) {
-  layoutPieces(piece, frame.view, frame.width, frame.runs);
-  drawRuns(frame, y, COMPUTE);
-  drawNames(frame, y, COMPUTE);
+  layoutPieces(piece, frame.view, frame.width, frame.runs, COMPUTE);
+  drawPieces(frame, y);
+  drawNames(frame, y);
 }
 
-/** Draws the runs of all categories but one. */
-function drawRuns({ ctx, runs, palette, shownCategories }: Frame, y: number, but: number) {
+function drawPieces({ ctx, runs, palette }: Frame, y: number) {
+  fillRuns(ctx, runs, y + TOP_PX, STRIP_PX, palette.categories, WIDE_PX);
   for (let k = 0; k < runs.n; k++) {
-    const category = runs.category[k];
-    if (category === but) continue;
     const [x0, x1] = [runs.x0[k], runs.x1[k]];
-    // The legend has room for few: waits are named in their row, and in the list of what a step is made of.
-    if (but < 0) shownCategories[category] = 1;
-    if (x1 - x0 < WIDE_PX) fillRect(ctx, x0, y + TOP_PX, x1 - x0, STRIP_PX, palette.categories[category]);
-    else {
-      fillRect(ctx, x0, y + TOP_PX, x1 - x0, STRIP_PX, palette.categoryFills[category]);
-      fillRect(ctx, x0, y + TOP_PX, 1, STRIP_PX, palette.categories[category]);
-    }
+    if (x1 - x0 < WIDE_PX) continue;
+    fillRect(ctx, x0, y + TOP_PX, 1, STRIP_PX, palette.categories[runs.category[k]]);
+    fillRect(ctx, x0 + 1, y + TOP_PX, x1 - x0 - 1, STRIP_PX, palette.categoryFills[runs.category[k]]);
   }
 }
 
@@ -57,13 +55,13 @@ function drawStepEdges({ ctx, allSteps, palette, view, width }: Frame, { rows }:
   }
 }
 
-function drawNames({ ctx, runs, palette, width }: Frame, y: number, but: number) {
+function drawNames({ ctx, runs, palette, width }: Frame, y: number) {
   ctx.fillStyle = palette.ink;
   ctx.textAlign = "left";
   for (let k = 0; k < runs.n; k++) {
     const x0 = Math.max(0, runs.x0[k]);
     const room = Math.min(width, runs.x1[k]) - x0 - 8;
-    if (room < NAMED_PX - 8 || runs.category[k] === but) continue;
+    if (room < NAMED_PX - 8) continue;
     const text = CATEGORY_LABELS[CATEGORIES[runs.category[k]]];
     if (ctx.measureText(text).width <= room) ctx.fillText(text, x0 + 4, y + TOP_PX + STRIP_PX / 2 + 0.5);
   }

@@ -1,5 +1,5 @@
 /** Turns the visible tracks into rectangles and names. */
-import { type SliceBuffer, visibleFrom } from "../model/events/lod";
+import { PARTS, type SliceBuffer, visibleFrom } from "../model/events/lod";
 import { hostsOf } from "../model/hosts/hosts";
 import { xAt } from "../model/time/viewport";
 import {
@@ -18,17 +18,14 @@ import { drawHostStrip, drawWaits } from "./host_strip";
 
 /** A name needs this width. */
 const TEXT_MIN_PX = 26;
-/** Opacity by shade: even a column that is mostly empty must be seen. */
-const SHADE_ALPHA = [1, 0.45, 0.65, 0.82, 1];
+/** Least height of a column, and opacity: even one that is mostly empty must be seen. */
+const LEAST_PX = 1;
+const FAINT_ALPHA = 0.4;
 /** Opacity of what the search does not match, where only matches are shown. */
 const DIM_ALPHA = 0.18;
-/** Gap between neighbours, so that two slices of one colour are two. */
-const GAP_PX = 0.5;
 
 export function drawTracks(frame: Frame) {
-  const { ctx, layout, scrollTop, width, labelWidth, palette, tracksTop, tracksBottom, meta, colors } = frame;
-  const onHost = (position: number) => colors.of(position, false);
-  const onDevice = (position: number) => colors.of(position, true);
+  const { ctx, layout, scrollTop, width, labelWidth, palette, tracksTop, tracksBottom } = frame;
   setFont(frame);
   for (let k = firstTrackBelow(layout, tracksTop - TRACKS_TOP_PX + scrollTop); k < layout.tracks.length; k++) {
     const track = layout.tracks[k];
@@ -38,16 +35,13 @@ export function drawTracks(frame: Frame) {
     if (track.kind === "host") drawHost(frame, track, y);
     if (track.kind === "plane") drawDeviceWaits(frame, track.plane, y + GROUP_PX);
     if (track.kind !== "line") continue;
-    const colorAt = meta.planes[meta.lines[track.line].plane].kind === "device" ? onDevice : onHost;
     for (let band = 0; band < track.bands.length; band++) {
       const bandY = y + band * ROW_PX;
       if (bandY + ROW_PX < tracksTop || bandY > tracksBottom) continue;
       const depths = track.bands[band];
-      for (const depth of depths) {
-        drawRow(frame, colorAt, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
-      }
+      for (const depth of depths) drawRow(frame, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
       if (band === 0 && isMainStream(frame, track.line)) {
-        drawIdleGaps(frame, itemsOf(frame, colorAt, track.firstRow + depths[depths.length - 1]), bandY);
+        drawIdleGaps(frame, frame.layouts.of(frame, track.firstRow + depths[depths.length - 1]), bandY);
       }
     }
     fillRect(ctx, -labelWidth, y + track.height - 2, labelWidth + width, 1, palette.rule);
@@ -85,18 +79,12 @@ function isMainStream(frame: Frame, line: number): boolean {
   return first?.kind === "line" && first.line === line;
 }
 
-type ColorAt = (position: number) => number;
-
-/** What is drawn of a row; it may have been laid out for an earlier frame. */
-function itemsOf(frame: Frame, colorAt: ColorAt, row: number): SliceBuffer {
-  return frame.layouts.of(frame, row, colorAt);
-}
-
 /** Draws one row with its top at `y`; `isUnder` when the next row is drawn over it. */
-function drawRow(frame: Frame, colorAt: ColorAt, row: number, y: number, isUnder = false) {
+function drawRow(frame: Frame, row: number, y: number, isUnder = false) {
   if (row >= frame.events.rows.n) return;
-  const slices = itemsOf(frame, colorAt, row);
-  drawRectangles(frame, slices, y);
+  const slices = frame.layouts.of(frame, row);
+  drawColumns(frame, slices, y);
+  drawWide(frame, slices, y);
   drawNames(frame, slices, y, isUnder ? row + 1 : -1);
   if (frame.hoveredIds.length > 0) collectHovered(frame, slices, y);
 }
@@ -104,31 +92,56 @@ function drawRow(frame: Frame, colorAt: ColorAt, row: number, y: number, isUnder
 /** Thin slices of a hovered name would cost a look at each event; the wide ones are enough to see it. */
 function collectHovered({ events, hoveredIds, hovered }: Frame, slices: SliceBuffer, y: number) {
   for (let k = 0; k < slices.n; k++) {
-    if (slices.shade[k] !== 0 || !hoveredIds.includes(events.keyOf(slices.shown[k]))) continue;
+    if (!slices.isWide[k] || !hoveredIds.includes(events.keyOf(slices.first[k]))) continue;
     hovered.push(slices.x0[k], slices.x1[k], y);
   }
 }
 
-function drawRectangles(frame: Frame, slices: SliceBuffer, y: number) {
-  const { ctx, fills, edges, shownColors, width, only } = frame;
+/**
+ * What is too thin for a slice of its own: of each column the height is the share of its time that events cover, and the
+ * colours have their parts of it, from the bottom up.
+ */
+function drawColumns({ ctx, edges, shownColors, width, only }: Frame, slices: SliceBuffer, y: number) {
+  const { n, x0, x1, busy, isWide, shares, capacity, nColors } = slices;
+  const bottom = y + SLICE_PX;
+  if (reached.length < n) reached = new Uint8Array(capacity);
+  reached.fill(0, 0, n);
+  // A change of colour costs more than a rectangle.
+  for (let color = 0; color < nColors; color++) {
+    let isSet = false;
+    for (let k = 0, at = color * capacity; k < n; k++, at++) {
+      const share = shares[at];
+      if (share === 0 || isWide[k]) continue;
+      if (!isSet) ctx.fillStyle = edges[color];
+      isSet = true;
+      const height = busy[k] * SLICE_PX;
+      const px = Math.max(LEAST_PX, height) / PARTS;
+      const isDimmed = only !== null && !only.any(slices.first[k], slices.last[k]);
+      ctx.globalAlpha = (height < LEAST_PX ? Math.max(FAINT_ALPHA, height / LEAST_PX) : 1) * (isDimmed ? DIM_ALPHA : 1);
+      const left = Math.max(-1, x0[k]);
+      reached[k] += share;
+      ctx.fillRect(left, bottom - reached[k] * px, Math.min(width + 1, x1[k]) - left, share * px);
+    }
+    if (isSet) shownColors[color] = 1;
+  }
+  ctx.globalAlpha = 1;
+}
+
+/** Of each item the parts of its height that are drawn. */
+let reached = new Uint8Array();
+
+function drawWide({ ctx, fills, edges, shownColors, width, only }: Frame, slices: SliceBuffer, y: number) {
   for (let k = 0; k < slices.n; k++) {
+    if (!slices.isWide[k]) continue;
     const x0 = Math.max(-1, slices.x0[k]);
     const x1 = Math.min(width + 1, slices.x1[k]);
     const color = slices.color[k];
     shownColors[color] = 1;
-    const shade = slices.shade[k];
-    const alpha = only && !only.any(slices.first[k], slices.last[k]) ? DIM_ALPHA : 1;
-    if (shade === 0) {
-      ctx.globalAlpha = alpha;
-      ctx.fillStyle = fills[color];
-      ctx.fillRect(x0, y, x1 - x0 - GAP_PX, SLICE_PX);
-      ctx.fillStyle = edges[color];
-      ctx.fillRect(x0, y, 1, SLICE_PX);
-    } else {
-      ctx.globalAlpha = SHADE_ALPHA[shade] * alpha;
-      ctx.fillStyle = edges[color];
-      ctx.fillRect(x0, y, Math.max(0.6, x1 - x0 - (slices.first[k] === slices.last[k] ? 0.4 : 0)), SLICE_PX);
-    }
+    if (only && !only.has(slices.first[k])) ctx.globalAlpha = DIM_ALPHA;
+    ctx.fillStyle = fills[color];
+    ctx.fillRect(x0, y, x1 - x0, SLICE_PX);
+    ctx.fillStyle = edges[color];
+    ctx.fillRect(x0, y, 1, SLICE_PX);
     ctx.globalAlpha = 1;
   }
 }
@@ -138,13 +151,13 @@ function drawNames(frame: Frame, slices: SliceBuffer, y: number, rowOver: number
   ctx.fillStyle = palette.sliceInk;
   ctx.textAlign = "left";
   for (let k = 0; k < slices.n; k++) {
-    if (slices.shade[k] !== 0 || (only && !only.has(slices.shown[k]))) continue;
+    if (!slices.isWide[k] || (only && !only.has(slices.first[k]))) continue;
     const x0 = Math.max(0, slices.x0[k]);
     let room = Math.min(width, slices.x1[k]) - x0;
     if (room < TEXT_MIN_PX) continue;
-    if (rowOver >= 0) room = Math.min(room, roomBefore(frame, rowOver, slices.shown[k], x0));
+    if (rowOver >= 0) room = Math.min(room, roomBefore(frame, rowOver, slices.first[k], x0));
     if (room < TEXT_MIN_PX) continue;
-    const text = labels.fit(ctx, events.name[slices.shown[k]], room - 7);
+    const text = labels.fit(ctx, events.name[slices.first[k]], room - 7);
     if (text !== "") ctx.fillText(text, x0 + 4, y + SLICE_PX / 2 + 0.5);
   }
 }

@@ -71,6 +71,14 @@ def test_activity_is_the_share_of_each_bin_in_which_lines_are_busy() -> None:
     assert len(found["host"]) == len(found["device"]) == 512
 
 
+def test_a_device_is_busy_while_any_of_its_streams_is_and_devices_that_do_nothing_do_not_count() -> None:
+    compute = line("compute", event("k", 0, 10), event("k", 20, 10), event("long", 100, 100))
+    copies = line("copies", event("memcpy", 5, 10), event("memcpy", 110, 20))
+    drawing = trace(plane("/device:GPU:0", compute, copies), plane("/device:GPU:1", line("none")))
+    found = activity(drawing, compute_positions(drawing), (0.0, 512e6))["device"]
+    assert [found[k] for k in (0, 7, 14, 15, 25, 115, 150, 199, 200)] == [1, 1, 1, 0, 1, 1, 1, 1, 0]
+
+
 def test_without_devices_there_is_no_activity_of_devices() -> None:
     drawing = trace(plane(CPU, line("m", event("a", 0, 1))))
     assert activity(drawing, compute_positions(drawing), (0.0, 1e6))["device"] == []

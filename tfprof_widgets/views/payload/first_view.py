@@ -96,34 +96,49 @@ def _fitted(span: Span, bounds: Span) -> Span:
 
 
 def activity(trace: Trace, positions: Positions, bounds: Span) -> dict[str, list[float]]:
-    """Share of each of 512 equal bins of the capture in which lines are busy, 0 to 1, the mean over the lines.
+    """Share of each of 512 equal bins of the capture in which it is busy, 0 to 1.
 
-    By `host` and `device`: all lines of such planes that have events and are not derived; none where there are no such lines.
+    By `host`: the mean over the lines of hosts. By `device`: in which any stream of a device works, the mean over the devices
+    that do anything. Derived lines do not count; none where there are no others.
     """
     first_rows = np.flatnonzero(positions.row_depth == 0)
     lines = positions.lines[positions.row_line[first_rows]].tolist()
-    found: dict[str, list[int]] = {"host": [], "device": []}
+    hosts: list[Int64] = []
+    devices: dict[int, list[int]] = {}
     for row, number in zip(first_rows.tolist(), lines, strict=True):
         line = trace.lines[number]
         plane = trace.planes[line.plane]
-        if not line.is_derived and (plane.is_host or plane.is_device):
-            found["host" if plane.is_host else "device"].append(row)
-    return {kind: _busy(trace, positions, np.array(rows, np.int64), bounds) for kind, rows in found.items()}
+        if plane.is_host and not line.is_derived:
+            hosts.append(np.array([row], np.int64))
+        elif plane.is_device and not line.is_derived:
+            devices.setdefault(line.plane, []).append(row)
+    groups = {"host": hosts, "device": [np.array(rows, np.int64) for rows in devices.values()]}
+    return {kind: _busy(trace, positions, rows, bounds) for kind, rows in groups.items()}
 
 
-def _busy(trace: Trace, positions: Positions, rows: Int64, bounds: Span) -> list[float]:
-    """Share of each bin that the events of some rows cover, the mean over the rows; none without rows."""
-    if not len(rows):
+def _busy(trace: Trace, positions: Positions, groups: list[Int64], bounds: Span) -> list[float]:
+    """Share of each bin in which an event of a group of rows is on, the mean over the groups; none without groups."""
+    if not groups:
         return []
-    begin = positions.row_offsets[rows]
-    chosen = ranges(begin, positions.row_offsets[rows + 1] - begin)
     covered, scale = np.zeros(N_BINS + 1), N_BINS / (bounds[1] - bounds[0])
-    for first in range(0, len(chosen), _BLOCK_EVENTS):  # by block, to spare memory
-        events = positions.order[chosen[first : first + _BLOCK_EVENTS]]
-        start = (trace.start_ps[events].astype(np.float64) - bounds[0]) * scale
-        span = trace.nesting.span_ps[events].astype(np.float64) * scale
-        covered += _passed(start) - _passed(start + span)
-    return [round(share, 4) for share in np.clip(np.diff(covered) / len(rows), 0, 1).tolist()]
+    for rows in groups:  # bounded by the lines of the trace
+        begin = positions.row_offsets[rows]
+        chosen = ranges(begin, positions.row_offsets[rows + 1] - begin)
+        start = trace.start_ps[events := positions.order[chosen]]
+        end = start + trace.nesting.span_ps[events]
+        if len(rows) > 1:
+            start, end = _joined(start, end)
+        for first in range(0, len(start), _BLOCK_EVENTS):  # by block, to spare memory
+            on, off = (ps[first : first + _BLOCK_EVENTS].astype(np.float64) for ps in (start, end))
+            covered += _passed((on - bounds[0]) * scale) - _passed((off - bounds[0]) * scale)
+    return [round(share, 4) for share in np.clip(np.diff(covered) / len(groups), 0, 1).tolist()]
+
+
+def _joined(start: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """Of events that overlap each what those that began before it leave."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order])
+    return np.maximum(start, np.append(start[:1], end[:-1])), end
 
 
 def _passed(times: Float64) -> Float64:

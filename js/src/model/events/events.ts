@@ -13,7 +13,6 @@ import { EMPTY_TABLE, type Table } from "../wire/wire";
 import { type Flow, FlowTables } from "./flow_tables";
 import { type Rows, readRows, rowAt } from "./rows";
 import {
-  type Coarse,
   coarsen,
   loadedRun,
   newCoarse,
@@ -53,7 +52,7 @@ export class Events implements Times {
   readonly duration: Float64Array;
   readonly self: Float64Array;
   readonly covered: Float64Array;
-  readonly coarse: Coarse;
+  readonly coarse: Float64Array;
   readonly name: Int32Array;
   readonly op: Int32Array;
   readonly step: Int32Array;
@@ -197,7 +196,7 @@ export class Events implements Times {
     for (let k = 0; k < first.length; k++) {
       const end = first[k] + count[k];
       this.#isHere.fill(1, first[k], end);
-      coarsen(this.coarse, this, first[k], end);
+      coarsen(this.coarse, this.start, first[k], end);
     }
   }
 

@@ -4,7 +4,10 @@ import { timeInside } from "../time/sessions";
 import type { Span } from "../time/viewport";
 import { lowerBound } from "../wire/bisect";
 import { type Events, endAt } from "./events";
-import { BLOCK, type Run } from "./runs";
+import type { Run } from "./runs";
+
+/** Events that are looked at together. */
+const BLOCK = 64;
 
 export interface Gaps {
   readonly start: Float64Array;

@@ -1,22 +1,26 @@
 /**
  * Turns one row of events and a view into what is drawn of it: at most one item per pixel column.
  *
- * Wide slices stay themselves; events that start in the same pixel column become one item that knows how much of the
- * column they cover. The search for the next column gallops, so a row costs its pixels, not its events. Columns are laid
- * out from time 0, not from the left edge: panning moves the picture instead of reshuffling it.
+ * Wide slices stay themselves; events that start in the same pixel column become one item that knows how much of its time
+ * they cover, and how that is shared between colours. The search for the next column gallops, so a row costs its pixels,
+ * not its events. Columns are laid out from time 0, not from the left edge: panning moves the picture instead of
+ * reshuffling it.
  */
 
 import type { Span } from "../time/viewport";
 import { lowerBound } from "../wire/bisect";
+import type { ColorTimes } from "./color_times";
 import type { Events } from "./events";
 import { carriedIn } from "./nesting";
-import { BLOCK, COARSE_BITS, coverOf, endAt, firstVisible, nextFrom, type Run } from "./runs";
+import { coverOf, endAt, firstVisible, nextFrom, type Run } from "./runs";
 
 /** From this width on a slice is drawn with fill and edge. */
 const WIDE_PX = 3;
-/** Steps of darkness of merged columns. */
-const SHADES = 4;
-const SAMPLES = 4;
+/** A thin slice with so much free on both sides is a tick, which is at least so wide: in a column of its own nobody saw it. */
+const ALONE_PX = 3;
+const TICK_PX = 0.3;
+/** Parts of what is covered of a column, as shares are kept. */
+export const PARTS = 255;
 /** Thin events that are looked at around a point. */
 const MAX_LOOKS = 256;
 /** Where two runs meet, a pixel column may have two items. */
@@ -29,22 +33,28 @@ export class SliceBuffer {
   right = 0;
   x0: Float32Array;
   x1: Float32Array;
-  /** First and last position that the item stands for. */
+  /** First and last position that the item stands for; the same for a slice that is wide. */
   first: Int32Array;
   last: Int32Array;
-  /** Position of the longest of them that was looked at: gives the colour. */
-  shown: Int32Array;
-  /** What the layout's function gave for it. */
+  /** Share of the item's time that events cover. */
+  busy: Float32Array;
+  /** 1 for a slice that is drawn with fill, edge and name. */
+  isWide: Uint8Array;
+  /** Of the first event. */
   color: Uint8Array;
-  /** 0 for a wide slice, else 1..SHADES. */
-  shade: Uint8Array;
+  /** At color * capacity + k: how many of PARTS of what is covered have that colour. */
+  shares: Uint8Array;
 
-  constructor(width = 2048) {
+  constructor(
+    width = 2048,
+    readonly nColors = 1,
+  ) {
     const n = (Math.ceil(width) + SPARE + 3) & ~3;
-    const bytes = new ArrayBuffer(22 * n);
-    [this.x0, this.x1] = [0, 1].map((k) => new Float32Array(bytes, 4 * n * k, n));
-    [this.first, this.last, this.shown] = [2, 3, 4].map((k) => new Int32Array(bytes, 4 * n * k, n));
-    [this.color, this.shade] = [0, 1].map((k) => new Uint8Array(bytes, (20 + k) * n, n));
+    const bytes = new ArrayBuffer((22 + nColors) * n);
+    [this.x0, this.x1, this.busy] = [0, 1, 2].map((k) => new Float32Array(bytes, 4 * n * k, n));
+    [this.first, this.last] = [3, 4].map((k) => new Int32Array(bytes, 4 * n * k, n));
+    [this.isWide, this.color] = [0, 1].map((k) => new Uint8Array(bytes, (20 + k) * n, n));
+    this.shares = new Uint8Array(bytes, 22 * n, nColors * n);
   }
 
   get capacity() {
@@ -52,23 +62,24 @@ export class SliceBuffer {
   }
 }
 
-/** Fills `out` with the items of a row, from all runs in the view; `colorOf` is by position. */
+/** Fills `out` with the items of a row, from all runs in the view. */
 export function layoutRow(
   events: Events,
   row: number,
   view: Span,
   width: number,
-  colorOf: (position: number) => number,
+  colors: ColorTimes,
   out: SliceBuffer,
 ) {
   out.n = 0;
   out.right = Number.NEGATIVE_INFINITY;
+  out.shares.fill(0);
   const { runs } = events;
   const first = events.runAt(view.t0);
   const before = carriedIn(events, first, row, view.t0);
-  if (before) layoutRun(runs[before.run], row, before.index, view, width, colorOf, out);
+  if (before) layoutRun(runs[before.run], row, before.index, view, width, colors, out);
   for (let k = first; k < runs.length && runs[k].span.t0 < view.t1; k++) {
-    layoutRun(runs[k], row, firstVisible(runs[k], row, view.t0), view, width, colorOf, out);
+    layoutRun(runs[k], row, firstVisible(runs[k], row, view.t0), view, width, colors, out);
   }
 }
 
@@ -79,87 +90,77 @@ function layoutRun(
   from: number,
   view: Span,
   width: number,
-  colorOf: (position: number) => number,
+  colors: ColorTimes,
   out: SliceBuffer,
 ) {
   const { start, duration, covered } = run.times;
   const stop = run.high[row];
   const scale = width / (view.t1 - view.t0);
   const column = 1 / scale;
+  const xOf = (time: number) => (time - view.t0) * scale;
   let i = from;
   while (i < stop && start[i] < view.t1) {
     const own = start[i];
     const until = i + 1 < stop ? Math.min(own + duration[i], start[i + 1]) : own + duration[i];
-    if ((until - own) * scale >= 1) {
-      const p = run.positionOf(i);
-      const x0 = Math.max((own - view.t0) * scale, out.right);
-      push(out, p, p, p, colorOf(p), x0, (until - view.t0) * scale, (until - own) * scale >= WIDE_PX ? 0 : SHADES);
+    const px = (until - own) * scale;
+    const isAlone = xOf(own) - out.right >= ALONE_PX && !(i + 1 < stop && xOf(start[i + 1]) - xOf(until) < ALONE_PX);
+    if (px >= 1 || isAlone) {
+      const x0 = Math.max(xOf(own), out.right);
+      const k = push(run, i, i + 1, x0, Math.max(xOf(until), x0 + TICK_PX), 1, out);
+      out.isWide[k] = Number(px >= WIDE_PX);
+      share(colors, run, row, i, i + 1, k, out);
       i += 1;
       continue;
     }
-    const columnEnd = (Math.floor(own / column) + 1) * column;
-    const next = Math.max(i + 1, nextFrom(run.times, columnEnd, i, stop));
-    const left = Math.max((columnEnd - column - view.t0) * scale, out.right);
-    const end = Math.max((columnEnd - view.t0) * scale, left + 0.5);
+    const columnStart = Math.floor(own / column) * column;
+    const next = Math.max(i + 1, nextFrom(run.times, columnStart + column, i, stop));
     // The last one may be wide and start in this column: leave it to the next round.
     const lastIsWide = next - 1 > i && (endAt(run, row, next - 1) - start[next - 1]) * scale >= 1;
     const after = lastIsWide ? next - 1 : next;
+    const end = Math.min(columnStart + column, run.span.t1, lastIsWide ? start[after] : Number.POSITIVE_INFINITY);
+    const x0 = Math.max(xOf(columnStart), out.right);
+    // Where the last one ends in the next column, this item goes on until there.
+    const x1 = Math.max(xOf(end), xOf(endAt(run, row, after - 1)), x0 + 1e-3);
     const cover = covered[after - 1] - covered[i] + until - own;
-    const shade = Math.max(1, Math.min(SHADES, Math.ceil(cover * scale * SHADES)));
-    const shown = run.positionOf(after - i === 1 ? i : longest(run, i, after));
-    const last = run.positionOf(after - 1);
-    const color = colorOf(shown);
-    if (!extend(out, last, color, left, end, shade)) push(out, run.positionOf(i), last, shown, color, left, end, shade);
+    const k = push(run, i, after, x0, x1, Math.min(1, (cover * scale) / (x1 - x0)), out);
+    out.isWide[k] = 0;
+    share(colors, run, row, i, after, k, out);
     i = after;
   }
 }
 
-function push(
-  out: SliceBuffer,
-  first: number,
-  last: number,
-  shown: number,
-  color: number,
-  x0: number,
-  x1: number,
-  shade: number,
-) {
-  if (out.n === out.capacity) return;
-  const k = out.n++;
+/** The number of the new item, which stands for the indices [from, to). */
+function push(run: Run, from: number, to: number, x0: number, x1: number, busy: number, out: SliceBuffer): number {
+  const k = Math.min(out.n, out.capacity - 1);
+  out.n = k + 1;
   out.x0[k] = x0;
   out.x1[k] = x1;
-  out.first[k] = first;
-  out.last[k] = last;
-  out.shown[k] = shown;
-  out.color[k] = color;
-  out.shade[k] = shade;
+  out.first[k] = run.positionOf(from);
+  out.last[k] = run.positionOf(to - 1);
+  out.busy[k] = busy;
   out.right = x1;
+  return k;
 }
 
-/** Lengthens the item before when the new column continues it in the same colour. */
-function extend(out: SliceBuffer, last: number, color: number, x0: number, x1: number, shade: number): boolean {
-  const k = out.n - 1;
-  if (k < 0 || out.shade[k] !== shade || out.color[k] !== color || x0 - out.x1[k] > 0.01) return false;
-  out.x1[k] = x1;
-  out.last[k] = last;
-  out.right = x1;
-  return true;
-}
-
-/** The longest of the events at the indices [from, to) by blocks of them; of fewer than two blocks, of some evenly spaced. */
-function longest(run: Run, from: number, to: number): number {
-  const { duration, coarse } = run.times;
-  const low = (from + BLOCK - 1) >> COARSE_BITS;
-  const high = to >> COARSE_BITS;
-  if (coarse && high > low) {
-    let block = low;
-    for (let b = low + 1; b < high; b++) if (coarse.duration[b] > coarse.duration[block]) block = b;
-    return (block << COARSE_BITS) + coarse.longest[block];
+/** Keeps the shares of colours of the indices [from, to), rounded so that they add up. */
+function share(colors: ColorTimes, run: Run, row: number, from: number, to: number, k: number, out: SliceBuffer) {
+  const { nColors, capacity, shares, color } = out;
+  // Of events that take no time the first one gives the colour.
+  color[k] = colors.colorOf(row, run.positionOf(from));
+  const time = to - from > 1 ? colors.of(run, row, from, to) : null;
+  let total = 0;
+  if (time) for (let c = 0; c < nColors; c++) if (time[c] > 0) total += time[c];
+  if (!time || total === 0) {
+    shares[color[k] * capacity + k] = PARTS;
+    return;
   }
-  const stride = Math.max(1, Math.floor((to - from) / SAMPLES));
-  let best = from;
-  for (let i = from + stride; i < to; i += stride) if (duration[i] > duration[best]) best = i;
-  return best;
+  for (let c = 0, sum = 0, edge = 0; c < nColors; c++) {
+    if (!(time[c] > 0)) continue;
+    sum += time[c];
+    const next = Math.round((PARTS * sum) / total);
+    shares[c * capacity + k] = next - edge;
+    edge = next;
+  }
 }
 
 /** Time that a row's events cover inside a span; of what is not loaded, as far as the sample tells. */

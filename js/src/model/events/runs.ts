@@ -15,17 +15,8 @@ export interface Times {
   readonly duration: Float64Array;
   /** Time that the events of the row cover from some moment to the end of this one: only differences mean something. */
   readonly covered: Float64Array;
-  /** Null where there are few. */
-  readonly coarse: Coarse | null;
-}
-
-/** What is known of each block of 64 positions: a search over millions stays in the cache. */
-export interface Coarse {
-  /** Of its first event. */
-  readonly start: Float64Array;
-  /** Its longest event, counted from its first, and that one's duration. */
-  readonly longest: Uint8Array;
-  readonly duration: Float32Array;
+  /** Start of each block of 64 positions, so that a search over millions stays in the cache; null where there are few. */
+  readonly coarse: Float64Array | null;
 }
 
 /** A span of time that is drawn from one source: all its events, or the sample of them. */
@@ -45,33 +36,16 @@ export interface Run {
 }
 
 /** Positions per entry of `coarse`, as a power of 2. */
-export const COARSE_BITS = 6;
-export const BLOCK = 1 << COARSE_BITS;
+const COARSE_BITS = 6;
 
-export function newCoarse(n: number): Coarse {
-  const nBlocks = (n >> COARSE_BITS) + 1;
-  return {
-    start: new Float64Array(nBlocks),
-    longest: new Uint8Array(nBlocks),
-    duration: new Float32Array(nBlocks),
-  };
+export function newCoarse(n: number): Float64Array {
+  return new Float64Array((n >> COARSE_BITS) + 1);
 }
 
 /** Takes what arrived at the positions [from, to). */
-export function coarsen(
-  coarse: Coarse,
-  { start, duration }: Pick<Times, "start" | "duration">,
-  from: number,
-  to: number,
-) {
-  for (let block = from >> COARSE_BITS; block << COARSE_BITS < to; block++) {
-    const first = block << COARSE_BITS;
-    if (first >= from) coarse.start[block] = start[first];
-    for (let i = Math.max(first, from); i < Math.min(first + BLOCK, to); i++) {
-      if (duration[i] <= coarse.duration[block]) continue;
-      coarse.duration[block] = duration[i];
-      coarse.longest[block] = i - first;
-    }
+export function coarsen(coarse: Float64Array, start: Float64Array, from: number, to: number) {
+  for (let block = Math.ceil(from / (1 << COARSE_BITS)); block << COARSE_BITS < to; block++) {
+    coarse[block] = start[block << COARSE_BITS];
   }
 }
 
@@ -81,13 +55,13 @@ export function nextFrom({ start, coarse }: Times, time: number, index: number, 
   const last = (high - 1) >> COARSE_BITS;
   const own = index >> COARSE_BITS;
   const near = own + 1;
-  const block = near > last || coarse.start[near] >= time ? near : gallop(coarse.start, time, near, last + 1);
+  const block = near > last || coarse[near] >= time ? near : gallop(coarse, time, near, last + 1);
   const low = Math.max(index, ((block - 1) << COARSE_BITS) + 1);
   const end = Math.min(high, block << COARSE_BITS);
   if (end <= low) return end;
   // Events are spread evenly enough that the proportion of times leads near the answer, within one line of the cache.
-  const from = block - 1 === own ? start[index] : coarse.start[block - 1];
-  const to = block <= last ? coarse.start[block] : start[high - 1];
+  const from = block - 1 === own ? start[index] : coarse[block - 1];
+  const to = block <= last ? coarse[block] : start[high - 1];
   const guess = to > from ? low + Math.floor(((time - from) / (to - from)) * (end - low)) : low;
   return lowerBoundNear(start, time, Math.max(low, Math.min(end - 1, guess)), low, end);
 }

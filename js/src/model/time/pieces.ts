@@ -1,73 +1,136 @@
-/** Turns step pieces (or any coloured intervals in the order of time) into runs of pixels of one category. */
+/** Step pieces (or any coloured intervals in the order of time) -> areas: wide ones with their edges, of each pixel column of thin ones how its time is shared. */
 import { gallop, upperBound } from "../wire/bisect";
 import { CATEGORIES } from "../wire/categories";
 import type { Steps } from "./steps";
 import type { Span } from "./viewport";
 
-const MAX_LOOKS = 32;
+type Pieces = Steps["piece"];
 
-/** Reused between frames: run k is [x0[k], x1[k]) in category[k]. */
+/** Pieces that are added up one by one; of more in one pixel column, blocks of so many are. */
+const BLOCK = 32;
+/** From this share on a column is full. */
+const FULL = 0.995;
+/** What lies closer is the same edge, in px. */
+const TOUCH_PX = 0.01;
+
+/** Reused between frames: area k is [x0[k], x1[k]) in category[k], from low[k] to high[k] of the height. */
 export class RunBuffer {
   n = 0;
   x0: Float32Array;
   x1: Float32Array;
+  low: Float32Array;
+  high: Float32Array;
   category: Uint8Array;
-  readonly weight = new Float64Array(CATEGORIES.length);
 
   constructor(width = 2048) {
-    this.x0 = new Float32Array(Math.ceil(width) * 2 + 8);
-    this.x1 = new Float32Array(this.x0.length);
-    this.category = new Uint8Array(this.x0.length);
+    const n = Math.ceil(width) * (CATEGORIES.length + 1) + 8;
+    [this.x0, this.x1, this.low, this.high] = [0, 1, 2, 3].map(() => new Float32Array(n));
+    this.category = new Uint8Array(n);
+  }
+
+  /** Whether an area has all of the height. */
+  isFull(k: number): boolean {
+    return this.high[k] - this.low[k] >= FULL;
   }
 }
 
-/** Pieces of at least a pixel keep their exact edges; thinner ones give each pixel column its heaviest category. */
-export function layoutPieces(pieces: Steps["piece"], view: Span, width: number, out: RunBuffer) {
+/**
+ * Areas are in proportion to time: pieces of at least a pixel keep their edges, thinner ones share the height of their
+ * pixel column by category, and what no piece covers stays free. `but`: a category that is left out.
+ */
+export function layoutPieces(pieces: Pieces, view: Span, width: number, out: RunBuffer, but = -1) {
   out.n = 0;
   const { start, end } = pieces;
   const scale = width / (view.t1 - view.t0);
   const column = 1 / scale;
+  let time = view.t0;
   let p = Math.max(0, upperBound(start, view.t0) - 1);
-  while (p < start.length && start[p] < view.t1 && out.n < out.x0.length) {
-    if (end[p] <= view.t0) {
+  while (p < start.length && start[p] < view.t1) {
+    if (end[p] <= time) {
       p += 1;
     } else if ((end[p] - start[p]) * scale >= 1) {
-      add(
-        out,
-        pieces.category[p],
-        Math.max(0, (start[p] - view.t0) * scale),
-        Math.min(width, (end[p] - view.t0) * scale),
-      );
+      const [x0, x1] = [Math.max(time, start[p]), end[p]].map((at) => (at - view.t0) * scale);
+      if (pieces.category[p] !== but) add(out, pieces.category[p], x0, Math.min(width, x1), 0, 1);
+      time = end[p];
       p += 1;
     } else {
-      const stop = (Math.floor(start[p] / column) + 1) * column;
-      let next = Math.max(p + 1, gallop(start, stop, p, start.length));
+      const from = Math.max(time, start[p]);
+      let right = (Math.floor(from / column) + 1) * column;
+      // What rounding takes for the end of the column before is the start of this one.
+      if (right <= from) right += column;
+      let next = Math.max(p + 1, gallop(start, right, p, start.length));
       // The last one may be wide and start in this column: leave it to the next round.
-      if (next - 1 > p && (end[next - 1] - start[next - 1]) * scale >= 1) next -= 1;
-      const x = (stop - column - view.t0) * scale;
-      const right = Math.max(x + 1, (end[next - 1] - view.t0) * scale);
-      add(out, heaviest(pieces, p, next, out.weight), Math.max(0, x), Math.min(width, right));
-      p = next;
+      if (next - 1 > p && (end[next - 1] - start[next - 1]) * scale >= 1) right = Math.max(end[p], start[--next]);
+      const left = Math.max(right - column, time);
+      shareOut(pieces, p, next, left, right);
+      stack((left - view.t0) * scale, Math.min(width, (right - view.t0) * scale), right - left, out, but);
+      time = right;
+      p = end[next - 1] > right ? next - 1 : next;
     }
   }
 }
 
-function add(out: RunBuffer, category: number, x0: number, x1: number) {
+/** Time by category in the column that was looked at last. */
+const weight = new Float64Array(CATEGORIES.length);
+
+/** Adds up the pieces [p, next) from one moment to another; only the first and the last reach over. */
+function shareOut(pieces: Pieces, p: number, next: number, from: number, to: number) {
+  const { start, end, category } = pieces;
+  weight.fill(0);
+  let k = p;
+  if (next - p > 2 * BLOCK) {
+    const sums = blockSums(pieces);
+    const [first, last] = [Math.ceil(p / BLOCK), Math.floor(next / BLOCK)];
+    for (; k < first * BLOCK; k++) weight[category[k]] += end[k] - start[k];
+    const at = (block: number) => block * weight.length;
+    for (let c = 0; c < weight.length; c++) weight[c] += sums[at(last) + c] - sums[at(first) + c];
+    k = last * BLOCK;
+  }
+  for (; k < next; k++) weight[category[k]] += end[k] - start[k];
+  weight[category[p]] -= Math.max(0, from - start[p]);
+  weight[category[next - 1]] -= Math.max(0, end[next - 1] - to);
+}
+
+const SUMS = new WeakMap<Pieces, Float64Array>();
+
+/** By block and category the time of all pieces before it. */
+function blockSums(pieces: Pieces): Float64Array {
+  const known = SUMS.get(pieces);
+  if (known) return known;
+  const { start, end, category } = pieces;
+  const nBlocks = Math.floor(start.length / BLOCK) + 1;
+  const sums = new Float64Array(nBlocks * CATEGORIES.length);
+  const total = new Float64Array(CATEGORIES.length);
+  for (let block = 0, k = 0; block < nBlocks; block++) {
+    sums.set(total, block * CATEGORIES.length);
+    for (const stop = Math.min(start.length, (block + 1) * BLOCK); k < stop; k++)
+      total[category[k]] += end[k] - start[k];
+  }
+  SUMS.set(pieces, sums);
+  return sums;
+}
+
+/** Of the time that was added up, one area a category, from the bottom up. */
+function stack(x0: number, x1: number, time: number, out: RunBuffer, but: number) {
+  let low = 0;
+  for (let c = 0; c < weight.length; c++) {
+    if (weight[c] <= 0 || c === but) continue;
+    const high = Math.min(1, low + weight[c] / time);
+    add(out, c, x0, x1, low, high);
+    low = high;
+  }
+}
+
+function add(out: RunBuffer, category: number, x0: number, x1: number, low: number, high: number) {
   const k = out.n - 1;
-  if (k >= 0 && out.category[k] === category && x0 - out.x1[k] < 0.5) {
+  if (k >= 0 && high - low >= FULL && out.category[k] === category && out.isFull(k) && x0 - out.x1[k] < TOUCH_PX) {
     out.x1[k] = Math.max(x1, out.x1[k]);
     return;
   }
-  out.x0[out.n] = k >= 0 ? Math.max(x0, Math.min(out.x1[k], x1)) : x0;
+  if (out.n === out.x0.length) return;
+  out.x0[out.n] = Math.max(0, x0);
   out.x1[out.n] = x1;
+  out.low[out.n] = low;
+  out.high[out.n] = high;
   out.category[out.n++] = category;
-}
-
-function heaviest(pieces: Steps["piece"], from: number, to: number, weight: Float64Array): number {
-  weight.fill(0);
-  const stride = Math.max(1, Math.ceil((to - from) / MAX_LOOKS));
-  for (let p = from; p < to; p += stride) weight[pieces.category[p]] += pieces.end[p] - pieces.start[p];
-  let best = 0;
-  for (let c = 1; c < weight.length; c++) if (weight[c] > weight[best]) best = c;
-  return best;
 }

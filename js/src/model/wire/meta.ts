@@ -265,7 +265,7 @@ export interface TraceMeta {
   home?: readonly [number, number];
   /** Idle time of the whole capture, of host lines and of device lines. */
   idle_ps?: readonly [number, number];
-  /** Share of equal bins of the capture in which hosts' and devices' lines are busy. */
+  /** Share of equal bins of the capture in which the lines of hosts are busy, on average, and devices are. */
   activity?: { host: number[]; device: number[] };
   /** Of a capped page: the span of time of which every table has all rows. */
   window?: readonly [number, number];

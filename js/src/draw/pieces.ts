@@ -1,0 +1,24 @@
+/** The areas of step pieces -> rectangles in the colours of their categories. */
+
+import type { RunBuffer } from "../model/time/pieces";
+
+/** Fills the areas that are thinner than `mostPx`. */
+export function fillRuns(
+  ctx: CanvasRenderingContext2D,
+  { n, x0, x1, low, high, category }: RunBuffer,
+  y: number,
+  height: number,
+  colors: readonly string[],
+  mostPx = Number.POSITIVE_INFINITY,
+) {
+  // A change of colour costs more than a rectangle.
+  for (let c = 0; c < colors.length; c++) {
+    let isSet = false;
+    for (let k = 0; k < n; k++) {
+      if (category[k] !== c || x1[k] - x0[k] >= mostPx) continue;
+      if (!isSet) ctx.fillStyle = colors[c];
+      isSet = true;
+      ctx.fillRect(x0[k], y + height * (1 - high[k]), x1[k] - x0[k], height * (high[k] - low[k]));
+    }
+  }
+}
