@@ -161,7 +161,7 @@ describe("overview panel", () => {
 
   it("says below the verdict how the run compares with the last one of its cell", async () => {
     const since_last = "3.9 times faster than the last run (95 % interval 3.7 to 4.1).";
-    const { root } = await show(overviewPanel, {}, (page) => {
+    const { root } = await showWidget(overviewPanel, makeScene(), (page) => {
       page.view.set("options", JSON.stringify({ since_last }));
       return page.host;
     });
