@@ -53,6 +53,9 @@ inner()""",
     "after_error": "print(failed.capture.outcome, numbers(failed), failed.title, failed.report().split('\\n')[0])",
     "syntax": "%%tfprofile --view none\na = 1\na = = 2",
     "await": "%%tfprofile --view none\nimport asyncio\nawait asyncio.sleep(0)",
+    "choose_view": "%tfprofile --view compact",
+    "chosen_view": "%%tfprofile --no-system\nmodel.fit(x, y, verbose=0);",
+    "choose_all": "%tfprofile --view dashboard",
     "selected": "%%tfprofile -o s --steps 2:4 --view=none --no-system\nmodel.fit(x, y, verbose=0);",
     "read_selected": "print(numbers(s), len(s.system))",
     "every": "%%tfprofile -o s --every 2 --view none\nmodel.fit(x, y, verbose=0);",
@@ -78,7 +81,7 @@ print(inspect.getsource(visible))""",
     "empty_steps": "%%tfprofile --steps 5:5\n1",
     "bad_name": "%%tfprofile -o 9lives\n1",
     "statement_above": "%%tfprofile model.fit()\n1",
-    "no_statement": "%tfprofile --view none",
+    "no_statement": "%tfprofile --no-system",
     "wrapped": "print('tfprof' in keras.Model.fit.__code__.co_filename, os.getcwd(), os.listdir())",
     "unload": "%unload_ext tfprof_widgets",
     "unloaded": "%%tfprofile\n1",
@@ -125,6 +128,13 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
     )
     client.execute()
     return Cells(notebook)
+
+
+def test_a_view_that_is_chosen_once_is_that_of_the_cells_below(cells: Cells) -> None:
+    (told,) = cells.outputs("choose_view", "display_data")
+    assert told.data["text/plain"] == "Cells that name no view display compact from now on."
+    shown = [output.data["text/plain"] for output in cells.outputs("chosen_view", "display_data")]
+    assert [".Compact object" in text for text in shown if text] == [True]
 
 
 def test_variables_strings_and_the_last_value_are_as_without_the_magic(cells: Cells) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-VIEWS = ("dashboard", "timeline", "memory", "ops", "input", "none")
+VIEWS = ("dashboard", "compact", "timeline", "memory", "ops", "input", "none")
 
 _OPTION = re.compile(r"\s*(-{1,2}[A-Za-z][\w-]*)")
 _VALUE = re.compile(r"""\s*=?\s*("[^"]*"|'[^']*'|[^\s=]\S*)""")
@@ -51,6 +51,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     def __init__(self, shell: InteractiveShell | None = None, **traits: Any) -> None:
         super().__init__(shell, **traits)
         self._last_runs = LastRuns()
+        self._view = VIEWS[0]
+        """What cells display that name no view."""
 
     @magic_arguments()
     @argument("-o", "--out", metavar="NAME", help="Assign the profile to this variable, also when the code fails.")
@@ -73,8 +75,9 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         "--view",
         metavar="VIEW",
         choices=VIEWS,
-        default="dashboard",
-        help="What to display: dashboard (all views), timeline, memory, ops, input or none.",
+        help="What to display: dashboard (all views), compact (step time, steps and the first advice; the rest at a click), "
+        "timeline, memory, ops, input or none. Alone on a line, `%%tfprofile --view compact`, it is what all cells display "
+        "that name no view (default: dashboard).",
     )
     @argument(
         "--compare",
@@ -106,9 +109,15 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         if cell is not None and statement:
             raise UsageError(f"%%tfprofile takes options only, not {statement!r}; the code goes below it.")
         if cell is None and not statement:
+            if options == ["--view", arguments.view]:
+                self._view = arguments.view
+                told = f"Cells that name no view display {arguments.view} from now on."
+                display({"text/plain": told}, raw=True)
+                return None
             raise UsageError("%tfprofile needs a statement behind it, such as `%tfprofile model.fit(x, y)`.")
         capture_options = self._capture_options(arguments)
         before = self._compared(arguments)
+        arguments.view = arguments.view or self._view
         code = self._compile(line, cell, statement)
         with status_line() as status:
             source = cell_of(cell or statement, is_cell=cell is not None)
@@ -151,7 +160,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         name = arguments.compare
         if name is None:
             return None
-        if arguments.view != VIEWS[0]:
+        if arguments.view is not None:
             raise UsageError(f"--compare displays the comparison: leave out --view {arguments.view}.")
         if name not in self.shell.user_ns:
             once = " Run the cell once without --compare." if name == arguments.out else ""
@@ -240,6 +249,7 @@ def show(profile: Profile, view: str, line: StatusLine) -> None:
     Never raises: the user's cell has run.
     """
     views = {
+        "compact": profile.compact,
         "timeline": profile.timeline,
         "memory": profile.memory_timeline,
         "ops": profile.op_table,

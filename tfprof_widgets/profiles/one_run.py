@@ -311,6 +311,7 @@ class Profile:
     tree_view = method_of("_widgets", Widgets.tree_view)
     worker_chart = method_of("_widgets", Widgets.worker_chart)
     dashboard = method_of("_widgets", Widgets.dashboard)
+    compact = method_of("_widgets", Widgets.compact)
 
     # ---- out --------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..views.widgets.link import LinkModel
     from ..views.widgets.timeline import Timeline
     from ..views.widgets.views import (
+        Compact,
         Dashboard,
         HloTable,
         InputGraph,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 V = TypeVar("V", bound="View")
+D = TypeVar("D", bound="Dashboard")
 
 
 class Widgets:
@@ -219,14 +221,24 @@ class Widgets:
 
     def dashboard(self) -> Dashboard:
         """All views, linked, in one widget."""
-        from ..views.widgets.limits import limits_of
         from ..views.widgets.views import Dashboard
+
+        return self._dashboard(Dashboard)
+
+    def compact(self) -> Compact:
+        """Step time, verdict, steps and the first advice, some 250 pixels high; a button opens all that `dashboard` has."""
+        from ..views.widgets.views import Compact
+
+        return self._dashboard(Compact, compact=True)
+
+    def _dashboard(self, kind: type[D], **options: Any) -> D:
+        from ..views.widgets.limits import limits_of
 
         facts = self._run.facts
         outcome = "" if facts is None else facts.outcome
-        options = {"title": self._run.title, "limits": limits_of(self._run.notices), "outcome": outcome}
-        panels = {name: getattr(self, name)() for name in Dashboard.class_trait_names(is_panel=True)}
-        return self._view(Dashboard, options=options, **panels)
+        options |= {"title": self._run.title, "limits": limits_of(self._run.notices), "outcome": outcome}
+        panels = {name: getattr(self, name)() for name in kind.class_trait_names(is_panel=True)}
+        return self._view(kind, options=options, **panels)
 
     def to_html(self, path: str | Path, *, embed: Amount = "steps") -> Path:
         """Write the dashboard as one self-contained page that needs no kernel and no network; returns its path.

@@ -152,3 +152,7 @@ class Dashboard(View):
     worker_chart = _panel()
     opened = anywidget.WidgetTrait().tag(sync=True)
     """The dashboard of one host that is shown in place of this one; None for none."""
+
+
+class Compact(Dashboard):
+    """The same with its overview and steps only, until a button opens the rest. Made by `Profile.compact`."""

@@ -125,6 +125,31 @@ function hostParts(view: TraceView, body: HTMLElement): HTMLElement[] {
   return [bar.element, opened.say];
 }
 
+/** What the compact form leaves away until it is asked for: all below the steps, and all cards but the first. */
+function openingOf(view: TraceView, body: HTMLElement, rest: HTMLElement) {
+  const { promise, resolve } = promised();
+  const more = button("Show all views", () => open(), view.signal, { class: "tfp-more" });
+  const open = () => {
+    if (!rest.hidden) return;
+    rest.hidden = false;
+    body.classList.remove("short");
+    more.remove();
+    resolve();
+  };
+  rest.hidden = true;
+  body.classList.add("short");
+  body.append(more);
+  return { open, opened: promise };
+}
+
+function promised(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
 export const dashboard: TraceBuilder = {
   name: "dashboard",
   async build(view) {
@@ -134,7 +159,9 @@ export const dashboard: TraceBuilder = {
     const tabs = new Tabs(view, limits);
     tabs.bar.append(new Chip(view).element);
     const top = h("div.tfp-dash-top", overview, steps);
-    const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, timeline, tabs.bar, ...tabs.panels);
+    const rest = h("div.tfp-rest", timeline, tabs.bar, ...tabs.panels);
+    const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, rest);
+    const opening = view.options.compact === true ? openingOf(view, body, rest) : null;
     if (view.hasHosts) body.prepend(...hostParts(view, body));
     view.root.append(body);
     const keydown = (event: KeyboardEvent) => {
@@ -144,10 +171,21 @@ export const dashboard: TraceBuilder = {
     };
     on(view.root, view.signal, { keydown });
     for (const name of [SHOW_VIEW, BRING_VIEW]) {
-      const show = (event: Event) => tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
+      const show = (event: Event) => {
+        opening?.open();
+        tabs.show((event as CustomEvent<unknown>).detail, { moves: name === SHOW_VIEW });
+      };
       view.root.addEventListener(name, view.guard(show), { signal: view.signal });
     }
     tabs.choose(view.options.tab);
+    if (opening) {
+      await Promise.all([renderChild(view, "overview_panel", overview), renderChild(view, "step_chart", steps)]);
+      await opening.opened;
+      if (view.signal.aborted) return;
+      tabs.start();
+      await renderChild(view, "timeline", timeline);
+      return;
+    }
     const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];
     // The libraries of charts and tables take longer to start than the timeline takes to draw: it goes first.
     await Promise.race([Promise.all(first).then(drawn), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);

@@ -1,0 +1,66 @@
+"""The compact form of a profile: step time, steps and one card in some 250 pixels, and all views at a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import tfprof_widgets as tfprof
+from tests.browser.harness import SCREENSHOTS
+from tfprof_widgets.views.page.pages import dashboard_page
+from tfprof_widgets.views.payload.embedding import embed
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str], Path]) -> Path:
+    """A page of the compact form of a run on a GPU that has several cards."""
+    prof = tfprof.load(capture_of("h100_transformer_xla"))
+    assert len(prof.advice) > 1
+    path = tmp_path_factory.mktemp("compact") / "page.html"
+    embedded = embed(prof._widgets._data.payload, "steps")
+    path.write_text(dashboard_page(prof.compact(), embedded, title="compact"))
+    return path
+
+
+@pytest.fixture(params=[900, 1600])
+def page(request: pytest.FixtureRequest, browser: Browser, written: Path) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": request.param, "height": 900})
+    page = context.new_page()
+    page.goto(written.as_uri())
+    page.locator('[data-tfprof="step_chart"] canvas').first.wait_for()
+    page.locator(".tfp-card").first.wait_for()
+    yield page
+    context.close()
+
+
+def timeline(page: Page) -> Locator:
+    return page.locator('[data-tfprof="timeline"]')
+
+
+def test_it_shows_step_time_steps_and_the_first_card_only(page: Page) -> None:
+    body = page.locator(".tfp-body")
+    height = body.evaluate("body => body.offsetHeight")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(SCREENSHOTS / f"compact-{page.viewport_size['width']}.png"))  # type: ignore[index]
+    assert height < 320
+    expect(page.locator(".tfp-fig").first).to_contain_text("ms a step")
+    expect(page.locator(".tfp-card:visible")).to_have_count(1)
+    expect(page.get_by_role("tab")).to_have_count(0)
+    assert timeline(page).count() == 0
+
+
+def test_a_button_opens_all_views_and_goes(page: Page) -> None:
+    page.get_by_role("button", name="Show all views").click()
+    timeline(page).locator("canvas").first.wait_for()
+    expect(page.get_by_role("tab", selected=True)).to_contain_text("Ops")
+    expect(page.get_by_role("button", name="Show all views")).to_have_count(0)
+    assert page.locator(".tfp-card:visible").count() > 1
+
+
+def test_evidence_opens_the_views_that_show_it(page: Page) -> None:
+    page.get_by_role("button", name="Show evidence").click()
+    timeline(page).locator("canvas").first.wait_for()
+    expect(page.get_by_role("button", name="Show evidence").first).to_have_attribute("aria-pressed", "true")
