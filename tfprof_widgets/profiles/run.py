@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..analysis.steps.interference import CaptureSummary
     from ..capture.session.record import CaptureRecord
     from ..capture.source.captured_program import CapturedProgram
+    from ..capture.source.fit_call import FitCall
     from ..formats.saved import SavedProfile
     from ..opening.many_hosts import ReducedHosts
     from ..opening.opened import Opened
@@ -196,6 +197,11 @@ class Run:
             step_times=None if record is None else record.step_times,
             held_bytes=0 if self._program is None else self._program.held_bytes,
         )
+
+    @property
+    def fit_call(self) -> FitCall | None:
+        """The last `fit` within the capture; None of a trace that was loaded."""
+        return None if self._program is None else self._program.fit
 
     def write_program(self) -> None:
         """Write what is known of the program beside the traces, from where it is loaded and saved."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from .exports import Exports
     from .hosts import Hosts
+    from .measured_advice import MeasuredAdvice
     from .run import Run
 
 V = TypeVar("V", bound="View")
@@ -73,9 +74,19 @@ class Widgets:
         views_js()  # which the page receives while the payload is made
         payload = build_payload(self._run.results, title=self._run.title)
         data = TraceData(payload)
-        data.calls |= {"chrome_trace": self._exports.chrome_trace_reply, "open_host": self._open_host}
+        data.calls |= {
+            "chrome_trace": self._exports.chrome_trace_reply,
+            "open_host": self._open_host,
+            "measure": self._measured_advice.reply,
+        }
         self.link.use(data.payload.contents.names.cut)
         return data
+
+    @cached_property
+    def _measured_advice(self) -> MeasuredAdvice:
+        from .measured_advice import MeasuredAdvice
+
+        return MeasuredAdvice(self._run.fit_call)
 
     def _open_host(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """Show a host in full in place of the dashboard, as the page asked for."""
@@ -160,7 +171,8 @@ class Widgets:
         """Step time, verdict, breakdown and top ops."""
         from ..views.widgets.views import OverviewPanel
 
-        return self._view(OverviewPanel, options={"since_last": self._run.since_last})
+        options = {"since_last": self._run.since_last, "measurable": self._measured_advice.rules()}
+        return self._view(OverviewPanel, options=options)
 
     def kernel_table(self) -> KernelTable:
         """The code that ran on GPUs, kernel by kernel."""

@@ -59,6 +59,21 @@ def synthetic_sentence(table: pd.DataFrame) -> str:
     return f"{text}the input costs {percent(1 - 1 / model.ratio)} of a step."
 
 
+def saving_sentence(table: pd.DataFrame) -> str:
+    """`Measured: 41.2 ms a step, 25.0 without, which saves 39 % (95 % interval 35 to 42 %).`
+
+    Args:
+        table: the training as it is, and without what an advice is about.
+    """
+    own, without = rows_of(table)
+    times = f"Measured: {number(own.step_time_ms)} ms a step, {number(without.step_time_ms)} without"
+    if _is_one(without) or without.ratio <= 1:
+        return f"{times}: no difference beyond noise{_interval(without.ratio_low, without.ratio_high)}."
+    low, high = (1 - 1 / ratio for ratio in (without.ratio_low, without.ratio_high))
+    sure = "" if math.isnan(low) else f" (95 % interval {percent(low)} to {percent(high)})"
+    return f"{times}, which saves {percent(1 - 1 / without.ratio)}{sure}."
+
+
 def batch_sizes_sentence(table: pd.DataFrame) -> str:
     """`batch 256 is fastest: 5,120 samples/s, 2.1 times that of batch 32.`"""
     ran = [row for row in rows_of(table) if not math.isnan(row.samples_per_second)]

@@ -95,6 +95,8 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
         program = capture.program
         program.batch_size = batch_size_of(bound.arguments) or program.batch_size
         marker = make_step_marker(capture)
+        if original.__name__ == "fit":
+            program.note_fit(bound.arguments)
         with program.calls.noted(), marker_placed_in(bound.arguments, marker):
             try:
                 return original(*bound.args, **bound.kwargs)

@@ -9,13 +9,14 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...formats.sidecar import SIDECAR, sidecar_bytes
 from ...trace.source_map import SourceMap, empty_source_map, table_frame
 from ..machine.machine import machine_facts
+from .fit_call import FitCall
 from .held_functions import HeldFunctions, mentioned_functions, newest_number
 from .keras_calls import KerasCalls
 from .library_roots import look_for_libraries
@@ -44,6 +45,8 @@ class CapturedProgram:
         """What the program ran on, as in a `SourceMap`; no rows before the end of the capture."""
         self.run_dirs: tuple[Path, ...] = ()
         self.calls = KerasCalls()
+        self.fit: FitCall | None = None
+        """The last one, as far as it can be repeated."""
         self._id = uuid.uuid4().hex
         self._functions = HeldFunctions()
         self._models = NotedModels()
@@ -67,6 +70,13 @@ class CapturedProgram:
     def stop(self) -> None:
         """End the sampling; it may begin again."""
         self._sampler.stop()
+
+    def note_fit(self, arguments: Mapping[str, Any]) -> None:
+        """Note a call of `fit` by its arguments, without keeping them alive."""
+        try:
+            self.fit = FitCall(arguments)
+        except TypeError:  # an argument of a class without room for weak references
+            self.fit = None
 
     def see(self, model: Any) -> None:
         """Take a Keras model that was trained: it may be gone when somebody asks."""

@@ -35,11 +35,15 @@ class OpTable {
   readonly #table: LinkedTable<RankedOp>;
   /** Pressed while idle time is shown. */
   #idle: HTMLButtonElement | null = null;
+  /** Pressed while ops that wait are shown; null where none does. */
+  #waiting: HTMLButtonElement | null = null;
+  readonly #waitingOps: ReadonlySet<string>;
 
   constructor(readonly view: TraceView) {
     const { signal, data } = view;
     const { meta } = data;
     this.#byType = meta.op_name.length > MANY_OPS;
+    this.#waitingOps = new Set(meta.op_name.filter((_, op) => meta.op_waits?.[op] === 1).map((n) => meta.names[n]));
     meta.op_name.forEach((name, op) => {
       const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
       const ops = this.#opsOfType.get(key);
@@ -80,7 +84,11 @@ class OpTable {
       csv: { file: "ops.csv", columns: opCsv(rates) },
       controls: this.#controls(),
       above: [this.#distribution.element],
-      onSelection: (chosen) => this.#distribution.setSelected(this.#keysOf(chosen)),
+      onSelection: (chosen) => {
+        // An op that another view selects is shown, also where it only waits.
+        if (!this.#withWaiting && [...chosen].some((name) => this.#waitingOps.has(name))) this.#waiting?.click();
+        this.#distribution.setSelected(this.#keysOf(chosen));
+      },
       empty: () => (isEmpty(view) ? noOps(view.signal) : null),
     });
   }
@@ -110,14 +118,14 @@ class OpTable {
       this.#byType = rows === "type";
       this.#table.compute();
     };
-    const { op_device, op_waits = [] } = this.view.data.meta;
-    const where = whereSwitch(op_device, setWhere, signal);
-    const waits = op_waits.includes(1);
+    const where = whereSwitch(this.view.data.meta.op_device, setWhere, signal);
+    if (this.#waitingOps.size > 0)
+      this.#waiting = toggle("Waiting", false, setWaiting, signal, { title: waitingTitle });
     return [
       ...(where ? [where] : []),
       segmented("Rows", ROWS, this.#byType ? "type" : "op", setRows, signal),
       h("span.seg", this.#idle),
-      ...(waits ? [h("span.seg", toggle("Waiting", false, setWaiting, signal, { title: waitingTitle }))] : []),
+      ...(this.#waiting ? [h("span.seg", this.#waiting)] : []),
       h("span.seg", toggle("Shares", true, setShares, signal, { title: sharesTitle })),
     ];
   }

@@ -1,6 +1,7 @@
 /** What to change -> cards, those that win most first: one is open, with why, the code and the way to its evidence. */
 
 import { evidenceFacts, gainWords, isShown, selectsNothing, timeRangeOf } from "../../model/overview/advice";
+import { formatShare } from "../../model/overview/overview";
 import { formatCount } from "../../model/text/format";
 import type { AdviceMeta } from "../../model/wire/meta";
 import { button, copyButton, h, on } from "../../ui/dom";
@@ -80,7 +81,12 @@ export class AdviceCards {
       { id, role: "group", "aria-label": "Why, and what to write" },
       one.headline && h("p", one.title),
       one.fix && h("pre", { tabindex: 0, role: "group", "aria-label": "The code" }, one.fix),
-      h("div.acts", evidence, one.fix && copy),
+      h(
+        "div.acts",
+        evidence,
+        one.fix && copy,
+        measurable(this.view).includes(one.rule) && this.#measureButton(one, gain),
+      ),
       facts,
     );
     const keydown = (event: KeyboardEvent) => {
@@ -106,6 +112,36 @@ export class AdviceCards {
       time ? h("span.time", time) : "",
       h("span.sev", h("span.bars", { "aria-hidden": "true" }, ...bars), ` ${one.severity}`),
     );
+  }
+
+  /** Asks first, as it trains some steps; what it finds stands in place of the estimate. */
+  #measureButton(one: AdviceMeta, gain: HTMLElement): HTMLElement {
+    const { data, signal } = this.view;
+    const told = h("span", { role: "status" });
+    const box = h("span.measure");
+    const ask = button("Measure this", () => box.replaceChildren(told, start, cancel), signal);
+    const start = button("Train", () => void measure(), signal);
+    const cancel = button("Cancel", () => back(""), signal);
+    const question = "Trains this model for some seconds and puts everything back.";
+    const back = (words: string) => {
+      told.textContent = question;
+      box.replaceChildren(ask, words);
+      ask.focus();
+    };
+    const measure = async () => {
+      told.textContent = "Measuring …";
+      box.replaceChildren(told);
+      try {
+        const { message } = await data.call("measure", { rule: one.rule }, signal);
+        gain.replaceChildren(h("span", "measured ", h("b", `${formatShare(Number(message.gain_ratio))} %`)));
+        back(String(message.words));
+      } catch (error) {
+        if (!signal.aborted) back(error instanceof Error ? error.message : String(error));
+      }
+    };
+    told.textContent = question;
+    box.append(ask);
+    return box;
   }
 
   /** Opens one card, -1 for none, and closes the others. */
@@ -156,6 +192,11 @@ export class AdviceCards {
       facts.hidden = i !== shown;
     });
   }
+}
+
+/** Rules that the kernel can measure on the model and data of the profiled `fit`. */
+function measurable({ data, options }: TraceView): readonly unknown[] {
+  return !data.isOffline && Array.isArray(options.measurable) ? options.measurable : [];
 }
 
 /** The numbers behind it. */

@@ -1,0 +1,94 @@
+"""An advice -> how much of a step it would save, measured in the kernel on the model and data of the profiled `fit`."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TfProfError
+
+if TYPE_CHECKING:
+    from ..capture.source.fit_call import FitCall, Fitted
+
+PATIENCE_S = 20.0
+"""A page asks while a cell may run, which the measurement would disturb: so long it waits for the kernel to be free."""
+
+_GONE = "The model or the data of this fit are gone: keep both in variables, and profile it again."
+
+
+class MeasuredAdvice:
+    """Measures in the thread in which cells run, and never while one does.
+
+    Args:
+        call: the `fit` that was profiled last; None where there was none.
+    """
+
+    def __init__(self, call: FitCall | None) -> None:
+        self._call = call
+        try:
+            self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            self._loop = None
+
+    @property
+    def _fitted(self) -> Fitted | None:
+        return None if self._call is None else self._call.fitted()
+
+    def rules(self) -> list[str]:
+        """Rules of which the advice can be measured here; none without a kernel."""
+        if self._loop is None:
+            return []
+        from ..capture.experiments.advised import measurable_rules
+
+        return list(measurable_rules(self._fitted))
+
+    def reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """What a page is told that asks for the measurement of a rule.
+
+        Returns:
+            `gain_ratio`, the share of a step that was saved, and a sentence.
+
+        Raises:
+            TfProfError: a cell runs, or model and data are gone.
+        """
+        rule = str(message.get("rule"))
+        return self._in_turn(lambda: self._measure(rule)), []
+
+    def _measure(self, rule: str) -> dict[str, Any]:
+        from ..analysis.experiments.rates import rate_table, run_frame
+        from ..analysis.experiments.sentences import saving_sentence
+        from ..capture.experiments.advised import measurable_rules, measure_rule
+
+        fit = self._fitted
+        if fit is None or rule not in measurable_rules(fit):
+            raise TfProfError(_GONE)
+        found = measure_rule(rule, fit)
+        runs = [(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in found.runs]
+        table = rate_table(run_frame(runs), found.variants)
+        gain_ratio = max(0.0, 1 - 1 / float(table["ratio"].iloc[1]))
+        return {"gain_ratio": gain_ratio, "words": " ".join([saving_sentence(table), *found.notices])}
+
+    def _in_turn(self, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Its result, once the thread of the cells is free."""
+        if self._loop is None or threading.current_thread() is threading.main_thread():
+            return measure()
+        done: concurrent.futures.Future[dict[str, Any]] = concurrent.futures.Future()
+        self._loop.call_soon_threadsafe(_run, done, measure)
+        try:
+            return done.result(PATIENCE_S)
+        except concurrent.futures.TimeoutError:
+            if done.cancel():
+                raise TfProfError("A cell runs: measure when it has ended.") from None
+            return done.result()
+
+
+def _run(done: concurrent.futures.Future[dict[str, Any]], measure: Callable[[], dict[str, Any]]) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    try:
+        done.set_result(measure())
+    except BaseException as error:  # an interrupt of the kernel, too, ends the waiting
+        done.set_exception(error)
