@@ -178,7 +178,7 @@ def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back
     card.get_by_role("button", name="Measure this").click()
     assert "Trains this model for some seconds and puts everything back." in card.inner_text()
     card.get_by_role("button", name="Train").click()
-    measured = re.compile(r"Measured: [\d.]+ ms a step, [\d.]+ without, which saves (\d+) %")
+    measured = re.compile(r"Measured: [\d.]+ ms a step, [\d.]+ with one batch from memory, which saves (\d+) %")
     poll(lambda: measured.search(card.inner_text()) is not None, lambda: card.inner_text(), timeout_s=60)
     (saved,) = measured.search(card.inner_text()).groups()  # type: ignore[union-attr]
     assert int(saved) > 50  # 24 ms of each step are spent asleep

@@ -30,6 +30,8 @@ def _without_callbacks(fit: Fitted, batches: Batches, kept: Kept) -> tuple[Varia
 
 
 _VARIANTS: dict[str, Variants] = {"input_bound": _without_input, "host_callback": _without_callbacks}
+HOW = {"input_bound": "with one batch from memory", "host_callback": "without callbacks"}
+"""In words how the second variant trains."""
 
 
 def measurable_rules(fit: Fitted | None) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ export class AdviceCards {
     const question = "Trains this model for some seconds and puts everything back.";
     const back = (words: string) => {
       told.textContent = question;
-      box.replaceChildren(ask, words);
+      box.replaceChildren(ask, words && h("p", words));
       ask.focus();
     };
     const measure = async () => {
