@@ -235,6 +235,7 @@ describe("layer table", () => {
     expect(shown.reduce((sum, ratio) => sum + ratio, 0)).toBeCloseTo(100, 0);
     expect(root.querySelector('[data-kind="optimizer"] .q')?.textContent).toBe("adam");
     expect(cells(root, "peak")).toContain("1.00 GiB");
+    expect(cells(root, "params").filter(Boolean)).toEqual(["896"]);
   });
 
   it("starts on the device where there is one, and changes sides", async () => {

@@ -49,7 +49,7 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
     yield LateSection("source_files", lambda: _files(source()["source_files"]))
-    yield late("layers", lambda: layer_list(results.layers, slice(None)))
+    yield late("layers", lambda: layer_list(results.layers, results.variables, slice(None)))
     yield late("scopes", lambda: scope_list(results.scopes, slice(None)))
     yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
     yield LateTable("op_places", len(results.op_shares), partial(op_place_table, results), row_bytes=_OP_PLACE_BYTES)

@@ -163,6 +163,8 @@ export interface LayerMeta {
   kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
   allocated_bytes: number | null;
   peak_bytes: number | null;
+  /** What its own variables hold; null where none is known of it. */
+  n_params?: number | null;
 }
 
 /** One thing to change. */
