@@ -12,6 +12,7 @@ import pandas as pd
 from ...analysis.base.hosts import hosts_of
 from ...analysis.base.user_files import UserFiles
 from ...analysis.memory.memory_snapshots import Snapshots
+from ...analysis.ops.copies import copy_events
 from ...analysis.results import AnyResults, Results
 from ...trace.trace import Int32, Int64
 from .counters import counter_intervals, counter_table, n_counter_rows
@@ -56,8 +57,17 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("structure", lambda: structure_list(results))
     if isinstance(results, Results) and not results.kernels.frame.empty:
         yield late("roofline", lambda: roofline_list(results))
+    if _has_copies(results):
+        yield late("copies", lambda: records(results.copies))
     yield LateList("hlo_ops", len(results.hlo_ops.frame), _cut(names, lambda rows: _hlo_rows(results, rows)))
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
+
+
+def _has_copies(results: AnyResults) -> bool:
+    """Whether a device copied anything, told without working out of what."""
+    if isinstance(results, Results):
+        return bool(copy_events(results.trace, results.steps).any())
+    return not results.copies.empty
 
 
 def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:
