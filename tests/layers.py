@@ -43,7 +43,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "views": ("payload", "widgets", "page"),
     "profiles": (),
     "experiments": (),
-    "notebook": ("cell", "doctor_report", "dialog", "warming", "magics"),
+    "notebook": ("cell", "doctor_report", "last_runs", "dialog", "warming", "magics"),
 }
 """The units inside each folder, the lowest first: each may import those before it. None: the folder is one unit.
 

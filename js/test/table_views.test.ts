@@ -1,5 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { Pack } from "../src/model/wire/wire";
 import type { TraceBuilder } from "../src/ui/view";
 import { hloTable } from "../src/views/hlo_table/hlo_table";
 import { kernelTable } from "../src/views/kernel_table/kernel_table";
@@ -11,8 +13,9 @@ import { type TableSceneOptions, tableScene } from "./table_scene";
 
 const TABLES = { kernelTable, hloTable, layerTable };
 
-function show(widget: TraceBuilder, options: TableSceneOptions = {}): Promise<Shown> {
-  return showWidget(widget, tableScene(options));
+function show(widget: TraceBuilder, options: TableSceneOptions = {}, more: Partial<Pack> = {}): Promise<Shown> {
+  const { meta, tables } = tableScene(options);
+  return showWidget(widget, { meta: { ...meta, ...more.meta }, tables: { ...tables, ...more.tables } });
 }
 
 const rows = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".tfp-grid .row")];
@@ -88,6 +91,53 @@ describe("kernel table", () => {
     expect(shares(root)).toHaveLength(2);
   });
 
+  it("shows kernels by op and by what they compute on; by type only where types are known", async () => {
+    const { root, page } = await show(kernelTable);
+    const group = async (text: string) => {
+      press(root, text);
+      await settle();
+    };
+    const choices = [...root.querySelectorAll(".seg button")].map((one) => one.textContent);
+    expect(choices).toEqual(["by name", "by op", "by unit"]);
+    await group("by op");
+    expect(cells(root, "name")[1]).toBe("pool");
+    expect(cells(root, "op")).toEqual(["2 kernels", "1 kernel"]);
+    expect(cells(root, "count")).toEqual(["8", "4"]);
+    expect(cells(root, "tensor")[0]).toBe("several");
+    expect(count(root)).toContain("2 of 2 ops");
+    rows(root)[1].click();
+    expect(chosen(page)).toEqual(["pool"]);
+    expect(root.querySelector(".bar")?.textContent).toContain("On Tensor Cores: 44 %");
+    await group("by unit");
+    expect(cells(root, "name")).toContain("16-bit Tensor Core");
+    await group("by name");
+    expect(cells(root, "name")).toHaveLength(3);
+  });
+
+  it("begins by type of op where there are many kernels, and draws no bar that is mostly the rest", async () => {
+    const one = { op_name: "", op_type: "Mul", unit: "", family: 0, block_dim: "1", grid_dim: "1" };
+    const kernels = Array.from({ length: 201 }, (_, i) => ({
+      ...one,
+      name: `kernel_${i}`,
+      op_type: i % 2 ? "Add" : "Mul",
+    }));
+    const runs = Array.from(kernels, (_, i) => i);
+    const kernel_runs = {
+      n: runs.length,
+      columns: {
+        kernel: Int32Array.from(runs),
+        start_ps: Float64Array.from(runs, (i) => i * 1e6),
+        duration_ps: Float64Array.from(runs, () => 1e6),
+      },
+    };
+    const { root } = await show(kernelTable, {}, { meta: { kernels }, tables: { kernel_runs } });
+    expect(cells(root, "name")).toEqual(["Mul", "Add"]);
+    expect(root.querySelector<HTMLElement>(".tfp-share")?.hidden).toBe(false);
+    press(root, "by name");
+    await settle();
+    expect(root.querySelector<HTMLElement>(".tfp-share")?.hidden).toBe(true);
+  });
+
   it("selects the op of a clicked row or share, and marks both when the op is selected elsewhere", async () => {
     const { root, page } = await show(kernelTable);
     rows(root)[2].click();
@@ -96,6 +146,17 @@ describe("kernel table", () => {
     expect(shares(root).map((part) => part.classList.contains("on"))).toEqual([false, false, true]);
     shares(root)[2].click();
     expect(page.link.get("selection")).toEqual([]);
+  });
+});
+
+describe("table of HLO ops", () => {
+  it("begins by category where there are many", async () => {
+    const { meta } = tableScene() as unknown as { meta: TraceMeta };
+    const [one] = meta.hlo_ops ?? [];
+    const hlo_ops = Array.from({ length: 201 }, (_, i) => ({ ...one, ...meta.hlo_ops?.[i], name: `hlo.${i}` }));
+    const { root } = await show(hloTable, {}, { meta: { hlo_ops }, tables: {} });
+    expect(count(root)).toContain("categories");
+    expect(root.querySelector('.seg [aria-pressed="true"]')?.textContent).toBe("by category");
   });
 });
 
@@ -174,6 +235,7 @@ describe("layer table", () => {
     expect(shown.reduce((sum, ratio) => sum + ratio, 0)).toBeCloseTo(100, 0);
     expect(root.querySelector('[data-kind="optimizer"] .q')?.textContent).toBe("adam");
     expect(cells(root, "peak")).toContain("1.00 GiB");
+    expect(cells(root, "params").filter(Boolean)).toEqual(["896"]);
   });
 
   it("starts on the device where there is one, and changes sides", async () => {

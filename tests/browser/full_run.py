@@ -1,4 +1,4 @@
-"""A drawn run folder in which every view has something to show: kernels, an XLA program, layers and source lines."""
+"""A drawn run folder in which every view has something to show: kernels, copies, an XLA program, layers and source lines."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def _trace(words: Words) -> bytes:
         line(CLOSING if words == HOSTILE else "xla", *_compiled(words)),
         *memory(OTHER, words.op, words.allocator),
     ]
-    device = plane("/device:GPU:0", line("Stream #7(Compute)", *_kernels(words)), device_vendor="Nvidia")
+    streams = (line("Stream #7(Compute)", *_kernels(words)), line("Stream #8(MemcpyH2D)", *_copies(words)))
+    device = plane("/device:GPU:0", *streams, device_vendor="Nvidia")
     program = module(
         words.program,
         computation(
@@ -104,6 +105,13 @@ def _kernels(words: Words) -> list[Event]:
         for k, (name, op) in enumerate(ops):
             events.append(event(name, at + 4500 + 1000 * k, 800, tf_op=op, kernel_details=details))
     return events
+
+
+def _copies(words: Words) -> list[Event]:
+    """What each step copies to the device for the op that all views know."""
+    details = "kind_src:pageable kind_dst:device size:4096 dest:0 async:1"
+    ends = {"from": words.iterator, "to": words.op}
+    return [event("MemcpyH2D", i * STEP_US + 4200, 100, memcpy_details=details, **ends) for i in range(N_STEPS)]
 
 
 def _compiled(words: Words) -> list[Event]:

@@ -16,6 +16,7 @@ TABS = {
     "memory_timeline": ["Memory"],
     "input_graph": ["Input"],
     "kernel_table": ["GPU|TPU|XLA", "Kernels"],
+    "copy_table": ["GPU|TPU|XLA", "Copies"],
     "hlo_table": ["GPU|TPU|XLA", "HLO ops"],
     "roofline_chart": ["GPU|TPU|XLA", "Roofline"],
     "worker_chart": ["Hosts"],

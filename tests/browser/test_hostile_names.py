@@ -34,6 +34,7 @@ SHOWN = {
     "memory_timeline": [HOSTILE.op, HOSTILE.allocator],
     "input_graph": [HOSTILE.iterator.removeprefix("Iterator::Root::")],
     "kernel_table": [HOSTILE.kernel, HOSTILE.op],
+    "copy_table": [HOSTILE.iterator],
     "hlo_table": [HOSTILE.hlo, HOSTILE.op],
     "worker_chart": [HOSTILE.host],
 }

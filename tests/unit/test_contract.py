@@ -22,8 +22,8 @@ from tfprof_widgets.views.widgets.link import LinkModel
 
 OVERVIEW = """n_steps step_time_avg_ms step_time_std_ms step_time_min_ms step_time_max_ms breakdown verdict
     compute_16bit_ratio compute_32bit_ratio environment top_ops host_time_ratio device_time_ratio"""
-VIEWS = """timeline memory_timeline op_table input_graph step_chart overview_panel kernel_table roofline_chart hlo_table
-    layer_table source_view scope_icicle tree_view worker_chart dashboard"""
+VIEWS = """timeline memory_timeline op_table input_graph step_chart overview_panel kernel_table copy_table
+    roofline_chart hlo_table layer_table source_view scope_icicle tree_view worker_chart dashboard"""
 ARGUMENTS = "steps every system logdir max_seconds max_bytes every_seconds detail"
 
 

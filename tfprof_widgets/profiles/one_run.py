@@ -303,6 +303,7 @@ class Profile:
     step_chart = method_of("_widgets", Widgets.step_chart)
     overview_panel = method_of("_widgets", Widgets.overview_panel)
     kernel_table = method_of("_widgets", Widgets.kernel_table)
+    copy_table = method_of("_widgets", Widgets.copy_table)
     roofline_chart = method_of("_widgets", Widgets.roofline_chart)
     hlo_table = method_of("_widgets", Widgets.hlo_table)
     layer_table = method_of("_widgets", Widgets.layer_table)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..views.widgets.timeline import Timeline
     from ..views.widgets.views import (
         Compact,
+        CopyTable,
         Dashboard,
         HloTable,
         InputGraph,
@@ -179,6 +180,12 @@ class Widgets:
         from ..views.widgets.views import KernelTable
 
         return self._view(KernelTable)
+
+    def copy_table(self) -> CopyTable:
+        """The copies between host and devices."""
+        from ..views.widgets.views import CopyTable
+
+        return self._view(CopyTable)
 
     def roofline_chart(self) -> RooflineChart:
         """The ops of GPUs under what their device could do."""

@@ -6,6 +6,7 @@ import type { SavedModels } from "../host/page_host";
 import { drawSavedWidgets } from "../host/saved_page";
 import { addThemeSwitch } from "../ui/theme_switch";
 import { mount, mountPlain } from "../ui/view";
+import { copyTable } from "../views/copy_table/copy_table";
 import { dashboard } from "../views/dashboard/dashboard";
 import { diffPanel } from "../views/diff_panel/diff_panel";
 import { hloTable } from "../views/hlo_table/hlo_table";
@@ -24,6 +25,7 @@ import { treeView } from "../views/tree_view/tree_view";
 import { workerChart } from "../views/worker_chart/worker_chart";
 
 const OF_TRACES = [
+  copyTable,
   dashboard,
   hloTable,
   inputGraph,

@@ -2,7 +2,7 @@
 
 import { cutNames } from "../model/text/cut";
 import { formatBytes, formatCount, formatPercent, plural } from "../model/text/format";
-import type { FailureRow, FailureTable, MemoryFailureMeta } from "../model/wire/meta";
+import type { FailureRow, FailureTable, MemoryFailureMeta } from "../model/wire/memory_failure_meta";
 import { button, copyButton, h } from "./dom";
 import { textFits, watchSize } from "./page";
 import type { TraceView } from "./view";

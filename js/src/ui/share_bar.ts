@@ -36,12 +36,12 @@ export interface ShareLook<R> {
   };
 }
 
-/** The rows with most time as segments, and one segment for all others, which says how many of how many they are. */
+/** The rows with most time as segments, and one segment for all others, which says how many they are. */
 export function shareSegments<R>(rows: readonly R[], ps: (row: R) => number, look: ShareLook<R>): Segment[] {
   return topShares(rows, ps).map(({ rows: own, value, ratio, isRest }) => {
     const figures = `${formatTime(value)}${look.each ?? ""}, ${formatPercent(ratio)} of ${look.whole}`;
     if (isRest) {
-      const label = `other ${formatCount(own.length)} of ${formatCount(rows.length)}`;
+      const label = `${formatCount(own.length)} smaller`;
       const labels = [label, `+${formatCount(own.length)}`];
       return { key: "rest", labels, title: `${label} ${look.noun}: ${figures}`, ratio, isRest, family: "runtime" };
     }
@@ -49,6 +49,11 @@ export function shareSegments<R>(rows: readonly R[], ps: (row: R) => number, loo
     const labels = short.flatMap((text) => [`${text} ${formatPercent(ratio)}`, text]);
     return { key, labels, title: `${name}\n${figures}`, ratio, isRest, family };
   });
+}
+
+/** Whether a bar of them would show next to nothing: its largest parts are less than half of the whole. */
+export function isMostlyRest(segments: readonly Segment[]): boolean {
+  return segments.some(({ isRest, ratio }) => isRest && ratio > 0.5);
 }
 
 const PADDING_PX = 8;

@@ -16,6 +16,7 @@ export const VIEW_TITLES: Readonly<Record<string, string>> = {
   memory_timeline: "Memory",
   input_graph: "Input",
   kernel_table: "Kernels",
+  copy_table: "Copies",
   roofline_chart: "Roofline",
   hlo_table: "HLO ops",
   worker_chart: "Hosts",

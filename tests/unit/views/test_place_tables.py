@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.hosts.test_workers import gpu_host
 from tfprof_widgets.analysis.layers.layers import PHASES
@@ -17,7 +20,7 @@ from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.views.payload.lists import scope_list
+from tfprof_widgets.views.payload.lists import layer_list, scope_list
 from tfprof_widgets.views.payload.meta import scope_note, worker_meta
 from tfprof_widgets.views.payload.op_tables import op_place_table
 from tfprof_widgets.views.payload.run_tables import worker_step_table
@@ -206,3 +209,11 @@ def test_an_unaligned_host_is_told_of() -> None:
     gpu = gpu_host("gpu", 3, 0)
     results = results_of(gpu, alone)
     assert "cpu" in worker_meta(results.workers)["worker_note"]
+
+
+def test_layers_come_with_the_parameters_of_their_own_weights(capture_of: Callable[[str], Path]) -> None:
+    results = tfprof.load(str(capture_of("h100_resnet_mixed").parents[3])).run.results
+    layers = {layer["layer"]: layer["n_params"] for layer in layer_list(results.layers, results.variables, slice(None))}
+    assert layers["resnet50/conv1_conv"] == 7 * 7 * 3 * 64 + 64
+    assert layers["tf.data"] is None
+    assert sum(n or 0 for n in layers.values()) <= results.variables["n_params"].sum()

@@ -56,7 +56,7 @@ def compute_copies(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares:
     Returns:
         The table `copies`; no rows where no GPU copied anything.
     """
-    is_copy = on_stream(trace) & np.isin(steps.span_type, list(_DIRECTIONS))
+    is_copy = copy_events(trace, steps)
     rows = np.flatnonzero(is_copy)
     if not len(rows):
         return typed_table([], _TYPES)
@@ -83,6 +83,11 @@ def compute_copies(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares:
         }
     )
     return copy_table(frame)
+
+
+def copy_events(trace: Trace, steps: TracedSteps) -> Bool:
+    """Which events are copies on streams of devices."""
+    return np.isin(steps.span_type, list(_DIRECTIONS)) & on_stream(trace)
 
 
 def copy_table(frame: pd.DataFrame) -> pd.DataFrame:

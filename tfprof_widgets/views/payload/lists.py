@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ...analysis.advice.advice import Advice
 from ...analysis.base.user_files import UserFiles
@@ -52,9 +53,15 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
     ]
 
 
-def layer_list(layers: Layers, rows: slice) -> list[dict[str, Any]]:
-    """One object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null."""
-    return records(layers.entries[_LAYER].iloc[rows])
+def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dict[str, Any]]:
+    """One object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null.
+
+    `n_params` is how many numbers the layer's own variables hold, as `count_params()` of a layer without others in it; null
+    where no variable is known of it.
+    """
+    n_params = variables.groupby("layer")["n_params"].sum().to_dict()
+    entries = layers.entries[_LAYER].iloc[rows]
+    return [{**entry, "n_params": n_params.get(entry["layer"])} for entry in records(entries)]
 
 
 def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:

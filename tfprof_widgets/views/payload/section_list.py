@@ -12,6 +12,7 @@ import pandas as pd
 from ...analysis.base.hosts import hosts_of
 from ...analysis.base.user_files import UserFiles
 from ...analysis.memory.memory_snapshots import Snapshots
+from ...analysis.ops.copies import copy_events
 from ...analysis.ops.kernel_totals import compute_kernel_totals
 from ...analysis.results import AnyResults, Results
 from ...trace.trace import Int32, Int64
@@ -50,15 +51,24 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
     yield LateSection("source_files", lambda: _files(source()["source_files"]))
-    yield late("layers", lambda: layer_list(results.layers, slice(None)))
+    yield late("layers", lambda: layer_list(results.layers, results.variables, slice(None)))
     yield late("scopes", lambda: scope_list(results.scopes, slice(None)))
     yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
     yield LateTable("op_places", len(results.op_shares), partial(op_place_table, results), row_bytes=_OP_PLACE_BYTES)
     yield late("structure", lambda: structure_list(results))
     if isinstance(results, Results) and not results.kernels.frame.empty:
         yield late("roofline", lambda: roofline_list(results))
+    if _has_copies(results):
+        yield late("copies", lambda: records(results.copies))
     yield LateList("hlo_ops", len(results.hlo_ops.frame), _cut(names, lambda rows: _hlo_rows(results, rows)))
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
+
+
+def _has_copies(results: AnyResults) -> bool:
+    """Whether a device copied anything, told without working out of what."""
+    if isinstance(results, Results):
+        return bool(copy_events(results.trace, results.steps).any())
+    return not results.copies.empty
 
 
 def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:

@@ -55,6 +55,12 @@ class KernelTable(View):
     entry = "kernel_table"
 
 
+class CopyTable(View):
+    """Copies between host and devices by exposed time: which tensor, which way, how fast, and what hid behind kernels."""
+
+    entry = "copy_table"
+
+
 class RooflineChart(View):
     """Ops of GPUs by float operations a byte and a second, under what their device could do."""
 
@@ -145,6 +151,7 @@ class Dashboard(View):
     layer_table = _panel()
     tree_view = _panel()
     kernel_table = _panel()
+    copy_table = _panel()
     roofline_chart = _panel()
     hlo_table = _panel()
     memory_timeline = _panel()

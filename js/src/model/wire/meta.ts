@@ -1,6 +1,8 @@
 /** Types of a Pack's `meta` object: what views/payload/meta.py writes. Times are ps after the trace origin unless named otherwise. */
 
+import type { CopyMeta } from "./copy_meta";
 import type { HloGraphMeta } from "./hlo_graph_meta";
+import type { MemoryFailureMeta } from "./memory_failure_meta";
 import type { RooflineMeta } from "./roofline_meta";
 import type { StructureMeta } from "./structure_meta";
 
@@ -163,6 +165,8 @@ export interface LayerMeta {
   kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
   allocated_bytes: number | null;
   peak_bytes: number | null;
+  /** What its own variables hold; null where none is known of it. */
+  n_params?: number | null;
 }
 
 /** One thing to change. */
@@ -187,43 +191,6 @@ export interface AdviceMeta {
   view: string;
   /** The host that it is shown for; empty where it is about all that the profile has. */
   host: string;
-}
-
-/** What held the memory at the moment of a failure, by one of op, layer or line: its first rows. */
-export interface FailureTable {
-  readonly title: string;
-  /** Rows that there are. */
-  readonly n: number;
-  readonly rows: readonly FailureRow[];
-}
-
-export interface FailureRow {
-  readonly name: string;
-  readonly full: string;
-  /** Shape of the largest tensor, or the text of the line. */
-  readonly detail: string;
-  readonly bytes: number;
-  readonly ratio: number;
-  readonly count: number;
-  /** Names of ops to select, as many as there is room for, of `n_ops`. */
-  readonly ops: readonly string[];
-  readonly n_ops: number;
-}
-
-/** A failed allocation; null for what is not known. `MemoryFailure` in Python tells what each field is. */
-export interface MemoryFailureMeta {
-  readonly sentence: string;
-  readonly message: string;
-  readonly requested_bytes: number | null;
-  readonly in_use_bytes: number | null;
-  readonly capacity_bytes: number | null;
-  readonly largest_free_bytes: number | null;
-  readonly fragmentation_ratio: number | null;
-  readonly allocator: string;
-  readonly step: number;
-  readonly at_ps: number | null;
-  readonly tables: readonly FailureTable[];
-  readonly actions: readonly { readonly words: string; readonly code: string; readonly detail: string }[];
 }
 
 /** A host that the others wait for: as `prof.stragglers` has it. */
@@ -304,6 +271,8 @@ export interface TraceMeta {
   scope_note?: string[];
   /** What `kernel_runs.kernel` counts. */
   kernels?: KernelMeta[];
+  /** Copies between host and devices, the most exposed time first; not there where nothing was copied. */
+  copies?: CopyMeta[];
   /** What `hlo_units.hlo` counts. */
   hlo_ops?: HloMeta[];
   /** What `op_places.layer` counts. */

@@ -54,6 +54,7 @@ export const TABS: readonly Tab[] = [
     views: [
       { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels"), isThere: has("kernels") },
       { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops"), isThere: has("hlo_ops") },
+      { trait: "copy_table", isThere: (meta) => meta.sections?.copies !== undefined || meta.copies !== undefined },
       {
         trait: "roofline_chart",
         isThere: (meta) => meta.sections?.roofline !== undefined || meta.roofline !== undefined,

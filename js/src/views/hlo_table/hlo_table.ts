@@ -31,6 +31,9 @@ const GROUPINGS: readonly Choice<Grouping>[] = [
 ];
 const NOUNS: Readonly<Record<Grouping, string>> = { op: "HLO ops", category: "categories", program: "programs" };
 
+/** Of more ops each is a small part: what kind of work there is says more at first. */
+const MANY_OPS = 200;
+
 class HloTable {
   #grouping: Grouping = "op";
   /** By category, for the bar. */
@@ -46,6 +49,7 @@ class HloTable {
     const { data } = view;
     const { meta } = data;
     this.#hlos = withPrograms(meta.hlo_ops ?? []);
+    if (this.#hlos.length > MANY_OPS) this.#grouping = "category";
     this.#shares = opsOfHlos((name) => data.table(name), this.#hlos.length);
     this.#ops = this.#shares.map((list) => list.map(([op]) => meta.names[meta.op_name[op]]));
     this.#table = this.#createTable();
@@ -84,7 +88,7 @@ class HloTable {
       opsOf: (row) => row.hlos.flatMap((hlo) => this.#ops[hlo]),
       whyEmpty: () => "No op of an XLA program ran in this time range. Clear the range to see all.",
       csv: { file: "hlo_ops.csv", columns: hloCsv(grouping) },
-      controls: [segmented("Rows", GROUPINGS, "op", (grouping) => this.#group(grouping), signal)],
+      controls: [segmented("Rows", GROUPINGS, this.#grouping, (grouping) => this.#group(grouping), signal)],
       above: [bar.element],
       onRows: (_, nSteps) => {
         const look = { ...SHARE_LOOK, each: perStep("", nSteps) };

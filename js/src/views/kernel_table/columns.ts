@@ -1,11 +1,12 @@
 /** A row of the kernel table -> its cells on the screen and in a CSV file. */
 
 import { type CsvColumns, fields } from "../../model/text/csv";
-import { formatBytes, formatCount, formatNumber } from "../../model/text/format";
-import { barColumn, countColumn, nameColumn, numberColumn, percent, rankColumn } from "../../ui/cells";
+import { formatBytes, formatCount, formatNumber, plural } from "../../model/text/format";
+import { barColumn, countColumn, nameColumn, numberColumn, percent, rankColumn, titled } from "../../ui/cells";
 import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
 import { formatMs } from "../../ui/op_columns";
+import type { Grouping, KernelGroup } from "./groups";
 import { type KernelRow, type TensorCore, tensorCore } from "./rows";
 
 const TITLES: Readonly<Record<TensorCore, string>> = {
@@ -22,16 +23,21 @@ const ROOM_PX = { launch: 1200, times: 1340, dimensions: 1520 };
 /**
  * @param hasOps whether any kernel names its op
  * @param hasOccupancy whether the trace tells any occupancy
+ * @param grouping what a row is now
  */
-export function kernelColumns(hasOps: boolean, hasOccupancy: boolean): GridColumn<KernelRow>[] {
+export function kernelColumns(
+  hasOps: boolean,
+  hasOccupancy: boolean,
+  grouping: () => Grouping,
+): GridColumn<KernelGroup>[] {
   const columns = [
-    rankColumn<KernelRow>("Rank by total time"),
-    nameColumn<KernelRow>(
+    rankColumn<KernelGroup>("Rank by total time"),
+    nameColumn<KernelGroup>(
       { id: "name", title: "Kernel" },
       ({ readable }) => readable,
       ({ name }) => name,
     ),
-    ...(hasOps ? [opColumn()] : []),
+    ...(hasOps ? [opColumn(grouping)] : []),
     countColumn<KernelRow>("Executions in the range"),
     ...timeColumns(),
     ...launchColumns(),
@@ -39,11 +45,20 @@ export function kernelColumns(hasOps: boolean, hasOccupancy: boolean): GridColum
   return hasOccupancy ? [...columns, occupancyColumn()] : columns;
 }
 
-function opColumn(): GridColumn<KernelRow> {
+function opColumn(grouping: () => Grouping): GridColumn<KernelGroup> {
   const tip = "The TensorFlow op that launched it; under XLA the op with the largest share in it";
   const title = (row: KernelRow) =>
     [row.op_name || "The trace names no op for it", row.op_type].filter(Boolean).join("\n");
-  return nameColumn({ id: "op", title: "Op", tip }, ({ op_name }) => op_name, title);
+  const name = ({ op_name }: KernelRow) => op_name;
+  const isSingle = () => grouping() === "name";
+  return {
+    ...{ id: "op", title: "Op", tip, names: (row) => (isSingle() ? name(row) : "") },
+    value: (row) => (isSingle() ? name(row) : row.nKernels),
+    cell: (row, { cut }) =>
+      isSingle()
+        ? titled(cut(name(row)), title(row))
+        : titled(plural(row.nKernels, "kernel"), row.ops.join("\n"), true),
+  };
 }
 
 function timeColumns(): GridColumn<KernelRow>[] {
@@ -128,7 +143,7 @@ function occupancyColumn(): GridColumn<KernelRow> {
 }
 
 /** The columns of `Profile.kernels`. */
-export const KERNEL_CSV: CsvColumns<KernelRow> = {
+export const KERNEL_CSV: CsvColumns<KernelGroup> = {
   ...fields<KernelRow>("rank", "name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"),
   ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "unit"),
   ...fields<KernelRow>("op_name", "occurrences"),
@@ -137,4 +152,5 @@ export const KERNEL_CSV: CsvColumns<KernelRow> = {
   min_time_us: (row) => row.minPs / 1e6,
   max_time_us: (row) => row.maxPs / 1e6,
   op_type: (row) => row.op_type,
+  n_kernels: (row) => row.nKernels,
 };

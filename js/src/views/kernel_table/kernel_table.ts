@@ -5,19 +5,34 @@ import { readableKernels, shortKernel } from "../../model/text/kernel_names";
 import { perStep } from "../../model/time/scope";
 import { STEADY } from "../../model/time/viewport";
 import type { KernelMeta, TraceMeta } from "../../model/wire/meta";
-import { emptyState, h, noOps } from "../../ui/dom";
+import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
 import type { OfHost } from "../../ui/of_host";
-import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
+import { isMostlyRest, ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { KERNEL_CSV, kernelColumns } from "./columns";
+import { type Grouping, groupKernels, type KernelGroup } from "./groups";
 import { familyOf, type KernelRow, kernelRows, tensorCore } from "./rows";
 
+const GROUPINGS: readonly Choice<Grouping>[] = [
+  { value: "name", text: "by name" },
+  { value: "op", text: "by op" },
+  { value: "type", text: "by op type" },
+  { value: "unit", text: "by unit" },
+];
+const NOUNS: Readonly<Record<Grouping, string>> = { name: "kernels", op: "ops", type: "op types", unit: "units" };
+const HEADS: Readonly<Record<Grouping, string>> = { name: "Kernel", op: "Op", type: "Op type", unit: "Computed on" };
+/** Of more kernels each is a small part: what kind of op launches them says more at first. */
+const MANY_KERNELS = 200;
+
 class KernelTable {
-  #rows: readonly KernelRow[] = [];
+  #rows: readonly KernelGroup[] = [];
+  #grouping: Grouping = "name";
+  /** Kernel by kernel. */
+  #single: readonly KernelRow[] = [];
   readonly #kernels: readonly KernelMeta[];
   readonly #finding = h("span.q");
-  readonly #table: LinkedTable<KernelRow>;
+  readonly #table: LinkedTable<KernelGroup>;
 
   constructor(readonly view: TraceView) {
     const { data, signal } = view;
@@ -25,45 +40,68 @@ class KernelTable {
     const readable = readableKernels(this.#kernels.map((kernel) => kernel.name));
     const bar = new ShareBar("Kernel time", (key) => this.#pickKey(key), signal);
     const hasOps = this.#kernels.some((kernel) => kernel.op_name !== "");
+    const hasTypes = this.#kernels.some((kernel) => kernel.op_type !== "");
+    if (hasTypes && this.#kernels.length > MANY_KERNELS) this.#grouping = "type";
+    const choices = GROUPINGS.filter(({ value }) => (value !== "op" || hasOps) && (value !== "type" || hasTypes));
+    const group = (grouping: Grouping) => {
+      this.#grouping = grouping;
+      this.#table.compute();
+    };
     const hasOccupancy = this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0);
-    this.#table = new LinkedTable<KernelRow>(view, {
+    this.#table = new LinkedTable<KernelGroup>(view, {
       label: "Kernels by total time",
       filterLabel: "Filter kernels by name or op",
-      noun: () => "kernels",
+      noun: () => NOUNS[this.#grouping],
       weightNoun: "kernel time",
       weight: (row) => row.totalPs,
-      columns: kernelColumns(hasOps, hasOccupancy),
+      columns: kernelColumns(hasOps, hasOccupancy, () => this.#grouping),
       sortBy: "total",
-      key: keyOf,
+      key: (row) => row.key,
       attributes: (row) => ({ "data-kernel": row.name }),
-      rows: (scope) => kernelRows(this.#kernels, readable, (name) => data.table(name), scope),
+      rows: (scope) => {
+        this.#single = kernelRows(this.#kernels, readable, (name) => data.table(name), scope);
+        return groupKernels(this.#single, this.#grouping);
+      },
+      // A group stands for those of its kernels that match; a kernel keeps its rank among all.
+      regroup: (test) => {
+        const keep = (row: KernelRow) => [row.name, row.readable, row.op_name, row.op_type].some(test);
+        if (this.#grouping === "name") return groupKernels(this.#single, "name").filter(keep);
+        return groupKernels(this.#single.filter(keep), this.#grouping);
+      },
       scope: (linked) => (linked === STEADY && data.table("kernel_step_totals") === undefined ? null : linked),
-      titles: (nSteps) => ({ total: perStep("Total, ms", nSteps), count: perStep("Count", nSteps) }),
+      titles: (nSteps) => ({
+        name: HEADS[this.#grouping],
+        op: this.#grouping === "name" ? "Op" : "Kernels",
+        total: perStep("Total, ms", nSteps),
+        count: perStep("Count", nSteps),
+      }),
       texts: (row) => [row.name, row.readable, row.op_name, row.op_type],
-      opsOf: (row) => (row.op_name ? [row.op_name] : []),
+      opsOf: (row) => row.ops,
       whyEmpty: () => "No kernel ran in this time range. Clear the range to see all kernels.",
       csv: { file: "kernels.csv", columns: KERNEL_CSV },
-      controls: [this.#finding],
+      controls: [segmented("Rows", choices, this.#grouping, group, signal), this.#finding],
       above: [bar.element],
       onRows: (all, nSteps) => {
         this.#rows = all;
         const each = perStep("", nSteps);
-        this.#finding.textContent = finding(all, each);
-        bar.set(shareSegments(all, (row) => row.totalPs, { ...shareLook(all), each }));
+        this.#finding.textContent = finding(this.#single, each);
+        const look = shareLook(all, NOUNS[this.#grouping]);
+        const segments = shareSegments(all, (row) => row.totalPs, { ...look, each });
+        bar.element.hidden = isMostlyRest(segments);
+        bar.set(segments);
       },
-      onSelection: (chosen) => bar.setSelected(new Set(this.#rows.filter((row) => chosen.has(row.op_name)).map(keyOf))),
+      onSelection: (chosen) => {
+        const isChosen = ({ ops }: KernelGroup) => ops.some((name) => chosen.has(name));
+        bar.setSelected(new Set(this.#rows.filter(isChosen).map(({ key }) => key)));
+      },
       empty: () => (this.#kernels.length === 0 ? noKernels(data.meta, signal) : null),
     });
   }
 
   #pickKey(key: string): void {
-    const row = this.#rows.find((one) => keyOf(one) === key);
-    if (row?.op_name) this.#table.pick([row.op_name]);
+    const row = this.#rows.find((one) => one.key === key);
+    if (row && row.ops.length > 0) this.#table.pick(row.ops);
   }
-}
-
-function keyOf(row: KernelRow): string {
-  return `kernel:${row.kernel}`;
 }
 
 /** What Tensor Cores do, in a few words; "" where no op is eligible. */
@@ -80,16 +118,16 @@ const NO_LAUNCHES =
   "A device ran ops here, but the trace says nothing of how they were launched: a TPU has no kernels, and some tools leave the launches out. The Ops view has the time of the ops; where XLA compiled them, the HLO ops view has their parts.";
 
 /** Without its types a kernel may read as another one; such names stay whole. */
-function shareLook(rows: readonly KernelRow[]): ShareLook<KernelRow> {
+function shareLook(rows: readonly KernelGroup[], noun: string): ShareLook<KernelGroup> {
   const counts = new Map<string, number>();
   for (const { readable } of rows) counts.set(shortKernel(readable), (counts.get(shortKernel(readable)) ?? 0) + 1);
   return {
-    noun: "kernels",
+    noun,
     whole: "kernel time",
     of: (row) => {
       const short = shortKernel(row.readable);
       const labels = counts.get(short) === 1 ? [row.readable, short] : [row.readable];
-      return { key: keyOf(row), name: row.name, family: familyOf(row), short: labels };
+      return { key: row.key, name: row.name, family: familyOf(row), short: labels };
     },
   };
 }

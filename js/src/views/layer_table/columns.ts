@@ -18,7 +18,7 @@ export const PHASE_COLORS: readonly string[] = [
 /** tf.data ops have their colour in every view. */
 export const INPUT_COLOR = "var(--c-input)";
 
-export function layerColumns(hasMemory: boolean): GridColumn<LayerRow>[] {
+export function layerColumns(hasMemory: boolean, hasParams: boolean): GridColumn<LayerRow>[] {
   const ms = (ps: number) => (ps > 0 ? formatNumber(ps / 1e9) : "");
   const share = { id: "ratio", title: "Time, %", tip: "Of the self time of all ops of this side", width: 62 };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
@@ -45,8 +45,15 @@ export function layerColumns(hasMemory: boolean): GridColumn<LayerRow>[] {
     ),
     ...PHASES.map((phase, i) => phaseColumn(ms, phase, i)),
     numberColumn(ops, (row) => row.nOps || Number.NaN, formatCount),
+    ...(hasParams ? [paramsColumn()] : []),
     ...(hasMemory ? memoryColumns() : []),
   ];
+}
+
+function paramsColumn(): GridColumn<LayerRow> {
+  const tip = "How many numbers the weights of the layer hold, those that are not trained included";
+  const head = { id: "params", title: "Parameters", tip, width: 92, isOptional: false };
+  return numberColumn(head, (row) => row.n_params ?? Number.NaN, formatCount);
 }
 
 function timeColumn(ms: (ps: number) => string): GridColumn<LayerRow> {
@@ -93,5 +100,5 @@ export const LAYER_CSV: CsvColumns<LayerRow> = {
   self_time_us: (row) => row.selfPs / 1e6,
   self_time_ratio: (row) => row.ratio,
   n_ops: (row) => row.nOps,
-  ...fields<LayerRow>("occurrences", "allocated_bytes", "peak_bytes"),
+  ...fields<LayerRow>("occurrences", "allocated_bytes", "peak_bytes", "n_params"),
 };

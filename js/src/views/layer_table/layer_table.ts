@@ -45,13 +45,14 @@ class LayerTable {
 
   #createTable(): LinkedTable<LayerRow> {
     const hasMemory = holdsMemory(this.view.data);
+    const hasParams = this.#layers.some(({ n_params }) => (n_params ?? 0) > 0);
     return new LinkedTable<LayerRow>(this.view, {
       label: "Keras layers by self time",
       filterLabel: "Filter layers by name or class",
       noun: () => "layers and others",
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: layerColumns(hasMemory),
+      columns: layerColumns(hasMemory, hasParams),
       sortBy: "time",
       key: (row) => `layer:${row.entry}`,
       attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),

@@ -106,12 +106,15 @@ class MemoryTimeline {
   #sayGrowth(events: MemoryEvents): void {
     const peak = peakRow(events, null);
     const growth = measureGrowth(this.#steps, peak < 0 ? 0 : events.stack[peak] + events.heap[peak]);
-    const leak = growth.isSignificant ? leakingOp(unfreedByOp(events, this.#steps)) : null;
-    const words = growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1]);
-    this.#growth.hidden = words === "" || !this.#isHere(null);
-    this.#growth.classList.toggle("calm", !growth.isSignificant);
+    const isLeak = growth.isSignificant && this.#isHere(null);
+    const leak = isLeak ? leakingOp(unfreedByOp(events, this.#steps)) : null;
+    const words = this.#isHere(null)
+      ? growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1])
+      : "Growth from step to step is not known here.";
+    this.#growth.hidden = words === "";
+    this.#growth.classList.toggle("calm", !isLeak);
     const show = button("Possible leaks", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
-    this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, growth.isSignificant && show));
+    this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, isLeak && show));
   }
 
   #toolbar(): HTMLElement {

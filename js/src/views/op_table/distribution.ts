@@ -3,7 +3,7 @@
 import type { OpRow } from "../../model/ops/ops";
 import { shortName } from "../../model/text/labels";
 import { h } from "../../ui/dom";
-import { ShareBar, shareSegments } from "../../ui/share_bar";
+import { isMostlyRest, ShareBar, shareSegments } from "../../ui/share_bar";
 
 const SIDES = [
   { device: 1, name: "Device" },
@@ -59,7 +59,7 @@ export class Distribution {
       return { key: row.key, name, short, family: row.isIdle ? "runtime" : this.familyOf(row.op) };
     };
     const segments = shareSegments(rows, (row) => row.selfPs, { noun, whole: "self time", each, of });
-    bar.element.hidden = segments.length === 0;
+    bar.element.hidden = segments.length === 0 || isMostlyRest(segments);
     bar.set(segments);
   }
 }
