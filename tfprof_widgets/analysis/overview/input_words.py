@@ -18,14 +18,15 @@ def input_words(overview: Overview, otherwise: str) -> str:
         otherwise: what is said where no step is averaged, `InputPipeline.verdict`. That one counts what XProf counts as input, a
             step's stages of the pipeline among it, and here only waiting counts.
     """
-    found = overview.breakdown.set_index("category")
     if not overview.n_steps_averaged:
         return otherwise
-    ms, ratio = float(found.at["input", "ms"]), float(found.at["input", "ratio"])
+    parts = overview.breakdown
+    of = dict(zip(parts["category"].tolist(), parts["ms"].tolist(), strict=True))
+    ms, ratio = of["input"], of["input"] / overview.step_time_avg_ms
     if ratio < KEEPS_UP:
         return f"The input keeps up: {milliseconds(ms)} a step of waiting."
     device = "TPU" if "TPU" in overview.environment.device_type else "GPU"
-    who = device if float(found.at["device_compute", "ms"]) > 0 else "model"
+    who = device if of["device_compute"] > 0 else "model"
     bound = "Input-bound: the" if ratio >= INPUT_HIGH else "The"
     whole = number(overview.step_time_avg_ms)
     return f"{bound} {who} waits {number(ms)} of {whole} ms a step for data ({percent(ratio)})."
